@@ -1,0 +1,119 @@
+"""The Relation: a table as dense, order-preserving int32 ranks. Every algorithm works on it and on nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.errors import InputError, message, near_names
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TypeName = Literal["integer", "decimal", "double", "date", "timestamp", "boolean", "text"]
+Domain = Literal["number", "double", "date", "timestamp", "boolean", "text"]
+
+NULL_CODE = -1
+
+DOMAIN_OF_TYPE: dict[TypeName, Domain] = {
+    "integer": "number",
+    "decimal": "number",
+    "double": "double",
+    "date": "date",
+    "timestamp": "timestamp",
+    "boolean": "boolean",
+    "text": "text",
+}
+ORDERED_DOMAINS: frozenset[Domain] = frozenset({"number", "double", "date", "timestamp"})
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: its name, its type, and why it has that type.
+
+    `distinct` counts distinct non-null values, `nulls` counts null rows.
+    """
+
+    name: str
+    type: TypeName
+    why: str
+    distinct: int
+    nulls: int
+
+    @property
+    def domain(self) -> Domain:
+        """Columns of one domain share a dictionary, so their codes can be compared."""
+        return DOMAIN_OF_TYPE[self.type]
+
+    @property
+    def ordered(self) -> bool:
+        """Whether discovery gives the column `<` and its like (numbers, dates and timestamps)."""
+        return self.domain in ORDERED_DOMAINS
+
+
+@dataclass(frozen=True, eq=False)
+class Relation:
+    """A table, encoded.
+
+    Attributes
+    ----------
+    codes : int32 array (columns, rows), C order, read-only
+        Rank of each value in the dictionary of its column's domain, 0-based and dense over the domain; -1 is null.
+        Comparing two codes of one domain compares the values, exactly; null is lower than every value.
+    dictionaries : mapping from domain to pyarrow array
+        Ascending distinct values of all columns of the domain; `codes[c, r]` indexes it.
+    positions : int64 array (rows,) or None
+        0-based position of each row among the data rows of its source; None where it is the row's index.
+    timings_seconds : mapping
+        "session", "load", "encode": what bringing the table here took.
+    spark : mapping or None
+        "version" and "master" of the session that loaded it; None where no JVM was needed.
+    """
+
+    name: str
+    path: str | None
+    columns: tuple[Column, ...]
+    codes: NDArray[np.int32]
+    dictionaries: Mapping[Domain, pa.Array]
+    positions: NDArray[np.int64] | None = None
+    notes: tuple[str, ...] = ()
+    timings_seconds: Mapping[str, float] = field(default_factory=dict)
+    spark: Mapping[str, str] | None = None
+
+    @property
+    def rows(self) -> int:
+        return int(self.codes.shape[1])
+
+    @property
+    def column_names(self) -> list[str]:
+        return [c.name for c in self.columns]
+
+    def index_of(self, name: str) -> int:
+        """Position of a column. Raises InputError with near names where there is none."""
+        for i, column in enumerate(self.columns):
+            if column.name == name:
+                return i
+        raise InputError(message(f"no column of that name in table {self.name!r}", name, hint=near_names(name, self.column_names)))
+
+    def position_of(self, row: int) -> int:
+        """Position in its source of the row at index `row`."""
+        return int(row if self.positions is None else self.positions[row])
+
+    def select(self, names: Sequence[str]) -> Relation:
+        """The same rows with these columns only, in this order. Dictionaries are kept whole (ranks stay comparable)."""
+        index = [self.index_of(n) for n in names]
+        codes = np.ascontiguousarray(self.codes[index])
+        codes.setflags(write=False)
+        return replace(self, columns=tuple(self.columns[i] for i in index), codes=codes)
+
+    def values(self, column: int, rows: NDArray[Any] | slice = slice(None)) -> pa.Array:
+        """The values of a column at some row indexes, as the column's domain type (null where code is -1)."""
+        import pyarrow as pa
+
+        codes = self.codes[column, rows]
+        indices = pa.array(codes, mask=codes == NULL_CODE)
+        return self.dictionaries[self.columns[column].domain].take(indices)

@@ -1,0 +1,125 @@
+"""The bit layout that all twins share: how the outcome of a pair of tuples is written into clue words.
+
+A *comparison* is one column pair that a pair of tuples (t, u) is compared on. Its *outcome* takes two bits:
+LESS (or DIFFERENT, where the columns have no order), EQUAL, GREATER, UNKNOWN (a null operand under the rule
+"unknown"). The *clue* of (t, u) holds the outcomes of all comparisons, comparison g in bits 2*(g % 32) and
+2*(g % 32) + 1 of word g // 32. Clues are sorted with word 0 as the most significant key.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+LESS = DIFFERENT = 0
+EQUAL = 1
+GREATER = 2
+UNKNOWN = 3
+
+ACROSS = 0  # t.left against u.right
+WITHIN_T = 1  # t.left against t.right
+WITHIN_U = 2  # u.left against u.right
+
+COMPARISONS_PER_WORD = 32
+
+
+def clue_words(comparisons: int) -> int:
+    """Number of 64-bit words of a clue."""
+    return max(1, -(-comparisons // COMPARISONS_PER_WORD))
+
+
+@dataclass(frozen=True, eq=False)
+class ClueLayout:
+    """The comparisons of a clue, closed under exchange of t and u.
+
+    Attributes
+    ----------
+    left, right : int32 arrays (comparisons,)
+        Column of each operand.
+    scope : int8 array (comparisons,)
+        ACROSS: t.left against u.right; WITHIN_T: t.left against t.right; WITHIN_U: u.left against u.right.
+    ordered : bool array (comparisons,)
+        Whether `<` and `>` are told apart.
+    mirror : int32 array (comparisons,)
+        The comparison that holds, for the pair (u, t), what this one holds for (t, u), up to `<` and `>`: itself for
+        `t.A : u.A`; `t.B : u.A` for `t.A : u.B` (LESS and GREATER exchange); `u.A : u.B` for `t.A : t.B` (they don't).
+    """
+
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    scope: NDArray[np.int8]
+    ordered: NDArray[np.bool_]
+    mirror: NDArray[np.int32]
+
+    @property
+    def comparisons(self) -> int:
+        return len(self.left)
+
+    @property
+    def words(self) -> int:
+        return clue_words(self.comparisons)
+
+
+def make_layout(comparisons: list[tuple[int, int, int, bool]]) -> ClueLayout:
+    """A layout of these comparisons (left, right, scope, ordered), each followed by its mirror where it lacks one.
+
+    Duplicates are refused; the given order is kept, missing mirrors are appended in order.
+    """
+    wanted = list(comparisons)
+    index = {(a, b, s): i for i, (a, b, s, _) in enumerate(wanted)}
+    if len(index) != len(wanted):
+        raise ValueError("a comparison is given twice")
+    for a, b, s, ordered in comparisons:
+        key = _mirror_key(a, b, s)
+        if key not in index:
+            index[key] = len(wanted)
+            wanted.append((*key, ordered))
+    mirror = [index[_mirror_key(a, b, s)] for a, b, s, _ in wanted]
+    return ClueLayout(
+        left=np.array([w[0] for w in wanted], dtype=np.int32),
+        right=np.array([w[1] for w in wanted], dtype=np.int32),
+        scope=np.array([w[2] for w in wanted], dtype=np.int8),
+        ordered=np.array([w[3] for w in wanted], dtype=np.bool_),
+        mirror=np.array(mirror, dtype=np.int32),
+    )
+
+
+def _mirror_key(a: int, b: int, scope: int) -> tuple[int, int, int]:
+    if scope == ACROSS:
+        return b, a, ACROSS
+    return a, b, WITHIN_U if scope == WITHIN_T else WITHIN_T
+
+
+def outcomes(clues: NDArray[np.uint64], comparison: int) -> NDArray[np.uint8]:
+    """Outcome of one comparison in each clue. `clues`: uint64 (distinct, words); returns uint8 (distinct,)."""
+    word = clues[:, comparison // COMPARISONS_PER_WORD]
+    shift = np.uint64(2 * (comparison % COMPARISONS_PER_WORD))
+    return ((word >> shift) & np.uint64(3)).astype(np.uint8)
+
+
+def mirror_clues(clues: NDArray[np.uint64], layout: ClueLayout) -> NDArray[np.uint64]:
+    """The clues of the exchanged pairs. Same shape and dtype; cost comparisons x clues."""
+    mirrored = np.zeros_like(clues)
+    for g in range(layout.comparisons):
+        outcome = outcomes(clues, int(layout.mirror[g])).astype(np.uint64)
+        if layout.scope[g] == ACROSS and layout.ordered[g]:
+            outcome = np.array([GREATER, EQUAL, LESS, UNKNOWN], dtype=np.uint64)[outcome]
+        mirrored[:, g // COMPARISONS_PER_WORD] |= outcome << np.uint64(2 * (g % COMPARISONS_PER_WORD))
+    return mirrored
+
+
+def merge_clues(
+    clues: NDArray[np.uint64], counts: NDArray[np.int64]
+) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """Distinct clues in sorted order (word 0 most significant) with summed counts."""
+    if len(clues) == 0:
+        return clues, counts
+    order = np.lexsort(clues.T[::-1])
+    clues, counts = clues[order], counts[order]
+    first = np.empty(len(clues), dtype=np.bool_)
+    first[0] = True
+    np.any(clues[1:] != clues[:-1], axis=1, out=first[1:])
+    starts = np.flatnonzero(first)
+    return np.ascontiguousarray(clues[starts]), np.add.reduceat(counts, starts)
