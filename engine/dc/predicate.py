@@ -1,0 +1,265 @@
+"""The predicate space: which column pairs are compared, with which operators, and why (semantics.md, "Predicate").
+
+A *group* is one column pair of the space with its scope; its *outcome* on a pair of tuples is one of `<`, `=`, `>`
+(of `!=`, `=` where the group has no order). An *atom* is one outcome of one group. A predicate is the set of outcomes
+it excludes, so a set of predicates is a set of atoms (notes on the method: implication.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.dc.constraint import OPERATORS, DenialConstraint, Predicate
+from tuplewise.engine.dc.shared_values import column_means, mean_ratio_above, shared_distinct
+from tuplewise.engine.options import DcDiscoverOptions
+from tuplewise.engine.relation.relation import Relation
+from tuplewise.gpu_kernels.words import ACROSS, WITHIN_T, ClueLayout, make_layout
+
+# Outcomes (bit 0: less or different, bit 1: equal, bit 2: greater) that each operator excludes, in operator order.
+EXCLUDED_ORDERED = (0b101, 0b010, 0b110, 0b100, 0b011, 0b001)
+EXCLUDED_UNORDERED = (0b01, 0b10)
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedPair:
+    """Why a column pair is, or isn't, in the space. Means are None where they play no part."""
+
+    left: str
+    right: str
+    shared_share: float
+    left_mean: float | None
+    right_mean: float | None
+    verdict: str
+    why: str
+
+
+@dataclass(frozen=True, eq=False)
+class CandidatePairs:
+    """Pairs of different columns of one type class. All arrays (pairs,), in order of (left, right).
+
+    `left`, `right` int32; `shared` int64 common distinct values and `larger` int64 the larger number of distinct
+    values; `kept` and `ordered` bool; `judged_means` bool, whether means were compared.
+    """
+
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    shared: NDArray[np.int64]
+    larger: NDArray[np.int64]
+    kept: NDArray[np.bool_]
+    ordered: NDArray[np.bool_]
+    judged_means: NDArray[np.bool_]
+    means: tuple[Fraction | None, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class PredicateSpace:
+    """The groups of a discovery, in result order: by column position (left, right), across before within.
+
+    Attributes
+    ----------
+    names : column names of the relation
+    left, right : int32 (groups,)
+    scope : int8 (groups,), ACROSS or WITHIN_T
+    ordered : bool (groups,)
+        Whether the group has all six operators.
+    candidates : what was decided about pairs of different columns
+    options : the options it was built under
+    """
+
+    names: tuple[str, ...]
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    scope: NDArray[np.int8]
+    ordered: NDArray[np.bool_]
+    candidates: CandidatePairs
+    options: DcDiscoverOptions
+
+    @property
+    def groups(self) -> int:
+        return len(self.left)
+
+    @property
+    def same_column(self) -> NDArray[np.bool_]:
+        """bool (groups,): `t.A op u.A`."""
+        return (self.left == self.right) & (self.scope == ACROSS)
+
+    @property
+    def closed(self) -> bool:
+        """Whether exchanging t and u maps the space onto itself (no group across columns or within a tuple)."""
+        return bool(self.same_column.all())
+
+    @cached_property
+    def first_predicate(self) -> NDArray[np.int32]:
+        """int32 (groups + 1,): predicates of group g are first_predicate[g] up to first_predicate[g + 1]."""
+        return _offsets(np.where(self.ordered, 6, 2))
+
+    @cached_property
+    def first_atom(self) -> NDArray[np.int32]:
+        """int32 (groups + 1,): atom first_atom[g] + o is outcome o of group g."""
+        return _offsets(np.where(self.ordered, 3, 2))
+
+    @property
+    def predicates(self) -> int:
+        return int(self.first_predicate[-1])
+
+    @property
+    def atoms(self) -> int:
+        return int(self.first_atom[-1])
+
+    @cached_property
+    def predicate_group(self) -> NDArray[np.int32]:
+        """int32 (predicates,)."""
+        return np.repeat(np.arange(self.groups, dtype=np.int32), np.diff(self.first_predicate))
+
+    @cached_property
+    def predicate_operator(self) -> NDArray[np.int8]:
+        """int8 (predicates,): index into OPERATORS."""
+        within = np.arange(self.predicates, dtype=np.int32) - self.first_predicate[self.predicate_group]
+        return within.astype(np.int8)
+
+    @cached_property
+    def layout(self) -> ClueLayout:
+        """The clue layout: comparison g is group g; the missing mirrors follow."""
+        columns = (self.left.tolist(), self.right.tolist(), self.scope.tolist(), self.ordered.tolist())
+        return make_layout(list(zip(*columns, strict=True)))
+
+    def predicate(self, index: int) -> Predicate:
+        """The predicate with this number."""
+        group = int(self.predicate_group[index])
+        role = "u" if self.scope[group] == ACROSS else "t"
+        left, right = self.names[int(self.left[group])], self.names[int(self.right[group])]
+        return Predicate("t", left, OPERATORS[int(self.predicate_operator[index])], role, right)
+
+    def constraint(self, numbers: list[int]) -> DenialConstraint:
+        """The constraint of these predicates, in the given order."""
+        return DenialConstraint(tuple(self.predicate(i) for i in numbers))
+
+    def explain(self) -> Iterator[ExplainedPair]:
+        """One row for each pair of different columns of one type class, in order of column position."""
+        c = self.candidates
+        for i in range(len(c.left)):
+            left, right = int(c.left[i]), int(c.right[i])
+            share = int(c.shared[i]) / int(c.larger[i]) if c.larger[i] else 0.0
+            means = (c.means[left], c.means[right]) if c.judged_means[i] else (None, None)
+            shown = [None if m is None else float(m) for m in means]
+            flags = bool(c.kept[i]), bool(c.ordered[i]), bool(c.judged_means[i])
+            verdict, why = _verdict(*flags, share, shown, self.options)
+            yield ExplainedPair(self.names[left], self.names[right], share, shown[0], shown[1], verdict, why)
+
+
+def _verdict(
+    kept: bool, ordered: bool, judged: bool, share: float, means: list[float | None], options: DcDiscoverOptions
+) -> tuple[str, str]:
+    """What became of a column pair, and why."""
+    percent = f"{100 * share:.4g} % of the distinct values are shared"
+    if not kept:
+        return "left out", f"{percent}, fewer than {100 * options.shared_values.normalize():f} %"
+    if not judged:
+        return ("six operators", f"{percent}; values of this type are always comparable") if ordered else (
+            "== and != only", f"{percent}; values of this type are not ordered"
+        )
+    if None in means:
+        return "== and != only", f"{percent}; a mean is not a finite number"
+    shown = f"means {means[0]:.6g} and {means[1]:.6g}"
+    if ordered:
+        return "six operators", f"{percent}; {shown} are comparable"
+    limit = f"{100 * options.comparable_means.normalize():f} %"
+    return "== and != only", f"{percent}; {shown}: not of one sign with the smaller over {limit} of the larger"
+
+
+def _offsets(sizes: NDArray[np.int64]) -> NDArray[np.int32]:
+    return np.concatenate(([0], np.cumsum(sizes))).astype(np.int32)
+
+
+def build_space(relation: Relation, options: DcDiscoverOptions) -> PredicateSpace:
+    """The predicate space of a relation.
+
+    Parameters
+    ----------
+    relation : Relation
+    options : DcDiscoverOptions
+        Uses cross_columns, single_tuple, order_text, shared_values, comparable_means. Booleans are never ordered; text
+        is when `order_text` asks for it, and is then always comparable. Without cross columns there are no
+        single-tuple predicates either: they stand for the same column pairs.
+
+    Notes
+    -----
+    Cost: distinct values of each column once (rows log rows), then, for each pair of columns of one type class whose
+    numbers of distinct values allow the share, one merge of their distinct values.
+    """
+    columns = len(relation.columns)
+    orderable = np.array(
+        [c.ordered or (options.order_text and c.domain == "text") for c in relation.columns], dtype=np.bool_
+    )
+    candidates = _judge_pairs(relation, options, orderable) if options.cross_columns else _no_pairs(columns)
+    kept = np.flatnonzero(candidates.kept)
+    own = np.arange(columns, dtype=np.int32)
+    parts = [(own, own, np.full(columns, ACROSS, dtype=np.int8), orderable)]
+    for scope in (ACROSS, WITHIN_T) if options.single_tuple else (ACROSS,):
+        scopes = np.full(len(kept), scope, dtype=np.int8)
+        parts.append((candidates.left[kept], candidates.right[kept], scopes, candidates.ordered[kept]))
+    left, right, scope_, ordered = (np.concatenate(part) for part in zip(*parts, strict=True))
+    order = np.lexsort((scope_, right, left))
+    return PredicateSpace(
+        names=tuple(relation.column_names),
+        left=left[order].astype(np.int32),
+        right=right[order].astype(np.int32),
+        scope=scope_[order].astype(np.int8),
+        ordered=ordered[order].astype(np.bool_),
+        candidates=candidates,
+        options=options,
+    )
+
+
+def _no_pairs(columns: int) -> CandidatePairs:
+    index, counts, flags = np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.bool_)
+    return CandidatePairs(index, index, counts, counts, flags, flags, flags, (None,) * columns)
+
+
+def _judge_pairs(relation: Relation, options: DcDiscoverOptions, orderable: NDArray[np.bool_]) -> CandidatePairs:
+    """Shared values and means of every pair of columns of one type class."""
+    domains = [c.domain for c in relation.columns]
+    number = np.unique(np.array(domains), return_inverse=True)[1].ravel()
+    left, right = (a.astype(np.int32) for a in np.triu_indices(len(domains), k=1))
+    same = number[left] == number[right]
+    left, right = left[same], right[same]
+    distinct = np.array([c.distinct for c in relation.columns], dtype=np.int64)
+    larger = np.maximum(distinct[left], distinct[right])
+    numerator, denominator = options.shared_values.as_integer_ratio()
+    shared = shared_distinct(relation.codes, left, right)
+    kept = _at_least(shared, larger, numerator, denominator) & (larger > 0)
+    by_mean = np.array([d in ("number", "double") for d in domains], dtype=np.bool_)
+    judged = kept & by_mean[left]
+    means = column_means(relation, np.unique(np.concatenate((left[judged], right[judged]))))
+    ordered = kept & orderable[left]
+    ordered[judged] = mean_ratio_above(means, left[judged], right[judged], options.comparable_means)
+    return CandidatePairs(left, right, shared, larger, kept, ordered, judged, means)
+
+
+def _at_least(
+    part: NDArray[np.int64], whole: NDArray[np.int64], numerator: int, denominator: int
+) -> NDArray[np.bool_]:
+    """part / whole >= numerator / denominator, in whole numbers of any size."""
+    if denominator < 2**31:
+        return part * denominator >= whole * numerator
+    exact = [int(p) * denominator >= int(w) * numerator for p, w in zip(part.tolist(), whole.tolist(), strict=True)]
+    return np.array(exact, dtype=np.bool_)
+
+
+def allowed_violations(error: Decimal, judged: int) -> int:
+    """floor(error * judged), exactly.
+
+    Examples
+    --------
+    >>> allowed_violations(Decimal("0.05"), 5 * 4)
+    1
+    """
+    numerator, denominator = error.as_integer_ratio()
+    return numerator * judged // denominator
