@@ -1,0 +1,191 @@
+"""Rules as SQL: for each rule a query that lists its violations, for Spark SQL, DuckDB or standard SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, get_args
+
+from tuplewise.engine.dc.constraint import DenialConstraint, Predicate
+from tuplewise.engine.errors import InputError, message
+
+Dialect = Literal["spark", "duckdb", "ansi"]
+DIALECTS: tuple[str, ...] = get_args(Dialect)
+
+_SQL_OPERATOR = {"==": "=", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+
+
+def check_dialect(dialect: str) -> None:
+    """Raise InputError where `dialect` is none of ours."""
+    if dialect not in DIALECTS:
+        raise InputError(message("dialect", dialect, ", ".join(map(repr, DIALECTS))))
+
+
+def quote(name: str, dialect: str) -> str:
+    """A column or table name, quoted, so that any text can be a name."""
+    mark = "`" if dialect == "spark" else '"'
+    return mark + name.replace(mark, mark * 2) + mark
+
+
+def table_parts(text: str) -> list[str]:
+    """The parts of a table name as a user writes it: `db.orders`, `"my db"."a.b"`; dots inside quotes don't part.
+
+    Raises InputError for an open quote or an empty part.
+    """
+    parts, part, mark, i = [], "", "", 0
+    while i < len(text):
+        char = text[i]
+        if mark and char == mark:
+            if text[i + 1 : i + 2] == mark:
+                part += char
+                i += 1
+            else:
+                mark = ""
+        elif mark:
+            part += char
+        elif char in "\"`" and not part:
+            mark = char
+        elif char == ".":
+            parts.append(part)
+            part = ""
+        else:
+            part += char
+        i += 1
+    parts.append(part)
+    if mark or not all(parts):
+        allowed = 'a name such as orders, db.orders, "my db"."a.b"'
+        raise InputError(message("SQL table name", text, allowed))
+    return parts
+
+
+def _comment(text: str) -> str:
+    """Text that stays inside a one-line comment: a name may hold any character, a line end too."""
+    return "-- " + "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def _condition(p: Predicate, dialect: str, nulls: str) -> str:
+    """One predicate. Where null is a value it equals itself and is lower than every other value."""
+    x = f"{p.left_role}.{quote(p.left, dialect)}"
+    y = f"{p.right_role}.{quote(p.right, dialect)}"
+    plain = f"{x} {_SQL_OPERATOR[p.operator]} {y}"
+    if nulls == "unknown":
+        return plain
+    same = f"{x} <=> {y}" if dialect == "spark" else f"{x} IS NOT DISTINCT FROM {y}"
+    return {
+        "==": same,
+        "!=": f"NOT ({same})" if dialect == "spark" else f"{x} IS DISTINCT FROM {y}",
+        "<": f"({plain} OR ({x} IS NULL AND {y} IS NOT NULL))",
+        "<=": f"({plain} OR {x} IS NULL)",
+        ">": f"({plain} OR ({x} IS NOT NULL AND {y} IS NULL))",
+        ">=": f"({plain} OR {y} IS NULL)",
+    }[p.operator]
+
+
+def _unused(wanted: str, taken: Sequence[str]) -> str:
+    """`wanted`, with a number where one of `taken` is the same to an engine that ignores case."""
+    used = {name.casefold() for name in taken}
+    name, number = wanted, 2
+    while name.casefold() in used:
+        name, number = f"{wanted}_{number}", number + 1
+    return name
+
+
+@dataclass(frozen=True)
+class Writer:
+    """Writes queries against one table.
+
+    Attributes
+    ----------
+    columns : all column names of the table, in order; `types` their types, for the heading only.
+    table : parts of the table's name (catalog, schema, name, or fewer).
+    nulls : "unknown" or "value": the rule that the constraints were found under.
+    """
+
+    columns: Sequence[str]
+    types: Sequence[str]
+    table: Sequence[str]
+    dialect: str
+    nulls: str
+
+    def heading(self) -> str:
+        """What a reader of the queries has to know, as comments."""
+        names = ".".join(quote(part, self.dialect) for part in self.table)
+        listed = ", ".join(f"{quote(c, self.dialect)} {t}" for c, t in zip(self.columns, self.types, strict=True))
+        lines = [
+            f"Each query lists the violations of one rule in table {names} (SQL dialect: {self.dialect}).",
+            f"Column types that the rules were found with: {listed}.",
+            "Rows are told apart by a number that each query assigns itself with row_number(): 0-based, in the order "
+            "of all columns, nulls first. It is not the row's position in a file.",
+            "A rule that exchanging t and u does not change lists each pair once (t < u), other rules list ordered "
+            "pairs, a rule about one row lists rows.",
+        ]
+        if self.nulls == "unknown":
+            lines.append("Nulls: a comparison with a null is never true (SQL's own rule).")
+        else:
+            lines.append("Nulls: null is a value, equal to itself and lower than every other.")
+        if self.dialect == "ansi":
+            lines.append(
+                "The rules take text by bytes with case kept, NaN as equal to itself and greater than every number, "
+                "and -0.0 as 0.0: set the collation, and mind your engine's rule for NaN."
+            )
+        if len({c.casefold() for c in self.columns}) < len(self.columns):
+            lines.append("Some column names differ in case only: the engine must tell names apart by case.")
+        return "\n".join(map(_comment, lines)) + "\n"
+
+    def query(self, rule: DenialConstraint, title: str | None = None) -> str:
+        """The query that lists the violations of one rule: `t`, `u` (row numbers) and the cells that the rule names."""
+        row, rows = self._row, self._rows
+        used = list(dict.fromkeys(c for p in rule.predicates for c in (p.left, p.right)))
+        one_row = rule.names_one_tuple
+        tuples = [rule.predicates[0].left_role] if one_row else ["t", "u"]
+        shown = [f"{x}.{row} AS {self._q(x)}" for x in tuples]
+        shown += [f"{x}.{self._q(c)} AS {self._q(f'{x}_{c}')}" for c in used for x in tuples]
+        conditions = [self._condition(p) for p in rule.predicates]
+        if one_row:
+            source = f"FROM {rows} AS {tuples[0]}\nWHERE "
+        else:
+            apart = "<" if rule.is_symmetric else "<>"
+            conditions.insert(0, f"t.{row} {apart} u.{row}")
+            source = f"FROM {rows} AS t\nJOIN {rows} AS u\n  ON "
+        heading = "" if title is None else _comment(title) + "\n"
+        return (
+            f"{heading}WITH {rows} AS (\n  SELECT {', '.join(map(self._q, used))},\n    {self._number}\n"
+            f"  FROM {self._table}\n)\nSELECT {', '.join(shown)}\n{source}" + "\n AND ".join(conditions) + ";\n"
+        )
+
+    def script(self, rules: Iterator[tuple[str, DenialConstraint]]) -> Iterator[str]:
+        """The heading, then one query a rule; `rules` gives each rule's title and predicates."""
+        yield self.heading()
+        for title, rule in rules:
+            yield "\n" + self.query(rule, title)
+
+    def _q(self, name: str) -> str:
+        return quote(name, self.dialect)
+
+    def _condition(self, predicate: Predicate) -> str:
+        text = self._conditions.get(predicate)
+        if text is None:
+            text = self._conditions[predicate] = _condition(predicate, self.dialect, self.nulls)
+        return text
+
+    @cached_property
+    def _conditions(self) -> dict[Predicate, str]:
+        return {}
+
+    @cached_property
+    def _table(self) -> str:
+        return ".".join(map(self._q, self.table))
+
+    @cached_property
+    def _rows(self) -> str:
+        return _unused("numbered_rows", self.table)
+
+    @cached_property
+    def _row(self) -> str:
+        return self._q(_unused("row_id", self.columns))
+
+    @cached_property
+    def _number(self) -> str:
+        order = ", ".join(f"{self._q(c)} NULLS FIRST" for c in self.columns)
+        return f"row_number() OVER (ORDER BY {order}) - 1 AS {self._row}"
