@@ -1,0 +1,169 @@
+"""Evidence: what every pair of tuples says about the groups of a predicate space."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.dc.predicate import EXCLUDED_ORDERED, EXCLUDED_UNORDERED, PredicateSpace
+from tuplewise.engine.relation.relation import NULL_CODE, Relation
+from tuplewise.gpu_kernels.device import Device
+from tuplewise.gpu_kernels.evidence import collect_clues
+from tuplewise.gpu_kernels.words import (
+    ACROSS,
+    COMPARISONS_PER_WORD,
+    EQUAL,
+    GREATER,
+    LESS,
+    UNKNOWN,
+    WITHIN_T,
+    clue_words,
+    merge_clues,
+    outcomes,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class EvidenceSet:
+    """Distinct evidences of a table over a predicate space.
+
+    Attributes
+    ----------
+    clues : uint64 (evidences, words), sorted
+        Outcomes of the groups of the space (group g in bits 2 * (g % 32) of word g // 32).
+    counts : int64 (evidences,)
+        Ordered pairs that left each evidence; of a table of one row, rows.
+    ordered_pairs : n (n - 1)
+    rows : n
+    complete : False where a deadline ended the collection: then nothing follows from it
+    """
+
+    space: PredicateSpace
+    clues: NDArray[np.uint64]
+    counts: NDArray[np.int64]
+    ordered_pairs: int
+    rows: int
+    complete: bool
+
+    def __len__(self) -> int:
+        return len(self.clues)
+
+    @cached_property
+    def outcome_counts(self) -> NDArray[np.int64]:
+        """int64 (groups, 4): ordered pairs with each outcome of each group; column 3 is UNKNOWN."""
+        totals = np.zeros((self.space.groups, 4), dtype=np.int64)
+        for g in range(self.space.groups):
+            outcome = outcomes(self.clues, g)
+            for o in (LESS, EQUAL, GREATER, UNKNOWN):
+                totals[g, o] = self.counts[outcome == o].sum()
+        return totals
+
+    def undecided_pairs(self) -> int:
+        """Ordered pairs that compare a null in some group, under the rule "unknown"."""
+        unknown = np.zeros(len(self), dtype=np.bool_)
+        low = np.uint64(0x5555555555555555)
+        for word in self.clues.T:
+            unknown |= (word & (word >> np.uint64(1)) & low) != 0
+        return int(self.counts[unknown].sum())
+
+    def atom_edges(self) -> NDArray[np.uint64]:
+        """The outcomes of each evidence as atoms; uint64 (evidences, words), atom a is bit a % 64 of word a // 64.
+
+        A set of atoms (outcomes excluded by predicates) is violated by exactly the evidences it doesn't hit. A group
+        whose outcome is unknown satisfies no predicate, so it puts all of its atoms into the edge.
+        """
+        space = self.space
+        masks = [[0b001, 0b010, 0b100, 0b111] if o else [0b01, 0b10, 0b01, 0b11] for o in space.ordered]
+        return self._edges(masks, space.first_atom)
+
+    def predicate_edges(self) -> NDArray[np.uint64]:
+        """The predicates that each evidence does not satisfy, as bits; uint64 (evidences, words)."""
+        space = self.space
+        masks = []
+        for ordered in space.ordered:
+            excluded = EXCLUDED_ORDERED if ordered else EXCLUDED_UNORDERED
+            by_outcome = [sum(1 << i for i, e in enumerate(excluded) if e >> o & 1) for o in (LESS, EQUAL, GREATER)]
+            masks.append([*by_outcome, (1 << len(excluded)) - 1])
+        return self._edges(masks, space.first_predicate)
+
+    def _edges(self, masks: list[list[int]], first: NDArray[np.int32]) -> NDArray[np.uint64]:
+        """Bits masks[g][outcome of g], shifted to first[g], of every group."""
+        words = max(1, -(-int(first[-1]) // 64))
+        edges = np.zeros((len(self), words), dtype=np.uint64)
+        for g, group_masks in enumerate(masks):
+            if self._judged[g]:
+                word, shift = divmod(int(first[g]), 64)
+                outcome = outcomes(self.clues, g)
+                low = np.array([(m << shift) & (2**64 - 1) for m in group_masks], dtype=np.uint64)
+                edges[:, word] |= low[outcome]
+                high = np.array([(m << shift) >> 64 for m in group_masks], dtype=np.uint64)
+                if high.any():
+                    edges[:, word + 1] |= high[outcome]
+        return edges
+
+    @property
+    def _judged(self) -> NDArray[np.bool_]:
+        """bool (groups,): groups that the evidences tell about; of a single row, those within a tuple."""
+        if self.rows == 1:
+            return self.space.scope == WITHIN_T
+        return np.ones(self.space.groups, dtype=np.bool_)
+
+
+def collect_evidence(
+    relation: Relation,
+    space: PredicateSpace,
+    *,
+    device: Device | str = "auto",
+    deadline: float | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> EvidenceSet:
+    """Evidences of all ordered pairs of a relation.
+
+    Clues hold both directions of each column pair (so that the clue of (u, t) follows from that of (t, u)); what lies
+    outside the space is cut off and clues that become equal are merged. A table of one row has no pairs; the row
+    itself then leaves one evidence, which only speaks about groups within a tuple.
+
+    Notes
+    -----
+    Cost: the kernel's pairs times comparisons, then distinct clues times groups.
+    """
+    rows = relation.rows
+    if rows < 2 or space.groups == 0:
+        clues = _single_row(relation, space)
+        return EvidenceSet(space, clues, np.ones(len(clues), dtype=np.int64), rows * (rows - 1), rows, True)
+    found = collect_clues(
+        relation.codes, space.layout, nulls=space.options.nulls, device=device, deadline=deadline, progress=progress
+    )
+    clues, counts = found.clues, found.counts
+    assert counts is not None
+    if not space.closed:
+        clues, counts = merge_clues(_cut(clues, space.groups), counts)
+    return EvidenceSet(space, clues, counts, rows * (rows - 1), rows, found.complete)
+
+
+def _cut(clues: NDArray[np.uint64], groups: int) -> NDArray[np.uint64]:
+    """The first `groups` comparisons of each clue."""
+    kept = clues[:, : clue_words(groups)].copy()
+    used = groups % COMPARISONS_PER_WORD
+    if used:
+        kept[:, -1] &= np.uint64(4**used - 1)
+    return kept
+
+
+def _single_row(relation: Relation, space: PredicateSpace) -> NDArray[np.uint64]:
+    """The clue of the one row with itself; none where there is no row or nothing within a tuple is compared."""
+    if relation.rows != 1 or not (space.scope != ACROSS).any():
+        return np.zeros((0, clue_words(space.groups)), dtype=np.uint64)
+    row = relation.codes[:, 0].astype(np.int64)
+    left, right = row[space.left], row[space.right]
+    outcome = np.where(left == right, EQUAL, np.where((left > right) & space.ordered, GREATER, LESS))
+    if space.options.nulls == "unknown":
+        outcome[(left == NULL_CODE) | (right == NULL_CODE)] = UNKNOWN
+    clue = np.zeros((1, clue_words(space.groups)), dtype=np.uint64)
+    for g, o in enumerate(outcome.tolist()):
+        clue[0, g // COMPARISONS_PER_WORD] |= np.uint64(o << (2 * (g % COMPARISONS_PER_WORD)))
+    return clue

@@ -1,0 +1,252 @@
+"""From evidence to constraints: minimal hitting sets, read as predicates, reduced and put into result order.
+
+A set of atoms (outcomes that its predicates exclude) is a constraint that holds when it hits every evidence, or all but
+a weight of them that the error allows. A smaller set of atoms is a stronger constraint, so the minimal hitting sets are
+the constraints that are minimal under implication between operators of one group. Three steps remain: one of each
+mirror pair is kept; constraints that no values could violate go; and, where columns are compared with each other,
+constraints that follow from others through transitivity go (implication.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from tuplewise.engine.dc.evidence import EvidenceSet
+from tuplewise.engine.dc.implication import keep_strongest
+from tuplewise.engine.dc.predicate import EXCLUDED_ORDERED, EXCLUDED_UNORDERED, PredicateSpace, allowed_violations
+from tuplewise.gpu_kernels.hitting import minimal_hitting_sets
+from tuplewise.gpu_kernels.words import WITHIN_T
+
+# Operator of each set of excluded outcomes; -1 where none excludes just that.
+_OF_ORDERED = np.full(8, -1, dtype=np.int8)
+_OF_ORDERED[list(EXCLUDED_ORDERED)] = np.arange(6, dtype=np.int8)
+_OF_UNORDERED = np.full(8, -1, dtype=np.int8)
+_OF_UNORDERED[list(EXCLUDED_UNORDERED)] = np.arange(2, dtype=np.int8)
+# == != < <= > >= with t and u exchanged.
+_EXCHANGED = np.array([0, 1, 4, 5, 2, 3], dtype=np.int8)
+
+
+@dataclass(frozen=True, eq=False)
+class ConstraintArrays:
+    """Constraints in result order (size, column positions, operators).
+
+    Attributes
+    ----------
+    predicates : int32 (constraints, width), padded with -1
+        Predicate numbers of the space, ascending.
+    sizes : int32 (constraints,)
+    violations : int64 (constraints,)
+        Violating ordered pairs; of a constraint about one row, violating rows.
+    one_row : bool (constraints,)
+        Whether it names t only.
+    complete : False where a deadline ended the search: more would have been found
+    """
+
+    predicates: NDArray[np.int32]
+    sizes: NDArray[np.int32]
+    violations: NDArray[np.int64]
+    one_row: NDArray[np.bool_]
+    complete: bool = True
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def take(self, index: NDArray[np.int64] | NDArray[np.bool_]) -> ConstraintArrays:
+        """These constraints only, in this order."""
+        parts = (self.predicates[index], self.sizes[index], self.violations[index], self.one_row[index])
+        return ConstraintArrays(*parts, complete=self.complete)
+
+    @staticmethod
+    def none(complete: bool = True) -> ConstraintArrays:
+        """No constraints."""
+        return ConstraintArrays(
+            np.zeros((0, 0), np.int32), np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.bool_), complete
+        )
+
+
+def invert(
+    evidence: EvidenceSet,
+    *,
+    deadline: float | None = None,
+    progress: Callable[[float], None] | None = None,
+    threads: int | None = None,
+) -> ConstraintArrays:
+    """The constraints that hold on the pairs that left this evidence.
+
+    Parameters
+    ----------
+    evidence : EvidenceSet
+        Complete. Its space's options say error, max_predicates and minimality.
+    deadline : float or None
+        On the clock of time.monotonic.
+
+    Notes
+    -----
+    With `max_predicates` K the constraints of at most K predicates compete among themselves: one that only a longer one
+    implies (possible across columns) is kept. Set-minimal output takes one predicate of a group at most; two of one
+    group are the same as one, or contradict each other.
+    """
+    space = evidence.space
+    if len(evidence) == 0:
+        return ConstraintArrays.none()
+    options = space.options
+    by_atom = options.minimality == "implication"
+    judged = evidence.ordered_pairs if evidence.rows > 1 else evidence.rows
+    budget = allowed_violations(options.error, judged)
+    first = space.first_atom if by_atom else space.first_predicate
+    found = minimal_hitting_sets(
+        evidence.atom_edges() if by_atom else evidence.predicate_edges(),
+        atoms=int(first[-1]),
+        group=np.repeat(np.arange(space.groups, dtype=np.int32), np.diff(first)),
+        weights=evidence.counts if budget else None,
+        budget=budget,
+        mirror=_mirror_of_bits(space, by_atom) if space.closed else None,
+        exclusive=not by_atom,
+        max_groups=options.max_predicates,
+        deadline=deadline,
+        progress=progress,
+        threads=threads,
+    )
+    if len(found.sets) == 0:
+        return ConstraintArrays.none(found.complete)
+    predicates, sizes = _read_sets(found.sets, space, by_atom)
+    first_of_pair(predicates, sizes, space)
+    return _reduce(predicates, sizes, found.uncovered, found.complete, evidence)
+
+
+def _reduce(
+    predicates: NDArray[np.int32],
+    sizes: NDArray[np.int32],
+    uncovered: NDArray[np.int64],
+    complete: bool,
+    evidence: EvidenceSet,
+) -> ConstraintArrays:
+    """Result order, one of each mirror pair, the strongest only."""
+    space = evidence.space
+    order = result_order(predicates, sizes, space)
+    predicates, violations = predicates[order], uncovered[order].astype(np.int64)
+    first = np.ones(len(order), dtype=np.bool_)
+    first[1:] = np.any(predicates[1:] != predicates[:-1], axis=1)
+    predicates, sizes, violations = predicates[first], sizes[order][first], violations[first]
+    one_row = np.all((predicates < 0) | (space.scope[space.predicate_group[predicates]] == WITHIN_T), axis=1)
+    if evidence.rows > 1:
+        violations = np.where(one_row, violations // (evidence.rows - 1), violations)
+    arrays = ConstraintArrays(predicates, sizes, violations, one_row, complete)
+    if space.closed:
+        return arrays
+    implication = space.options.minimality == "implication"
+    return arrays.take(keep_strongest(predicates, sizes, space, implication=implication))
+
+
+def _mirror_of_bits(space: PredicateSpace, by_atom: bool) -> NDArray[np.int32]:
+    """The permutation of atoms (of predicates) that exchanging t and u makes, in a space of same-column groups."""
+    if by_atom:
+        group = np.repeat(np.arange(space.groups), np.diff(space.first_atom))
+        within = np.arange(space.atoms) - space.first_atom[group]
+        mirrored = np.where(space.ordered[group], 2 - within, within)
+        return (space.first_atom[group] + mirrored).astype(np.int32)
+    exchanged = _EXCHANGED[space.predicate_operator]
+    return (space.first_predicate[space.predicate_group] + exchanged).astype(np.int32)
+
+
+def _read_sets(
+    sets: NDArray[np.uint64], space: PredicateSpace, by_atom: bool
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Predicate numbers of each set, int32 (sets, width) padded with -1, and how many there are, int32 (sets,)."""
+    first = (space.first_atom if by_atom else space.first_predicate).astype(np.int64)
+    sizes = _count_groups(sets, first)
+    width = int(sizes.max(initial=0))
+    operator = np.where(space.ordered[:, None], _OF_ORDERED, _OF_UNORDERED)
+    predicates = _fill_groups(sets, first, space.first_predicate.astype(np.int64), operator, by_atom, width)
+    return predicates, sizes
+
+
+@njit(cache=True, nogil=True)
+def _bits(words, first, last):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    """Bits first to last - 1 of a row of words; at most eight."""
+    word, shift = first >> 6, first & 63
+    value = words[word] >> np.uint64(shift)
+    if shift + last - first > 64:
+        value |= words[word + 1] << np.uint64(64 - shift)
+    return np.int64(value & np.uint64((1 << (last - first)) - 1))
+
+
+@njit(cache=True, nogil=True)
+def _count_groups(sets, first):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    sizes = np.zeros(len(sets), dtype=np.int32)
+    for i in range(len(sets)):
+        for g in range(len(first) - 1):
+            if _bits(sets[i], first[g], first[g + 1]):
+                sizes[i] += 1
+    return sizes
+
+
+@njit(cache=True, nogil=True)
+def _fill_groups(sets, first, first_predicate, operator, by_atom, width):  # type: ignore[no-untyped-def]  # pragma: no cover
+    predicates = np.full((len(sets), width), -1, dtype=np.int32)
+    for i in range(len(sets)):
+        at = 0
+        for g in range(len(first) - 1):
+            bits = _bits(sets[i], first[g], first[g + 1])
+            if bits:
+                if by_atom:
+                    chosen = np.int64(operator[g, bits])
+                else:
+                    chosen = 0
+                    while not bits >> chosen & 1:
+                        chosen += 1
+                predicates[i, at] = first_predicate[g] + chosen
+                at += 1
+    return predicates
+
+
+def first_of_pair(predicates: NDArray[np.int32], sizes: NDArray[np.int32], space: PredicateSpace) -> None:
+    """Write each constraint as the first, in result order, of itself and its mirror; in place.
+
+    Only constraints of same-column predicates have a mirror in the space. Groups are the same in both, so the first
+    operator that orders decides: `<` and `<=` come before `>` and `>=`.
+    """
+    _first_of_pair(
+        predicates, sizes, space.predicate_group, space.predicate_operator, space.same_column, _EXCHANGED
+    )
+
+
+@njit(cache=True, nogil=True)
+def _first_of_pair(predicates, sizes, group_of, operator_of, same_column, exchanged):  # type: ignore[no-untyped-def]  # pragma: no cover
+    for i in range(len(sizes)):
+        ordering = -1
+        for k in range(sizes[i]):
+            p = predicates[i, k]
+            if not same_column[group_of[p]]:
+                ordering = -1
+                break
+            if ordering < 0 and operator_of[p] >= 2:
+                ordering = operator_of[p]
+        if ordering >= 4:
+            for k in range(sizes[i]):
+                p = predicates[i, k]
+                predicates[i, k] = p - operator_of[p] + exchanged[operator_of[p]]
+
+
+def result_order(
+    predicates: NDArray[np.int32], sizes: NDArray[np.int32], space: PredicateSpace
+) -> NDArray[np.int64]:
+    """Order by size, then column positions, then operators; int64 (constraints,). Keys are packed into 64-bit words."""
+    count, width = predicates.shape
+    present = predicates >= 0
+    group = np.where(present, space.predicate_group[predicates] + 1, 0).astype(np.uint64)
+    operator = np.where(present, space.predicate_operator[predicates] + 1, 0).astype(np.uint64)
+    keys = [sizes.astype(np.uint64)]
+    for digits, bits in ((group, max(1, int(space.groups).bit_length())), (operator, 3)):
+        per_word = 64 // bits
+        for start in range(0, width, per_word):
+            key = np.zeros(count, dtype=np.uint64)
+            for k in range(start, min(start + per_word, width)):
+                key = key << np.uint64(bits) | digits[:, k]
+            keys.append(key)
+    return np.lexsort(keys[::-1])

@@ -1,0 +1,101 @@
+"""How interesting a constraint is: succinctness and coverage (X. Chu, I. Ilyas, P. Papotti, Discovering Denial
+Constraints, PVLDB 2013, section 5), and g1.
+
+Readings chosen here. The length of a constraint is its number of distinct symbols: tuple variables, columns and
+operators; `not(t.a == u.a)` has four, none can have fewer, so succinctness is 4 / length and does not depend on what
+else was found. Coverage is averaged over the pairs that don't violate the constraint.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from tuplewise.engine.dc.evidence import EvidenceSet
+from tuplewise.engine.dc.inversion import ConstraintArrays
+from tuplewise.engine.dc.predicate import EXCLUDED_ORDERED, EXCLUDED_UNORDERED, PredicateSpace
+
+SHORTEST_LENGTH = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """Figures of constraints, float64 (constraints,) each; coverage is NaN where every pair violates."""
+
+    succinctness: NDArray[np.float64]
+    coverage: NDArray[np.float64]
+    g1: NDArray[np.float64]
+
+
+def rank(arrays: ConstraintArrays, evidence: EvidenceSet) -> Ranking:
+    """Succinctness, coverage and g1 of constraints that were found on an evidence set.
+
+    Notes
+    -----
+    Coverage weighs each pair that satisfies k of the m predicates, k < m, with (k + 1) / m. Let S_p be the number of
+    pairs that satisfy predicate p, T all pairs and V those that satisfy all m. The sum of k over all pairs is the sum
+    of S_p over the predicates; the violating ones put V m into it. So the sum of k + 1 over the others is
+    sum S_p - V m + (T - V), and
+
+        coverage = (sum S_p + T - V (m + 1)) / (m (T - V)),
+
+    which needs one count a predicate and no pass over the evidence for each constraint. For V = 0 it is
+    (1 + sum of shares S_p / T) / m. Of a constraint about one row, pairs are rows (each stands for n - 1 pairs).
+    """
+    if len(arrays) == 0:
+        empty = np.zeros(0, dtype=np.float64)
+        return Ranking(empty, empty, empty)
+    space = evidence.space
+    satisfied = satisfied_pairs(evidence)
+    partners = max(1, evidence.rows - 1)
+    pairs = evidence.ordered_pairs if evidence.rows > 1 else evidence.rows
+    judged = np.where(arrays.one_row, evidence.rows, pairs).astype(np.float64)
+    sums = np.where(arrays.predicates >= 0, satisfied[arrays.predicates], 0).sum(axis=1)
+    sums = np.where(arrays.one_row, sums // partners, sums).astype(np.float64)
+    violated, size = arrays.violations.astype(np.float64), arrays.sizes.astype(np.float64)
+    counted = size * (judged - violated)
+    coverage = np.full(len(arrays), np.nan)
+    np.divide(sums + judged - violated * (size + 1), counted, out=coverage, where=counted > 0)
+    return Ranking(SHORTEST_LENGTH / lengths(arrays, space), coverage, violated / judged)
+
+
+def satisfied_pairs(evidence: EvidenceSet) -> NDArray[np.int64]:
+    """Ordered pairs (of a single row: rows) that satisfy each predicate; int64 (predicates,)."""
+    space, totals = evidence.space, evidence.outcome_counts
+    counts = np.zeros(space.predicates, dtype=np.int64)
+    for i in range(space.predicates):
+        group = space.predicate_group[i]
+        table = EXCLUDED_ORDERED if space.ordered[group] else EXCLUDED_UNORDERED
+        excluded = table[space.predicate_operator[i]]
+        counts[i] = sum(totals[group, o] for o in range(3) if not excluded >> o & 1)
+    return counts
+
+
+def lengths(arrays: ConstraintArrays, space: PredicateSpace) -> NDArray[np.int64]:
+    """Distinct tuple variables, columns and operators of each constraint; int64 (constraints,)."""
+    variables = np.where(arrays.one_row, 1, 2)
+    return variables + _count_symbols(
+        arrays.predicates,
+        arrays.sizes,
+        space.left[space.predicate_group],
+        space.right[space.predicate_group],
+        space.predicate_operator.astype(np.int32) + len(space.names),
+    )
+
+
+@njit(cache=True, nogil=True)
+def _count_symbols(predicates, sizes, left, right, operator):  # type: ignore[no-untyped-def]  # pragma: no cover
+    """Distinct columns and operators (numbered after the columns); `seen` holds the constraint that met each last."""
+    counts = np.zeros(len(sizes), dtype=np.int64)
+    seen = np.full(max(left.max(), right.max(), operator.max()) + 1, -1, dtype=np.int64)
+    for i in range(len(sizes)):
+        for k in range(sizes[i]):
+            p = predicates[i, k]
+            for symbol in (left[p], right[p], operator[p]):
+                if seen[symbol] != i:
+                    seen[symbol] = i
+                    counts[i] += 1
+    return counts
