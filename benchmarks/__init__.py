@@ -1,0 +1,1 @@
+"""Timed cases, seeded data, other implementations to compare with, and what was recorded."""

@@ -1,0 +1,313 @@
+"""The cases: what is run on which table, how often, and against what."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks import datasets
+from benchmarks.answers import digest_bytes, digest_constraints
+from benchmarks.datasets import Dataset
+from benchmarks.records import cores
+
+if TYPE_CHECKING:
+    from tuplewise.engine.dc.discover import DcDiscovery
+    from tuplewise.engine.relation.relation import Relation
+
+Measurement = dict[str, Any]
+Measure = Callable[["Case", Path, int], Measurement]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One thing to time.
+
+    Attributes
+    ----------
+    name : group and name, `evidence/adult`
+    dataset : the table
+    parameters : what it is run with, as recorded
+    ours, peer : measure in a process of its own; peer is None where there is nothing to compare with
+    warm_runs, peer_warm_runs : runs after the first
+    peer_once : the peer takes minutes, so it is run only when asked for by name
+    """
+
+    name: str
+    dataset: Dataset
+    ours: Measure
+    parameters: dict[str, Any] = field(default_factory=dict)
+    peer: Measure | None = None
+    warm_runs: int = 5
+    peer_warm_runs: int = 2
+    peer_once: bool = False
+
+
+def timed(work: Callable[[], Any], warm_runs: int) -> tuple[list[float], list[Any]]:
+    """Seconds and results of `warm_runs + 1` runs, the first cold; only the last two results are kept alive."""
+    seconds: list[float] = []
+    results: list[Any] = []
+    for _ in range(warm_runs + 1):
+        gc.collect()
+        started = time.perf_counter()
+        result = work()
+        seconds.append(time.perf_counter() - started)
+        results = [*results[-1:], result]
+    return seconds, results
+
+
+def load(case: Case, path: Path) -> Relation:
+    """The table as a Relation, by the public way."""
+    import tuplewise
+
+    relation: Relation = tuplewise.load(str(path), encoding=case.dataset.encoding)
+    return relation
+
+
+def measure_discovery(case: Case, path: Path, warm_runs: int) -> Measurement:
+    """`discover` on a loaded table: predicate space, evidence and inversion; loading and encoding are left out."""
+    from tuplewise.engine.dc.discover import discover
+    from tuplewise.engine.options import DcDiscoverOptions
+
+    relation = load(case, path)
+    options = DcDiscoverOptions(cross_columns=case.parameters["cross_columns"], device="cpu")
+    kernels: dict[str, list[float]] = {}
+
+    def work() -> DcDiscovery:
+        found = discover(relation, options)
+        for name, value in found.timings_seconds.items():
+            kernels.setdefault(name, []).append(value)
+        return found
+
+    seconds, results = timed(work, warm_runs)
+    found = results[-1]
+    count, digest = digest_constraints(
+        [(p.left, p.operator, p.right) for p in constraint.predicates] for constraint in found.constraints
+    )
+    return {
+        "cold_seconds": seconds[0],
+        "warm_seconds": seconds[1:],
+        "kernel_seconds": kernels,
+        "answer": {"count": count, "digest": digest, "listed": len(found.constraints)},
+        "figures": {
+            "predicates": found.space.predicates,
+            "distinct_evidences": found.distinct_evidences,
+            "ordered_pairs": found.ordered_pairs,
+        },
+    }
+
+
+def peer_discovery(case: Case, path: Path, warm_runs: int) -> Measurement:
+    """FastADC's `execute` on the same rows; loading is left out."""
+    from benchmarks.peer import SHARD_ROWS, run_fastadc
+
+    rows = case.dataset.describe(path)["rows"]
+    cross = case.parameters["cross_columns"]
+    seconds, found = [], []
+    for _ in range(warm_runs + 1):
+        taken, found = run_fastadc(path, rows=rows, cross_columns=cross)
+        seconds.append(taken)
+    count, digest = digest_constraints(found)
+    return {
+        "cold_seconds": seconds[0],
+        "warm_seconds": seconds[1:],
+        "kernel_seconds": {},
+        "answer": {"count": count, "digest": digest, "listed": len(found)},
+        "figures": {"shard_rows": min(SHARD_ROWS, rows)},
+    }
+
+
+def measure_evidence(case: Case, path: Path, warm_runs: int) -> Measurement:
+    """Distinct clues with counts of all pairs: the kernel alone, on all rows and on half of them (for its memory)."""
+    from tuplewise.engine.dc.predicate import build_space
+    from tuplewise.engine.options import DcDiscoverOptions
+
+    relation = load(case, path)
+    layout = build_space(relation, DcDiscoverOptions(cross_columns=case.parameters["cross_columns"])).layout
+    return _measure_clues(relation.codes, layout, warm_runs)
+
+
+def measure_generated_evidence(case: Case, path: Path, warm_runs: int) -> Measurement:
+    """The same on a table with a wanted number of distinct clues."""
+    from benchmarks.generators import table_with_clues
+    from tuplewise.gpu_kernels.words import ACROSS, make_layout
+
+    codes = table_with_clues(case.parameters["rows"], case.parameters["clues"], seed=case.parameters["seed"])
+    layout = make_layout([(c, c, ACROSS, True) for c in range(len(codes))])
+    return _measure_clues(codes, layout, warm_runs)
+
+
+def _measure_clues(codes: Any, layout: Any, warm_runs: int) -> Measurement:
+    import psutil
+
+    from tuplewise.gpu_kernels.evidence import collect_clues
+
+    rows = codes.shape[1]
+    half = codes[:, : rows // 2].copy()
+    work = partial(collect_clues, codes, layout, device="cpu")
+    seconds, results = timed(work, 0)
+    collect_clues(half, layout, device="cpu")
+    process = psutil.Process()
+    extra = []
+    for table in (half, codes):
+        gc.collect()
+        _reset_peak()
+        before = process.memory_info().rss
+        collect_clues(table, layout, device="cpu")
+        extra.append(max(_peak_rss_bytes() - before, 0))
+    warm, results = timed(work, warm_runs - 1)
+    found = results[-1]
+    unordered = rows * (rows - 1) // 2
+    used = cores()
+    return {
+        "cold_seconds": seconds[0],
+        "warm_seconds": warm,
+        "kernel_seconds": {"evidence": warm},
+        "answer": {
+            "count": len(found.clues),
+            "digest": digest_bytes(found.clues.tobytes(), found.counts.tobytes()),
+        },
+        "figures": {
+            "unordered_pairs": unordered,
+            "cores": used,
+            "nanoseconds_per_pair_per_core": statistics.median(warm) * used / unordered * 1e9,
+            "extra_peak_bytes_half_the_rows": extra[0],
+            "extra_peak_bytes_all_rows": extra[1],
+        },
+    }
+
+
+def _reset_peak() -> None:
+    """Set the kernel's record of the greatest resident size back to the present size, where it allows that."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        return
+
+
+def _peak_rss_bytes() -> int:
+    """Greatest resident size since the last reset."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    raise RuntimeError("this system does not tell the peak of a process")
+
+
+def measure_inversion(case: Case, path: Path, warm_runs: int) -> Measurement:
+    """Evidence turned into constraints, evidence at hand: hitting sets, closure reduction, order of results."""
+    from tuplewise.engine.dc.discover import discover
+    from tuplewise.engine.options import DcDiscoverOptions
+
+    relation = load(case, path)
+    options = DcDiscoverOptions(cross_columns=case.parameters["cross_columns"], device="cpu")
+    times: list[float] = []
+    found = None
+    for _ in range(warm_runs + 1):
+        found = discover(relation, options)
+        times.append(found.timings_seconds["inversion"])
+    assert found is not None
+    count, digest = digest_constraints(
+        [(p.left, p.operator, p.right) for p in constraint.predicates] for constraint in found.constraints
+    )
+    return {
+        "cold_seconds": times[0],
+        "warm_seconds": times[1:],
+        "kernel_seconds": {"inversion": times},
+        "answer": {"count": count, "digest": digest},
+        "figures": {"distinct_evidences": found.distinct_evidences},
+    }
+
+
+def measure_command(case: Case, path: Path, warm_runs: int) -> Measurement:
+    """The whole command in a process of its own, from start to exit."""
+    program = [sys.executable, "-m", "tuplewise.engine.cli.main"]
+    command = [*program, "dc", "discover", str(path), "--format", "json", "--device", "cpu"]
+    seconds, reported = [], []
+    for _ in range(warm_runs + 1):
+        started = time.perf_counter()
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        seconds.append(time.perf_counter() - started)
+        reported.append(json.loads(done.stdout))
+    spark = [r["timings_seconds"].get("session", 0.0) + r["timings_seconds"].get("load", 0.0) for r in reported]
+    constraints = reported[-1]["result"]["constraints"]
+    count, digest = digest_constraints([_triple(p) for p in c["predicates"]] for c in constraints)
+    return {
+        "cold_seconds": seconds[0],
+        "warm_seconds": seconds[1:],
+        "kernel_seconds": {"evidence": [r["timings_seconds"]["evidence"] for r in reported]},
+        "answer": {"count": count, "digest": digest},
+        "figures": {
+            "spark_session_and_load_seconds": spark,
+            "own_seconds": [total - part for total, part in zip(seconds, spark, strict=True)],
+            "command_peak_bytes": max(r["peak_rss_bytes"] for r in reported),
+        },
+    }
+
+
+def _triple(predicate: list[Any]) -> tuple[str, str, str]:
+    left, operator, right = predicate
+    return _column(left), operator, _column(right)
+
+
+def _column(operand: str | list[str]) -> str:
+    return operand[1] if isinstance(operand, list) else operand.split(".", 1)[1]
+
+
+def measure_import(case: Case, path: Path, warm_runs: int) -> Measurement:
+    """`import tuplewise`, less the time that Python takes to start."""
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
+    statement = "import time; s = time.perf_counter(); import tuplewise; print(time.perf_counter() - s)"
+    seconds = []
+    for _ in range(warm_runs + 1):
+        done = subprocess.run(
+            [sys.executable, "-c", statement], capture_output=True, text=True, check=True, env=environment
+        )
+        seconds.append(float(done.stdout))
+    return {
+        "cold_seconds": seconds[0],
+        "warm_seconds": seconds[1:],
+        "kernel_seconds": {},
+        "answer": {"count": 0, "digest": digest_bytes(b"imported")},
+        "figures": {},
+    }
+
+
+def _discovery(name: str, dataset: Dataset, cross_columns: bool, **more: Any) -> Case:
+    return Case(f"dc_discover/{name}", dataset, measure_discovery, {"cross_columns": cross_columns}, **more)
+
+
+CASES: dict[str, Case] = {
+    case.name: case
+    for case in (
+        _discovery("airport-30000", datasets.AIRPORT, True, peer=peer_discovery),
+        _discovery("adult-2000", datasets.ADULT_2000, False, peer=peer_discovery, peer_warm_runs=0, peer_once=True),
+        _discovery("adult-24000", datasets.ADULT_24000, False, warm_runs=3),
+        _discovery("adult-24000-cross", datasets.ADULT_24000, True, warm_runs=2),
+        _discovery("uce", datasets.UCE, False, warm_runs=3),
+        Case("evidence/adult", datasets.ADULT, measure_evidence, {"cross_columns": False}),
+        Case("evidence/airport-30000", datasets.AIRPORT, measure_evidence, {"cross_columns": True}),
+        *(
+            Case(
+                f"evidence/generated-{clues}",
+                datasets.TAX_1000,
+                measure_generated_evidence,
+                {"rows": 20_000, "clues": clues, "seed": 7},
+                warm_runs=3,
+            )
+            for clues in (100, 10_000)
+        ),
+        Case("inversion/adult-2000", datasets.ADULT_2000, measure_inversion, {"cross_columns": False}),
+        Case("inversion/uce", datasets.UCE, measure_inversion, {"cross_columns": False}, warm_runs=3),
+        Case("cli/tax-1000", datasets.TAX_1000, measure_command, warm_runs=2),
+        Case("cli/import", datasets.TAX_1000, measure_import, warm_runs=9),
+    )
+}
