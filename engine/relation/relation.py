@@ -97,7 +97,8 @@ class Relation:
         for i, column in enumerate(self.columns):
             if column.name == name:
                 return i
-        raise InputError(message(f"no column of that name in table {self.name!r}", name, hint=near_names(name, self.column_names)))
+        hint = near_names(name, self.column_names)
+        raise InputError(message(f"no column of that name in table {self.name!r}", name, hint=hint))
 
     def position_of(self, row: int) -> int:
         """Position in its source of the row at index `row`."""

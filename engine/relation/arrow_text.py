@@ -1,0 +1,281 @@
+"""Text to typed values in-process: spellings counted and values parsed with Arrow and NumPy, over distinct values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.relation.relation import TypeName
+from tuplewise.engine.relation.text_types import (
+    BOOLEAN,
+    DATE,
+    DECIMAL,
+    EXPONENT,
+    FITS,
+    INTEGER,
+    TIMESTAMP,
+    ZEROS,
+    Spelling,
+    SpellingCount,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_MOST_DIGITS = 38
+_DAYS_OF_MONTH = np.array([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31], dtype=np.int64)
+
+
+def matches(values: pa.Array, pattern: str) -> NDArray[np.bool_]:
+    """Which values the pattern spells in full. `values`: text without nulls."""
+    import pyarrow.compute as pc
+
+    return _bools(pc.match_substring_regex(values, rf"\A(?:{pattern})\z"))
+
+
+def _bools(array: pa.Array) -> NDArray[np.bool_]:
+    return np.asarray(array.to_numpy(zero_copy_only=False), dtype=np.bool_)
+
+
+def count_spellings(values: pa.Array, rows: NDArray[np.int64]) -> dict[Spelling, SpellingCount]:
+    """Rows and lowest value of each spelling.
+
+    Parameters
+    ----------
+    values : distinct text (values,), no nulls
+    rows : int64 (values,), how many rows hold each value
+
+    Notes
+    -----
+    Linear in the distinct values. A spelling that all values share is found by the first pattern, so that plain
+    columns of whole numbers or of words cost one or two passes.
+    """
+    found: dict[Spelling, SpellingCount] = {}
+    rest = np.arange(len(values))
+    for pattern, split in (
+        (INTEGER, _split_integers),
+        (DECIMAL, _split_decimals),
+        (EXPONENT, _split_exponents),
+        (DATE, _split_dates),
+        (TIMESTAMP, _split_timestamps),
+        (BOOLEAN, _all("boolean")),
+        (ZEROS, _all("zeros")),
+    ):
+        if len(rest) == 0:
+            break
+        left = values if len(rest) == len(values) else values.take(rest)
+        hit = matches(left, pattern)
+        if not hit.any():
+            continue
+        chosen = rest[hit]
+        for spelling, mask in split(values.take(chosen)).items():
+            _add(found, spelling, values, rows, chosen[mask])
+        rest = rest[~hit]
+    _add(found, "other", values, rows, rest)
+    return found
+
+
+def _add(
+    found: dict[Spelling, SpellingCount],
+    spelling: Spelling,
+    values: pa.Array,
+    rows: NDArray[np.int64],
+    chosen: NDArray[np.int64],
+) -> None:
+    import pyarrow.compute as pc
+
+    if len(chosen) == 0:
+        return
+    count = int(rows[chosen].sum())
+    example = pc.min(values.take(chosen)).as_py()
+    if spelling in found:
+        count += found[spelling].rows
+        example = min(example, found[spelling].example, key=lambda v: v.encode())
+    found[spelling] = SpellingCount(count, example)
+
+
+def _all(spelling: Spelling) -> Callable[[pa.Array], dict[Spelling, NDArray[np.bool_]]]:
+    return lambda values: {spelling: np.ones(len(values), dtype=np.bool_)}
+
+
+def _digits(values: pa.Array) -> NDArray[np.int64]:
+    """Digits of numbers without an exponent; the zero in front of a point is not counted."""
+    import pyarrow.compute as pc
+
+    bare = pc.replace_substring_regex(values, r"\A-?(0(\.)|)", "")
+    return np.asarray(
+        pc.utf8_length(pc.replace_substring(bare, ".", "")).to_numpy(zero_copy_only=False), dtype=np.int64
+    )
+
+
+def _split_integers(values: pa.Array) -> dict[Spelling, NDArray[np.bool_]]:
+    import pyarrow.compute as pc
+
+    digits = _digits(values)
+    fits = digits < 19
+    if (digits == 19).any():
+        bare = pc.replace_substring_regex(values, r"\A-", "")
+        negative = _bools(pc.starts_with(values, "-"))
+        small = _bools(pc.less_equal(bare, "9223372036854775807"))
+        least = _bools(pc.equal(values, "-9223372036854775808"))
+        fits |= (digits == 19) & (small | (negative & least))
+    return {
+        "integer15": digits <= 15,
+        "integer64": (digits > 15) & fits,
+        "integer38": ~fits & (digits <= _MOST_DIGITS),
+        "integer_more": digits > _MOST_DIGITS,
+    }
+
+
+def _split_decimals(values: pa.Array) -> dict[Spelling, NDArray[np.bool_]]:
+    digits = _digits(values)
+    return {
+        "decimal15": digits <= 15,
+        "decimal17": (digits > 15) & (digits <= 17),
+        "decimal38": (digits > 17) & (digits <= _MOST_DIGITS),
+        "decimal_more": digits > _MOST_DIGITS,
+    }
+
+
+def _split_exponents(values: pa.Array) -> dict[Spelling, NDArray[np.bool_]]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    mantissa = pc.replace_substring_regex(values, r"[eE].*\z", "")
+    number = pc.cast(values, pa.float64()).to_numpy(zero_copy_only=False)
+    zero = matches(mantissa, r"-?0(\.0+)?")
+    plain = (_digits(mantissa) <= 17) & np.isfinite(number) & ((number != 0) | zero)
+    return {"exponent": plain, "exponent_more": ~plain}
+
+
+def _calendar(values: pa.Array) -> NDArray[np.bool_]:
+    """Which values begin with a day that the calendar has; all match DATE at their start."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    year, month, day = (
+        pc.cast(pc.utf8_slice_codeunits(values, a, b), pa.int64()).to_numpy(zero_copy_only=False)
+        for a, b in ((0, 4), (5, 7), (8, 10))
+    )
+    leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
+    return np.asarray(day <= _DAYS_OF_MONTH[month] + (leap & (month == 2)), dtype=np.bool_)
+
+
+def _split_dates(values: pa.Array) -> dict[Spelling, NDArray[np.bool_]]:
+    real = _calendar(values)
+    return {"date": real, "other": ~real}
+
+
+def _split_timestamps(values: pa.Array) -> dict[Spelling, NDArray[np.bool_]]:
+    real = _calendar(values)
+    return {"timestamp": real, "other": ~real}
+
+
+def parse(values: pa.Array, type_: TypeName) -> tuple[pa.Array, NDArray[np.int64]]:
+    """Values of a type from their spellings, and the indexes of the values that don't fit.
+
+    Parameters
+    ----------
+    values : large_string (values,), no nulls
+
+    Returns
+    -------
+    typed : int64, decimal128, decimal256, float64, date32, timestamp[us, UTC], bool or large_string (values,)
+        Null where a value doesn't fit.
+    misfits : int64, ascending
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if type_ == "text":
+        return values, np.empty(0, dtype=np.int64)
+    fits = matches(values, FITS[type_])
+    if type_ in ("date", "timestamp") and fits.any():
+        fits[fits] = _calendar(values.filter(pa.array(fits)))
+    elif type_ in ("integer", "decimal") and fits.any():
+        fits[fits] = _significant_digits(values.filter(pa.array(fits))) <= _MOST_DIGITS
+    misfits = np.flatnonzero(~fits)
+    left = values if len(misfits) == 0 else pc.if_else(pa.array(fits), values, pa.scalar(None, values.type))
+    return _PARSERS[type_](left), misfits
+
+
+def _significant_digits(values: pa.Array) -> NDArray[np.int64]:
+    import pyarrow.compute as pc
+
+    bare = pc.replace_substring_regex(values, r"\A[+-]?0*", "")
+    return np.asarray(
+        pc.utf8_length(pc.replace_substring(bare, ".", "")).to_numpy(zero_copy_only=False), dtype=np.int64
+    )
+
+
+def _parse_integers(values: pa.Array) -> pa.Array:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    plain = pc.replace_substring_regex(values, r"\A\+", "")
+    try:
+        return pc.cast(plain, pa.int64())
+    except pa.ArrowInvalid:
+        return _parse_decimals(values)
+
+
+def _parse_decimals(values: pa.Array) -> pa.Array:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    plain = pc.replace_substring_regex(values, r"\A\+", "")
+    plain = pc.replace_substring_regex(plain, r"\A(-?)0+([0-9])", r"\1\2")
+    plain = pc.replace_substring_regex(plain, r"\A(-?)\.", r"\10.")
+    plain = pc.replace_substring_regex(plain, r"\.\z", "")
+    fraction = pc.utf8_length(pc.replace_substring_regex(plain, r"\A[^.]*\.?", ""))
+    scale = pc.max(fraction).as_py() or 0
+    whole = pc.max(pc.utf8_length(pc.replace_substring_regex(plain, r"\A-|\..*\z", ""))).as_py() or 0
+    if whole + scale <= _MOST_DIGITS:
+        return pc.cast(plain, pa.decimal128(_MOST_DIGITS, scale))
+    return pc.cast(plain, pa.decimal256(2 * _MOST_DIGITS, scale))
+
+
+def _parse_doubles(values: pa.Array) -> pa.Array:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return pc.cast(pc.replace_substring_regex(values, r"\A(\+|-(?P<nan>[nN][aA][nN]))", r"\2"), pa.float64())
+
+
+def _parse_dates(values: pa.Array) -> pa.Array:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return pc.cast(values, pa.date32())
+
+
+def _parse_timestamps(values: pa.Array) -> pa.Array:
+    """Instants: with the zone that is given, else UTC. Zeros beyond microseconds were let through by the pattern."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    plain = pc.replace_substring_regex(values, r"(\.[0-9]{6})0+", r"\1")
+    plain = pc.replace_substring_regex(plain, r"\A([-0-9]{10})\z", r"\1 00:00")
+    plain = pc.replace_substring_regex(plain, r"([+-][0-9]{2}):?([0-9]{2})\z", r"\1:\2")
+    plain = pc.replace_substring_regex(plain, r"([T ][0-9:.]+)\z", r"\1Z")
+    return pc.cast(plain, pa.timestamp("us", tz="UTC"))
+
+
+def _parse_booleans(values: pa.Array) -> pa.Array:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return pc.cast(pc.utf8_lower(values), pa.bool_())
+
+
+_PARSERS = {
+    "integer": _parse_integers,
+    "decimal": _parse_decimals,
+    "double": _parse_doubles,
+    "date": _parse_dates,
+    "timestamp": _parse_timestamps,
+    "boolean": _parse_booleans,
+}

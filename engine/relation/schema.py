@@ -1,0 +1,103 @@
+"""Names and types of columns: what a user may ask for, and what is made of a header."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tuplewise.engine.errors import InputError, message, near_names
+from tuplewise.engine.options import LoadOptions
+from tuplewise.engine.relation.relation import DOMAIN_OF_TYPE, TypeName
+
+ALL_COLUMNS = "*"
+
+_ALIASES: dict[str, TypeName] = {
+    "int": "integer",
+    "bigint": "integer",
+    "long": "integer",
+    "numeric": "decimal",
+    "float": "double",
+    "datetime": "timestamp",
+    "bool": "boolean",
+    "string": "text",
+    "str": "text",
+}
+
+
+def repair_names(header: Sequence[str | None]) -> tuple[list[str], list[str]]:
+    """Names that are unique and not empty, and notes on each that was changed.
+
+    A repeated name gets `_2`, `_3` and so on (the first number that is free); an empty one becomes `column_N`, N its
+    1-based position.
+    """
+    taken = {h for h in header if h}
+    names: list[str] = []
+    notes: list[str] = []
+    used: set[str] = set()
+    for position, given in enumerate(header, start=1):
+        base = given or f"column_{position}"
+        name = base
+        number = 2
+        while name in used or (name != given and name in taken):
+            name = f"{base}_{number}"
+            number += 1
+        used.add(name)
+        names.append(name)
+        if not given:
+            notes.append(f"column {position} has no name: called {name!r}")
+        elif name != given:
+            notes.append(f"column {position} repeats the name {given!r}: called {name!r}")
+    return names, notes
+
+
+def numbered_names(columns: int) -> list[str]:
+    """The names of columns that have no header: c1, c2, ..."""
+    return [f"c{i}" for i in range(1, columns + 1)]
+
+
+def selected_columns(names: Sequence[str], options: LoadOptions, table: str) -> list[int]:
+    """Indexes of the columns to keep, in the order of the table (`columns`, then `exclude`)."""
+    wanted = list(options.columns) if options.columns is not None else list(names)
+    unknown = [n for n in (*wanted, *options.exclude) if n not in names]
+    if unknown:
+        raise InputError(
+            message(f"no column of that name in table {table!r}", unknown[0], hint=near_names(unknown[0], names))
+        )
+    kept = [i for i, n in enumerate(names) if n in set(wanted) and n not in options.exclude]
+    if not kept:
+        raise InputError(
+            message(
+                f"no column of table {table!r} is left", list(options.exclude), "at least one column", "Leave out fewer"
+            )
+        )
+    return kept
+
+
+def type_overrides(names: Sequence[str], types: Mapping[str, str], table: str) -> dict[str, TypeName]:
+    """The types that were asked for, by column name; `*` names all columns that aren't named themselves."""
+    problems = []
+    overrides: dict[str, TypeName] = {}
+    for column, given in types.items():
+        type_ = _type_name(given)
+        if type_ is None:
+            problems.append(message(f"type of column {column!r}", given, ", ".join(DOMAIN_OF_TYPE)))
+        elif column != ALL_COLUMNS and column not in names:
+            problems.append(
+                message(f"types: no column of that name in table {table!r}", column, hint=near_names(column, names))
+            )
+        elif column != ALL_COLUMNS:
+            overrides[column] = type_
+        else:
+            for name in names:
+                if name not in types:
+                    overrides[name] = type_
+    if problems:
+        raise InputError("; ".join(problems))
+    return overrides
+
+
+def _type_name(given: str) -> TypeName | None:
+    word = given.strip().lower()
+    for type_ in DOMAIN_OF_TYPE:
+        if word == type_:
+            return type_
+    return _ALIASES.get(word)

@@ -1,0 +1,160 @@
+"""How the type of a column of text is decided: which spellings there are, and what a column of them becomes.
+
+The rules are stated here once, as regular expressions that RE2 (Arrow) and Java (Spark) read alike, and as a decision
+over counts of spellings. `arrow_text` counts in-process, `spark_text` counts in Spark; both end in `decide`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from tuplewise.engine.relation.relation import TypeName
+
+Spelling = Literal[
+    "integer15",  # up to 15 digits: a double holds it exactly
+    "integer64",  # fits 64 bits
+    "integer38",  # up to 38 digits: a decimal holds it
+    "integer_more",
+    "decimal15",
+    "decimal17",  # up to 17 digits: what a double is written with at most
+    "decimal38",
+    "decimal_more",
+    "exponent",  # up to 17 digits, neither too large nor too small for a double
+    "exponent_more",
+    "date",
+    "timestamp",
+    "boolean",
+    "zeros",  # a number but for zeros in front
+    "other",
+]
+
+INTEGER = r"-?(0|[1-9][0-9]*)"
+DECIMAL = r"-?(0|[1-9][0-9]*)\.[0-9]+"
+EXPONENT = r"-?(0|[1-9][0-9]*)(\.[0-9]+)?[eE][+-]?[0-9]+"
+ZEROS = r"[+-]?0[0-9]+(\.[0-9]+)?"
+BOOLEAN = r"([tT][rR][uU][eE]|[fF][aA][lL][sS][eE])"
+_YEAR = r"(000[1-9]|00[1-9][0-9]|0[1-9][0-9][0-9]|[1-9][0-9][0-9][0-9])"
+DATE = _YEAR + r"-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
+_CLOCK = r"([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,6}0{0,12})?)?"
+_ZONE = r"(Z|[+-](0[0-9]|1[0-7])(:?[0-5][0-9])?|[+-]18(:?00)?)?"
+TIMESTAMP = DATE + r"[T ]" + _CLOCK + _ZONE
+
+# What fits a type that was asked for: the value must be the type's, its spelling may be looser than what is inferred.
+FITS: dict[TypeName, str] = {
+    "integer": r"[+-]?[0-9]+",
+    "decimal": r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)",
+    "double": r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?"
+    r"|[+-]?([nN][aA][nN]|[iI][nN][fF]([iI][nN][iI][tT][yY])?)",
+    "date": DATE,
+    "timestamp": f"({DATE}|{TIMESTAMP})",
+    "boolean": BOOLEAN,
+}
+WHAT_FITS: dict[TypeName, str] = {
+    "integer": "digits with or without a sign, at most 38",
+    "decimal": "digits with or without a point, at most 38",
+    "double": "a number, NaN or inf",
+    "date": "YYYY-MM-DD",
+    "timestamp": "ISO 8601, up to microseconds",
+    "boolean": "true or false",
+}
+
+INTEGERS_64: tuple[Spelling, ...] = ("integer15", "integer64")
+INTEGERS_38: tuple[Spelling, ...] = (*INTEGERS_64, "integer38")
+INTEGERS: tuple[Spelling, ...] = (*INTEGERS_38, "integer_more")
+DECIMALS_38: tuple[Spelling, ...] = ("decimal15", "decimal17", "decimal38")
+DECIMALS: tuple[Spelling, ...] = (*DECIMALS_38, "decimal_more")
+NUMBERS: tuple[Spelling, ...] = (*INTEGERS, *DECIMALS, "exponent", "exponent_more")
+
+
+@dataclass(frozen=True, slots=True)
+class SpellingCount:
+    """How many rows have a spelling, and the lowest value (by bytes) that does."""
+
+    rows: int
+    example: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The type of a column of text, why, and a note where the user should look."""
+
+    type: TypeName
+    why: str
+    note: str | None = None
+
+
+def decide(name: str, counts: Mapping[Spelling, SpellingCount]) -> Decision:
+    """The first type that every value spells in full, else text.
+
+    Notes
+    -----
+    Whole and fractional numbers together make a double, unless one has more digits than a double surely keeps (15;
+    17 where numbers with an exponent say that doubles were written): then a decimal, which keeps 38, or text. So no
+    two different values become one.
+    """
+    total = sum(c.rows for c in counts.values())
+    if total == 0:
+        return Decision("text", "no values")
+
+    def all_of(*spellings: Spelling) -> bool:
+        return sum(counts[s].rows for s in spellings if s in counts) == total
+
+    if all_of(*INTEGERS_64):
+        return Decision("integer", "every value is a whole number")
+    if all_of(*INTEGERS_38):
+        return Decision(
+            "decimal", f"every value is a whole number, some beyond 64 bits, e.g. {_example(counts, 'integer38')}"
+        )
+    if all_of(*DECIMALS_38):
+        return Decision("decimal", "every value is a number with a decimal point")
+    if all_of("integer15", "decimal15"):
+        return Decision("double", "whole numbers and numbers with a decimal point")
+    if all_of("integer15", "decimal15", "decimal17", "exponent"):
+        if "exponent" in counts:
+            return Decision("double", f"numbers, some with an exponent, e.g. {_example(counts, 'exponent')}")
+        return Decision("decimal", "whole and fractional numbers, some with more digits than a double keeps")
+    if all_of(*INTEGERS_38, *DECIMALS_38):
+        return Decision("decimal", "whole and fractional numbers, some with more digits than a double keeps")
+    for type_, why in (("date", "a date"), ("timestamp", "a timestamp"), ("boolean", "true or false")):
+        if all_of(type_):  # type: ignore[arg-type]
+            return Decision(type_, f"every value is {why}")  # type: ignore[arg-type]
+    return _text(name, counts, total)
+
+
+def _text(name: str, counts: Mapping[Spelling, SpellingCount], total: int) -> Decision:
+    numbers = sum(counts[s].rows for s in NUMBERS if s in counts)
+    if "zeros" in counts and numbers + counts["zeros"].rows == total:
+        return Decision(
+            "text", f"numbers with leading zeros, which a number would lose, e.g. {_example(counts, 'zeros')}"
+        )
+    if numbers == total:
+        spelling = next(
+            s
+            for s in ("integer_more", "decimal_more", "exponent_more", "integer64", "integer38", "decimal38")
+            if s in counts
+        )
+        return Decision("text", f"numbers with more digits than a number type keeps, e.g. {_example(counts, spelling)}")
+    if numbers:
+        odd = [c.example for s, c in sorted(counts.items()) if s not in NUMBERS][:3]
+        plain = min(counts[s].example for s in NUMBERS if s in counts)
+        examples = ", ".join(quote(v) for v in odd)
+        why = f"{total - numbers} of {total} values are not numbers, e.g. {examples}"
+        note = None
+        if 2 * numbers >= total:
+            note = f"column {name!r} mixes numbers (e.g. {quote(plain)}) and text (e.g. {examples}): read as text"
+        return Decision("text", why, note)
+    kinds = sorted(s for s in counts if s != "other")
+    if kinds and "other" not in counts:
+        return Decision("text", "values of several types, e.g. " + ", ".join(_example(counts, s) for s in kinds))
+    return Decision("text", f"text, e.g. {_example(counts, 'other')}")
+
+
+def quote(value: str) -> str:
+    """A value as it stands in a message: quoted, and cut where it is long."""
+    return repr(value if len(value) <= 40 else value[:37] + "...")
+
+
+def _example(counts: Mapping[Spelling, SpellingCount], spelling: Spelling) -> str:
+    return quote(counts[spelling].example)

@@ -1,0 +1,129 @@
+"""Columns brought to their types in-process: text by inference, any column by what the user asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.relation.arrow_text import count_spellings, parse
+from tuplewise.engine.relation.encode import TypedColumn
+from tuplewise.engine.relation.relation import NULL_CODE, TypeName
+from tuplewise.engine.relation.text_types import WHAT_FITS, decide
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Locate = Callable[[int], str]
+"""Says where the row at an index stands in its source: "line 7" or "row 5"."""
+
+ASKED_FOR = "asked for with types"
+
+
+def infer_text_column(name: str, values: pa.Array, index: NDArray[np.int32]) -> tuple[TypedColumn, list[str]]:
+    """A column of text with the type that its spellings allow, and notes. `values`: distinct large_string."""
+    rows = np.bincount(index.astype(np.int64) + 1, minlength=len(values) + 1)[1:]
+    decision = decide(name, count_spellings(values, rows))
+    typed, misfits = parse(values, decision.type)
+    if len(misfits):
+        raise AssertionError(f"column {name!r}: {values[int(misfits[0])]} was counted as {decision.type}")
+    return TypedColumn(name, decision.type, decision.why, typed, index), [decision.note] if decision.note else []
+
+
+def retype(column: TypedColumn, type_: TypeName, locate: Locate) -> TypedColumn:
+    """The column as the type that was asked for. Raises InputError with the place of the first misfit."""
+    if column.type == type_:
+        return replace(column, why=ASKED_FOR)
+    if column.type == "text":
+        typed, misfits = parse(column.values, type_)
+    else:
+        typed, misfits = _convert(column, type_)
+    if len(misfits):
+        raise _misfit(column, type_, misfits, locate)
+    return replace(column, type=type_, why=ASKED_FOR, values=typed)
+
+
+def _misfit(column: TypedColumn, type_: TypeName, misfits: NDArray[np.int64], locate: Locate) -> InputError:
+    bad = np.zeros(len(column.values) + 1, dtype=np.bool_)
+    bad[misfits] = True
+    rows = np.flatnonzero(bad[column.index])
+    value = column.values[int(column.index[rows[0]])].as_py()
+    more = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
+    text = message(
+        f"column {column.name!r}: a value doesn't fit type {type_} at {locate(int(rows[0]))}{more}",
+        value if len(str(value)) <= 40 else str(value)[:40],
+        WHAT_FITS[type_],
+        "Leave the type out, or name the text that means null: --null-token",
+    )
+    return InputError(text)
+
+
+def _convert(column: TypedColumn, type_: TypeName) -> tuple[pa.Array, NDArray[np.int64]]:
+    """Typed values as another type, without loss, and the indexes of those that can't be."""
+    import pyarrow as pa
+
+    values = column.values
+    nothing = np.empty(0, dtype=np.int64)
+    if type_ == "text":
+        return values.cast(pa.large_string()), nothing
+    if (column.type, type_) == ("integer", "decimal"):
+        return values, nothing
+    numbers = ("integer", "decimal", "double")
+    if column.type in numbers and type_ in numbers:
+        return _convert_numbers(values, type_)
+    if (column.type, type_) == ("date", "timestamp"):
+        return values.cast(pa.timestamp("s")).cast(pa.timestamp("us", tz="UTC")), nothing
+    if (column.type, type_) == ("timestamp", "date"):
+        return _each(values, lambda v: v.cast(pa.timestamp(v.type.unit)).cast(pa.date32()), pa.date32())
+    used = column.index[column.index != NULL_CODE]
+    if len(used) == 0:
+        return pa.nulls(len(values), pa.int64()), nothing
+    raise InputError(
+        message(
+            f"column {column.name!r} is {column.type} in its source and can't be read as",
+            type_,
+            f"{column.type} or text",
+        )
+    )
+
+
+def _convert_numbers(values: pa.Array, type_: TypeName) -> tuple[pa.Array, NDArray[np.int64]]:
+    import decimal
+
+    import pyarrow as pa
+
+    if type_ == "double":
+        if pa.types.is_decimal(values.type):
+            return pa.array([float(v) for v in values.to_pylist()], pa.float64()), np.empty(0, dtype=np.int64)
+        return _each(values, lambda v: v.cast(pa.float64()), pa.float64())
+    if not pa.types.is_floating(values.type):
+        return _each(values, lambda v: v.cast(pa.decimal128(38, 0)), pa.decimal128(38, 0))
+    exact = [decimal.Decimal(repr(v)) if v == v and abs(v) < 1e38 else None for v in values.to_pylist()]
+    if type_ == "integer":
+        exact = [v if v is not None and v == v.to_integral_value() else None for v in exact]
+    misfits = np.array([i for i, v in enumerate(exact) if v is None], dtype=np.int64)
+    if type_ == "integer":
+        return pa.array([None if v is None else decimal.Decimal(int(v)) for v in exact], pa.decimal128(38, 0)), misfits
+    return pa.array(exact), misfits
+
+
+def _each(
+    values: pa.Array, cast: Callable[[pa.Array], pa.Array], type_: pa.DataType
+) -> tuple[pa.Array, NDArray[np.int64]]:
+    """The cast of all values; where that fails, of each, so that those that fail can be named."""
+    import pyarrow as pa
+
+    try:
+        return cast(values), np.empty(0, dtype=np.int64)
+    except pa.ArrowInvalid:
+        misfits = []
+        for i in range(len(values)):
+            try:
+                cast(values.slice(i, 1))
+            except pa.ArrowInvalid:
+                misfits.append(i)
+        return pa.nulls(len(values), type_), np.array(misfits, dtype=np.int64)
