@@ -1,0 +1,65 @@
+# `make help` lists the targets. Everything is installed into .venv; nothing outside the checkout is changed.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+EXAMPLE := examples/tax.csv
+CASES ?= evidence inversion dc_discover cli
+PYTEST := $(BIN)/python -m pytest
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo lint types test test-sim test-spark test-gpu wheel readme ci bench
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+$(VENV)/pyvenv.cfg:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "Python 3.11 or newer is needed; name one with: make PYTHON=python3.11 $(MAKECMDGOALS)" >&2; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml $(VENV)/pyvenv.cfg
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml $(VENV)/pyvenv.cfg
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@ $(VENV)/.installed
+
+setup: $(VENV)/.installed-dev  ## install the package and all that tests need into .venv
+
+demo: $(VENV)/.installed  ## install the package and discover the rules of a small table
+	@command -v "$${JAVA_HOME:+$$JAVA_HOME/bin/}java" >/dev/null \
+	  || { echo "Java 17 is needed to read files: install a package such as openjdk-17-jre-headless, or set JAVA_HOME" >&2; exit 2; }
+	$(BIN)/tuplewise dc discover $(EXAMPLE) --format text
+
+lint: setup  ## ruff
+	$(BIN)/ruff check .
+
+types: setup  ## mypy, strict
+	$(BIN)/mypy
+
+test: setup  ## the default tests: no GPU needed, a few minutes
+	$(PYTEST) -m "not slow and not device and not cuda"
+
+test-sim: setup  ## the CUDA kernels in Numba's simulator
+	NUMBA_ENABLE_CUDASIM=1 $(PYTEST) -m "cuda and not slow"
+
+test-spark: setup  ## only what starts Spark
+	$(PYTEST) -m "spark or rapids"
+
+test-gpu: setup  ## on a machine with an NVIDIA GPU
+	$(PYTEST) -m device
+
+wheel: setup  ## build the wheel, check that nothing is missing, import it from a new environment
+	$(BIN)/python tools/check_wheel.py
+
+readme: setup  ## the numbers and the first command of the README, from a clean checkout
+	$(BIN)/python -m benchmarks.report --check
+	.ci/clean_demo
+
+ci: lint types test test-sim wheel readme  ## all that continuous integration runs
+
+bench: setup  ## run benchmark cases: make bench CASES="evidence dc_discover"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[peers]'
+	$(BIN)/python -m benchmarks.run $(CASES) --peer

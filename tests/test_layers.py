@@ -1,0 +1,157 @@
+"""Which module may import which: the layers of the architecture, and what must not be loaded early."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("engine", "gpu_kernels", "spark_conf")
+
+# A module imports from layers below its own, and from its own package.
+LAYERS: tuple[tuple[str, ...], ...] = (
+    ("engine.errors", "engine.options"),
+    ("gpu_kernels", "spark_conf"),
+    ("engine.spark", "engine.relation"),
+    ("engine.loop",),
+    ("engine.dc", "engine.fd", "engine.od", "engine.ind"),
+    ("engine.report", "engine.doctor"),
+    ("engine.cli", "__init__"),
+)
+RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
+NEIGHBOURS = {("engine.relation", "engine.spark"), ("engine.options", "engine.errors")}
+
+# Packages from outside, and the only places that import them at run time.
+OUTSIDE = {
+    "pyspark": ("engine/spark/", "engine/relation/"),
+    "py4j": ("engine/spark/", "engine/relation/"),
+    "cupy": ("gpu_kernels/cuda/", "gpu_kernels/device.py"),
+    "cudf": ("gpu_kernels/cuda/", "gpu_kernels/device.py"),
+    "numba.cuda": ("gpu_kernels/cuda/", "gpu_kernels/device.py"),
+    "click": ("engine/cli/",),
+    "rich": ("engine/cli/", "engine/report/"),
+    "jinja2": ("engine/report/",),
+}
+LATE = ("numpy", "numba", "pyspark", "pandas", "pyarrow", "cupy", "cudf", "polars", "click", "rich", "jinja2")
+
+
+class Import(NamedTuple):
+    name: str
+    line: int
+    for_types_only: bool
+
+
+def sources() -> list[Path]:
+    found = [path for name in PACKAGES for path in sorted((ROOT / name).rglob("*.py"))]
+    return [*found, *sorted((ROOT / "src" / "tuplewise").glob("*.py"))]
+
+
+def module_name(path: Path) -> str:
+    """`engine.dc.predicate`; `__init__` and its like for modules of the public package itself."""
+    relative = path.relative_to(ROOT).with_suffix("")
+    if relative.parts[0] == "src":
+        return ".".join(relative.parts[2:])
+    return ".".join(relative.parts).removesuffix(".__init__")
+
+
+def imports(path: Path) -> Iterator[Import]:
+    """Every import of a module, inside functions too; `from a import b` as `a.b`."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    guarded = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        for statement in node.body
+        for inner in ast.walk(statement)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: a relative import hides the layer; write it out"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        for name in names:
+            yield Import(name, node.lineno, id(node) in guarded)
+
+
+def place(name: str) -> str:
+    """The package of LAYERS that a module of ours belongs to."""
+    if "." not in name or name.split(".")[0] != "engine":
+        top = name.split(".")[0]
+        return top if top in RANK else "__init__"
+    return ".".join(name.split(".")[:2])
+
+
+def within(name: str, package: str) -> bool:
+    return name == package or name.startswith(package + ".")
+
+
+@pytest.mark.parametrize("path", sources(), ids=module_name)
+def test_imports_go_down(path: Path) -> None:
+    here = place(module_name(path))
+    if here == "engine":
+        assert not list(imports(path)), "engine/__init__.py stays empty, or every module would load what it imports"
+        return
+    assert here in RANK, f"{here} has no layer: add it to LAYERS"
+    for found in imports(path):
+        if not within(found.name, "tuplewise"):
+            continue
+        there = place(found.name.removeprefix("tuplewise").removeprefix("."))
+        allowed = RANK[there] < RANK[here] or there == here or (here, there) in NEIGHBOURS
+        assert allowed, f"{path.relative_to(ROOT)}:{found.line} imports {found.name}: {here} is not above {there}"
+
+
+@pytest.mark.parametrize("path", sources(), ids=module_name)
+def test_outside_packages_stay_in_their_rooms(path: Path) -> None:
+    relative = path.relative_to(ROOT).as_posix()
+    for found in imports(path):
+        for package, rooms in OUTSIDE.items():
+            if within(found.name, package) and not found.for_types_only:
+                assert relative.startswith(rooms), f"{relative}:{found.line} imports {found.name}; only {rooms} may"
+
+
+def test_no_second_copy_of_a_module() -> None:
+    everything = [*sources(), *(p for d in ("tests", "benchmarks", "tools") for p in sorted((ROOT / d).rglob("*.py")))]
+    for path in everything:
+        for found in imports(path):
+            bare = found.name.split(".")[0] in PACKAGES
+            assert not bare, f"{path.relative_to(ROOT)}:{found.line}: import tuplewise.{found.name} instead"
+
+
+def test_the_walk_sees_what_it_must(tmp_path: Path) -> None:
+    module = tmp_path / "module.py"
+    module.write_text(
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import pyspark\n"
+        "def late():\n    from numba import cuda\n    import cupy as cp\n"
+    )
+    assert [(i.name, i.for_types_only) for i in imports(module)] == [
+        ("typing.TYPE_CHECKING", False),
+        ("pyspark", True),
+        ("numba.cuda", False),
+        ("cupy", False),
+    ]
+    assert place("engine.dc.predicate") == "engine.dc"
+    assert place("gpu_kernels.cpu.evidence") == "gpu_kernels"
+    assert place("load") == "__init__"
+
+
+def test_import_is_light_and_quick() -> None:
+    program = (
+        "import sys, time; started = time.perf_counter(); import tuplewise; "
+        f"print(time.perf_counter() - started, *[m for m in {LATE!r} if m in sys.modules])"
+    )
+    seconds = []
+    for _ in range(5):
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+        taken, *loaded = done.stdout.split()
+        seconds.append(float(taken))
+        assert loaded == []
+    assert min(seconds) < 0.3
