@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from decimal import Decimal
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from decimal import Decimal, InvalidOperation
+from typing import Any, Literal, TypedDict
 
-from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.errors import InputError, message, near_names
 
 Nulls = Literal["unknown", "value"]
 RankBy = Literal["succinctness", "coverage", "g1"]
@@ -92,3 +92,83 @@ class DcDiscoverOptions:
         if self.memory_limit is not None and self.memory_limit <= 0:
             problems.append(message("memory_limit", self.memory_limit, "bytes above 0"))
         _collect(problems)
+
+
+def exact_decimal(name: str, value: Any) -> Decimal:
+    """A number as the decimal that it is written as: 0.1 is one tenth. Raises InputError for what is no number.
+
+    Examples
+    --------
+    >>> exact_decimal("error", 0.1), exact_decimal("error", "1e-3")
+    (Decimal('0.1'), Decimal('0.001'))
+    """
+    try:
+        number = (
+            value if isinstance(value, Decimal) else Decimal(value if isinstance(value, str) else repr(float(value)))
+        )
+    except (InvalidOperation, TypeError, ValueError):
+        number = None
+    if number is None or isinstance(value, bool) or not number.is_finite():
+        raise InputError(message(name, value, "a decimal number"))
+    return number
+
+
+class LoadKeywords(TypedDict, total=False):
+    """What `tuplewise.load` can be told; see LoadOptions."""
+
+    columns: Sequence[str] | None
+    exclude: Sequence[str]
+    types: Mapping[str, str]
+    null_tokens: Sequence[str]
+    sep: str | None
+    quote: str
+    escape: str | None
+    encoding: str
+    header: bool
+    bad_rows: Literal["fail", "report"]
+    rows: int | None
+    master: str | None
+    profile: str | None
+    conf: Mapping[str, str]
+
+
+class DcKeywords(TypedDict, total=False):
+    """What `tuplewise.discover_dcs` can be told beside its own arguments; see DcDiscoverOptions."""
+
+    cross_columns: bool
+    single_tuple: bool
+    order_text: bool
+    shared_values: float | str | Decimal
+    comparable_means: float | str | Decimal
+    minimality: Literal["implication", "subset"]
+    algorithm: Literal["auto", "evidence"]
+    memory_limit: int | None
+    seed: int
+
+
+def load_options(given: Mapping[str, Any]) -> LoadOptions:
+    """Load options from keyword arguments; one name may stand for a list of one."""
+    _refuse_unknown("load", LoadOptions, given)
+    values = dict(given)
+    for name in ("columns", "exclude", "null_tokens"):
+        if values.get(name) is not None:
+            values[name] = (values[name],) if isinstance(values[name], str) else tuple(values[name])
+    return LoadOptions(**values)
+
+
+def dc_discover_options(given: Mapping[str, Any]) -> DcDiscoverOptions:
+    """Discovery options from keyword arguments; numbers may be float, text or Decimal."""
+    _refuse_unknown("discover_dcs", DcDiscoverOptions, given)
+    values = dict(given)
+    for name in ("error", "shared_values", "comparable_means"):
+        if name in values:
+            values[name] = exact_decimal(name, values[name])
+    return DcDiscoverOptions(**values)
+
+
+def _refuse_unknown(function: str, options: type, given: Mapping[str, Any]) -> None:
+    """Raise TypeError, as Python does, but with near names."""
+    known = [f.name for f in fields(options)]
+    for name in given:
+        if name not in known:
+            raise TypeError(message(f"{function}() has no option", name, hint=near_names(name, known)))

@@ -44,7 +44,7 @@ def table_parts(text: str) -> list[str]:
                 mark = ""
         elif mark:
             part += char
-        elif char in "\"`" and not part:
+        elif char in '"`' and not part:
             mark = char
         elif char == ".":
             parts.append(part)

@@ -1,0 +1,66 @@
+"""What a person sees while a command works: the step and how far it is, on stderr, on a terminal only."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+from typing import Any
+
+import click
+
+_STEPS = {"evidence": "comparing pairs of rows", "inversion": "searching constraints"}
+
+
+class Progress:
+    """A line on stderr that follows the work; nothing where stderr is no terminal, or with `quiet`."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._quiet = quiet
+        self._bar: Any = None
+        self._task: Any = None
+        self._shown: str | None = None
+        if not quiet and sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+            self._bar = Progress(
+                SpinnerColumn(),
+                TextColumn("{task.description}", markup=False),
+                BarColumn(),
+                TimeElapsedColumn(),
+                console=Console(stderr=True),
+                transient=True,
+            )
+            self._task = self._bar.add_task("", total=None)
+
+    def __enter__(self) -> Progress:
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def step(self, name: str) -> None:
+        """A step begins whose length nobody knows."""
+        if self._bar is not None:
+            self._bar.update(self._task, description=_STEPS.get(name, name), total=None)
+            self._shown = name
+
+    def share(self, name: str, share: float) -> None:
+        """So much of a step is done (0 to 1)."""
+        if self._bar is not None:
+            if name != self._shown:
+                self._bar.reset(self._task, description=_STEPS.get(name, name))
+                self._shown = name
+            self._bar.update(self._task, total=1.0, completed=share)
+
+    def say(self, text: str) -> None:
+        """One line on stderr, beside the bar."""
+        if self._quiet:
+            return
+        if self._bar is not None:
+            self._bar.console.print(text, markup=False, highlight=False)
+        else:
+            click.echo(text, err=True)

@@ -1,0 +1,265 @@
+"""What this machine offers: Java, Spark, the GPU plugin, GPUs, kernels. Each check says what to do where it fails.
+
+Nothing here starts a JVM that stays, and no check raises: a check that can't be made is itself a finding.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+PLUGIN_VERSION = "26.08.1"
+PLUGIN_SPARK = frozenset(
+    [f"3.5.{i}" for i in range(10)] + [f"4.0.{i}" for i in range(5)] + ["4.1.1", "4.1.2", "4.1.3", "4.2.0"]
+)
+PLUGIN_COORDINATES = f"com.nvidia:rapids-4-spark_2.13:{PLUGIN_VERSION}"
+JAVA_OLDEST, JAVA_TRIED = 17, (17, 21)
+INSTALL_JAVA = "install OpenJDK 17 (Debian, Ubuntu: apt-get install openjdk-17-jre-headless) or set JAVA_HOME to one"
+GIB = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One finding.
+
+    `ok` is None where something is not there, or untried, and nothing depends on it. `needed`: `device="auto"` can't do
+    without it.
+    """
+
+    name: str
+    ok: bool | None
+    found: str
+    advice: str = ""
+    needed: bool = False
+
+    def to_dict(self) -> dict[str, object]:
+        """As the JSON of `tuplewise doctor` lists it."""
+        return {"name": self.name, "ok": self.ok, "found": self.found, "advice": self.advice}
+
+
+def examine() -> list[Check]:
+    """All checks, in the order in which they matter."""
+    checks = [
+        ("python", check_python, True),
+        ("java", check_java, True),
+        ("pyspark", check_pyspark, True),
+        ("spark workers", check_worker_python, True),
+        ("rapids plugin", check_plugin, False),
+        ("kernels", check_kernels, True),
+        ("kernel cache", check_kernel_cache, False),
+        ("gpu packages", check_gpu_packages, False),
+        ("gpu", check_gpu, False),
+        ("cores", check_cores, False),
+        ("memory", check_memory, False),
+    ]
+    return [_checked(name, check, needed) for name, check, needed in checks]
+
+
+def works(checks: list[Check]) -> bool:
+    """Whether what `device="auto"` needs is there."""
+    return all(check.ok is not False for check in checks if check.needed)
+
+
+def _checked(name: str, check: Callable[[], tuple[bool | None, str, str]], needed: bool) -> Check:
+    try:
+        ok, found, advice = check()
+    except Exception as error:  # a broken installation can raise anything, and saying so is this module's work
+        ok, found, advice = False, f"{type(error).__name__}: {_first_line(error)}", "mend or reinstall it"
+    return Check(name, ok, found, advice, needed)
+
+
+def _first_line(error: object) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else ""
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def check_python() -> tuple[bool | None, str, str]:
+    """The interpreter that runs this."""
+    found = f"{platform.python_version()} ({sys.executable})"
+    good = sys.version_info >= (3, 11)
+    return good, found, "" if good else "use Python 3.11 or newer"
+
+
+def find_java() -> str | None:
+    """The Java program that Spark would start: JAVA_HOME's, else the first on PATH."""
+    home = os.environ.get("JAVA_HOME")
+    if home:
+        program = os.path.join(home, "bin", "java")
+        return shutil.which(program)
+    return shutil.which("java")
+
+
+def java_major(version: str) -> int | None:
+    """17 of "17.0.15", 8 of "1.8.0_402"; None where it isn't a version.
+
+    Examples
+    --------
+    >>> java_major("17.0.15"), java_major("1.8.0_402"), java_major("none")
+    (17, 8, None)
+    """
+    match = re.match(r"(?:1\.)?(\d+)", version)
+    return int(match.group(1)) if match else None
+
+
+def check_java() -> tuple[bool | None, str, str]:
+    """Java, which Spark runs on. Tables in memory are profiled without it."""
+    home = os.environ.get("JAVA_HOME")
+    program = find_java()
+    if program is None:
+        missing = f"none in JAVA_HOME ({home})" if home else "none (JAVA_HOME is not set, no java on PATH)"
+        return False, missing, INSTALL_JAVA
+    done = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=60, check=False)
+    match = re.search(r'version "([^"]+)"', done.stderr + done.stdout)
+    major = java_major(match.group(1)) if match else None
+    if done.returncode != 0 or match is None or major is None:
+        return False, f"{program} does not run: {_first_line(done.stderr) or 'no version'}", INSTALL_JAVA
+    found = f"{match.group(1)} ({program})"
+    if major < JAVA_OLDEST:
+        return False, found, f"too old for Spark 4: {INSTALL_JAVA}"
+    if major not in JAVA_TRIED:
+        return None, found, "Spark 4.1 is made for Java 17 and 21; others are untried"
+    return True, found, ""
+
+
+def check_pyspark() -> tuple[bool | None, str, str]:
+    """PySpark, and whether the GPU plugin supports that release."""
+    version = _version("pyspark")
+    if version is None:
+        return False, "not installed", "pip install pyspark==4.1.3"
+    if version not in PLUGIN_SPARK:
+        return (
+            None,
+            version,
+            f"works on CPUs; the RAPIDS plugin {PLUGIN_VERSION} refuses it: pip install pyspark==4.1.3",
+        )
+    return True, f"{version} (supported by the RAPIDS plugin {PLUGIN_VERSION})", ""
+
+
+def check_worker_python() -> tuple[bool | None, str, str]:
+    """The Python that Spark's workers run, where the user has set one."""
+    chosen = os.environ.get("PYSPARK_PYTHON")
+    if not chosen:
+        return True, f"{sys.executable} in local mode; on a cluster its profile says which", ""
+    program = shutil.which(chosen)
+    if program is None:
+        return (
+            False,
+            f"PYSPARK_PYTHON={chosen} is not there",
+            "unset PYSPARK_PYTHON, or set it to this environment's Python",
+        )
+    asked = "import sys; print('%d.%d' % sys.version_info[:2])"
+    done = subprocess.run([program, "-c", asked], capture_output=True, text=True, timeout=60, check=False)
+    ours = "{}.{}".format(*sys.version_info[:2])
+    if done.stdout.strip() == ours:
+        return True, f"PYSPARK_PYTHON={chosen} ({ours})", ""
+    return (
+        False,
+        f"PYSPARK_PYTHON={chosen} is Python {done.stdout.strip() or '?'}, this is {ours}",
+        "use one version for both",
+    )
+
+
+def plugin_jars() -> list[Path]:
+    """Jars of the RAPIDS plugin: $TUPLEWISE_RAPIDS_JAR, else those in the Maven cache, newest name last."""
+    if own := os.environ.get("TUPLEWISE_RAPIDS_JAR"):
+        return [Path(own).expanduser()]
+    cache = Path.home() / ".m2" / "repository" / "com" / "nvidia"
+    return sorted(cache.glob("rapids-4-spark_2.1*/*/rapids-4-spark_2.1*.jar"))
+
+
+def check_plugin() -> tuple[bool | None, str, str]:
+    """The jar of the RAPIDS Accelerator; only Spark on GPUs needs it."""
+    advice = f"only for Spark on GPUs: get {PLUGIN_COORDINATES} (Maven Central), set TUPLEWISE_RAPIDS_JAR to the jar"
+    jars = plugin_jars()
+    if not jars:
+        return None, "no jar (TUPLEWISE_RAPIDS_JAR is not set, none in ~/.m2)", advice
+    jar = jars[-1]
+    if not jar.is_file():
+        return False, f"TUPLEWISE_RAPIDS_JAR={jar} is not a file", advice
+    if PLUGIN_VERSION not in jar.name:
+        return None, str(jar), f"tried with {PLUGIN_VERSION} only"
+    return True, str(jar), ""
+
+
+def check_kernels() -> tuple[bool | None, str, str]:
+    """Whether the CPU kernels load, and whether they are compiled already."""
+    from tuplewise.gpu_kernels import cache
+
+    kept = cache.prepare()
+    import numba
+
+    from tuplewise.gpu_kernels import evidence, hitting
+
+    compiled = cache.compiled_functions(kept.folder)
+    state = (
+        f"{compiled} compiled functions kept" if compiled else "none compiled yet (the first run compiles them, once)"
+    )
+    front_doors = f"{evidence.__name__.rpartition('.')[2]}, {hitting.__name__.rpartition('.')[2]}"
+    return True, f"numba {numba.__version__}, CPU kernels load ({front_doors}); {state}", ""
+
+
+def check_kernel_cache() -> tuple[bool | None, str, str]:
+    """Where compiled kernels are kept."""
+    from tuplewise.gpu_kernels import cache
+
+    folder = cache.wanted_folder()
+    reason = cache.why_unwritable(folder)
+    if reason is None:
+        return True, str(folder), ""
+    return False, f"{folder} can't be written ({reason})", "set TUPLEWISE_CACHE_DIR to a folder that can be written"
+
+
+def check_gpu_packages() -> tuple[bool | None, str, str]:
+    """The Python packages that GPU kernels need."""
+    numba_cuda = _version("numba-cuda")
+    cupy = next((f"{p} {v}" for p in ("cupy-cuda12x", "cupy-cuda13x", "cupy") if (v := _version(p))), None)
+    found = f"numba-cuda {numba_cuda or 'not installed'}, {cupy or 'CuPy not installed'}"
+    if numba_cuda and cupy:
+        return True, found, ""
+    return (
+        None,
+        found,
+        "only for GPUs: pip install 'tuplewise[cuda12]' (driver 525 or newer) or 'tuplewise[cuda13]' (580 or newer)",
+    )
+
+
+def check_gpu() -> tuple[bool | None, str, str]:
+    """The device that `auto` picks, and why."""
+    from tuplewise.gpu_kernels.device import pick_device
+
+    device = pick_device("auto")
+    if device.kind == "cuda":
+        return True, f"{device.name}, {device.memory_bytes / GIB:.1f} GiB; {device.reason}", ""
+    return None, f"auto runs on the CPU: {device.reason}", "GPUs are optional: results are the same"
+
+
+def check_cores() -> tuple[bool | None, str, str]:
+    """Cores that this process may use."""
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return True, f"{usable} of {os.cpu_count()} usable", ""
+
+
+def check_memory() -> tuple[bool | None, str, str]:
+    """Memory of the machine."""
+    import psutil
+
+    memory = psutil.virtual_memory()
+    found = f"{memory.available / GIB:.1f} GiB free of {memory.total / GIB:.1f} GiB"
+    if memory.available < 2 * GIB:
+        return None, found, "Spark alone takes about 1 GiB: close other programs"
+    return True, found, ""

@@ -1,0 +1,238 @@
+"""What `discover_dcs` returns: the constraints that were found, and every form they can be handed on in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.options import RankBy
+from tuplewise.engine.report import csv, html, json, model, sql, text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tuplewise.engine.dc.constraint import DenialConstraint
+    from tuplewise.engine.dc.discover import DcDiscovery
+    from tuplewise.engine.relation.relation import Relation
+
+
+class DcResult:
+    """Denial constraints that hold in a table.
+
+    Attributes
+    ----------
+    constraints : sequence of DenialConstraint, in result order (by size, column position, operator)
+    relation : the table
+    partial : whether a limit ended the search early
+    notes : what a reader should know about the table or the search
+    device, device_reason : what the kernels ran on, and why
+    timings_seconds : what took how long
+
+    Examples
+    --------
+    >>> import pandas as pd, tuplewise as tw
+    >>> found = tw.discover_dcs(pd.DataFrame({"zip": ["01", "01", "02"], "city": ["A", "A", "B"], "id": [1, 2, 3]}))
+    >>> "not(t.id == u.id)" in [str(c) for c in found.constraints]
+    True
+    """
+
+    def __init__(
+        self,
+        discovery: DcDiscovery,
+        *,
+        options: Mapping[str, Any] | None = None,
+        notes: Sequence[str] = (),
+        total_seconds: float = 0.0,
+    ) -> None:
+        self._found = discovery
+        self._options = dict(options or model.options_record(discovery.options))
+        self._more_notes = list(notes)
+        self._total_seconds = total_seconds
+
+    @property
+    def constraints(self) -> Sequence[DenialConstraint]:
+        return self._found.constraints
+
+    @property
+    def relation(self) -> Relation:
+        return self._found.relation
+
+    @property
+    def partial(self) -> bool:
+        return self._found.partial
+
+    @property
+    def notes(self) -> list[str]:
+        return [*self.relation.notes, *self._found.notes, *self._more_notes]
+
+    @property
+    def device(self) -> str:
+        return self._found.device
+
+    @property
+    def device_reason(self) -> str:
+        return self._found.device_reason
+
+    @property
+    def timings_seconds(self) -> dict[str, float]:
+        return dict(self._heading["timings_seconds"])
+
+    def __len__(self) -> int:
+        return len(self._found.arrays)
+
+    def __iter__(self) -> Iterator[DenialConstraint]:
+        return iter(self._found.constraints)
+
+    def __repr__(self) -> str:
+        count, shown = len(self), [f"  {text.visible(c.rule)}" for c in self.ranked(limit=5)]
+        error = self._options["error"]
+        how = "exact" if error == 0 else f"g1 <= {error}"
+        lines = [
+            f"<DcResult: {count:,} minimal denial constraint{'' if count == 1 else 's'} of {self.relation.name!r} "
+            f"({how}{', PARTIAL' if self.partial else ''}), {self.relation.rows:,} rows, {self.device}>",
+            *shown,
+        ]
+        if count > len(shown):
+            lines.append(f"  ... and {count - len(shown):,} more: .constraints, .ranked(), .to_pandas()")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return html.constraints_html(self._heading, self._best(text.SHOWN), model.DEFAULT_RANKING)
+
+    def ranked(self, by: RankBy = model.DEFAULT_RANKING, limit: int | None = None) -> list[DenialConstraint]:
+        """Constraints, best first by "succinctness", "coverage" or "g1"; the other two break ties.
+
+        Examples
+        --------
+        >>> import pandas as pd, tuplewise as tw
+        >>> tw.discover_dcs(pd.DataFrame({"a": [1, 2, 3]})).ranked(limit=1)[0].kind
+        'key'
+        """
+        return [self.constraints[i] for i in model.chosen(self._found, rank_by=by, limit=limit).tolist()]
+
+    def to_dict(self, *, rank_by: RankBy | None = None, limit: int | None = None) -> dict[str, Any]:
+        """The whole result as `tuplewise dc discover --format json` writes it."""
+        document = {**self._heading, "result": dict(self._heading["result"])}
+        document["result"]["constraints"] = list(self._records(self._index(rank_by, limit)))
+        return document
+
+    def to_json(self, *, rank_by: RankBy | None = None, limit: int | None = None) -> str:
+        """The whole result as JSON text."""
+        return "".join(self.pieces("json", rank_by=rank_by, limit=limit))
+
+    def to_csv(self, *, rank_by: RankBy | None = None, limit: int | None = None) -> str:
+        """One line a constraint, with a header."""
+        return "".join(self.pieces("csv", rank_by=rank_by, limit=limit))
+
+    def to_pandas(self, *, rank_by: RankBy | None = None, limit: int | None = None) -> pd.DataFrame:
+        """One row a constraint: id, rule, kind, size, violating_pairs, g1, succinctness, coverage."""
+        import pandas as pd
+
+        index = self._index(rank_by, limit)
+        constraints = [self.constraints[i] for i in index.tolist()]
+        ranking, arrays = self._found.ranking, self._found.arrays
+        return pd.DataFrame(
+            {
+                "id": [c.id for c in constraints],
+                "rule": [c.rule for c in constraints],
+                "kind": [c.kind for c in constraints],
+                "size": arrays.sizes[index],
+                "violating_pairs": arrays.violations[index],
+                "g1": ranking.g1[index],
+                "succinctness": ranking.succinctness[index],
+                "coverage": ranking.coverage[index],
+            }
+        )
+
+    def to_sql(
+        self,
+        dialect: str = "spark",
+        *,
+        table: str | None = None,
+        rank_by: RankBy | None = None,
+        limit: int | None = None,
+    ) -> str:
+        """For each constraint a query that lists its violations.
+
+        Parameters
+        ----------
+        dialect : "spark", "duckdb" or "ansi"
+        table : name of the table in the database, as one writes it there (`db.orders`, `"my db".orders`);
+            default: the name that the table was loaded under.
+
+        Examples
+        --------
+        >>> import pandas as pd, tuplewise as tw
+        >>> query = tw.discover_dcs(pd.DataFrame({"a": [1, 2, 3]})).to_sql("duckdb", table="main.things")
+        >>> 'FROM "main"."things"' in query
+        True
+        """
+        return "".join(self.pieces("sql", dialect=dialect, table=table, rank_by=rank_by, limit=limit))
+
+    def pieces(
+        self,
+        form: str,
+        *,
+        rank_by: RankBy | None = None,
+        limit: int | None = None,
+        dialect: str = "spark",
+        table: str | None = None,
+    ) -> Iterator[str]:
+        """The result as "json", "csv" or "sql" in pieces of text, for results too long to hold as one."""
+        index = self._index(rank_by, limit)
+        if form == "json":
+            document = self._heading
+            if len(index) < len(self):
+                cut = f"{len(index):,} of {len(self):,} constraints are listed (limit)"
+                document = {**document, "notes": [*document["notes"], cut]}
+            return json.pieces(document, self._records(index))
+        if form == "csv":
+            return csv.pieces(self._records(index))
+        if form == "sql":
+            writer = self._sql_writer(dialect, table)
+            rules = (self.constraints[i] for i in index.tolist())
+            return writer.script((f"{rule.id} {rule.rule}", rule) for rule in rules)
+        raise InputError(message("format", form, "'json', 'csv' or 'sql'"))
+
+    def to_text(
+        self,
+        *,
+        rank_by: RankBy | None = None,
+        limit: int | None = None,
+        verbose: bool = False,
+        width: int | None = None,
+        color: bool = False,
+    ) -> str:
+        """A summary and the best constraints (20 unless limited) for people."""
+        best = self._best(limit or text.SHOWN, rank_by)
+        ranked_by = rank_by or model.DEFAULT_RANKING
+        parts = text.dc_parts(self._heading, best, ranked_by=ranked_by, verbose=verbose)
+        return text.render(parts, width=width, color=color)
+
+    def _index(self, rank_by: RankBy | None, limit: int | None) -> NDArray[np.int64]:
+        return model.chosen(self._found, rank_by=rank_by, limit=limit)
+
+    def _records(self, index: NDArray[np.int64]) -> Iterator[dict[str, Any]]:
+        return model.constraint_records(self._found, index)
+
+    def _best(self, limit: int, rank_by: RankBy | None = None) -> list[dict[str, Any]]:
+        return list(self._records(self._index(rank_by, limit)))
+
+    def _sql_writer(self, dialect: str, table: str | None) -> sql.Writer:
+        sql.check_dialect(dialect)
+        return sql.Writer(
+            columns=self.relation.column_names,
+            types=[c.type for c in self.relation.columns],
+            table=[self.relation.name] if table is None else sql.table_parts(table),
+            dialect=dialect,
+            nulls=self._found.options.nulls,
+        )
+
+    @cached_property
+    def _heading(self) -> dict[str, Any]:
+        return model.dc_heading(self._found, options=self._options, notes=self.notes, total_seconds=self._total_seconds)

@@ -1,0 +1,199 @@
+"""The versioned result of a command as one JSON-able object, and the order in which constraints are listed."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.options import RankBy
+from tuplewise.engine.version import version
+
+if TYPE_CHECKING:
+    from tuplewise.engine.dc.discover import DcDiscovery
+    from tuplewise.engine.dc.predicate import PredicateSpace
+    from tuplewise.engine.relation.relation import Relation
+
+SCHEMA = "tuplewise/1"
+RANKINGS: tuple[str, ...] = get_args(RankBy)
+DEFAULT_RANKING: RankBy = "succinctness"
+_SECRET = re.compile(r"secret|password|token|access[.]?key|credential", re.IGNORECASE)
+_CHUNK = 4096
+
+
+def plain(value: Any) -> Any:
+    """An option's value as JSON can say it. A decimal becomes a number only where that loses nothing."""
+    if isinstance(value, Decimal):
+        if value == value.to_integral_value() and abs(value) < 2**53:
+            return int(value)
+        return float(value) if Decimal(repr(float(value))) == value else str(value)
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [plain(v) for v in value]
+    return value
+
+
+def options_record(*options: Any, **others: Any) -> dict[str, Any]:
+    """All options of some dataclasses, defaults included; what looks like a secret in `conf` is left out."""
+    record = {f.name: plain(getattr(o, f.name)) for o in options for f in fields(o)}
+    record.update({name: plain(value) for name, value in others.items()})
+    if record.get("conf"):
+        record["conf"] = {k: "(not shown)" if _SECRET.search(k) else v for k, v in record["conf"].items()}
+    return record
+
+
+def peak_rss_bytes() -> int | None:
+    """Peak resident memory of this process (without the JVM); None where the system does not tell."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return int(peak if sys.platform == "darwin" else peak * 1024)
+
+
+def table_record(relation: Relation) -> dict[str, Any]:
+    """One entry of "tables"."""
+    columns = [
+        {"name": c.name, "type": c.type, "why": c.why, "distinct": c.distinct, "nulls": c.nulls}
+        for c in relation.columns
+    ]
+    return {"name": relation.name, "path": relation.path, "rows": relation.rows, "columns": columns}
+
+
+def heading(
+    command: str,
+    relation: Relation,
+    *,
+    options: Mapping[str, Any],
+    device: str | None = None,
+    device_reason: str | None = None,
+    timings_seconds: Mapping[str, float] | None = None,
+    partial: bool = False,
+    notes: Sequence[str] = (),
+) -> dict[str, Any]:
+    """What every result says beside its "result"."""
+    timings = {name: round(seconds, 6) for name, seconds in (timings_seconds or relation.timings_seconds).items()}
+    return {
+        "schema": SCHEMA,
+        "command": command,
+        "version": version(),
+        "tables": [table_record(relation)],
+        "options": dict(options),
+        "device": device,
+        "device_reason": device_reason,
+        "spark": None if relation.spark is None else dict(relation.spark),
+        "timings_seconds": timings,
+        "peak_rss_bytes": peak_rss_bytes(),
+        "partial": partial,
+        "notes": list(notes),
+    }
+
+
+def chosen(found: DcDiscovery, *, rank_by: RankBy | None = None, limit: int | None = None) -> NDArray[np.int64]:
+    """Numbers of the constraints to list: all in result order; with a ranking or a limit, best first."""
+    if limit is not None and limit < 1:
+        raise InputError(message("limit", limit, "1 or more"))
+    if rank_by is not None and rank_by not in RANKINGS:
+        raise InputError(message("rank_by", rank_by, ", ".join(map(repr, RANKINGS))))
+    if rank_by is None and limit is None:
+        return np.arange(len(found.arrays), dtype=np.int64)
+    return found.best(rank_by or DEFAULT_RANKING, limit)
+
+
+def constraint_records(found: DcDiscovery, index: NDArray[np.int64]) -> Iterator[dict[str, Any]]:
+    """The entries of "constraints" with these numbers, made one by one: there may be millions."""
+    triples = [list(map(_operand, found.space.predicate(i).triple)) for i in range(found.space.predicates)]
+    arrays, ranking = found.arrays, found.ranking
+    for start in range(0, len(index), _CHUNK):
+        part = index[start : start + _CHUNK]
+        figures = zip(
+            part.tolist(),
+            arrays.predicates[part].tolist(),
+            arrays.sizes[part].tolist(),
+            arrays.violations[part].tolist(),
+            ranking.g1[part].tolist(),
+            ranking.succinctness[part].tolist(),
+            ranking.coverage[part].tolist(),
+            strict=True,
+        )
+        for number, predicates, size, violations, g1, succinctness, coverage in figures:
+            constraint = found.constraints[number]
+            yield {
+                "id": constraint.id,
+                "rule": constraint.rule,
+                "predicates": [triples[p] for p in predicates[:size]],
+                "kind": constraint.kind,
+                "violating_pairs": violations,
+                "g1": g1,
+                "succinctness": succinctness,
+                "coverage": None if coverage != coverage else coverage,
+            }
+
+
+def _operand(operand: str | tuple[str, str]) -> str | list[str]:
+    return list(operand) if isinstance(operand, tuple) else operand
+
+
+def dc_heading(
+    found: DcDiscovery, *, options: Mapping[str, Any], notes: Sequence[str], total_seconds: float
+) -> dict[str, Any]:
+    """The result of `dc discover` with an empty list of constraints, which is its last entry."""
+    timings = {**found.relation.timings_seconds, **found.timings_seconds, "total": total_seconds}
+    document = heading(
+        "dc discover",
+        found.relation,
+        options=options,
+        device=found.device,
+        device_reason=found.device_reason,
+        timings_seconds=timings,
+        partial=found.partial,
+        notes=notes,
+    )
+    document["result"] = {
+        "predicate_space": found.space.predicates,
+        "distinct_evidences": found.distinct_evidences,
+        "pairs": found.ordered_pairs,
+        "algorithm": found.algorithm,
+        "count": len(found.arrays),
+        "constraints": [],
+    }
+    return document
+
+
+def space_record(space: PredicateSpace) -> dict[str, Any]:
+    """The predicate space, as `--explain-space` shows it."""
+    groups = []
+    for g in range(space.groups):
+        predicates = [
+            space.predicate(i) for i in range(int(space.first_predicate[g]), int(space.first_predicate[g + 1]))
+        ]
+        left, _, right = predicates[0].triple
+        groups.append(
+            {
+                "left": _operand(left),
+                "right": _operand(right),
+                "operators": [p.operator for p in predicates],
+            }
+        )
+    pairs = [
+        {
+            "left": e.left,
+            "right": e.right,
+            "shared_values": e.shared_share,
+            "left_mean": e.left_mean,
+            "right_mean": e.right_mean,
+            "verdict": e.verdict,
+            "why": e.why,
+        }
+        for e in space.explain()
+    ]
+    return {"predicate_space": space.predicates, "groups": groups, "column_pairs": pairs}

@@ -1,0 +1,167 @@
+"""Results as text for people: a summary of the table, the best constraints, and how to get the rest."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+SHOWN = 20
+PLAIN_WIDTH = 10_000  # where nobody's window is: lines are as long as what they say
+
+
+def visible(text: str) -> str:
+    """Text with characters that could move a cursor or start a new line spelled out."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def render(parts: Iterable[Any], *, width: int | None = None, color: bool = False) -> str:
+    """Rich tables and strings as one text. `width` None: as wide as needed."""
+    from rich.console import Console
+
+    buffer = io.StringIO()
+    console = Console(
+        file=buffer,
+        width=width or PLAIN_WIDTH,
+        force_terminal=color,
+        color_system="standard" if color else None,
+        markup=False,
+        highlight=False,
+        emoji=False,
+        legacy_windows=False,
+    )
+    for part in parts:
+        _print(console, part, wrap=width is not None)
+    lines = (line.rstrip() for line in buffer.getvalue().splitlines())
+    return "\n".join(lines) + "\n"
+
+
+def _print(console: Console, part: Any, wrap: bool) -> None:
+    if isinstance(part, str):
+        console.print(visible(part), soft_wrap=not wrap)
+    else:
+        console.print(part)
+
+
+def grid(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> Table:
+    """A table without lines. `columns`: heading and "left" or "right"; the last one folds where it is too long."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for i, (heading, side) in enumerate(columns):
+        last = i == len(columns) - 1
+        table.add_column(heading, justify="right" if side == "right" else "left", overflow="fold", no_wrap=not last)
+    for row in rows:
+        table.add_row(*(Text(visible(cell)) for cell in row))
+    return table
+
+
+def table_lines(table: Mapping[str, Any], verbose: bool) -> list[Any]:
+    """What was read: a line, and with `verbose` each column with its type and why it has it."""
+    columns = table["columns"]
+    line = f"{table['name']}: {table['rows']:,} rows, {len(columns):,} columns"
+    types: dict[str, int] = {}
+    for column in columns:
+        types[column["type"]] = types.get(column["type"], 0) + 1
+    if types:
+        line += " (" + ", ".join(f"{count} {name}" for name, count in types.items()) + ")"
+    if not verbose:
+        return [line]
+    rows = [[c["name"], c["type"], f"{c['distinct']:,}", f"{c['nulls']:,}", c["why"]] for c in columns]
+    kinds = [("column", "left"), ("type", "left"), ("distinct", "right"), ("nulls", "right"), ("why", "left")]
+    return [line, "", grid(kinds, rows), ""]
+
+
+def share(value: float | None) -> str:
+    """A share of pairs or the like, short."""
+    if value is None:
+        return "-"
+    return "0" if value == 0 else f"{value:.4g}"
+
+
+def constraint_grid(records: Iterable[Mapping[str, Any]]) -> Table:
+    """Constraints, one a line."""
+    kinds = [
+        ("", "right"),
+        ("kind", "left"),
+        ("g1", "right"),
+        ("coverage", "right"),
+        ("succinct", "right"),
+        ("rule", "left"),
+    ]
+    rows = (
+        [str(i), r["kind"], share(r["g1"]), share(r["coverage"]), share(r["succinctness"]), r["rule"]]
+        for i, r in enumerate(records, 1)
+    )
+    return grid(kinds, rows)
+
+
+def dc_parts(
+    document: Mapping[str, Any], records: Sequence[Mapping[str, Any]], *, ranked_by: str, verbose: bool
+) -> list[Any]:
+    """The text of `dc discover`: `document` as JSON has it, `records` the constraints to show, best first."""
+    result, error = document["result"], document["options"]["error"]
+    count, shown = result["count"], len(records)
+    parts = table_lines(document["tables"][0], verbose)
+    how = "exact" if error == 0 else f"g1 <= {error}"
+    evidences = result["distinct_evidences"]
+    parts.append(
+        f"{count:,} minimal denial constraint{'' if count == 1 else 's'} ({how}); {result['pairs']:,} ordered pairs, "
+        f"{result['predicate_space']:,} predicates"
+        + (f", {evidences:,} distinct evidences" if evidences is not None else "")
+    )
+    seconds = document["timings_seconds"]
+    took = ", ".join(f"{name} {value:.2f}" for name, value in seconds.items() if name != "total")
+    total = f"{seconds['total']:.2f} s" if "total" in seconds else ""
+    parts.append(
+        f"{document['device']} ({document['device_reason']}); {total} ({took})"
+        if verbose
+        else f"{document['device']}, {total}"
+    )
+    if document["partial"]:
+        parts.append("PARTIAL: a limit was reached; there may be more constraints, and smaller ones.")
+    parts += [f"note: {note}" for note in document["notes"]]
+    if shown:
+        cut = f"best {shown:,} of {count:,}" if shown < count else "best first"
+        parts += ["", f"{cut}, by {ranked_by}:", constraint_grid(records)]
+    if shown < count:
+        parts += ["", "All of them: --format json, csv or sql (to a file: -o FILE); more here: --limit N."]
+    return parts
+
+
+def space_parts(document: Mapping[str, Any], *, verbose: bool) -> list[Any]:
+    """The text of `dc discover --explain-space`."""
+    result = document["result"]
+    groups = [[_operand_text(g["left"]), _operand_text(g["right"]), " ".join(g["operators"])] for g in result["groups"]]
+    pairs = [
+        [p["left"], p["right"], f"{100 * p['shared_values']:.4g} %", p["verdict"], p["why"]]
+        for p in result["column_pairs"]
+    ]
+    parts = table_lines(document["tables"][0], verbose)
+    parts += [f"predicate space: {result['predicate_space']:,} predicates over {len(groups):,} operand pairs", ""]
+    parts.append(grid([("left", "left"), ("right", "left"), ("operators", "left")], groups))
+    if pairs:
+        kinds = [("column", "left"), ("column", "left"), ("shared", "right"), ("verdict", "left"), ("why", "left")]
+        parts += ["", "pairs of different columns of one type:", grid(kinds, pairs)]
+    parts += [f"note: {note}" for note in document["notes"]]
+    return parts
+
+
+def _operand_text(operand: str | Sequence[str]) -> str:
+    return operand if isinstance(operand, str) else ".".join(operand)
+
+
+def doctor_parts(checks: Sequence[Mapping[str, Any]]) -> list[Any]:
+    """The text of `doctor`."""
+    words = {True: "ok", False: "FAULT", None: "-"}
+    rows = []
+    for check in checks:
+        rows.append([words[check["ok"]], check["name"], check["found"]])
+        if check["advice"]:
+            rows.append(["", "", f"-> {check['advice']}"])
+    return [grid([("", "left"), ("check", "left"), ("found", "left")], rows)]

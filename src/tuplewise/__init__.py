@@ -1,0 +1,180 @@
+"""tuplewise finds the rules that hold in tables by looking at pairs of rows.
+
+    >>> import pandas as pd, tuplewise as tw
+    >>> found = tw.discover_dcs(pd.DataFrame({"zip": ["01", "01", "02"], "city": ["A", "A", "B"], "id": [1, 2, 3]}))
+    >>> [str(c) for c in found.constraints if c.kind == "fd"]
+    ['not(t.zip == u.zip and t.city != u.city)', 'not(t.zip != u.zip and t.city == u.city)']
+
+Importing this is quick: what a function needs is imported when it is called.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from decimal import Decimal
+    from typing import Unpack
+
+    from tuplewise.engine.dc.constraint import DenialConstraint, Predicate
+    from tuplewise.engine.errors import DeviceError, InputError, LimitReached, RuleError, TuplewiseError
+    from tuplewise.engine.options import DcKeywords, LoadKeywords, Nulls
+    from tuplewise.engine.relation.relation import Relation
+    from tuplewise.engine.report.dc_result import DcResult
+
+    __version__: str
+
+_HOMES = {
+    "DcResult": "report.dc_result",
+    "DenialConstraint": "dc.constraint",
+    "Predicate": "dc.constraint",
+    "Relation": "relation.relation",
+    "DeviceError": "errors",
+    "InputError": "errors",
+    "LimitReached": "errors",
+    "RuleError": "errors",
+    "TuplewiseError": "errors",
+}
+
+__all__ = [
+    "DcResult",
+    "DenialConstraint",
+    "DeviceError",
+    "InputError",
+    "LimitReached",
+    "Predicate",
+    "Relation",
+    "RuleError",
+    "TuplewiseError",
+    "__version__",
+    "discover_dcs",
+    "load",
+]
+
+
+def load(
+    source: Any,
+    *,
+    name: str | None = None,
+    spark: Any = None,
+    progress: Callable[[str], None] | None = None,
+    **options: Unpack[LoadKeywords],
+) -> Relation:
+    """A table, ready for every discovery: its values as order-preserving integer codes.
+
+    Parameters
+    ----------
+    source : path or data frame
+        A CSV, TSV, Parquet, ORC or JSON-lines path (a file, a folder or a glob; local, or a URL that Spark reads),
+        `spark:db.table`, or a pandas, Polars, Arrow or Spark frame. Files and Spark frames are read by Spark, which
+        needs Java; other frames need no JVM.
+    name : what results call the table; default: the file's name without its ending, or "table".
+    spark : SparkSession to read with; default: the active one, else one that is started. It is left as it was found.
+    progress : called with the name of each step.
+    **options : how it is read
+        columns, exclude (names); types (`{"zip": "text"}`, `{"*": "text"}`); null_tokens; rows (the first so many);
+        for CSV sep, quote, escape, encoding, header, bad_rows ("fail" or "report"); for Spark master, profile, conf.
+
+    Raises
+    ------
+    InputError
+        Where the source or an option can't be used: one message with what is allowed.
+
+    Examples
+    --------
+    >>> import pandas as pd, tuplewise as tw
+    >>> table = tw.load(pd.DataFrame({"id": [1, 2, 3], "day": ["2026-01-01", "2026-01-02", None]}), name="visits")
+    >>> table.rows, [(c.name, c.type, c.nulls) for c in table.columns]
+    (3, [('id', 'integer', 0), ('day', 'text', 1)])
+    """
+    from tuplewise.engine.options import load_options
+    from tuplewise.engine.relation.load import load as load_table
+
+    return load_table(source, load_options(options), name=name, spark=spark, progress=progress)
+
+
+def discover_dcs(
+    table: Any,
+    *,
+    error: float | str | Decimal = 0.0,
+    nulls: Nulls = "unknown",
+    max_predicates: int | None = None,
+    device: str = "auto",
+    time_limit: float | None = None,
+    progress: Callable[[str, float], None] | None = None,
+    **options: Unpack[DcKeywords],
+) -> DcResult:
+    """The minimal denial constraints that hold in a table.
+
+    Parameters
+    ----------
+    table : what `load` returns, or anything that `load` reads
+    error : share of ordered pairs of rows (g1) that may violate a constraint, 0 <= error < 1.
+        A float is taken as the decimal that it is written as.
+    nulls : "unknown" (a null satisfies no predicate) or "value" (equal to itself, lower than every other value)
+    max_predicates : constraints of at most so many predicates
+    device : "auto", "cpu", "cuda" or "cuda:N". The result is the same on each.
+    time_limit : seconds; the result is then marked `partial`
+    progress : called with the stage ("evidence", "inversion") and the share of it that is done
+    **options
+        cross_columns (False: compare each column with itself only), single_tuple, order_text, shared_values,
+        comparable_means, minimality ("implication" or "subset"), algorithm, memory_limit (bytes), seed.
+
+    Returns
+    -------
+    DcResult
+        With `.constraints`, `.ranked()`, `.to_pandas()`, `.to_json()`, `.to_csv()`, `.to_sql()`, `.to_dict()`.
+
+    Raises
+    ------
+    InputError
+        Where the table or an option can't be used, or the work would not end.
+    DeviceError
+        Where a device that was asked for can't be had.
+
+    Examples
+    --------
+    >>> import pandas as pd, tuplewise as tw
+    >>> pay = pd.DataFrame({"rank": [1, 2, 3, 4], "pay": [10, 20, 20, 40]})
+    >>> for constraint in tw.discover_dcs(pay, cross_columns=False).constraints:
+    ...     print(constraint.kind, constraint)
+    key not(t.rank == u.rank)
+    od not(t.rank < u.rank and t.pay > u.pay)
+    """
+    import time
+
+    from tuplewise.engine.dc.discover import discover
+    from tuplewise.engine.options import dc_discover_options
+    from tuplewise.engine.relation.relation import Relation
+    from tuplewise.engine.report.dc_result import DcResult
+
+    start = time.monotonic()
+    named = {
+        "error": error,
+        "nulls": nulls,
+        "max_predicates": max_predicates,
+        "device": device,
+        "time_limit": time_limit,
+    }
+    checked = dc_discover_options({**named, **options})
+    relation = table if isinstance(table, Relation) else load(table)
+    deadline = None if time_limit is None else start + time_limit
+    found = discover(relation, checked, progress=progress, deadline=deadline)
+    return DcResult(found, total_seconds=time.monotonic() - start)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        value: Any = importlib.import_module("tuplewise.engine.version").version()
+    elif name in _HOMES:
+        value = getattr(importlib.import_module(f"tuplewise.engine.{_HOMES[name]}"), name)
+    else:
+        raise AttributeError(f"module 'tuplewise' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
