@@ -280,7 +280,8 @@ def keep_strongest(
     Parameters
     ----------
     predicates : int32 (constraints, width), in result order, padded with -1
-        Predicate numbers. No constraint's excluded outcomes may contain another's (minimal hitting sets don't).
+        Predicate numbers. No constraint's excluded outcomes may contain another's, or those of the mirror of another
+        that is of same-column predicates only (minimal hitting sets don't).
     sizes : int32 (constraints,)
     implication : bool
         False: only the trivial ones go.

@@ -160,7 +160,7 @@ def _verdict(
     """What became of a column pair, and why."""
     percent = f"{100 * share:.4g} % of the distinct values are shared"
     if not kept:
-        return "left out", f"{percent}, fewer than {100 * options.shared_values.normalize():f} %"
+        return "left out", f"{percent}, fewer than {(100 * options.shared_values).normalize():f} %"
     if not judged:
         return ("six operators", f"{percent}; values of this type are always comparable") if ordered else (
             "== and != only", f"{percent}; values of this type are not ordered"
@@ -170,7 +170,7 @@ def _verdict(
     shown = f"means {means[0]:.6g} and {means[1]:.6g}"
     if ordered:
         return "six operators", f"{percent}; {shown} are comparable"
-    limit = f"{100 * options.comparable_means.normalize():f} %"
+    limit = f"{(100 * options.comparable_means).normalize():f} %"
     return "== and != only", f"{percent}; {shown}: not of one sign with the smaller over {limit} of the larger"
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from tuplewise.engine.dc.evidence import EvidenceSet
 from tuplewise.engine.dc.inversion import ConstraintArrays
 from tuplewise.engine.dc.predicate import EXCLUDED_ORDERED, EXCLUDED_UNORDERED, PredicateSpace
+from tuplewise.engine.options import RankBy
 
 SHORTEST_LENGTH = 4
 
@@ -28,6 +29,18 @@ class Ranking:
     succinctness: NDArray[np.float64]
     coverage: NDArray[np.float64]
     g1: NDArray[np.float64]
+
+    @staticmethod
+    def none() -> Ranking:
+        """Figures of no constraints."""
+        empty = np.zeros(0, dtype=np.float64)
+        return Ranking(empty, empty, empty)
+
+
+def order_by(ranking: Ranking, by: RankBy) -> NDArray[np.int64]:
+    """Indexes from best to worst: most succinct, most covering, or fewest violations; ties as they came."""
+    figure = {"succinctness": -ranking.succinctness, "coverage": -ranking.coverage, "g1": ranking.g1}[by]
+    return np.argsort(figure, kind="stable")
 
 
 def rank(arrays: ConstraintArrays, evidence: EvidenceSet) -> Ranking:
@@ -46,8 +59,7 @@ def rank(arrays: ConstraintArrays, evidence: EvidenceSet) -> Ranking:
     (1 + sum of shares S_p / T) / m. Of a constraint about one row, pairs are rows (each stands for n - 1 pairs).
     """
     if len(arrays) == 0:
-        empty = np.zeros(0, dtype=np.float64)
-        return Ranking(empty, empty, empty)
+        return Ranking.none()
     space = evidence.space
     satisfied = satisfied_pairs(evidence)
     partners = max(1, evidence.rows - 1)

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import csv
 import datetime
+import itertools
 import random
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 from oracles.dc import sort_key
 
+from tuplewise.engine.dc.constraint import OPERATORS
 from tuplewise.engine.relation.relation import DOMAIN_OF_TYPE, Column, Domain, Relation
+from tuplewise.gpu_kernels.words import ACROSS
+
+if TYPE_CHECKING:
+    from tuplewise.engine.dc.inversion import ConstraintArrays
+    from tuplewise.engine.dc.predicate import PredicateSpace
 
 Table = list[tuple[str, str, list[Any]]]
 
@@ -52,15 +61,22 @@ POOLS: dict[str, Sequence[Any]] = {
 
 
 def random_table(
-    seed: int, *, rows: int, types: Sequence[str], values: int = 4, null_share: float = 0.0, repeat_share: float = 0.2
+    seed: int,
+    *,
+    rows: int,
+    types: Sequence[str],
+    values: int = 4,
+    fewest: int = 1,
+    null_share: float = 0.0,
+    repeat_share: float = 0.2,
 ) -> Table:
-    """Columns c0, c1, ... drawn from few values, so that there are ties, constants and equal rows."""
+    """Columns c0, c1, ... drawn from `fewest` to `values` values each: ties, constants and equal rows."""
     rng = random.Random(seed)
     pools = []
     for t in types:
         pool = list(POOLS[t])
         rng.shuffle(pool)
-        pools.append(pool[: rng.randint(1, values)])
+        pools.append(pool[: rng.randint(fewest, values)])
     table_rows: list[list[Any]] = []
     for _ in range(rows):
         if table_rows and rng.random() < repeat_share:
@@ -68,3 +84,37 @@ def random_table(
         else:
             table_rows.append([None if rng.random() < null_share else rng.choice(p) for p in pools])
     return [(f"c{i}", t, [row[i] for row in table_rows]) for i, t in enumerate(types)]
+
+
+def groups(space: PredicateSpace) -> list[tuple[int, int, str, bool]]:
+    """A space's groups as the oracle writes them."""
+    scopes = ["across" if s == ACROSS else "within" for s in space.scope]
+    return list(zip(space.left.tolist(), space.right.tolist(), scopes, space.ordered.tolist(), strict=True))
+
+
+def constraints(space: PredicateSpace, arrays: ConstraintArrays) -> dict[tuple[Any, ...], int]:
+    """Constraints as the oracle writes them, with violations, in order."""
+    listed = groups(space)
+    found = {}
+    for row, count in zip(arrays.predicates.tolist(), arrays.violations.tolist(), strict=True):
+        numbers = [p for p in row if p >= 0]
+        key = tuple(
+            (*listed[space.predicate_group[p]][:3], OPERATORS[space.predicate_operator[p]]) for p in numbers
+        )
+        found[key] = count
+    assert len(found) == len(arrays)
+    return found
+
+
+def read_table(path: Path, *, rows: int | None = None, encoding: str = "utf-8", sep: str = ",") -> Table:
+    """A CSV file whose header names types in brackets; an empty field is null. Read without the project's loader."""
+    with path.open(encoding=encoding, newline="") as file:
+        reader = csv.reader(file, delimiter=sep)
+        header = next(reader)
+        lines = list(itertools.islice(reader, rows))
+    table: Table = []
+    for name, cells in zip(header, zip(*lines, strict=True), strict=True):
+        number = name.endswith(("(Integer)", "(Long)"))
+        values = [None if c == "" else int(c) if number else c for c in cells]
+        table.append((name, "integer" if number else "text", values))
+    return table

@@ -1,0 +1,295 @@
+"""Discovery of denial constraints: one call from a relation to its minimal constraints, with what there is to say."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.dc import workload
+from tuplewise.engine.dc.constraint import DenialConstraint
+from tuplewise.engine.dc.evidence import EvidenceSet, collect_evidence
+from tuplewise.engine.dc.inversion import ConstraintArrays, invert
+from tuplewise.engine.dc.predicate import PredicateSpace, allowed_violations, build_space
+from tuplewise.engine.dc.ranking import Ranking, order_by, rank
+from tuplewise.engine.errors import LimitReached
+from tuplewise.engine.options import DcDiscoverOptions, RankBy
+from tuplewise.engine.relation.relation import NULL_CODE, Relation
+from tuplewise.gpu_kernels.device import Device, pick_device
+from tuplewise.gpu_kernels.words import ACROSS
+
+Progress = Callable[[str, float], None]
+NAMES_SHOWN = 10
+
+
+class ConstraintList(Sequence[DenialConstraint]):
+    """Constraints as objects, made from the arrays when they are asked for."""
+
+    def __init__(self, space: PredicateSpace, arrays: ConstraintArrays) -> None:
+        self._space, self._arrays = space, arrays
+
+    def __len__(self) -> int:
+        return len(self._arrays)
+
+    @overload
+    def __getitem__(self, index: int) -> DenialConstraint: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> ConstraintList: ...
+
+    def __getitem__(self, index: int | slice) -> DenialConstraint | ConstraintList:
+        if isinstance(index, slice):
+            return ConstraintList(self._space, self._arrays.take(np.arange(len(self))[index]))
+        row = range(len(self))[index]
+        return self._space.constraint(self._arrays.predicates[row, : self._arrays.sizes[row]].tolist())
+
+    def __iter__(self) -> Iterator[DenialConstraint]:
+        return (self[i] for i in range(len(self)))
+
+
+@dataclass(frozen=True, eq=False)
+class DcDiscovery:
+    """What a discovery found, and how.
+
+    Attributes
+    ----------
+    arrays : ConstraintArrays
+        Predicate numbers, sizes, violations and whether a constraint is about one row; in result order.
+    ranking : Ranking
+        Succinctness, coverage and g1, in the same order.
+    distinct_evidences : int or None
+        None where the evidence was not completed.
+    partial : bool
+        Whether a limit ended the work; `notes` say what that means.
+    """
+
+    relation: Relation
+    options: DcDiscoverOptions
+    space: PredicateSpace
+    arrays: ConstraintArrays
+    ranking: Ranking
+    distinct_evidences: int | None
+    ordered_pairs: int
+    algorithm: str
+    algorithm_reason: str
+    device: str
+    device_reason: str
+    timings_seconds: Mapping[str, float]
+    partial: bool
+    notes: list[str]
+
+    @cached_property
+    def constraints(self) -> ConstraintList:
+        """The constraints as objects, in result order."""
+        return ConstraintList(self.space, self.arrays)
+
+    def best(self, rank_by: RankBy, limit: int | None = None) -> NDArray[np.int64]:
+        """Indexes of the constraints from best to worst by one figure; ties stay in result order."""
+        return order_by(self.ranking, rank_by)[:limit]
+
+
+def discover(
+    relation: Relation,
+    options: DcDiscoverOptions | None = None,
+    *,
+    progress: Progress | None = None,
+    deadline: float | None = None,
+) -> DcDiscovery:
+    """The minimal denial constraints of a relation (semantics.md, "Reported DCs").
+
+    Parameters
+    ----------
+    relation : Relation
+    options : DcDiscoverOptions or None
+    progress : callable or None
+        Called with the stage ("evidence", "inversion") and the share of it that is done.
+    deadline : float or None
+        On the clock of time.monotonic; None: now and options.time_limit.
+
+    Raises
+    ------
+    InputError
+        For work that would not end or not fit, with what to do.
+    DeviceError
+        For a device that was asked for and can't be had.
+
+    Notes
+    -----
+    Cost: rows squared times comparisons for the evidence; then the minimal hitting sets of the distinct evidences,
+    whose number no bound in the size of the table limits.
+    """
+    options = options or DcDiscoverOptions()
+    if deadline is None and options.time_limit is not None:
+        deadline = time.monotonic() + options.time_limit
+    device = pick_device(options.device)
+    clock = _Clock()
+    workload.refuse_many_columns(relation, options)
+    space = build_space(relation, options)
+    clock.lap("space")
+    if relation.rows > 1:
+        work = workload.estimate(relation, space, device.kind)
+        workload.refuse_hopeless(work, relation, options, _available_bytes())
+    clock.lap("estimate")
+    watch = _Watch(progress, options.memory_limit)
+    notes = _notes_on_table(relation, options, space)
+    evidence, arrays, reached = _search(relation, space, device, deadline, watch, clock)
+    if reached:
+        notes.append(reached)
+    if evidence is not None:
+        notes += _notes_on_nulls(relation, options, evidence)
+        ranking = rank(arrays, evidence)
+    else:
+        ranking = Ranking.none()
+    clock.lap("ranking")
+    return DcDiscovery(
+        relation=relation,
+        options=options,
+        space=space,
+        arrays=arrays,
+        ranking=ranking,
+        distinct_evidences=None if evidence is None else len(evidence),
+        ordered_pairs=relation.rows * (relation.rows - 1),
+        algorithm="evidence",
+        algorithm_reason=_algorithm_reason(options),
+        device="cpu" if device.kind == "cpu" else f"cuda:{device.index} {device.name}",
+        device_reason=device.reason,
+        timings_seconds=clock.seconds,
+        partial=reached is not None,
+        notes=notes,
+    )
+
+
+def _search(
+    relation: Relation,
+    space: PredicateSpace,
+    device: Device,
+    deadline: float | None,
+    watch: _Watch,
+    clock: _Clock,
+) -> tuple[EvidenceSet | None, ConstraintArrays, str | None]:
+    """Evidence (None where a limit ended it) and constraints, and what a limit that was reached means for them."""
+    try:
+        evidence = collect_evidence(relation, space, device=device, deadline=deadline, progress=watch.stage("evidence"))
+    except LimitReached as limit:
+        return None, ConstraintArrays.none(False), f"{limit} while pairs were compared: no constraint is proven"
+    finally:
+        clock.lap("evidence")
+    if not evidence.complete:
+        unproven = "time limit reached while pairs were compared: no constraint is proven"
+        return None, ConstraintArrays.none(False), f"{unproven}. Allow more time, or look at fewer rows (--rows)"
+    try:
+        arrays = invert(evidence, deadline=deadline, progress=watch.stage("inversion"))
+    except LimitReached as limit:
+        return evidence, ConstraintArrays.none(False), f"{limit} while constraints were searched: none is listed"
+    finally:
+        clock.lap("inversion")
+    if arrays.complete:
+        return evidence, arrays, None
+    reached = "time limit reached while constraints were searched: each one listed holds, others are missing"
+    if not space.closed and space.options.minimality == "implication":
+        reached += "; one that is missing may imply one that is listed (columns are compared with each other)"
+    return evidence, arrays, reached
+
+
+class _Clock:
+    """Seconds of each stage, one after the other."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def lap(self, stage: str) -> None:
+        now = time.perf_counter()
+        self.seconds[stage] = self.seconds.get(stage, 0.0) + now - self._last
+        self._last = now
+
+
+class _Watch:
+    """Passes progress on and holds the memory limit."""
+
+    def __init__(self, progress: Progress | None, memory_limit: int | None) -> None:
+        self._progress, self._memory_limit = progress, memory_limit
+
+    def stage(self, name: str) -> Callable[[float], None] | None:
+        """What a kernel calls with the share that is done; None where nobody wants to know."""
+        if self._progress is None and self._memory_limit is None:
+            return None
+
+        def report(share: float) -> None:
+            if self._progress is not None:
+                self._progress(name, share)
+            if self._memory_limit is not None and _resident_bytes() > self._memory_limit:
+                raise LimitReached(f"memory limit of {self._memory_limit:,} bytes reached")
+
+        return report
+
+
+def _resident_bytes() -> int:
+    import psutil
+
+    return int(psutil.Process().memory_info().rss)
+
+
+def _available_bytes() -> int:
+    import psutil
+
+    return int(psutil.virtual_memory().available * 0.9)
+
+
+def _algorithm_reason(options: DcDiscoverOptions) -> str:
+    chosen = "asked for" if options.algorithm == "evidence" else "auto"
+    return f"{chosen}: compares all pairs of rows once; serves exact and approximate constraints"
+
+
+def _names(relation: Relation, columns: NDArray[np.int64] | list[int]) -> str:
+    shown = ", ".join(repr(relation.columns[int(i)].name) for i in columns[:NAMES_SHOWN])
+    return shown if len(columns) <= NAMES_SHOWN else f"{shown} and {len(columns) - NAMES_SHOWN} more"
+
+
+def _notes_on_table(relation: Relation, options: DcDiscoverOptions, space: PredicateSpace) -> list[str]:
+    """What in the table makes results empty or idle."""
+    notes = []
+    if options.single_tuple and not options.cross_columns:
+        notes.append("single_tuple compares the column pairs that cross_columns=False leaves out: it has no effect")
+    if not relation.columns:
+        notes.append("the table has no columns: nothing to learn")
+    if relation.rows < 2:
+        about = "nothing to learn"
+        if relation.rows == 1 and (space.scope != ACROSS).any():
+            about = "only rules about one row are learnt, from that row"
+        notes.append(f"{_count(relation.rows, 'row')}, so there are no pairs of rows: {about}")
+        return notes
+    empty = [i for i, c in enumerate(relation.columns) if c.distinct == 0]
+    constant = [i for i, c in enumerate(relation.columns) if c.distinct == 1 and c.nulls == 0]
+    if empty:
+        notes.append(f"{_count(len(empty), 'column')} with nulls only: {_names(relation, empty)}")
+    if constant:
+        whole = ", that is all columns: all rows are equal" if len(constant) == len(relation.columns) else ""
+        notes.append(f"{_count(len(constant), 'column')} with one value only: {_names(relation, constant)}{whole}")
+    pairs = relation.rows * (relation.rows - 1)
+    if options.error > 0 and allowed_violations(options.error, pairs) == 0:
+        notes.append(f"error {options.error} of {pairs:,} pairs allows no violating pair: the result is exact")
+    return notes
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
+
+
+def _notes_on_nulls(relation: Relation, options: DcDiscoverOptions, evidence: EvidenceSet) -> list[str]:
+    """How much the rule "unknown" leaves out."""
+    if options.nulls != "unknown" or relation.rows < 2:
+        return []
+    rows = int(np.count_nonzero(np.any(relation.codes == NULL_CODE, axis=0)))
+    if rows == 0:
+        return []
+    pairs, undecided = evidence.ordered_pairs, evidence.undecided_pairs()
+    return [
+        f"nulls (rule unknown): {rows:,} of {relation.rows:,} rows have a null in a used column; {undecided:,} of "
+        f"{pairs:,} pairs compare a null somewhere, and satisfy no predicate there"
+    ]

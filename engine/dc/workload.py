@@ -1,0 +1,128 @@
+"""What a discovery will cost, before it starts, and when it should not start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.dc.predicate import PredicateSpace
+from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.options import DcDiscoverOptions
+from tuplewise.engine.relation.relation import NULL_CODE, Relation
+from tuplewise.gpu_kernels.control import usable_cores
+from tuplewise.gpu_kernels.words import EQUAL, GREATER, LESS, UNKNOWN, WITHIN_T, WITHIN_U, merge_clues
+
+# Without a limit by the user: more atoms than this make minimal hitting sets without end; longer than this is refused.
+MOST_ATOMS = 400
+MOST_SECONDS = 4 * 3600.0
+# Below this nobody needs to estimate; each distinct clue is held about so many times (table, both orders, sort, edges).
+SMALL_BYTES = 1 << 30
+COPIES = 6
+SAMPLED_PAIRS = 1 << 15
+_SECONDS_PER_PAIR = {"cpu": 2.5e-9, "cuda": 2e-11}  # of 16 comparisons, on one core or one device
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What comparing all pairs takes. `evidence_bytes` is a lower estimate, from a sample where it may be large."""
+
+    ordered_pairs: int
+    comparisons: int
+    predicates: int
+    atoms: int
+    evidence_seconds: float
+    evidence_bytes: int
+
+
+def refuse_many_columns(relation: Relation, options: DcDiscoverOptions) -> None:
+    """Refuse a table whose columns alone make too many atoms, before pairs of columns are looked at."""
+    columns = len(relation.columns)
+    ordered = sum(c.ordered for c in relation.columns)
+    if not _limited(options) and 2 * columns + ordered > MOST_ATOMS:
+        raise InputError(_too_many(columns, 2 * columns + ordered))
+
+
+def estimate(relation: Relation, space: PredicateSpace, device_kind: str) -> Workload:
+    """Pairs, comparisons, seconds and bytes of the evidence of a relation."""
+    pairs = relation.rows * (relation.rows - 1)
+    layout = space.layout
+    cores = usable_cores() if device_kind == "cpu" else 1
+    seconds = pairs / 2 * max(1.0, layout.comparisons / 16) * _SECONDS_PER_PAIR[device_kind] / cores
+    clue_bytes = 8 * layout.words * COPIES
+    distinct = pairs
+    if pairs * clue_bytes > SMALL_BYTES:
+        distinct = min(pairs, _distinct_clues(relation, space))
+    return Workload(pairs, layout.comparisons, space.predicates, space.atoms, seconds, distinct * clue_bytes)
+
+
+def refuse_hopeless(work: Workload, relation: Relation, options: DcDiscoverOptions, available_bytes: int) -> None:
+    """Raise InputError, with what to do, for work that would not end or not fit.
+
+    A limit that the user gives (time, or predicates of a constraint) lets long work start; memory that is not there
+    does not.
+    """
+    columns = len(relation.columns)
+    if not _limited(options):
+        if work.atoms > MOST_ATOMS:
+            raise InputError(_too_many(columns, work.atoms))
+        if work.evidence_seconds > MOST_SECONDS:
+            what = (
+                f"{relation.rows:,} rows make {work.ordered_pairs:,} pairs of {work.comparisons:,} comparisons, about "
+                f"{work.evidence_seconds / 3600:,.0f} hours here"
+            )
+            hint = "Look at fewer rows (--rows), or say how long it may take (--time-limit)"
+            raise InputError(message(what, allowed=f"{MOST_SECONDS / 3600:.0f} hours without a limit", hint=hint))
+    limit = available_bytes if options.memory_limit is None else min(options.memory_limit, available_bytes)
+    if work.evidence_bytes > limit:
+        what = (
+            f"{work.ordered_pairs:,} pairs of {work.comparisons:,} comparisons leave distinct evidence of at least "
+            f"{_gib(work.evidence_bytes)}"
+        )
+        hint = "Choose columns (--columns, --exclude) or fewer rows (--rows)"
+        raise InputError(message(what, allowed=f"{_gib(limit)} of memory", hint=hint))
+
+
+def _limited(options: DcDiscoverOptions) -> bool:
+    return options.time_limit is not None or options.max_predicates is not None
+
+
+def _too_many(columns: int, atoms: int) -> str:
+    what = f"{columns:,} columns make {atoms:,} outcomes to combine, so the constraints would not end"
+    hint = "Choose columns (--columns, --exclude), or set --max-predicates or --time-limit"
+    return message(what, allowed=f"{MOST_ATOMS} without a limit", hint=hint)
+
+
+def _gib(size: int) -> str:
+    return f"{size / 2**30:,.1f} GiB" if size >= 2**30 else f"{size / 2**20:,.1f} MiB"
+
+
+def _distinct_clues(relation: Relation, space: PredicateSpace) -> int:
+    """At least so many distinct clues: the inverse of the chance that two random pairs leave the same one.
+
+    (Simpson's index, without bias; skewed evidence has many more distinct clues than this. It refuses only what is sure
+    to be too large.)
+    """
+    sample = _sampled_clues(relation, space)
+    _, counts = merge_clues(sample, np.ones(len(sample), dtype=np.int64))
+    alike = int(np.sum(counts * (counts - 1)))
+    total = len(sample) * (len(sample) - 1)
+    return total if alike == 0 else total // alike
+
+
+def _sampled_clues(relation: Relation, space: PredicateSpace) -> NDArray[np.uint64]:
+    """Clues of random ordered pairs; uint64 (SAMPLED_PAIRS, words)."""
+    rng = np.random.default_rng(space.options.seed)
+    t = rng.integers(0, relation.rows, SAMPLED_PAIRS)
+    u = (t + rng.integers(1, relation.rows, SAMPLED_PAIRS)) % relation.rows
+    layout, codes = space.layout, relation.codes
+    clues = np.zeros((SAMPLED_PAIRS, layout.words), dtype=np.uint64)
+    for g in range(layout.comparisons):
+        x = codes[layout.left[g], u if layout.scope[g] == WITHIN_U else t]
+        y = codes[layout.right[g], t if layout.scope[g] == WITHIN_T else u]
+        outcome = np.where(x == y, EQUAL, np.where((x > y) & layout.ordered[g], GREATER, LESS))
+        if space.options.nulls == "unknown":
+            outcome[(x == NULL_CODE) | (y == NULL_CODE)] = UNKNOWN
+        clues[:, g // 32] |= outcome.astype(np.uint64) << np.uint64(2 * (g % 32))
+    return clues

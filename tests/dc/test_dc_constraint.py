@@ -1,0 +1,103 @@
+"""How constraints are written, named and told apart."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from tuplewise.engine.dc.constraint import DenialConstraint, Operator, Predicate, quote_name
+
+
+def same(column: str, operator: Operator) -> Predicate:
+    return Predicate("t", column, operator, "u", column)
+
+
+def across(left: str, operator: Operator, right: str) -> Predicate:
+    return Predicate("t", left, operator, "u", right)
+
+
+def within(left: str, operator: Operator, right: str) -> Predicate:
+    return Predicate("t", left, operator, "t", right)
+
+
+def test_canonical_text_and_id() -> None:
+    constraint = DenialConstraint((same("a", "=="), same("b", "!=")))
+    assert str(constraint) == constraint.rule == "not(t.a == u.a and t.b != u.b)"
+    assert constraint.id == "42e26a09c76f", "the id of a rule is a promise between versions"
+    assert [p.triple for p in constraint.predicates] == [("t.a", "==", "u.a"), ("t.b", "!=", "u.b")]
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("a", "a"),
+        ("_x9", "_x9"),
+        ("9x", "`9x`"),
+        ("", "``"),
+        ("ident(String)", "`ident(String)`"),
+        ("two words", "`two words`"),
+        ("a.b", "`a.b`"),
+        ("`", "````"),
+        ("größe", "`größe`"),
+        ("and", "`and`"),
+        ("Not", "`Not`"),
+        ("line\nbreak", "`line\nbreak`"),
+    ],
+)
+def test_names_are_quoted_where_they_are_no_plain_word(name: str, written: str) -> None:
+    assert quote_name(name) == written
+
+
+def test_a_name_with_a_dot_makes_the_operand_a_pair() -> None:
+    assert across("a.b", "<", "c").triple == (("t", "a.b"), "<", "u.c")
+    assert str(across("a.b", "<", "c")) == "t.`a.b` < u.c"
+
+
+@pytest.mark.parametrize(
+    ("predicates", "kind"),
+    [
+        ((same("a", "=="),), "key"),
+        ((same("a", "=="), same("b", "==")), "key"),
+        ((same("a", "!="),), "constant"),
+        ((same("a", "=="), same("b", "!=")), "fd"),
+        ((same("a", "!="), same("b", "=="), same("c", "==")), "fd"),
+        ((same("a", "!="), same("b", "!=")), "dc"),
+        ((same("a", "<"), same("b", ">=")), "od"),
+        ((same("a", "=="), same("b", "<"), same("c", ">")), "od"),
+        ((same("a", "<"), same("b", "!=")), "dc"),
+        ((same("a", "<="),), "dc"),
+        ((across("a", "==", "b"),), "dc"),
+        ((within("a", "==", "b"), same("c", "==")), "dc"),
+    ],
+)
+def test_kind(predicates: tuple[Predicate, ...], kind: str) -> None:
+    assert DenialConstraint(predicates).kind == kind
+
+
+def test_mirror() -> None:
+    constraint = DenialConstraint((same("a", "<"), across("a", ">=", "b"), within("a", "!=", "b")))
+    assert str(constraint.mirror()) == "not(t.a > u.a and t.b <= u.a and u.a != u.b)"
+    assert constraint.mirror().mirror() == constraint
+    assert not constraint.is_symmetric
+    assert DenialConstraint((same("a", "=="), same("b", "!="))).is_symmetric
+
+
+def test_one_tuple() -> None:
+    assert DenialConstraint((within("a", "==", "b"),)).names_one_tuple
+    assert not DenialConstraint((within("a", "==", "b"), same("a", "=="))).names_one_tuple
+
+
+def test_constraints_are_values() -> None:
+    one = DenialConstraint((same("a", "=="), same("b", "!=")))
+    two = DenialConstraint((same("a", "=="), same("b", "!=")))
+    assert one == two
+    assert hash(one) == hash(two)
+    assert one.rule
+    assert pickle.loads(pickle.dumps(one)) == one
+    assert pickle.loads(pickle.dumps(one)).rule == one.rule
+    key = DenialConstraint((same("z", "=="),))
+    assert sorted([one, key]) == [key, one]
+    assert len(one) == 2
+    with pytest.raises(AttributeError):
+        one.predicates = ()  # type: ignore[misc]
