@@ -21,7 +21,7 @@ EXIT_LIMIT = 3
 
 def _print_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     if value and not ctx.resilient_parsing:
-        from tuplewise.engine.version import version
+        from tuplewise.engine.report.version import version
 
         click.echo(f"tuplewise {version()}")
         ctx.exit()

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import RankBy
-from tuplewise.engine.version import version
+from tuplewise.engine.report.version import version
 
 if TYPE_CHECKING:
     from tuplewise.engine.dc.discover import DcDiscovery

@@ -167,7 +167,7 @@ def discover_dcs(
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        value: Any = importlib.import_module("tuplewise.engine.version").version()
+        value: Any = importlib.import_module("tuplewise.engine.report.version").version()
     elif name in _HOMES:
         value = getattr(importlib.import_module(f"tuplewise.engine.{_HOMES[name]}"), name)
     else:
