@@ -109,7 +109,7 @@ class EvidenceSet:
     def _judged(self) -> NDArray[np.bool_]:
         """bool (groups,): groups that the evidences tell about; of a single row, those within a tuple."""
         if self.rows == 1:
-            return self.space.scope == WITHIN_T
+            return np.asarray(self.space.scope == WITHIN_T)
         return np.ones(self.space.groups, dtype=np.bool_)
 
 

@@ -27,11 +27,18 @@ from tuplewise.gpu_kernels.words import ACROSS, WITHIN_U
 if TYPE_CHECKING:
     from tuplewise.engine.dc.predicate import PredicateSpace
 
+Ints = NDArray[np.int64]
+Numbers = NDArray[np.int32]
+Flags = NDArray[np.bool_]
+Bits = NDArray[np.uint64]
+
 EQUALS, DIFFERS, BELOW, AT_MOST, ABOVE, AT_LEAST = range(6)
 
 
-@njit(cache=True, nogil=True)
-def _close(operands, left, right, operator, at_most, below, differ):  # type: ignore[no-untyped-def]  # pragma: no cover
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _close(
+    operands: int, left: Ints, right: Ints, operator: Ints, at_most: Flags, below: Flags, differ: Flags
+) -> bool:
     """Consequences of predicates left[i] operator[i] right[i] over operands numbered from 0; False: unsatisfiable.
 
     Fills the bool squares `at_most`, `below` and `differ`. Cost: the cube of the number of operands.
@@ -90,10 +97,19 @@ def _close(operands, left, right, operator, at_most, below, differ):  # type: ig
     return True
 
 
-@njit(cache=True, nogil=True)
-def _closures(  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
-    predicates, sizes, group_of, operator_of, node_left, node_right, ordered, first_atom, nodes, starts, comparisons
-):
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _closures(
+    predicates: Numbers,
+    sizes: Numbers,
+    group_of: Ints,
+    operator_of: Ints,
+    node_left: Ints,
+    node_right: Ints,
+    ordered: Flags,
+    first_atom: Ints,
+    starts: Ints,
+    comparisons: Ints,
+) -> tuple[Bits, Flags]:
     """The atoms that each constraint excludes, with all that follow: bits of `closed`; and whether it is satisfiable.
 
     Comparisons that start at node x: comparisons[starts[x] : starts[x + 1]].
@@ -106,7 +122,7 @@ def _closures(  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
     at_most = np.zeros((side, side), dtype=np.bool_)
     below = np.zeros((side, side), dtype=np.bool_)
     differ = np.zeros((side, side), dtype=np.bool_)
-    local = np.full(nodes, -1, dtype=np.int64)
+    local = np.full(len(starts) - 1, -1, dtype=np.int64)
     used = np.zeros(side, dtype=np.int64)
     left, right, operator = np.zeros(width, np.int64), np.zeros(width, np.int64), np.zeros(width, np.int64)
     for c in range(count):
@@ -143,8 +159,18 @@ def _closures(  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
     return closed, satisfiable
 
 
-@njit(cache=True, nogil=True)
-def _atoms(predicates, sizes, group_of, operator_of, mirror, flips, ordered, first_atom, mirrored):  # type: ignore[no-untyped-def]  # pragma: no cover
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _atoms(
+    predicates: Numbers,
+    sizes: Numbers,
+    group_of: Ints,
+    operator_of: Ints,
+    mirror: Ints,
+    flips: Flags,
+    ordered: Flags,
+    first_atom: Ints,
+    mirrored: bool,
+) -> Bits:
     """The atoms that each constraint's predicates (of its mirror: `mirrored`) exclude by themselves, as bits."""
     words = (first_atom[-1] + 63) // 64
     bits = np.zeros((len(sizes), words), dtype=np.uint64)
@@ -165,16 +191,16 @@ def _atoms(predicates, sizes, group_of, operator_of, mirror, flips, ordered, fir
     return bits
 
 
-@njit(cache=True, nogil=True)
-def _within(part, whole):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _within(part: Bits, whole: Bits) -> bool:
     outside = np.uint64(0)
     for w in range(len(part)):
         outside |= part[w] & ~whole[w]
-    return outside == 0
+    return bool(outside == 0)
 
 
-@njit(cache=True, nogil=True)
-def _build_trie(forms):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _build_trie(forms: Bits) -> tuple[Numbers, Ints, Ints, Ints]:
     """Sets as a trie in preorder. forms: bits, atom 0 highest, rows sorted.
 
     Node i holds atom[i]; its subtree ends before skip[i]; the sets that end in it are rows first[i] to last[i].
@@ -226,8 +252,18 @@ def _build_trie(forms):  # type: ignore[no-untyped-def]  # pragma: no cover - co
     return atom[:made], skip[:made], first[:made], last[:made]
 
 
-@njit(cache=True, nogil=True)
-def _mark_implied(own, mirrored, closed, satisfiable, forms, owner, atom, skip, first, last):  # type: ignore[no-untyped-def]  # pragma: no cover
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _mark_implied(
+    own: Bits,
+    mirrored: Bits,
+    closed: Bits,
+    satisfiable: Flags,
+    owner: Ints,
+    atom: Numbers,
+    skip: Ints,
+    first: Ints,
+    last: Ints,
+) -> Flags:
     """Whether each constraint stays: satisfiable, nothing stronger among the others, first of its equivalents."""
     count, words = own.shape
     stays = satisfiable.copy()
@@ -262,7 +298,6 @@ def _plan(space: PredicateSpace) -> dict[str, Any]:
     return {
         "node_left": left,
         "node_right": right,
-        "nodes": nodes,
         "starts": np.searchsorted(left[by_left], np.arange(nodes + 1)),
         "comparisons": by_left,
         "ordered": layout.ordered,
@@ -300,7 +335,7 @@ def keep_strongest(
         return np.zeros(0, dtype=np.bool_)
     plan = _plan(space)
     group_of, operator_of = space.predicate_group.astype(np.int64), space.predicate_operator.astype(np.int64)
-    graph = [plan[k] for k in ("node_left", "node_right", "ordered", "first_atom", "nodes", "starts", "comparisons")]
+    graph = [plan[k] for k in ("node_left", "node_right", "ordered", "first_atom", "starts", "comparisons")]
     closed, satisfiable = _closures(predicates, sizes, group_of, operator_of, *graph)
     if not implication:
         return np.asarray(satisfiable)
@@ -312,7 +347,7 @@ def keep_strongest(
     order = np.lexsort(forms.T[::-1])
     forms, owner = np.ascontiguousarray(forms[order]), owner[order]
     trie = _build_trie(forms)
-    return np.asarray(_mark_implied(own, mirrored, closed, satisfiable, forms, owner, *trie))
+    return np.asarray(_mark_implied(own, mirrored, closed, satisfiable, owner, *trie))
 
 
 class Consequences:

@@ -161,23 +161,23 @@ def _read_sets(
     first = (space.first_atom if by_atom else space.first_predicate).astype(np.int64)
     sizes = _count_groups(sets, first)
     width = int(sizes.max(initial=0))
-    operator = np.where(space.ordered[:, None], _OF_ORDERED, _OF_UNORDERED)
+    operator = np.where(space.ordered[:, None], _OF_ORDERED, _OF_UNORDERED).astype(np.int64)
     predicates = _fill_groups(sets, first, space.first_predicate.astype(np.int64), operator, by_atom, width)
     return predicates, sizes
 
 
-@njit(cache=True, nogil=True)
-def _bits(words, first, last):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _bits(words: NDArray[np.uint64], first: int, last: int) -> int:
     """Bits first to last - 1 of a row of words; at most eight."""
     word, shift = first >> 6, first & 63
     value = words[word] >> np.uint64(shift)
     if shift + last - first > 64:
         value |= words[word + 1] << np.uint64(64 - shift)
-    return np.int64(value & np.uint64((1 << (last - first)) - 1))
+    return np.int64(value & np.uint64((1 << (last - first)) - 1))  # type: ignore[return-value]
 
 
-@njit(cache=True, nogil=True)
-def _count_groups(sets, first):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _count_groups(sets: NDArray[np.uint64], first: NDArray[np.int64]) -> NDArray[np.int32]:
     sizes = np.zeros(len(sets), dtype=np.int32)
     for i in range(len(sets)):
         for g in range(len(first) - 1):
@@ -186,8 +186,15 @@ def _count_groups(sets, first):  # type: ignore[no-untyped-def]  # pragma: no co
     return sizes
 
 
-@njit(cache=True, nogil=True)
-def _fill_groups(sets, first, first_predicate, operator, by_atom, width):  # type: ignore[no-untyped-def]  # pragma: no cover
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _fill_groups(
+    sets: NDArray[np.uint64],
+    first: NDArray[np.int64],
+    first_predicate: NDArray[np.int64],
+    operator: NDArray[np.int64],
+    by_atom: bool,
+    width: int,
+) -> NDArray[np.int32]:
     predicates = np.full((len(sets), width), -1, dtype=np.int32)
     for i in range(len(sets)):
         at = 0
@@ -195,9 +202,9 @@ def _fill_groups(sets, first, first_predicate, operator, by_atom, width):  # typ
             bits = _bits(sets[i], first[g], first[g + 1])
             if bits:
                 if by_atom:
-                    chosen = np.int64(operator[g, bits])
+                    chosen = operator[g, bits]
                 else:
-                    chosen = 0
+                    chosen = np.int64(0)
                     while not bits >> chosen & 1:
                         chosen += 1
                 predicates[i, at] = first_predicate[g] + chosen
@@ -211,13 +218,18 @@ def first_of_pair(predicates: NDArray[np.int32], sizes: NDArray[np.int32], space
     Only constraints of same-column predicates have a mirror in the space. Groups are the same in both, so the first
     operator that orders decides: `<` and `<=` come before `>` and `>=`.
     """
-    _first_of_pair(
-        predicates, sizes, space.predicate_group, space.predicate_operator, space.same_column, _EXCHANGED
-    )
+    _first_of_pair(predicates, sizes, space.predicate_group, space.predicate_operator, space.same_column, _EXCHANGED)
 
 
-@njit(cache=True, nogil=True)
-def _first_of_pair(predicates, sizes, group_of, operator_of, same_column, exchanged):  # type: ignore[no-untyped-def]  # pragma: no cover
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _first_of_pair(
+    predicates: NDArray[np.int32],
+    sizes: NDArray[np.int32],
+    group_of: NDArray[np.int32],
+    operator_of: NDArray[np.int8],
+    same_column: NDArray[np.bool_],
+    exchanged: NDArray[np.int8],
+) -> None:
     for i in range(len(sizes)):
         ordering = -1
         for k in range(sizes[i]):

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.dc.constraint import OPERATORS, DenialConstraint, Predicate
+from tuplewise.engine.dc.constraint import OPERATORS, DenialConstraint, Predicate, Role
 from tuplewise.engine.dc.shared_values import column_means, mean_ratio_above, shared_distinct
 from tuplewise.engine.options import DcDiscoverOptions
 from tuplewise.engine.relation.relation import Relation
@@ -88,7 +88,8 @@ class PredicateSpace:
     @property
     def same_column(self) -> NDArray[np.bool_]:
         """bool (groups,): `t.A op u.A`."""
-        return (self.left == self.right) & (self.scope == ACROSS)
+        own: NDArray[np.bool_] = (self.left == self.right) & (self.scope == ACROSS)
+        return own
 
     @property
     def closed(self) -> bool:
@@ -133,7 +134,7 @@ class PredicateSpace:
     def predicate(self, index: int) -> Predicate:
         """The predicate with this number."""
         group = int(self.predicate_group[index])
-        role = "u" if self.scope[group] == ACROSS else "t"
+        role: Role = "u" if self.scope[group] == ACROSS else "t"
         left, right = self.names[int(self.left[group])], self.names[int(self.right[group])]
         return Predicate("t", left, OPERATORS[int(self.predicate_operator[index])], role, right)
 

@@ -88,18 +88,24 @@ def satisfied_pairs(evidence: EvidenceSet) -> NDArray[np.int64]:
 
 def lengths(arrays: ConstraintArrays, space: PredicateSpace) -> NDArray[np.int64]:
     """Distinct tuple variables, columns and operators of each constraint; int64 (constraints,)."""
-    variables = np.where(arrays.one_row, 1, 2)
-    return variables + _count_symbols(
+    symbols: NDArray[np.int64] = _count_symbols(
         arrays.predicates,
         arrays.sizes,
         space.left[space.predicate_group],
         space.right[space.predicate_group],
         space.predicate_operator.astype(np.int32) + len(space.names),
     )
+    return symbols + np.where(arrays.one_row, 1, 2)
 
 
-@njit(cache=True, nogil=True)
-def _count_symbols(predicates, sizes, left, right, operator):  # type: ignore[no-untyped-def]  # pragma: no cover
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _count_symbols(
+    predicates: NDArray[np.int32],
+    sizes: NDArray[np.int32],
+    left: NDArray[np.int32],
+    right: NDArray[np.int32],
+    operator: NDArray[np.int32],
+) -> NDArray[np.int64]:
     """Distinct columns and operators (numbered after the columns); `seen` holds the constraint that met each last."""
     counts = np.zeros(len(sizes), dtype=np.int64)
     seen = np.full(max(left.max(), right.max(), operator.max()) + 1, -1, dtype=np.int64)

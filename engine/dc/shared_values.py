@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
@@ -46,8 +46,10 @@ def shared_distinct(
     return np.asarray(_count_common(np.concatenate(values), offsets, left, right))
 
 
-@njit(cache=True, nogil=True)
-def _count_common(values: Any, offsets: Any, left: Any, right: Any) -> Any:  # pragma: no cover - compiled
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _count_common(
+    values: NDArray[np.int32], offsets: NDArray[np.int64], left: NDArray[np.int32], right: NDArray[np.int32]
+) -> NDArray[np.int64]:
     """One merge of two ascending runs of `values` for each pair."""
     common = np.zeros(len(left), dtype=np.int64)
     for k in range(len(left)):
@@ -99,7 +101,7 @@ def _exact_sum(values: pa.Array, counts: NDArray[np.int64]) -> Fraction | None:
         words = kind.bit_width // 64
         data = np.frombuffer(values.buffers()[1], dtype=np.int64).reshape(-1, words)
         data = data[values.offset : values.offset + len(values)]
-        return Fraction(_sum_words(data, counts)) / Fraction(10) ** kind.scale
+        return Fraction(_sum_words(data, counts)) / Fraction(10 ** int(kind.scale))
     with np.errstate(all="ignore"):
         total = float(np.sum(values.to_numpy(zero_copy_only=False) * counts))
     return Fraction(total) if np.isfinite(total) else None
@@ -136,7 +138,7 @@ def mean_ratio_above(
     larger = np.maximum(np.abs(rough[left]), np.abs(rough[right]))
     limit = float(threshold) * larger
     alike = known[left] & known[right] & (sign[left] == sign[right])
-    above = alike & (smaller > limit)
+    above: NDArray[np.bool_] = alike & (smaller > limit)
     near = alike & (np.abs(smaller - limit) <= 1e-9 * larger + 1e-300)
     for i in np.flatnonzero(near):
         sizes = sorted((abs(means[left[i]] or Fraction(0)), abs(means[right[i]] or Fraction(0))))

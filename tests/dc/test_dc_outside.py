@@ -93,13 +93,9 @@ def fast_adc(table: Table, error: float, cross: bool) -> list[DenialConstraint]:
     for text in map(str, algorithm.get_dcs()):
         parts = PREDICATE.findall(text)
         assert len(parts) == text.count("t.") == text.count("s."), text
-        predicates = [
-            Predicate("t", left, op, "u", right)
-            if role == "t"
-            else Predicate("u", left, op, "t", right).mirror().mirror()
-            for role, left, op, _, right in parts
-        ]
-        found.append(DenialConstraint(tuple(predicates)))
+        assert {role for role, *_ in parts} == {"t"}, text
+        predicates = tuple(Predicate("t", left, op, "u", right) for _, left, op, _, right in parts)
+        found.append(DenialConstraint(predicates))
     return found
 
 
