@@ -1,14 +1,15 @@
 """The CUDA kernel that counts clues, and the two-level hash table that it counts them in.
 
-Inside the kernel a clue is a row of 32-bit *digits* of 15 comparisons, made of sign bits only (a subtraction and a funnel shift
-each). A digit begins with a one, so that no digit of any clue is 0: an empty cell of a table is 0.
+Inside the kernel a clue is a row of 32-bit *digits* of 15 comparisons, made of sign bits only (a subtraction and a
+funnel shift each). A digit begins with a one, so that no digit of any clue is 0: an empty cell of a table is 0.
 
-How a slot is claimed without locks. The digits of a slot are claimed in order, each by compare-and-swap from 0. A thread goes
-on to the next digit if the cell held 0 (it is now the thread's) or already held its digit; else it goes to the next slot. Cells
-never change once set (until the table is emptied between barriers), so: whoever sets digit i has found digits 0 to i-1 equal to
-its own, and a complete slot is the clue of whoever set its last digit; a thread that has set a digit either sets the next or
-finds it set, so no slot stays half written, and nobody waits; two threads with one clue meet the same unequal cells, so a clue
-takes one slot at most. A plain read before the compare-and-swap sees 0 or the final value, and 0 only costs the swap.
+How a slot is claimed without locks. The digits of a slot are claimed in order, each by compare-and-swap from 0. A
+thread goes on to the next digit if the cell held 0 (it is now the thread's) or already held its digit; else it goes to
+the next slot. Cells never change once set (until the table is emptied between barriers), so: whoever sets digit i has
+found digits 0 to i-1 equal to its own, and a complete slot is the clue of whoever set its last digit; a thread that
+has set a digit either sets the next or finds it set, so no slot stays half written, and nobody waits; two threads with
+one clue meet the same unequal cells, so a clue takes one slot at most. A plain read before the compare-and-swap sees 0
+or the final value, and 0 only costs the swap.
 
 Numba's integers widen to 64 bits in mixed arithmetic: the casts keep the inner loop at 32.
 """
@@ -29,7 +30,7 @@ INLINED: dict[str, Any] = {"forceinline": True} if "forceinline" in inspect.sign
 PER_DIGIT = 15  # comparisons in a digit: two bits each at most, after the leading one
 SHARED_LIMIT_BYTES = 48 * 1024  # what a block gets on every card without asking
 
-ORDERED, ORDERED_NULLS, EQUALITY, EQUALITY_NULLS = range(4)  # how a comparison is computed; a digit holds them in this order
+ORDERED, ORDERED_NULLS, EQUALITY, EQUALITY_NULLS = range(4)  # how to compare; a digit holds them in this order
 SEGMENTS = 5  # bounds of the four kinds in one digit
 
 STATE_FULL, STATE_USED, STATE_LOGGED, STATE_LOST = range(4)  # cells of `state`
@@ -92,7 +93,7 @@ GEOMETRIES = (
 
 
 def geometry_for(digits: int) -> Geometry | None:
-    """The largest geometry that fits a block's shared memory at so many digits, or None beyond about 250 comparisons."""
+    """The largest geometry that fits a block's shared memory at so many digits, or None beyond some 250."""
     return next((g for g in GEOMETRIES if g.shared_bytes(digits) <= SHARED_LIMIT_BYTES), None)
 
 
@@ -102,7 +103,7 @@ def _make_probe(digits: int, peek: bool) -> Any:
 
     @cuda.jit(device=True, **INLINED)
     def locate(keys, mask, key, probes):  # type: ignore[no-untyped-def]
-        """Slot that holds `key` and whether it was claimed here; -1 where none of `probes` slots (fewer than all) is free."""
+        """Slot of `key`, and whether it was claimed here; -1 where none of `probes` slots, fewer than all, is free."""
         mixed = np.uint64(0)
         for d in range(digits):
             mixed = ((mixed ^ key[d]) * np.uint64(0x9E3779B1)) & np.uint64(0xFFFFFFFF)
@@ -205,8 +206,8 @@ def _make_comparer(digits: int, geometry: Geometry) -> Any:
     def compare(t_codes, u_codes, kinds, thread, column, digit, found):  # type: ignore[no-untyped-def]
         """Digits of the pairs of row `thread` with rows `column` to `column + batch` of the tile, into `found`.
 
-        Codes are -1 or more, so that a - b never overflows, a | b is negative where one is null, and (a ^ b) - 1 is negative
-        where both are equal or one is null.
+        Codes are -1 or more, so that a - b never overflows, a | b is negative where one is null, and (a ^ b) - 1 is
+        negative where both are equal or one is null.
         """
         for d in range(digits):
             for j in range(batch):
@@ -247,25 +248,26 @@ def make_count_kernel(digits: int, geometry: Geometry) -> Any:
 
     `count_clues_kernel` adds the clues of all pairs of some strips of tile pairs to a table.
 
-    One block takes strips `blockIdx.x`, `+ gridDim.x`, ...: `threads` earlier rows from `items[i, 0]`, one a thread, against the
-    later rows `items[i, 1]` to `items[i, 2]`, of which `tile_rows` at a time are in shared memory. Row t is compared with the
-    rows u with t < u < row_end[t]. A thread compares `batch` rows at once in registers, merges equal neighbours, and adds each
-    run to the block's own hash table, which goes to the global table when it is three quarters full and at the strip's end.
+    One block takes strips `blockIdx.x`, `+ gridDim.x`, ...: `threads` earlier rows from `items[i, 0]`, one a thread,
+    against the later rows `items[i, 1]` to `items[i, 2]`, of which `tile_rows` at a time are in shared memory. Row t
+    is compared with the rows u with t < u < row_end[t]. A thread compares `batch` rows at once in registers, merges
+    equal neighbours, and adds each run to the block's own hash table, which goes to the global table when it is three
+    quarters full and at the strip's end.
 
-    Writes: `table_keys` (uint32 (slots, digits), claimed as the module says) and `table_counts` (uint64 (slots,), atomic adds);
-    `log_keys`, `log_counts` (a cell has one writer: its index comes from an atomic counter); `state` (atomics only);
-    `items[i, 1]`, the first later row not yet counted, by thread 0 of the block that has strip i.
+    Writes: `table_keys` (uint32 (slots, digits), claimed as the module says) and `table_counts` (uint64 (slots,),
+    atomic adds); `log_keys`, `log_counts` (a cell has one writer: its index comes from an atomic counter); `state`
+    (atomics only); `items[i, 1]`, the first later row not yet counted, by thread 0 of the block that has strip i.
 
-    Nothing is lost or counted twice when the table fills up: STATE_FULL is set once half the slots are taken or a clue finds no
-    slot. A block looks at it before each tile; if set, it empties its own table, writes down how far it came and stops, so
-    that the strip goes on from there in the next launch. What a block still has to add by then, at most
-    `Geometry.log_entries_per_block()`, goes to the log where the table has no room. The caller makes the log that long for
-    every block of the grid; STATE_LOST would say that it didn't.
+    Nothing is lost or counted twice when the table fills up: STATE_FULL is set once half the slots are taken or a clue
+    finds no slot. A block looks at it before each tile; if set, it empties its own table, writes down how far it came
+    and stops, so that the strip goes on from there in the next launch. What a block still has to add by then, at most
+    `Geometry.log_entries_per_block()`, goes to the log where the table has no room. The caller makes the log that long
+    for every block of the grid; STATE_LOST would say that it didn't.
 
-    Barriers: one before a tile is loaded (everyone is done with the last; nobody adds until the next one, so all threads read
-    the same fill of the table), one after. All conditions around barriers are the same in the whole block.
-    Shared memory: `Geometry.shared_bytes(digits)`. Assumes unchecked: codes of -1 or more; 15 * digits comparisons at most;
-    fewer than 2**32 pairs a strip; fewer than 2**31 rows; table and block slots powers of two.
+    Barriers: one before a tile is loaded (everyone is done with the last; nobody adds until the next one, so all
+    threads read the same fill of the table), one after. All conditions around barriers are the same in the whole block.
+    Shared memory: `Geometry.shared_bytes(digits)`. Assumes unchecked: codes of -1 or more; 15 * digits comparisons at
+    most; fewer than 2**32 pairs a strip; fewer than 2**31 rows; table and block slots powers of two.
     """
     threads, tile_rows, batch = geometry.threads, geometry.tile_rows, geometry.batch
     slots, copies = geometry.slots, geometry.copies
@@ -337,8 +339,8 @@ def make_count_kernel(digits: int, geometry: Geometry) -> Any:
                     last = np.int32(min(end, u_tile + tile_rows) - u_tile)
                     for column in range(first - first % batch, last, batch):
                         compare(t_codes, u_codes, kinds, thread, column, digit, found)
-                        low = np.int32(max(first - column, 0))
-                        high = np.int32(min(last - column, batch))
+                        low = np.int32(max(first - column, 0))  # type: ignore[arg-type]
+                        high = np.int32(min(last - column, batch))  # type: ignore[arg-type]
                         changes = np.uint32(0)  # bit j: pair j has another clue than the one before it
                         for j in range(batch):
                             differs = False
@@ -351,10 +353,10 @@ def make_count_kernel(digits: int, geometry: Geometry) -> Any:
                             changes = np.uint32(changes | np.uint32(1 << low))
                         changes = np.uint32(changes & np.uint32((1 << high) - (1 << low)))
                         while changes != np.uint32(0):
-                            j = np.int32(cuda.ffs(changes)) - np.int32(1)
+                            j = np.int32(cuda.ffs(changes)) - np.int32(1)  # type: ignore[assignment]
                             changes = np.uint32(changes & np.uint32(changes - np.uint32(1)))
                             run = np.uint32(run + np.uint32(j - low))
-                            low = np.int32(j)
+                            low = j  # type: ignore[assignment]
                             if run > np.uint32(0):
                                 add_local(
                                     current, run, thread, keys, counts, meta,

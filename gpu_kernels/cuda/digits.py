@@ -78,8 +78,8 @@ def make_plan(
 ) -> DigitPlan:
     """The plan of a layout. Cost: rows x (columns + comparisons within rows).
 
-    A comparison within one row becomes one across rows: its outcome is an operand, compared with a constant. Where a null is an
-    ordinary value all codes are raised by one, so that none is negative.
+    A comparison within one row becomes one across rows: its outcome is an operand, compared with a constant. Where a
+    null is an ordinary value all codes are raised by one, so that none is negative.
     """
     columns, rows = codes.shape
     if not nullable and codes.size and int(codes.min()) < 0:
@@ -123,9 +123,7 @@ def make_plan(
     )
 
 
-def _outcome_within(
-    a: NDArray[np.int32], b: NDArray[np.int32], ordered: bool, nullable: bool
-) -> NDArray[np.int32]:
+def _outcome_within(a: NDArray[np.int32], b: NDArray[np.int32], ordered: bool, nullable: bool) -> NDArray[np.int32]:
     """Outcome code of each row's own comparison; -1 where it is unknown."""
     outcome = np.where(a == b, EQUAL, np.where(ordered & (a > b), GREATER, LESS)).astype(np.int32)
     if nullable:
@@ -134,7 +132,7 @@ def _outcome_within(
 
 
 def to_clue_words(keys: NDArray[np.uint32], plan: DigitPlan) -> NDArray[np.uint64]:
-    """Clue words of kernel keys. `keys`: uint32 (distinct, digits). Returns uint64 (distinct, words), in the same order."""
+    """Clue words, uint64 (distinct, words), of kernel keys, uint32 (distinct, digits), in the same order."""
     words = np.zeros((len(keys), clue_words(len(plan.order))), dtype=np.uint64)
     for d in range(plan.digits):
         stop = min((d + 1) * PER_DIGIT, len(plan.order))

@@ -1,9 +1,9 @@
 """CUDA twin of the pairwise evidence kernel: distinct clues of the pairs of tuples inside groups of rows, with counts.
 
-Pairs are never materialised. The triangle of pairs is cut into *strips*, each some neighbouring rows (one thread each) against a
-run of later rows; a launch takes as many strips as fill about a quarter of a second; clues are counted in shared memory and then
-in one table on the device (see `clue_table`), which is emptied into host memory, and made larger, whenever it is half full.
-Many small groups share a strip: a row only knows where its own group ends.
+Pairs are never materialised. The triangle of pairs is cut into *strips*, each some neighbouring rows (one thread each)
+against a run of later rows; a launch takes as many strips as fill about a quarter of a second; clues are counted in
+shared memory and then in one table on the device (see `clue_table`), which is emptied into host memory, and made
+larger, whenever it is half full. Many small groups share a strip: a row only knows where its own group ends.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from tuplewise.gpu_kernels.cuda.clue_table import (
     make_count_kernel,
 )
 from tuplewise.gpu_kernels.cuda.digits import DigitPlan, make_plan, to_clue_words
+from tuplewise.gpu_kernels.device import QUIET_BLOCKS
 from tuplewise.gpu_kernels.words import clue_words, merge_clues
 
 LAUNCH_SECONDS = 0.25  # aim of one launch: how late a deadline or Ctrl-C may be noticed
@@ -90,7 +91,7 @@ def run(
     group_offsets: NDArray[np.int64],
     counting: bool,
     control: Control,
-) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+) -> tuple[NDArray[np.uint64], NDArray[np.int64], bool]:
     """Distinct clues of all pairs inside each group of rows, t the earlier row, on the current CUDA device.
 
     Parameters
@@ -114,6 +115,8 @@ def run(
         Sorted, word 0 most significant.
     counts : int64 array (distinct,)
         Unordered pairs of each clue.
+    complete : bool
+        False where the deadline or a stop came first: then some pairs were not counted.
 
     Raises
     ------
@@ -122,21 +125,22 @@ def run(
 
     Notes
     -----
-    Cost: pairs x comparisons integer operations, O(distinct clues) memory on the device, strips and distinct clues on the host.
+    Cost: pairs x comparisons integer operations, O(distinct clues) memory on the device, strips and distinct clues on
+    the host.
 
-    Floor. An ordered comparison takes two subtractions and two funnel shifts a pair, an unordered one an exclusive or, a
-    subtraction and a shift (nulls: one or two more each). An H100 SXM does 132 multiprocessors x 64 int32 operations a clock
-    x 1.7 GHz = 1.4e13 a second: 15 ordered columns (60 operations) can't pass 2.4e11 unordered pairs a second, 15 unordered ones
-    (45) 3.2e11. On top come, per pair, one broadcast read of shared memory a comparison (one warp in a clock, so half of the
-    floor's time, beside it), two operations to see whether the clue changed, and per change of clue a hash, a probe and an
-    atomic in shared memory. Equal neighbours are merged in registers first, because shared atomics on one hot counter take
-    turns. Goal: 1e11 pairs a second at 15 columns.
+    Floor. An ordered comparison takes two subtractions and two funnel shifts a pair, an unordered one an exclusive or,
+    a subtraction and a shift (nulls: one or two more each). An H100 SXM does 132 multiprocessors x 64 int32 operations
+    a clock x 1.7 GHz = 1.4e13 a second: 15 ordered columns (60 operations) can't pass 2.4e11 unordered pairs a second,
+    15 unordered ones (45) 3.2e11. On top come, per pair, one broadcast read of shared memory a comparison (one warp in
+    a clock, so half of the floor's time, beside it), two operations to see whether the clue changed, and per change of
+    clue a hash, a probe and an atomic in shared memory. Equal neighbours are merged in registers first, because shared
+    atomics on one hot counter take turns. Goal: 1e11 pairs a second at 15 columns.
 
-    The clue of FastADC (Xiao, Tan, Wang, Ma, "Fast Approximate Denial Constraint Discovery", PVLDB 16(2), 2022, section 4) is
-    the model. Departures: every pair is compared, without position lists; only one direction of a pair is counted.
+    The clue of FastADC (Xiao, Tan, Wang, Ma, "Fast Approximate Denial Constraint Discovery", PVLDB 16(2), 2022,
+    section 4) is the model. Departures: every pair is compared, without position lists; only one direction of a pair
+    is counted.
     """
-    clues, counts, _ = count_clues(codes, left, right, scope, ordered, nullable, group_offsets, control)
-    return clues, counts
+    return count_clues(codes, left, right, scope, ordered, nullable, group_offsets, control)
 
 
 def count_clues(
@@ -150,7 +154,7 @@ def count_clues(
     control: Control,
     sizes: Sizes | None = None,
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], bool]:
-    """`run` with sizes of one's own; also returns whether all pairs were counted."""
+    """`run` with sizes of one's own."""
     plan = make_plan(codes, left, right, scope, ordered, nullable)
     row_end = _row_ends(group_offsets, codes.shape[1])
     total_pairs = _pairs(group_offsets)
@@ -178,9 +182,8 @@ def default_sizes(plan: DigitPlan, total_pairs: int) -> Sizes:
     geometry = geometry_for(digits)
     if geometry is None:
         most = max(d for d in range(1, 64) if geometry_for(d)) * PER_DIGIT
-        raise DeviceError(
-            message("comparisons in a clue", len(plan.order), f"up to {most} on CUDA", "Use device 'cpu', or fewer columns.")
-        )
+        hint = "Use device 'cpu', or fewer columns."
+        raise DeviceError(message("comparisons in a clue", len(plan.order), f"up to {most} on CUDA", hint))
     device = cuda.get_current_device()
     blocks = BLOCKS_PER_MULTIPROCESSOR * int(device.MULTIPROCESSOR_COUNT)
     budget = int(SHARE_OF_FREE_MEMORY * cuda.current_context().get_memory_info()[0])
@@ -226,7 +229,8 @@ class _Counter:
                 smaller = self.sizes.halved()
                 if smaller is None:
                     hint = "Free memory on the device, or use device 'cpu'."
-                    raise DeviceError(message("device memory for the smallest table", str(error), None, hint)) from error
+                    text = message("device memory for the smallest table", str(error), None, hint)
+                    raise DeviceError(text) from error
                 bands = [piece for band in bands for piece in _split_band(band, smaller.band_rows)]
                 self.sizes = smaller
                 continue
@@ -305,7 +309,7 @@ class _DeviceTable:
         """Run the kernel over some strips. Returns what is left of them."""
         geometry = self.sizes.geometry
         items = _to_device(np.ascontiguousarray(strips))
-        blocks = min(self.sizes.blocks, len(strips))
+        blocks = min(self.sizes.blocks, max(len(strips), QUIET_BLOCKS))
         operands, left, right, bounds, row_end = arrays
         kernel[blocks, geometry.threads](
             operands, left, right, bounds, row_end, items,
@@ -313,7 +317,8 @@ class _DeviceTable:
         )  # fmt: skip
         self.host_state = self.state.copy_to_host()
         if self.host_state[STATE_LOST]:
-            raise DeviceError(message("clues that found no room in the device's log", int(self.host_state[STATE_LOGGED])))
+            logged = int(self.host_state[STATE_LOGGED])
+            raise DeviceError(message("clues that found no room in the device's log", logged))
         strips = items.copy_to_host()
         return strips[strips[:, 1] < strips[:, 2]]
 
@@ -406,7 +411,8 @@ def _local_ends(row_end: NDArray[np.int32], earlier: range, later: range) -> NDA
 def _strips(row_end: NDArray[np.int32], tiled_rows: int, first_later: int, sizes: Sizes) -> Iterator[NDArray[np.int32]]:
     """Strips (first row, first later row, end of the later rows), int32 (strips, 3), in chunks.
 
-    `tiled_rows`: the earlier side is the rows before this one. `first_later`: the later side begins here, 0: at the row itself.
+    `tiled_rows`: the earlier side is the rows before this one. `first_later`: the later side begins here, 0: at the
+    row itself.
     """
     threads, tile_rows = sizes.geometry.threads, sizes.geometry.tile_rows
     starts = np.arange(0, tiled_rows, threads, dtype=np.int64)
@@ -454,4 +460,6 @@ def _empty(shape: tuple[int, ...], dtype: Any) -> Any:
 
 def _is_out_of_memory(error: BaseException) -> bool:
     """Whether an allocation on the device failed for want of memory."""
-    return isinstance(error, MemoryError) or getattr(error, "code", None) == OUT_OF_MEMORY or "OUT_OF_MEMORY" in str(error)
+    if isinstance(error, MemoryError) or getattr(error, "code", None) == OUT_OF_MEMORY:
+        return True
+    return "OUT_OF_MEMORY" in str(error)

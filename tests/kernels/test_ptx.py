@@ -1,0 +1,110 @@
+"""Every CUDA kernel compiles to PTX, and on to machine code, for compute capability 8.0 and 9.0. No GPU needed."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from importlib.util import find_spec
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1":
+    pytest.skip("the simulator compiles nothing", allow_module_level=True)
+if find_spec("numba_cuda") is None:
+    pytest.skip("needs numba-cuda", allow_module_level=True)
+
+from numba import cuda, types
+
+from tuplewise.gpu_kernels.cuda import clue_table
+
+# digits of 1 to 8 words: all geometries; the narrow ones, where the work is, in the default run
+CASES = [
+    pytest.param(
+        digits,
+        capability,
+        id=f"{digits}-sm{capability[0]}{capability[1]}",
+        marks=() if digits == 1 else pytest.mark.slow,
+    )
+    for digits in (1, 2, 3, 9, 17)
+    for capability in ((8, 0), (9, 0))
+]
+
+
+def signature_types(signature: str) -> tuple[Any, ...]:
+    """Numba argument types of a SIGNATURE."""
+    names = {name: getattr(types, name) for name in ("int32", "uint32", "int64", "uint64", "void")}
+    return tuple(eval(signature, {"__builtins__": {}}, names).args)
+
+
+def ptx_of(digits: int, capability: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> str:
+    """PTX of the kernel. Device functions are compiled for the current device: it is said to be this one."""
+    from numba.cuda import dispatcher
+
+    monkeypatch.setattr(dispatcher, "get_current_device", lambda: SimpleNamespace(compute_capability=capability))
+    geometry = clue_table.geometry_for(digits)
+    assert geometry is not None
+    clue_table.make_count_kernel.cache_clear()
+    try:
+        kernel = clue_table.make_count_kernel(digits, geometry)
+        text, _ = cuda.compile_ptx(kernel, signature_types(clue_table.SIGNATURE), cc=capability)
+    finally:
+        clue_table.make_count_kernel.cache_clear()
+    return str(text)
+
+
+def find_ptxas() -> str | None:
+    """The assembler: on the path, or in the wheel of nvcc."""
+    spec = find_spec("nvidia")
+    for folder in spec.submodule_search_locations or [] if spec else []:
+        for path in sorted(Path(folder).glob("*/bin/ptxas")):
+            return str(path)
+    return shutil.which("ptxas")
+
+
+@pytest.mark.parametrize(("digits", "capability"), CASES)
+def test_count_kernel_compiles(
+    digits: int, capability: tuple[int, int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    text = ptx_of(digits, capability, monkeypatch)
+    assert f".target sm_{capability[0]}{capability[1]}" in text
+    assert ".visible .entry" in text
+    assert "atom.shared.cas.b32" in text  # the compiler knows that the block's table is in shared memory
+    assert "atom.shared.add.u32" in text or "red.shared.add.u32" in text
+    assert re.search(r"(atom|red)\.global\.add\.u64", text)  # 64-bit counts
+    assert not re.search(r"\bcall\b.*locate|\bcall\b.*compare", text)  # the hot loop is inlined
+
+    ptxas = find_ptxas()
+    if ptxas is None:
+        pytest.skip("PTX is checked, machine code isn't: no ptxas on this machine")
+    source = tmp_path / "kernel.ptx"
+    source.write_text(text)
+    target = f"-arch=sm_{capability[0]}{capability[1]}"
+    assembled = subprocess.run(
+        [ptxas, "-v", target, str(source), "-o", str(tmp_path / "kernel.cubin")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert assembled.returncode == 0, assembled.stderr
+    assert "0 bytes spill stores, 0 bytes spill loads" in assembled.stderr
+    geometry = clue_table.geometry_for(digits)
+    assert geometry is not None
+    found = re.search(r"Used (\d+) registers.* (\d+) bytes smem", assembled.stderr)
+    assert found, assembled.stderr
+    registers, shared = map(int, found.groups())
+    assert registers <= 128
+    assert shared == geometry.shared_bytes(digits)
+    assert shared <= clue_table.SHARED_LIMIT_BYTES
+
+
+def test_256_predicates_have_a_geometry() -> None:
+    """128 unordered comparisons of two predicates each is the most comparisons that 256 predicates can need."""
+    assert clue_table.geometry_for(-(-128 // clue_table.PER_DIGIT)) is not None
+    assert clue_table.geometry_for(100) is None
+    log = [g.log_entries_per_block() for g in clue_table.GEOMETRIES]
+    assert log == sorted(log, reverse=True)
