@@ -1,0 +1,142 @@
+"""How the comparisons of a clue are laid out as digits of plane bytes, and how plane bytes become clues again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.gpu_kernels.cpu.planes import MOST_BELOW, MOST_EQUAL
+from tuplewise.gpu_kernels.words import (
+    ACROSS,
+    COMPARISONS_PER_WORD,
+    DIFFERENT,
+    EQUAL,
+    GREATER,
+    LESS,
+    UNKNOWN,
+    WITHIN_T,
+    WITHIN_U,
+    clue_words,
+)
+
+# What a comparison's digit counts. The numbers are shared with the compiled code.
+KIND_EQUAL = 0  # unordered, no null: [equal]
+KIND_ORDER = 1  # ordered, no null: [u < t] + [u <= t]
+KIND_ORDER_NULL = 2  # ordered, nulls unknown: the same, 3 where a side is null
+KIND_EQUAL_NULL = 3  # unordered, nulls unknown: [equal], 2 where a side is null
+KIND_ROW_T = 4  # outcome within t, given per tuple
+KIND_ROW_U = 5  # outcome within u, given per tuple
+
+_RADIX = {KIND_EQUAL: 2, KIND_ORDER: 3, KIND_ORDER_NULL: 4, KIND_EQUAL_NULL: 3, KIND_ROW_T: 4, KIND_ROW_U: 4}
+_TERMS = {KIND_EQUAL: 1, KIND_ORDER: 2, KIND_ORDER_NULL: 3, KIND_EQUAL_NULL: 3, KIND_ROW_T: 0, KIND_ROW_U: 3}
+_OUTCOMES = {
+    KIND_EQUAL: [DIFFERENT, EQUAL],
+    KIND_ORDER: [LESS, EQUAL, GREATER],
+    KIND_ORDER_NULL: [LESS, EQUAL, GREATER, UNKNOWN],
+    KIND_EQUAL_NULL: [DIFFERENT, EQUAL, UNKNOWN],
+    KIND_ROW_T: [LESS, EQUAL, GREATER, UNKNOWN],
+    KIND_ROW_U: [LESS, EQUAL, GREATER, UNKNOWN],
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Where each comparison's digit lies.
+
+    Attributes
+    ----------
+    kind : int64 array (comparisons,)
+        KIND_* of each comparison.
+    plane, weight : int64 arrays (comparisons,)
+        Plane of each comparison and what one step of its digit adds to the plane's byte.
+    equal : bool array (planes,)
+        Whether the plane holds KIND_EQUAL comparisons only.
+    size : int64 array (planes,)
+        Number of byte values that the plane's comparisons can make.
+    comparisons : int
+    """
+
+    kind: NDArray[np.int64]
+    plane: NDArray[np.int64]
+    weight: NDArray[np.int64]
+    equal: NDArray[np.bool_]
+    size: NDArray[np.int64]
+
+    @property
+    def planes(self) -> int:
+        return len(self.size)
+
+    @property
+    def key_words(self) -> int:
+        """64-bit words that hold all plane bytes of a pair."""
+        return -(-self.planes // 8)
+
+    @property
+    def combinations(self) -> float:
+        """Number of index values of the direct table (may exceed 64 bits, hence a float)."""
+        return float(np.prod(self.size.astype(np.float64)))
+
+    def multipliers(self) -> NDArray[np.int64]:
+        """What one step of each plane's byte adds to the index of the direct table."""
+        return np.concatenate([[1], np.cumprod(self.size)[:-1]]).astype(np.int64)
+
+
+def make_plan(
+    left: NDArray[np.int32],
+    right: NDArray[np.int32],
+    scope: NDArray[np.int8],
+    ordered: NDArray[np.bool_],
+    has_null: NDArray[np.bool_],
+    distinct: NDArray[np.int64],
+) -> Plan:
+    """Lay out the comparisons. `has_null`: bool (columns,), nulls that are UNKNOWN; `distinct`: values per column.
+
+    Comparisons of columns with many values come first. Rows are sorted by the columns with few values, which are
+    therefore constant over most tile pairs; together in the last planes, they leave those with nothing to compute.
+    """
+    count = len(left)
+    kind = np.empty(count, dtype=np.int64)
+    for g in range(count):
+        null = bool(has_null[left[g]] or has_null[right[g]])
+        if scope[g] == ACROSS:
+            kind[g] = (KIND_ORDER_NULL if null else KIND_ORDER) if ordered[g] else (
+                KIND_EQUAL_NULL if null else KIND_EQUAL
+            )
+        else:
+            kind[g] = KIND_ROW_T if scope[g] == WITHIN_T else KIND_ROW_U
+            assert scope[g] in (WITHIN_T, WITHIN_U)
+    plane = np.empty(count, dtype=np.int64)
+    weight = np.empty(count, dtype=np.int64)
+    equal: list[bool] = []
+    size: list[int] = []
+    terms: list[int] = []
+    open_plane: dict[bool, int] = {}
+    rank = np.maximum(distinct[left], distinct[right])
+    for g in np.argsort(-rank, kind="stable"):
+        k = int(kind[g])
+        is_equal = k == KIND_EQUAL
+        most = MOST_EQUAL if is_equal else MOST_BELOW
+        p = open_plane.get(is_equal)
+        if p is None or size[p] * _RADIX[k] > 256 or terms[p] + _TERMS[k] > most:
+            p = open_plane[is_equal] = len(size)
+            equal.append(is_equal)
+            size.append(1)
+            terms.append(0)
+        plane[g], weight[g] = p, size[p]
+        size[p] *= _RADIX[k]
+        terms[p] += _TERMS[k]
+    return Plan(kind, plane, weight, np.array(equal, dtype=np.bool_), np.array(size, dtype=np.int64))
+
+
+def clues_of_planes(planes: NDArray[np.uint8], plan: Plan) -> NDArray[np.uint64]:
+    """Clue words of plane bytes. `planes`: uint8 (distinct, planes); returns uint64 (distinct, words)."""
+    comparisons = len(plan.kind)
+    clues = np.zeros((len(planes), clue_words(comparisons)), dtype=np.uint64)
+    for g in range(comparisons):
+        kind = int(plan.kind[g])
+        digits = planes[:, plan.plane[g]].astype(np.int64) // plan.weight[g] % _RADIX[kind]
+        outcome = np.array(_OUTCOMES[kind], dtype=np.uint64)[digits]
+        clues[:, g // COMPARISONS_PER_WORD] |= outcome << np.uint64(2 * (g % COMPARISONS_PER_WORD))
+    return clues

@@ -1,0 +1,96 @@
+"""Fused compare loops: the outcomes of one tuple with 256 others, several comparisons packed into one byte.
+
+A *plane* is a group of comparisons whose outcomes, as digits of a mixed-radix number, fit one byte: up to 8 unordered
+comparisons (radix 2) or 5 ordered ones (radix 3). The digit of an ordered comparison is the number of its two *terms*
+`rank < threshold` that hold, so a plane is a sum of weighted terms, and 32 pairs take three instructions a term
+(compare, mask, add). Nothing is compiled for a table: a loop exists for each even number of terms.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+LANES = 256  # tuples a tile is padded to: a whole number of the widest vectors
+TILE_ROWS = 248  # tuples in a tile; 8-bit ranks 0..247 leave codes for "no such value" and for null
+ABSENT = np.int8(126)  # an equality threshold that no rank has
+NEVER = np.int8(-128)  # a threshold that no rank is below
+NULL_RANK = np.int8(127)  # rank of a null under the rule "unknown"
+MOST_BELOW = 12  # terms `rank < threshold` in a plane
+MOST_EQUAL = 8  # terms `rank == threshold` in a plane
+
+
+def _make_below(terms: int) -> Any:
+    @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+    def plane_below(out, first, last, ranks, thresholds, weights, base):  # type: ignore[no-untyped-def]
+        for i in range(first, last):
+            start = base[i]
+            for j in range(LANES):
+                byte = start
+                for k in range(terms):
+                    byte = np.uint8(byte + np.uint8((ranks[k, j] < thresholds[k, i]) * weights[k]))
+                out[i - first, j] = byte
+
+    return plane_below
+
+
+def _make_equal(terms: int) -> Any:
+    @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+    def plane_equal(out, first, last, ranks, thresholds, weights, base):  # type: ignore[no-untyped-def]
+        for i in range(first, last):
+            start = base[i]
+            for j in range(LANES):
+                byte = start
+                for k in range(terms):
+                    byte = np.uint8(byte + np.uint8((ranks[k, j] == thresholds[k, i]) * weights[k]))
+                out[i - first, j] = byte
+
+    return plane_equal
+
+
+_below_2, _below_4, _below_6, _below_8, _below_10, _below_12 = (_make_below(k) for k in (2, 4, 6, 8, 10, 12))
+_equal_2, _equal_4, _equal_6, _equal_8 = (_make_equal(k) for k in (2, 4, 6, 8))
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def fill_plane(
+    equal: bool,
+    terms: int,
+    out: NDArray[np.uint8],
+    first: int,
+    last: int,
+    ranks: NDArray[np.int8],
+    thresholds: NDArray[np.int8],
+    weights: NDArray[np.uint8],
+    base: NDArray[np.uint8],
+) -> None:
+    """Write the plane bytes of tuples `first` to `last` against the 256 lanes of a tile.
+
+    `out`: uint8 (chunk, 256). `ranks`: int8 (terms, 256), the tile's ranks, one row a term. `thresholds`: int8
+    (terms, tuples). `weights`: uint8 (terms,), a term that doesn't count has weight 0; sums are modulo 256.
+    `base`: uint8 (tuples,). `terms` is rounded up to even: rows beyond it must have weight 0.
+    """
+    if equal:
+        if terms <= 2:
+            _equal_2(out, first, last, ranks, thresholds, weights, base)
+        elif terms <= 4:
+            _equal_4(out, first, last, ranks, thresholds, weights, base)
+        elif terms <= 6:
+            _equal_6(out, first, last, ranks, thresholds, weights, base)
+        else:
+            _equal_8(out, first, last, ranks, thresholds, weights, base)
+    elif terms <= 2:
+        _below_2(out, first, last, ranks, thresholds, weights, base)
+    elif terms <= 4:
+        _below_4(out, first, last, ranks, thresholds, weights, base)
+    elif terms <= 6:
+        _below_6(out, first, last, ranks, thresholds, weights, base)
+    elif terms <= 8:
+        _below_8(out, first, last, ranks, thresholds, weights, base)
+    elif terms <= 10:
+        _below_10(out, first, last, ranks, thresholds, weights, base)
+    else:
+        _below_12(out, first, last, ranks, thresholds, weights, base)

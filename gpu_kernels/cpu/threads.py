@@ -1,0 +1,60 @@
+"""Runs tasks on threads. The tasks are compiled code that releases the GIL."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+
+from tuplewise.gpu_kernels.control import Control
+
+
+def run_tasks(costs: Sequence[float], make_worker: Callable[[], Callable[[int], None]], control: Control) -> bool:
+    """Run task 0, 1, ... len(costs) - 1, each once, in that order of starting.
+
+    `make_worker` is called once in each thread and returns what runs one task; state of its own needs no lock.
+    Returns whether every task was run; False where the deadline or a stop came first. The first exception of a worker
+    ends the others after their running tasks and is raised here. Ctrl-C does the same.
+    """
+    total = float(sum(costs)) or 1.0
+    lock = threading.Lock()
+    failures: list[BaseException] = []
+    state = {"next": 0, "finished": 0, "cost": 0.0}
+    halt = threading.Event()
+
+    def take() -> int | None:
+        with lock:
+            task = int(state["next"])
+            if task >= len(costs) or halt.is_set() or control.over():
+                return None
+            state["next"] = task + 1
+            return task
+
+    def work() -> None:
+        try:
+            worker = make_worker()
+            while (task := take()) is not None:
+                worker(task)
+                with lock:
+                    state["finished"] += 1
+                    state["cost"] += costs[task]
+                    if control.progress is not None:
+                        control.progress(state["cost"] / total)
+        except BaseException as failure:
+            failures.append(failure)
+            halt.set()
+
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(min(control.threads, len(costs)) - 1)]
+    for thread in threads:
+        thread.start()
+    try:
+        work()
+        for thread in threads:
+            thread.join()
+    except KeyboardInterrupt:
+        halt.set()
+        for thread in threads:
+            thread.join()
+        raise
+    if failures:
+        raise failures[0]
+    return int(state["finished"]) == len(costs)
