@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks import datasets
-from benchmarks.answers import digest_bytes, digest_constraints
+from benchmarks.answers import Triple, digest_bytes, digest_constraints
 from benchmarks.datasets import Dataset
+from benchmarks.memory import extra_peak_bytes
 from benchmarks.records import cores
 
 if TYPE_CHECKING:
@@ -112,7 +113,8 @@ def peer_discovery(case: Case, path: Path, warm_runs: int) -> Measurement:
 
     rows = case.dataset.describe(path)["rows"]
     cross = case.parameters["cross_columns"]
-    seconds, found = [], []
+    seconds: list[float] = []
+    found: list[list[Triple]] = []
     for _ in range(warm_runs + 1):
         taken, found = run_fastadc(path, rows=rows, cross_columns=cross)
         seconds.append(taken)
@@ -147,31 +149,17 @@ def measure_generated_evidence(case: Case, path: Path, warm_runs: int) -> Measur
 
 
 def _measure_clues(codes: Any, layout: Any, warm_runs: int) -> Measurement:
-    import psutil
-
     from tuplewise.gpu_kernels.evidence import collect_clues
 
     rows = codes.shape[1]
-    half = codes[:, : rows // 2].copy()
-    work = partial(collect_clues, codes, layout, device="cpu")
-    seconds, results = timed(work, 0)
-    collect_clues(half, layout, device="cpu")
-    process = psutil.Process()
-    extra = []
-    for table in (half, codes):
-        gc.collect()
-        _reset_peak()
-        before = process.memory_info().rss
-        collect_clues(table, layout, device="cpu")
-        extra.append(max(_peak_rss_bytes() - before, 0))
-    warm, results = timed(work, warm_runs - 1)
+    seconds, results = timed(partial(collect_clues, codes, layout, device="cpu"), warm_runs)
     found = results[-1]
     unordered = rows * (rows - 1) // 2
     used = cores()
     return {
         "cold_seconds": seconds[0],
-        "warm_seconds": warm,
-        "kernel_seconds": {"evidence": warm},
+        "warm_seconds": seconds[1:],
+        "kernel_seconds": {"evidence": seconds},
         "answer": {
             "count": len(found.clues),
             "digest": digest_bytes(found.clues.tobytes(), found.counts.tobytes()),
@@ -179,27 +167,11 @@ def _measure_clues(codes: Any, layout: Any, warm_runs: int) -> Measurement:
         "figures": {
             "unordered_pairs": unordered,
             "cores": used,
-            "nanoseconds_per_pair_per_core": statistics.median(warm) * used / unordered * 1e9,
-            "extra_peak_bytes_half_the_rows": extra[0],
-            "extra_peak_bytes_all_rows": extra[1],
+            "nanoseconds_per_pair_per_core": statistics.median(seconds[1:]) * used / unordered * 1e9,
+            "extra_peak_bytes_half_the_rows": extra_peak_bytes(codes, layout, rows // 2),
+            "extra_peak_bytes_all_rows": extra_peak_bytes(codes, layout, rows),
         },
     }
-
-
-def _reset_peak() -> None:
-    """Set the kernel's record of the greatest resident size back to the present size, where it allows that."""
-    try:
-        Path("/proc/self/clear_refs").write_text("5")
-    except OSError:
-        return
-
-
-def _peak_rss_bytes() -> int:
-    """Greatest resident size since the last reset."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) * 1024
-    raise RuntimeError("this system does not tell the peak of a process")
 
 
 def measure_inversion(case: Case, path: Path, warm_runs: int) -> Measurement:
@@ -253,7 +225,7 @@ def measure_command(case: Case, path: Path, warm_runs: int) -> Measurement:
     }
 
 
-def _triple(predicate: list[Any]) -> tuple[str, str, str]:
+def _triple(predicate: list[Any]) -> Triple:
     left, operator, right = predicate
     return _column(left), operator, _column(right)
 

@@ -62,7 +62,7 @@ def commit() -> tuple[str | None, bool | None]:
 def append(record: Record, folder: Path = RESULTS) -> Path:
     """Append a record to `<folder>/<group>.jsonl`, the group being the part of the case before the slash."""
     folder.mkdir(parents=True, exist_ok=True)
-    target = folder / (record["case"].split("/")[0] + ".jsonl")
+    target = folder / (str(record["case"]).split("/")[0] + ".jsonl")
     with target.open("a", encoding="utf-8") as lines:
         lines.write(json.dumps(record, ensure_ascii=False) + "\n")
     return target
@@ -84,7 +84,7 @@ def latest(records: Iterable[Record], case: str, implementation: str = "tuplewis
 
 def typical_seconds(record: Record) -> float:
     """Median of the warm runs; the cold run where there were none."""
-    return statistics.median(record["warm_seconds"] or [record["cold_seconds"]])
+    return float(statistics.median(record["warm_seconds"] or [record["cold_seconds"]]))
 
 
 def compare(old: Record, new: Record) -> float:

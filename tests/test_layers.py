@@ -105,6 +105,7 @@ def test_imports_go_down(path: Path) -> None:
         if not within(found.name, "tuplewise"):
             continue
         there = place(found.name.removeprefix("tuplewise").removeprefix("."))
+        assert there in RANK, f"{there} has no layer: add it to LAYERS"
         allowed = RANK[there] < RANK[here] or there == here or (here, there) in NEIGHBOURS
         assert allowed, f"{path.relative_to(ROOT)}:{found.line} imports {found.name}: {here} is not above {there}"
 

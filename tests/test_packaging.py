@@ -63,8 +63,8 @@ def test_image_runs_as_a_user_and_checks_itself() -> None:
     instructions = [line for line in DOCKERFILE.splitlines() if line and not line.startswith((" ", "#"))]
     assert instructions[-1].startswith("CMD")
     users = [line for line in instructions if line.startswith("USER ")]
-    assert users == ["USER tuplewise"]
-    assert instructions.index("USER tuplewise") > max(i for i, s in enumerate(instructions) if s.startswith("RUN"))
+    assert users == ["USER 10001"]
+    assert instructions.index("USER 10001") > max(i for i, s in enumerate(instructions) if s.startswith("RUN"))
     assert re.search(r'HEALTHCHECK .*CMD \["tuplewise", "doctor"', DOCKERFILE)
     assert "openjdk-17" in DOCKERFILE
 

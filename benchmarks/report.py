@@ -1,0 +1,176 @@
+"""Write the README's figures from the records, so that none is typed by hand.
+
+python -m benchmarks.report            rewrite the part of README.md between the markers
+python -m benchmarks.report --check    exit 1 where README.md says something else
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import statistics
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from benchmarks import records
+from benchmarks.datasets import REPOSITORY
+from benchmarks.records import Record
+
+BEGIN, END = "<!-- figures: begin (python -m benchmarks.report) -->", "<!-- figures: end -->"
+PEER = "desbordante-fastadc"
+README = REPOSITORY / "README.md"
+log = logging.getLogger("benchmarks")
+
+DISCOVERIES = {
+    "dc_discover/airport-30000": "Airport, 30,000 rows",
+    "dc_discover/adult-2000": "Adult, first 2,000 rows, no cross-column predicates",
+    "dc_discover/adult-24000": "Adult, first 24,000 rows, no cross-column predicates",
+    "dc_discover/adult-24000-cross": "Adult, first 24,000 rows",
+    "dc_discover/uce": "Uce, 14,246 rows, no cross-column predicates",
+}
+EVIDENCES = {
+    "evidence/adult": "Adult, whole",
+    "evidence/airport-30000": "Airport, 30,000 rows",
+    "evidence/generated-100": "generated, few distinct clues",
+    "evidence/generated-10000": "generated, many distinct clues",
+}
+
+
+def seconds(value: float) -> str:
+    """Two significant digits and more for long times.
+
+    Examples
+    --------
+    >>> seconds(0.04567), seconds(3.21), seconds(222.3)
+    ('0.046 s', '3.2 s', '222 s')
+    """
+    if value < 1:
+        return f"{value:.2g} s"
+    return f"{value:.1f} s" if value < 10 else f"{value:.0f} s"
+
+
+def megabytes(value: float) -> str:
+    """Whole megabytes (10^6 bytes)."""
+    return f"{value / 1e6:,.0f} MB"
+
+
+def peer_of(everything: Iterable[Record], ours: Record) -> Record | None:
+    """The peer's record to set beside ours: of the same run, else the newest; never of another machine."""
+    theirs = [r for r in everything if r["case"] == ours["case"] and r["implementation"] == PEER]
+    theirs = [r for r in theirs if r["device"] == ours["device"]]
+    same_run = [r for r in theirs if r["run"] == ours["run"]]
+    found = same_run or theirs
+    return found[-1] if found else None
+
+
+def figures(everything: list[Record]) -> str:
+    """The Markdown between the markers, from the newest record of each case."""
+    parts = [_discoveries(everything), _evidences(everything), _commands(everything), _circumstances(everything)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _discoveries(everything: list[Record]) -> str:
+    lines = []
+    for case, title in DISCOVERIES.items():
+        ours = records.latest(everything, case)
+        if ours is None:
+            continue
+        theirs = peer_of(everything, ours)
+        cells = [
+            title,
+            f"{ours['figures']['predicates']}",
+            f"{ours['answer']['count']:,}",
+            seconds(records.typical_seconds(ours)),
+            seconds(records.typical_seconds(theirs)) if theirs else "not run",
+            f"{records.compare(theirs, ours):.0f} x" if theirs else "",
+            megabytes(ours["peak_bytes"]),
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    if not lines:
+        return ""
+    head = "| Table | predicates | DCs found | tuplewise | FastADC | faster | peak memory |"
+    return "\n".join(["Discovery on a loaded table (evidence and inversion):", "", head, _rule(7), *lines])
+
+
+def _evidences(everything: list[Record]) -> str:
+    lines = []
+    for case, title in EVIDENCES.items():
+        ours = records.latest(everything, case)
+        if ours is None:
+            continue
+        found = ours["figures"]
+        cells = [
+            title,
+            f"{found['unordered_pairs'] / 1e6:,.0f} million",
+            f"{ours['answer']['count']:,}",
+            seconds(records.typical_seconds(ours)),
+            f"{found['nanoseconds_per_pair_per_core']:.2f} ns",
+            f"{megabytes(found['extra_peak_bytes_half_the_rows'])}, {megabytes(found['extra_peak_bytes_all_rows'])}",
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    if not lines:
+        return ""
+    head = "| Table | pairs | distinct clues | time | a pair and core | memory on top, half the rows and all |"
+    return "\n".join(["Comparing all pairs of rows (the evidence kernel alone):", "", head, _rule(6), *lines])
+
+
+def _commands(everything: list[Record]) -> str:
+    lines = []
+    command = records.latest(everything, "cli/tax-1000")
+    if command is not None:
+        own = statistics.median(command["figures"]["own_seconds"][1:])
+        lines.append(
+            f"`tuplewise dc discover` on a CSV of 1,000 rows and 15 columns, from start to exit:"
+            f" {seconds(records.typical_seconds(command))}, of which {seconds(own)} is not Spark starting and reading."
+        )
+    imported = records.latest(everything, "cli/import")
+    if imported is not None:
+        lines.append(f"`import tuplewise`: {seconds(records.typical_seconds(imported))}.")
+    return "\n".join(lines)
+
+
+def _circumstances(everything: list[Record]) -> str:
+    ours = [r for r in everything if r["implementation"] != PEER]
+    if not ours:
+        return ""
+    shown = [records.latest(everything, case) for case in (*DISCOVERIES, *EVIDENCES, "cli/tax-1000", "cli/import")]
+    devices = sorted({r["device"] for r in shown if r})
+    versions = ours[-1]["versions"]
+    named = ", ".join(f"{name} {versions[name]}" for name in ("python", "numba", "pyspark") if name in versions)
+    return f"Medians of warm runs on {'; '.join(devices)} ({named}); FastADC is Desbordante's, with default threads."
+
+
+def _rule(columns: int) -> str:
+    return "|---" + "|---:" * (columns - 1) + "|"
+
+
+def with_figures(text: str, part: str) -> str:
+    """README text with the part between the markers replaced. Raises ValueError where a marker is missing."""
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"README has no part between {BEGIN!r} and {END!r}")
+    return f"{before}{BEGIN}\n{part}\n{END}{after}"
+
+
+def main(arguments: list[str] | None = None, *, readme: Path = README) -> int:
+    """Rewrite or check the README; returns the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.report", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 where the README differs")
+    given = parser.parse_args(arguments)
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    text = readme.read_text(encoding="utf-8")
+    wanted = with_figures(text, figures(records.read()))
+    if given.check:
+        if wanted != text:
+            log.error("README.md differs from benchmarks/results: run python -m benchmarks.report")
+        return int(wanted != text)
+    readme.write_text(wanted, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,64 @@
+"""Every command and example of the README gives what the README says."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+
+
+def commands() -> list[tuple[str, str]]:
+    """Commands after `$ ` with the output shown under each; `...` stands for anything."""
+    found = []
+    for block in blocks("console"):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, output = part.partition("\n")
+            found.append((command, output))
+    return found
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(("command", "output"), commands(), ids=[c for c, _ in commands()])
+def test_commands(command: str, output: str) -> None:
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "COLUMNS": "100"}
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    assert output == "" or doctest.OutputChecker().check_output(output, done.stdout, FLAGS), done.stdout
+
+
+@pytest.mark.parametrize("number", range(len(blocks("python"))))
+def test_python_examples(number: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    test = doctest.DocTestParser().get_doctest(blocks("python")[number], {}, f"python{number}", "README.md", 0)
+    assert test.examples
+    said: list[str] = []
+    results = doctest.DocTestRunner(optionflags=FLAGS, verbose=False).run(test, out=said.append)
+    assert results.failed == 0, "".join(said)
+
+
+def test_readme_starts_with_the_two_commands() -> None:
+    (first,) = blocks("sh")[:1]
+    assert [line.split("#")[0].strip() for line in first.strip().splitlines()] == ["make demo", "make test"]
+    assert commands()
+    assert blocks("python")
+
+
+def test_local_links_lead_somewhere() -> None:
+    for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", TEXT):
+        assert (ROOT / target).exists(), f"README links to {target}, which isn't there"
