@@ -193,6 +193,49 @@ def _make_adders(digits: int, geometry: Geometry) -> tuple[Any, Any]:
     return add_local, flush
 
 
+def _make_batch_adder(digits: int, batch: int, add_local: Any) -> Any:
+    """The device function that merges equal neighbours of a batch and adds what has ended."""
+
+    @cuda.jit(device=True, **INLINED)
+    def add_batch(  # type: ignore[no-untyped-def]
+        current, run, found, first, last, thread,
+        keys, counts, meta, table_keys, table_counts, log_keys, log_counts, state,
+    ):  # fmt: skip
+        """Go on with `run` pairs of clue `current` through the pairs `first` to `last` of a batch; returns the new run.
+
+        First a bit mask of the pairs whose clue differs from that of the pair before (no branches, constant indices),
+        then a loop over its bits: the threads of a warp meet at their first changes, second changes and so on.
+        """
+        low = max(first, 0)
+        high = min(last, batch)
+        changes = np.uint32(0)
+        for j in range(batch):
+            differs = False
+            for d in range(digits):
+                before = found[(j - 1) * digits + d] if j > 0 else current[d]
+                differs = differs or found[j * digits + d] != before
+            if differs:
+                changes = np.uint32(changes | np.uint32(1 << j))
+        if low > 0:  # the pair before isn't one of this row's: what is there counts for nothing
+            changes = np.uint32(changes | np.uint32(1 << low))
+        changes = np.uint32(changes & np.uint32((1 << high) - (1 << low)))
+        while changes != np.uint32(0):
+            j = np.int32(cuda.ffs(changes)) - np.int32(1)  # type: ignore[assignment]
+            changes = np.uint32(changes & np.uint32(changes - np.uint32(1)))
+            run = np.uint32(run + np.uint32(j - low))
+            low = j
+            if run > np.uint32(0):
+                add_local(
+                    current, run, thread, keys, counts, meta, table_keys, table_counts, log_keys, log_counts, state
+                )
+                run = np.uint32(0)
+            for d in range(digits):
+                current[d] = found[j * digits + d]
+        return np.uint32(run + np.uint32(high - low))
+
+    return add_batch
+
+
 def _make_comparer(digits: int, geometry: Geometry) -> Any:
     """The device function that writes the digits of one batch of pairs."""
     threads, tile_rows, batch = geometry.threads, geometry.tile_rows, geometry.batch
@@ -279,6 +322,7 @@ def make_count_kernel(digits: int, geometry: Geometry) -> Any:
     busy = slots - slots // 4
     compare = _make_comparer(digits, geometry)
     add_local, flush = _make_adders(digits, geometry)
+    add_batch = _make_batch_adder(digits, batch, add_local)
 
     def count_clues_kernel(  # type: ignore[no-untyped-def]
         operands, left, right, bounds, row_end, items, table_keys, table_counts, log_keys, log_counts, state
@@ -339,33 +383,10 @@ def make_count_kernel(digits: int, geometry: Geometry) -> Any:
                     last = np.int32(min(end, u_tile + tile_rows) - u_tile)
                     for column in range(first - first % batch, last, batch):
                         compare(t_codes, u_codes, kinds, thread, column, digit, found)
-                        low = np.int32(max(first - column, 0))  # type: ignore[arg-type]
-                        high = np.int32(min(last - column, batch))  # type: ignore[arg-type]
-                        changes = np.uint32(0)  # bit j: pair j has another clue than the one before it
-                        for j in range(batch):
-                            differs = False
-                            for d in range(digits):
-                                before = found[(j - 1) * digits + d] if j > 0 else current[d]
-                                differs = differs or found[j * digits + d] != before
-                            if differs:
-                                changes = np.uint32(changes | np.uint32(1 << j))
-                        if low > 0:
-                            changes = np.uint32(changes | np.uint32(1 << low))
-                        changes = np.uint32(changes & np.uint32((1 << high) - (1 << low)))
-                        while changes != np.uint32(0):
-                            j = np.int32(cuda.ffs(changes)) - np.int32(1)  # type: ignore[assignment]
-                            changes = np.uint32(changes & np.uint32(changes - np.uint32(1)))
-                            run = np.uint32(run + np.uint32(j - low))
-                            low = j  # type: ignore[assignment]
-                            if run > np.uint32(0):
-                                add_local(
-                                    current, run, thread, keys, counts, meta,
-                                    table_keys, table_counts, log_keys, log_counts, state,
-                                )  # fmt: skip
-                                run = np.uint32(0)
-                            for d in range(digits):
-                                current[d] = found[j * digits + d]
-                        run = np.uint32(run + np.uint32(high - low))
+                        run = add_batch(
+                            current, run, found, first - column, last - column, thread,
+                            keys, counts, meta, table_keys, table_counts, log_keys, log_counts, state,
+                        )  # fmt: skip
                     u_tile += tile_rows
             if run > np.uint32(0):
                 add_local(

@@ -9,7 +9,6 @@ larger, whenever it is half full. Many small groups share a strip: a row only kn
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,14 +30,21 @@ from tuplewise.gpu_kernels.cuda.clue_table import (
     make_count_kernel,
 )
 from tuplewise.gpu_kernels.cuda.digits import DigitPlan, make_plan, to_clue_words
+from tuplewise.gpu_kernels.cuda.strips import (
+    count_pairs,
+    cut_operands,
+    list_strips,
+    local_ends,
+    row_bands,
+    row_ends,
+    split_band,
+    strip_areas,
+)
 from tuplewise.gpu_kernels.device import QUIET_BLOCKS
 from tuplewise.gpu_kernels.words import clue_words, merge_clues
 
 LAUNCH_SECONDS = 0.25  # aim of one launch: how late a deadline or Ctrl-C may be noticed
 FIRST_LAUNCH_PAIRS = 1 << 28
-MOST_STRIP_ROWS = 1 << 14
-STRIPS_PER_BLOCK = 16
-TILES_PER_CHUNK = 1 << 12  # rows tiles whose strips are listed at once on the host
 BLOCKS_PER_MULTIPROCESSOR = 8
 SHARE_OF_FREE_MEMORY = 0.7
 MOST_UNMERGED_CLUES = 1 << 24  # clues emptied out of full tables before equal ones are merged on the host
@@ -156,8 +162,8 @@ def count_clues(
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], bool]:
     """`run` with sizes of one's own."""
     plan = make_plan(codes, left, right, scope, ordered, nullable)
-    row_end = _row_ends(group_offsets, codes.shape[1])
-    total_pairs = _pairs(group_offsets)
+    row_end = row_ends(group_offsets, codes.shape[1])
+    total_pairs = count_pairs(group_offsets)
     parts: list[tuple[NDArray[np.uint32], NDArray[np.int64]]] = []
     complete = True
     if total_pairs:
@@ -217,7 +223,7 @@ class _Counter:
 
     def run(self) -> bool:
         """Count all pairs; False where the deadline or a stop came first."""
-        bands = list(_bands(self.row_end, self.sizes.band_rows))
+        bands = list(row_bands(self.row_end, self.sizes.band_rows))
         while bands:
             earlier, later = bands[0]
             self.band_parts, self.band_work = [], 0
@@ -231,7 +237,7 @@ class _Counter:
                     hint = "Free memory on the device, or use device 'cpu'."
                     text = message("device memory for the smallest table", str(error), None, hint)
                     raise DeviceError(text) from error
-                bands = [piece for band in bands for piece in _split_band(band, smaller.band_rows)]
+                bands = [piece for band in bands for piece in split_band(band, smaller.band_rows)]
                 self.sizes = smaller
                 continue
             self.parts.extend(self.band_parts)
@@ -245,18 +251,22 @@ class _Counter:
         """Count the pairs of one band of rows with a later one, or with itself, into `band_parts`."""
         plan, sizes = self.plan, self.sizes
         same = earlier == later
-        operands = plan.operands if same and len(earlier) == plan.operands.shape[1] else _cut(plan, earlier, later)
-        row_end = _local_ends(self.row_end, earlier, later)
+        operands = (
+            plan.operands
+            if same and len(earlier) == plan.operands.shape[1]
+            else cut_operands(plan.operands, earlier, later)
+        )
+        row_end = local_ends(self.row_end, earlier, later)
         arrays = [_to_device(a) for a in (operands, plan.left, plan.right, plan.bounds, row_end)]
         table = _DeviceTable(plan.digits, sizes)
         target = max(1, self.launch_work)
-        for strips in _strips(row_end, len(earlier), 0 if same else len(earlier), sizes):
+        for strips in list_strips(row_end, len(earlier), 0 if same else len(earlier), sizes.geometry, sizes.blocks):
             waiting = strips
             while len(waiting):
                 if self.control.over():
                     self._drain(table)
                     return False
-                work = np.cumsum(_areas(waiting, sizes.geometry.threads))
+                work = np.cumsum(strip_areas(waiting, sizes.geometry.threads))
                 taken = max(1, int(np.searchsorted(work, target, side="right")))
                 begun = time.monotonic()
                 left_over = table.count(self.kernel, arrays, waiting[:taken])
@@ -266,7 +276,7 @@ class _Counter:
                 if len(left_over) == 0 and taken < len(work):
                     target = int(min(1 << 40, target * min(4.0, max(0.25, LAUNCH_SECONDS / max(seconds, 1e-4)))))
                 waiting = np.concatenate([left_over, waiting[taken:]])
-                self._tell(int(work[taken - 1]) - int(_areas(left_over, sizes.geometry.threads).sum()))
+                self._tell(int(work[taken - 1]) - int(strip_areas(left_over, sizes.geometry.threads).sum()))
         self.launch_work = target
         self._drain(table)
         return True
@@ -354,87 +364,6 @@ def _merge_parts(
     counts = np.concatenate([part[1] for part in parts])
     merged, totals = merge_clues(keys.astype(np.uint64), counts)
     return merged.astype(np.uint32), totals
-
-
-def _pairs(group_offsets: NDArray[np.int64]) -> int:
-    """Unordered pairs inside the groups: exact, beyond 64 bits if need be."""
-    sizes, repeats = np.unique(np.diff(group_offsets), return_counts=True)
-    return sum(int(r) * (int(s) * (int(s) - 1) // 2) for s, r in zip(sizes, repeats, strict=True))
-
-
-def _row_ends(group_offsets: NDArray[np.int64], rows: int) -> NDArray[np.int32]:
-    """The end of each row's group; a row outside all groups has none after it. int32 (rows,)."""
-    ends = np.arange(1, rows + 1, dtype=np.int64)
-    first, last = int(group_offsets[0]), int(group_offsets[-1])
-    ends[first:last] = np.repeat(group_offsets[1:], np.diff(group_offsets))
-    return ends.astype(np.int32)
-
-
-def _bands(row_end: NDArray[np.int32], band_rows: int) -> Iterator[tuple[range, range]]:
-    """Pairs of row bands that hold all pairs; each band with itself and with the later ones that its groups reach."""
-    rows = len(row_end)
-    for start in range(0, rows, band_rows):
-        earlier = range(start, min(start + band_rows, rows))
-        yield earlier, earlier
-        for begin in range(earlier.stop, int(row_end[earlier.stop - 1]), band_rows):
-            yield earlier, range(begin, min(begin + band_rows, rows))
-
-
-def _split_band(band: tuple[range, range], band_rows: int) -> Iterator[tuple[range, range]]:
-    """The same pairs of rows in smaller bands."""
-    earlier, later = band
-    for start in range(earlier.start, earlier.stop, band_rows):
-        top = range(start, min(start + band_rows, earlier.stop))
-        if earlier == later:
-            yield top, top
-        for begin in range(top.stop if earlier == later else later.start, later.stop, band_rows):
-            yield top, range(begin, min(begin + band_rows, later.stop))
-
-
-def _cut(plan: DigitPlan, earlier: range, later: range) -> NDArray[np.int32]:
-    """Operands of the rows of two bands, side by side."""
-    top = plan.operands[:, earlier.start : earlier.stop]
-    if earlier == later:
-        return np.ascontiguousarray(top)
-    return np.concatenate([top, plan.operands[:, later.start : later.stop]], axis=1)
-
-
-def _local_ends(row_end: NDArray[np.int32], earlier: range, later: range) -> NDArray[np.int32]:
-    """Ends of the groups in the numbering of two bands side by side; rows of a second band pair with nothing."""
-    ends = row_end[earlier.start : earlier.stop].astype(np.int64)
-    if earlier == later:
-        return np.minimum(ends - earlier.start, len(earlier)).astype(np.int32)
-    local = len(earlier) + np.clip(ends - later.start, 0, len(later))
-    return np.concatenate([local, np.zeros(len(later), dtype=np.int64)]).astype(np.int32)
-
-
-def _strips(row_end: NDArray[np.int32], tiled_rows: int, first_later: int, sizes: Sizes) -> Iterator[NDArray[np.int32]]:
-    """Strips (first row, first later row, end of the later rows), int32 (strips, 3), in chunks.
-
-    `tiled_rows`: the earlier side is the rows before this one. `first_later`: the later side begins here, 0: at the
-    row itself.
-    """
-    threads, tile_rows = sizes.geometry.threads, sizes.geometry.tile_rows
-    starts = np.arange(0, tiled_rows, threads, dtype=np.int64)
-    stops = np.minimum(starts + threads, tiled_rows)
-    begins = np.maximum(starts, first_later)
-    ends = row_end[stops - 1].astype(np.int64)  # of the last row's group: ends never fall from row to row
-    rows_total = int(np.maximum(ends - begins, 0).sum())
-    wanted = rows_total // (sizes.blocks * STRIPS_PER_BLOCK)
-    length = tile_rows * max(1, min(wanted, MOST_STRIP_ROWS) // tile_rows)
-    for chunk in range(0, len(starts), TILES_PER_CHUNK):
-        part = slice(chunk, chunk + TILES_PER_CHUNK)
-        pieces = np.maximum(-(-(ends[part] - begins[part]) // length), 0)
-        tile = np.repeat(np.arange(len(pieces)), pieces)
-        number = np.arange(len(tile)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
-        begin = begins[part][tile] + number * length
-        end = np.minimum(begin + length, ends[part][tile])
-        yield np.stack([starts[part][tile], begin, end], axis=1).astype(np.int32)
-
-
-def _areas(strips: NDArray[np.int32], threads: int) -> NDArray[np.int64]:
-    """Pairs that the kernel looks at, about, for each strip."""
-    return threads * (strips[:, 2].astype(np.int64) - strips[:, 1])
 
 
 def _jit(digits: int, geometry: Geometry) -> Any:

@@ -33,7 +33,7 @@ from evidence_cases import (  # noqa: E402
 
 from tuplewise.engine.errors import DeviceError  # noqa: E402
 from tuplewise.gpu_kernels.control import Control  # noqa: E402
-from tuplewise.gpu_kernels.cuda import clue_table, evidence  # noqa: E402
+from tuplewise.gpu_kernels.cuda import clue_table, evidence, strips  # noqa: E402
 from tuplewise.gpu_kernels.cuda.clue_table import STATE_FULL, STATE_USED, Geometry  # noqa: E402
 from tuplewise.gpu_kernels.evidence import collect_clues  # noqa: E402
 from tuplewise.gpu_kernels.words import make_layout  # noqa: E402
@@ -127,13 +127,13 @@ def test_counts_beyond_32_bits() -> None:
     device_table = evidence._DeviceTable(plan.digits, of)
     row_end = np.full(6, 6, dtype=np.int32)
     arrays = [evidence._to_device(a) for a in (plan.operands, plan.left, plan.right, plan.bounds, row_end)]
-    strips = next(evidence._strips(row_end, 6, 0, of))
+    some = next(strips.list_strips(row_end, 6, 0, of.geometry, of.blocks))
     kernel = evidence._jit(plan.digits, of.geometry)
-    assert len(device_table.count(kernel, arrays, strips)) == 0
+    assert len(device_table.count(kernel, arrays, some)) == 0
     counts = device_table.counts.copy_to_host()
     counts[counts > 0] = (1 << 40) + 3
     device_table.counts.copy_to_device(counts)
-    device_table.count(kernel, arrays, strips)
+    device_table.count(kernel, arrays, some)
     assert device_table.host_state[STATE_USED] == 1
     assert device_table.host_state[STATE_FULL] == 0
     ((_, totals),) = device_table.drain()
@@ -141,7 +141,7 @@ def test_counts_beyond_32_bits() -> None:
 
 
 def test_pairs_are_counted_in_whole_numbers_beyond_64_bits() -> None:
-    assert evidence._pairs(np.array([0, 2**33])) == 2**33 * (2**33 - 1) // 2
+    assert strips.count_pairs(np.array([0, 2**33])) == 2**33 * (2**33 - 1) // 2
 
 
 @pytest.mark.parametrize("band", [5, 8, 16])
