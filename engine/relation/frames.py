@@ -107,7 +107,7 @@ def _from_objects(series: pd.Series[Any], name: str) -> tuple[pa.Array, list[str
     scalar = (str, bytes, int, float, decimal.Decimal)
     odd = next((v for v in present if not isinstance(v, scalar) and not hasattr(v, "isoformat")), None)
     if odd is not None:
-        raise _unusable(name, type(odd).__name__)
+        raise unusable(name, type(odd).__name__)
     examples = {type(v).__name__: quote(str(v)) for v in reversed(present)}
     listed = ", ".join(f"{kind} {example}" for kind, example in sorted(examples.items()))
     text = [
@@ -116,7 +116,7 @@ def _from_objects(series: pd.Series[Any], name: str) -> tuple[pa.Array, list[str
     return pa.array(text, pa.large_string()), [f"column {name!r} mixes types ({listed}): read as text"]
 
 
-def _unusable(name: str, type_: str) -> InputError:
+def unusable(name: str, type_: str) -> InputError:
     return InputError(
         message(
             f"column {name!r} can't be compared value by value: its type is",
@@ -198,4 +198,4 @@ def _canonical_rest(name: str, values: pa.Array) -> tuple[TypeName, pa.Array, st
         return "text", values.cast(pa.large_string()), "a time of day as text of fixed width, so in order"
     if t.is_duration(given):
         return "integer", values.cast(pa.int64()), f"a duration as a number of {given.unit}"
-    raise _unusable(name, str(given))
+    raise unusable(name, str(given))

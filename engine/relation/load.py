@@ -8,18 +8,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.relation.encode import TypedColumn, encode
+from tuplewise.engine.relation.encode import encode
 from tuplewise.engine.relation.frames import arrow_table, kind_of, typed_column
-from tuplewise.engine.relation.relation import NULL_CODE, Relation
+from tuplewise.engine.relation.relation import Relation
 from tuplewise.engine.relation.schema import repair_names, selected_columns, type_overrides
-from tuplewise.engine.relation.typing_columns import retype
+from tuplewise.engine.relation.typing_columns import retype, without_tokens
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import SparkSession
 
 Progress = Callable[[str], None]
@@ -114,24 +111,3 @@ def _load_frame(source: Any, kind: str, options: LoadOptions, table: str, report
         notes=(*renamed, *notes),
         timings_seconds=timings,
     )
-
-
-def without_tokens(column: TypedColumn, tokens: tuple[str, ...]) -> TypedColumn:
-    """A column of text in which the tokens are null; other columns as they are."""
-    if not tokens or column.type != "text":
-        return column
-    return TypedColumn(
-        column.name, column.type, column.why, column.values, null_tokens(column.values, column.index, tokens)
-    )
-
-
-def null_tokens(
-    values: pa.Array, index: np.ndarray[Any, np.dtype[np.int32]], tokens: tuple[str, ...]
-) -> np.ndarray[Any, np.dtype[np.int32]]:
-    """`index` with -1 where the value is one of the tokens."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    hit = pc.is_in(values, value_set=pa.array(tokens, values.type)).to_numpy(zero_copy_only=False)
-    lookup = np.append(np.where(hit, NULL_CODE, np.arange(len(values))), NULL_CODE).astype(np.int32)
-    return lookup[index]

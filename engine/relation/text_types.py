@@ -130,11 +130,13 @@ def _text(name: str, counts: Mapping[Spelling, SpellingCount], total: int) -> De
             "text", f"numbers with leading zeros, which a number would lose, e.g. {_example(counts, 'zeros')}"
         )
     if numbers == total:
-        spelling = next(
-            s
-            for s in ("integer_more", "decimal_more", "exponent_more", "integer64", "integer38", "decimal38")
-            if s in counts
+        longest: tuple[Spelling, ...] = (
+            *(s for s in NUMBERS if s.endswith("_more")),
+            "decimal38",
+            "integer38",
+            "integer64",
         )
+        spelling = next((s for s in longest if s in counts), next(iter(counts)))
         return Decision("text", f"numbers with more digits than a number type keeps, e.g. {_example(counts, spelling)}")
     if numbers:
         odd = [c.example for s, c in sorted(counts.items()) if s not in NUMBERS][:3]

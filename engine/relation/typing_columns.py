@@ -13,7 +13,7 @@ from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.relation.arrow_text import count_spellings, parse
 from tuplewise.engine.relation.encode import TypedColumn
 from tuplewise.engine.relation.relation import NULL_CODE, TypeName
-from tuplewise.engine.relation.text_types import WHAT_FITS, decide
+from tuplewise.engine.relation.text_types import WHAT_FITS, Decision, decide
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,10 +24,17 @@ Locate = Callable[[int], str]
 ASKED_FOR = "asked for with types"
 
 
-def infer_text_column(name: str, values: pa.Array, index: NDArray[np.int32]) -> tuple[TypedColumn, list[str]]:
-    """A column of text with the type that its spellings allow, and notes. `values`: distinct large_string."""
+def infer_text_column(
+    name: str, values: pa.Array, index: NDArray[np.int32], *, dates_only: bool = False
+) -> tuple[TypedColumn, list[str]]:
+    """A column of text with the type that its spellings allow, and notes. `values`: distinct large_string.
+
+    `dates_only`: the source says which values are numbers or booleans, so that text is not read as one.
+    """
     rows = np.bincount(index.astype(np.int64) + 1, minlength=len(values) + 1)[1:]
     decision = decide(name, count_spellings(values, rows))
+    if dates_only and decision.type not in ("date", "timestamp"):
+        decision = Decision("text", "text in its source")
     typed, misfits = parse(values, decision.type)
     if len(misfits):
         raise AssertionError(f"column {name!r}: {values[int(misfits[0])]} was counted as {decision.type}")
@@ -127,3 +134,22 @@ def _each(
             except pa.ArrowInvalid:
                 misfits.append(i)
         return pa.nulls(len(values), type_), np.array(misfits, dtype=np.int64)
+
+
+def without_tokens(column: TypedColumn, tokens: tuple[str, ...]) -> TypedColumn:
+    """A column of text in which the tokens are null; other columns as they are."""
+    if column.type != "text":
+        return column
+    return replace(column, index=null_tokens(column.values, column.index, tokens))
+
+
+def null_tokens(values: pa.Array, index: NDArray[np.int32], tokens: tuple[str, ...]) -> NDArray[np.int32]:
+    """`index` with -1 where the value is one of the tokens."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not tokens:
+        return index
+    hit = pc.is_in(values, value_set=pa.array(tokens, values.type)).to_numpy(zero_copy_only=False)
+    lookup = np.append(np.where(hit, NULL_CODE, np.arange(len(values))), NULL_CODE).astype(np.int32)
+    return np.asarray(lookup[index], dtype=np.int32)

@@ -1,0 +1,294 @@
+"""A look at the bytes of a CSV file before Spark reads it: records and their lines, blank lines, invalid bytes.
+
+Spark's reader gives values, but no line numbers; it drops blank lines and replaces bytes that the encoding doesn't
+allow. This scan finds what it hides. It follows RFC 4180: a quote opens a field at its start only, a doubled one
+inside stands for itself.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import re
+from dataclasses import dataclass
+from typing import IO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.errors import InputError, message
+
+_BLOCK_BYTES = 1 << 26
+_NEWLINE, _RETURN = 10, 13
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a CSV file is written."""
+
+    sep: str
+    quote: str
+    escape: str | None
+    encoding: str
+
+
+@dataclass(frozen=True)
+class CsvScan:
+    """What a CSV file holds.
+
+    Attributes
+    ----------
+    lines : int64 (records,), 1-based line on which each record that isn't blank begins; the header is the first
+    blank_before : int64 (blank lines,), how many records that aren't blank stand before each blank line
+    first_record : fields of the first record
+    quotes, quoted_newlines : whether there are quotes, and newlines inside of them
+    needs_escape : whether there are doubled quotes, or quotes and backslashes
+    """
+
+    lines: NDArray[np.int64]
+    blank_before: NDArray[np.int64]
+    first_record: list[str]
+    quotes: bool
+    quoted_newlines: bool
+    needs_escape: bool
+
+
+def scan_csv(stream: IO[bytes], path: str, dialect: Dialect) -> CsvScan:
+    """Scans a file once.
+
+    Raises InputError for bytes that the encoding doesn't allow, and for a quote that is never closed.
+
+    Notes
+    -----
+    Linear in bytes, with NumPy over blocks that begin at a record; a file with stray quotes is walked record by record.
+    """
+    text = _Utf8(stream, path, dialect.encoding)
+    scanner = _Scanner(path, dialect)
+    rest = b""
+    while True:
+        block = text.read(_BLOCK_BYTES)
+        data = rest + block
+        rest = scanner.take(data, last=not block)
+        if not block:
+            return scanner.result()
+
+
+class _Utf8:
+    """Reads a stream as UTF-8, whatever its encoding; says on which line a byte isn't allowed."""
+
+    def __init__(self, stream: IO[bytes], path: str, encoding: str) -> None:
+        self._stream = stream
+        self._path = path
+        self._encoding = encoding
+        self._decoder = codecs.getincrementaldecoder(encoding)("strict")
+        self._lines = 0
+        self._first = True
+
+    def read(self, size: int) -> bytes:
+        raw = self._stream.read(size)
+        try:
+            text = self._decoder.decode(raw, final=not raw)
+        except UnicodeDecodeError as problem:
+            before = problem.object[: problem.start].decode(self._encoding, "ignore")
+            line = self._lines + before.count("\n") + 1
+            byte = problem.object[problem.start : problem.start + 1].hex()
+            guess = "utf-16" if problem.object[:2] in (b"\xff\xfe", b"\xfe\xff") and line == 1 else "latin-1"
+            raise InputError(
+                message(
+                    f"{self._path}, line {line}: a byte that encoding {self._encoding} does not allow",
+                    f"0x{byte}",
+                    hint=f"Name the encoding: --encoding {guess}",
+                )
+            ) from None
+        if self._first and text:
+            self._first = False
+            text = text.removeprefix("\ufeff")
+            if text[:200].count("\0") > len(text[:200]) // 4:
+                hint = "Name the encoding: --encoding utf-16-le"
+                raise InputError(message(f"{self._path} holds NUL bytes in encoding", self._encoding, hint=hint))
+        self._lines += text.count("\n")
+        if not text and raw:
+            return self.read(size)  # a block that ended inside of a character
+        return text.encode()
+
+
+class _Scanner:
+    def __init__(self, path: str, dialect: Dialect) -> None:
+        self._path = path
+        self._dialect = dialect
+        self._quote = dialect.quote.encode()
+        self._line = 1
+        self._records = 0
+        self._lines: list[NDArray[np.int64]] = []
+        self._blank_before: list[NDArray[np.int64]] = []
+        self._first: list[str] | None = None
+        self._quotes = self._quoted_newlines = self._needs_escape = self._walking = False
+
+    def take(self, data: bytes, *, last: bool) -> bytes:
+        """Scans whole records; gives back what begins the next one."""
+        if not data:
+            return b""
+        quotes = bool(self._quote) and self._quote in data
+        self._quotes |= quotes
+        self._needs_escape |= quotes and b"\\" in data
+        newline = _NEWLINE if b"\n" in data or b"\r" not in data else _RETURN
+        if quotes and (self._walking or self._escaped(data)):
+            ends = self._walk(data, last)
+        elif quotes:
+            found = self._ends_by_parity(data, newline)
+            ends = self._walk(data, last) if found is None else found
+        else:
+            ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == newline) + 1
+        done = int(ends[-1]) if len(ends) else 0
+        if last and done < len(data):
+            if (quotes and len(ends) == 0) or self._open(data[done:]):
+                line = self._line + data.count(b"\n", 0, done)
+                if self._open(data[done:]):
+                    raise InputError(
+                        message(
+                            f"{self._path}, line {line}: a quote is opened and never closed",
+                            self._dialect.quote,
+                            hint="Mend the file, or name its quote character: --quote",
+                        )
+                    )
+            ends = np.append(ends, len(data))
+            done = len(data)
+        self._note(data, ends, newline)
+        return data[done:]
+
+    def _escaped(self, data: bytes) -> bool:
+        escape = self._dialect.escape
+        return escape is not None and escape != self._dialect.quote and escape.encode() in data
+
+    def _ends_by_parity(self, data: bytes, newline: int) -> NDArray[np.int64] | None:
+        """Ends of records where quotes come in pairs; None where one stands inside of an unquoted field."""
+        if len(self._dialect.sep.encode()) > 1 or len(self._quote) > 1:
+            return None
+        bytes_ = np.frombuffer(data, dtype=np.uint8)
+        quote = self._quote[0]
+        quotes = np.flatnonzero(bytes_ == quote)
+        opening = quotes[0::2]
+        before = bytes_[opening[opening > 0] - 1]
+        if not np.isin(before, np.array([newline, _RETURN, ord(self._dialect.sep), quote], dtype=np.uint8)).all():
+            return None
+        self._needs_escape |= bool((quotes[2::2] - quotes[1:-1:2] == 1).any()) if len(quotes) > 2 else False
+        newlines = np.flatnonzero(bytes_ == newline)
+        inside = np.searchsorted(quotes, newlines) & 1
+        self._quoted_newlines |= bool(inside.any())
+        ends: NDArray[np.int64] = newlines[inside == 0] + 1
+        return ends
+
+    def _pattern(self) -> re.Pattern[bytes]:
+        quote = re.escape(self._quote)
+        sep = re.escape(self._dialect.sep.encode())
+        escape = self._dialect.escape
+        if escape is not None and escape != self._dialect.quote:
+            inside = (
+                rb"(?:[^" + quote + re.escape(escape.encode()) + rb"]|" + re.escape(escape.encode()) + rb"(?s:.))*+"
+            )
+        else:
+            inside = rb"[^" + quote + rb"]*+(?:" + quote + quote + rb"[^" + quote + rb"]*+)*+"
+        rest = rb"(?:(?!" + sep + rb")[^\n])*+"
+        field = rb"(?:" + quote + inside + quote + rest + rb"|(?!" + quote + rb")" + rest + rb")"
+        return re.compile(field + rb"(?:" + sep + field + rb")*+(?:\n|\Z)")
+
+    def _walk(self, data: bytes, last: bool) -> NDArray[np.int64]:
+        """Ends of records, one by one."""
+        self._walking = self._quoted_newlines = self._needs_escape = True
+        pattern = self._pattern()
+        ends = []
+        position = 0
+        while position < len(data):
+            found = pattern.match(data, position)
+            if found is None or (found.end() == len(data) and data[-1:] != b"\n" and not last):
+                break
+            position = found.end()
+            ends.append(position)
+        if ends and not last and data[ends[-1] - 1 : ends[-1]] != b"\n":
+            ends.pop()
+        return np.array(ends, dtype=np.int64)
+
+    def _open(self, tail: bytes) -> bool:
+        """Whether what is left at the end of the file, after its last record, is inside of quotes."""
+        return bool(self._quote) and self._quote in tail and self._pattern().match(tail) is None
+
+    def _note(self, data: bytes, ends: NDArray[np.int64], newline: int) -> None:
+        if len(ends) == 0:
+            return
+        bytes_ = np.frombuffer(data, dtype=np.uint8)
+        starts = np.concatenate([[0], ends[:-1]])
+        size = ends - starts
+        ended = bytes_[ends - 1] == newline
+        size = size - ended
+        returns = ended & (size > 0) & (bytes_[np.maximum(ends - 2, 0)] == _RETURN) if newline == _NEWLINE else None
+        if returns is not None:
+            self._check_line_ends(ended, returns, starts)
+            size = size - returns
+        blank = size == 0
+        newlines = np.flatnonzero(bytes_ == newline)
+        line = self._line + np.searchsorted(newlines, starts)
+        self._lines.append(line[~blank].astype(np.int64))
+        self._blank_before.append(self._records + np.cumsum(~blank)[blank])
+        if self._first is None and not blank.all():
+            index = int(np.flatnonzero(~blank)[0])
+            self._first = self._fields(data[int(starts[index]) : int(ends[index])])
+        self._records += int((~blank).sum())
+        self._line += len(newlines[newlines < int(ends[-1])])
+
+    def _check_line_ends(self, ended: NDArray[np.bool_], returns: NDArray[np.bool_], starts: NDArray[np.int64]) -> None:
+        if not returns.any() or returns[ended].all():
+            return
+        first = bool(returns[ended][0])
+        if not first:
+            raise InputError(
+                message(
+                    f"{self._path} mixes line ends: some lines end with CR LF, others with LF alone",
+                    hint="Write it with one kind of line end",
+                )
+            )
+
+    def _fields(self, record: bytes) -> list[str]:
+        dialect = self._dialect
+        escape = dialect.escape if dialect.escape != dialect.quote else None
+        reader = csv.reader(
+            io.StringIO(record.decode(), newline=""),
+            delimiter=dialect.sep,
+            quotechar=dialect.quote or None,
+            quoting=csv.QUOTE_MINIMAL if dialect.quote else csv.QUOTE_NONE,
+            escapechar=escape,
+            doublequote=escape is None,
+        )
+        return next(reader, [])
+
+    def result(self) -> CsvScan:
+        empty = np.empty(0, dtype=np.int64)
+        return CsvScan(
+            lines=np.concatenate([empty, *self._lines]),
+            blank_before=np.concatenate([empty, *self._blank_before]),
+            first_record=self._first or [],
+            quotes=self._quotes,
+            quoted_newlines=self._quoted_newlines,
+            needs_escape=self._needs_escape,
+        )
+
+
+def scan_lines(stream: IO[bytes], path: str, encoding: str) -> tuple[NDArray[np.int64], list[str]]:
+    """1-based numbers of the lines that aren't blank, int64, and the first hundred of them."""
+    text = _Utf8(stream, path, codecs.lookup(encoding).name)
+    numbers: list[int] = []
+    first: list[str] = []
+    rest = b""
+    line = 0
+    while True:
+        block = text.read(_BLOCK_BYTES)
+        whole = (rest + block).split(b"\n")
+        rest = whole.pop() if block else b""
+        for content in whole:
+            line += 1
+            if content.strip():
+                numbers.append(line)
+                if len(first) < 100:
+                    first.append(content.decode())
+        if not block:
+            return np.array(numbers, dtype=np.int64), first

@@ -1,0 +1,423 @@
+"""Encoding in Spark, for tables that are too large to bring over as they are: only dictionaries and codes come over."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.options import LoadOptions
+from tuplewise.engine.relation.csv_source import BAD, bad_rows
+from tuplewise.engine.relation.relation import DOMAIN_OF_TYPE, NULL_CODE, Column, Domain, Relation, TypeName
+from tuplewise.engine.relation.spark_source import RawTable, readable
+from tuplewise.engine.relation.spark_text import (
+    MISFIT,
+    MOST_DIGITS,
+    fits,
+    fraction_digits,
+    parsed,
+    spelling,
+    whole_digits,
+)
+from tuplewise.engine.relation.text_types import WHAT_FITS, SpellingCount, decide
+from tuplewise.engine.relation.typing_columns import ASKED_FOR
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import Column as SparkColumn
+    from pyspark.sql import DataFrame
+
+ROW = "_row"
+BUCKET_VALUES = 250_000
+MOST_BUCKETS = 64
+
+
+@dataclass(frozen=True)
+class TypedExpression:
+    """A column's type, why, the Spark expression of its values, and how wide its numbers are.
+
+    `whole` and `scale`: digits in front of and behind the point, for the domain of numbers; scale None is 64 bits.
+    """
+
+    type: TypeName
+    why: str
+    expression: SparkColumn
+    whole: int = 19
+    scale: int | None = None
+
+
+class NotInSpark(Exception):
+    """A table with a column that only the way in-process can encode; says why."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a table by the ids that Spark gives them, and where they stand.
+
+    Attributes
+    ----------
+    first, count : int64 (runs,), id of the first row and rows of each split, by ascending id
+    offset : int64 (runs,), place in file order of the first row of each split
+    """
+
+    first: NDArray[np.int64]
+    count: NDArray[np.int64]
+    offset: NDArray[np.int64]
+
+    @property
+    def total(self) -> int:
+        return int(self.count.sum())
+
+    def places(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Places in file order of rows by id."""
+        run = np.searchsorted(self.first, ids, side="right") - 1
+        return np.asarray(self.offset[run] + ids - self.first[run], dtype=np.int64)
+
+
+def find_rows(frame: DataFrame, ordered_by_file: bool) -> Rows:
+    """Counts the splits of a frame that has ROW. Where rows come from no file, their order is that of their ids."""
+    first, count, order = split_runs(frame, ROW, by_file=ordered_by_file)
+    offset = np.empty(len(first), dtype=np.int64)
+    if len(first):
+        offset[order] = np.concatenate([[0], np.cumsum(count[order])[:-1]])
+    return Rows(first, count, offset)
+
+
+def split_runs(
+    frame: DataFrame, row: str | None = None, *, by_file: bool = True
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """The splits of a scan: first row id and rows of each, by ascending id, and the file order of them.
+
+    `row`: the column that holds row ids; without it they are given here. Without `by_file` each partition is a run.
+    """
+    from urllib.parse import unquote
+
+    from pyspark.sql import functions as f
+
+    runs = (
+        frame.select(
+            f.input_file_name().alias("file") if by_file else f.lit("").alias("file"),
+            f.input_file_block_start().alias("start") if by_file else f.spark_partition_id().alias("start"),
+            (f.monotonically_increasing_id() if row is None else f.col(row)).alias("id"),
+        )
+        .groupBy("file", "start")
+        .agg(f.min("id").alias("first"), f.count("*").alias("rows"))
+        .toArrow()
+        .sort_by("first")
+    )
+    files = [unquote(v).encode() for v in runs["file"].to_pylist()]
+    starts = runs["start"].to_pylist()
+    order = sorted(range(len(files)), key=lambda k: (files[k], starts[k]))
+    first, rows = (np.asarray(runs[c].to_numpy(), dtype=np.int64) for c in ("first", "rows"))
+    return first, rows, np.array(order, dtype=np.int64)
+
+
+def encode_in_spark(
+    raw: RawTable,
+    plan: Any,
+    options: LoadOptions,
+    table: str,
+    path: str | None,
+    timings: dict[str, float],
+    report: Callable[[str], None],
+) -> Relation:
+    """A table whose values stay in Spark. Raises NotInSpark where a column can't be encoded there.
+
+    Notes
+    -----
+    Each domain takes two jobs: its distinct values, sorted (range partitions, not a single one) and collected; and
+    the cells joined with their ranks, in the long form (row, column, code), so that one shuffle serves all columns.
+    Ranks are counted within buckets of values, whose bounds are taken from the dictionary, so that they don't depend
+    on how Spark partitions. Costs: cells through one shuffle a domain (none where the dictionary is small enough to
+    be broadcast), 14 bytes a cell to the driver.
+    """
+    from pyspark.sql import functions as f
+
+    begin = time.perf_counter()
+    report("counting rows")
+    base = raw.frame.withColumn(ROW, f.monotonically_increasing_id())
+    held = None
+    if not raw.files:  # nothing says that the plan of a caller's frame gives the same rows twice in the same order
+        base = held = base.persist()
+    try:
+        rows = find_rows(base, bool(raw.files))
+        kept_rows, positions, bad_note, base = _keep_rows(raw, base, rows, options)
+        report("finding types")
+        columns, type_notes = type_columns(raw, plan, base, options, rows, positions)
+        loaded = time.perf_counter()
+        timings["load"] += loaded - begin
+        report("encoding")
+        codes, dictionaries = encode_frame(base, columns, rows, positions)
+    finally:
+        if held is not None:
+            held.unpersist()
+    described = tuple(
+        Column(plan.names[i], c.type, c.why, _distinct(row), int(np.count_nonzero(row == NULL_CODE)))
+        for i, c, row in zip(plan.kept, columns, codes, strict=True)
+    )
+    codes.setflags(write=False)
+    timings["encode"] = time.perf_counter() - loaded
+    notes = (*plan.notes, *([bad_note] if bad_note else []), *type_notes)
+    plain = kept_rows == 0 or int(positions[-1]) == kept_rows - 1
+    return Relation(table, path, described, codes, dictionaries, None if plain else positions, notes, timings)
+
+
+def _distinct(codes: NDArray[np.int32]) -> int:
+    return int(np.count_nonzero(np.bincount(codes[codes != NULL_CODE], minlength=1))) if len(codes) else 0
+
+
+def _keep_rows(
+    raw: RawTable, base: DataFrame, rows: Rows, options: LoadOptions
+) -> tuple[int, NDArray[np.int64], str | None, DataFrame]:
+    """The rows that stay: how many, their positions (ascending), a note on bad ones, and the frame of them."""
+    from pyspark.sql import functions as f
+
+    total = rows.total
+    places = raw.places
+    position_of = np.arange(total, dtype=np.int64)
+    if places is not None and len(raw.names) == 1 and places.data_rows != len(places.position):
+        raise NotInSpark("blank lines of a one-column file are rows, which Spark's reader leaves out")
+    keep = np.ones(total, dtype=np.bool_)
+    if options.rows is not None and options.rows < total:
+        keep[options.rows :] = False
+        base = base.where(_first_rows(rows, options.rows))
+    note = None
+    if raw.has_bad:
+        ids = base.where(f.col(BAD).isNotNull()).select(ROW).toArrow()[ROW].to_numpy()
+        bad = np.sort(rows.places(np.asarray(ids, dtype=np.int64)))
+        if len(bad):
+            if places is None:
+                raise NotInSpark("bad rows without known lines")
+            note = bad_rows(places, bad, raw, options.bad_rows)
+            keep[bad] = False
+            base = base.where(f.col(BAD).isNull())
+    positions = position_of[keep]
+    return len(positions), positions, note, base
+
+
+def _first_rows(rows: Rows, limit: int) -> SparkColumn:
+    """Rows whose place in file order is below a limit, as a condition on their ids."""
+    from pyspark.sql import functions as f
+
+    condition = f.lit(False)
+    for first, count, offset in zip(rows.first, rows.count, rows.offset, strict=True):
+        taken = min(int(count), limit - int(offset))
+        if taken > 0:
+            condition = condition | f.col(ROW).between(int(first), int(first) + taken - 1)
+    return condition
+
+
+def type_columns(
+    raw: RawTable, plan: Any, base: DataFrame, options: LoadOptions, rows: Rows, positions: NDArray[np.int64]
+) -> tuple[list[TypedExpression], list[str]]:
+    """The types of the kept columns, and notes. One job over all text columns."""
+    from pyspark.sql import functions as f
+
+    texts: dict[int, SparkColumn] = {}
+    typed: dict[int, TypedExpression] = {}
+    for i in plan.kept:
+        field = raw.frame.schema[f"c{i}"]
+        wanted = plan.overrides.get(plan.names[i])
+        if raw.readings[i] in ("infer", "dates"):
+            column = f.col(f"c{i}")
+            texts[i] = f.when(~column.isin(list(options.null_tokens)), column) if options.null_tokens else column
+        else:
+            expression, remark = readable(plan.names[i], f.col(f"c{i}"), field.dataType)
+            typed[i] = _typed_expression(field.dataType, expression, f"stored as {raw.labels[i]}{remark}", options)
+            if raw.readings[i] == "nanoseconds" or (wanted is not None and wanted != typed[i].type):
+                raise NotInSpark(f"column {plan.names[i]!r} must be converted from {raw.labels[i]}")
+    notes: list[str] = []
+    if texts:
+        found = profile_frame(base, texts, {i: plan.overrides.get(plan.names[i]) for i in texts}).toArrow().to_pylist()
+        for i, text in texts.items():
+            mine = [r for r in found if r["column"] == i]
+            typed[i], note = _text_expression(raw, plan, i, text, mine, rows, positions)
+            notes.extend([note] if note else [])
+    return [typed[i] for i in plan.kept], notes
+
+
+def profile_frame(base: DataFrame, texts: dict[int, SparkColumn], wanted: dict[int, TypeName | None]) -> DataFrame:
+    """Rows, lowest value and widest number of each spelling of each column, in one pass."""
+    from pyspark.sql import functions as f
+
+    cells = []
+    for i, text in texts.items():
+        type_ = wanted[i]
+        spelled = spelling(text) if type_ is None else fits(text, type_)
+        cells.append(
+            f.struct(f.lit(i).alias("column"), f.when(text.isNotNull(), spelled).alias("spelling"), text.alias("value"))
+        )
+    long = base.select(f.col(ROW), f.explode(f.array(*cells)).alias("cell")).where(f.col("cell.spelling").isNotNull())
+    long = long.select(ROW, "cell.column", "cell.spelling", "cell.value")
+    value = f.col("value")
+    return long.groupBy("column", "spelling").agg(
+        f.count("*").alias("rows"),
+        f.min("value").alias("example"),
+        f.max(whole_digits(value)).alias("whole"),
+        f.max(fraction_digits(value)).alias("fraction"),
+        f.min(ROW).alias("first"),
+    )
+
+
+def _text_expression(
+    raw: RawTable,
+    plan: Any,
+    i: int,
+    text: SparkColumn,
+    found: list[dict[str, Any]],
+    rows: Rows,
+    positions: NDArray[np.int64],
+) -> tuple[TypedExpression, str | None]:
+    name = plan.names[i]
+    wanted: TypeName | None = plan.overrides.get(name)
+    note = None
+    if wanted is None:
+        counts = {r["spelling"]: SpellingCount(r["rows"], r["example"]) for r in found}
+        decision = decide(name, counts)
+        type_, why, note = decision.type, decision.why, decision.note
+        if raw.readings[i] == "dates" and type_ not in ("date", "timestamp"):
+            type_, why, note = "text", "text in its source", None
+    else:
+        type_, why = wanted, ASKED_FOR
+        misfit = next((r for r in found if r["spelling"] == MISFIT), None)
+        if misfit is not None:
+            place = int(rows.places(np.array([misfit["first"]], dtype=np.int64))[0])
+            where = f"line {raw.places.line[place]}" if raw.places is not None else f"row {place}"
+            text_ = f"column {name!r}: {misfit['rows']} values don't fit type {type_}, the first at {where}"
+            raise InputError(message(text_, misfit["example"], WHAT_FITS[type_]))
+    whole = max((r["whole"] for r in found), default=0)
+    scale: int | None = max((r["fraction"] for r in found), default=0)
+    wide = any(r["spelling"] in ("integer38", "integer_more") for r in found)
+    if type_ == "integer" and not wide:
+        scale = None
+    elif type_ in ("integer", "decimal") and whole + (scale or 0) > MOST_DIGITS:
+        raise NotInSpark(f"column {name!r} needs more than {MOST_DIGITS} digits in all")
+    return TypedExpression(type_, why, parsed(text, type_, scale), max(whole, 1), scale), note
+
+
+def _typed_expression(type_: Any, column: SparkColumn, why: str, options: LoadOptions) -> TypedExpression:
+    from pyspark.sql import functions as f
+    from pyspark.sql import types as t
+
+    if isinstance(type_, t.BooleanType):
+        return TypedExpression("boolean", why, column)
+    if isinstance(type_, (t.ByteType, t.ShortType, t.IntegerType, t.LongType)):
+        return TypedExpression("integer", why, column.cast("bigint"))
+    if isinstance(type_, (t.FloatType, t.DoubleType)):
+        return TypedExpression("double", why, column.cast("double"))
+    if isinstance(type_, t.DecimalType):
+        return TypedExpression("decimal", why, column, type_.precision - type_.scale, type_.scale)
+    if isinstance(type_, t.DateType):
+        return TypedExpression("date", why, column)
+    if isinstance(type_, (t.TimestampType, t.TimestampNTZType)):
+        return TypedExpression("timestamp", why, column)
+    if isinstance(type_, (t.StringType, t.CharType, t.VarcharType)):
+        if options.null_tokens:
+            column = f.when(~column.isin(list(options.null_tokens)), column)
+        return TypedExpression("text", why, column.cast("string"))
+    raise NotInSpark(f"columns of type {type_.simpleString()} are converted in-process")
+
+
+def encode_frame(
+    base: DataFrame, columns: list[TypedExpression], rows: Rows, positions: NDArray[np.int64]
+) -> tuple[NDArray[np.int32], dict[Domain, pa.Array]]:
+    """Codes, int32 (columns, rows), and dictionaries. `positions`: the rows that stay, by place in file order."""
+    codes = np.full((len(columns), len(positions)), NULL_CODE, dtype=np.int32)
+    dictionaries: dict[Domain, pa.Array] = {}
+    domains: dict[Domain, list[int]] = {}
+    for k, column in enumerate(columns):
+        domains.setdefault(DOMAIN_OF_TYPE[column.type], []).append(k)
+    for domain, members in domains.items():
+        cells = cells_frame(base, {k: columns[k] for k in members}, domain)
+        dictionary = dictionary_frame(cells).toArrow()["value"].combine_chunks()
+        dictionaries[domain] = _plain_dictionary(domain, dictionary)
+        if len(dictionary) == 0:
+            continue
+        found = codes_frame(cells, dictionary).toArrow()
+        place = rows.places(np.asarray(found[ROW].to_numpy(), dtype=np.int64))
+        if len(positions) != rows.total:
+            place = np.searchsorted(positions, place)
+        codes[found["column"].to_numpy(), place] = found["code"].to_numpy()
+    return codes, dictionaries
+
+
+def cells_frame(base: DataFrame, columns: dict[int, TypedExpression], domain: Domain) -> DataFrame:
+    """The cells of one domain that aren't null, in the long form (ROW, column, value)."""
+    from pyspark.sql import functions as f
+
+    target = _spark_type(domain, list(columns.values()))
+    cells = []
+    for k, column in columns.items():
+        value = column.expression.cast(target)
+        if domain == "double":  # one zero, one NaN
+            value = f.when(f.isnan(value), float("nan")).otherwise(value + 0.0)
+        cells.append(f.struct(f.lit(k).cast("smallint").alias("column"), value.alias("value")))
+    long = base.select(f.col(ROW), f.explode(f.array(*cells)).alias("cell"))
+    return long.where(f.col("cell.value").isNotNull()).select(ROW, "cell.column", "cell.value")
+
+
+def _spark_type(domain: Domain, columns: list[TypedExpression]) -> str:
+    if domain != "number":
+        return {"text": "string", "double": "double", "date": "date", "timestamp": "timestamp", "boolean": "boolean"}[
+            domain
+        ]
+    if all(c.scale is None for c in columns):
+        return "bigint"
+    scale = max(c.scale or 0 for c in columns)
+    if max(c.whole for c in columns) + scale > MOST_DIGITS:
+        raise NotInSpark(f"the numbers of the table together need more than {MOST_DIGITS} digits")
+    return f"decimal({MOST_DIGITS},{scale})"
+
+
+def dictionary_frame(cells: DataFrame) -> DataFrame:
+    """The distinct values of a domain, ascending: partitioned by ranges of values, not brought into one."""
+    return cells.select("value").distinct().orderBy("value")
+
+
+def codes_frame(cells: DataFrame, dictionary: pa.Array) -> DataFrame:
+    """(ROW, column, code) of each cell. `dictionary`: ascending, as `dictionary_frame` gave it."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as f
+
+    value = f.col("value")
+    size = max(1, -(-len(dictionary) // max(2, min(MOST_BUCKETS, -(-len(dictionary) // BUCKET_VALUES)))))
+    bucket = f.lit(0)
+    for start in range(size, len(dictionary), size):
+        bucket = bucket + (value >= _literal(dictionary[start])).cast("int")
+    within = Window.partitionBy("bucket").orderBy("value")
+    ranked = (
+        cells.select("value")
+        .distinct()
+        .withColumn("bucket", bucket)
+        .select("value", (f.row_number().over(within) - 1 + f.col("bucket") * size).alias("code"))
+    )
+    return cells.join(ranked, "value").select(ROW, "column", "code")
+
+
+def _literal(scalar: pa.Scalar) -> SparkColumn:
+    import pyarrow as pa
+    from pyspark.sql import functions as f
+
+    if pa.types.is_timestamp(scalar.type):
+        return f.timestamp_micros(f.lit(scalar.cast(pa.timestamp("us", tz="UTC")).value))
+    if pa.types.is_date(scalar.type):
+        return f.date_from_unix_date(f.lit(scalar.value))
+    if pa.types.is_decimal(scalar.type):
+        return f.lit(str(scalar.as_py())).cast(f"decimal({MOST_DIGITS},{scalar.type.scale})")
+    return f.lit(scalar.as_py())
+
+
+def _plain_dictionary(domain: Domain, values: pa.Array) -> pa.Array:
+    """The dictionary in the Arrow type that encoding in-process gives it."""
+    import pyarrow as pa
+
+    if domain == "text":
+        return values.cast(pa.large_string())
+    if domain == "timestamp":
+        return values.cast(pa.timestamp("us", tz="UTC"))
+    return values

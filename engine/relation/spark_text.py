@@ -1,0 +1,110 @@
+"""The rules of `text_types` as Spark expressions: how a value is spelled, and what it is as a type."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tuplewise.engine.relation.relation import TypeName
+from tuplewise.engine.relation.text_types import BOOLEAN, DATE, DECIMAL, EXPONENT, FITS, INTEGER, TIMESTAMP, ZEROS
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+MOST_DIGITS = 38
+MISFIT = "misfit"
+
+
+def spells(column: Column, pattern: str) -> Column:
+    r"""Whether the pattern spells the value in full. `\z`, since `$` in Java lets a line end follow."""
+    return column.rlike(rf"\A(?:{pattern})\z")
+
+
+def digits(column: Column) -> Column:
+    """Digits of a number without an exponent; the zero in front of a point is not counted."""
+    lead = column.startswith("0.") | column.startswith("-0.")
+    signs = column.startswith("-").cast("int") + column.contains(".").cast("int")
+    return _length(column) - signs - lead.cast("int")
+
+
+def _length(column: Column) -> Column:
+    from pyspark.sql import functions as f
+
+    return f.length(column)
+
+
+def spelling(column: Column) -> Column:
+    """The spelling of a value that is not null: the names of text_types.Spelling."""
+    from pyspark.sql import functions as f
+
+    count = digits(column)
+    mantissa = f.substring_index(f.lower(column), "e", 1)
+    number = column.try_cast("double")
+    finite = (f.abs(number) < float("inf")) & ((number != 0.0) | spells(mantissa, r"-?0(\.0+)?"))
+    day = f.substring(column, 1, 10).try_cast("date").isNotNull()
+    return (
+        f.when(
+            spells(column, INTEGER),
+            f.when(count <= 15, "integer15")
+            .when(column.try_cast("bigint").isNotNull(), "integer64")
+            .when(count <= MOST_DIGITS, "integer38")
+            .otherwise("integer_more"),
+        )
+        .when(
+            spells(column, DECIMAL),
+            f.when(count <= 15, "decimal15")
+            .when(count <= 17, "decimal17")
+            .when(count <= MOST_DIGITS, "decimal38")
+            .otherwise("decimal_more"),
+        )
+        .when(
+            spells(column, EXPONENT), f.when((digits(mantissa) <= 17) & finite, "exponent").otherwise("exponent_more")
+        )
+        .when(spells(column, DATE) & day, "date")
+        .when(spells(column, TIMESTAMP) & day, "timestamp")
+        .when(spells(column, BOOLEAN), "boolean")
+        .when(spells(column, ZEROS), "zeros")
+        .otherwise("other")
+    )
+
+
+def fits(column: Column, type_: TypeName) -> Column:
+    """`misfit` where a value is none of the type, else `integer_more` for whole numbers beyond 64 bits, else `fits`."""
+    from pyspark.sql import functions as f
+
+    if type_ == "text":
+        return f.lit("fits")
+    good = spells(column, FITS[type_])
+    if type_ in ("date", "timestamp"):
+        good = good & f.substring(column, 1, 10).try_cast("date").isNotNull()
+    elif type_ in ("integer", "decimal"):
+        good = good & (whole_digits(column) + fraction_digits(column) <= MOST_DIGITS)
+    wide = f.lit(type_ == "integer") & column.try_cast("bigint").isNull()
+    return f.when(~good, MISFIT).when(wide, "integer_more").otherwise("fits")
+
+
+def whole_digits(column: Column) -> Column:
+    """Digits in front of the point, leading zeros left out."""
+    from pyspark.sql import functions as f
+
+    return _length(f.ltrim(f.ltrim(f.substring_index(column, ".", 1), f.lit("+-")), f.lit("0")))
+
+
+def fraction_digits(column: Column) -> Column:
+    """Digits behind the point."""
+    from pyspark.sql import functions as f
+
+    return f.when(column.contains("."), _length(f.substring_index(column, ".", -1))).otherwise(0)
+
+
+def parsed(column: Column, type_: TypeName, scale: int | None) -> Column:
+    """The value as a type; `scale` for decimals and for whole numbers beyond 64 bits, None for 64-bit ones."""
+    from pyspark.sql import functions as f
+
+    if type_ in ("integer", "decimal"):
+        return column.try_cast("bigint" if scale is None else f"decimal({MOST_DIGITS},{scale})")
+    if type_ == "double":
+        signed_nan = spells(f.lower(column), r"[+-]nan")
+        return f.when(signed_nan, float("nan")).otherwise(column.try_cast("double"))
+    if type_ == "boolean":
+        return f.lower(column) == "true"
+    return column if type_ == "text" else column.try_cast(type_)

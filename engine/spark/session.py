@@ -1,0 +1,264 @@
+"""The Spark session that tables are read with: the caller's, left as it was found, or one that is started here."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tuplewise.engine.errors import InputError, message
+from tuplewise.spark_conf.profiles import read_profile
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+DEFAULT_PROFILE = "laptop"
+OLDEST_JAVA = 17
+RAPIDS_VERSION = "26.08.1"
+_RAPIDS_JAR = f"rapids-4-spark_2.13/{RAPIDS_VERSION}/rapids-4-spark_2.13-{RAPIDS_VERSION}.jar"
+
+# What each load needs, whatever the session says: set on a clone of the session, so that the caller's keeps its own.
+_OWN_SETTINGS = {
+    "spark.sql.session.timeZone": "UTC",
+    # Files may be in any encoding that Java knows; Spark 4 allows eight of them unless told so.
+    "spark.sql.legacy.javaCharsets": "true",
+    # Folder names such as zip=01234 are text, and become numbers by our rules only.
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+    # Timestamps in nanoseconds come as whole numbers instead of ending the job.
+    "spark.sql.legacy.parquet.nanosAsLong": "true",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "1000000",
+    # Text by bytes is 32-bit lengths; the plugin's hand-over leaves the GPU with 64-bit ones.
+    "spark.sql.execution.arrow.useLargeVarTypes": "false",
+    # The number of splits must be the same in each job, or row keys would differ between two of them.
+    "spark.sql.files.minPartitionNum": "64",
+}
+
+_lock = threading.Lock()
+_started: SparkSession | None = None
+
+
+@dataclass(frozen=True)
+class OpenSession:
+    """A session to work with.
+
+    Attributes
+    ----------
+    spark : a clone of the session with settings of our own; the session it was cloned from is as it was
+    started : whether the session was started here
+    seconds : what opening it took
+    """
+
+    spark: SparkSession
+    started: bool
+    seconds: float
+    version: str
+    master: str
+
+
+def open_session(
+    spark: SparkSession | None = None,
+    *,
+    master: str | None = None,
+    profile: str | None = None,
+    conf: Mapping[str, str] | None = None,
+) -> OpenSession:
+    """The given session, else the active one, else the one started before, else a new one.
+
+    Raises
+    ------
+    InputError
+        Where Java is missing or too old, the session is a Spark Connect one, or `conf` names static settings that an
+        existing session can't take any more.
+    """
+    start = time.perf_counter()
+    _refuse_connect(spark)
+    from pyspark.sql import SparkSession
+
+    found = spark if spark is not None else SparkSession.getActiveSession()
+    own = found is not None and found is _started
+    if found is None:
+        with _lock:
+            found = _start(master, profile, conf or {})
+        own = True
+        settings: Mapping[str, str] = {}
+    else:
+        settings = conf or {}
+    clone = _clone(found, {**_OWN_SETTINGS, **settings})
+    return OpenSession(clone, own, time.perf_counter() - start, found.version, found.sparkContext.master)
+
+
+def _refuse_connect(spark: Any) -> None:
+    remote = type(spark).__module__.startswith("pyspark.sql.connect") if spark is not None else False
+    if not remote and spark is None:
+        remote = "SPARK_REMOTE" in os.environ or "SPARK_CONNECT_MODE_ENABLED" in os.environ
+    if remote:
+        raise InputError(
+            message(
+                "a Spark Connect session can't be used: row positions and plans need the driver's JVM, which it hides",
+                hint="Use a classic session (unset SPARK_REMOTE), or hand over the table with .toArrow()",
+            )
+        )
+
+
+def _clone(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:
+    """A session with the same catalog, views and settings, plus ours."""
+    clone = type(session)(session.sparkContext, session._jsparkSession.cloneSession())
+    for key, value in settings.items():
+        try:
+            clone.conf.set(key, value)
+        except Exception as problem:
+            raise InputError(
+                message(
+                    "this setting can't be changed in a running Spark session",
+                    key,
+                    hint="Set it before the session starts",
+                )
+            ) from problem
+    return clone
+
+
+def _start(master: str | None, profile: str | None, conf: Mapping[str, str]) -> SparkSession:
+    global _started
+    from pyspark.sql import SparkSession
+
+    settings = read_profile(profile or (DEFAULT_PROFILE if _is_local(master) else "cpu-cluster"))
+    settings.update(conf)
+    if master is not None:
+        settings["spark.master"] = master
+    local = _is_local(settings.get("spark.master"))
+    if local:
+        settings.setdefault("spark.driver.memory", _half_of_memory())
+    if settings.get("spark.plugins") == "com.nvidia.spark.SQLPlugin":
+        _add_rapids_jar(settings)
+    check_java()
+    with _environment(local):
+        session = SparkSession(_context(settings))
+    if _started is None:
+        atexit.register(stop)
+    _started = session
+    return session
+
+
+def _context(settings: Mapping[str, str]) -> SparkContext:
+    """A context whose JVM keeps its start-up messages to itself; they are shown where it doesn't start."""
+    from py4j.protocol import Py4JError
+    from pyspark import SparkConf, SparkContext
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.java_gateway import launch_gateway
+
+    conf = SparkConf()
+    for key, value in settings.items():
+        conf.set(key, value)
+    conf.setAppName("tuplewise")
+    if SparkContext._gateway is not None:  # the JVM of a session that was stopped
+        return SparkContext(conf=conf)
+    with tempfile.TemporaryFile() as messages:
+        try:
+            gateway = launch_gateway(conf, {"stderr": messages})
+            return SparkContext(conf=conf, gateway=gateway)
+        except (PySparkRuntimeError, Py4JError) as problem:
+            messages.seek(0)
+            said = messages.read().decode(errors="replace").strip().splitlines()
+            last = next((line for line in reversed(said) if "Exception" in line or "Error" in line), str(problem))
+            raise InputError(
+                message("Spark did not start", last[:300], hint="tuplewise doctor says what is missing")
+            ) from problem
+
+
+def stop() -> None:
+    """Ends the session that was started here, if there is one. A caller's session is left alone."""
+    global _started
+    session, _started = _started, None
+    if session is not None:
+        with contextlib.suppress(Exception):  # the JVM may be gone already, after Ctrl-C
+            session.stop()
+
+
+def _is_local(master: str | None) -> bool:
+    return master is None or master.startswith("local[") or master == "local"
+
+
+def _half_of_memory() -> str:
+    import psutil
+
+    return f"{max(1024, min(16384, psutil.virtual_memory().total // 2**21))}m"
+
+
+@contextlib.contextmanager
+def _environment(local: bool) -> Iterator[None]:
+    """Variables that Spark reads while it starts: this Python for its workers, loopback only. Put back afterwards."""
+    wanted = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable} if local else {}
+    if local:
+        wanted["SPARK_LOCAL_IP"] = "127.0.0.1"
+    before = {key: os.environ.get(key) for key in wanted}
+    os.environ.update(wanted)
+    try:
+        yield
+    finally:
+        for key, value in before.items():
+            if value is None:
+                os.environ.pop(key, None)
+            else:
+                os.environ[key] = value
+
+
+def rapids_jar() -> Path | None:
+    """The plugin's jar: TUPLEWISE_RAPIDS_JAR, else the local Maven cache; None where it is in neither."""
+    named = os.environ.get("TUPLEWISE_RAPIDS_JAR")
+    path = Path(named) if named else Path.home() / ".m2/repository/com/nvidia" / _RAPIDS_JAR
+    return path if path.is_file() else None
+
+
+def _add_rapids_jar(settings: dict[str, str]) -> None:
+    jar = rapids_jar()
+    if jar is not None:
+        settings.pop("spark.jars.packages", None)
+        settings["spark.driver.extraClassPath"] = str(jar)
+
+
+def check_java() -> int:
+    """The major version of the Java that Spark will use.
+
+    Raises InputError where there is none, or one that is too old for Spark 4.
+    """
+    hint = f"Install Java {OLDEST_JAVA}, e.g. apt-get install openjdk-17-jre-headless, or set JAVA_HOME to one"
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if java is None or not Path(java).is_file():
+        where = {"JAVA_HOME": home} if home else None
+        raise InputError(
+            message("reading files needs Java, which is not found", where, f"Java {OLDEST_JAVA} or 21", hint)
+        )
+    version = _java_version(Path(java))
+    if version is None or version < OLDEST_JAVA:
+        raise InputError(message(f"this Java can't run Spark 4 ({java})", version, f"Java {OLDEST_JAVA} or 21", hint))
+    return version
+
+
+def _java_version(java: Path) -> int | None:
+    """From the file `release` beside it, which costs nothing, else from what it says itself."""
+    release = java.resolve().parent.parent / "release"
+    text = release.read_text(errors="replace") if release.is_file() else ""
+    found = re.search(r'JAVA_VERSION="(\d+)(?:\.(\d+))?', text)
+    if found is None:
+        try:
+            said = subprocess.run([str(java), "-version"], capture_output=True, text=True, timeout=60, check=False)
+        except OSError:
+            return None
+        found = re.search(r'version "(\d+)(?:\.(\d+))?', said.stderr)
+    if found is None:
+        return None
+    major = int(found.group(1))
+    return int(found.group(2) or 0) if major == 1 else major  # Java 8 calls itself 1.8
