@@ -1,0 +1,22 @@
+"""What all tests share: one Spark session, and this folder on the import path (`from oracles import dc`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # py4j leaves connections to the JVM to the garbage collector, in whichever test that runs
+    leftover = "ignore:Exception ignored in. <socket.socket:pytest.PytestUnraisableExceptionWarning"
+    config.addinivalue_line("filterwarnings", leftover)
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    from tuplewise.engine.spark.session import open_session, stop
+
+    yield open_session().spark
+    stop()
