@@ -31,8 +31,8 @@ _MIXED = "Update the driver, or install the extra for its CUDA version: tuplewis
 
 # what drivers and toolkits say, what it means, what helps; the first that matches counts
 _FAULTS = (
-    (r"UNSUPPORTED_PTX_VERSION|unsupported toolchain|Unsupported \.version", "the CUDA toolkit is newer than the driver",
-     _MIXED),
+    (r"UNSUPPORTED_PTX_VERSION|unsupported toolchain|Unsupported \.version",
+     "the CUDA toolkit is newer than the driver", _MIXED),
     (r"INSUFFICIENT_DRIVER|driver version is insufficient", "the driver is older than the CUDA toolkit needs", _MIXED),
     (r"SYSTEM_DRIVER_MISMATCH|version mismatch", "the driver's library and kernel module differ in version",
      "Restart the machine (or container) after the driver update."),

@@ -1,4 +1,4 @@
-"""The CUDA twin of the evidence kernel on a real GPU: against the definition, and byte for byte against the CPU twin."""
+"""The CUDA twin of the evidence kernel on a real GPU: the definition's answer, and the CPU twin's byte for byte."""
 
 from __future__ import annotations
 
