@@ -245,9 +245,7 @@ def _first_of_pair(
                 predicates[i, k] = p - operator_of[p] + exchanged[operator_of[p]]
 
 
-def result_order(
-    predicates: NDArray[np.int32], sizes: NDArray[np.int32], space: PredicateSpace
-) -> NDArray[np.int64]:
+def result_order(predicates: NDArray[np.int32], sizes: NDArray[np.int32], space: PredicateSpace) -> NDArray[np.int64]:
     """Order by size, then column positions, then operators; int64 (constraints,). Keys are packed into 64-bit words."""
     count, width = predicates.shape
     present = predicates >= 0

@@ -2,7 +2,7 @@
 
 A *group* is one column pair of the space with its scope; its *outcome* on a pair of tuples is one of `<`, `=`, `>`
 (of `!=`, `=` where the group has no order). An *atom* is one outcome of one group. A predicate is the set of outcomes
-it excludes, so a set of predicates is a set of atoms (notes on the method: implication.py).
+it excludes, so a set of predicates is a set of atoms (inversion.py says what follows).
 """
 
 from __future__ import annotations
@@ -163,8 +163,10 @@ def _verdict(
     if not kept:
         return "left out", f"{percent}, fewer than {(100 * options.shared_values).normalize():f} %"
     if not judged:
-        return ("six operators", f"{percent}; values of this type are always comparable") if ordered else (
-            "== and != only", f"{percent}; values of this type are not ordered"
+        return (
+            ("six operators", f"{percent}; values of this type are always comparable")
+            if ordered
+            else ("== and != only", f"{percent}; values of this type are not ordered")
         )
     if None in means:
         return "== and != only", f"{percent}; a mean is not a finite number"
@@ -244,9 +246,7 @@ def _judge_pairs(relation: Relation, options: DcDiscoverOptions, orderable: NDAr
     return CandidatePairs(left, right, shared, larger, kept, ordered, judged, means)
 
 
-def _at_least(
-    part: NDArray[np.int64], whole: NDArray[np.int64], numerator: int, denominator: int
-) -> NDArray[np.bool_]:
+def _at_least(part: NDArray[np.int64], whole: NDArray[np.int64], numerator: int, denominator: int) -> NDArray[np.bool_]:
     """part / whole >= numerator / denominator, in whole numbers of any size."""
     if denominator < 2**31:
         return part * denominator >= whole * numerator

@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def shared_distinct(
-    codes: NDArray[np.int32], left: NDArray[np.int32], right: NDArray[np.int32]
-) -> NDArray[np.int64]:
+def shared_distinct(codes: NDArray[np.int32], left: NDArray[np.int32], right: NDArray[np.int32]) -> NDArray[np.int64]:
     """Number of distinct non-null codes that two columns have in common.
 
     Parameters

@@ -98,9 +98,7 @@ def constraints(space: PredicateSpace, arrays: ConstraintArrays) -> dict[tuple[A
     found = {}
     for row, count in zip(arrays.predicates.tolist(), arrays.violations.tolist(), strict=True):
         numbers = [p for p in row if p >= 0]
-        key = tuple(
-            (*listed[space.predicate_group[p]][:3], OPERATORS[space.predicate_operator[p]]) for p in numbers
-        )
+        key = tuple((*listed[space.predicate_group[p]][:3], OPERATORS[space.predicate_operator[p]]) for p in numbers)
         found[key] = count
     assert len(found) == len(arrays)
     return found

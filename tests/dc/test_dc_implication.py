@@ -11,8 +11,9 @@ import pytest
 from dc_tables import encode
 from oracles import dc as oracle
 
+from tuplewise.engine.dc.closure import Consequences, implies, is_trivial
 from tuplewise.engine.dc.constraint import DenialConstraint, Operator, Predicate
-from tuplewise.engine.dc.implication import Consequences, implies, is_trivial, keep_strongest
+from tuplewise.engine.dc.implication import keep_strongest
 from tuplewise.engine.dc.inversion import result_order
 from tuplewise.engine.dc.predicate import PredicateSpace, build_space
 from tuplewise.engine.options import DcDiscoverOptions

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from dc_tables import Table, encode, random_table, read_table
 
+from tuplewise.engine.dc.closure import implies, is_trivial
 from tuplewise.engine.dc.constraint import DenialConstraint, Predicate
 from tuplewise.engine.dc.discover import DcDiscovery, discover
-from tuplewise.engine.dc.implication import implies, is_trivial
 from tuplewise.engine.dc.predicate import build_space
 from tuplewise.engine.options import DcDiscoverOptions
 
