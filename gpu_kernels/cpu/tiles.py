@@ -126,7 +126,7 @@ def make_scratch(columns, planes, table_codes, row_outcomes):  # type: ignore[no
         np.zeros(planes, dtype=np.int64),  # terms
         np.zeros((planes, CHUNK_ROWS, LANES), dtype=np.uint8),  # plane bytes
         np.zeros((-(-planes // 2), LANES), dtype=np.uint16),  # indexes by pair of planes
-        np.zeros(2, dtype=np.uint16),  # the two clues guessed to be frequent
+        np.zeros((2, 2), dtype=np.uint16),  # the two clues guessed to be frequent
     )
 
 
@@ -229,34 +229,42 @@ def _join_bytes(out, a, scale_a, b, scale_b):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _count_equal(index, lanes, value):  # type: ignore[no-untyped-def]
+def _count_equal(first, second, lanes, a, b):  # type: ignore[no-untyped-def]
     found = np.uint16(0)
     for j in range(LANES):
-        found = np.uint16(found + np.uint16(index[j] == value))
+        found = np.uint16(found + np.uint16((first[j] == a) & (second[j] == b)))
     total = np.int64(found)
     for j in range(lanes, LANES):
-        total -= np.int64(index[j] == value)
+        total -= np.int64((first[j] == a) & (second[j] == b))
     return total
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _count_hot(index, step, tail, lanes, hot):  # type: ignore[no-untyped-def]
-    """Count a row whose clues are nearly all one of two; returns whether it was such a row. Guesses the next two."""
-    found_a = _count_equal(index, lanes, hot[0])
-    found_b = _count_equal(index, lanes, hot[1]) if hot[1] != hot[0] else 0
+def _count_hot(first, second, step, wide, tail, lanes, hot):  # type: ignore[no-untyped-def]
+    """Count a row whose clues are nearly all one of two; returns whether it was such a row. Guesses the next two.
+
+    `hot`: uint16 (2, 2), the parts of the two clues in `first` and in `second`.
+    """
+    found_a = _count_equal(first, second, lanes, hot[0, 0], hot[0, 1])
+    same = hot[0, 0] == hot[1, 0] and hot[0, 1] == hot[1, 1]
+    found_b = np.int64(0) if same else _count_equal(first, second, lanes, hot[1, 0], hot[1, 1])
     if 8 * (found_a + found_b) >= 7 * lanes:
-        tail[step * np.uint32(hot[0])] += np.uint32(found_a)
-        tail[step * np.uint32(hot[1])] += np.uint32(found_b)
+        place_a = step * np.uint32(hot[0, 0]) + wide * np.uint32(hot[0, 1])
+        place_b = step * np.uint32(hot[1, 0]) + wide * np.uint32(hot[1, 1])
+        tail[place_a] += np.uint32(found_a)
+        tail[place_b] += np.uint32(found_b)
         if found_a + found_b < lanes:
             for j in range(lanes):
-                if index[j] != hot[0] and index[j] != hot[1]:
-                    tail[step * np.uint32(index[j])] += np.uint32(1)
+                place = step * np.uint32(first[j]) + wide * np.uint32(second[j])
+                if place != place_a and place != place_b:
+                    tail[place] += np.uint32(1)
         return True
-    hot[0] = index[0]
-    hot[1] = index[0]
+    hot[:, 0] = first[0]
+    hot[:, 1] = second[0]
     for j in range(lanes):
-        if index[j] != hot[0]:
-            hot[1] = index[j]
+        if first[j] != first[0] or second[j] != second[0]:
+            hot[1, 0] = first[j]
+            hot[1, 1] = second[j]
             break
     return False
 
@@ -303,21 +311,17 @@ def count_direct(data, scratch, counts, t_first, t_last, u_first, u_last):  # ty
                 scale_b = np.uint16(size[p] if other > p and terms[other] > 0 else 0)
                 _join_bytes(index[x], filled[p, at], scale_a, filled[other, at], scale_b)
             first = index[0]
+            second = index[min(1, used - 1)]
             step = np.uint32(multiplier[active[0]])
-            if used == 1:
-                if j_first == 0 and misses < HOT_TRIES:
-                    if _count_hot(first, step, tail, lanes, hot):
-                        continue
-                    misses += 1
-                if step == 1:
-                    for j in range(j_first, lanes):
-                        tail[first[j]] += np.uint32(1)
-                else:
-                    for j in range(j_first, lanes):
-                        tail[step * np.uint32(first[j])] += np.uint32(1)
-            elif used == 2:
-                second = index[1]
-                wide = np.uint32(multiplier[active[1]])
+            wide = np.uint32(multiplier[active[1]]) if used > 1 else np.uint32(0)
+            if used <= 2 and j_first == 0 and misses < HOT_TRIES:
+                if _count_hot(first, second, step, wide, tail, lanes, hot):
+                    continue
+                misses += 1
+            if used == 1 and step == 1:
+                for j in range(j_first, lanes):
+                    tail[first[j]] += np.uint32(1)
+            elif used <= 2:
                 for j in range(j_first, lanes):
                     tail[step * np.uint32(first[j]) + wide * np.uint32(second[j])] += np.uint32(1)
             else:
