@@ -114,7 +114,7 @@ def invert(
     )
     if len(found.sets) == 0:
         return ConstraintArrays.none(found.complete)
-    predicates, sizes = _read_sets(found.sets, space, by_atom)
+    predicates, sizes = read_sets(found.sets, space, by_atom)
     first_of_pair(predicates, sizes, space)
     return _reduce(predicates, sizes, found.uncovered, found.complete, evidence)
 
@@ -154,7 +154,7 @@ def _mirror_of_bits(space: PredicateSpace, by_atom: bool) -> NDArray[np.int32]:
     return (space.first_predicate[space.predicate_group] + exchanged).astype(np.int32)
 
 
-def _read_sets(
+def read_sets(
     sets: NDArray[np.uint64], space: PredicateSpace, by_atom: bool
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Predicate numbers of each set, int32 (sets, width) padded with -1, and how many there are, int32 (sets,)."""
