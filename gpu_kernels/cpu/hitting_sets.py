@@ -1,0 +1,250 @@
+"""Compiled parts of the enumeration of minimal hitting sets: sub-problems as lists of edge masks.
+
+A *node* is a partial hitting set X with what is still to be decided: the edges that X does not hit, and for every
+vertex of X the edges that only it hits (its critical edges), all restricted to the vertices that may still be added.
+Lists are arrays of masks, word-major: uint64 (words, edges), the uncovered edges first, then the critical edges of
+each vertex; `offsets` int64 (lists + 1,) says where each list begins.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+OK = 0
+NOT_MINIMAL = 1  # a vertex has lost its last critical edge: so it has in every extension
+DEAD = 2  # an edge can't be hit any more
+
+HASH_FROM = 24  # lists shorter than this are only compared pairwise
+PAIRWISE_TO = 600  # lists longer than this are only freed of equal masks
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def bits_in(word: np.uint64) -> int:
+    """Number of set bits."""
+    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def lowest_bit(word: np.uint64) -> int:
+    """Index of the lowest set bit of a word that isn't 0."""
+    return bits_in((word & (~word + np.uint64(1))) - np.uint64(1))
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def narrow_candidates(chosen, candidates, group_masks, exclusive, max_groups):  # type: ignore[no-untyped-def]
+    """Take out of `candidates` what no set that is wanted can add to `chosen`.
+
+    The last open vertex of a group (all outcomes of a column pair excluded is a trivial rule); with `exclusive`, every
+    other vertex of a group that is touched; and other groups, once `max_groups` are touched.
+    """
+    words, groups = candidates.shape[0], group_masks.shape[0]
+    touched = 0
+    for g in range(groups):
+        inside = 0
+        open_ = 0
+        for w in range(words):
+            inside += bits_in(group_masks[g, w] & chosen[w])
+            open_ += bits_in(group_masks[g, w] & ~chosen[w])
+        if inside > 0:
+            touched += 1
+        if inside > 0 and (exclusive or open_ <= 1):
+            for w in range(words):
+                candidates[w] &= ~group_masks[g, w]
+    if touched >= max_groups:
+        for g in range(groups):
+            inside = 0
+            for w in range(words):
+                inside += bits_in(group_masks[g, w] & chosen[w])
+            if inside == 0:
+                for w in range(words):
+                    candidates[w] &= ~group_masks[g, w]
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def pair_allowed(chosen, vertex, partner, group, group_masks, exclusive):  # type: ignore[no-untyped-def]
+    """Whether a vertex and its mirror may be added together: not where that makes their group trivial or shared."""
+    g = group[vertex]
+    if group[partner] != g:
+        return True
+    if exclusive:
+        return False
+    open_ = 0
+    for w in range(len(chosen)):
+        open_ += bits_in(group_masks[g, w] & ~chosen[w])
+    return open_ > 2
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _without_equal(masks: NDArray[np.uint64], first: int, last: int) -> int:
+    """Keep one of equal masks in `masks[:, first:last]`, in place; returns the new end."""
+    words = masks.shape[0]
+    capacity = 1
+    while capacity < 2 * (last - first):
+        capacity *= 2
+    table = np.full(capacity, -1, dtype=np.int32)
+    end = first
+    for i in range(first, last):
+        h = np.uint64(0)
+        for w in range(words):
+            h = (h ^ masks[w, i]) * np.uint64(0xBF58476D1CE4E5B9)
+            h ^= h >> np.uint64(29)
+        slot = np.int64(h & np.uint64(capacity - 1))
+        found = False
+        while table[slot] >= 0:
+            at = table[slot]
+            found = True
+            for w in range(words):
+                if masks[w, at] != masks[w, i]:
+                    found = False
+                    break
+            if found:
+                break
+            slot = (slot + 1) & (capacity - 1)
+        if not found:
+            for w in range(words):
+                masks[w, end] = masks[w, i]
+            table[slot] = end
+            end += 1
+    return end
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _without_supersets(masks: NDArray[np.uint64], first: int, last: int) -> int:
+    """Keep only the minimal masks of `masks[:, first:last]`, in place; returns the new end."""
+    words = masks.shape[0]
+    count = last - first
+    sizes = np.empty(count, dtype=np.int64)
+    for i in range(count):
+        size = 0
+        for w in range(words):
+            size += bits_in(masks[w, first + i])
+        sizes[i] = size
+    order = np.argsort(sizes, kind="mergesort")
+    kept = np.empty((words, count), dtype=np.uint64)
+    end = 0
+    for x in range(count):
+        i = first + order[x]
+        keep = True
+        for k in range(end):
+            inside = True
+            for w in range(words):
+                if kept[w, k] & ~masks[w, i]:
+                    inside = False
+                    break
+            if inside:
+                keep = False
+                break
+        if keep:
+            for w in range(words):
+                kept[w, end] = masks[w, i]
+            end += 1
+    masks[:, first : first + end] = kept[:, :end]
+    return first + end
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def minimal_masks(masks: NDArray[np.uint64], first: int, last: int) -> int:
+    """Drop masks that others make superfluous (equal ones; supersets, where the list is short); returns the new end."""
+    if last - first >= HASH_FROM:
+        last = _without_equal(masks, first, last)
+    if 1 < last - first <= PAIRWISE_TO:
+        last = _without_supersets(masks, first, last)
+    return last
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def add_vertex(masks, offsets, safe, vertex, candidates):  # type: ignore[no-untyped-def]
+    """The node that has `vertex` added to X, its lists restricted to `candidates`.
+
+    Returns (status, masks, offsets, safe). `safe` says which vertices of X keep a critical edge whatever is added:
+    their lists are empty.
+    """
+    words, total = masks.shape
+    lists = len(offsets) - 1
+    word = vertex // 64
+    bit = np.uint64(1) << np.uint64(vertex % 64)
+    out = np.empty((words, total), dtype=np.uint64)
+    new_offsets = np.empty(lists + 2, dtype=np.int64)
+    new_safe = np.zeros(lists, dtype=np.bool_)  # one for each vertex of X, the new one last
+    end = 0
+    new_offsets[0] = 0
+    for i in range(offsets[1]):
+        if masks[word, i] & bit:
+            continue
+        some = np.uint64(0)
+        for w in range(words):
+            rest = masks[w, i] & candidates[w]
+            out[w, end] = rest
+            some |= rest
+        if some == 0:
+            return DEAD, out, new_offsets, new_safe
+        end += 1
+    end = minimal_masks(out, 0, end)
+    new_offsets[1] = end
+    for x in range(1, lists + 1):
+        new = x == lists
+        if not new and safe[x - 1]:
+            new_safe[x - 1] = True
+            new_offsets[x + 1] = end
+            continue
+        begin = end
+        first, last = (0, offsets[1]) if new else (offsets[x], offsets[x + 1])
+        for i in range(first, last):
+            if ((masks[word, i] & bit) != 0) != new:
+                continue
+            some = np.uint64(0)
+            for w in range(words):
+                rest = masks[w, i] & candidates[w]
+                out[w, end] = rest
+                some |= rest
+            end += 1
+            if some == 0:
+                new_safe[x - 1] = True
+                break
+        if end == begin:
+            return NOT_MINIMAL, out, new_offsets, new_safe
+        end = begin if new_safe[x - 1] else minimal_masks(out, begin, end)
+        new_offsets[x + 1] = end
+    return OK, out[:, :end].copy(), new_offsets, new_safe
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def smallest_edge(masks: NDArray[np.uint64], edges: int) -> int:
+    """Index of the mask with the fewest vertices among the first `edges`."""
+    best, best_size = 0, 1 << 30
+    for i in range(edges):
+        size = 0
+        for w in range(masks.shape[0]):
+            size += bits_in(masks[w, i])
+        if size < best_size:
+            best, best_size = i, size
+    return best
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def branches(edge, mirror, symmetric, first, second):  # type: ignore[no-untyped-def]
+    """The vertices to branch on for an edge: writes pairs (vertex, partner) and returns their number.
+
+    Where the node is symmetric (closed under the exchange of t and u), the partner is the mirror of a vertex that isn't
+    its own mirror, else -1; an orbit that the edge touches twice is listed once.
+    """
+    words = len(edge)
+    count = 0
+    left = edge.copy()
+    for w in range(words):
+        while left[w]:
+            vertex = 64 * w + lowest_bit(left[w])
+            left[w] &= left[w] - np.uint64(1)
+            partner = mirror[vertex] if symmetric else vertex
+            first[count] = vertex
+            second[count] = -1
+            if partner != vertex:
+                second[count] = partner
+                left[partner // 64] &= ~(np.uint64(1) << np.uint64(partner % 64))
+            count += 1
+    return count

@@ -1,0 +1,231 @@
+"""Minimal sets that leave edges of at most a given total weight unhit: the approximate form of the enumeration."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from tuplewise.gpu_kernels.cpu.hitting_sets import DEAD, NOT_MINIMAL, OK, bits_in, branches, narrow_candidates, pair_allowed
+
+HASH_FROM = 16
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _merge_equal(masks, weights, first, last):  # type: ignore[no-untyped-def]
+    """Merge equal masks of a list and add their weights, in place; returns the new end."""
+    words = masks.shape[0]
+    capacity = 1
+    while capacity < 2 * (last - first):
+        capacity *= 2
+    table = np.full(capacity, -1, dtype=np.int32)
+    end = first
+    for i in range(first, last):
+        h = np.uint64(0)
+        for w in range(words):
+            h = (h ^ masks[w, i]) * np.uint64(0xBF58476D1CE4E5B9)
+            h ^= h >> np.uint64(29)
+        slot = np.int64(h & np.uint64(capacity - 1))
+        found = False
+        while table[slot] >= 0:
+            at = table[slot]
+            found = True
+            for w in range(words):
+                if masks[w, at] != masks[w, i]:
+                    found = False
+                    break
+            if found:
+                weights[at] += weights[i]
+                break
+            slot = (slot + 1) & (capacity - 1)
+        if not found:
+            for w in range(words):
+                masks[w, end] = masks[w, i]
+            weights[end] = weights[i]
+            table[slot] = end
+            end += 1
+    return end
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def restrict_weighted(masks, weights, offsets, lost, kept, budget, vertex, candidates):  # type: ignore[no-untyped-def]
+    """The node with `vertex` added (none where it is -1), its lists restricted to `candidates`.
+
+    `lost` is the weight of edges that can't be hit any more, `kept[x]` the weight of critical edges of the x-th vertex
+    that nothing can take from it; such edges are counted there and leave the lists. Returns
+    (status, masks, weights, offsets, lost, kept, open weight).
+    """
+    words, total = masks.shape
+    lists = len(offsets) - 1
+    adding = vertex >= 0
+    word = max(vertex, 0) // 64
+    bit = np.uint64(1) << np.uint64(max(vertex, 0) % 64)
+    out = np.empty((words, total), dtype=np.uint64)
+    out_weights = np.empty(total, dtype=np.int64)
+    new_lists = lists + 1 if adding else lists
+    new_offsets = np.zeros(new_lists + 1, dtype=np.int64)
+    new_kept = np.zeros(new_lists - 1, dtype=np.int64)
+    end = 0
+    open_weight = np.int64(0)
+    for i in range(offsets[1]):
+        if adding and masks[word, i] & bit:
+            continue
+        some = np.uint64(0)
+        for w in range(words):
+            rest = masks[w, i] & candidates[w]
+            out[w, end] = rest
+            some |= rest
+        if some == 0:
+            lost += weights[i]
+        else:
+            out_weights[end] = weights[i]
+            open_weight += weights[i]
+            end += 1
+    if lost > budget:
+        return DEAD, out, out_weights, new_offsets, lost, new_kept, open_weight
+    if end >= HASH_FROM:
+        end = _merge_equal(out, out_weights, 0, end)
+    new_offsets[1] = end
+    for x in range(1, new_lists):
+        new = x == lists
+        begin = end
+        sure = np.int64(0) if new else kept[x - 1]
+        loose = np.int64(0)
+        first, last = (0, offsets[1]) if new else (offsets[x], offsets[x + 1])
+        for i in range(first, last):
+            if adding and ((masks[word, i] & bit) != 0) != new:
+                continue
+            some = np.uint64(0)
+            for w in range(words):
+                rest = masks[w, i] & candidates[w]
+                out[w, end] = rest
+                some |= rest
+            if some == 0:
+                sure += weights[i]
+            else:
+                out_weights[end] = weights[i]
+                loose += weights[i]
+                end += 1
+        if lost + open_weight + sure + loose <= budget:
+            return NOT_MINIMAL, out, out_weights, new_offsets, lost, new_kept, open_weight
+        if lost + sure > budget:
+            end = begin  # whatever is added, this vertex stays needed
+        elif end - begin >= HASH_FROM:
+            end = _merge_equal(out, out_weights, begin, end)
+        new_kept[x - 1] = sure
+        new_offsets[x + 1] = end
+    return OK, out[:, :end].copy(), out_weights[:end].copy(), new_offsets, lost, new_kept, open_weight
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def pick_weighted(masks, weights, edges, spare):  # type: ignore[no-untyped-def]
+    """The edge to branch on: of those too heavy to leave unhit the one with fewest vertices, else the heaviest."""
+    best, best_size, heavy = 0, 1 << 30, False
+    for i in range(edges):
+        must = weights[i] > spare
+        if heavy and not must:
+            continue
+        size = 0
+        for w in range(masks.shape[0]):
+            size += bits_in(masks[w, i])
+        if must and not heavy:
+            best, best_size, heavy = i, size, True
+        elif must:
+            if size < best_size:
+                best, best_size = i, size
+        elif weights[i] > weights[best] or (weights[i] == weights[best] and size < best_size):
+            best, best_size = i, size
+    return best
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _append(found, unhit, count, chosen, weight):  # type: ignore[no-untyped-def]
+    if count == found.shape[0]:
+        larger = np.empty((2 * found.shape[0], found.shape[1]), dtype=np.uint64)
+        larger[:count] = found
+        heavier = np.empty(2 * found.shape[0], dtype=np.int64)
+        heavier[:count] = unhit
+        found, unhit = larger, heavier
+    found[count] = chosen
+    unhit[count] = weight
+    return found, unhit, count + 1
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def search_weighted(
+    masks, weights, offsets, lost, kept, budget, chosen, candidates, symmetric, vertices, mirror, group, group_masks,
+    exclusive, max_groups, found, unhit, count, stop,
+):  # type: ignore[no-untyped-def]  # fmt: skip
+    """All wanted sets below a node whose unhit edges weigh more than the budget, appended to `found` and `unhit`."""
+    first = np.zeros(vertices, dtype=np.int64)
+    second = np.zeros(vertices, dtype=np.int64)
+    edge = masks[:, pick_weighted(masks, weights, offsets[1], budget - lost)].copy()
+    number = branches(edge, mirror, symmetric, first, second)
+    open_ = candidates.copy()
+    for k in range(number):
+        open_[first[k] // 64] &= ~(np.uint64(1) << np.uint64(first[k] % 64))
+        if second[k] >= 0:
+            open_[second[k] // 64] &= ~(np.uint64(1) << np.uint64(second[k] % 64))
+    if stop[0]:
+        return found, unhit, count
+    status, m, w, o, new_lost, new_kept, _ = restrict_weighted(masks, weights, offsets, lost, kept, budget, -1, open_)
+    if status == OK:
+        found, unhit, count = search_weighted(
+            m, w, o, new_lost, new_kept, budget, chosen, open_, symmetric, vertices, mirror, group, group_masks,
+            exclusive, max_groups, found, unhit, count, stop,
+        )  # fmt: skip
+    for k in range(number):
+        reopen = True
+        for both in range(2 if second[k] >= 0 else 1):
+            if stop[0]:
+                return found, unhit, count
+            status, m, w, o, new_lost, new_kept, new_chosen, new_open, weight = weighted_child(
+                masks, weights, offsets, lost, kept, budget, chosen, open_, first[k], second[k] if both else -1,
+                group, group_masks, exclusive, max_groups,
+            )  # fmt: skip
+            if both == 0 and status == NOT_MINIMAL:
+                reopen = False
+                break
+            if status != OK:
+                continue
+            if new_lost + weight <= budget:
+                found, unhit, count = _append(found, unhit, count, new_chosen, new_lost + weight)
+            else:
+                found, unhit, count = search_weighted(
+                    m, w, o, new_lost, new_kept, budget, new_chosen, new_open,
+                    symmetric and (second[k] < 0 or both == 1), vertices, mirror, group, group_masks, exclusive,
+                    max_groups, found, unhit, count, stop,
+                )  # fmt: skip
+        if reopen:
+            open_[first[k] // 64] |= np.uint64(1) << np.uint64(first[k] % 64)
+            if second[k] >= 0:
+                open_[second[k] // 64] |= np.uint64(1) << np.uint64(second[k] % 64)
+    return found, unhit, count
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def weighted_child(
+    masks, weights, offsets, lost, kept, budget, chosen, open_, vertex, partner, group, group_masks, exclusive,
+    max_groups,
+):  # type: ignore[no-untyped-def]  # fmt: skip
+    """The node with `vertex` (and `partner`, unless -1) added."""
+    new_chosen = chosen.copy()
+    new_chosen[vertex // 64] |= np.uint64(1) << np.uint64(vertex % 64)
+    candidates = open_.copy()
+    if partner >= 0:
+        new_chosen[partner // 64] |= np.uint64(1) << np.uint64(partner % 64)
+    narrow_candidates(new_chosen, candidates, group_masks, exclusive, max_groups)
+    between = candidates.copy()
+    if partner >= 0:
+        if not pair_allowed(chosen, vertex, partner, group, group_masks, exclusive):
+            return NOT_MINIMAL, masks, weights, offsets, lost, kept, new_chosen, candidates, np.int64(0)
+        between[partner // 64] |= np.uint64(1) << np.uint64(partner % 64)
+    status, m, w, o, new_lost, new_kept, weight = restrict_weighted(
+        masks, weights, offsets, lost, kept, budget, vertex, between
+    )
+    if status == OK and partner >= 0:
+        if new_lost + weight <= budget:  # one of the two is enough, so both are not minimal
+            return NOT_MINIMAL, m, w, o, new_lost, new_kept, new_chosen, candidates, weight
+        status, m, w, o, new_lost, new_kept, weight = restrict_weighted(
+            m, w, o, new_lost, new_kept, budget, partner, candidates
+        )
+    return status, m, w, o, new_lost, new_kept, new_chosen, candidates, weight
