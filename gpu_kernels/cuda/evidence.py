@@ -140,7 +140,8 @@ def run(
     15 unordered ones (45) 3.2e11. On top come, per pair, one broadcast read of shared memory a comparison (one warp in
     a clock, so half of the floor's time, beside it), two operations to see whether the clue changed, and per change of
     clue a hash, a probe and an atomic in shared memory. Equal neighbours are merged in registers first, because shared
-    atomics on one hot counter take turns. Goal: 1e11 pairs a second at 15 columns.
+    atomics on one hot counter take turns. Goal: 1e11 pairs a second at 15 columns. Where nearly every pair of a tile
+    has another clue the block's table is passed by and the rate is that of atomics in the second-level cache.
 
     The clue of FastADC (Xiao, Tan, Wang, Ma, "Fast Approximate Denial Constraint Discovery", PVLDB 16(2), 2022,
     section 4) is the model. Departures: every pair is compared, without position lists; only one direction of a pair
