@@ -66,9 +66,9 @@ def dc_discover(state: State, /, table: str, **given: Any) -> int:
     with Progress(state.quiet) as progress:
         if listing.form is None and (note := output.surprising_format(form, listing.output)):
             progress.say(f"note: {note}")
-        job = Discovery(table, load_options, options, progress)
+        job = Discovery(table, load_options, options, progress, state)
         if explain:
-            output.write(job.explain(form, state.verbose > 0), listing.output)
+            output.write(job.explain(form), listing.output)
             return 0
         found = job.discover(listing)
         progress.step("writing")

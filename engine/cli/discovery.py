@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from tuplewise.engine.cli.progress import Progress
-from tuplewise.engine.cli.settings import Listing
+from tuplewise.engine.cli.settings import KERNELS_THREAD, Listing, State
 from tuplewise.engine.errors import TuplewiseError
 from tuplewise.engine.options import DcDiscoverOptions, LoadOptions
 
@@ -23,16 +23,18 @@ COMPILING = "compiling kernels (once for this version of tuplewise on this machi
 class Discovery:
     """One run of the command. Its clock starts when it is made: a time limit counts loading too."""
 
-    def __init__(self, table: str, load_options: LoadOptions, options: DcDiscoverOptions, progress: Progress) -> None:
+    def __init__(
+        self, table: str, load_options: LoadOptions, options: DcDiscoverOptions, progress: Progress, state: State
+    ) -> None:
         self._start = time.monotonic()
         self._table, self._load_options, self._options = table, load_options, options
-        self._progress = progress
+        self._progress, self._state = progress, state
         self._notes: list[str] = []
         self._kernels: threading.Thread | None = None
 
-    def explain(self, form: str, verbose: bool) -> Iterator[str]:
+    def explain(self, form: str) -> Iterator[str]:
         """The predicate space as text or JSON."""
-        relation = self._load()
+        relation = self._load(self._progress.step)
         from tuplewise.engine.dc.predicate import build_space
         from tuplewise.engine.report import json, model, text
 
@@ -40,12 +42,16 @@ class Discovery:
         options = model.options_record(self._load_options, self._options, explain_space=True)
         document = model.heading("dc discover", relation, options=options, notes=[*relation.notes, *self._notes])
         document["result"] = model.space_record(space)
-        yield json.dump(document) if form == "json" else text.render(text.space_parts(document, verbose=verbose))
+        yield (
+            json.dump(document)
+            if form == "json"
+            else text.render(text.space_parts(document, verbose=self._state.verbose > 0))
+        )
 
     def discover(self, listing: Listing) -> DcResult:
         """What holds in the table."""
         self._check_device()
-        relation = self._load()
+        relation = self._load(self._loading)
         self._wait_for_kernels()
         from tuplewise.engine.dc.discover import discover
         from tuplewise.engine.report import model
@@ -68,15 +74,21 @@ class Discovery:
 
             pick_device(self._options.device)
 
-    def _load(self) -> Relation:
+    def _load(self, report: Callable[[str], None]) -> Relation:
+        """The table. What Spark leaves behind is cleared away: it is not needed any more."""
         from tuplewise.engine.relation.load import load
 
-        return load(self._table, self._load_options, progress=self._loading)
+        relation = load(self._table, self._load_options, progress=report)
+        if self._state.own_process and relation.spark is not None:
+            from tuplewise.engine.spark.session import stop
+
+            threading.Thread(target=stop, name="stop Spark").start()
+        return relation
 
     def _loading(self, step: str) -> None:
         self._progress.step(step)
         if self._kernels is None:
-            self._kernels = threading.Thread(target=self._get_kernels_ready, name="kernels", daemon=True)
+            self._kernels = threading.Thread(target=self._get_kernels_ready, name=KERNELS_THREAD, daemon=True)
             self._kernels.start()
 
     def _get_kernels_ready(self) -> None:

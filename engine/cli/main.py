@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import sys
+import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
@@ -17,14 +18,26 @@ EXIT_LIMIT = 3
 EXIT_INTERRUPTED = 130
 
 
+_ending = threading.Event()
+
+
 def main(argv: Sequence[str] | None = None) -> NoReturn:
-    """Run a command line and leave the process with its exit code."""
+    """Run a command line and leave the process with its exit code.
+
+    The work is done in a thread of its own, so that Ctrl-C is heard at once whatever the work is doing (Spark would
+    replace the handler, and kernels don't look), and ends it all.
+    """
+    codes: list[int] = []
     try:
-        code = run(argv)
+        work = threading.Thread(target=lambda: codes.append(run(argv, own_process=True)), name="work", daemon=True)
+        work.start()
+        while work.is_alive():
+            work.join(timeout=0.2)
+        code = codes[0] if codes else EXIT_USAGE
     except KeyboardInterrupt:
         code = _interrupted()
-    if code == EXIT_INTERRUPTED:
-        # Kernels that still run in threads would hold the interpreter back until they are done
+    if code == EXIT_INTERRUPTED or any(t.name == "kernels" for t in threading.enumerate()):
+        # Threads that still work, or compile kernels, would hold the interpreter back or crash as it goes
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError, ValueError):
                 stream.flush()
@@ -32,8 +45,11 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     sys.exit(code)
 
 
-def run(argv: Sequence[str] | None = None) -> int:
-    """Run a command line; returns the exit code (interface.md)."""
+def run(argv: Sequence[str] | None = None, *, own_process: bool = False) -> int:
+    """Run a command line; returns the exit code (interface.md).
+
+    `own_process`: nothing else runs in this process, so Spark may be stopped as soon as it is not needed.
+    """
     try:
         import click
 
@@ -42,7 +58,7 @@ def run(argv: Sequence[str] | None = None) -> int:
         from tuplewise.engine.errors import TuplewiseError
     except KeyboardInterrupt:
         return _interrupted()
-    state = State()
+    state = State(own_process=own_process)
     try:
         code = cli.main(
             args=None if argv is None else list(argv), prog_name="tuplewise", standalone_mode=False, obj=state
@@ -55,6 +71,8 @@ def run(argv: Sequence[str] | None = None) -> int:
         return _interrupted()
     except TuplewiseError as error:
         return _report(state, str(error), error.exit_code)
+    except SystemExit:  # click's way out of a pipe that was closed
+        return 0
     except MemoryError:
         return _report(state, "out of memory; use fewer rows (--rows) or columns (--columns, --exclude)", EXIT_LIMIT)
     except Exception as error:  # whatever it is, the user gets one line
@@ -64,7 +82,9 @@ def run(argv: Sequence[str] | None = None) -> int:
 
 
 def _report(state: State, text: str, code: int) -> int:
-    """One message on stderr; with -v the traceback before it."""
+    """One message on stderr; with -v the traceback before it. None where Ctrl-C is what made the work fail."""
+    if _ending.is_set():
+        return code
     if state.verbose:
         import traceback
 
@@ -75,8 +95,12 @@ def _report(state: State, text: str, code: int) -> int:
 
 def _interrupted() -> int:
     """Stop what was started, whatever the user presses meanwhile."""
+    _ending.set()
     with contextlib.suppress(ValueError):  # not the main thread
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+    output = sys.modules.get("tuplewise.engine.cli.output")
+    if output is not None:
+        output.give_up()
     stop_children()
     with contextlib.suppress(OSError, ValueError):
         print("tuplewise: interrupted", file=sys.stderr)

@@ -7,11 +7,15 @@ import os
 import shutil
 import sys
 import tempfile
+import threading
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from tuplewise.engine.errors import InputError, message
+
+_unfinished: set[str] = set()
+_given_up = threading.Event()
 
 _SUFFIX_FORMS = {".csv": "csv", ".sql": "sql", ".txt": "text"}
 
@@ -52,6 +56,8 @@ def check_output(output: str | None) -> None:
 
 def write(pieces: Iterable[str], output: str | None) -> None:
     """Write a result. A reader that goes away early (`| head`) ends the writing quietly."""
+    if _given_up.is_set():
+        return
     if output is None:
         _write_stdout(pieces)
         return
@@ -71,6 +77,7 @@ def write(pieces: Iterable[str], output: str | None) -> None:
 def _replace(path: Path, pieces: Iterable[str]) -> None:
     """Write beside `path`, then rename: readers see the old file or the new one."""
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    _unfinished.add(temporary)
     try:
         with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace", newline="") as stream:
             stream.writelines(pieces)
@@ -80,6 +87,16 @@ def _replace(path: Path, pieces: Iterable[str]) -> None:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
+    finally:
+        _unfinished.discard(temporary)
+
+
+def give_up() -> None:
+    """Write nothing any more and remove what is half written: the process is about to end."""
+    _given_up.set()
+    for temporary in list(_unfinished):
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
 
 
 def _mode(path: Path) -> int:

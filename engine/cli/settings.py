@@ -15,16 +15,19 @@ import click
 from tuplewise.engine.errors import InputError
 from tuplewise.engine.options import DcDiscoverOptions, LoadOptions, RankBy
 
+KERNELS_THREAD = "kernels"
+
 F = TypeVar("F", bound=Callable[..., Any])
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
 @dataclass
 class State:
-    """What the process as a whole needs to know of a command line: how much to say, and where we are."""
+    """How much to say, and whether the process is ours to arrange and end as we like."""
 
     verbose: int = 0
     quiet: bool = False
+    own_process: bool = False
 
 
 class ExactDecimal(click.ParamType):  # type: ignore[type-arg]

@@ -141,7 +141,7 @@ def discover_dcs(
     >>> for constraint in tw.discover_dcs(pay, cross_columns=False).constraints:
     ...     print(constraint.kind, constraint)
     key not(t.rank == u.rank)
-    od not(t.rank < u.rank and t.pay > u.pay)
+    od not(t.rank <= u.rank and t.pay > u.pay)
     """
     import time
 
