@@ -61,11 +61,12 @@ class Session:
     def left(self) -> float:
         return self.ends - time.monotonic()
 
-    def record(self, case: str, **fields: Any) -> None:
-        """Append a record of `gpu_evidence/<case>`."""
+    def record(self, case: str, device: Device | None = None, **fields: Any) -> None:
+        """Append a record of `gpu_evidence/<case>`, on the session's device where none is given."""
         commit, dirty = records.commit()
         entry = {"run": self.run, "time_utc": time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()),
-                 "case": f"gpu_evidence/{case}", **fields, "device": device_name(self.device), "smoke": self.smoke,
+                 "case": f"gpu_evidence/{case}", **fields, "device": device_name(device or self.device),
+                 "smoke": self.smoke,
                  "versions": versions(), "commit": commit, "dirty": dirty}  # fmt: skip
         records.append(entry, self.out)
 
@@ -289,16 +290,16 @@ def time_case(session: Session, rows: int, clues: int, independent: bool) -> Non
     dataset = {"name": name, "rows": rows, "columns": COLUMNS, "sha256": digest_bytes(codes.tobytes())}
     case = f"{rows}-rows-{name}"
     answers: dict[str, ClueSet] = {}
-    devices: list[tuple[str, Device | str, float]] = [("cpu", "cpu", CPU_SECONDS)]
+    devices: list[tuple[str, Device, float]] = [("cpu", pick_device("cpu"), CPU_SECONDS)]
     if session.device.kind == "cuda":
         devices.insert(0, ("cuda", session.device, CUDA_SECONDS))
     for name, device, limit in devices:
         if session.left() < 10 + (limit if rows > 10**5 else 0):
             say(f"skipped: {case} on {name}: no time left")
-            session.record(case, implementation=name, skipped="no time left")
+            session.record(case, device, implementation=name, skipped="no time left")
             continue
 
-        def work(device: Device | str = device, limit: float = limit) -> ClueSet:
+        def work(device: Device = device, limit: float = limit) -> ClueSet:
             return collect_clues(codes, layout, device=device, deadline=time.monotonic() + limit)
 
         fields: dict[str, Any] = {}
@@ -324,7 +325,8 @@ def time_case(session: Session, rows: int, clues: int, independent: bool) -> Non
         answer = {
             "digest": digest_bytes(found.clues.tobytes(), b"" if found.counts is None else found.counts.tobytes())
         }
-        session.record(case, implementation=name, dataset=dataset, cold_seconds=cold, warm_seconds=warm, answer=answer,
+        session.record(case, device, implementation=name, dataset=dataset, cold_seconds=cold, warm_seconds=warm,
+                       answer=answer,
                        complete=found.complete, figures=figures, **fields)  # fmt: skip
         shown = "".join(f", {k} {v:.3g}" for k, v in figures.items())
         say(f"{case} on {name}: cold {cold:.3f} s, warm {warm}{shown}{'' if found.complete else ', stopped early'}")

@@ -1,0 +1,49 @@
+"""The prepared session for a borrowed GPU can be tried without one."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks import gpu_session
+from tuplewise.gpu_kernels.device import pick_device
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_it_tries_itself_on_the_cpu(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert gpu_session.main(["--device", "cpu", "--smoke", "--out", str(tmp_path)]) == 0
+    assert "0 faults" in capsys.readouterr().out
+    entries = [json.loads(line) for line in (tmp_path / "gpu_evidence.jsonl").read_text().splitlines()]
+    timed = [entry for entry in entries if "cold_seconds" in entry]
+    assert [entry["complete"] for entry in timed] == [True, True]
+    assert all(entry["device"].startswith("cpu: ") and entry["answer"]["digest"] for entry in timed)
+    assert {entry["skipped"] for entry in entries if "skipped" in entry} == {"no GPU in this run"}
+
+
+def test_a_wrong_answer_is_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu_session, "same", lambda a, b: False)
+    session = gpu_session.Session(pick_device("cpu"), True, tmp_path, float("inf"))
+    gpu_session.check_twins(session)
+    assert session.faults
+    assert session.faults[0].startswith("twins differ: 15 columns, 6 ordered")
+
+
+@pytest.mark.skipif(pick_device("auto").kind == "cuda", reason="this machine has a GPU")
+def test_without_a_gpu_it_ends_with_the_reason() -> None:
+    """Also without pyarrow, pandas and pyspark, which a borrowed machine need not have."""
+    code = (
+        "import sys; sys.modules.update({name: None for name in ('pyarrow', 'pandas', 'pyspark')}); "
+        "from benchmarks.gpu_session import main; sys.exit(main([]))"
+    )
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}", "CUDA_VISIBLE_DEVICES": ""}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2, done.stderr
+    assert done.stdout.startswith("error: device: 'cuda'; allowed: a GPU that works, 'auto' or 'cpu'. ")
