@@ -33,9 +33,10 @@ SHARED_LIMIT_BYTES = 48 * 1024  # what a block gets on every card without asking
 ORDERED, ORDERED_NULLS, EQUALITY, EQUALITY_NULLS = range(4)  # how to compare; a digit holds them in this order
 SEGMENTS = 5  # bounds of the four kinds in one digit
 
-STATE_FULL, STATE_USED, STATE_LOGGED, STATE_LOST = range(4)  # cells of `state`
-STATE_CELLS = 4
+STATE_FULL, STATE_USED, STATE_LOGGED, STATE_LOST, STATE_NEXT = range(5)  # cells of `state`
+STATE_CELLS = 5
 
+META_CELLS = 3
 LOCAL_PROBES = 16  # slots tried in shared memory before a clue goes to the global table
 GLOBAL_PROBES = 64  # slots tried in the global table before a clue goes to the log
 
@@ -75,7 +76,7 @@ class Geometry:
     def shared_bytes(self, digits: int) -> int:
         """Shared memory of a block."""
         codes = PER_DIGIT * digits * (self.threads + self.tile_rows)
-        return 4 * (codes + SEGMENTS * digits + self.slots * (digits + self.copies) + 2)
+        return 4 * (codes + SEGMENTS * digits + self.slots * (digits + self.copies) + META_CELLS)
 
     def log_entries_per_block(self) -> int:
         """Most clues that a block may add after the table was found full: one tile pair, two flushes, the last runs."""
@@ -291,11 +292,11 @@ def make_count_kernel(digits: int, geometry: Geometry) -> Any:
 
     `count_clues_kernel` adds the clues of all pairs of some strips of tile pairs to a table.
 
-    One block takes strips `blockIdx.x`, `+ gridDim.x`, ...: `threads` earlier rows from `items[i, 0]`, one a thread,
-    against the later rows `items[i, 1]` to `items[i, 2]`, of which `tile_rows` at a time are in shared memory. Row t
-    is compared with the rows u with t < u < row_end[t]. A thread compares `batch` rows at once in registers, merges
-    equal neighbours, and adds each run to the block's own hash table, which goes to the global table when it is three
-    quarters full and at the strip's end.
+    A block takes the next strip, from the counter STATE_NEXT, until none is left: `threads` earlier rows from
+    `items[i, 0]`, one a thread, against the later rows `items[i, 1]` to `items[i, 2]`, of which `tile_rows` at a time
+    are in shared memory. Row t is compared with the rows u with t < u < row_end[t]. A thread compares `batch` rows at
+    once in registers, merges equal neighbours, and adds each run to the block's own hash table, which goes to the
+    global table when it is three quarters full and at the strip's end.
 
     Writes: `table_keys` (uint32 (slots, digits), claimed as the module says) and `table_counts` (uint64 (slots,),
     atomic adds); `log_keys`, `log_counts` (a cell has one writer: its index comes from an atomic counter); `state`
@@ -307,10 +308,11 @@ def make_count_kernel(digits: int, geometry: Geometry) -> Any:
     `Geometry.log_entries_per_block()`, goes to the log where the table has no room. The caller makes the log that long
     for every block of the grid; STATE_LOST would say that it didn't.
 
-    Barriers: one before a tile is loaded (everyone is done with the last; nobody adds until the next one, so all
-    threads read the same fill of the table), one after. All conditions around barriers are the same in the whole block.
-    Shared memory: `Geometry.shared_bytes(digits)`. Assumes unchecked: codes of -1 or more; 15 * digits comparisons at
-    most; fewer than 2**32 pairs a strip; fewer than 2**31 rows; table and block slots powers of two.
+    Barriers: one after a strip is taken; one before a tile is loaded (everyone is done with the last; nobody adds
+    until the next one, so all threads read the same fill of the table), one after. All conditions around barriers are
+    the same in the whole block. Shared memory: `Geometry.shared_bytes(digits)`. Assumes unchecked: codes of -1 or
+    more; 15 * digits comparisons at most; fewer than 2**32 pairs a strip; fewer than 2**31 rows; table and block slots
+    powers of two.
     """
     threads, tile_rows, batch = geometry.threads, geometry.tile_rows, geometry.batch
     slots, copies = geometry.slots, geometry.copies
@@ -332,7 +334,7 @@ def make_count_kernel(digits: int, geometry: Geometry) -> Any:
         kinds = cuda.shared.array(kind_cells, np.int32)
         keys = cuda.shared.array((slots, digits), np.uint32)
         counts = cuda.shared.array(counters, np.uint32)
-        meta = cuda.shared.array(2, np.int32)  # slots in use, stop
+        meta = cuda.shared.array(META_CELLS, np.int32)  # slots in use, stop, strip
         current = cuda.local.array(digits, np.uint32)
         found = cuda.local.array(found_cells, np.uint32)
         digit = cuda.local.array(batch, np.uint32)
@@ -349,7 +351,13 @@ def make_count_kernel(digits: int, geometry: Geometry) -> Any:
         if thread == 0:
             meta[0] = 0
         stop = False
-        for i in range(cuda.blockIdx.x, items.shape[0], cuda.gridDim.x):
+        while not stop:
+            if thread == 0:
+                meta[2] = cuda.atomic.add(state, STATE_NEXT, 1)
+            cuda.syncthreads()
+            i = meta[2]
+            if i >= items.shape[0]:
+                break
             t = items[i, 0] + thread
             u_tile = items[i, 1]
             u_end = items[i, 2]
@@ -397,7 +405,5 @@ def make_count_kernel(digits: int, geometry: Geometry) -> Any:
             if thread == 0:
                 items[i, 1] = u_tile
             cuda.syncthreads()
-            if stop:
-                break
 
     return count_clues_kernel

@@ -9,6 +9,7 @@ larger, whenever it is half full. Many small groups share a strip: a row only kn
 from __future__ import annotations
 
 import time
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +25,7 @@ from tuplewise.gpu_kernels.cuda.clue_table import (
     STATE_FULL,
     STATE_LOGGED,
     STATE_LOST,
+    STATE_NEXT,
     STATE_USED,
     Geometry,
     geometry_for,
@@ -322,7 +324,13 @@ class _DeviceTable:
         items = _to_device(np.ascontiguousarray(strips))
         blocks = min(self.sizes.blocks, max(len(strips), QUIET_BLOCKS))
         operands, left, right, bounds, row_end = arrays
-        kernel[blocks, geometry.threads](
+        # a small table makes a small grid, as does a small card: nothing that a user could change
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Grid size")
+            launch = kernel[blocks, geometry.threads]
+        self.host_state[STATE_NEXT] = 0
+        self.state.copy_to_device(self.host_state)
+        launch(
             operands, left, right, bounds, row_end, items,
             self.keys, self.counts, self.log_keys, self.log_counts, self.state,
         )  # fmt: skip
