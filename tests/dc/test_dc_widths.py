@@ -89,14 +89,14 @@ def test_reduction_with_many_words(numbers: int, texts: int) -> None:
     ends = {0, numbers // 2, numbers - 1, numbers, numbers + texts - 1}  # atoms in the first words and in the last
     near = [g for g in range(space.groups) if {int(space.left[g]), int(space.right[g])} <= ends]
     chosen: set[tuple[int, ...]] = set()
-    for size in [2] * 20 + [4] * 220:  # groups all different, each with `<=`, `>=`, `!=` or (no order) `==`: one atom
+    for size in [2] * 25 + [6] * 220:  # groups all different, each with `<=`, `>=`, `!=` or (no order) `==`: one atom
         picked = sorted(rng.sample(near, size))
         offsets = [rng.choice((1, 3, 5)) if space.ordered[g] else rng.choice((0, 1)) for g in picked]
         found = tuple(int(space.first_predicate[g]) + o for g, o in zip(picked, offsets, strict=True))
         same_column = all(space.same_column[g] for g in picked)
         if not same_column and not any(set(c) <= set(found) for c in chosen):
             chosen.add(found)
-    padded = [[*c, -1, -1][:4] for c in sorted(chosen)]
+    padded = [[*c, -1, -1, -1, -1][:6] for c in sorted(chosen)]
     predicates = np.array(padded, dtype=np.int32)
     sizes = (predicates >= 0).sum(axis=1).astype(np.int32)
     order = result_order(predicates, sizes, space)
