@@ -113,7 +113,7 @@ class DcResult:
         >>> tw.discover_dcs(pd.DataFrame({"a": [1, 2, 3]})).ranked(limit=1)[0].kind
         'key'
         """
-        return [self.constraints[i] for i in model.chosen(self._found, rank_by=by, limit=limit).tolist()]
+        return list(model.constraints_of(self._found, self._index(by, limit)))
 
     def to_dict(self, *, rank_by: RankBy | None = None, limit: int | None = None) -> dict[str, Any]:
         """The whole result as `tuplewise dc discover --format json` writes it."""
@@ -134,7 +134,7 @@ class DcResult:
         import pandas as pd
 
         index = self._index(rank_by, limit)
-        constraints = [self.constraints[i] for i in index.tolist()]
+        constraints = list(model.constraints_of(self._found, index))
         ranking, arrays = self._found.ranking, self._found.arrays
         return pd.DataFrame(
             {
@@ -195,7 +195,7 @@ class DcResult:
             return csv.pieces(self._records(index))
         if form == "sql":
             writer = self._sql_writer(dialect, table)
-            rules = (self.constraints[i] for i in index.tolist())
+            rules = model.constraints_of(self._found, index)
             return writer.script((f"{rule.id} {rule.rule}", rule) for rule in rules)
         raise InputError(message("format", form, "'json', 'csv' or 'sql'"))
 

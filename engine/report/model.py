@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from tuplewise.engine.dc.constraint import DenialConstraint, Predicate
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import RankBy
 from tuplewise.engine.report.version import version
@@ -109,34 +110,54 @@ def chosen(found: DcDiscovery, *, rank_by: RankBy | None = None, limit: int | No
     return found.best(rank_by or DEFAULT_RANKING, limit)
 
 
-def constraint_records(found: DcDiscovery, index: NDArray[np.int64]) -> Iterator[dict[str, Any]]:
-    """The entries of "constraints" with these numbers, made one by one: there may be millions."""
-    triples = [list(map(_operand, found.space.predicate(i).triple)) for i in range(found.space.predicates)]
-    arrays, ranking = found.arrays, found.ranking
+def constraints_of(found: DcDiscovery, index: NDArray[np.int64]) -> Iterator[DenialConstraint]:
+    """The constraints with these numbers as objects that share their predicates: quick where there are many.
+
+    Their texts are put together from the texts of the predicates and handed to the objects, which would make the same.
+    """
+    predicates = [found.space.predicate(i) for i in range(found.space.predicates)]
+    return (constraint for constraint, _ in _numbered(found, index, predicates))
+
+
+def _numbered(
+    found: DcDiscovery, index: NDArray[np.int64], predicates: Sequence[Predicate]
+) -> Iterator[tuple[DenialConstraint, list[int]]]:
+    """Constraints, each with the numbers of its predicates in `predicates`."""
+    texts = [str(p) for p in predicates]
+    arrays = found.arrays
     for start in range(0, len(index), _CHUNK):
         part = index[start : start + _CHUNK]
-        figures = zip(
-            part.tolist(),
-            arrays.predicates[part].tolist(),
-            arrays.sizes[part].tolist(),
-            arrays.violations[part].tolist(),
-            ranking.g1[part].tolist(),
-            ranking.succinctness[part].tolist(),
-            ranking.coverage[part].tolist(),
-            strict=True,
-        )
-        for number, predicates, size, violations, g1, succinctness, coverage in figures:
-            constraint = found.constraints[number]
-            yield {
-                "id": constraint.id,
-                "rule": constraint.rule,
-                "predicates": [triples[p] for p in predicates[:size]],
-                "kind": constraint.kind,
-                "violating_pairs": violations,
-                "g1": g1,
-                "succinctness": succinctness,
-                "coverage": None if coverage != coverage else coverage,
-            }
+        for numbers, size in zip(arrays.predicates[part].tolist(), arrays.sizes[part].tolist(), strict=True):
+            used = numbers[:size]
+            constraint = DenialConstraint(tuple([predicates[i] for i in used]))
+            vars(constraint)["rule"] = "not(" + " and ".join([texts[i] for i in used]) + ")"
+            yield constraint, used
+
+
+def constraint_records(found: DcDiscovery, index: NDArray[np.int64]) -> Iterator[dict[str, Any]]:
+    """The entries of "constraints" with these numbers, made one by one: there may be millions."""
+    predicates = [found.space.predicate(i) for i in range(found.space.predicates)]
+    triples = [list(map(_operand, p.triple)) for p in predicates]
+    arrays, ranking = found.arrays, found.ranking
+    figures = zip(
+        _numbered(found, index, predicates),
+        arrays.violations[index].tolist(),
+        ranking.g1[index].tolist(),
+        ranking.succinctness[index].tolist(),
+        ranking.coverage[index].tolist(),
+        strict=True,
+    )
+    for (constraint, used), violations, g1, succinctness, coverage in figures:
+        yield {
+            "id": constraint.id,
+            "rule": constraint.rule,
+            "predicates": [triples[i] for i in used],
+            "kind": constraint.kind,
+            "violating_pairs": violations,
+            "g1": g1,
+            "succinctness": succinctness,
+            "coverage": None if coverage != coverage else coverage,
+        }
 
 
 def _operand(operand: str | tuple[str, str]) -> str | list[str]:

@@ -145,7 +145,7 @@ class Writer:
         if one_row:
             source = f"FROM {rows} AS {tuples[0]}\nWHERE "
         else:
-            apart = "<" if rule.is_symmetric else "<>"
+            apart = "<" if self._is_symmetric(rule) else "<>"
             conditions.insert(0, f"t.{row} {apart} u.{row}")
             source = f"FROM {rows} AS t\nJOIN {rows} AS u\n  ON "
         heading = "" if title is None else _comment(title) + "\n"
@@ -161,13 +161,35 @@ class Writer:
             yield "\n" + self.query(rule, title)
 
     def _q(self, name: str) -> str:
-        return quote(name, self.dialect)
+        quoted = self._quoted.get(name)
+        if quoted is None:
+            quoted = self._quoted[name] = quote(name, self.dialect)
+        return quoted
+
+    @cached_property
+    def _quoted(self) -> dict[str, str]:
+        return {}
 
     def _condition(self, predicate: Predicate) -> str:
         text = self._conditions.get(predicate)
         if text is None:
             text = self._conditions[predicate] = _condition(predicate, self.dialect, self.nulls)
         return text
+
+    def _is_symmetric(self, rule: DenialConstraint) -> bool:
+        """`rule.is_symmetric`, with the mirrors of predicates kept."""
+        predicates = set(rule.predicates)
+        for predicate in rule.predicates:
+            mirror = self._mirrors.get(predicate)
+            if mirror is None:
+                mirror = self._mirrors[predicate] = predicate.mirror()
+            if mirror not in predicates:
+                return False
+        return True
+
+    @cached_property
+    def _mirrors(self) -> dict[Predicate, Predicate]:
+        return {}
 
     @cached_property
     def _conditions(self) -> dict[Predicate, str]:

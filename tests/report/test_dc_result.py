@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 
 import tuplewise as tw
+from tuplewise.engine.dc.constraint import DenialConstraint
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.report import model, text
 from tuplewise.engine.report.json import pieces
@@ -73,12 +74,15 @@ def test_json_has_the_promised_shape(found: tw.DcResult) -> None:
 
 
 def test_all_forms_tell_the_same_constraints_in_the_same_order(found: tw.DcResult) -> None:
-    rules = [c.rule for c in found.constraints]
+    rules = [DenialConstraint(c.predicates).rule for c in found.constraints]
+    ids = [c.id for c in found.constraints]
     assert rules == [c.rule for c in found]
     document = found.to_dict()
     assert json.loads(found.to_json())["result"] == document["result"]
     assert [e["rule"] for e in document["result"]["constraints"]] == rules
+    assert [e["id"] for e in document["result"]["constraints"]] == ids
     frame = found.to_pandas()
+    assert list(frame["kind"]) == [c.kind for c in found.constraints]
     assert list(frame.columns) == [
         "id", "rule", "kind", "size", "violating_pairs", "g1", "succinctness", "coverage",
     ]  # fmt: skip
