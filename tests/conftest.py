@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,3 +22,12 @@ def spark() -> Iterator[Any]:
 
     yield open_session().spark
     stop()
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of outside data and known answers: TUPLEWISE_SHARED, else beside the checkout."""
+    path = Path(os.environ.get("TUPLEWISE_SHARED") or Path(__file__).resolve().parents[2] / "shared")
+    if not (path / "data").is_dir():
+        pytest.skip(f"no outside data at {path} (TUPLEWISE_SHARED names another folder)")
+    return path

@@ -44,6 +44,8 @@ class CsvScan:
     first_record : fields of the first record
     quotes, quoted_newlines : whether there are quotes, and newlines inside of them
     needs_escape : whether there are doubled quotes, or quotes and backslashes
+    inner_newlines, inner_returns : newlines inside of quotes, and how many of them are CR LF
+    returns : whether records end with CR LF
     """
 
     lines: NDArray[np.int64]
@@ -52,6 +54,9 @@ class CsvScan:
     quotes: bool
     quoted_newlines: bool
     needs_escape: bool
+    inner_newlines: int
+    inner_returns: int
+    returns: bool
 
 
 def scan_csv(stream: IO[bytes], path: str, dialect: Dialect) -> CsvScan:
@@ -123,7 +128,8 @@ class _Scanner:
         self._lines: list[NDArray[np.int64]] = []
         self._blank_before: list[NDArray[np.int64]] = []
         self._first: list[str] | None = None
-        self._quotes = self._quoted_newlines = self._needs_escape = self._walking = False
+        self._quotes = self._quoted_newlines = self._needs_escape = self._walking = self._returns = False
+        self._inner_newlines = self._inner_returns = 0
 
     def take(self, data: bytes, *, last: bool) -> bytes:
         """Scans whole records; gives back what begins the next one."""
@@ -226,7 +232,11 @@ class _Scanner:
             self._check_line_ends(ended, returns, starts)
             size = size - returns
         blank = size == 0
-        newlines = np.flatnonzero(bytes_ == newline)
+        newlines = np.flatnonzero(bytes_[: int(ends[-1])] == newline)
+        inner = newlines[~np.isin(newlines, ends - 1)] if len(newlines) > len(ends) else newlines[:0]
+        self._inner_newlines += len(inner)
+        self._inner_returns += int(np.count_nonzero(bytes_[inner - 1] == _RETURN))
+        self._returns |= returns is not None and bool(returns.any())
         line = self._line + np.searchsorted(newlines, starts)
         self._lines.append(line[~blank].astype(np.int64))
         self._blank_before.append(self._records + np.cumsum(~blank)[blank])
@@ -234,7 +244,7 @@ class _Scanner:
             index = int(np.flatnonzero(~blank)[0])
             self._first = self._fields(data[int(starts[index]) : int(ends[index])])
         self._records += int((~blank).sum())
-        self._line += len(newlines[newlines < int(ends[-1])])
+        self._line += len(newlines)
 
     def _check_line_ends(self, ended: NDArray[np.bool_], returns: NDArray[np.bool_], starts: NDArray[np.int64]) -> None:
         if not returns.any() or returns[ended].all():
@@ -270,6 +280,9 @@ class _Scanner:
             quotes=self._quotes,
             quoted_newlines=self._quoted_newlines,
             needs_escape=self._needs_escape,
+            inner_newlines=self._inner_newlines,
+            inner_returns=self._inner_returns,
+            returns=self._returns,
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,7 +100,10 @@ def scan_table(source: Source, options: LoadOptions, spark: SparkSession | None)
                 notes.append(f"one column was found, and its name holds {other!r}: is that the separator? (--sep)")
     else:
         names = numbered_names(len(first))
-    return CsvTable(names, scans, dialect, notes)
+    table = CsvTable(names, scans, dialect, notes)
+    if inner_returns(table) == "lost":
+        notes.append("line ends inside of quotes are CR LF in places and LF in others: they are not told apart")
+    return table
 
 
 def _streams(source: Source, spark: SparkSession | None):  # type: ignore[no-untyped-def]
@@ -135,6 +138,7 @@ def read_text(spark: SparkSession, source: Source, table: CsvTable, options: Loa
         emptyValue="",
         mode="PERMISSIVE",
         columnNameOfCorruptRecord=BAD,
+        columnPruning="false",  # where columns are left out, a record's number of fields would not be checked
         header=str(options.header).lower(),
         enforceSchema="true",
         encoding=java_encoding(options.encoding),
@@ -148,7 +152,24 @@ def read_text(spark: SparkSession, source: Source, table: CsvTable, options: Loa
     elif any(s.needs_escape for s in table.scans):
         # RFC 4180's doubled quotes; left out where no file needs it, since the scan leaves the GPU with it.
         reader = reader.option("escape", dialect.quote)
-    return reader.csv(list(source.paths))
+    frame = reader.csv(list(source.paths))
+    if inner_returns(table) != "restore":
+        return frame
+    from pyspark.sql import functions as f
+
+    columns = [f.replace(c, f.lit("\n"), f.lit("\r\n")).alias(c) for c in frame.columns if c != BAD]
+    return frame.select(*columns, BAD)
+
+
+def inner_returns(table: CsvTable) -> Literal["plain", "restore", "lost"]:
+    """What becomes of CR LF inside of quotes: Spark's reader makes LF of it where records end with CR LF.
+
+    It can be put back where all newlines inside of quotes were CR LF.
+    """
+    multiline = [s for s in table.scans if s.inner_newlines]
+    if not any(s.returns and s.inner_returns for s in multiline):
+        return "plain"
+    return "restore" if all(s.returns and s.inner_newlines == s.inner_returns for s in multiline) else "lost"
 
 
 def can_split(table: CsvTable) -> bool:

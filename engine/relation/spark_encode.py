@@ -14,6 +14,7 @@ from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.relation.csv_source import BAD, bad_rows
 from tuplewise.engine.relation.relation import DOMAIN_OF_TYPE, NULL_CODE, Column, Domain, Relation, TypeName
+from tuplewise.engine.relation.spark_rows import ROW, Rows, find_rows
 from tuplewise.engine.relation.spark_source import RawTable, readable
 from tuplewise.engine.relation.spark_text import (
     MISFIT,
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame
 
-ROW = "_row"
 BUCKET_VALUES = 250_000
 MOST_BUCKETS = 64
 
@@ -53,68 +53,6 @@ class TypedExpression:
 
 class NotInSpark(Exception):
     """A table with a column that only the way in-process can encode; says why."""
-
-
-@dataclass(frozen=True)
-class Rows:
-    """The rows of a table by the ids that Spark gives them, and where they stand.
-
-    Attributes
-    ----------
-    first, count : int64 (runs,), id of the first row and rows of each split, by ascending id
-    offset : int64 (runs,), place in file order of the first row of each split
-    """
-
-    first: NDArray[np.int64]
-    count: NDArray[np.int64]
-    offset: NDArray[np.int64]
-
-    @property
-    def total(self) -> int:
-        return int(self.count.sum())
-
-    def places(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Places in file order of rows by id."""
-        run = np.searchsorted(self.first, ids, side="right") - 1
-        return np.asarray(self.offset[run] + ids - self.first[run], dtype=np.int64)
-
-
-def find_rows(frame: DataFrame, ordered_by_file: bool) -> Rows:
-    """Counts the splits of a frame that has ROW. Where rows come from no file, their order is that of their ids."""
-    first, count, order = split_runs(frame, ROW, by_file=ordered_by_file)
-    offset = np.empty(len(first), dtype=np.int64)
-    if len(first):
-        offset[order] = np.concatenate([[0], np.cumsum(count[order])[:-1]])
-    return Rows(first, count, offset)
-
-
-def split_runs(
-    frame: DataFrame, row: str | None = None, *, by_file: bool = True
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """The splits of a scan: first row id and rows of each, by ascending id, and the file order of them.
-
-    `row`: the column that holds row ids; without it they are given here. Without `by_file` each partition is a run.
-    """
-    from urllib.parse import unquote
-
-    from pyspark.sql import functions as f
-
-    runs = (
-        frame.select(
-            f.input_file_name().alias("file") if by_file else f.lit("").alias("file"),
-            f.input_file_block_start().alias("start") if by_file else f.spark_partition_id().alias("start"),
-            (f.monotonically_increasing_id() if row is None else f.col(row)).alias("id"),
-        )
-        .groupBy("file", "start")
-        .agg(f.min("id").alias("first"), f.count("*").alias("rows"))
-        .toArrow()
-        .sort_by("first")
-    )
-    files = [unquote(v).encode() for v in runs["file"].to_pylist()]
-    starts = runs["start"].to_pylist()
-    order = sorted(range(len(files)), key=lambda k: (files[k], starts[k]))
-    first, rows = (np.asarray(runs[c].to_numpy(), dtype=np.int64) for c in ("first", "rows"))
-    return first, rows, np.array(order, dtype=np.int64)
 
 
 def encode_in_spark(
@@ -188,7 +126,7 @@ def _keep_rows(
         base = base.where(_first_rows(rows, options.rows))
     note = None
     if raw.has_bad:
-        ids = base.where(f.col(BAD).isNotNull()).select(ROW).toArrow()[ROW].to_numpy()
+        ids = base.where(f.col(BAD).isNotNull()).select(ROW, "c0").toArrow()[ROW].to_numpy()
         bad = np.sort(rows.places(np.asarray(ids, dtype=np.int64)))
         if len(bad):
             if places is None:

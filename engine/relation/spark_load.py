@@ -19,7 +19,8 @@ from tuplewise.engine.relation.frames import typed_column
 from tuplewise.engine.relation.relation import Relation, TypeName
 from tuplewise.engine.relation.schema import repair_names, selected_columns, type_overrides
 from tuplewise.engine.relation.sources import Source, find_source
-from tuplewise.engine.relation.spark_encode import NotInSpark, encode_in_spark, split_runs
+from tuplewise.engine.relation.spark_encode import NotInSpark, encode_in_spark
+from tuplewise.engine.relation.spark_rows import split_runs
 from tuplewise.engine.relation.spark_source import (
     RawTable,
     csv_table,
@@ -64,6 +65,9 @@ def load_with_spark(
 
     `large` forces the way of encoding: True in Spark, False in-process; None decides by size.
     """
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
     begin = time.perf_counter()
     source = find_source(target) if kind is None else None
     # What the bytes of local files say against loading is said before a JVM is started.
@@ -91,16 +95,22 @@ def load_with_spark(
         selected_columns(names, options, table), names, type_overrides(names, options.types, table), renamed + raw.notes
     )
     timings = {"session": session.seconds, "load": time.perf_counter() - begin + scan_seconds, "encode": 0.0}
-    arguments = (raw, plan, options, table, path, timings, report)
-    relation = None
-    if size > IN_PROCESS_BYTES if large is None else large:
+    in_spark = size > IN_PROCESS_BYTES if large is None else large
+    try:
+        relation = _encode(in_spark, (raw, plan, options, table, path, timings, report))
+    except (Py4JJavaError, PySparkException) as problem:
+        raise InputError(message("Spark can't read this table", table, hint=_cause(problem))) from problem
+    return replace(relation, spark={"version": session.version, "master": session.master})
+
+
+def _encode(in_spark: bool, arguments: tuple[Any, ...]) -> Relation:
+    plan: Plan = arguments[1]
+    if in_spark:
         try:
-            relation = encode_in_spark(*arguments)
+            return encode_in_spark(*arguments)
         except NotInSpark as reason:
             plan.notes.append(f"encoded in one process: {reason}")
-    if relation is None:
-        relation = _encode_here(*arguments)
-    return replace(relation, spark={"version": session.version, "master": session.master})
+    return _encode_here(*arguments)
 
 
 def _open(source: Source, scanned: Any, session: OpenSession, options: LoadOptions, *, split: bool) -> RawTable:
@@ -123,6 +133,12 @@ def _open(source: Source, scanned: Any, session: OpenSession, options: LoadOptio
 
 def _first_line(problem: Exception) -> str:
     return str(problem).strip().splitlines()[0][:200]
+
+
+def _cause(problem: Exception) -> str:
+    """The last cause of a failed job: the first ones only say that it failed."""
+    causes = [line for line in str(problem).splitlines() if line.startswith("Caused by: ")]
+    return causes[-1].removeprefix("Caused by: ")[:300] if causes else _first_line(problem)
 
 
 def _in_session(frame: DataFrame, spark: SparkSession) -> DataFrame:
@@ -174,7 +190,6 @@ def _encode_here(
 
 
 def _bring(raw: RawTable, plan: Plan, options: LoadOptions) -> tuple[pa.Table, dict[int, str]]:
-    from pyspark.errors import PySparkException
     from pyspark.sql import functions as f
 
     remarks = {}
@@ -187,10 +202,7 @@ def _bring(raw: RawTable, plan: Plan, options: LoadOptions) -> tuple[pa.Table, d
     frame = raw.frame.select(chosen)
     if options.rows is not None and raw.places is not None and raw.ordered:
         frame = frame.limit(options.rows)  # one file that one task reads: the first rows are the first of the file
-    try:
-        return frame.toArrow(), remarks
-    except PySparkException as problem:
-        raise InputError(message("Spark can't read this table", hint=_first_line(problem))) from problem
+    return frame.toArrow(), remarks
 
 
 def _file_order(raw: RawTable, rows: int) -> pa.Array | None:

@@ -71,11 +71,32 @@ def csv_table(spark: SparkSession, source: Source, table: CsvTable, options: Loa
 def typed_table(spark: SparkSession, source: Source) -> RawTable:
     """Parquet and ORC files."""
     frame = spark.read.format(source.format).load(list(source.paths))
+    if source.format == "parquet":
+        frame = _instants(spark, source, frame)
     nanoseconds = _nanosecond_columns(source)
     label = "Parquet" if source.format == "parquet" else "ORC"
     partitions = _partition_columns(source)
     ordered = len(source.files) == 1
     return _from_frame(frame, label, source.files, ordered, partitions, nanoseconds, [])
+
+
+def _instants(spark: SparkSession, source: Source, frame: DataFrame) -> DataFrame:
+    """Reads timestamps that Spark itself wrote without a zone as instants too, so that the scan stays on the GPU.
+
+    ORC refuses that: its timestamps without a zone are cast behind the scan, which is then the CPU's.
+    """
+    from pyspark.sql import types as t
+
+    fields = frame.schema.fields
+    if not any(isinstance(f.dataType, t.TimestampNTZType) for f in fields):
+        return frame
+    schema = t.StructType(
+        [
+            t.StructField(f.name, t.TimestampType() if isinstance(f.dataType, t.TimestampNTZType) else f.dataType)
+            for f in fields
+        ]
+    )
+    return spark.read.format(source.format).schema(schema).load(list(source.paths))
 
 
 def frame_table(frame: DataFrame, label: str) -> RawTable:

@@ -107,4 +107,8 @@ def parsed(column: Column, type_: TypeName, scale: int | None) -> Column:
         return f.when(signed_nan, float("nan")).otherwise(column.try_cast("double"))
     if type_ == "boolean":
         return f.lower(column) == "true"
+    if type_ == "timestamp":  # Spark takes a zone after seconds only
+        zone_after_minutes = f.substring(column, 17, 1).isin("Z", "+", "-")
+        whole = f.concat(f.substring(column, 1, 16), f.lit(":00"), f.substring(column, 17, 6))
+        return f.when(zone_after_minutes, whole).otherwise(column).try_cast("timestamp")
     return column if type_ == "text" else column.try_cast(type_)

@@ -36,6 +36,8 @@ _OWN_SETTINGS = {
     "spark.sql.legacy.javaCharsets": "true",
     # Folder names such as zip=01234 are text, and become numbers by our rules only.
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+    # Parquet timestamps without a zone are read as instants in UTC; the plain type for them would leave the GPU.
+    "spark.sql.parquet.inferTimestampNTZ.enabled": "false",
     # Timestamps in nanoseconds come as whole numbers instead of ending the job.
     "spark.sql.legacy.parquet.nanosAsLong": "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1000000",
@@ -88,6 +90,11 @@ def open_session(
 
     found = spark if spark is not None else SparkSession.getActiveSession()
     own = found is not None and found is _started
+    if found is not None and master is not None and found.sparkContext.master != master:
+        hint = "Stop that session first, or leave the master out"
+        raise InputError(
+            message("a Spark session is running with another master", master, found.sparkContext.master, hint)
+        )
     if found is None:
         with _lock:
             found = _start(master, profile, conf or {})

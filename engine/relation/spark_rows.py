@@ -1,0 +1,80 @@
+"""Where the rows of a scan stand: positions in file order from the ids that Spark gives rows.
+
+Spark packs the splits of files into partitions by size, so ids alone are not in file order when there are several
+files or splits. Within a partition each split is one run of ids; the file, the start of the split in it and its lowest
+id put the runs in order. All of it stays on the GPU, unlike Spark's hidden metadata columns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+ROW = "_row"
+
+
+def split_runs(
+    frame: DataFrame, row: str | None = None, *, by_file: bool = True
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """The splits of a scan: first row id and rows of each, by ascending id, and the file order of them.
+
+    `row`: the column that holds row ids; without it they are given here. Without `by_file` each partition is a run.
+    """
+    from pyspark.sql import functions as f
+
+    runs = (
+        frame.select(
+            f.input_file_name().alias("file") if by_file else f.lit("").alias("file"),
+            f.input_file_block_start().alias("start") if by_file else f.spark_partition_id().alias("start"),
+            (f.monotonically_increasing_id() if row is None else f.col(row)).alias("id"),
+        )
+        .groupBy("file", "start")
+        .agg(f.min("id").alias("first"), f.count("*").alias("rows"))
+        .toArrow()
+        .sort_by("first")
+    )
+    files = [unquote(v).encode() for v in runs["file"].to_pylist()]
+    starts = runs["start"].to_pylist()
+    order = sorted(range(len(files)), key=lambda k: (files[k], starts[k]))
+    first, rows = (np.asarray(runs[c].to_numpy(), dtype=np.int64) for c in ("first", "rows"))
+    return first, rows, np.array(order, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a table by the ids that Spark gives them, and where they stand.
+
+    Attributes
+    ----------
+    first, count : int64 (runs,), id of the first row and rows of each split, by ascending id
+    offset : int64 (runs,), place in file order of the first row of each split
+    """
+
+    first: NDArray[np.int64]
+    count: NDArray[np.int64]
+    offset: NDArray[np.int64]
+
+    @property
+    def total(self) -> int:
+        return int(self.count.sum())
+
+    def places(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Places in file order of rows by id."""
+        run = np.searchsorted(self.first, ids, side="right") - 1
+        return np.asarray(self.offset[run] + ids - self.first[run], dtype=np.int64)
+
+
+def find_rows(frame: DataFrame, ordered_by_file: bool) -> Rows:
+    """Counts the splits of a frame that has ROW. Where rows come from no file, their order is that of their ids."""
+    first, count, order = split_runs(frame, ROW, by_file=ordered_by_file)
+    offset = np.empty(len(first), dtype=np.int64)
+    if len(first):
+        offset[order] = np.concatenate([[0], np.cumsum(count[order])[:-1]])
+    return Rows(first, count, offset)

@@ -1,0 +1,59 @@
+"""What of loading and encoding would stay on the CPU under the RAPIDS Accelerator, by the plugin's own ExplainPlan."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tuplewise.engine.spark.session import rapids_jar
+
+PROGRAM = Path(__file__).with_name("explain_plans.py")
+
+# All that stays on the CPU. Parquet, ORC and CSV without doubled quotes: nothing (the hand-over to Python is no part
+# of the plan). Doubled quotes, as RFC 4180 has them, need an escape that the plugin's CSV scan doesn't know; and where
+# the scan is the CPU's, so is what asks it for file names.
+STAYS_ON_CPU = {
+    "csv_doubled": {
+        "FileSourceScanExec": "does not support modified escape chars",
+        "ProjectExec": "may get incorrect file name",
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def explained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[list[str]]]:
+    jar = rapids_jar()
+    if jar is None:
+        pytest.skip("the RAPIDS jar is neither at TUPLEWISE_RAPIDS_JAR nor in the Maven cache")
+    folder = tmp_path_factory.mktemp("tables")
+    done = subprocess.run(
+        [sys.executable, str(PROGRAM), str(jar), str(folder)], capture_output=True, text=True, timeout=400, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    found: dict[str, list[list[str]]] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+@pytest.mark.rapids
+@pytest.mark.spark
+def test_plans_stay_on_the_gpu(explained: dict[str, list[list[str]]]) -> None:
+    assert {case.split()[0] for case in explained} == {"parquet", "orc", "csv", "csv_quoted", "csv_doubled"}
+    for case, plans in explained.items():
+        allowed = STAYS_ON_CPU.get(case.split()[0], {})
+        assert len(plans) >= (6 if case.endswith("in Spark") else 2)
+        for line in (line for plan in plans for line in plan if line.startswith("!")):
+            assert any(f"<{what}>" in line and why in line for what, why in allowed.items()), f"{case}: {line}"
+
+
+@pytest.mark.rapids
+@pytest.mark.spark
+def test_encoding_has_no_single_partition(explained: dict[str, list[list[str]]]) -> None:
+    plans = [plan for case, plans in explained.items() if case.endswith("in Spark") for plan in plans]
+    windows = [plan for plan in plans if any("<WindowExec>" in line for line in plan)]
+    assert windows
+    assert not [line for plan in windows for line in plan if "SinglePartition" in line]
+    assert any("RangePartitioning" in line for plan in plans for line in plan)
