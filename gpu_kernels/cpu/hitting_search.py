@@ -1,4 +1,4 @@
-"""Depth-first search for minimal hitting sets inside a node whose lists are short, on vertical bitmaps."""
+"""Depth-first search for minimal hitting sets below a node, on vertical bitmaps and witnesses."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ from tuplewise.gpu_kernels.cpu.hitting_sets import (
     lowest_bit,
     narrow_candidates,
     pair_allowed,
-    smallest_edge,
 )
 
-BITMAP_EDGES = 512  # nodes with at most this many masks are searched on bitmaps
 SAMPLED_EDGES = 48  # uncovered edges looked at for the smallest one
+POLLED_STEPS = 4096  # how often a search looks whether it shall stop
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
@@ -32,22 +31,22 @@ def _append(found, count, chosen):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _pick(masks, open_edges, candidates, edge):  # type: ignore[no-untyped-def]
+def _pick(masks, uncovered, first_block, candidates, edge):  # type: ignore[no-untyped-def]
     """Write the smallest of some uncovered edges, restricted to the candidates, to `edge`; returns its size."""
     best = 1 << 30
     seen = 0
-    for b in range(len(open_edges)):
-        rest = open_edges[b]
+    for b in range(first_block, len(uncovered)):
+        rest = uncovered[b]
         while rest:
             i = 64 * b + lowest_bit(rest)
             rest &= rest - np.uint64(1)
             size = 0
             for w in range(len(candidates)):
-                size += bits_in(masks[w, i] & candidates[w])
+                size += bits_in(masks[i, w] & candidates[w])
             if size < best:
                 best = size
                 for w in range(len(candidates)):
-                    edge[w] = masks[w, i] & candidates[w]
+                    edge[w] = masks[i, w] & candidates[w]
                 if best <= 1:
                     return best
             seen += 1
@@ -57,63 +56,134 @@ def _pick(masks, open_edges, candidates, edge):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def search_bitmaps(
-    masks, offsets, safe, chosen, candidates, symmetric, vertices, mirror, group, group_masks, exclusive, max_groups,
-    found, count, stop,
-):  # type: ignore[no-untyped-def]  # fmt: skip
-    """All minimal hitting sets below a node, appended to `found`; returns (found, count).
-
-    Levels are kept in arrays: uncovered edges and critical edges as bitmaps over the node's masks.
-    """
-    words, total = masks.shape
-    blocks = max(1, -(-total // 64))
-    has = np.zeros((vertices, blocks), dtype=np.uint64)
-    for i in range(total):
+def _bitmaps(masks, vertices):  # type: ignore[no-untyped-def]
+    """Which edges hold each vertex: uint64 (vertices, blocks of 64 edges). `masks`: uint64 (edges, words)."""
+    has = np.zeros((vertices, max(1, -(-masks.shape[0] // 64))), dtype=np.uint64)
+    for i in range(masks.shape[0]):
         bit = np.uint64(1) << np.uint64(i % 64)
-        for w in range(words):
-            rest = masks[w, i]
+        for w in range(masks.shape[1]):
+            rest = masks[i, w]
             while rest:
                 has[64 * w + lowest_bit(rest), i // 64] |= bit
                 rest &= rest - np.uint64(1)
-    start = 0
+    return has
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _next_witness(has, start, last, added, number, own):  # type: ignore[no-untyped-def]
+    """First edge from `start` before `last` that holds none of the added vertices but `own` (-1: none at all), or -1."""
+    b = start // 64
+    low = ~((np.uint64(1) << np.uint64(start % 64)) - np.uint64(1))
+    while 64 * b < last:
+        word = low if own < 0 else low & has[own, b]
+        if 64 * b + 64 > last:
+            word &= (np.uint64(1) << np.uint64(last - 64 * b)) - np.uint64(1)
+        for k in range(number):
+            if word == 0:
+                break
+            if added[k] != own:
+                word &= ~has[added[k], b]
+        if word:
+            return 64 * b + lowest_bit(word)
+        low = ~np.uint64(0)
+        b += 1
+    return -1
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _still_minimal(has, first, last, added, number, witness, child_witness, held, vertex):  # type: ignore[no-untyped-def]
+    """Whether each vertex keeps a critical edge when `vertex`, the last of `added`, joins; moves the witnesses on.
+
+    The first `len(first)` vertices have their critical edges at `first[x]` to `last[x]`; the others are `added`, with
+    theirs among the edges that were uncovered at the start (before `last[-1]` of the uncovered list).
+    """
+    outer = len(first) - 1  # the last entry is the range of the uncovered edges
+    for x in range(held):
+        edge = witness[x]
+        if (has[vertex, edge // 64] >> np.uint64(edge % 64)) & np.uint64(1):
+            own = -1 if x < outer else added[x - outer]
+            end = last[x] if x < outer else last[outer]
+            edge = _next_witness(has, edge + 1, end, added, number, own)
+            if edge < 0:
+                return False
+        child_witness[x] = edge
+    return True
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _cover(uncovered, out, hits, first_block):  # type: ignore[no-untyped-def]
+    """Take the edges that the new vertex hits from the uncovered ones: (first hit or -1, first block left, any left)."""
+    hit = np.int64(-1)
+    blocks = len(out)
+    for b in range(first_block, blocks):
+        both = uncovered[b] & hits[b]
+        if both:
+            hit = 64 * b + lowest_bit(both)
+            break
+    for b in range(first_block, blocks):
+        out[b] = uncovered[b] & ~hits[b]
+    while first_block < blocks and out[first_block] == 0:
+        first_block += 1
+    return hit, first_block
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def search_node(
+    word_masks, offsets, safe, chosen, candidates, symmetric, vertices, mirror, group, group_masks, exclusive,
+    max_groups, found, count, stop,
+):  # type: ignore[no-untyped-def]  # fmt: skip
+    """All minimal hitting sets below a node with an uncovered edge, appended to `found`; returns (found, count).
+
+    Uncovered edges are a bitmap for each level. A critical edge of each vertex is kept as witness; only when a new
+    vertex hits it, the next one is sought, from there on: earlier edges are lost for the whole subtree.
+    """
+    words = word_masks.shape[0]
+    masks = np.ascontiguousarray(word_masks.T)
+    has = _bitmaps(masks, vertices)
+    outer = 0
     for x in range(len(safe)):
-        start += not safe[x]
-    depth_limit = min(vertices, offsets[1]) + 2  # each vertex that is added takes a critical edge of its own
-    crit_limit = start + min(vertices, 2 * offsets[1]) + 2
-    uncovered = np.empty((depth_limit, blocks), dtype=np.uint64)
-    critical = np.empty((depth_limit, crit_limit, blocks), dtype=np.uint64)
-    held = np.zeros(depth_limit, dtype=np.int64)
-    sets = np.empty((depth_limit, words), dtype=np.uint64)
-    open_ = np.empty((depth_limit, words), dtype=np.uint64)
-    first = np.empty((depth_limit, vertices), dtype=np.int64)
-    second = np.empty((depth_limit, vertices), dtype=np.int64)
-    branch_count = np.zeros(depth_limit, dtype=np.int64)
-    branch_at = np.zeros(depth_limit, dtype=np.int64)
-    stage = np.zeros(depth_limit, dtype=np.int64)
-    closed = np.zeros(depth_limit, dtype=np.bool_)
-    edge = np.zeros(words, dtype=np.uint64)
-    uncovered[0] = 0
-    critical[0] = 0
-    for i in range(offsets[1]):
-        uncovered[0, i // 64] |= np.uint64(1) << np.uint64(i % 64)
-    x_at = 0
+        outer += not safe[x]
+    first_edge = np.zeros(outer + 1, dtype=np.int64)
+    last_edge = np.zeros(outer + 1, dtype=np.int64)
+    at = 0
     for x in range(len(safe)):
         if not safe[x]:
-            for i in range(offsets[x + 1], offsets[x + 2]):
-                critical[0, x_at, i // 64] |= np.uint64(1) << np.uint64(i % 64)
-            x_at += 1
-    held[0] = start
+            first_edge[at], last_edge[at] = offsets[x + 1], offsets[x + 2]
+            at += 1
+    last_edge[outer] = offsets[1]
+    edges = offsets[1]
+    blocks = -(-edges // 64)
+    depths = min(vertices, edges) + 2  # each vertex that is added takes a critical edge of its own
+    uncovered = np.empty((depths, blocks), dtype=np.uint64)
+    first_block = np.zeros(depths, dtype=np.int64)
+    witness = np.empty((depths, outer + vertices + 1), dtype=np.int64)
+    added = np.empty(vertices + 1, dtype=np.int64)
+    number = np.zeros(depths, dtype=np.int64)
+    sets = np.empty((depths, words), dtype=np.uint64)
+    open_ = np.empty((depths, words), dtype=np.uint64)
+    first = np.empty((depths, vertices), dtype=np.int64)
+    second = np.empty((depths, vertices), dtype=np.int64)
+    branch_count = np.zeros(depths, dtype=np.int64)
+    branch_at = np.zeros(depths, dtype=np.int64)
+    stage = np.zeros(depths, dtype=np.int64)
+    closed = np.zeros(depths, dtype=np.bool_)
+    edge = np.zeros(words, dtype=np.uint64)
+    uncovered[0] = 0
+    for i in range(edges):
+        uncovered[0, i // 64] |= np.uint64(1) << np.uint64(i % 64)
+    witness[0, :outer] = first_edge[:outer]
     sets[0] = chosen
     open_[0] = candidates
     closed[0] = symmetric
-    _pick(masks, uncovered[0], candidates, edge)
+    if _pick(masks, uncovered[0], 0, candidates, edge) == 0:
+        return found, count
     branch_count[0] = branches(edge, mirror, symmetric, first[0], second[0])
-    _close_branches(open_[0], first[0], second[0], branch_count[0])
+    close_branches(open_[0], first[0], second[0], branch_count[0])
     depth = 0
     steps = 0
     while depth >= 0:
         steps += 1
-        if steps % 4096 == 0 and stop[0]:
+        if steps % POLLED_STEPS == 0 and stop[0]:
             break
         if branch_at[depth] == branch_count[depth]:
             depth -= 1
@@ -124,42 +194,57 @@ def search_bitmaps(
         partner = second[depth, branch_at[depth]]
         both = stage[depth] == 1
         child = depth + 1
-        ok = _descend(uncovered, critical, held, has, depth, child, vertex)
-        minimal = ok
-        if ok and both:
-            ok = pair_allowed(sets[depth], vertex, partner, group, group_masks, exclusive) and _descend_again(
-                uncovered, critical, held, has, child, partner
+        n = number[depth]
+        minimal = True
+        ok = not both or pair_allowed(sets[depth], vertex, partner, group, group_masks, exclusive)
+        if ok:
+            added[n] = vertex
+            ok = minimal = _still_minimal(
+                has, first_edge, last_edge, added, n + 1, witness[depth], witness[child], outer + n, vertex
             )
+        if ok:
+            hit, first_block[child] = _cover(uncovered[depth], uncovered[child], has[vertex], first_block[depth])
+            witness[child, outer + n] = hit
+            n += 1
+            ok = hit >= 0
+        if ok and both:
+            added[n] = partner
+            ok = _still_minimal(
+                has, first_edge, last_edge, added, n + 1, witness[child], witness[child], outer + n, partner
+            )
+            if ok:
+                hit, first_block[child] = _cover(uncovered[child], uncovered[child], has[partner], first_block[child])
+                witness[child, outer + n] = hit
+                n += 1
+                ok = hit >= 0
         if not ok:
             _finish_stage(open_, first, second, branch_at, stage, depth, minimal)
             continue
+        number[child] = n
         sets[child] = sets[depth]
         sets[child, vertex // 64] |= np.uint64(1) << np.uint64(vertex % 64)
         if both:
             sets[child, partner // 64] |= np.uint64(1) << np.uint64(partner % 64)
-        some = np.uint64(0)
-        for b in range(blocks):
-            some |= uncovered[child, b]
-        if some == 0:
+        if first_block[child] == blocks:
             found, count = _append(found, count, sets[child])
             _finish_stage(open_, first, second, branch_at, stage, depth, True)
             continue
         open_[child] = open_[depth]
         narrow_candidates(sets[child], open_[child], group_masks, exclusive, max_groups)
-        if _pick(masks, uncovered[child], open_[child], edge) == 0:
+        if _pick(masks, uncovered[child], first_block[child], open_[child], edge) == 0:
             _finish_stage(open_, first, second, branch_at, stage, depth, True)
             continue
         closed[child] = closed[depth] and (partner < 0 or both)
         branch_count[child] = branches(edge, mirror, closed[child], first[child], second[child])
         branch_at[child] = 0
         stage[child] = 0
-        _close_branches(open_[child], first[child], second[child], branch_count[child])
+        close_branches(open_[child], first[child], second[child], branch_count[child])
         depth = child
     return found, count
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _close_branches(open_, first, second, count):  # type: ignore[no-untyped-def]
+def close_branches(open_, first, second, count):  # type: ignore[no-untyped-def]
     """No vertex of a branch is open before its turn is over: so each set is found once."""
     for k in range(count):
         open_[first[k] // 64] &= ~(np.uint64(1) << np.uint64(first[k] % 64))
@@ -183,81 +268,6 @@ def _finish_stage(open_, first, second, branch_at, stage, depth, reopen):  # typ
             open_[depth, partner // 64] |= np.uint64(1) << np.uint64(partner % 64)
     stage[depth] = 0
     branch_at[depth] += 1
-
-
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _descend(uncovered, critical, held, has, depth, child, vertex):  # type: ignore[no-untyped-def]
-    """Bitmaps of the level below with one more vertex; returns whether every vertex keeps a critical edge."""
-    blocks = uncovered.shape[1]
-    for x in range(held[depth]):
-        some = np.uint64(0)
-        for b in range(blocks):
-            rest = critical[depth, x, b] & ~has[vertex, b]
-            critical[child, x, b] = rest
-            some |= rest
-        if some == 0:
-            return False
-    x = held[depth]
-    some = np.uint64(0)
-    for b in range(blocks):
-        hit = uncovered[depth, b] & has[vertex, b]
-        critical[child, x, b] = hit
-        uncovered[child, b] = uncovered[depth, b] & ~has[vertex, b]
-        some |= hit
-    held[child] = x + 1
-    return some != 0
-
-
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _descend_again(uncovered, critical, held, has, child, vertex):  # type: ignore[no-untyped-def]
-    """The same, in place: the mirrored vertex joins in the same step."""
-    return _descend(uncovered, critical, held, has, child, child, vertex)
-
-
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def search_node(
-    masks, offsets, safe, chosen, candidates, symmetric, vertices, mirror, group, group_masks, exclusive, max_groups,
-    found, count, stop,
-):  # type: ignore[no-untyped-def]  # fmt: skip
-    """All minimal hitting sets below a node with at least one uncovered edge, appended to `found`."""
-    if masks.shape[1] <= BITMAP_EDGES:
-        return search_bitmaps(
-            masks, offsets, safe, chosen, candidates, symmetric, vertices, mirror, group, group_masks, exclusive,
-            max_groups, found, count, stop,
-        )  # fmt: skip
-    first = np.zeros(vertices, dtype=np.int64)
-    second = np.zeros(vertices, dtype=np.int64)
-    edge = masks[:, smallest_edge(masks, offsets[1])].copy()
-    number = branches(edge, mirror, symmetric, first, second)
-    open_ = candidates.copy()
-    _close_branches(open_, first, second, number)
-    for k in range(number):
-        reopen = True
-        for both in range(2 if second[k] >= 0 else 1):
-            if stop[0]:
-                return found, count
-            status, new_masks, new_offsets, new_safe, new_chosen, new_open = child_node(
-                masks, offsets, safe, chosen, open_, first[k], second[k] if both else -1, group, group_masks,
-                exclusive, max_groups,
-            )  # fmt: skip
-            if both == 0 and status == NOT_MINIMAL:
-                reopen = False
-                break
-            if status != OK:
-                continue
-            if new_offsets[1] == 0:
-                found, count = _append(found, count, new_chosen)
-            else:
-                found, count = search_node(
-                    new_masks, new_offsets, new_safe, new_chosen, new_open,
-                    symmetric and (second[k] < 0 or both == 1), vertices, mirror, group, group_masks, exclusive,
-                    max_groups, found, count, stop,
-                )  # fmt: skip
-        if reopen:
-            open_[first[k] // 64] |= np.uint64(1) << np.uint64(first[k] % 64)
-            if second[k] >= 0:
-                open_[second[k] // 64] |= np.uint64(1) << np.uint64(second[k] % 64)
-    return found, count
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]

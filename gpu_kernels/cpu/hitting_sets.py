@@ -17,7 +17,7 @@ NOT_MINIMAL = 1  # a vertex has lost its last critical edge: so it has in every 
 DEAD = 2  # an edge can't be hit any more
 
 HASH_FROM = 24  # lists shorter than this are only compared pairwise
-PAIRWISE_TO = 600  # lists longer than this are only freed of equal masks
+PAIRWISE_TO = 200  # lists longer than this are only freed of equal masks
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
