@@ -159,57 +159,50 @@ def read_sets(
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Predicate numbers of each set, int32 (sets, width) padded with -1, and how many there are, int32 (sets,)."""
     first = (space.first_atom if by_atom else space.first_predicate).astype(np.int64)
-    sizes = _count_groups(sets, first)
-    width = int(sizes.max(initial=0))
-    operator = np.where(space.ordered[:, None], _OF_ORDERED, _OF_UNORDERED).astype(np.int64)
-    predicates = _fill_groups(sets, first, space.first_predicate.astype(np.int64), operator, by_atom, width)
-    return predicates, sizes
+    group = np.repeat(np.arange(space.groups, dtype=np.int64), np.diff(first))
+    operator = np.where(space.ordered[:, None], _OF_ORDERED, _OF_UNORDERED)
+    number = (space.first_predicate[:-1, None] + operator).astype(np.int32)
+    most_bits = int(np.bitwise_count(sets).sum(axis=1, dtype=np.int64).max(initial=0))
+    predicates, sizes = _read_bits(sets, group, first, number, by_atom, most_bits)
+    return np.ascontiguousarray(predicates[:, : int(sizes.max(initial=0))]), sizes
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _bits(words: NDArray[np.uint64], first: int, last: int) -> int:
-    """Bits first to last - 1 of a row of words; at most eight."""
-    word, shift = first >> 6, first & 63
-    value = words[word] >> np.uint64(shift)
-    if shift + last - first > 64:
-        value |= words[word + 1] << np.uint64(64 - shift)
-    return np.int64(value & np.uint64((1 << (last - first)) - 1))  # type: ignore[return-value]
+def _position(bit: np.uint64) -> int:
+    """Place of the one bit that is set: the number of ones below it."""
+    x = bit - np.uint64(1)
+    x -= (x >> np.uint64(1)) & np.uint64(0x5555555555555555)
+    x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((x * np.uint64(0x0101010101010101)) >> np.uint64(56))  # type: ignore[return-value]
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _count_groups(sets: NDArray[np.uint64], first: NDArray[np.int64]) -> NDArray[np.int32]:
+def _read_bits(
+    sets: NDArray[np.uint64],
+    group: NDArray[np.int64],
+    first: NDArray[np.int64],
+    number: NDArray[np.int32],
+    by_atom: bool,
+    most_bits: int,
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Predicates of each set: its bits themselves, or number[g, excluded outcomes of g] where bits are atoms."""
+    predicates = np.full((len(sets), most_bits), -1, dtype=np.int32)
     sizes = np.zeros(len(sets), dtype=np.int32)
     for i in range(len(sets)):
-        for g in range(len(first) - 1):
-            if _bits(sets[i], first[g], first[g + 1]):
-                sizes[i] += 1
-    return sizes
-
-
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _fill_groups(
-    sets: NDArray[np.uint64],
-    first: NDArray[np.int64],
-    first_predicate: NDArray[np.int64],
-    operator: NDArray[np.int64],
-    by_atom: bool,
-    width: int,
-) -> NDArray[np.int32]:
-    predicates = np.full((len(sets), width), -1, dtype=np.int32)
-    for i in range(len(sets)):
-        at = 0
-        for g in range(len(first) - 1):
-            bits = _bits(sets[i], first[g], first[g + 1])
-            if bits:
-                if by_atom:
-                    chosen = operator[g, bits]
-                else:
-                    chosen = np.int64(0)
-                    while not bits >> chosen & 1:
-                        chosen += 1
-                predicates[i, at] = first_predicate[g] + chosen
-                at += 1
-    return predicates
+        at, current, excluded = -1, -1, 0
+        for w in range(sets.shape[1]):
+            rest = sets[i, w]
+            while rest:
+                bit = rest & (~rest + np.uint64(1))
+                rest ^= bit
+                a = 64 * w + _position(bit)
+                if group[a] != current:
+                    at, current, excluded = at + 1, group[a], 0
+                excluded |= 1 << (a - first[current])
+                predicates[i, at] = number[current, excluded] if by_atom else a
+        sizes[i] = at + 1
+    return predicates, sizes
 
 
 def first_of_pair(predicates: NDArray[np.int32], sizes: NDArray[np.int32], space: PredicateSpace) -> None:
