@@ -82,7 +82,7 @@ def _discoveries(everything: list[Record]) -> str:
             f"{ours['figures']['predicates']}",
             f"{ours['answer']['count']:,}",
             seconds(records.typical_seconds(ours)),
-            seconds(records.typical_seconds(theirs)) if theirs else "not run",
+            _peer_seconds(ours, theirs),
             f"{records.compare(theirs, ours):.0f} x" if theirs else "",
             megabytes(ours["peak_bytes"]),
         ]
@@ -91,6 +91,14 @@ def _discoveries(everything: list[Record]) -> str:
         return ""
     head = "| Table | predicates | DCs found | tuplewise | FastADC | faster | peak memory |"
     return "\n".join(["Discovery on a loaded table (evidence and inversion):", "", head, _rule(7), *lines])
+
+
+def _peer_seconds(ours: Record, theirs: Record | None) -> str:
+    """The peer's time; marked where it is not of the same run as ours."""
+    if theirs is None:
+        return "not run"
+    taken = seconds(records.typical_seconds(theirs))
+    return taken if theirs["run"] == ours["run"] else f"{taken} (run of its own)"
 
 
 def _evidences(everything: list[Record]) -> str:
