@@ -93,10 +93,11 @@ def collect_clues(
         from tuplewise.gpu_kernels.cuda.evidence import run
     else:
         from tuplewise.gpu_kernels.cpu.evidence import run
-    clues, counts, complete = run(
-        arranged, place[layout.left], place[layout.right], layout.scope, layout.ordered, nulls == "unknown",
-        group_offsets, counting, control,
-    )  # fmt: skip
+    with picked.active():
+        clues, counts, complete = run(
+            arranged, place[layout.left], place[layout.right], layout.scope, layout.ordered, nulls == "unknown",
+            group_offsets, counting, control,
+        )  # fmt: skip
     pairs = 2 * int(counts.sum()) if counting else _pairs_in(group_offsets)
     both = np.concatenate([clues, mirror_clues(clues, layout)])
     clues, counts = merge_clues(both, np.concatenate([counts, counts]))

@@ -106,15 +106,15 @@ class _Work:
         self.threads: list[_ThreadState] = []
 
     def scratch(self) -> Any:
-        offsets, rows = self.data[2], self.data[4]
-        return tiles.make_scratch(len(self.data[0]), self.plan.planes, int(offsets[-1]), len(rows))
+        dense, offsets, row_outcomes = self.data[0], self.data[2], self.data[4]
+        return tiles.make_scratch(len(dense), self.plan.planes, int(offsets[-1]), len(row_outcomes))
 
     def collect(self) -> Found:
         """Plane bytes and counts of all threads: the sum of their direct tables, and each hash table."""
         found = [state.hashed() for state in self.threads if state.used]
         tables = [table for state in self.threads for table in (state.narrow, state.wide) if table is not None]
         if tables:
-            total = tables[0] if len(tables) == 1 else np.sum(tables, axis=0, dtype=np.int64)
+            total = np.asarray(tables[0] if len(tables) == 1 else np.sum(tables, axis=0, dtype=np.int64))
             index = np.flatnonzero(total)
             planes = np.empty((len(index), self.plan.planes), dtype=np.uint8)
             for p, (size, step) in enumerate(zip(self.plan.size, self.plan.multipliers(), strict=True)):
@@ -124,7 +124,7 @@ class _Work:
 
 
 def _tasks(group_offsets: NDArray[np.int64]) -> tuple[list[float], list[tuple[int, int, int]]]:
-    """Costs and jobs (first row of the group, first and last row of the tile); small groups: (-1, first, last group)."""
+    """Costs and jobs: (first row of the group, first and last row of the tile), or (-1, first and last small group)."""
     costs: list[float] = []
     jobs: list[tuple[int, int, int]] = []
     sizes = np.diff(group_offsets)
@@ -175,6 +175,7 @@ class _ThreadState:
         self.wide: NDArray[np.int64] | None = None
         self.narrow_pairs = 0
         self.row_keys = np.zeros((work.plan.key_words, LANES), dtype=np.uint64)
+        self.hashes = np.zeros(LANES, dtype=np.uint64)
         self.keys = np.zeros((1 << 12, work.plan.key_words), dtype=np.uint64)
         self.counts = np.zeros(1 << 12, dtype=np.int64)
         self.used = 0
@@ -192,7 +193,7 @@ class _ThreadState:
                 tiles.count_direct(self.work.data, self.scratch, counts, t_first, t_last, first, last)
             else:
                 self.keys, self.counts, self.used = tiles.count_hashed(
-                    self.work.data, self.scratch, self.keys, self.counts, self.used, self.row_keys,
+                    self.work.data, self.scratch, self.keys, self.counts, self.used, self.row_keys, self.hashes,
                     t_first, t_last, first, last,
                 )  # fmt: skip
 
@@ -211,7 +212,7 @@ class _ThreadState:
 
     def small_groups(self, group_offsets: NDArray[np.int64], first: int, last: int) -> None:
         self.keys, self.counts, self.used = tiles.add_small_groups(
-            self.work.data, self.keys, self.counts, self.used, self.row_keys, group_offsets, first, last,
+            self.work.data, self.keys, self.counts, self.used, self.row_keys, self.hashes, group_offsets, first, last,
             SMALL_GROUP_ROWS,
         )  # fmt: skip
 
@@ -234,15 +235,16 @@ def _dense_codes(
     A null keeps the lowest code where it is a value; where it is unknown it gets the code past the last.
     Returns codes, number of values by column, distinct values by column, and which columns have an unknown null.
     """
-    columns, rows = codes.shape
+    columns = len(codes)
     component = np.arange(columns)
     for a, b in zip(left[scope == ACROSS], right[scope == ACROSS], strict=True):
         component[component == component[b]] = component[a]
     dense = np.empty_like(codes)
     domain = np.zeros(columns, dtype=np.int64)
     distinct = np.zeros(columns, dtype=np.int64)
-    null = codes == -1 if nullable else np.zeros((1, 1), dtype=np.bool_)
-    has_null = null.any(axis=1) if nullable else np.zeros(columns, dtype=np.bool_)
+    has_null = np.zeros(columns, dtype=np.bool_)
+    if nullable:
+        has_null = np.any(codes == -1, axis=1)
     for name in np.unique(component):
         members = np.flatnonzero(component == name)
         highest = int(codes[members].max(initial=-1)) + 2
@@ -254,7 +256,7 @@ def _dense_codes(
                 seen[0] = False
             distinct[c] = np.count_nonzero(seen)
             present |= seen
-        rank = (np.cumsum(present) - present).astype(np.int32)
+        rank: NDArray[np.int32] = (np.cumsum(present) - present).astype(np.int32)
         total = int(np.count_nonzero(present))
         if nullable:
             rank[0] = total

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,17 +46,20 @@ class _Node:
 def run(
     masks: NDArray[np.uint64], weights: NDArray[np.int64], symmetric: bool, problem: Problem, control: Control
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], bool]:
-    """All minimal sets. `masks`: uint64 (words, edges), none empty. Returns sets (N, words), unhit weight (N,), complete.
+    """All minimal sets: sets (N, words), unhit weight (N,), complete.
+
+    `masks`: uint64 (words, edges), none empty; `weights`: int64 (edges,).
 
     Notes
     -----
     Exact: MMCS (Murakami, Uno, "Efficient algorithms for dualizing large-scale hypergraphs", Discrete Applied
-    Mathematics 170, 2014): branch on the uncovered edge with the fewest vertices, keep the critical edges of each chosen
-    vertex. Departures: edges are restricted to the vertices that may still be added, and equal ones and supersets are
-    dropped as the search deepens, so that deep nodes hold few edges, which are then kept as vertical bitmaps; vertices
-    with a critical edge that nothing can hit need no further test; symmetric nodes branch on orbits of the exchange of
-    t and u, which halves the search. Weighted: the branch that leaves an edge unhit follows ADCEnum (Livshits, Heidari,
-    Ilyas, Kimelfeld, "Approximate Denial Constraints", PVLDB 13(10), 2020); equal restricted edges are merged.
+    Mathematics 170, 2014): branch on the uncovered edge with the fewest vertices, keep each chosen vertex critical.
+    Departures: in the first levels edges are restricted to the vertices that may still be added, and equal ones and
+    supersets are dropped; below, uncovered edges are vertical bitmaps; of a vertex's critical edges only one is known,
+    the next being sought when it is hit; the smallest edge is sought among a few; vertices with a critical edge
+    that nothing can hit need no test; symmetric nodes branch on orbits of the exchange of t and u, which halves the
+    search. Weighted: the branch that leaves an edge unhit follows ADCEnum (Livshits, Heidari, Ilyas, Kimelfeld,
+    "Approximate Denial Constraints", PVLDB 13(10), 2020); equal restricted edges are merged.
     Cost: linear in the masks of each node; memory: the nodes on the way down, and the sets found.
     """
     pool = _Pool(problem, control)

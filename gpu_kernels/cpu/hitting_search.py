@@ -20,8 +20,8 @@ SAMPLED_EDGES = 48  # uncovered edges looked at for the smallest one
 POLLED_STEPS = 4096  # how often a search looks whether it shall stop
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _append(found, count, chosen):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _append(found, count, chosen):
     if count == found.shape[0]:
         larger = np.empty((2 * found.shape[0], found.shape[1]), dtype=np.uint64)
         larger[:count] = found
@@ -30,8 +30,8 @@ def _append(found, count, chosen):  # type: ignore[no-untyped-def]
     return found, count + 1
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _pick(masks, uncovered, first_block, candidates, edge):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _pick(masks, uncovered, first_block, candidates, edge):
     """Write the smallest of some uncovered edges, restricted to the candidates, to `edge`; returns its size."""
     best = 1 << 30
     seen = 0
@@ -55,8 +55,8 @@ def _pick(masks, uncovered, first_block, candidates, edge):  # type: ignore[no-u
     return best
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _bitmaps(masks, vertices):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _bitmaps(masks, vertices):
     """Which edges hold each vertex: uint64 (vertices, blocks of 64 edges). `masks`: uint64 (edges, words)."""
     has = np.zeros((vertices, max(1, -(-masks.shape[0] // 64))), dtype=np.uint64)
     for i in range(masks.shape[0]):
@@ -69,9 +69,12 @@ def _bitmaps(masks, vertices):  # type: ignore[no-untyped-def]
     return has
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _next_witness(has, start, last, added, number, own):  # type: ignore[no-untyped-def]
-    """First edge from `start` before `last` that holds none of the added vertices but `own` (-1: none at all), or -1."""
+@njit(cache=True, nogil=True)
+def _next_witness(has, start, last, added, number, own):
+    """First edge from `start` before `last` that holds no added vertex other than `own` (which it holds), or -1.
+
+    With `own` -1: an edge that holds no added vertex.
+    """
     b = start // 64
     low = ~((np.uint64(1) << np.uint64(start % 64)) - np.uint64(1))
     while 64 * b < last:
@@ -90,12 +93,12 @@ def _next_witness(has, start, last, added, number, own):  # type: ignore[no-unty
     return -1
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _still_minimal(has, first, last, added, number, witness, child_witness, held, vertex):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _still_minimal(has, first, last, added, number, witness, child_witness, held, vertex):
     """Whether each vertex keeps a critical edge when `vertex`, the last of `added`, joins; moves the witnesses on.
 
-    The first `len(first)` vertices have their critical edges at `first[x]` to `last[x]`; the others are `added`, with
-    theirs among the edges that were uncovered at the start (before `last[-1]` of the uncovered list).
+    Vertices chosen above this search have their critical edges at `first[x]` to `last[x]`; those of `added` have theirs
+    among the edges that were uncovered at its start, before `last[-1]`.
     """
     outer = len(first) - 1  # the last entry is the range of the uncovered edges
     for x in range(held):
@@ -110,9 +113,9 @@ def _still_minimal(has, first, last, added, number, witness, child_witness, held
     return True
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _cover(uncovered, out, hits, first_block):  # type: ignore[no-untyped-def]
-    """Take the edges that the new vertex hits from the uncovered ones: (first hit or -1, first block left, any left)."""
+@njit(cache=True, nogil=True)
+def _cover(uncovered, out, hits, first_block):
+    """Take the edges that the new vertex hits from the uncovered ones; returns (first hit or -1, first block left)."""
     hit = np.int64(-1)
     blocks = len(out)
     for b in range(first_block, blocks):
@@ -127,11 +130,11 @@ def _cover(uncovered, out, hits, first_block):  # type: ignore[no-untyped-def]
     return hit, first_block
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def search_node(
     word_masks, offsets, safe, chosen, candidates, symmetric, vertices, mirror, group, group_masks, exclusive,
     max_groups, found, count, stop,
-):  # type: ignore[no-untyped-def]  # fmt: skip
+):  # fmt: skip
     """All minimal hitting sets below a node with an uncovered edge, appended to `found`; returns (found, count).
 
     Uncovered edges are a bitmap for each level. A critical edge of each vertex is kept as witness; only when a new
@@ -243,8 +246,8 @@ def search_node(
     return found, count
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def close_branches(open_, first, second, count):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def close_branches(open_, first, second, count):
     """No vertex of a branch is open before its turn is over: so each set is found once."""
     for k in range(count):
         open_[first[k] // 64] &= ~(np.uint64(1) << np.uint64(first[k] % 64))
@@ -252,8 +255,8 @@ def close_branches(open_, first, second, count):  # type: ignore[no-untyped-def]
             open_[second[k] // 64] &= ~(np.uint64(1) << np.uint64(second[k] % 64))
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _finish_stage(open_, first, second, branch_at, stage, depth, reopen):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _finish_stage(open_, first, second, branch_at, stage, depth, reopen):
     """Go on to the branch with both mirrored vertices, or to the next vertex.
 
     `reopen` is False where the vertex left another without a critical edge: it will below, too, so it stays closed.
@@ -270,8 +273,8 @@ def _finish_stage(open_, first, second, branch_at, stage, depth, reopen):  # typ
     branch_at[depth] += 1
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def child_node(masks, offsets, safe, chosen, open_, vertex, partner, group, group_masks, exclusive, max_groups):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def child_node(masks, offsets, safe, chosen, open_, vertex, partner, group, group_masks, exclusive, max_groups):
     """The node with `vertex` (and `partner`, unless -1) added: (status, masks, offsets, safe, chosen, candidates)."""
     new_chosen = chosen.copy()
     new_chosen[vertex // 64] |= np.uint64(1) << np.uint64(vertex % 64)

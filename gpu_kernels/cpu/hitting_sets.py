@@ -20,7 +20,7 @@ HASH_FROM = 24  # lists shorter than this are only compared pairwise
 PAIRWISE_TO = 200  # lists longer than this are only freed of equal masks
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def bits_in(word: np.uint64) -> int:
     """Number of set bits."""
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
@@ -29,14 +29,14 @@ def bits_in(word: np.uint64) -> int:
     return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def lowest_bit(word: np.uint64) -> int:
     """Index of the lowest set bit of a word that isn't 0."""
     return bits_in((word & (~word + np.uint64(1))) - np.uint64(1))
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def narrow_candidates(chosen, candidates, group_masks, exclusive, max_groups):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def narrow_candidates(chosen, candidates, group_masks, exclusive, max_groups):
     """Take out of `candidates` what no set that is wanted can add to `chosen`.
 
     The last open vertex of a group (all outcomes of a column pair excluded is a trivial rule); with `exclusive`, every
@@ -65,8 +65,8 @@ def narrow_candidates(chosen, candidates, group_masks, exclusive, max_groups):  
                     candidates[w] &= ~group_masks[g, w]
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def pair_allowed(chosen, vertex, partner, group, group_masks, exclusive):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def pair_allowed(chosen, vertex, partner, group, group_masks, exclusive):
     """Whether a vertex and its mirror may be added together: not where that makes their group trivial or shared."""
     g = group[vertex]
     if group[partner] != g:
@@ -79,7 +79,7 @@ def pair_allowed(chosen, vertex, partner, group, group_masks, exclusive):  # typ
     return open_ > 2
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def _without_equal(masks: NDArray[np.uint64], first: int, last: int) -> int:
     """Keep one of equal masks in `masks[:, first:last]`, in place; returns the new end."""
     words = masks.shape[0]
@@ -113,7 +113,7 @@ def _without_equal(masks: NDArray[np.uint64], first: int, last: int) -> int:
     return end
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def _without_supersets(masks: NDArray[np.uint64], first: int, last: int) -> int:
     """Keep only the minimal masks of `masks[:, first:last]`, in place; returns the new end."""
     words = masks.shape[0]
@@ -147,7 +147,7 @@ def _without_supersets(masks: NDArray[np.uint64], first: int, last: int) -> int:
     return first + end
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def minimal_masks(masks: NDArray[np.uint64], first: int, last: int) -> int:
     """Drop masks that others make superfluous (equal ones; supersets, where the list is short); returns the new end."""
     if last - first >= HASH_FROM:
@@ -157,8 +157,8 @@ def minimal_masks(masks: NDArray[np.uint64], first: int, last: int) -> int:
     return last
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def add_vertex(masks, offsets, safe, vertex, candidates):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def add_vertex(masks, offsets, safe, vertex, candidates):
     """The node that has `vertex` added to X, its lists restricted to `candidates`.
 
     Returns (status, masks, offsets, safe). `safe` says which vertices of X keep a critical edge whatever is added:
@@ -213,7 +213,7 @@ def add_vertex(masks, offsets, safe, vertex, candidates):  # type: ignore[no-unt
     return OK, out[:, :end].copy(), new_offsets, new_safe
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def smallest_edge(masks: NDArray[np.uint64], edges: int) -> int:
     """Index of the mask with the fewest vertices among the first `edges`."""
     best, best_size = 0, 1 << 30
@@ -226,8 +226,8 @@ def smallest_edge(masks: NDArray[np.uint64], edges: int) -> int:
     return best
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def branches(edge, mirror, symmetric, first, second):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def branches(edge, mirror, symmetric, first, second):
     """The vertices to branch on for an edge: writes pairs (vertex, partner) and returns their number.
 
     Where the node is symmetric (closed under the exchange of t and u), the partner is the mirror of a vertex that isn't

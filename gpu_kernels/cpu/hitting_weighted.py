@@ -5,13 +5,21 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from tuplewise.gpu_kernels.cpu.hitting_sets import DEAD, NOT_MINIMAL, OK, bits_in, branches, narrow_candidates, pair_allowed
+from tuplewise.gpu_kernels.cpu.hitting_sets import (
+    DEAD,
+    NOT_MINIMAL,
+    OK,
+    bits_in,
+    branches,
+    narrow_candidates,
+    pair_allowed,
+)
 
 HASH_FROM = 16
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _merge_equal(masks, weights, first, last):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _merge_equal(masks, weights, first, last):
     """Merge equal masks of a list and add their weights, in place; returns the new end."""
     words = masks.shape[0]
     capacity = 1
@@ -46,8 +54,8 @@ def _merge_equal(masks, weights, first, last):  # type: ignore[no-untyped-def]
     return end
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def restrict_weighted(masks, weights, offsets, lost, kept, budget, vertex, candidates):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def restrict_weighted(masks, weights, offsets, lost, kept, budget, vertex, candidates):
     """The node with `vertex` added (none where it is -1), its lists restricted to `candidates`.
 
     `lost` is the weight of edges that can't be hit any more, `kept[x]` the weight of critical edges of the x-th vertex
@@ -116,8 +124,8 @@ def restrict_weighted(masks, weights, offsets, lost, kept, budget, vertex, candi
     return OK, out[:, :end].copy(), out_weights[:end].copy(), new_offsets, lost, new_kept, open_weight
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def pick_weighted(masks, weights, edges, spare):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def pick_weighted(masks, weights, edges, spare):
     """The edge to branch on: of those too heavy to leave unhit the one with fewest vertices, else the heaviest."""
     best, best_size, heavy = 0, 1 << 30, False
     for i in range(edges):
@@ -137,8 +145,8 @@ def pick_weighted(masks, weights, edges, spare):  # type: ignore[no-untyped-def]
     return best
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _append(found, unhit, count, chosen, weight):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _append(found, unhit, count, chosen, weight):
     if count == found.shape[0]:
         larger = np.empty((2 * found.shape[0], found.shape[1]), dtype=np.uint64)
         larger[:count] = found
@@ -150,11 +158,11 @@ def _append(found, unhit, count, chosen, weight):  # type: ignore[no-untyped-def
     return found, unhit, count + 1
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def search_weighted(
     masks, weights, offsets, lost, kept, budget, chosen, candidates, symmetric, vertices, mirror, group, group_masks,
     exclusive, max_groups, found, unhit, count, stop,
-):  # type: ignore[no-untyped-def]  # fmt: skip
+):  # fmt: skip
     """All wanted sets below a node whose unhit edges weigh more than the budget, appended to `found` and `unhit`."""
     first = np.zeros(vertices, dtype=np.int64)
     second = np.zeros(vertices, dtype=np.int64)
@@ -202,11 +210,11 @@ def search_weighted(
     return found, unhit, count
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def weighted_child(
     masks, weights, offsets, lost, kept, budget, chosen, open_, vertex, partner, group, group_masks, exclusive,
     max_groups,
-):  # type: ignore[no-untyped-def]  # fmt: skip
+):  # fmt: skip
     """The node with `vertex` (and `partner`, unless -1) added."""
     new_chosen = chosen.copy()
     new_chosen[vertex // 64] |= np.uint64(1) << np.uint64(vertex % 64)

@@ -24,8 +24,8 @@ MOST_EQUAL = 8  # terms `rank == threshold` in a plane
 
 
 def _make_below(terms: int) -> Any:
-    @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-    def plane_below(out, first, last, ranks, thresholds, weights, base):  # type: ignore[no-untyped-def]
+    @njit(cache=True, nogil=True)
+    def plane_below(out, first, last, ranks, thresholds, weights, base):
         for i in range(first, last):
             start = base[i]
             for j in range(LANES):
@@ -38,8 +38,8 @@ def _make_below(terms: int) -> Any:
 
 
 def _make_equal(terms: int) -> Any:
-    @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-    def plane_equal(out, first, last, ranks, thresholds, weights, base):  # type: ignore[no-untyped-def]
+    @njit(cache=True, nogil=True)
+    def plane_equal(out, first, last, ranks, thresholds, weights, base):
         for i in range(first, last):
             start = base[i]
             for j in range(LANES):
@@ -55,7 +55,7 @@ _below_2, _below_4, _below_6, _below_8, _below_10, _below_12 = (_make_below(k) f
 _equal_2, _equal_4, _equal_6, _equal_8 = (_make_equal(k) for k in (2, 4, 6, 8))
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def fill_plane(
     equal: bool,
     terms: int,

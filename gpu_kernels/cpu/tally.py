@@ -7,69 +7,77 @@ from numba import njit
 from numpy.typing import NDArray
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def slot_of(keys: NDArray[np.uint64], counts: NDArray[np.int64], key: NDArray[np.uint64]) -> int:
-    """Slot that holds `key`, or the free slot (count 0) where it belongs. Linear probing; the table is never full."""
-    mask = np.uint64(len(counts) - 1)
-    h = np.uint64(0x9E3779B97F4A7C15)
-    for w in range(len(key)):
-        h = (h ^ key[w]) * np.uint64(0xBF58476D1CE4E5B9)
-        h ^= h >> np.uint64(31)
-    slot = h & mask
-    while counts[slot] != 0:
-        same = True
-        for w in range(len(key)):
-            if keys[slot, w] != key[w]:
-                same = False
-                break
-        if same:
-            break
-        slot = (slot + np.uint64(1)) & mask
-    return np.int64(slot)
+@njit(cache=True, nogil=True)
+def _hash_keys(row_keys: NDArray[np.uint64], hashes: NDArray[np.uint64]) -> None:
+    """Hash of each lane's key; the upper bits are good. `row_keys`: uint64 (words, lanes)."""
+    for j in range(len(hashes)):
+        h = row_keys[0, j] * np.uint64(0x9E3779B97F4A7C15)
+        hashes[j] = h ^ (h >> np.uint64(32))
+    for w in range(1, row_keys.shape[0]):
+        for j in range(len(hashes)):
+            h = (hashes[j] ^ row_keys[w, j]) * np.uint64(0x9E3779B97F4A7C15)
+            hashes[j] = h ^ (h >> np.uint64(32))
+    for j in range(len(hashes)):
+        hashes[j] = (hashes[j] * np.uint64(0xBF58476D1CE4E5B9)) >> np.uint64(24)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def grown(
     keys: NDArray[np.uint64], counts: NDArray[np.int64]
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
     """The same table with four times the slots."""
-    new_keys = np.zeros((4 * keys.shape[0], keys.shape[1]), dtype=np.uint64)
+    words = keys.shape[1]
+    mask = np.uint64(4 * keys.shape[0] - 1)
+    new_keys = np.zeros((4 * keys.shape[0], words), dtype=np.uint64)
     new_counts = np.zeros(4 * keys.shape[0], dtype=np.int64)
+    lane = np.empty((words, 1), dtype=np.uint64)
+    hashed = np.empty(1, dtype=np.uint64)
     for s in range(len(counts)):
         if counts[s] != 0:
-            to = slot_of(new_keys, new_counts, keys[s])
-            new_keys[to, :] = keys[s]
-            new_counts[to] = counts[s]
+            lane[:, 0] = keys[s]
+            _hash_keys(lane, hashed)
+            slot = hashed[0] & mask
+            while new_counts[slot] != 0:
+                slot = (slot + np.uint64(1)) & mask
+            new_keys[slot, :] = keys[s]
+            new_counts[slot] = counts[s]
     return new_keys, new_counts
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def add_row(
     keys: NDArray[np.uint64],
     counts: NDArray[np.int64],
     used: int,
     row_keys: NDArray[np.uint64],
+    hashes: NDArray[np.uint64],
     first: int,
     last: int,
+    weight: int,
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], int]:
-    """Count the keys `row_keys[:, first:last]`, uint64 (words, lanes), into the table; returns it, perhaps grown."""
+    """Count each key of `row_keys[:, first:last]`, uint64 (words, lanes), `weight` times; returns the table.
+
+    Linear probing over a power of two of slots; a free slot has count 0; at most half of the slots are taken, with
+    room for one row more.
+    """
     words = row_keys.shape[0]
-    key = np.empty(words, dtype=np.uint64)
-    previous = np.int64(-1)
+    if 2 * (used + last - first) > len(counts):
+        keys, counts = grown(keys, counts)
+    _hash_keys(row_keys, hashes)
+    mask = np.uint64(len(counts) - 1)
     for j in range(first, last):
-        same = previous >= 0
-        for w in range(words):
-            if row_keys[w, j] != key[w]:
-                same = False
-                key[w] = row_keys[w, j]
-        if not same:
-            previous = slot_of(keys, counts, key)
-            if counts[previous] == 0:
-                if 2 * (used + 1) > len(counts):
-                    keys, counts = grown(keys, counts)
-                    previous = slot_of(keys, counts, key)
-                used += 1
+        slot = hashes[j] & mask
+        while True:
+            if counts[slot] == 0:
                 for w in range(words):
-                    keys[previous, w] = key[w]
-        counts[previous] += 1
+                    keys[slot, w] = row_keys[w, j]
+                used += 1
+                break
+            same = keys[slot, 0] == row_keys[0, j]
+            for w in range(1, words):
+                same &= keys[slot, w] == row_keys[w, j]
+            if same:
+                break
+            slot = (slot + np.uint64(1)) & mask
+        counts[slot] += weight
     return keys, counts, used

@@ -33,8 +33,8 @@ CHUNK_ROWS = 32  # tuples t whose plane bytes are in the cache together
 HOT_TRIES = 3  # rows after which a block gives up guessing its two most frequent clues
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _rank_tile(codes, offsets, domain, column, first, last, below, ranks):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _rank_tile(codes, offsets, domain, column, first, last, below, ranks):
     """Ranks of rows `first` to `last` of a column inside this tile, and the table of values below each code."""
     table = below[offsets[column] : offsets[column + 1]]
     nulls = domain[column]  # the code of a null under the rule "unknown"; no value has it otherwise
@@ -56,8 +56,8 @@ def _rank_tile(codes, offsets, domain, column, first, last, below, ranks):  # ty
     return distinct
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _equal_terms(row, nulls, first, last, table, distinct, threshold):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _equal_terms(row, nulls, first, last, table, distinct, threshold):
     """Thresholds of an equality; returns its constant outcome over the block, or -1."""
     some = False
     every = distinct == 1
@@ -71,8 +71,8 @@ def _equal_terms(row, nulls, first, last, table, distinct, threshold):  # type: 
     return 0 if not some else (1 if every else -1)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _order_terms(row, nulls, first, last, table, distinct, lower, upper):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _order_terms(row, nulls, first, last, table, distinct, lower, upper):
     """Thresholds of an order comparison; returns its constant outcome over the block, or -1."""
     least_low, most_low, least_high, most_high = 255, 0, 255, 0
     for i in range(last - first):
@@ -94,9 +94,13 @@ def _order_terms(row, nulls, first, last, table, distinct, lower, upper):  # typ
     return -1
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _null_terms(row, nulls, first, last, table, equal, step, base, lower, upper, known):  # type: ignore[no-untyped-def]
-    """Three terms of a comparison with nulls: the digit is "unknown" less that where both sides are known, plus the outcome."""
+@njit(cache=True, nogil=True)
+def _null_terms(row, nulls, first, last, table, equal, step, base, lower, upper, known):
+    """Three terms of a comparison with nulls.
+
+    The digit starts as "unknown"; the third term takes that away where both sides are known; the others add the
+    outcome.
+    """
     unknown = np.uint8(step * (2 if equal else 3))
     for i in range(last - first):
         code = row[first + i]
@@ -111,8 +115,8 @@ def _null_terms(row, nulls, first, last, table, equal, step, base, lower, upper,
             known[i] = NULL_RANK
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def make_scratch(columns, planes, table_codes, row_outcomes):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def make_scratch(columns, planes, table_codes, row_outcomes):
     """Arrays that a thread keeps between tiles."""
     return (
         np.zeros(table_codes, dtype=np.uint8),  # below
@@ -130,8 +134,8 @@ def make_scratch(columns, planes, table_codes, row_outcomes):  # type: ignore[no
     )
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def rank_tile(data, scratch, first, last):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def rank_tile(data, scratch, first, last):
     """Prepare the tile of tuples u, rows `first` to `last`."""
     codes, domain, offsets, used, row_outcomes = data[0], data[1], data[2], data[3], data[4]
     below, ranks, u_outcomes, distinct = scratch[0], scratch[1], scratch[2], scratch[3]
@@ -143,8 +147,8 @@ def rank_tile(data, scratch, first, last):  # type: ignore[no-untyped-def]
             u_outcomes[r, j] = np.int8(row_outcomes[r, first + j])
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def plan_block(data, scratch, first, last):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def plan_block(data, scratch, first, last):
     """Terms of all planes for tuples t in rows `first` to `last` against the prepared tile."""
     codes, domain, offsets, _, row_outcomes, left, right, kind, plane, weight, row_of = data[:11]
     below, ranks, u_outcomes, distinct, t_ranks, t_thresholds, t_weights, base, terms = scratch[:9]
@@ -172,7 +176,7 @@ def plan_block(data, scratch, first, last):  # type: ignore[no-untyped-def]
         row = codes[left[g]]
         nulls = domain[left[g]]
         table = below[offsets[u_column] : offsets[u_column + 1]]
-        if what == KIND_EQUAL or what == KIND_ORDER:
+        if what in (KIND_EQUAL, KIND_ORDER):
             if what == KIND_EQUAL:
                 constant = _equal_terms(row, nulls, first, last, table, distinct[u_column], t_thresholds[p, k])
                 count = 1
@@ -211,8 +215,8 @@ def plan_block(data, scratch, first, last):  # type: ignore[no-untyped-def]
             t_weights[p, terms[p]] = 0
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def fill_chunk(data, scratch, first, last):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def fill_chunk(data, scratch, first, last):
     """Plane bytes of tuples `first` to `last` of the block, of the planes that vary."""
     equal = data[11]
     t_ranks, t_thresholds, t_weights, base, terms, filled = scratch[4:10]
@@ -221,15 +225,15 @@ def fill_chunk(data, scratch, first, last):  # type: ignore[no-untyped-def]
             fill_plane(equal[p], terms[p], filled[p], first, last, t_ranks[p], t_thresholds[p], t_weights[p], base[p])
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _join_bytes(out, a, scale_a, b, scale_b):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _join_bytes(out, a, scale_a, b, scale_b):
     """16-bit index of two planes; a scale of 0 leaves a plane out."""
     for j in range(LANES):
         out[j] = np.uint16(np.uint16(np.uint16(a[j]) * scale_a) + np.uint16(np.uint16(b[j]) * scale_b))
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _count_equal(first, second, lanes, a, b):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _count_equal(first, second, lanes, a, b):
     found = np.uint16(0)
     for j in range(LANES):
         found = np.uint16(found + np.uint16((first[j] == a) & (second[j] == b)))
@@ -239,8 +243,8 @@ def _count_equal(first, second, lanes, a, b):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _count_hot(first, second, step, wide, tail, lanes, hot):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _count_hot(first, second, step, wide, tail, lanes, hot):
     """Count a row whose clues are nearly all one of two; returns whether it was such a row. Guesses the next two.
 
     `hot`: uint16 (2, 2), the parts of the two clues in `first` and in `second`.
@@ -269,8 +273,8 @@ def _count_hot(first, second, step, wide, tail, lanes, hot):  # type: ignore[no-
     return False
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def count_direct(data, scratch, counts, t_first, t_last, u_first, u_last):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def count_direct(data, scratch, counts, t_first, t_last, u_first, u_last):
     """Count all pairs t < u of a block and the prepared tile into `counts`, uint32 (combinations,).
 
     Planes 2q and 2q + 1 make one 16-bit index. Where the two clues guessed from an earlier row cover a row, it is
@@ -332,13 +336,14 @@ def count_direct(data, scratch, counts, t_first, t_last, u_first, u_last):  # ty
                     tail[place] += np.uint32(1)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def count_hashed(data, scratch, keys, counts, used, row_keys, t_first, t_last, u_first, u_last):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def count_hashed(data, scratch, keys, counts, used, row_keys, hashes, t_first, t_last, u_first, u_last):
     """Count all pairs t < u of a block and the prepared tile into a hash table of their plane bytes."""
     base, terms, filled = scratch[7], scratch[8], scratch[9]
     planes = len(terms)
     plan_block(data, scratch, t_first, t_last)
     lanes = u_last - u_first
+    varying = terms.any()
     for c_first in range(0, t_last - t_first, CHUNK_ROWS):
         c_last = min(c_first + CHUNK_ROWS, t_last - t_first)
         fill_chunk(data, scratch, c_first, c_last)
@@ -357,12 +362,15 @@ def count_hashed(data, scratch, keys, counts, used, row_keys, t_first, t_last, u
                         shift = np.uint64(8 * (p - 8 * w))
                         for j in range(LANES):
                             row_keys[w, j] |= np.uint64(filled[p, i - c_first, j]) << shift
-            keys, counts, used = add_row(keys, counts, used, row_keys, j_first, lanes)
+            if varying:
+                keys, counts, used = add_row(keys, counts, used, row_keys, hashes, j_first, lanes, 1)
+            else:
+                keys, counts, used = add_row(keys, counts, used, row_keys, hashes, 0, 1, lanes - j_first)
     return keys, counts, used
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _add_small_group(data, keys, counts, used, row_keys, first, last):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _add_small_group(data, keys, counts, used, row_keys, hashes, first, last):
     """All pairs t < u of one small group of rows, compared code by code without ranks, into the hash table."""
     codes, domain, _, _, row_outcomes, left, right, kind, plane, weight, row_of = data[:11]
     for t in range(first, last - 1):
@@ -383,12 +391,12 @@ def _add_small_group(data, keys, counts, used, row_keys, first, last):  # type: 
                         out[j] += step * np.uint64(row_outcomes[row_of[g], u_first + j])
                 else:
                     _add_digits(codes[left[g], t], domain[left[g]], codes[right[g]], u_first, u_last, what, step, out)
-            keys, counts, used = add_row(keys, counts, used, row_keys, 0, u_last - u_first)
+            keys, counts, used = add_row(keys, counts, used, row_keys, hashes, 0, u_last - u_first, 1)
     return keys, counts, used
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _add_digits(code, nulls, row, first, last, what, step, out):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _add_digits(code, nulls, row, first, last, what, step, out):
     if what == KIND_EQUAL:
         for j in range(last - first):
             out[j] += step * np.uint64(row[first + j] == code)
@@ -408,10 +416,12 @@ def _add_digits(code, nulls, row, first, last, what, step, out):  # type: ignore
 
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def add_small_groups(data, keys, counts, used, row_keys, offsets, first, last, limit):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def add_small_groups(data, keys, counts, used, row_keys, hashes, offsets, first, last, limit):
     """The groups `first` to `last` that have fewer than `limit` rows."""
     for g in range(first, last):
         if offsets[g + 1] - offsets[g] < limit:
-            keys, counts, used = _add_small_group(data, keys, counts, used, row_keys, offsets[g], offsets[g + 1])
+            keys, counts, used = _add_small_group(
+                data, keys, counts, used, row_keys, hashes, offsets[g], offsets[g + 1]
+            )
     return keys, counts, used
