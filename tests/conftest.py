@@ -20,7 +20,13 @@ def pytest_configure(config: pytest.Config) -> None:
 def spark() -> Iterator[Any]:
     from tuplewise.engine.spark.session import open_session, stop
 
-    yield open_session().spark
+    # Interpreted plans of few partitions: the same operators, without seconds of compiling for a handful of rows.
+    quick = {
+        "spark.sql.shuffle.partitions": "3",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    }
+    yield open_session(conf=quick).spark
     stop()
 
 

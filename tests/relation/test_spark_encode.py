@@ -101,7 +101,7 @@ def test_files_and_splits_in_order(tmp_path: Path, spark: Any) -> None:
     for name, size in (("b", 3000), ("a", 2), ("d", 40), ("c", 700)):
         lines = "".join(f"{name},{i}{',z' if i == 33 else ''}\n" for i in range(size))
         (tmp_path / f"{name}.csv").write_text("k,v\n" + lines)
-    small_splits = {"spark.sql.files.maxPartitionBytes": "4096", "spark.sql.files.openCostInBytes": "0"}
+    small_splits = {"spark.sql.files.minPartitionNum": "7", "spark.sql.files.openCostInBytes": "0"}
     here, there = both(str(tmp_path), bad_rows="report", rows=3500, conf=small_splits)
     assert there.rows == 3500 - 2
     assert_same(here, there)
