@@ -1,0 +1,193 @@
+"""Frames in memory and the rules for text, without a JVM, against oracles in plain Python."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import io
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tuplewise.engine.errors import InputError
+from tuplewise.engine.options import LoadOptions
+from tuplewise.engine.relation import csv_scan
+from tuplewise.engine.relation.arrow_text import count_spellings
+from tuplewise.engine.relation.csv_scan import Dialect, scan_csv
+from tuplewise.engine.relation.load import load
+from tuplewise.engine.relation.relation import DOMAIN_OF_TYPE
+from tuplewise.engine.relation.text_types import decide
+
+
+def order_key(value: Any) -> Any:
+    """Spark's order as a Python sort key: NaN greatest, -0.0 as 0.0, text by bytes."""
+    if isinstance(value, float):
+        return (1, 0.0) if math.isnan(value) else (0, value + 0.0)
+    if isinstance(value, str):
+        return value.encode()
+    return (
+        decimal.Decimal(value) if isinstance(value, (int, decimal.Decimal)) and not isinstance(value, bool) else value
+    )
+
+
+DECIMALS = st.decimals(min_value=-(10**12), max_value=10**12, places=3)
+COLUMNS = {
+    "i": (pa.int64(), st.integers(-(2**63), 2**63 - 1) | st.integers(-3, 3)),
+    "small": (pa.int8(), st.integers(-3, 3)),
+    "unsigned": (pa.uint64(), st.integers(2**64 - 3, 2**64 - 1) | st.integers(0, 3)),
+    "d": (pa.decimal128(38, 3), DECIMALS | st.integers(-3, 3).map(decimal.Decimal)),
+    "x": (pa.float64(), st.floats() | st.sampled_from([0.0, -0.0, math.nan, 1.0])),
+    "y": (pa.float32(), st.sampled_from([0.0, -0.0, math.nan, math.inf, 0.5])),
+    "s": (pa.string(), st.text(max_size=3)),
+    "day": (pa.date32(), st.dates()),
+    "at": (pa.timestamp("us", tz="UTC"), st.datetimes(timezones=st.just(dt.UTC))),
+    "flag": (pa.bool_(), st.booleans()),
+}
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.data())
+def test_codes_are_dense_ranks_over_each_domain(data: st.DataObject) -> None:
+    rows = data.draw(st.integers(0, 8))
+    names = data.draw(st.lists(st.sampled_from(sorted(COLUMNS)), min_size=1, max_size=4, unique=True))
+    values = {n: data.draw(st.lists(st.none() | COLUMNS[n][1], min_size=rows, max_size=rows)) for n in names}
+    relation = load(pa.table({n: pa.array(values[n], COLUMNS[n][0]) for n in names}))
+    domains: dict[str, set[Any]] = {}
+    for column in relation.columns:
+        keys = {order_key(v) for v in values[column.name] if v is not None}
+        domains.setdefault(DOMAIN_OF_TYPE[column.type], set()).update(keys)
+        assert (column.distinct, column.nulls) == (len(keys), values[column.name].count(None))
+    for c, column in enumerate(relation.columns):
+        rank = {key: i for i, key in enumerate(sorted(domains[column.domain]))}
+        expected = [-1 if v is None else rank[order_key(v)] for v in values[column.name]]
+        assert relation.codes[c].tolist() == expected
+    for domain, keys in domains.items():
+        assert len(relation.dictionaries[domain]) == len(keys)  # type: ignore[index]
+
+
+def test_decimals_of_any_scale_are_compared_exactly() -> None:
+    wide = decimal.Decimal("9" * 38)
+    tiny = decimal.Decimal("0." + "0" * 37 + "1")
+    table = pa.table(
+        {
+            "a": pa.array([wide, decimal.Decimal(1)], pa.decimal128(38, 0)),
+            "b": pa.array([tiny, tiny], pa.decimal128(38, 38)),
+            "c": pa.array([1, 0], pa.int64()),
+        }
+    )
+    assert load(table).codes.tolist() == [[3, 2], [1, 1], [2, 0]]
+
+
+SPELLED = [
+    (["1", "-5", "0", "-0"], "integer"),
+    (["1", "9223372036854775808"], "decimal"),
+    (["9" * 38], "decimal"),
+    (["9" * 39], "text"),
+    (["1.0", "1.00"], "decimal"),
+    (["1." + "0" * 38], "text"),
+    (["1", "2.5"], "double"),
+    (["1e3", "2.5", "7"], "double"),
+    (["1", "0.12345678901234567"], "decimal"),  # more digits than a double surely keeps
+    (["9007199254740993", "1e3"], "text"),
+    (["1e999"], "text"),
+    (["2020-02-29"], "date"),
+    (["2021-02-29"], "text"),
+    (["2020-01-01T10:00", "2020-01-01 10:00:00.5Z"], "timestamp"),
+    (["2020-01-01", "2020-01-01T10:00"], "text"),
+    (["TRUE", "false"], "boolean"),
+    ([], "text"),
+    *[([v], "text") for v in ("007", "+1", " 1", "1 ", "1,000", "NaN", "inf", ".5", "5.", "1\n", "", "-", "0x1", "١")],
+]
+
+
+@pytest.mark.parametrize(("values", "type_"), SPELLED)
+def test_first_type_that_every_value_spells(values: list[str], type_: str) -> None:
+    counts = count_spellings(pa.array(values, pa.large_string()), np.ones(len(values), dtype=np.int64))
+    assert sum(c.rows for c in counts.values()) == len(values)
+    assert decide("x", counts).type == type_
+
+
+def test_pandas_kinds() -> None:
+    frame = pd.DataFrame(
+        {
+            "c": pd.Categorical(["x", None, "y"], categories=["z", "y", "x"]),
+            "n": [0.5, float("nan"), 1.5],
+            "a": pd.arrays.ArrowExtensionArray(pa.array([0.5, None, float("nan")])),
+        }
+    )
+    relation = load(frame)
+    assert relation.codes.tolist() == [[0, -1, 1], [0, -1, 1], [0, -1, 2]]
+    assert relation.notes == ("column 'n': 1 NaN taken as null (pandas writes missing numbers so)",)
+
+
+def test_polars_kinds() -> None:
+    relation = load(pl.DataFrame({"e": pl.Series(["q", "p"], dtype=pl.Enum(["q", "p"])), "t": [dt.time(2), None]}))
+    assert relation.codes.tolist() == [[2, 1], [0, -1]]
+    assert [c.type for c in relation.columns] == ["text", "text"]
+
+
+def test_columns_without_an_order_are_refused() -> None:
+    with pytest.raises(InputError, match=r"column 'blob' can't be compared.*: 'binary'.*--exclude blob"):
+        load(pa.table({"blob": [b"x"]}))
+    with pytest.raises(InputError, match="a table of this type can't be read: 'list'"):
+        load([1, 2])
+
+
+def test_types_asked_for() -> None:
+    table = pa.table({"i": [1, 2], "s": ["1", "x"]})
+    assert load(table, LoadOptions(types={"i": "text"})).columns[0].type == "text"
+    with pytest.raises(InputError, match=r"column 's': a value doesn't fit type integer at row 1: 'x'"):
+        load(table, LoadOptions(types={"s": "int"}))
+
+
+def records_by_definition(text: str) -> tuple[list[int], list[int]]:
+    """Line of each record, and records before each blank line, one character at a time."""
+    lines, blank_before = [], []
+    line, i = 1, 0
+    while i < len(text):
+        begin, begun, inside = i, line, False
+        start_of_field = True
+        while i < len(text) and (inside or text[i] != "\n"):
+            if inside and text[i] == '"':
+                inside = text[i + 1 : i + 2] == '"'
+                i += inside
+            elif not inside and start_of_field and text[i] == '"':
+                inside = True
+            start_of_field = not inside and text[i] == "," and i >= begin
+            line += text[i] == "\n"
+            i += 1
+        if i == begin:
+            blank_before.append(len(lines))
+        else:
+            lines.append(begun)
+        line += 1
+        i += 1
+    return lines, blank_before
+
+
+FIELD = st.text("ab ", max_size=3) | st.text('a,\n"', max_size=4).map(lambda v: '"' + v.replace('"', '""') + '"')
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(st.lists(st.lists(FIELD, min_size=1, max_size=3).map(",".join), min_size=1, max_size=6), st.integers(1, 40))
+def test_scan_finds_records_and_blank_lines(records: list[str], block: int) -> None:
+    text = "\n".join(records) + "\n"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(csv_scan, "_BLOCK_BYTES", block)
+        scan = scan_csv(io.BytesIO(text.encode()), "t.csv", Dialect(",", '"', None, "utf-8"))
+    lines, blank_before = records_by_definition(text)
+    assert scan.lines.tolist() == lines
+    assert scan.blank_before.tolist() == blank_before
+
+
+def test_scan_of_stray_quotes() -> None:
+    text = 'a,b\n5" disk,x\n6,"y""z\nw"\n"q"r,7" s\n8,9\n'
+    scan = scan_csv(io.BytesIO(text.encode()), "t.csv", Dialect(",", '"', None, "utf-8"))
+    assert scan.lines.tolist() == [1, 2, 3, 5, 6]
