@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tuplewise.engine.relation.relation import Relation
     from tuplewise.engine.report.dc_result import DcResult
 
-COMPILING = "compiling kernels (once for this version of tuplewise on this machine; about 30 s)"
+COMPILING = "compiling kernels (once for this version of tuplewise on this machine; up to a minute)"
 
 
 class Discovery:
