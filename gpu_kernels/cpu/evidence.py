@@ -200,7 +200,7 @@ class _ThreadState:
     def _direct_table(self, pairs: int) -> NDArray[np.uint32]:
         """The 32-bit table, emptied into a 64-bit one before a counter could overflow."""
         if self.narrow is None:
-            self.narrow = np.zeros(int(self.work.plan.combinations), dtype=np.uint32)
+            self.narrow = np.zeros(self.work.plan.combinations, dtype=np.uint32)
         if self.narrow_pairs + pairs > FLUSH_PAIRS:
             if self.wide is None:
                 self.wide = np.zeros(len(self.narrow), dtype=np.int64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,9 +75,9 @@ class Plan:
         return -(-self.planes // 8)
 
     @property
-    def combinations(self) -> float:
-        """Number of index values of the direct table (may exceed 64 bits, hence a float)."""
-        return float(np.prod(self.size.astype(np.float64)))
+    def combinations(self) -> int:
+        """Number of index values of the direct table (of any size: a Python integer)."""
+        return math.prod(self.size.tolist())
 
     def multipliers(self) -> NDArray[np.int64]:
         """What one step of each plane's byte adds to the index of the direct table."""
