@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from decimal import Decimal, InvalidOperation
-from typing import Any, Literal, TypedDict
+from fractions import Fraction
+from typing import Any, Literal, TypedDict, get_args
 
 from tuplewise.engine.errors import InputError, message, near_names
 
 Nulls = Literal["unknown", "value"]
 RankBy = Literal["succinctness", "coverage", "g1"]
+Minimality = Literal["implication", "subset"]
+Algorithm = Literal["auto", "evidence"]
+RulesSyntax = Literal["auto", "holoclean", "desbordante"]
+Together = Literal["auto", "cost", "frequency", "none"]
+RunOn = Literal["auto", "driver", "spark"]
 
 
 def _collect(problems: list[str]) -> None:
@@ -65,8 +71,8 @@ class DcDiscoverOptions:
     shared_values: Decimal = Decimal("0.3")
     comparable_means: Decimal = Decimal("0.1")
     nulls: Nulls = "unknown"
-    minimality: Literal["implication", "subset"] = "implication"
-    algorithm: Literal["auto", "evidence"] = "auto"
+    minimality: Minimality = "implication"
+    algorithm: Algorithm = "auto"
     device: str = "auto"
     time_limit: float | None = None
     memory_limit: int | None = None
@@ -81,17 +87,104 @@ class DcDiscoverOptions:
         for name, value in (("shared_values", self.shared_values), ("comparable_means", self.comparable_means)):
             if not 0 <= value <= 1:
                 problems.append(message(name, str(value), "0 to 1"))
-        if self.nulls not in ("unknown", "value"):
-            problems.append(message("nulls", self.nulls, "'unknown' or 'value'"))
-        if self.minimality not in ("implication", "subset"):
-            problems.append(message("minimality", self.minimality, "'implication' or 'subset'"))
-        if self.algorithm not in ("auto", "evidence"):
-            problems.append(message("algorithm", self.algorithm, "'auto' or 'evidence'"))
-        if self.time_limit is not None and self.time_limit <= 0:
-            problems.append(message("time_limit", self.time_limit, "seconds above 0"))
-        if self.memory_limit is not None and self.memory_limit <= 0:
-            problems.append(message("memory_limit", self.memory_limit, "bytes above 0"))
-        _collect(problems)
+        problems += _choice_faults(self, nulls=Nulls, minimality=Minimality, algorithm=Algorithm)
+        _collect(problems + _limit_faults(self.time_limit, self.memory_limit))
+
+
+@dataclass(frozen=True, slots=True)
+class FailOn:
+    """How many ordered pairs may violate a rule before a check fails: so many, or a percentage of all ordered pairs.
+
+    The bound is kept as the decimal that was written; more than it fails. Of a rule about one row, rows are counted.
+
+    Examples
+    --------
+    >>> FailOn.read("0.5%").fails(5, of=1000), FailOn.read("0.5%").fails(6, of=1000), FailOn.read(10).fails(11, of=12)
+    (False, True, True)
+    """
+
+    bound: Decimal
+    percent: bool = False
+
+    @classmethod
+    def read(cls, value: Any) -> FailOn:
+        """From a count (10, "10") or the text of a percentage ("0.5%"). Raises InputError for anything else."""
+        if isinstance(value, FailOn):
+            return value
+        text = str(value).strip()
+        percent = text.endswith("%")
+        try:
+            bound = Decimal(text.removesuffix("%").strip())
+        except InvalidOperation:
+            bound = Decimal("NaN")
+        usable = bound.is_finite() and bound >= 0 and not isinstance(value, (bool, float))
+        if not usable or (bound > 100 if percent else bound != bound.to_integral_value()):
+            raise InputError(message("fail_on", value, "a count of pairs such as 10, or a percentage such as 0.5%"))
+        return cls(bound, percent)
+
+    def fails(self, violating_pairs: int, *, of: int) -> bool:
+        """Whether so many violating pairs, `of` all, are more than the bound. Exact."""
+        bound = Fraction(self.bound)
+        return violating_pairs > (bound * of / 100 if self.percent else bound)
+
+    def __str__(self) -> str:
+        return f"{self.bound:f}%" if self.percent else f"{self.bound:f}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DcCheckOptions:
+    """How `dc check` looks for violations of given rules, and how many it lists.
+
+    Attributes
+    ----------
+    pairs : violating pairs that are listed of each rule, at most; all are counted
+    key : columns that name rows in lists, instead of positions
+    count_only : count pairs; list none, and rank no rows
+    fail_on : what makes a check fail; None: any violating pair
+    together : how rules that share predicates are checked together
+    run_on : in this process, or in tasks of Spark
+    """
+
+    pairs: int = 100
+    key: tuple[str, ...] = ()
+    count_only: bool = False
+    fail_on: FailOn | None = None
+    together: Together = "auto"
+    nulls: Nulls = "unknown"
+    rules_syntax: RulesSyntax = "auto"
+    device: str = "auto"
+    time_limit: float | None = None
+    memory_limit: int | None = None
+    seed: int = 0
+    run_on: RunOn = "auto"
+
+    def __post_init__(self) -> None:
+        problems = []
+        if self.pairs < 0:
+            problems.append(message("pairs", self.pairs, "0 or more"))
+        if len(set(self.key)) < len(self.key):
+            problems.append(message("key", list(self.key), "each column once"))
+        problems += _choice_faults(self, nulls=Nulls, rules_syntax=RulesSyntax, together=Together, run_on=RunOn)
+        _collect(problems + _limit_faults(self.time_limit, self.memory_limit))
+
+
+def _choice_faults(options: Any, **choices: Any) -> list[str]:
+    """One message for each option that is none of its choices."""
+    faults = []
+    for name, allowed in choices.items():
+        known = get_args(allowed)
+        if getattr(options, name) not in known:
+            faults.append(message(name, getattr(options, name), " or ".join(map(repr, known))))
+    return faults
+
+
+def _limit_faults(time_limit: float | None, memory_limit: int | None) -> list[str]:
+    faults = []
+    if time_limit is not None and time_limit <= 0:
+        faults.append(message("time_limit", time_limit, "seconds above 0"))
+    if memory_limit is not None and memory_limit <= 0:
+        faults.append(message("memory_limit", memory_limit, "bytes above 0"))
+    return faults
 
 
 def exact_decimal(name: str, value: Any) -> Decimal:
@@ -140,8 +233,20 @@ class DcKeywords(TypedDict, total=False):
     order_text: bool
     shared_values: float | str | Decimal
     comparable_means: float | str | Decimal
-    minimality: Literal["implication", "subset"]
-    algorithm: Literal["auto", "evidence"]
+    minimality: Minimality
+    algorithm: Algorithm
+    memory_limit: int | None
+    seed: int
+
+
+class CheckKeywords(TypedDict, total=False):
+    """What `tuplewise.check` can be told beside its own arguments; see DcCheckOptions."""
+
+    count_only: bool
+    fail_on: int | str | FailOn | None
+    rules_syntax: RulesSyntax
+    together: Together
+    run_on: RunOn
     memory_limit: int | None
     seed: int
 
@@ -164,6 +269,17 @@ def dc_discover_options(given: Mapping[str, Any]) -> DcDiscoverOptions:
         if name in values:
             values[name] = exact_decimal(name, values[name])
     return DcDiscoverOptions(**values)
+
+
+def dc_check_options(given: Mapping[str, Any]) -> DcCheckOptions:
+    """Options of a check from keyword arguments; one name may stand for a key of one column."""
+    _refuse_unknown("check", DcCheckOptions, given)
+    values = dict(given)
+    key = values.get("key")
+    values["key"] = () if key is None else (key,) if isinstance(key, str) else tuple(key)
+    if values.get("fail_on") is not None:
+        values["fail_on"] = FailOn.read(values["fail_on"])
+    return DcCheckOptions(**values)
 
 
 def _refuse_unknown(function: str, options: type, given: Mapping[str, Any]) -> None:
