@@ -98,9 +98,9 @@ def _interrupted() -> int:
     _ending.set()
     with contextlib.suppress(ValueError):  # not the main thread
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-    output = sys.modules.get("tuplewise.engine.cli.output")
-    if output is not None:
-        output.give_up()
+    files = sys.modules.get("tuplewise.engine.report.files")
+    if files is not None:
+        files.give_up()
     stop_children()
     with contextlib.suppress(OSError, ValueError):
         print("tuplewise: interrupted", file=sys.stderr)
