@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
 
-from tuplewise.engine.dc.constraint import DenialConstraint, Predicate
+from tuplewise.engine.dc.constraint import DenialConstraint, Operator, Predicate
 from tuplewise.engine.errors import InputError, message
 
 Dialect = Literal["spark", "duckdb", "ansi"]
@@ -82,6 +82,12 @@ def _condition(p: Predicate, dialect: str, nulls: str) -> str:
     }[p.operator]
 
 
+def named_columns(rule: DenialConstraint) -> list[str]:
+    """The columns that a rule names, each once, in the order of its predicates."""
+    names = [name for p in rule.predicates for name in (p.left, p.right) if isinstance(name, str)]
+    return list(dict.fromkeys(names))
+
+
 def _unused(wanted: str, taken: Sequence[str]) -> str:
     """`wanted`, with a number where one of `taken` is the same to an engine that ignores case."""
     used = {name.casefold() for name in taken}
@@ -100,6 +106,8 @@ class Writer:
     columns : all column names of the table, in order; `types` their types, for the heading only.
     table : parts of the table's name (catalog, schema, name, or fewer).
     nulls : "unknown" or "value": the rule that the constraints were found under.
+    key : columns that are listed for each row, the first ones
+    key_tells_apart : whether no two rows are alike in all of them (a null taken as a value), so that no number is needed
     """
 
     columns: Sequence[str]
@@ -107,6 +115,8 @@ class Writer:
     table: Sequence[str]
     dialect: str
     nulls: str
+    key: Sequence[str] = ()
+    key_tells_apart: bool = False
 
     def heading(self) -> str:
         """What a reader of the queries has to know, as comments."""
@@ -115,8 +125,7 @@ class Writer:
         lines = [
             f"Each query lists the violations of one rule in table {names} (SQL dialect: {self.dialect}).",
             f"Column types that the rules were found with: {listed}.",
-            "Rows are told apart by a number that each query assigns itself with row_number(): 0-based, in the order "
-            "of all columns, nulls first. It is not the row's position in a file.",
+            self._told_apart(),
             "A rule that exchanging t and u does not change lists each pair once (t < u), other rules list ordered "
             "pairs, a rule about one row lists rows.",
         ]
@@ -133,26 +142,56 @@ class Writer:
             lines.append("Some column names differ in case only: the engine must tell names apart by case.")
         return "\n".join(map(_comment, lines)) + "\n"
 
+    def _told_apart(self) -> str:
+        names = ", ".join(map(self._q, self.key))
+        if self.key_tells_apart:
+            return (
+                f"Rows are told apart by {names}, in which no two rows of the checked table were alike (a null taken "
+                "as a value). Pairs of rows that come to be alike in them, nulls included, would not be listed; of a "
+                "pair that is listed once, t is the row that is lower in them."
+            )
+        not_apart = f" {names} is listed, but did not tell the rows of the checked table apart." if names else ""
+        return (
+            "Rows are told apart by a number that each query assigns itself with row_number(): 0-based, in the order "
+            f"of all columns, nulls first. It is not the row's position in a file.{not_apart}"
+        )
+
     def query(self, rule: DenialConstraint, title: str | None = None) -> str:
-        """The query that lists the violations of one rule: `t`, `u` (row numbers) and the cells that the rule names."""
-        row, rows = self._row, self._rows
-        used = list(dict.fromkeys(c for p in rule.predicates for c in (p.left, p.right)))
-        one_row = rule.names_one_tuple
-        tuples = [rule.predicates[0].left_role] if one_row else ["t", "u"]
-        shown = [f"{x}.{row} AS {self._q(x)}" for x in tuples]
+        """The query that lists the violations of one rule: which rows, and the cells that the rule names.
+
+        Rows are `t` and `u` (row numbers), or `t_` and `u_` before the name of each key column.
+        """
+        used = list(dict.fromkeys([*self.key, *named_columns(rule)]))
+        tuples = [rule.predicates[0].left_role] if rule.names_one_tuple else ["t", "u"]
+        shown = [] if self.key_tells_apart else [f"{x}.{self._row} AS {self._q(x)}" for x in tuples]
         shown += [f"{x}.{self._q(c)} AS {self._q(f'{x}_{c}')}" for c in used for x in tuples]
         conditions = [self._condition(p) for p in rule.predicates]
-        if one_row:
+        rows = self._table if self.key_tells_apart else self._rows
+        if rule.names_one_tuple:
             source = f"FROM {rows} AS {tuples[0]}\nWHERE "
         else:
-            apart = "<" if self._is_symmetric(rule) else "<>"
-            conditions.insert(0, f"t.{row} {apart} u.{row}")
+            conditions.insert(0, self._apart(self._is_symmetric(rule)))
             source = f"FROM {rows} AS t\nJOIN {rows} AS u\n  ON "
-        heading = "" if title is None else _comment(title) + "\n"
-        return (
-            f"{heading}WITH {rows} AS (\n  SELECT {', '.join(map(self._q, used))},\n    {self._number}\n"
-            f"  FROM {self._table}\n)\nSELECT {', '.join(shown)}\n{source}" + "\n AND ".join(conditions) + ";\n"
-        )
+        query = f"SELECT {', '.join(shown)}\n{source}" + "\n AND ".join(conditions) + ";\n"
+        if not self.key_tells_apart:
+            numbered = f"SELECT {', '.join(map(self._q, used))},\n    {self._number}\n  FROM {self._table}"
+            query = f"WITH {rows} AS (\n  {numbered}\n)\n{query}"
+        return query if title is None else _comment(title) + "\n" + query
+
+    def _apart(self, once: bool) -> str:
+        """That t and u are two rows; with `once`, of the two orders of a pair one only."""
+        if not self.key_tells_apart:
+            return f"t.{self._row} {'<' if once else '<>'} u.{self._row}"
+
+        def compare(column: str, operator: Operator) -> str:
+            return _condition(Predicate("t", column, operator, "u", column), self.dialect, "value")
+
+        if not once:
+            return "NOT (" + " AND ".join(compare(c, "==") for c in self.key) + ")"
+        before = compare(self.key[-1], "<")
+        for column in reversed(self.key[:-1]):
+            before = f"({compare(column, '<')} OR ({compare(column, '==')} AND {before}))"
+        return before
 
     def script(self, rules: Iterator[tuple[str, DenialConstraint]]) -> Iterator[str]:
         """The heading, then one query a rule; `rules` gives each rule's title and predicates."""
