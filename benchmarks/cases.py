@@ -92,7 +92,7 @@ def measure_discovery(case: Case, path: Path, warm_runs: int) -> Measurement:
     seconds, results = timed(work, warm_runs)
     found = results[-1]
     count, digest = digest_constraints(
-        [(p.left, p.operator, p.right) for p in constraint.predicates] for constraint in found.constraints
+        [(p.left, p.operator, str(p.right)) for p in constraint.predicates] for constraint in found.constraints
     )
     return {
         "cold_seconds": seconds[0],
@@ -188,7 +188,7 @@ def measure_inversion(case: Case, path: Path, warm_runs: int) -> Measurement:
         times.append(found.timings_seconds["inversion"])
     assert found is not None
     count, digest = digest_constraints(
-        [(p.left, p.operator, p.right) for p in constraint.predicates] for constraint in found.constraints
+        [(p.left, p.operator, str(p.right)) for p in constraint.predicates] for constraint in found.constraints
     )
     return {
         "cold_seconds": times[0],

@@ -137,6 +137,8 @@ class Consequences:
 
 
 def _operands(predicate: Predicate) -> tuple[tuple[str, str], tuple[str, str]]:
+    if predicate.right_role is None or not isinstance(predicate.right, str):
+        raise ValueError(f"entailment is decided for comparisons of columns only: {predicate}")
     return (predicate.left_role, predicate.left), (predicate.right_role, predicate.right)
 
 

@@ -8,13 +8,24 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-Operator = Literal["==", "!=", "<", "<=", ">", ">="]
+Operator = Literal["==", "!=", "<", "<=", ">", ">=", "is", "is not"]
 Role = Literal["t", "u"]
 Kind = Literal["key", "fd", "constant", "od", "dc"]
-Operand = str | tuple[str, str]
+ConstantType = Literal["text", "integer", "decimal", "double", "boolean", "null"]
+Operand = str | tuple[str, str] | dict[str, str | int | bool | None]
 
 OPERATORS: tuple[Operator, ...] = ("==", "!=", "<", "<=", ">", ">=")
-EXCHANGED: dict[Operator, Operator] = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+"""The comparisons; "is" and "is not" stand before null only."""
+EXCHANGED: dict[Operator, Operator] = {
+    "==": "==",
+    "!=": "!=",
+    "<": ">",
+    "<=": ">=",
+    ">": "<",
+    ">=": "<=",
+    "is": "is",
+    "is not": "is not",
+}
 
 _BARE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _RESERVED = frozenset({"and", "or", "not", "true", "false", "null"})
@@ -34,41 +45,129 @@ def quote_name(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Constant:
+    """A value that a rule names, with the type it is written as.
+
+    Attributes
+    ----------
+    text : what is meant, without quotes: `Texas`, `5`, `1.50`, `true`; empty for null
+    type : type of the literal. Dates and timestamps are written as text and get their type from their column.
+
+    Examples
+    --------
+    >>> str(Constant("it's", "text")), str(Constant("1.50", "decimal")), str(NULL)
+    ("'it''s'", '1.50', 'null')
+    """
+
+    text: str
+    type: ConstantType
+
+    def __str__(self) -> str:
+        if self.type == "null":
+            return "null"
+        if self.type == "text":
+            return "'" + self.text.replace("'", "''") + "'"
+        return self.text
+
+    @property
+    def record(self) -> dict[str, str | int | bool | None]:
+        """As JSON has it. Decimals and doubles stay text there, so that no digit is lost."""
+        value: str | int | bool | None = self.text
+        if self.type == "integer":
+            value = int(self.text)
+        elif self.type == "boolean":
+            value = self.text == "true"
+        elif self.type == "null":
+            value = None
+        return {"value": value, "type": self.type}
+
+
+NULL = Constant("", "null")
+
+
+@dataclass(frozen=True, slots=True)
 class Predicate:
-    """`left_role.left operator right_role.right`, columns by name.
+    """`left_role.left operator right_role.right`, columns by name; or a column compared with a constant.
+
+    `right_role` is None exactly where `right` is a constant; "is" and "is not" stand with `NULL` only.
 
     Examples
     --------
     >>> str(Predicate("t", "salary", "<", "u", "salary"))
     't.salary < u.salary'
+    >>> str(Predicate("t", "state", "==", None, Constant("Texas", "text"))), str(Predicate("t", "a", "is", None, NULL))
+    ("t.state == 'Texas'", 't.a is null')
     """
 
     left_role: Role
     left: str
     operator: Operator
-    right_role: Role
-    right: str
+    right_role: Role | None
+    right: str | Constant
 
     def __str__(self) -> str:
         left = f"{self.left_role}.{quote_name(self.left)}"
+        if isinstance(self.right, Constant):
+            return f"{left} {self.operator} {self.right}"
         return f"{left} {self.operator} {self.right_role}.{quote_name(self.right)}"
 
     @property
     def same_column(self) -> bool:
         """Whether it compares one column of t with the same column of u."""
-        return self.left == self.right and self.left_role != self.right_role
+        return self.right_role is not None and self.left == self.right and self.left_role != self.right_role
+
+    @property
+    def right_column(self) -> str | None:
+        """Name of the column on the right; None where a constant stands there."""
+        return self.right if isinstance(self.right, str) else None
+
+    @property
+    def constant(self) -> Constant | None:
+        """The constant on the right; None where a column stands there."""
+        return self.right if isinstance(self.right, Constant) else None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that it names, left first: two, or one beside a constant."""
+        return (self.left, self.right) if isinstance(self.right, str) else (self.left,)
+
+    @property
+    def roles(self) -> frozenset[Role]:
+        """The tuples that it names."""
+        return frozenset({self.left_role} if self.right_role is None else {self.left_role, self.right_role})
 
     @property
     def triple(self) -> tuple[Operand, str, Operand]:
-        """As JSON lists it: `("t.a", "==", "u.a")`; a name that holds a dot makes the operand a pair."""
-        return _operand(self.left_role, self.left), self.operator, _operand(self.right_role, self.right)
+        """As JSON lists it: `("t.a", "==", "u.a")`; a name that holds a dot makes the operand a pair, a constant is
+        a mapping with "value" and "type"."""
+        left = _operand(self.left_role, self.left)
+        if isinstance(self.right, Constant):
+            return left, self.operator, self.right.record
+        return left, self.operator, _operand(self.right_role or "t", self.right)
 
     def mirror(self) -> Predicate:
         """The same with t and u exchanged, written with t on the left where both tuples take part."""
-        if self.left_role != self.right_role:
+        if isinstance(self.right, str) and self.right_role not in (None, self.left_role):
             return Predicate(self.left_role, self.right, EXCHANGED[self.operator], self.right_role, self.left)
         role: Role = "u" if self.left_role == "t" else "t"
-        return Predicate(role, self.left, self.operator, role, self.right)
+        return Predicate(role, self.left, self.operator, None if self.right_role is None else role, self.right)
+
+    def normalised(self) -> Predicate:
+        """The same comparison, written the one way: t on the left of u, within one tuple the lower name on the left.
+
+        Examples
+        --------
+        >>> str(Predicate("u", "b", "<", "t", "a").normalised()), str(Predicate("t", "b", "<", "t", "a").normalised())
+        ('t.a > u.b', 't.a > t.b')
+        """
+        if isinstance(self.right, Constant) or self.right_role is None:
+            return self
+        turned = Predicate(self.right_role, self.right, EXCHANGED[self.operator], self.left_role, self.left)
+        if self.left_role != self.right_role:
+            return self if self.left_role == "t" else turned
+        if self.left == self.right:
+            return turned if self.operator in (">", ">=") else self
+        return self if self.left < self.right else turned
 
 
 def _operand(role: Role, name: str) -> Operand:
@@ -116,7 +215,12 @@ class DenialConstraint:
     @property
     def names_one_tuple(self) -> bool:
         """Whether it is about one row: it names t only, or u only."""
-        return len({r for p in self.predicates for r in (p.left_role, p.right_role)}) == 1
+        return len({role for p in self.predicates for role in p.roles}) == 1
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that it names, each once, in order of appearance."""
+        return tuple(dict.fromkeys(name for p in self.predicates for name in p.columns))
 
     @property
     def is_symmetric(self) -> bool:
@@ -146,3 +250,14 @@ class DenialConstraint:
     def mirror(self) -> DenialConstraint:
         """The constraint with t and u exchanged: it holds exactly when this one does."""
         return DenialConstraint(tuple(p.mirror() for p in self.predicates))
+
+    def normalised(self) -> DenialConstraint:
+        """The same rule, written the one way that all its spellings share: checked rules are named by this text.
+
+        Predicates are normalised, repeated ones dropped, and sorted by their text; the one tuple that a rule about one
+        row names is t. (Discovery lists predicates by column position instead, which a text alone does not tell.)
+        """
+        predicates = self.predicates
+        if self.names_one_tuple and predicates[0].left_role == "u":
+            predicates = self.mirror().predicates
+        return DenialConstraint(tuple(sorted(dict.fromkeys(p.normalised() for p in predicates), key=str)))

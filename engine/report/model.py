@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.dc.constraint import DenialConstraint, Predicate
+from tuplewise.engine.dc.constraint import DenialConstraint, Operand, Predicate
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import RankBy
 from tuplewise.engine.report.version import version
@@ -160,7 +160,7 @@ def constraint_records(found: DcDiscovery, index: NDArray[np.int64]) -> Iterator
         }
 
 
-def _operand(operand: str | tuple[str, str]) -> str | list[str]:
+def _operand(operand: Operand) -> Any:
     return list(operand) if isinstance(operand, tuple) else operand
 
 
