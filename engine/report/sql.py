@@ -107,7 +107,7 @@ class Writer:
     table : parts of the table's name (catalog, schema, name, or fewer).
     nulls : "unknown" or "value": the rule that the constraints were found under.
     key : columns that are listed for each row, the first ones
-    key_tells_apart : whether no two rows are alike in all of them (a null taken as a value), so that no number is needed
+    key_tells_apart : whether no two rows are alike in all of them (a null taken as a value): they need no number then
     """
 
     columns: Sequence[str]
