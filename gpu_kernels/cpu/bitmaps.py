@@ -1,0 +1,300 @@
+"""Binning-hash-sort-merge: any comparisons, by bitmaps of the right side, 64 rows an instruction.
+
+The right side of each cluster is cut into blocks of 2,048 rows. For each comparison a block keeps its rows sorted by code
+and, for every bin of 64 of them, the bitmap of all rows before the bin. What precedes any place is then one bitmap and at
+most 63 single bits; every operator is the bitmap before one or two places, or its complement; comparisons are joined by AND.
+
+Source: Pena, de Almeida, Naumann (PVLDB 15(4), 2022), section 5.3. Departures: bins hold a fixed number of rows, so that
+ties and skew don't matter; blocks keep the bitmaps in the cache, where compression would cost more than it saves; bitmaps
+of non-equalities come from the same tables.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from tuplewise.gpu_kernels.control import Control
+from tuplewise.gpu_kernels.cpu.grouping import cluster_numbers
+from tuplewise.gpu_kernels.cpu.slices import NO_COUNTS, clusters_of_rows, sum_over_left, unpack
+from tuplewise.gpu_kernels.refine import EQUAL, GREATER, LESS, ClusterPairs, Comparison
+
+BLOCK = 2048  # rows of a block
+WORDS = BLOCK // 64
+TASK_ROWS = 4096
+
+
+@njit(cache=True, nogil=True)
+def number_blocks(offsets, firsts):
+    """firsts[c] = number of the first block of cluster c; returns how many blocks there are."""
+    blocks = 0
+    for c in range(len(offsets) - 1):
+        firsts[c] = blocks
+        blocks += (offsets[c + 1] - offsets[c] + BLOCK - 1) // BLOCK
+    firsts[len(offsets) - 1] = blocks
+    return blocks
+
+
+@njit(cache=True, nogil=True)
+def place_blocks(offsets, firsts, starts):
+    """starts[b] = where the bitmaps of block b begin; blocks of at most 64 rows have none. Returns words in all."""
+    words = 0
+    for c in range(len(offsets) - 1):
+        for block in range(firsts[c], firsts[c + 1]):
+            starts[block] = words
+            size = min(BLOCK, offsets[c + 1] - offsets[c] - (block - firsts[c]) * BLOCK)
+            if size > 64:
+                words += ((size >> 6) + 1) * ((size + 63) >> 6)
+    return words
+
+
+@njit(cache=True, nogil=True)
+def build_blocks(right, offsets, firsts, starts, codes, rcolumns, sorted_codes, sorted_places, before):
+    """Sorted codes, their places in the block, and the bitmap before each bin, for each comparison."""
+    words = np.empty(WORDS, dtype=np.uint64)
+    for d in range(len(rcolumns)):
+        for c in range(len(offsets) - 1):
+            for block in range(firsts[c], firsts[c + 1]):
+                low = offsets[c] + (block - firsts[c]) * BLOCK
+                size = min(offsets[c + 1] - low, BLOCK)
+                if size <= 64:
+                    continue
+                used = (size + 63) >> 6
+                keys = np.empty(size, dtype=np.int64)
+                for i in range(size):
+                    keys[i] = (np.int64(codes[rcolumns[d], right[low + i]]) << 16) | i
+                keys.sort()
+                words[:] = np.uint64(0)
+                for i in range(size):
+                    if i & 63 == 0:
+                        for w in range(used):
+                            before[d, starts[block] + (i >> 6) * used + w] = words[w]
+                    place = keys[i] & 0xFFFF
+                    sorted_codes[d, low + i] = np.int32(keys[i] >> 16)
+                    sorted_places[d, low + i] = place
+                    words[place >> 6] |= np.uint64(1) << np.uint64(place & 63)
+                if size & 63 == 0:
+                    for w in range(used):
+                        before[d, starts[block] + (size >> 6) * used + w] = words[w]
+
+
+@njit(cache=True, nogil=True)
+def first_at(sorted_codes, low, high, code, after):
+    """First place in sorted_codes[low:high] with a code >= `code` (`after`: > `code`), from 0."""
+    first = low
+    while low < high:
+        middle = (low + high) >> 1
+        value = sorted_codes[middle]
+        if value < code or (after and value == code):
+            low = middle + 1
+        else:
+            high = middle
+    return low - first
+
+
+@njit(cache=True, nogil=True)
+def toggle_before(before, start, used, places, low, place, words):
+    """XOR the bitmap of all rows before a place of a block into `words`."""
+    bin_ = place >> 6
+    for w in range(used):
+        words[w] ^= before[start + bin_ * used + w]
+    for i in range(low + (bin_ << 6), low + place):
+        words[places[i] >> 6] ^= np.uint64(1) << np.uint64(places[i] & 63)
+
+
+@njit(cache=True, nogil=True)
+def compare_few(row, low, size, codes, lcolumns, outcomes, right, rcolumns):
+    """Bitmap of at most 64 right rows that are partners of `row`, by comparing each."""
+    word = np.uint64(0)
+    for i in range(size):
+        good = True
+        for d in range(len(lcolumns)):
+            mine, its = codes[lcolumns[d], row], codes[rcolumns[d], right[low + i]]
+            outcome = LESS if mine < its else (EQUAL if mine == its else GREATER)
+            good &= outcomes[d] & outcome != 0
+        if good:
+            word |= np.uint64(1) << np.uint64(i)
+    return word
+
+
+@njit(cache=True, nogil=True)
+def satisfied(row, block, low, size, codes, lcolumns, outcomes, tables, result, words):
+    """result = bitmap of the rows of a block that are partners of `row`; returns whether there are any.
+
+    Words of `result` beyond the block are 0.
+    """
+    right, rcolumns, starts, sorted_codes, sorted_places, before = tables
+    result[:] = np.uint64(0)
+    if size <= 64:
+        result[0] = compare_few(row, low, size, codes, lcolumns, outcomes, right, rcolumns)
+        return result[0] != 0
+    used = (size + 63) >> 6
+    for w in range(used):
+        bits = min(64, size - 64 * w)
+        result[w] = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(64 - bits)
+    for d in range(len(lcolumns)):
+        code = codes[lcolumns[d], row]
+        kind = outcomes[d]
+        words[:] = np.uint64(0)
+        # the rows before `lower` are less, those before `upper` less or equal: t.A > u.A takes the first, and so on
+        both = kind == LESS | GREATER or kind == EQUAL
+        after = kind == LESS or kind == GREATER | EQUAL
+        place = first_at(sorted_codes[d], low, low + size, code, after)
+        toggle_before(before[d], starts[block], used, sorted_places[d], low, place, words)
+        if both:
+            place = first_at(sorted_codes[d], low, low + size, code, True)
+            toggle_before(before[d], starts[block], used, sorted_places[d], low, place, words)
+        flip = np.uint64(0xFFFFFFFFFFFFFFFF) if kind & LESS else np.uint64(0)
+        some = np.uint64(0)
+        for w in range(used):
+            result[w] &= words[w] ^ flip
+            some |= result[w]
+        if some == 0:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def ones_of(word):
+    """Set bits of a word."""
+    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@njit(cache=True, nogil=True)
+def count_bitmaps(left, clusters, offsets, firsts, codes, lcolumns, outcomes, tables, first, last, counts, sign):
+    """Pairs of the left places [first, last)."""
+    result = np.empty(WORDS, dtype=np.uint64)
+    words = np.empty(WORDS, dtype=np.uint64)
+    total = 0
+    i = first
+    while i < last:
+        c = clusters[i]
+        stop = i
+        while stop < last and clusters[stop] == c:
+            stop += 1
+        for block in range(firsts[c], firsts[c + 1]):  # a block stays in the cache for all left rows of the cluster
+            low = offsets[c] + (block - firsts[c]) * BLOCK
+            size = min(offsets[c + 1] - low, BLOCK)
+            for k in range(i, stop):
+                if satisfied(left[k], block, low, size, codes, lcolumns, outcomes, tables, result, words):
+                    partners = 0
+                    for w in range(WORDS):
+                        partners += ones_of(result[w])
+                    total += partners
+                    if len(counts):
+                        counts[left[k]] += sign * partners
+        i = stop
+    return total
+
+
+@njit(cache=True, nogil=True)
+def list_bitmaps(lefts, clusters, offsets, firsts, codes, lcolumns, outcomes, tables, sizes, keys):
+    """Partners of these left rows: their numbers into sizes[k + 1] where `keys` is empty, else themselves."""
+    result = np.empty(WORDS, dtype=np.uint64)
+    words = np.empty(WORDS, dtype=np.uint64)
+    right = tables[0]
+    for k in range(len(lefts)):
+        c = clusters[lefts[k]]
+        if c < 0:
+            continue
+        n = 0
+        at = sizes[k] if len(keys) else 0
+        for block in range(firsts[c], firsts[c + 1]):
+            low = offsets[c] + (block - firsts[c]) * BLOCK
+            size = min(offsets[c + 1] - low, BLOCK)
+            if not satisfied(lefts[k], block, low, size, codes, lcolumns, outcomes, tables, result, words):
+                continue
+            if len(keys) == 0:
+                for w in range(WORDS):
+                    n += ones_of(result[w])
+                continue
+            for place in range(size):
+                if (result[place >> 6] >> np.uint64(place & 63)) & np.uint64(1):
+                    keys[at + n] = (np.uint64(k) << np.uint64(32)) | np.uint64(right[low + place])
+                    n += 1
+        if len(keys) == 0:
+            sizes[k + 1] = n
+
+
+@njit(cache=True, nogil=True)
+def find_bitmaps(left, clusters, offsets, firsts, codes, lcolumns, outcomes, tables, found):
+    """Fill `found` with pairs of different rows; returns how many."""
+    result = np.empty(WORDS, dtype=np.uint64)
+    words = np.empty(WORDS, dtype=np.uint64)
+    right = tables[0]
+    n = 0
+    for i in range(len(left)):
+        c = clusters[i]
+        for block in range(firsts[c], firsts[c + 1]):
+            low = offsets[c] + (block - firsts[c]) * BLOCK
+            size = min(offsets[c + 1] - low, BLOCK)
+            if not satisfied(left[i], block, low, size, codes, lcolumns, outcomes, tables, result, words):
+                continue
+            for place in range(size):
+                there = (result[place >> 6] >> np.uint64(place & 63)) & np.uint64(1)
+                if there and right[low + place] != left[i]:
+                    found[n, 0], found[n, 1] = left[i], right[low + place]
+                    n += 1
+                    if n == len(found):
+                        return n
+    return n
+
+
+class BitmapJoin:
+    """Any comparisons. Memory: 6 bytes a right row and comparison, and one bitmap of a block for each bin (4 more)."""
+
+    def __init__(
+        self, pairs: ClusterPairs, codes: NDArray[np.int32], comparisons: list[Comparison], control: Control
+    ) -> None:
+        self._pairs, self._codes, self._control = pairs, codes, control
+        self._lcolumns = np.array([c.left for c in comparisons], dtype=np.int64)
+        self._outcomes = np.array([c.outcomes for c in comparisons], dtype=np.int64)
+        rcolumns = np.array([c.right for c in comparisons], dtype=np.int64)
+        self._firsts = np.empty(pairs.clusters + 1, dtype=np.int64)
+        blocks = int(number_blocks(pairs.right_offsets, self._firsts))
+        starts = np.empty(blocks, dtype=np.int64)
+        words = int(place_blocks(pairs.right_offsets, self._firsts, starts))
+        n, d = len(pairs.right), len(comparisons)
+        sorted_codes, sorted_places = np.empty((d, n), dtype=np.int32), np.empty((d, n), dtype=np.uint16)
+        before = np.empty((d, words), dtype=np.uint64)
+        build_blocks(
+            pairs.right, pairs.right_offsets, self._firsts, starts, codes, rcolumns, sorted_codes, sorted_places, before
+        )
+        self._tables = pairs.right, rcolumns, starts, sorted_codes, sorted_places, before
+        self._clusters = np.empty(len(pairs.left), dtype=np.int32)
+        cluster_numbers(pairs.left_offsets, self._clusters)
+
+    def count(self, counts: NDArray[np.int64] | None, sign: int) -> int:
+        p, counts = self._pairs, NO_COUNTS if counts is None else counts
+
+        def part(first: int, last: int) -> int:
+            found: int = count_bitmaps(
+                p.left, self._clusters, p.right_offsets, self._firsts, self._codes, self._lcolumns, self._outcomes,
+                self._tables, first, last, counts, sign,
+            )  # fmt: skip
+            return found
+
+        return sum_over_left(len(p.left), part, self._control, TASK_ROWS)
+
+    def emit(self, rows: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        p, clusters = self._pairs, clusters_of_rows(self._pairs, self._codes.shape[1])
+        places = (p.right_offsets, self._firsts, self._codes, self._lcolumns, self._outcomes, self._tables)
+        sizes = np.zeros(len(rows) + 1, dtype=np.int64)
+        list_bitmaps(rows, clusters, *places, sizes, np.empty(0, dtype=np.uint64))
+        offsets = np.cumsum(sizes)
+        keys = np.empty(int(offsets[-1]), dtype=np.uint64)
+        if len(keys):
+            list_bitmaps(rows, clusters, *places, offsets, keys)
+        return offsets, unpack(keys)
+
+    def find(self, limit: int) -> NDArray[np.int32]:
+        p, found = self._pairs, np.empty((limit, 2), dtype=np.int32)
+        n = find_bitmaps(
+            p.left, self._clusters, p.right_offsets, self._firsts, self._codes, self._lcolumns, self._outcomes,
+            self._tables, found,
+        )  # fmt: skip
+        return found[:n]

@@ -1,0 +1,281 @@
+"""A k-d tree over the right rows of each cluster: the partners of a row are those in a box, one side an inequality.
+
+Source: Bentley, "Multidimensional binary search trees used for associative searching", CACM 18(9), 1975; its use for
+denial constraints is that of Rapidash (Liu et al., PVLDB 17(8), 2024). Departures: the tree is built at once and balanced
+(medians of one column after the other, boxes as tight as the rows in them), so sorted input is no harm; nodes that lie
+wholly in the box are counted without descending; all operators become closed intervals of integer codes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from tuplewise.gpu_kernels.control import Control
+from tuplewise.gpu_kernels.cpu.grouping import cluster_numbers
+from tuplewise.gpu_kernels.cpu.slices import NO_COUNTS, clusters_of_rows, sum_over_left, unpack
+from tuplewise.gpu_kernels.refine import EQUAL, LESS, ClusterPairs, Comparison
+
+LEAF = 16  # rows of a leaf at most
+DEEPEST = 128  # a descent holds at most one node a level beside the current one
+LOWEST, HIGHEST = -2147483648, 2147483647
+TASK_ROWS = 4096
+
+
+@njit(cache=True, nogil=True)
+def split_at_median(rows, column, low, high):
+    """Put the median of rows[low:high] by code at its place, smaller codes before it; returns the place."""
+    wanted = (low + high) >> 1
+    last = high - 1
+    first = low
+    while first < last:
+        pivot = column[rows[(first + last) >> 1]]
+        i, j = first, last
+        while i <= j:
+            while column[rows[i]] < pivot:
+                i += 1
+            while column[rows[j]] > pivot:
+                j -= 1
+            if i <= j:
+                rows[i], rows[j] = rows[j], rows[i]
+                i += 1
+                j -= 1
+        if wanted <= j:
+            last = j
+        elif wanted >= i:
+            first = i
+        else:
+            break
+    return wanted
+
+
+@njit(cache=True, nogil=True)
+def nodes_needed(offsets):
+    """Nodes of the trees of all clusters, at most."""
+    total = 0
+    for c in range(len(offsets) - 1):
+        leaves = 1
+        while leaves * LEAF < offsets[c + 1] - offsets[c]:
+            leaves *= 2
+        total += 2 * leaves
+    return total
+
+
+@njit(cache=True, nogil=True)
+def build_trees(rows, offsets, codes, columns, roots, starts, ends, children, lows, highs):
+    """One tree for each cluster over `rows` (put in the trees' order); returns how many nodes there are.
+
+    Node k holds rows[starts[k]:ends[k]] in the box lows[k] .. highs[k]; its children are children[k] and the next
+    node, 0 where it is a leaf.
+    """
+    nodes = 0
+    stack = np.empty((DEEPEST, 2), dtype=np.int64)
+    for c in range(len(offsets) - 1):
+        roots[c] = nodes
+        starts[nodes], ends[nodes] = offsets[c], offsets[c + 1]
+        stack[0, 0], stack[0, 1] = nodes, 0
+        nodes += 1
+        depth = 1
+        while depth:
+            depth -= 1
+            node, axis = stack[depth, 0], stack[depth, 1]
+            low, high = starts[node], ends[node]
+            for d in range(len(columns)):
+                small, large = np.int32(HIGHEST), np.int32(LOWEST)
+                for i in range(low, high):
+                    code = codes[columns[d], rows[i]]
+                    small = min(small, code)
+                    large = max(large, code)
+                lows[node, d], highs[node, d] = small, large
+            children[node] = 0
+            if high - low <= LEAF:
+                continue
+            middle = split_at_median(rows, codes[columns[axis]], low, high)
+            children[node] = nodes
+            starts[nodes], ends[nodes] = low, middle
+            starts[nodes + 1], ends[nodes + 1] = middle, high
+            axis = (axis + 1) % len(columns)
+            stack[depth, 0], stack[depth, 1] = nodes + 1, axis
+            stack[depth + 1, 0], stack[depth + 1, 1] = nodes, axis
+            depth += 2
+            nodes += 2
+    return nodes
+
+
+@njit(cache=True, nogil=True)
+def set_box(row, codes, lcolumns, outcomes, box):
+    """The closed interval of right codes that each comparison leaves; False where one is empty by itself."""
+    for d in range(len(lcolumns)):
+        code = np.int64(codes[lcolumns[d], row])
+        box[d, 0], box[d, 1] = LOWEST, HIGHEST
+        if outcomes[d] & LESS:
+            box[d, 0] = code if outcomes[d] & EQUAL else code + 1
+        else:
+            box[d, 1] = code if outcomes[d] & EQUAL else code - 1
+
+
+@njit(cache=True, nogil=True)
+def search_box(root, box, rows, codes, rcolumns, trees, skip, limit, number, at, keys):
+    """Right rows in the box, at most `limit` (negative: all), without row `skip`; returns how many.
+
+    Written from `at` on as `number` << 32 | row where `keys` has room, else counted only. Second result: nodes seen.
+    """
+    starts, ends, children, lows, highs = trees
+    stack = np.empty(DEEPEST, dtype=np.int64)
+    stack[0] = root
+    depth = 1
+    found = 0
+    seen = 0
+    writes = len(keys) > 0
+    while depth:
+        depth -= 1
+        node = stack[depth]
+        seen += 1
+        apart = starts[node] == ends[node]
+        inside = True
+        for d in range(len(rcolumns)):
+            apart |= highs[node, d] < box[d, 0] or lows[node, d] > box[d, 1]
+            inside &= lows[node, d] >= box[d, 0] and highs[node, d] <= box[d, 1]
+        if apart:
+            continue
+        if inside and not writes and skip < 0:
+            found += ends[node] - starts[node]
+            continue
+        if children[node] and not inside:
+            stack[depth] = children[node] + 1
+            stack[depth + 1] = children[node]
+            depth += 2
+            continue
+        for i in range(starts[node], ends[node]):
+            row = rows[i]
+            good = row != skip
+            if not inside:
+                for d in range(len(rcolumns)):
+                    code = codes[rcolumns[d], row]
+                    good &= box[d, 0] <= code <= box[d, 1]
+            if good:
+                if writes:
+                    keys[at + found] = (np.uint64(number) << np.uint64(32)) | np.uint64(row)
+                found += 1
+                if found == limit:
+                    return found, seen
+    return found, seen
+
+
+@njit(cache=True, nogil=True)
+def count_boxes(left, clusters, rows, codes, lcolumns, rcolumns, outcomes, roots, trees, first, last, step, counts, sign):
+    """Pairs of every `step`-th left row of [first, last); second result: nodes seen."""
+    box = np.empty((len(lcolumns), 2), dtype=np.int64)
+    nothing = np.empty(0, dtype=np.uint64)
+    total = 0
+    nodes = 0
+    for i in range(first, last, step):
+        row = left[i]
+        set_box(row, codes, lcolumns, outcomes, box)
+        found, seen = search_box(
+            roots[clusters[i]], box, rows, codes, rcolumns, trees, -1, -1, 0, 0, nothing
+        )
+        total += found
+        nodes += seen
+        if len(counts):
+            counts[row] += sign * found
+    return total, nodes
+
+
+@njit(cache=True, nogil=True)
+def list_boxes(lefts, clusters, rows, codes, lcolumns, rcolumns, outcomes, roots, trees, offsets, keys):
+    """Partners of these left rows: their numbers into `offsets` where `keys` is empty, else themselves."""
+    box = np.empty((len(lcolumns), 2), dtype=np.int64)
+    for k in range(len(lefts)):
+        cluster = clusters[lefts[k]]
+        if cluster < 0 or (len(keys) > 0 and offsets[k] == offsets[k + 1]):
+            continue
+        set_box(lefts[k], codes, lcolumns, outcomes, box)
+        at = offsets[k] if len(keys) else 0
+        found, _ = search_box(roots[cluster], box, rows, codes, rcolumns, trees, -1, -1, k, at, keys)
+        if len(keys) == 0:
+            offsets[k + 1] = found
+
+
+@njit(cache=True, nogil=True)
+def find_boxes(left, clusters, rows, codes, lcolumns, rcolumns, outcomes, roots, trees, found):
+    """Fill `found` with pairs of different rows; returns how many."""
+    box = np.empty((len(lcolumns), 2), dtype=np.int64)
+    keys = np.empty(len(found), dtype=np.uint64)
+    n = 0
+    for i in range(len(left)):
+        set_box(left[i], codes, lcolumns, outcomes, box)
+        hits, _ = search_box(
+            roots[clusters[i]], box, rows, codes, rcolumns, trees, left[i], len(found) - n, 0, 0, keys
+        )
+        for k in range(hits):
+            found[n, 0], found[n, 1] = left[i], np.int32(keys[k] & np.uint64(0xFFFFFFFF))
+            n += 1
+        if n == len(found):
+            break
+    return n
+
+
+class BoxJoin:
+    """One or more inequalities."""
+
+    def __init__(
+        self, pairs: ClusterPairs, codes: NDArray[np.int32], comparisons: list[Comparison], control: Control
+    ) -> None:
+        self._pairs, self._codes, self._control = pairs, codes, control
+        self._lcolumns = np.array([c.left for c in comparisons], dtype=np.int64)
+        self._rcolumns = np.array([c.right for c in comparisons], dtype=np.int64)
+        self._outcomes = np.array([c.outcomes for c in comparisons], dtype=np.int64)
+        self._rows = pairs.right.copy()
+        nodes = int(nodes_needed(pairs.right_offsets))
+        self._roots = np.empty(pairs.clusters, dtype=np.int64)
+        starts, ends, children = (np.empty(nodes, dtype=np.int64) for _ in range(3))
+        lows, highs = (np.empty((nodes, len(comparisons)), dtype=np.int32) for _ in range(2))
+        build_trees(
+            self._rows, pairs.right_offsets, codes, self._rcolumns, self._roots, starts, ends, children, lows, highs
+        )
+        self._trees = starts, ends, children, lows, highs
+        self._clusters = np.empty(len(pairs.left), dtype=np.int32)
+        cluster_numbers(pairs.left_offsets, self._clusters)
+
+    def nodes_for(self, sample_rows: int) -> float:
+        """Nodes that a left row meets on average, by a sample of the left rows: what counting will cost."""
+        n = len(self._pairs.left)
+        step = max(1, n // max(1, sample_rows))
+        _, nodes = self._count(0, n, step, NO_COUNTS, 1)
+        return nodes / max(1, -(-n // step))
+
+    def _count(self, first: int, last: int, step: int, counts: NDArray[np.int64], sign: int) -> tuple[int, int]:
+        found: tuple[int, int] = count_boxes(
+            self._pairs.left, self._clusters, self._rows, self._codes, self._lcolumns, self._rcolumns, self._outcomes,
+            self._roots, self._trees, first, last, step, counts, sign,
+        )  # fmt: skip
+        return found
+
+    def count(self, counts: NDArray[np.int64] | None, sign: int) -> int:
+        counts = NO_COUNTS if counts is None else counts
+
+        def part(first: int, last: int) -> int:
+            return self._count(first, last, 1, counts, sign)[0]
+
+        return sum_over_left(len(self._pairs.left), part, self._control, TASK_ROWS)
+
+    def emit(self, rows: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        clusters = clusters_of_rows(self._pairs, self._codes.shape[1])
+        offsets = np.zeros(len(rows) + 1, dtype=np.int64)
+        places = (self._codes, self._lcolumns, self._rcolumns, self._outcomes, self._roots, self._trees)
+        list_boxes(rows, clusters, self._rows, *places, offsets, np.empty(0, dtype=np.uint64))
+        np.cumsum(offsets, out=offsets)
+        keys = np.empty(int(offsets[-1]), dtype=np.uint64)
+        if len(keys):
+            list_boxes(rows, clusters, self._rows, *places, offsets, keys)
+        return offsets, unpack(keys)
+
+    def find(self, limit: int) -> NDArray[np.int32]:
+        found = np.empty((limit, 2), dtype=np.int32)
+        n = find_boxes(
+            self._pairs.left, self._clusters, self._rows, self._codes, self._lcolumns, self._rcolumns, self._outcomes,
+            self._roots, self._trees, found,
+        )  # fmt: skip
+        return found[:n]

@@ -1,0 +1,253 @@
+"""Orders and groups rows by cluster and codes: what equality refinement and the joins begin with."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+TABLE_SHARE = 4  # a table is indexed by key while it has at most so many entries for each row
+KEY_BITS = 64
+
+
+def bits_for(values: int) -> int:
+    """Bits that tell `values` different values apart."""
+    return max(0, int(values - 1).bit_length()) if values > 0 else 0
+
+
+@njit(cache=True, nogil=True)
+def write_keys(offsets, members, codes, columns, shifts, index_bits, lowest, keys):
+    """keys[i] = cluster | code of each column | i, most significant first.
+
+    `codes` int32 (columns, rows), `lowest` int32 (columns,) is taken from the codes so that keys start at 0.
+    """
+    for c in range(len(offsets) - 1):
+        for i in range(offsets[c], offsets[c + 1]):
+            key = np.uint64(c)
+            for j in range(len(columns)):
+                key = (key << np.uint64(shifts[j])) | np.uint64(codes[columns[j], members[i]] - lowest[j])
+            keys[i] = (key << np.uint64(index_bits)) | np.uint64(i)
+
+
+@njit(cache=True, nogil=True)
+def write_column_keys(members, column, index_bits, lowest, keys):
+    """keys[i] = code | i, without the cluster."""
+    for i in range(len(members)):
+        keys[i] = (np.uint64(column[members[i]] - lowest) << np.uint64(index_bits)) | np.uint64(i)
+
+
+@njit(cache=True, nogil=True)
+def scatter_by_cluster(keys, index_mask, offsets, clusters, order):
+    """Members in order of `keys` (code | index), laid out cluster by cluster: order[...] = index."""
+    cursor = offsets[:-1].copy()
+    for k in range(len(keys)):
+        i = np.int64(keys[k] & index_mask)
+        c = clusters[i]
+        order[cursor[c]] = i
+        cursor[c] += 1
+
+
+@njit(cache=True, nogil=True)
+def cluster_numbers(offsets, numbers):
+    """numbers[i] = cluster of member i."""
+    for c in range(len(offsets) - 1):
+        for i in range(offsets[c], offsets[c + 1]):
+            numbers[i] = c
+
+
+@njit(cache=True, nogil=True)
+def extremes_of(members, column):
+    """Lowest and highest code of these rows; (0, -1) of none."""
+    if len(members) == 0:
+        return 0, -1
+    lowest = highest = column[members[0]]
+    for i in range(1, len(members)):
+        code = column[members[i]]
+        lowest = min(lowest, code)
+        highest = max(highest, code)
+    return lowest, highest
+
+
+@njit(cache=True, nogil=True)
+def count_table(members, column, lowest, table):
+    """table[code - lowest] = rows of that code."""
+    for i in range(len(members)):
+        table[column[members[i]] - lowest] += 1
+
+
+@njit(cache=True, nogil=True)
+def scatter_table(members, column, lowest, starts, ordered):
+    """Rows in order of (code, place); `starts` is moved along, rows of a code whose start is -1 are left out."""
+    for i in range(len(members)):
+        row = members[i]
+        code = column[row] - lowest
+        place = starts[code]
+        if place >= 0:
+            ordered[place] = row
+            starts[code] = place + 1
+
+
+@njit(cache=True, nogil=True)
+def table_offsets(table, least, starts, offsets):
+    """Where the rows of each code with at least `least` rows begin; returns clusters and rows."""
+    clusters = 0
+    rows = 0
+    for code in range(len(table)):
+        if table[code] >= least:
+            starts[code] = rows
+            offsets[clusters] = rows
+            rows += table[code]
+            clusters += 1
+        else:
+            starts[code] = -1
+    offsets[clusters] = rows
+    return clusters, rows
+
+
+@njit(cache=True, nogil=True)
+def runs_to_clusters(keys, index_bits, members, ordered, offsets):
+    """Runs of equal keys (without index) of at least two members become clusters; returns clusters and rows."""
+    mask = (np.uint64(1) << np.uint64(index_bits)) - np.uint64(1)
+    clusters = 0
+    rows = 0
+    n = len(keys)
+    start = 0
+    while start < n:
+        key = keys[start] >> np.uint64(index_bits)
+        end = start + 1
+        while end < n and keys[end] >> np.uint64(index_bits) == key:
+            end += 1
+        if end - start >= 2:
+            offsets[clusters] = rows
+            for k in range(start, end):
+                ordered[rows] = members[np.int64(keys[k] & mask)]
+                rows += 1
+            clusters += 1
+        start = end
+    offsets[clusters] = rows
+    return clusters, rows
+
+
+@njit(cache=True, nogil=True)
+def split_runs(rows, offsets, column, ordered, new_offsets):
+    """Runs of equal codes inside clusters, of at least two rows, become clusters; returns clusters and rows.
+
+    `rows` are in order of (cluster, code).
+    """
+    clusters = 0
+    n = 0
+    for c in range(len(offsets) - 1):
+        start = offsets[c]
+        while start < offsets[c + 1]:
+            code = column[rows[start]]
+            end = start + 1
+            while end < offsets[c + 1] and column[rows[end]] == code:
+                end += 1
+            if end - start >= 2:
+                new_offsets[clusters] = n
+                for k in range(start, end):
+                    ordered[n] = rows[k]
+                    n += 1
+                clusters += 1
+            start = end
+    new_offsets[clusters] = n
+    return clusters, n
+
+
+@njit(cache=True, nogil=True)
+def match_runs(left, loffsets, lcolumn, right, roffsets, rcolumn, lrows, lnew, rrows, rnew):
+    """Runs of one code on both sides of a cluster pair become cluster pairs; returns clusters, left and right rows.
+
+    Both sides are in order of (cluster, code). A pair that holds one row alone, as both sides, is left out.
+    """
+    clusters = 0
+    ln = 0
+    rn = 0
+    for c in range(len(loffsets) - 1):
+        i = loffsets[c]
+        j = roffsets[c]
+        while i < loffsets[c + 1] and j < roffsets[c + 1]:
+            a = lcolumn[left[i]]
+            b = rcolumn[right[j]]
+            if a < b:
+                i += 1
+                continue
+            if b < a:
+                j += 1
+                continue
+            iend = i + 1
+            while iend < loffsets[c + 1] and lcolumn[left[iend]] == a:
+                iend += 1
+            jend = j + 1
+            while jend < roffsets[c + 1] and rcolumn[right[jend]] == a:
+                jend += 1
+            if iend - i > 1 or jend - j > 1 or left[i] != right[j]:
+                lnew[clusters] = ln
+                rnew[clusters] = rn
+                for k in range(i, iend):
+                    lrows[ln] = left[k]
+                    ln += 1
+                for k in range(j, jend):
+                    rrows[rn] = right[k]
+                    rn += 1
+                clusters += 1
+            i = iend
+            j = jend
+    lnew[clusters] = ln
+    rnew[clusters] = rn
+    return clusters, ln, rn
+
+
+@njit(cache=True, nogil=True)
+def mark_values(members, column, lowest, seen):
+    """seen[code - lowest] = True for each row."""
+    for i in range(len(members)):
+        seen[column[members[i]] - lowest] = True
+
+
+@njit(cache=True, nogil=True)
+def keep_seen(members, offsets, column, lowest, seen, kept, kept_offsets):
+    """Members whose code is marked; returns how many."""
+    n = 0
+    for c in range(len(offsets) - 1):
+        kept_offsets[c] = n
+        for i in range(offsets[c], offsets[c + 1]):
+            code = column[members[i]] - lowest
+            if 0 <= code < len(seen) and seen[code]:
+                kept[n] = members[i]
+                n += 1
+    kept_offsets[len(offsets) - 1] = n
+    return n
+
+
+def order_by(
+    members: NDArray[np.int32], offsets: NDArray[np.int64], column: NDArray[np.int32]
+) -> NDArray[np.int32]:
+    """The members of each cluster in order of (code, place among the members). Returns rows, int32."""
+    n, clusters = len(members), len(offsets) - 1
+    lowest, highest = extremes_of(members, column)
+    ordered = np.empty(n, dtype=np.int32)
+    span = int(highest) - int(lowest) + 1
+    if clusters == 1 and span <= TABLE_SHARE * n:
+        table = np.zeros(span, dtype=np.int64)
+        count_table(members, column, lowest, table)
+        starts = np.cumsum(table) - table
+        scatter_table(members, column, lowest, starts, ordered)
+        return ordered
+    index_bits = bits_for(n)
+    mask = np.uint64((1 << index_bits) - 1)
+    keys = np.empty(n, dtype=np.uint64)
+    if bits_for(clusters) + bits_for(span) + index_bits <= KEY_BITS:
+        columns = np.zeros(1, dtype=np.int64)
+        shifts = np.array([bits_for(span)], dtype=np.int64)
+        lows = np.array([lowest], dtype=np.int32)
+        write_keys(offsets, members, column.reshape(1, -1), columns, shifts, index_bits, lows, keys)
+        keys.sort()
+        keys &= mask
+        return members[keys.view(np.int64)]
+    write_column_keys(members, column, index_bits, lowest, keys)
+    keys.sort()
+    numbers = np.empty(n, dtype=np.int32)
+    cluster_numbers(offsets, numbers)
+    scatter_by_cluster(keys, mask, offsets, numbers, ordered)
+    return members[ordered]

@@ -1,0 +1,219 @@
+"""Front door of the refinements: pairs of tuple-id sets, made smaller predicate by predicate, counted and listed.
+
+A refinement takes pairs of sets of rows (*cluster pairs*) and a predicate and leaves the pairs of rows that satisfy
+it. Equalities give new cluster pairs; what comes after them (inequalities, non-equalities) is a *join* inside each
+cluster pair, which counts, finds or lists pairs of rows without holding them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.gpu_kernels.control import Control
+from tuplewise.gpu_kernels.device import Device, pick_device
+
+LESS = 1
+EQUAL = 2
+GREATER = 4
+
+Algorithm = Literal["hsm", "iejoin", "bhsm", "kdtree"]
+ALGORITHMS: tuple[Algorithm, ...] = ("hsm", "iejoin", "bhsm", "kdtree")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Comparison:
+    """A predicate over a pair (t, u): the outcome of t's column `left` against u's column `right` is in `outcomes`.
+
+    `outcomes` has the bits LESS, EQUAL, GREATER: `t.A < u.B` is LESS, `!=` is LESS | GREATER.
+    """
+
+    left: int
+    right: int
+    outcomes: int
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterPairs:
+    """Pairs of sets of rows: pair k is `left[left_offsets[k]:left_offsets[k + 1]]` with the same of `right`.
+
+    Each row is in at most one left set and in at most one right set; sets are in order of the values that they
+    agree on, rows ascending inside.
+
+    Attributes
+    ----------
+    left, right : int32 arrays, C order. One object where every pair is reflexive (both sides the same set).
+    left_offsets, right_offsets : int64 arrays (clusters + 1,)
+    kept : what a twin worked out about these sets and may use again (orders by a column, on the device or here)
+    """
+
+    left: NDArray[np.int32]
+    left_offsets: NDArray[np.int64]
+    right: NDArray[np.int32]
+    right_offsets: NDArray[np.int64]
+    kept: dict[Any, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def reflexive(self) -> bool:
+        return self.right is self.left
+
+    @property
+    def clusters(self) -> int:
+        return len(self.left_offsets) - 1
+
+    @property
+    def pairs(self) -> int:
+        """Ordered pairs of rows, those of a row with itself included."""
+        return int(np.dot(np.diff(self.left_offsets), np.diff(self.right_offsets)))
+
+
+class PairJoin(Protocol):
+    """What satisfies some comparisons inside cluster pairs. Pairs of a row with itself count like any other."""
+
+    def count(self, counts: NDArray[np.int64] | None, sign: int) -> int:
+        """Number of pairs; `counts`, int64 (rows,) by row of the left side, gets `sign` times its partners added."""
+
+    def emit(self, rows: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Partners of these left rows: offsets int64 (len(rows) + 1,), right rows int32, ascending for each."""
+
+    def find(self, limit: int) -> NDArray[np.int32]:
+        """At most `limit` pairs of different rows, int32 (found, 2), stopping as soon as they are found."""
+
+
+def all_rows(left: NDArray[np.int32], right: NDArray[np.int32] | None = None) -> ClusterPairs:
+    """One pair of sets. `left`, `right`: int32 rows, ascending; without `right` the pair is reflexive.
+
+    Examples
+    --------
+    >>> all_rows(np.arange(3, dtype=np.int32)).pairs
+    9
+    """
+    offsets = np.array([0, len(left)], dtype=np.int64)
+    if right is None:
+        return ClusterPairs(left, offsets, left, offsets)
+    return ClusterPairs(left, offsets, right, np.array([0, len(right)], dtype=np.int64))
+
+
+def refine_equal(
+    pairs: ClusterPairs,
+    codes: NDArray[np.int32],
+    equalities: Sequence[tuple[int, int]],
+    *,
+    device: Device | str = "auto",
+    threads: int | None = None,
+) -> ClusterPairs:
+    """The cluster pairs that agree on some columns, too.
+
+    Parameters
+    ----------
+    pairs : ClusterPairs
+    codes : int32 array (columns, rows), C order
+        Ranks; null (-1) is a value like any other here: rows that it leaves out are not in `pairs`.
+    equalities : (left column, right column) each
+        Refined one after the other; neighbours are taken in one step while their values fit one 64-bit key.
+
+    Returns
+    -------
+    ClusterPairs
+        Only pairs of sets that hold a pair of different rows (the others can't violate anything). Reflexive where
+        `pairs` is and each equality compares a column with itself.
+
+    Notes
+    -----
+    Cost: one sort of a 64-bit key for each row and step, or two passes where keys are dense enough to index a table
+    (perfect hashing of codes). Memory: 16 bytes a row. Source: Pena, de Almeida, Naumann, "Fast Detection of Denial
+    Constraint Violations", PVLDB 15(4), 2022, section 5.1. Departures: codes are dense, so a table indexed by code or
+    a sort takes the place of a hash table, whose order of entries would depend on the twin; before a side is sorted,
+    rows without a partner are dropped by a bit map of the other side's values, built on the side with fewer rows;
+    several equalities make one step.
+    """
+    _check(pairs, codes, [c for pair in equalities for c in pair])
+    picked = pick_device(device) if isinstance(device, str) else device
+    if picked.kind == "cuda":
+        from tuplewise.gpu_kernels.cuda.refine import refine_equal as run
+    else:
+        from tuplewise.gpu_kernels.cpu.refine import refine_equal as run
+    with picked.active():
+        return run(pairs, codes, list(equalities), _control(threads))
+
+
+def join(
+    pairs: ClusterPairs,
+    codes: NDArray[np.int32],
+    comparisons: Sequence[Comparison],
+    algorithm: Algorithm,
+    *,
+    device: Device | str = "auto",
+    threads: int | None = None,
+    deadline: float | None = None,
+) -> PairJoin:
+    """Prepare to count, find and list the pairs of rows that satisfy `comparisons` inside cluster pairs.
+
+    Parameters
+    ----------
+    pairs, codes : as in `refine_equal`
+    comparisons : what a pair has to satisfy
+    algorithm : str
+        "hsm" (hash-sort-merge): at most one comparison of any kind; partners are one or two slices of a sorted side.
+        "iejoin": two inequalities; slices of one sorted side, counted by a wavelet matrix of the other column and
+        listed by a tree of extremes. "kdtree": one or more inequalities. "bhsm" (binning-hash-sort-merge): any
+        comparisons, by bitmaps of the right side that are kept for bins of sorted values, 64 rows an instruction.
+
+    Raises
+    ------
+    ValueError
+        Where shapes don't fit, or the algorithm does not do these comparisons.
+
+    Notes
+    -----
+    n rows on each side, k pairs found: "hsm" n log n + k; "iejoin" n log n + k log n; "kdtree" n^(2 - 1/d) at worst for
+    d inequalities, close to n log n where few pairs satisfy them; "bhsm" n^2 / 64 for each comparison.
+    Source: the paper named at `refine_equal`, section 5.3; each module names its own source and departures.
+    """
+    _check(pairs, codes, [c for x in comparisons for c in (x.left, x.right)])
+    _check_algorithm(algorithm, comparisons)
+    picked = pick_device(device) if isinstance(device, str) else device
+    control = _control(threads)
+    control.deadline = deadline
+    if picked.kind == "cuda":
+        from tuplewise.gpu_kernels.cuda.refine import make_join as run
+    else:
+        from tuplewise.gpu_kernels.cpu.refine import make_join as run
+    return run(pairs, codes, list(comparisons), algorithm, control)
+
+
+def _control(threads: int | None) -> Control:
+    control = Control()
+    if threads is not None:
+        control.threads = threads
+    return control
+
+
+def _check(pairs: ClusterPairs, codes: NDArray[np.int32], columns: Sequence[int]) -> None:
+    if codes.ndim != 2 or codes.dtype != np.int32 or not codes.flags.c_contiguous:
+        raise ValueError(f"codes: {codes.dtype} array of {codes.ndim} dimensions; allowed: int32 (columns, rows), C order")
+    if columns and not (min(columns) >= 0 and max(columns) < len(codes)):
+        raise ValueError(f"a predicate names column {max(columns)} of {len(codes)}")
+    for side, offsets in ((pairs.left, pairs.left_offsets), (pairs.right, pairs.right_offsets)):
+        if side.dtype != np.int32 or len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != len(side):
+            raise ValueError("cluster pairs: sides are int32, offsets begin with 0 and end with the length of the side")
+    if len(pairs.left_offsets) != len(pairs.right_offsets):
+        raise ValueError(f"cluster pairs: {pairs.clusters} left sets and {len(pairs.right_offsets) - 1} right sets")
+
+
+def _check_algorithm(algorithm: str, comparisons: Sequence[Comparison]) -> None:
+    if algorithm not in ALGORITHMS:
+        raise ValueError(f"algorithm: {algorithm!r}; allowed: {', '.join(map(repr, ALGORITHMS))}")
+    ordered = all(c.outcomes in (LESS, LESS | EQUAL, GREATER, GREATER | EQUAL) for c in comparisons)
+    fits = {
+        "hsm": len(comparisons) <= 1,
+        "iejoin": len(comparisons) == 2 and ordered,
+        "kdtree": len(comparisons) >= 1 and ordered,
+        "bhsm": True,
+    }[algorithm]
+    if not fits:
+        raise ValueError(f"algorithm {algorithm!r} can't do these comparisons: {list(comparisons)}")
