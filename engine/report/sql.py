@@ -82,12 +82,6 @@ def _condition(p: Predicate, dialect: str, nulls: str) -> str:
     }[p.operator]
 
 
-def named_columns(rule: DenialConstraint) -> list[str]:
-    """The columns that a rule names, each once, in the order of its predicates."""
-    names = [name for p in rule.predicates for name in (p.left, p.right) if isinstance(name, str)]
-    return list(dict.fromkeys(names))
-
-
 def _unused(wanted: str, taken: Sequence[str]) -> str:
     """`wanted`, with a number where one of `taken` is the same to an engine that ignores case."""
     used = {name.casefold() for name in taken}
@@ -161,7 +155,7 @@ class Writer:
 
         Rows are `t` and `u` (row numbers), or `t_` and `u_` before the name of each key column.
         """
-        used = list(dict.fromkeys([*self.key, *named_columns(rule)]))
+        used = list(dict.fromkeys([*self.key, *rule.columns]))
         tuples = [rule.predicates[0].left_role] if rule.names_one_tuple else ["t", "u"]
         shown = [] if self.key_tells_apart else [f"{x}.{self._row} AS {self._q(x)}" for x in tuples]
         shown += [f"{x}.{self._q(c)} AS {self._q(f'{x}_{c}')}" for c in used for x in tuples]
