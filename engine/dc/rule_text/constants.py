@@ -1,0 +1,205 @@
+"""Constants of rules against typed columns: what a constant means for a column, and where it stands among its values.
+
+A constant takes the type of the column that it is compared with. Numbers stand against number columns by value (`5.0`
+equals the integer 5), against double columns as the nearest double. Text in quotes stands against any column whose type
+its text spells, as in SQL: `'2024-01-31'` against dates, ISO 8601 against timestamps (a value without a zone is UTC, a
+day alone is its first moment), `'5'` against numbers, `'NaN'` and `'inf'` against doubles. A number or `true` against a
+text column is an error: whether `5` should equal the text `05` is not ours to guess.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from tuplewise.engine.dc.constraint import Constant, DenialConstraint, Predicate
+from tuplewise.engine.errors import InputError, RuleError, message
+from tuplewise.engine.relation.relation import Column, Relation, TypeName
+from tuplewise.engine.relation.text_types import BOOLEAN, DATE, FITS, TIMESTAMP, WHAT_FITS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Value = str | bool | int | float | Decimal
+"""A number as Decimal, a double as float, a date as days and a timestamp as nanoseconds since 1970, else as it is."""
+
+_NUMBERS = ("integer", "decimal", "double")
+_NUMBER_TEXT = re.compile(FITS["decimal"] + r"([eE][+-]?[0-9]{1,4})?", re.ASCII)
+_EPOCH = datetime.datetime(1970, 1, 1)
+_DAY_NANOSECONDS = 86_400 * 10**9
+_UNIT_NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+
+
+def value_of(constant: Constant, type_: TypeName, column: str) -> Value:
+    """What a constant means beside a column of this type.
+
+    Raises
+    ------
+    RuleError : where it has no meaning there
+    """
+    text = constant.text
+    value: Value | None = None
+    if constant.type == "null":
+        hint = f"Write `{column} is null`"
+        raise RuleError(message(f"null compared with column {column!r}", allowed="is null, is not null", hint=hint))
+    if type_ == "text":
+        value = text if constant.type == "text" else None
+    elif type_ == "boolean":
+        if constant.type == "boolean" or (constant.type == "text" and re.fullmatch(BOOLEAN, text)):
+            value = text.lower() == "true"
+    elif constant.type == "boolean":
+        value = None
+    elif type_ in ("integer", "decimal"):
+        value = Decimal(text) if _NUMBER_TEXT.fullmatch(text) else None
+    elif type_ == "double":
+        value = float(text) + 0.0 if re.fullmatch(FITS["double"], text, re.ASCII) else None
+    elif constant.type == "text":
+        value = _days(text) if type_ == "date" else _nanoseconds(text)
+    if value is None:
+        raise RuleError(_misfit(constant, type_, column))
+    return value
+
+
+def _misfit(constant: Constant, type_: TypeName, column: str) -> str:
+    quoted = "'" + constant.text.replace("'", "''") + "'"
+    hint = None
+    if constant.type != "text" and type_ in ("text", "date", "timestamp"):
+        hint = f"Quote it: {quoted}"
+        if type_ == "text":
+            hint += f"; or read the column as numbers: --types {column}={constant.type}"
+    elif type_ == "date" and _nanoseconds(constant.text) is not None:
+        hint = f"Give the day alone, or read the column as timestamps: --types {column}=timestamp"
+    elif type_ in _NUMBERS and constant.type == "text":
+        hint = f"Or read the column as text: --types {column}=text"
+    allowed = "text in single quotes" if type_ == "text" else WHAT_FITS[type_]
+    return message(f"constant beside column {column!r}, whose type is {type_}", constant.text, allowed, hint)
+
+
+def _days(text: str) -> int | None:
+    """Days since 1970 of `YYYY-MM-DD`; None for other text and for days that the calendar lacks."""
+    if not re.fullmatch(DATE, text):
+        return None
+    try:
+        return (datetime.date.fromisoformat(text) - _EPOCH.date()).days
+    except ValueError:
+        return None
+
+
+def _nanoseconds(text: str) -> int | None:
+    """Nanoseconds since 1970 of a timestamp in ISO 8601 or of a day's first moment, in UTC; None for other text."""
+    if (days := _days(text)) is not None:
+        return days * _DAY_NANOSECONDS
+    if not re.fullmatch(TIMESTAMP, text):
+        return None
+    try:
+        moment = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    offset = moment.utcoffset() or datetime.timedelta(0)
+    return ((moment.replace(tzinfo=None) - _EPOCH - offset) // datetime.timedelta(microseconds=1)) * 1000
+
+
+def utc_text(nanoseconds: int) -> str:
+    """A moment as SQL writes it, in UTC without a zone: `2024-01-31 10:00:00.5`."""
+    moment = _EPOCH + datetime.timedelta(microseconds=nanoseconds // 1000)
+    text = moment.isoformat(sep=" ")
+    return text.rstrip("0") if "." in text else text
+
+
+def place_constant(relation: Relation, column: int, constant: Constant) -> tuple[int, bool]:
+    """Where a constant stands in the dictionary of a column.
+
+    Returns
+    -------
+    rank : of the first value that is not lower than the constant (the number of values where there is none)
+    present : whether that value equals the constant
+
+    Raises
+    ------
+    RuleError : where the constant can't be compared with the column
+
+    Notes
+    -----
+    Steps in the logarithm of the dictionary's length.
+    """
+    described = relation.columns[column]
+    value = value_of(constant, described.type, described.name)
+    dictionary = relation.dictionaries[described.domain]
+    read = _reader(described, dictionary)
+    wanted = _sortable(value)
+    low, high = 0, len(dictionary)
+    while low < high:
+        middle = (low + high) // 2
+        if _sortable(read(middle)) < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low, low < len(dictionary) and _sortable(read(low)) == wanted
+
+
+def _reader(column: Column, dictionary: pa.Array) -> Callable[[int], Value]:
+    """Reads one value of the dictionary in the form that `value_of` gives constants."""
+    if column.domain == "date":
+        return lambda i: int(dictionary[i].value)
+    if column.domain == "timestamp":
+        unit = _UNIT_NANOSECONDS[dictionary.type.unit]
+        return lambda i: int(dictionary[i].value) * unit
+    return lambda i: dictionary[i].as_py()  # type: ignore[no-any-return]
+
+
+def _sortable(value: Value) -> Any:
+    """NaN above every number; the rest as Python sorts it (text by code points, which is by bytes of UTF-8)."""
+    if isinstance(value, float):
+        return (1, 0.0) if math.isnan(value) else (0, value)
+    return value
+
+
+def check_types(relation: Relation, rule: DenialConstraint) -> None:
+    """Raise RuleError where the rule names columns that aren't there or compares what can't be; it lists all faults."""
+    columns = {c.name: c for c in relation.columns}
+    faults: list[str] = []
+    for name in rule.columns:
+        if name not in columns:
+            try:
+                relation.index_of(name)
+            except InputError as error:
+                faults.append(str(error))
+    for p in rule.predicates:
+        if all(name in columns for name in p.columns):
+            fault = _fault(p, *(columns[name] for name in p.columns))
+            if fault is not None:
+                faults.append(fault)
+    if faults:
+        raise RuleError(f"rule {rule}: " + "\n".join(dict.fromkeys(faults)))
+
+
+def _fault(p: Predicate, left: Column, right: Column | None = None) -> str | None:
+    """What is wrong with one predicate, or None."""
+    if p.operator in ("is", "is not"):
+        return None
+    if p.constant is not None:
+        try:
+            value_of(p.constant, left.type, left.name)
+        except RuleError as error:
+            return str(error)
+        return None
+    if right is None or left.domain == right.domain:
+        return None
+    given = f"{left.name} ({left.type}) and {right.name} ({right.type})"
+    allowed = "columns of one type (integer and decimal count as one, double only with double)"
+    return message(f"columns of different types in {p}", given, allowed, _type_hint(left, right))
+
+
+def _type_hint(left: Column, right: Column) -> str:
+    """What to set so that both columns have one type, changing the one that has a lossless way."""
+    for one, other in ((left, right), (right, left)):
+        if one.domain == "number" and other.domain == "double":
+            return f"Read both as doubles: --types {one.name}=double"
+        if (one.type, other.type) == ("date", "timestamp"):
+            return f"Read both as timestamps: --types {one.name}=timestamp"
+    names = [c.name for c in (left, right) if c.type != "text"]
+    return "Read both as text: " + " ".join(f"--types {name}=text" for name in names)

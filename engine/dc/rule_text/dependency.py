@@ -1,0 +1,88 @@
+"""Functional dependencies and keys as text: `a, b -> c`, `[a, b] -> c`, Metanome's `[t.a, t.b]->t.c`, `[a, b]`."""
+
+from __future__ import annotations
+
+import re
+
+from tuplewise.engine.dc.constraint import DenialConstraint, Operator, Predicate
+from tuplewise.engine.dc.rule_text.draft import Reference, resolve
+from tuplewise.engine.dc.rule_text.faults import Fault
+from tuplewise.engine.dc.rule_text.scanner import Cursor
+
+ARROWS = ("->", "→")
+_BRACKETS = {"[": "]", "{": "}", "(": ")"}
+_ARROW_AHEAD = re.compile(r"""(?:[^"`;]|"[^"]*"|`[^`]*`)*?(?:->|→)""")
+_NO_NAME = re.compile(r"""[=<>!≠≤≥¬~"'`\[\]{}]""")
+
+
+def arrow_ahead(cursor: Cursor) -> bool:
+    """Whether an arrow stands between the cursor and the next semicolon, outside of quoted names."""
+    return _ARROW_AHEAD.match(cursor.text, cursor.skip_blanks()) is not None
+
+
+def read_dependency(cursor: Cursor) -> list[DenialConstraint]:
+    """Read `X -> Y`: one rule for each column of Y. The cursor is behind it then."""
+    left, bracketed = _side(cursor)
+    if not cursor.take(*ARROWS):
+        raise cursor.fault("expected ->")
+    right, _ = _side(cursor)
+    if not right:
+        raise cursor.fault("expected the name of a column")
+    names = resolve([*left, *right], cursor.columns, tables=bracketed)
+    same = [_same(names[r.name_at], "==") for r in left]
+    return [DenialConstraint((*same, _same(names[r.name_at], "!="))).normalised() for r in right]
+
+
+def read_key(cursor: Cursor) -> DenialConstraint:
+    """Read `[a, b]`: a key. The cursor is behind it then."""
+    names, _ = _side(cursor)
+    if not names:
+        raise cursor.fault("expected the name of a column")
+    if cursor.columns is None and len(names) == 1 and not names[0].quoted and "." in names[0].name:
+        hint = f"Write not(t.`{names[0].name}` == u.`{names[0].name}`), or give the columns of the table"
+        raise Fault(f"{names[0].name!r} may be a column, or a column of a table", names[0].name_at, hint)
+    found = resolve(names, cursor.columns, tables=True)
+    return DenialConstraint(tuple(_same(found[r.name_at], "==") for r in names)).normalised()
+
+
+def _same(column: str, operator: Operator) -> Predicate:
+    return Predicate("t", column, operator, "u", column)
+
+
+def _side(cursor: Cursor) -> tuple[list[Reference], bool]:
+    """The names on one side, and whether they stand in square brackets."""
+    bracket = cursor.take(*_BRACKETS)
+    closing = _BRACKETS[bracket] if bracket else None
+    names: list[Reference] = []
+    if closing is not None and cursor.take(closing):
+        return names, bracket == "["
+    if closing is None and (cursor.at_end() or cursor.sees(*ARROWS, ";")):
+        return names, False
+    while True:
+        names.append(_name(cursor, closing))
+        if cursor.take(","):
+            continue
+        if closing is not None:
+            cursor.expect(closing, f"a comma or {closing}")
+        return names, bracket == "["
+
+
+def _name(cursor: Cursor, closing: str | None) -> Reference:
+    """One name: quoted, a known one, or all up to what can't belong to a name."""
+    at = cursor.skip_blanks()
+    if cursor.sees('"', "`"):
+        return Reference("", cursor.quoted(), at, at, quoted=True)
+    ends = re.compile(rf"\s*(?:,|;|->|→|{re.escape(closing) if closing else '$'}|\Z)")
+    for name in sorted(filter(None, cursor.columns or ()), key=len, reverse=True):
+        if cursor.text.startswith(name, at) and ends.match(cursor.text, at + len(name)):
+            cursor.at = at + len(name)
+            return Reference("", name, at, at, quoted=True)
+    end = ends.search(cursor.text, at)
+    stop = end.start() if end else len(cursor.text)
+    name = cursor.text[at:stop]
+    odd = _NO_NAME.search(name)
+    if not name or odd:
+        hint = "The sides of -> are names of columns; other names than plain words stand in back-quotes"
+        raise Fault("expected the name of a column", at + odd.start() if odd else at, hint)
+    cursor.at = stop
+    return Reference("", name, at, at, quoted=False)

@@ -1,0 +1,67 @@
+"""Rules as HoloClean and Delphi write them: `t1&t2&EQ(t1.a,t2.a)&IQ(t1.b,t2.b)`.
+
+Read more freely than they do: blanks anywhere, comparisons in any order and case, either side a constant. A rule whose
+first comparison is IQ keeps it (HoloClean's own parser loses it without a word).
+"""
+
+from __future__ import annotations
+
+import re
+
+from tuplewise.engine.dc.constraint import Constant
+from tuplewise.engine.dc.rule_text.draft import Comparison, Draft, Literal
+from tuplewise.engine.dc.rule_text.logic import NAMED_OPERATORS, named_comparison, term
+from tuplewise.engine.dc.rule_text.scanner import Cursor
+
+_TUPLE = r"[^\W\d]\w*['′’]*"
+_START = re.compile(rf"{_TUPLE}\s*&(?:\s*{_TUPLE}\s*&)?\s*(?:{'|'.join(NAMED_OPERATORS)})\s*\(", re.IGNORECASE)
+_LOOSE_START = re.compile(rf"{_TUPLE}\s*&")
+# In HoloClean a quote does not end the text before the bracket does.
+_RAW_LITERAL = re.compile(r"""(["'])(.*?)\1(?=\s*\)\s*(?:&|;|$))""", re.DOTALL)
+
+
+def starts_here(cursor: Cursor, *, loose: bool = False) -> bool:
+    """Whether a rule of this form begins at the cursor; `loose`: as far as its first sign tells."""
+    return (_LOOSE_START if loose else _START).match(cursor.text, cursor.skip_blanks()) is not None
+
+
+def read_holoclean(cursor: Cursor, *, raw: bool = False) -> Draft:
+    """Read a rule of this form; the cursor is behind it then. `raw`: quotes inside a text are not doubled."""
+    draft = Draft(negation="&")
+    while True:
+        comparison = _raw_comparison(cursor) if raw else named_comparison(cursor)
+        if comparison is not None:
+            draft.comparisons.append(comparison)
+        else:
+            at, variable = cursor.skip_blanks(), cursor.variable()
+            if variable is None or draft.comparisons or len(draft.declared) == 2:
+                cursor.at = at
+                raise cursor.fault("expected a comparison such as EQ(t1.a,t2.a)")
+            draft.declared.append((variable, at))
+        if not cursor.take("&"):
+            break
+    if not draft.comparisons:
+        raise cursor.fault("expected & and a comparison such as EQ(t1.a,t2.a)")
+    return draft
+
+
+def _raw_comparison(cursor: Cursor) -> Comparison | None:
+    """As `named_comparison`, with HoloClean's own literals: everything between the quotes, as it stands."""
+    start = cursor.skip_blanks()
+    word = cursor.word()
+    if word is None or word.lower() not in NAMED_OPERATORS:
+        return named_comparison(cursor)
+    cursor.at += len(word)
+    if not cursor.take("("):
+        cursor.at = start
+        return None
+    left = term(cursor)
+    cursor.expect(",", "a comma between the two sides")
+    at = cursor.skip_blanks()
+    literal = _RAW_LITERAL.match(cursor.text, at)
+    if literal is None:
+        cursor.at = start
+        return named_comparison(cursor)
+    cursor.at = literal.end()
+    cursor.expect(")", ") behind the second side")
+    return Comparison(left, NAMED_OPERATORS[word.lower()], Literal(Constant(literal.group(2), "text"), at), start)

@@ -1,0 +1,236 @@
+"""A place in a text, and what is read there: blanks, words, quoted text, numbers, operators, names of columns."""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Sequence
+
+from tuplewise.engine.dc.constraint import Constant, Operator
+from tuplewise.engine.dc.rule_text.draft import Literal, Reference
+from tuplewise.engine.dc.rule_text.faults import Fault
+
+OPERATOR_SIGNS: dict[str, Operator] = {
+    "==": "==",
+    "!=": "!=",
+    "<>": "!=",
+    "¬=": "!=",
+    "<=": "<=",
+    ">=": ">=",
+    "=": "==",
+    "≠": "!=",
+    "<": "<",
+    "≤": "<=",
+    "⩽": "<=",
+    ">": ">",
+    "≥": ">=",
+    "⩾": ">=",
+}
+MOST_DIGITS = 38
+
+_NO_BARE = r"\s()\[\]{}'\"`=<>!≠≤≥⩽⩾¬~,;&|^∧⋀→∀∈"
+_BARE = re.compile(f"[^{_NO_BARE}]+")
+_WORD = re.compile(r"[^\W\d]\w*")
+_PRIMES = re.compile("['′’]+")
+_NUMBER = re.compile(r"([+-]?)([0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE]([+-]?[0-9]+))?")
+_ODD_NAME = re.compile(rf"[{_NO_BARE.removeprefix(chr(92) + 's')}]|(?i:\b(?:and|or|is)\b)")
+
+
+def spells_number(text: str) -> bool:
+    """Whether a bare text is a number literal as rules write one."""
+    return _NUMBER.fullmatch(text) is not None
+
+
+def number_constant(text: str, at: int = 0) -> Constant:
+    """The constant of a number literal, written the one way: no plus, a digit before the point, a plain exponent.
+
+    Raises Fault for leading zeros (such a text is a code, not a number) and for what no number type keeps.
+    """
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        raise Fault(f"{text!r} is no number", at)
+    sign, digits, exponent = match.groups()
+    if re.match("0[0-9]", digits):
+        raise Fault("a number with leading zeros", at, f"Write '{text}' in quotes if it is text, else leave them out")
+    if digits.startswith("."):
+        digits = "0" + digits
+    if len(digits.replace(".", "").lstrip("0")) > MOST_DIGITS:
+        raise Fault(f"a number of more than {MOST_DIGITS} digits", at)
+    is_zero = not digits.strip("0.")
+    plain = ("-" if sign == "-" and not is_zero else "") + digits
+    if exponent is None:
+        return Constant(plain, "decimal" if "." in digits else "integer")
+    if len(exponent) > 6 or not math.isfinite(value := float(text)) or (value == 0 and not is_zero):
+        raise Fault("a number that is too large or too small for a double", at)
+    return Constant(f"{plain}e{int(exponent)}", "double")
+
+
+class Cursor:
+    """A text with a place in it. What is not there is a Fault at that place.
+
+    Attributes
+    ----------
+    text, at : the text and the index of the next character
+    columns : known names of columns, or None
+    """
+
+    def __init__(self, text: str, columns: Sequence[str] | None = None) -> None:
+        self.text, self.at, self.columns = text, 0, columns
+        longest_first = sorted((c for c in columns or () if c), key=len, reverse=True)
+        self._plain = [c for c in longest_first if not _ODD_NAME.search(c)]
+        self._odd = [c for c in longest_first if _ODD_NAME.search(c)]
+
+    def skip_blanks(self) -> int:
+        """Move past blanks; the new place."""
+        while self.at < len(self.text) and (self.text[self.at].isspace() or self.text[self.at] == "\ufeff"):
+            self.at += 1
+        return self.at
+
+    def at_end(self) -> bool:
+        """Whether only blanks are left."""
+        return self.skip_blanks() == len(self.text)
+
+    def sees(self, *signs: str) -> bool:
+        """Whether one of the signs is next, after blanks."""
+        return self.text.startswith(signs, self.skip_blanks())
+
+    def take(self, *signs: str) -> str | None:
+        """Move past the first of the signs that is next, after blanks."""
+        self.skip_blanks()
+        for sign in signs:
+            if self.text.startswith(sign, self.at):
+                self.at += len(sign)
+                return sign
+        return None
+
+    def expect(self, sign: str, what: str) -> None:
+        """Move past a sign, or Fault."""
+        if not self.take(sign):
+            raise self.fault(f"expected {what}")
+
+    def word(self) -> str | None:
+        """The word that is next, after blanks, without moving."""
+        match = _WORD.match(self.text, self.skip_blanks())
+        return match.group() if match else None
+
+    def take_word(self, *words: str) -> str | None:
+        """Move past one of these words, in any case, where it is next and whole."""
+        found = self.word()
+        if found is None or found.lower() not in words:
+            return None
+        self.at += len(found)
+        return found.lower()
+
+    def fault(self, what: str, hint: str | None = None) -> Fault:
+        """A fault here that says what stands here instead."""
+        at = self.skip_blanks()
+        match = _BARE.match(self.text, at)
+        found = match.group() if match else self.text[at : at + 2].strip()
+        return Fault(f"{what}, found {found!r}" if found else f"{what}, but the text ends", at, hint)
+
+    def variable(self) -> str | None:
+        """Move past the name of a tuple (`t`, `t1`, `t'`), if one is next; subscripts and primes as plain signs."""
+        match = _WORD.match(self.text, self.skip_blanks())
+        if match is None:
+            return None
+        self.at = match.end()
+        primes = _PRIMES.match(self.text, self.at)
+        if primes:
+            self.at = primes.end()
+        return unicodedata.normalize("NFKC", match.group()) + "'" * len(primes.group() if primes else "")
+
+    def quoted(self) -> str:
+        """The text between the quotes that are next; a doubled quote inside stands for one."""
+        start, quote = self.at, self.text[self.at]
+        parts: list[str] = []
+        at = start + 1
+        while True:
+            end = self.text.find(quote, at)
+            if end < 0:
+                raise Fault(
+                    f"a {quote} that is not closed", start, f"Double it where it belongs to the text: {quote * 2}"
+                )
+            parts.append(self.text[at:end])
+            if not self.text.startswith(quote, end + 1):
+                self.at = end + 1
+                return quote.join(parts)
+            at = end + 2
+
+    def reference(self) -> Reference | None:
+        """Move past `variable.name`, if one is next."""
+        start = self.skip_blanks()
+        variable = self.variable()
+        if variable is None or not self.take("."):
+            self.at = start
+            return None
+        at = self.skip_blanks()
+        if self.text[at : at + 1] in ("`", '"') and at < len(self.text):
+            return Reference(variable, self.quoted(), start, at, quoted=True)
+        name = self._known_name(at)
+        if name is not None:
+            self.at = at + len(name)
+            return Reference(variable, name, start, at, quoted=True)
+        if variable in ("t0", "t1") and (end := self._end_behind_table(at)) is not None:
+            self.at = end
+            return Reference(variable, self.text[at:end], start, at, quoted=False)
+        match = _BARE.match(self.text, at)
+        if match is None:
+            raise self.fault("expected the name of a column")
+        self.at = match.end()
+        return Reference(variable, match.group(), start, at, quoted=False)
+
+    def _known_name(self, at: int) -> str | None:
+        """The known name that stands at a place: names with blanks need no quotes then.
+
+        A name without signs goes before the word that stands there, the word before a name that holds signs.
+        """
+        match = _BARE.match(self.text, at)
+        word = match.group() if match else ""
+        found = self._longest(self._plain, at)
+        if found is not None or not word or word not in (self.columns or ()):
+            return found or self._longest(self._odd, at)
+        return word
+
+    def _end_behind_table(self, at: int) -> int | None:
+        """Where a known name ends that a table's name and a dot stand in front of, as Metanome writes it."""
+        match = _BARE.match(self.text, at)
+        for dot in re.finditer(r"\.", match.group() if match else ""):
+            name = self._longest([*self._plain, *self._odd], at + dot.end())
+            if name is not None:
+                return at + dot.end() + len(name)
+        return None
+
+    def _longest(self, names: Sequence[str], at: int) -> str | None:
+        return next((c for c in names if self.text.startswith(c, at) and self._ends(at + len(c))), None)
+
+    def _ends(self, at: int) -> bool:
+        """Whether a name can end before this place."""
+        return at == len(self.text) or _BARE.match(self.text, at) is None
+
+    def literal(self) -> Literal | None:
+        """Move past a constant, if one is next: quoted text, a number, true, false, null, or a bare word."""
+        at = self.skip_blanks()
+        if self.text[at : at + 1] in ("'", '"') and at < len(self.text):
+            return Literal(Constant(self.quoted(), "text"), at)
+        match = _BARE.match(self.text, at)
+        if match is None:
+            return None
+        word = match.group()
+        self.at = match.end()
+        if spells_number(word):
+            return Literal(number_constant(word, at), at)
+        lower = word.lower()
+        if lower in ("true", "false"):
+            return Literal(Constant(lower, "boolean"), at)
+        if lower == "null":
+            return Literal(Constant("", "null"), at)
+        if lower in ("date", "timestamp") and self.sees("'"):
+            return Literal(Constant(self.quoted(), "text"), at)
+        self.at = match.end()
+        return Literal(Constant(word, "text"), at, bare=True)
+
+    def operator(self) -> Operator | None:
+        """Move past a comparison sign, if one is next."""
+        sign = self.take(*OPERATOR_SIGNS)
+        return OPERATOR_SIGNS[sign] if sign else None
