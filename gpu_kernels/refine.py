@@ -84,6 +84,13 @@ class PairJoin(Protocol):
         """At most `limit` pairs of different rows, int32 (found, 2), stopping as soon as they are found."""
 
 
+class BoxPairJoin(PairJoin, Protocol):
+    """What "kdtree" makes: it can say beforehand what counting will cost."""
+
+    def nodes_for(self, sample_rows: int) -> float:
+        """Nodes of the tree that a left row meets on average, by a sample of the left rows."""
+
+
 def all_rows(left: NDArray[np.int32], right: NDArray[np.int32] | None = None) -> ClusterPairs:
     """One pair of sets. `left`, `right`: int32 rows, ascending; without `right` the pair is reflexive.
 
@@ -138,7 +145,8 @@ def refine_equal(
     else:
         from tuplewise.gpu_kernels.cpu.refine import refine_equal as run
     with picked.active():
-        return run(pairs, codes, list(equalities), _control(threads))
+        refined: ClusterPairs = run(pairs, codes, list(equalities), _control(threads))
+    return refined
 
 
 def join(
@@ -183,7 +191,8 @@ def join(
         from tuplewise.gpu_kernels.cuda.refine import make_join as run
     else:
         from tuplewise.gpu_kernels.cpu.refine import make_join as run
-    return run(pairs, codes, list(comparisons), algorithm, control)
+    made: PairJoin = run(pairs, codes, list(comparisons), algorithm, control)
+    return made
 
 
 def _control(threads: int | None) -> Control:
@@ -195,7 +204,8 @@ def _control(threads: int | None) -> Control:
 
 def _check(pairs: ClusterPairs, codes: NDArray[np.int32], columns: Sequence[int]) -> None:
     if codes.ndim != 2 or codes.dtype != np.int32 or not codes.flags.c_contiguous:
-        raise ValueError(f"codes: {codes.dtype} array of {codes.ndim} dimensions; allowed: int32 (columns, rows), C order")
+        allowed = "int32 (columns, rows), C order"
+        raise ValueError(f"codes: {codes.dtype} array of {codes.ndim} dimensions; allowed: {allowed}")
     if columns and not (min(columns) >= 0 and max(columns) < len(codes)):
         raise ValueError(f"a predicate names column {max(columns)} of {len(codes)}")
     for side, offsets in ((pairs.left, pairs.left_offsets), (pairs.right, pairs.right_offsets)):
@@ -217,3 +227,51 @@ def _check_algorithm(algorithm: str, comparisons: Sequence[Comparison]) -> None:
     }[algorithm]
     if not fits:
         raise ValueError(f"algorithm {algorithm!r} can't do these comparisons: {list(comparisons)}")
+
+
+def restrict(
+    pairs: ClusterPairs, left_mask: NDArray[np.bool_] | None, right_mask: NDArray[np.bool_] | None
+) -> ClusterPairs:
+    """Cluster pairs without some rows. Masks: bool (rows,) by row, None for all; one object for both keeps a pair of
+    sets reflexive. Clusters may be empty afterwards."""
+    if left_mask is None and right_mask is None:
+        return pairs
+    left, left_offsets = _masked(pairs.left, pairs.left_offsets, left_mask)
+    if pairs.reflexive and left_mask is right_mask:
+        return ClusterPairs(left, left_offsets, left, left_offsets)
+    right, right_offsets = _masked(pairs.right, pairs.right_offsets, right_mask)
+    if right is left:  # the side that is not cut is no longer the same set
+        right = right.copy()
+    return ClusterPairs(left, left_offsets, right, right_offsets)
+
+
+def _masked(
+    rows: NDArray[np.int32], offsets: NDArray[np.int64], mask: NDArray[np.bool_] | None
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    if mask is None:
+        return rows, offsets
+    kept = mask[rows]
+    before = np.zeros(len(rows) + 1, dtype=np.int64)
+    np.cumsum(kept, out=before[1:])
+    return rows[kept], before[offsets]
+
+
+def exchanged(pairs: ClusterPairs) -> ClusterPairs:
+    """The cluster pairs with left and right exchanged; reflexive ones are as they were."""
+    if pairs.reflexive:
+        return pairs
+    return ClusterPairs(pairs.right, pairs.right_offsets, pairs.left, pairs.left_offsets)
+
+
+def rows_on_both_sides(pairs: ClusterPairs, rows: int) -> NDArray[np.int32]:
+    """Rows that are in the left and the right set of one cluster pair, int32: each is a pair with itself.
+
+    `rows`: rows of the table.
+    """
+    if pairs.reflexive:
+        return pairs.left
+    clusters = np.full(rows, -1, dtype=np.int32)
+    clusters[pairs.left] = np.repeat(np.arange(pairs.clusters, dtype=np.int32), np.diff(pairs.left_offsets))
+    of_right = np.repeat(np.arange(pairs.clusters, dtype=np.int32), np.diff(pairs.right_offsets))
+    both: NDArray[np.int32] = pairs.right[clusters[pairs.right] == of_right]
+    return both

@@ -1,12 +1,13 @@
 """Binning-hash-sort-merge: any comparisons, by bitmaps of the right side, 64 rows an instruction.
 
-The right side of each cluster is cut into blocks of 2,048 rows. For each comparison a block keeps its rows sorted by code
-and, for every bin of 64 of them, the bitmap of all rows before the bin. What precedes any place is then one bitmap and at
-most 63 single bits; every operator is the bitmap before one or two places, or its complement; comparisons are joined by AND.
+The right side of each cluster is cut into blocks of 2,048 rows. For each comparison a block keeps its rows sorted by
+code and, for every bin of 64 of them, the bitmap of all rows before the bin. What precedes any place is then one
+bitmap and at most 63 single bits; every operator is the bitmap before one or two places, or its complement;
+comparisons are joined by AND.
 
-Source: Pena, de Almeida, Naumann (PVLDB 15(4), 2022), section 5.3. Departures: bins hold a fixed number of rows, so that
-ties and skew don't matter; blocks keep the bitmaps in the cache, where compression would cost more than it saves; bitmaps
-of non-equalities come from the same tables.
+Source: Pena, de Almeida, Naumann (PVLDB 15(4), 2022), section 5.3. Departures: bins hold a fixed number of rows, so
+that ties and skew don't matter; blocks keep the bitmaps in the cache, where compression would cost more than it
+saves; bitmaps of non-equalities come from the same tables.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """A k-d tree over the right rows of each cluster: the partners of a row are those in a box, one side an inequality.
 
 Source: Bentley, "Multidimensional binary search trees used for associative searching", CACM 18(9), 1975; its use for
-denial constraints is that of Rapidash (Liu et al., PVLDB 17(8), 2024). Departures: the tree is built at once and balanced
-(medians of one column after the other, boxes as tight as the rows in them), so sorted input is no harm; nodes that lie
-wholly in the box are counted without descending; all operators become closed intervals of integer codes.
+denial constraints is that of Rapidash (Liu et al., PVLDB 17(8), 2024). Departures: the tree is built at once and
+balanced (medians of one column after the other, boxes as tight as the rows in them), so sorted input is no harm;
+nodes that lie wholly in the box are counted without descending; all operators become closed intervals of integer
+codes.
 """
 
 from __future__ import annotations
@@ -164,7 +165,9 @@ def search_box(root, box, rows, codes, rcolumns, trees, skip, limit, number, at,
 
 
 @njit(cache=True, nogil=True)
-def count_boxes(left, clusters, rows, codes, lcolumns, rcolumns, outcomes, roots, trees, first, last, step, counts, sign):
+def count_boxes(
+    left, clusters, rows, codes, lcolumns, rcolumns, outcomes, roots, trees, first, last, step, counts, sign
+):
     """Pairs of every `step`-th left row of [first, last); second result: nodes seen."""
     box = np.empty((len(lcolumns), 2), dtype=np.int64)
     nothing = np.empty(0, dtype=np.uint64)
@@ -173,9 +176,7 @@ def count_boxes(left, clusters, rows, codes, lcolumns, rcolumns, outcomes, roots
     for i in range(first, last, step):
         row = left[i]
         set_box(row, codes, lcolumns, outcomes, box)
-        found, seen = search_box(
-            roots[clusters[i]], box, rows, codes, rcolumns, trees, -1, -1, 0, 0, nothing
-        )
+        found, seen = search_box(roots[clusters[i]], box, rows, codes, rcolumns, trees, -1, -1, 0, 0, nothing)
         total += found
         nodes += seen
         if len(counts):
@@ -206,9 +207,7 @@ def find_boxes(left, clusters, rows, codes, lcolumns, rcolumns, outcomes, roots,
     n = 0
     for i in range(len(left)):
         set_box(left[i], codes, lcolumns, outcomes, box)
-        hits, _ = search_box(
-            roots[clusters[i]], box, rows, codes, rcolumns, trees, left[i], len(found) - n, 0, 0, keys
-        )
+        hits, _ = search_box(roots[clusters[i]], box, rows, codes, rcolumns, trees, left[i], len(found) - n, 0, 0, keys)
         for k in range(hits):
             found[n, 0], found[n, 1] = left[i], np.int32(keys[k] & np.uint64(0xFFFFFFFF))
             n += 1

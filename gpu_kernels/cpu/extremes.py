@@ -1,7 +1,8 @@
 """Running extremes for existence, and a tree of extremes for listing: the second of two inequalities.
 
-Source: the pass with a running extreme is that of Rapidash (Liu et al., "Rapidash: Efficient Detection of Constraint Violations", PVLDB 17(8), 2024) for one
-inequality and existence, taken one column further by sorting; the tree is a priority search tree laid out as a heap.
+Source: the pass with a running extreme is that of Rapidash (Liu et al., "Rapidash: Efficient Detection of Constraint
+Violations", PVLDB 17(8), 2024) for one inequality and existence, taken one column further by sorting; the tree is a
+priority search tree laid out as a heap.
 """
 
 from __future__ import annotations
@@ -103,9 +104,7 @@ def report_rows(tree, rows, column, slices, thresholds, largest, offsets, keys):
 
 
 @njit(cache=True, nogil=True)
-def find_extreme(
-    left, loffsets, lcolumn, right, roffsets, rcolumn, outcomes, lsecond, rsecond, second_outcomes, found
-):
+def find_extreme(left, loffsets, lcolumn, right, roffsets, rcolumn, outcomes, lsecond, rsecond, second_outcomes, found):
     """Fill `found` with pairs of different rows that satisfy both inequalities, one a left row; returns how many.
 
     Both sides are sorted by the first column. The right rows that satisfy the first inequality grow as the left side
@@ -126,7 +125,7 @@ def find_extreme(
             code = lcolumn[row]
             while start <= place < end:
                 other = rcolumn[right[place]]
-                reached = other == code and with_equal or ((other < code) if upwards else (other > code))
+                reached = (other == code and with_equal) or ((other < code) if upwards else (other > code))
                 if not reached:
                     break
                 new = np.int64(right[place])
@@ -141,7 +140,7 @@ def find_extreme(
             partner = next_best if best == row else best
             if partner >= 0:
                 mine, its = lsecond[row], rsecond[partner]
-                good = second_outcomes & EQUAL != 0 and mine == its or ((mine < its) if largest else (mine > its))
+                good = (second_outcomes & EQUAL != 0 and mine == its) or ((mine < its) if largest else (mine > its))
                 if good:
                     found[n, 0], found[n, 1] = row, partner
                     n += 1

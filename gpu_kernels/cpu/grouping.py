@@ -220,9 +220,7 @@ def keep_seen(members, offsets, column, lowest, seen, kept, kept_offsets):
     return n
 
 
-def order_by(
-    members: NDArray[np.int32], offsets: NDArray[np.int64], column: NDArray[np.int32]
-) -> NDArray[np.int32]:
+def order_by(members: NDArray[np.int32], offsets: NDArray[np.int64], column: NDArray[np.int32]) -> NDArray[np.int32]:
     """The members of each cluster in order of (code, place among the members). Returns rows, int32."""
     n, clusters = len(members), len(offsets) - 1
     lowest, highest = extremes_of(members, column)

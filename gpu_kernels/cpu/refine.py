@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,15 +15,19 @@ from tuplewise.gpu_kernels.cpu.slices import SliceJoin
 from tuplewise.gpu_kernels.cpu.wavelet import WaveletJoin
 from tuplewise.gpu_kernels.refine import ClusterPairs, Comparison, PairJoin
 
-JOINS = {"hsm": SliceJoin, "iejoin": WaveletJoin, "kdtree": BoxJoin, "bhsm": BitmapJoin}
+JOINS: dict[str, Callable[..., PairJoin]] = {
+    "hsm": SliceJoin,
+    "iejoin": WaveletJoin,
+    "kdtree": BoxJoin,
+    "bhsm": BitmapJoin,
+}
 
 
 def make_join(
     pairs: ClusterPairs, codes: NDArray[np.int32], comparisons: list[Comparison], algorithm: str, control: Control
 ) -> PairJoin:
     """The join of one algorithm; see the front door."""
-    made: PairJoin = JOINS[algorithm](pairs, codes, comparisons, control)
-    return made
+    return JOINS[algorithm](pairs, codes, comparisons, control)
 
 
 def refine_equal(
@@ -102,9 +108,7 @@ def _refine_sides(pairs: ClusterPairs, lcolumn: NDArray[np.int32], rcolumn: NDAr
     lrows, rrows = np.empty(len(left), dtype=np.int32), np.empty(len(right), dtype=np.int32)
     most = min(len(left), len(right)) + 1
     lnew, rnew = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
-    clusters, ln, rn = grouping.match_runs(
-        left, loffsets, lcolumn, right, roffsets, rcolumn, lrows, lnew, rrows, rnew
-    )
+    clusters, ln, rn = grouping.match_runs(left, loffsets, lcolumn, right, roffsets, rcolumn, lrows, lnew, rrows, rnew)
     return ClusterPairs(_cut(lrows, ln), lnew[: clusters + 1].copy(), _cut(rrows, rn), rnew[: clusters + 1].copy())
 
 

@@ -1,8 +1,8 @@
 """Hash-sort-merge: the partners of a row are one or two slices of the right side, sorted by code inside clusters.
 
-Source: Pena, de Almeida, Naumann (PVLDB 15(4), 2022), section 5.3, after VioFinder (CIKM 2020). Departure: the unions of
-tuple ids that the published algorithm builds step by step are slices of one sorted array here, which need no union,
-no bitmap and no memory of their own; values hash to themselves, since codes are dense.
+Source: Pena, de Almeida, Naumann (PVLDB 15(4), 2022), section 5.3, after VioFinder (CIKM 2020). Departure: the unions
+of tuple ids that the published algorithm builds step by step are slices of one sorted array here, which need no
+union, no bitmap and no memory of their own; values hash to themselves, since codes are dense.
 """
 
 from __future__ import annotations
@@ -228,9 +228,7 @@ class SliceJoin:
         p = self._pairs
         slices = np.empty((len(rows), 4), dtype=np.int64)
         clusters = clusters_of_rows(p, self._rows)
-        partners_of(
-            rows, clusters, self._lcolumn, self._right, p.right_offsets, self._rcolumn, self._outcomes, slices
-        )
+        partners_of(rows, clusters, self._lcolumn, self._right, p.right_offsets, self._rcolumn, self._outcomes, slices)
         offsets = np.zeros(len(rows) + 1, dtype=np.int64)
         np.cumsum(slices[:, 1] - slices[:, 0] + slices[:, 3] - slices[:, 2], out=offsets[1:])
         keys = np.empty(int(offsets[-1]), dtype=np.uint64)
@@ -241,6 +239,13 @@ class SliceJoin:
         p = self._pairs
         found = np.empty((limit, 2), dtype=np.int32)
         n = find_slices(
-            self._left, p.left_offsets, self._lcolumn, self._right, p.right_offsets, self._rcolumn, self._outcomes, found
+            self._left,
+            p.left_offsets,
+            self._lcolumn,
+            self._right,
+            p.right_offsets,
+            self._rcolumn,
+            self._outcomes,
+            found,
         )
         return found[:n]

@@ -30,7 +30,7 @@ from tuplewise.gpu_kernels.cpu.slices import (
 )
 from tuplewise.gpu_kernels.refine import EQUAL, GREATER, LESS, ClusterPairs, Comparison
 
-TABLE_SHARE = 8
+Tables = tuple[NDArray[np.int32], int, NDArray[np.uint64], NDArray[np.int32], NDArray[np.int64]]
 
 
 @njit(cache=True, nogil=True)
@@ -169,7 +169,7 @@ class WaveletJoin:
         self._first, self._second = comparisons
         self._left = ordered_side(pairs, codes, self._first.left, "left")
         self._right = ordered_side(pairs, codes, self._first.right, "right")
-        self._tables: tuple[NDArray[np.int32], int, NDArray[np.uint64], NDArray[np.int32], NDArray[np.int64]] | None = None
+        self._tables: Tables | None = None
         self._tree: NDArray[np.int32] | None = None
 
     def count(self, counts: NDArray[np.int64] | None, sign: int) -> int:
@@ -190,7 +190,7 @@ class WaveletJoin:
 
         return sum_over_left(len(p.left), part, self._control)
 
-    def _build(self) -> tuple[NDArray[np.int32], int, NDArray[np.uint64], NDArray[np.int32], NDArray[np.int64]]:
+    def _build(self) -> Tables:
         column, n = self._codes[self._second.right], len(self._right)
         lowest, highest = (int(x) for x in extremes_of(self._right, column))
         seen = np.zeros(highest - lowest + 2, dtype=np.bool_)

@@ -1,0 +1,171 @@
+"""Violating pairs counted without listing them, in all and for each row.
+
+Inequalities are counted by the join of the plan. Non-equalities are counted by inclusion and exclusion over equality
+counts: pairs that differ on A and B are all pairs, less those that agree on A, less those that agree on B, and those
+that agree on both once more. Terms share their groups, and end early: where no two rows agree any more, neither do
+they with more columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.dc.violations.planner import Plan, plan
+from tuplewise.engine.dc.violations.program import Program, exchange, satisfied_with_itself
+from tuplewise.engine.dc.violations.refine import Work, agreeing, start, without_unfit
+from tuplewise.engine.dc.violations.sketch import Cardinalities
+from tuplewise.gpu_kernels.device import Device, pick_device
+from tuplewise.gpu_kernels.refine import (
+    Algorithm,
+    BoxPairJoin,
+    ClusterPairs,
+    Comparison,
+    PairJoin,
+    exchanged,
+    join,
+    rows_on_both_sides,
+)
+
+SAMPLED_ROWS = 256  # left rows that tell what a k-d tree costs
+NODE_SECONDS = 12e-9  # of a k-d tree, measured
+BLOCK_SECONDS = 2e-7  # of a comparison with a block of bitmaps, measured
+BLOCK_ROWS = 2048
+
+
+def count_pairs(
+    work: Work, plan: Plan, pairs: ClusterPairs, keep_nulls: bool, counts: NDArray[np.int64] | None = None
+) -> int:
+    """Ordered pairs of different rows that violate, inside cluster pairs that agree on the plan's equalities.
+
+    `counts`, int64 (rows,), gets the partners of each left row added. Raises TimeoutError at the deadline.
+    """
+    total = 0
+    for sign, term in _terms(work, pairs, plan.excluded, keep_nulls):
+        total += sign * prepare(work, plan.compared, plan.algorithm, term).count(counts, sign)
+        alone = _with_themselves(work.codes, plan.compared, term)
+        total -= sign * len(alone)
+        if counts is not None:
+            counts[alone] -= sign
+    return total
+
+
+def prepare(work: Work, compared: Sequence[Comparison], algorithm: Algorithm, pairs: ClusterPairs) -> PairJoin:
+    """The join; a k-d tree gives way to bitmaps where a sample of rows shows that these cost less."""
+
+    def make(algorithm: Algorithm) -> PairJoin:
+        return join(
+            pairs, work.codes, compared, algorithm, device=work.device, threads=work.threads, deadline=work.deadline
+        )
+
+    made = make(algorithm)
+    if algorithm == "kdtree" and len(pairs.left):
+        blocks = np.dot(np.diff(pairs.left_offsets), -(-np.diff(pairs.right_offsets) // BLOCK_ROWS))
+        by_blocks = BLOCK_SECONDS * len(compared) * float(blocks) / len(pairs.left)
+        if NODE_SECONDS * cast(BoxPairJoin, made).nodes_for(SAMPLED_ROWS) > by_blocks:
+            return make("bhsm")
+    return made
+
+
+def _terms(
+    work: Work, pairs: ClusterPairs, excluded: Sequence[Comparison], keep_nulls: bool
+) -> Iterator[tuple[int, ClusterPairs]]:
+    """(sign, cluster pairs that agree on a subset of `excluded`, too), depth first."""
+    yield 1, pairs
+    for place, c in enumerate(excluded):
+        fewer = agreeing(work, pairs, [(c.left, c.right)], keep_nulls)
+        if fewer.clusters:
+            for sign, term in _terms(work, fewer, excluded[place + 1 :], keep_nulls):
+                yield -sign, term
+
+
+def _with_themselves(
+    codes: NDArray[np.int32], compared: Sequence[Comparison], pairs: ClusterPairs
+) -> NDArray[np.int32]:
+    """Rows whose pair with themselves the join counts."""
+    satisfied = satisfied_with_itself(codes, compared)
+    if satisfied is None or not pairs.clusters:
+        return np.empty(0, dtype=np.int32)
+    rows = rows_on_both_sides(pairs, codes.shape[1])
+    return rows[satisfied[rows]]
+
+
+def mirrored(plan: Plan) -> Plan:
+    """The plan of the rule with t and u exchanged, over exchanged cluster pairs."""
+    return Plan(
+        tuple((b, a) for a, b in plan.equalities),
+        tuple(map(exchange, plan.compared)),
+        plan.algorithm,
+        tuple(map(exchange, plan.excluded)),
+        plan.steps,
+    )
+
+
+def both_counts(
+    work: Work, plan: Plan, pairs: ClusterPairs, keep_nulls: bool, symmetric: bool
+) -> tuple[int, NDArray[np.int64], NDArray[np.int64]]:
+    """Violating pairs, and for each row its pairs as t and as u, int64 (rows,) each."""
+    as_left = np.zeros(work.rows, dtype=np.int64)
+    total = count_pairs(work, plan, pairs, keep_nulls, as_left)
+    if symmetric or not total:
+        return total, as_left, as_left
+    as_right = np.zeros(work.rows, dtype=np.int64)
+    count_pairs(work, mirrored(plan), exchanged(pairs), keep_nulls, as_right)
+    return total, as_left, as_right
+
+
+def count_program(
+    codes: NDArray[np.int32],
+    program: Program,
+    *,
+    left: NDArray[np.int32] | None = None,
+    right: NDArray[np.int32] | None = None,
+    device: Device | str = "auto",
+) -> int:
+    """Ordered pairs (t in left, u in right) of different rows that violate a program. Additive over tiles.
+
+    Parameters
+    ----------
+    codes : int32 (columns, rows), C order
+    left, right : int32 rows, ascending, or None for all
+    """
+    work, made, pairs = prepared(codes, program, left, right, device)
+    return 0 if pairs is None else count_pairs(work, made, pairs, program.keep_nulls)
+
+
+def row_counts(
+    codes: NDArray[np.int32],
+    program: Program,
+    *,
+    left: NDArray[np.int32] | None = None,
+    right: NDArray[np.int32] | None = None,
+    device: Device | str = "auto",
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Violating pairs of each row as t and as u, int64 (rows,) each; parameters as `count_program`."""
+    work, made, pairs = prepared(codes, program, left, right, device)
+    if pairs is None:
+        return np.zeros(work.rows, dtype=np.int64), np.zeros(work.rows, dtype=np.int64)
+    symmetric = program.symmetric and left is None and right is None
+    _, as_left, as_right = both_counts(work, made, pairs, program.keep_nulls, symmetric)
+    return as_left, as_right
+
+
+def prepared(
+    codes: NDArray[np.int32],
+    program: Program,
+    left: NDArray[np.int32] | None,
+    right: NDArray[np.int32] | None,
+    device: Device | str,
+) -> tuple[Work, Plan, ClusterPairs | None]:
+    """A program planned by the codes alone and refined up to its join; no cluster pairs where nothing can violate."""
+    picked = pick_device(device) if isinstance(device, str) else device
+    work = Work(codes, picked)
+    sizes = Cardinalities.of_codes(codes)
+    made = plan(program, sizes, [str(c) for c in range(len(codes))])
+    if program.never:
+        return work, made, None
+    pairs = without_unfit(work, program, start(work, left, right))
+    return work, made, agreeing(work, pairs, made.equalities, program.keep_nulls)

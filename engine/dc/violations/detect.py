@@ -1,0 +1,282 @@
+"""Checks rules on a table: whether they hold, how many pairs and rows violate them, and which.
+
+Source of the whole: FACET (Pena, de Almeida, Naumann, "Fast Detection of Denial Constraint Violations", PVLDB 15(4),
+2022); each module names its departures. The largest: pairs are counted without being made.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.dc.constraint import DenialConstraint
+from tuplewise.engine.dc.violations import trie
+from tuplewise.engine.dc.violations.count import both_counts, count_pairs
+from tuplewise.engine.dc.violations.listing import first_pairs, violating_rows
+from tuplewise.engine.dc.violations.planner import Plan, plan
+from tuplewise.engine.dc.violations.program import Program, bind
+from tuplewise.engine.dc.violations.refine import Work, agreeing, start, without_unfit
+from tuplewise.engine.dc.violations.sketch import cardinalities
+from tuplewise.engine.options import DcCheckOptions
+from tuplewise.engine.relation.relation import Relation
+from tuplewise.gpu_kernels.control import usable_cores
+from tuplewise.gpu_kernels.device import pick_device
+from tuplewise.gpu_kernels.refine import ClusterPairs
+
+Progress = Callable[[str, float], None]
+
+
+@dataclass(frozen=True, eq=False)
+class RuleCheck:
+    """What was found about one rule.
+
+    Attributes
+    ----------
+    holds : None where a limit came before it was known violating_pairs : ordered pairs, exact (of a rule about one
+    row: rows); None where not known violating_rows : rows in at least one violating pair; None where not known or not
+    asked for (`count_only`) rows_unknown : rows that nulls leave out pairs : int64 (k, 2), row indexes t, u of the
+    first violating pairs by (t, u); u = -1 for rules about one row pairs_in_list : how many the complete list has:
+    each pair once where the rule is its own mirror row_counts : int64 (rows,), pairs that each row is in, as t or as
+    u (each pair of rows once where the rule is its own
+        mirror); None with `count_only`
+    plan : steps as they were planned
+    """
+
+    rule: DenialConstraint
+    holds: bool | None
+    violating_pairs: int | None
+    violating_rows: int | None
+    rows_unknown: int
+    symmetric: bool
+    one_row: bool
+    pairs: NDArray[np.int64]
+    pairs_in_list: int | None
+    row_counts: NDArray[np.int64] | None
+    plan: list[dict[str, Any]]
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class DcCheck:
+    """What was found about all rules, in their order."""
+
+    relation: Relation
+    options: DcCheckOptions
+    rules: tuple[RuleCheck, ...]
+    device: str
+    device_reason: str
+    timings_seconds: Mapping[str, float]
+    partial: bool
+    notes: tuple[str, ...]
+
+
+def check_rules(
+    relation: Relation,
+    rules: Sequence[DenialConstraint],
+    options: DcCheckOptions | None = None,
+    *,
+    progress: Progress | None = None,
+    deadline: float | None = None,
+) -> DcCheck:
+    """Find the violations of some rules in a table.
+
+    Parameters
+    ----------
+    relation : Relation
+    rules : of two tuples or of one
+    options : DcCheckOptions or None
+    progress : called with "checking" and the share of rules that is done
+    deadline : `time.monotonic()` value; None: now and `options.time_limit`
+
+    Raises
+    ------
+    RuleError
+        Where a rule can't be bound to the table: before any work.
+    DeviceError
+        For a device that was asked for and can't be had.
+
+    Notes
+    -----
+    Cost for n rows, near-linear where a rule has equalities, at most two inequalities and up to six non-equalities; see
+    `count` and `gpu_kernels.refine.join` for the others. Memory: 30 to 60 bytes a row, whatever the number of pairs.
+    """
+    options = options or DcCheckOptions()
+    if deadline is None and options.time_limit is not None:
+        deadline = time.monotonic() + options.time_limit
+    device = pick_device(options.device)
+    began = time.monotonic()
+    programs = [bind(rule, relation, options.nulls) for rule in rules]
+    sizes = cardinalities(relation, options.seed)
+    plans = [plan(program, sizes, relation.column_names) for program in programs]
+    roots, notes = _roots(programs, plans, sizes, options)
+    planned = time.monotonic()
+    work = Work(relation.codes, device, deadline=deadline)
+    runner = _Runner(relation, list(rules), programs, plans, options, work, progress)
+    runner.run(roots)
+    checks = runner.results()
+    partial = any(check.holds is None for check in checks)
+    if partial:
+        notes.append("the time limit was reached before every rule was checked")
+    return DcCheck(
+        relation=relation,
+        options=options,
+        rules=tuple(checks),
+        device=str(device),
+        device_reason=device.reason,
+        timings_seconds={"plan": planned - began, "check": time.monotonic() - planned},
+        partial=partial,
+        notes=tuple(notes),
+    )
+
+
+def _roots(
+    programs: Sequence[Program], plans: Sequence[Plan], sizes: Any, options: DcCheckOptions
+) -> tuple[list[trie.Root], list[str]]:
+    """Tries by cost or frequency, or one for each rule."""
+    pairwise = [n for n, program in enumerate(programs) if not program.one_row and not program.never]
+    alone = [root for n in pairwise for root in trie.build(programs, plans, "cost", [n])]
+    if options.together == "none" or len(pairwise) < 2:
+        return alone, []
+    if options.together != "auto":
+        return trie.build(programs, plans, options.together, pairwise), []
+    by_order = {order: trie.build(programs, plans, order, pairwise) for order in ("cost", "frequency")}  # type: ignore[arg-type]
+    work = {order: trie.work_of(roots, sizes) for order, roots in by_order.items()}
+    best = min(work, key=lambda order: (work[order], order))
+    shared = trie.work_of(alone, sizes)
+    if work[best] >= shared:
+        return alone, []
+    return by_order[best], [f"rules share equalities (trie by {best}): {work[best] / shared:.0%} of the rows refined"]
+
+
+class _Runner:
+    """Checks rules along tries; results by number of the rule."""
+
+    def __init__(
+        self,
+        relation: Relation,
+        rules: list[DenialConstraint],
+        programs: list[Program],
+        plans: list[Plan],
+        options: DcCheckOptions,
+        work: Work,
+        progress: Progress | None,
+    ) -> None:
+        self._relation, self._rules, self._programs, self._plans = relation, rules, programs, plans
+        self._options, self._work, self._progress = options, work, progress
+        self._found: dict[int, RuleCheck] = {}
+
+    def run(self, roots: list[trie.Root]) -> None:
+        """All tries, beside each other where there are several and the CPU does the work."""
+        for n, program in enumerate(self._programs):
+            if program.one_row:
+                self._keep(n, self._check_one_row(n))
+            elif program.never:
+                self._keep(n, self._nothing(n))
+        threads = min(len(roots), usable_cores()) if self._work.device.kind == "cpu" else 1
+        if threads < 2:
+            for root in roots:
+                self._walk_root(root, self._work)
+            return
+        work = replace(self._work, threads=max(1, usable_cores() // threads))
+        with ThreadPoolExecutor(threads) as pool:
+            for done in [pool.submit(self._walk_root, root, work) for root in roots]:
+                done.result()
+
+    def results(self) -> list[RuleCheck]:
+        return [self._found.get(n) or self._unknown(n) for n in range(len(self._rules))]
+
+    def _walk_root(self, root: trie.Root, work: Work) -> None:
+        first = next(iter(root.node.rules or _rules_below(root.node)))
+        self._walk(root.node, without_unfit(work, self._programs[first], start(work), "tests"), work)
+
+    def _walk(self, node: trie.Node, pairs: ClusterPairs, work: Work) -> None:
+        if self._over():
+            return
+        pairs = agreeing(work, pairs, node.equalities, self._options.nulls == "value")
+        for n in node.rules:
+            if self._over():
+                return
+            try:
+                self._keep(n, self._check_pairs(n, pairs, work))
+            except TimeoutError:
+                return
+        for child in node.children:
+            self._walk(child, pairs, work)
+
+    def _over(self) -> bool:
+        return self._work.deadline is not None and time.monotonic() >= self._work.deadline
+
+    def _keep(self, n: int, check: RuleCheck) -> None:
+        self._found[n] = check
+        if self._progress is not None:
+            self._progress("checking", len(self._found) / len(self._rules))
+
+    def _check_pairs(self, n: int, pairs: ClusterPairs, work: Work) -> RuleCheck:
+        program, made, options = self._programs[n], self._plans[n], self._options
+        began = time.monotonic()
+        pairs = without_unfit(work, program, pairs, "nulls")
+        if options.count_only:
+            total = count_pairs(work, made, pairs, program.keep_nulls)
+            return self._made(n, total, None, None, None, began)
+        total, as_left, as_right = both_counts(work, made, pairs, program.keep_nulls, program.symmetric)
+        listed = None
+        if total:
+            listed = first_pairs(work, made, pairs, as_left, program.symmetric, options.pairs)
+        counts = as_left if program.symmetric else as_left + as_right
+        return self._made(n, total, int(np.count_nonzero(counts)), listed, counts, began)
+
+    def _check_one_row(self, n: int) -> RuleCheck:
+        began = time.monotonic()
+        rows = violating_rows(self._work, self._programs[n])
+        counts = None
+        if not self._options.count_only:
+            counts = np.zeros(self._work.rows, dtype=np.int64)
+            counts[rows] = 1
+        first = rows[: self._options.pairs].astype(np.int64)
+        listed = None if self._options.count_only else np.stack([first, np.full(len(first), -1)], axis=1)
+        return self._made(n, len(rows), len(rows), listed, counts, began)
+
+    def _nothing(self, n: int) -> RuleCheck:
+        counts = None if self._options.count_only else np.zeros(self._work.rows, dtype=np.int64)
+        return self._made(n, 0, 0, None, counts, time.monotonic())
+
+    def _unknown(self, n: int) -> RuleCheck:
+        return replace(self._nothing(n), holds=None, violating_pairs=None, violating_rows=None, row_counts=None,
+                       pairs_in_list=None)  # fmt: skip
+
+    def _made(
+        self,
+        n: int,
+        total: int,
+        violating_rows: int | None,
+        listed: NDArray[np.int64] | None,
+        counts: NDArray[np.int64] | None,
+        began: float,
+    ) -> RuleCheck:
+        program = self._programs[n]
+        return RuleCheck(
+            rule=self._rules[n],
+            holds=total == 0,
+            violating_pairs=total,
+            violating_rows=violating_rows,
+            rows_unknown=program.rows_unknown(self._work.codes),
+            symmetric=program.symmetric,
+            one_row=program.one_row,
+            pairs=np.empty((0, 2), dtype=np.int64) if listed is None else listed,
+            pairs_in_list=total // 2 if program.symmetric else total,
+            row_counts=counts,
+            plan=list(self._plans[n].steps),
+            seconds=time.monotonic() - began,
+        )
+
+
+def _rules_below(node: trie.Node) -> Any:
+    """Numbers of the rules below a node."""
+    for child in node.children:
+        yield from child.rules or _rules_below(child)

@@ -1,0 +1,97 @@
+"""Does any pair violate? At most a few witnesses, found by passes that stop early: what discovery validates with.
+
+Equalities alone, with one inequality, or with one non-equality stop at the first group that shows it; two
+inequalities take one pass with running extremes, after sorting; three and more descend boxes. Non-equalities beside
+others are counted (in near-linear time), and listed only where there are any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.dc.constraint import DenialConstraint
+from tuplewise.engine.dc.violations.count import count_pairs, prepare
+from tuplewise.engine.dc.violations.listing import first_pairs, violating_rows
+from tuplewise.engine.dc.violations.planner import Plan, plan
+from tuplewise.engine.dc.violations.program import Program, bind
+from tuplewise.engine.dc.violations.refine import Work, agreeing, start, without_unfit
+from tuplewise.engine.dc.violations.sketch import Cardinalities, cardinalities
+from tuplewise.engine.relation.relation import Relation
+from tuplewise.gpu_kernels.device import Device, pick_device
+from tuplewise.gpu_kernels.refine import ClusterPairs
+
+
+def find_witnesses(
+    relation: Relation,
+    rules: Sequence[DenialConstraint],
+    *,
+    nulls: str = "unknown",
+    limit: int = 1,
+    device: Device | str = "auto",
+    deadline: float | None = None,
+) -> list[NDArray[np.int64]]:
+    """At most `limit` violating pairs of each rule; an empty array says that the rule holds.
+
+    Returns
+    -------
+    list of int64 arrays (found, 2)
+        Row indexes t, u; u = -1 for rules about one row. Which pairs are found is the algorithm's choice, the same in
+        each run: not in general the first ones.
+
+    Raises
+    ------
+    ValueError
+        Where `limit` is below 1.
+    TimeoutError
+        At the deadline.
+
+    Notes
+    -----
+    Cost: n log n for rules with at most two inequalities, whatever the number of violating pairs.
+
+    Examples
+    --------
+    >>> import pandas as pd, tuplewise as tw
+    >>> from tuplewise.engine.dc.constraint import DenialConstraint, Predicate
+    >>> table = tw.load(pd.DataFrame({"zip": [1, 2, 1]}))
+    >>> find_witnesses(table, [DenialConstraint((Predicate("t", "zip", "==", "u", "zip"),))])[0].tolist()
+    [[0, 2]]
+    """
+    if limit < 1:
+        raise ValueError(f"limit: {limit}; allowed: 1 or more")
+    picked = pick_device(device) if isinstance(device, str) else device
+    sizes = cardinalities(relation)
+    work = Work(relation.codes, picked, deadline=deadline)
+    programs = [bind(rule, relation, nulls) for rule in rules]
+    return [_witnesses(work, program, sizes, relation.column_names, limit) for program in programs]
+
+
+def _witnesses(
+    work: Work, program: Program, sizes: Cardinalities, names: Sequence[str], limit: int
+) -> NDArray[np.int64]:
+    if program.one_row:
+        rows = violating_rows(work, program)[:limit].astype(np.int64)
+        return np.stack([rows, np.full(len(rows), -1)], axis=1)
+    if program.never or work.rows < 2:
+        return np.empty((0, 2), dtype=np.int64)
+    made = plan(program, sizes, names)
+    pairs = agreeing(work, without_unfit(work, program, start(work)), made.equalities, program.keep_nulls)
+    return find_pairs(work, made, pairs, program.keep_nulls, limit)
+
+
+def find_pairs(work: Work, made: Plan, pairs: ClusterPairs, keep_nulls: bool, limit: int) -> NDArray[np.int64]:
+    """At most `limit` violating pairs inside cluster pairs, int64 (found, 2)."""
+    if not pairs.clusters:
+        return np.empty((0, 2), dtype=np.int64)
+    compared, excluded = made.compared, made.excluded
+    if not compared and len(excluded) == 1:
+        compared, excluded = excluded, ()
+    if not excluded:
+        return prepare(work, compared, made.algorithm, pairs).find(limit).astype(np.int64)
+    as_left = np.zeros(work.rows, dtype=np.int64)
+    if not count_pairs(work, made, pairs, keep_nulls, as_left):
+        return np.empty((0, 2), dtype=np.int64)
+    return first_pairs(work, made, pairs, as_left, False, limit)

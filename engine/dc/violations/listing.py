@@ -1,0 +1,129 @@
+"""Violating pairs listed in order of (t, u): the first ones, or all of them as a stream.
+
+Only rows that have a partner are looked up (their numbers are known from counting), so the cost grows with what is
+listed. Non-equalities that were counted by inclusion and exclusion are filtered from what the other predicates leave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.dc.constraint import DenialConstraint
+from tuplewise.engine.dc.violations.count import count_pairs, prepare
+from tuplewise.engine.dc.violations.planner import Plan, plan
+from tuplewise.engine.dc.violations.program import Program, bind, passing_rows, satisfied
+from tuplewise.engine.dc.violations.refine import Work, agreeing, start, without_unfit
+from tuplewise.engine.dc.violations.sketch import cardinalities
+from tuplewise.engine.relation.relation import Relation
+from tuplewise.gpu_kernels.device import Device, pick_device
+from tuplewise.gpu_kernels.refine import ClusterPairs, Comparison
+
+FIRST_CHUNK_PAIRS = 1 << 12
+CHUNK_PAIRS = 1 << 20
+
+
+def iterate_pairs(
+    relation: Relation,
+    rule: DenialConstraint,
+    *,
+    nulls: str = "unknown",
+    device: Device | str = "auto",
+    deadline: float | None = None,
+    chunk_pairs: int = CHUNK_PAIRS,
+) -> Iterator[NDArray[np.int64]]:
+    """All violating pairs of a rule, in order.
+
+    Yields
+    ------
+    int64 array (m, 2), C order, at most about `chunk_pairs` rows (more where one row has more partners)
+        Row indexes t, u, ascending by (t, u). A rule that is its own mirror gives each pair once, t < u. A rule about
+        one row gives its rows, u = -1.
+
+    Raises
+    ------
+    TimeoutError
+        Where the deadline (`time.monotonic()`) comes first.
+    """
+    program = bind(rule, relation, nulls)
+    work = Work(relation.codes, pick_device(device) if isinstance(device, str) else device, deadline=deadline)
+    if program.one_row:
+        rows = violating_rows(work, program)
+        for at in range(0, len(rows), chunk_pairs):
+            part = rows[at : at + chunk_pairs].astype(np.int64)
+            yield np.stack([part, np.full(len(part), -1)], axis=1)
+        return
+    if program.never or relation.rows < 2:
+        return
+    made = plan(program, cardinalities(relation), relation.column_names)
+    pairs = agreeing(work, without_unfit(work, program, start(work)), made.equalities, program.keep_nulls)
+    as_left = np.zeros(work.rows, dtype=np.int64)
+    if count_pairs(work, made, pairs, program.keep_nulls, as_left):
+        yield from pairs_in_order(work, made, pairs, as_left, program.symmetric, chunk_pairs, chunk_pairs)
+
+
+def violating_rows(work: Work, program: Program) -> NDArray[np.int32]:
+    """Rows that violate a rule about one row, ascending."""
+    if program.never:
+        return np.empty(0, dtype=np.int32)
+    passing = passing_rows(work.codes, program.left_tests, program.left_needed)
+    return np.flatnonzero(np.ones(work.rows, dtype=np.bool_) if passing is None else passing).astype(np.int32)
+
+
+def first_pairs(
+    work: Work, made: Plan, pairs: ClusterPairs, as_left: NDArray[np.int64], symmetric: bool, limit: int
+) -> NDArray[np.int64]:
+    """The first `limit` pairs of all, int64 (at most limit, 2)."""
+    found = [np.empty((0, 2), dtype=np.int64)]
+    listed = 0
+    if limit > 0:
+        for chunk in pairs_in_order(work, made, pairs, as_left, symmetric, FIRST_CHUNK_PAIRS, CHUNK_PAIRS):
+            found.append(chunk)
+            listed += len(chunk)
+            if listed >= limit:
+                break
+    return np.concatenate(found)[:limit]
+
+
+def pairs_in_order(
+    work: Work,
+    made: Plan,
+    pairs: ClusterPairs,
+    as_left: NDArray[np.int64],
+    symmetric: bool,
+    first_chunk: int,
+    chunk_pairs: int,
+) -> Iterator[NDArray[np.int64]]:
+    """Chunks of the pairs inside cluster pairs; `as_left`, int64 (rows,), tells how many each row has as t."""
+    compared, excluded = made.compared, made.excluded
+    if excluded and not compared:
+        compared, excluded = excluded[:1], excluded[1:]
+    join = prepare(work, compared, made.algorithm, pairs)
+    rows = np.flatnonzero(as_left).astype(np.int32)
+    if excluded:
+        candidates = np.zeros(work.rows, dtype=np.int64)
+        join.count(candidates, 1)
+    else:
+        candidates = as_left + 1  # its own pair, which may come with the others
+    ends = np.cumsum(candidates[rows])
+    at, room = 0, first_chunk
+    while at < len(rows):
+        before = int(ends[at - 1]) if at else 0
+        stop = max(at + 1, int(np.searchsorted(ends, before + room, side="right")))
+        offsets, partners = join.emit(rows[at:stop])
+        lefts = np.repeat(rows[at:stop], np.diff(offsets))
+        kept = lefts < partners if symmetric else lefts != partners
+        for c in excluded:
+            kept &= _differ(work.codes, c, lefts, partners)
+        chunk = np.stack([lefts[kept], partners[kept]], axis=1).astype(np.int64)
+        at, room = stop, min(chunk_pairs, 4 * room)
+        if len(chunk):
+            yield chunk
+
+
+def _differ(
+    codes: NDArray[np.int32], c: Comparison, lefts: NDArray[np.int32], rights: NDArray[np.int32]
+) -> NDArray[np.bool_]:
+    return satisfied(codes[c.left][lefts], codes[c.right][rights], c.outcomes)

@@ -1,0 +1,172 @@
+"""In which order the predicates of a rule are refined, and by which algorithm.
+
+Source: Pena, de Almeida, Naumann (PVLDB 15(4), 2022), section 6.2: equalities before inequalities before
+non-equalities, inside each class by column cardinalities, GreedyHLL for three and more equalities, the algorithm of
+inequalities by cardinality and by what the equalities leave. Departures: neighbouring equalities are one step of our
+kernel, so their order matters only for sharing between rules; two inequalities are one join whatever their
+cardinalities, since a wavelet matrix costs one step a bit of the smaller column and has no bad case; non-equalities
+are counted by inclusion and exclusion, not by differences of sets. The thresholds are measured on these kernels
+(benchmarks, group `check_choice`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, Literal
+
+from tuplewise.engine.dc.violations.program import Program
+from tuplewise.engine.dc.violations.sketch import Cardinalities
+from tuplewise.gpu_kernels.refine import EQUAL, GREATER, LESS, Algorithm, Comparison
+
+SMALL_CLUSTER_ROWS = 48.0  # below this, comparing all pairs of a cluster beats sorting it
+MOST_EXCLUDED = 6  # non-equalities that inclusion and exclusion takes: 2^6 terms
+
+_SIGNS = {LESS: "<", LESS | EQUAL: "<=", EQUAL: "==", LESS | GREATER: "!=", GREATER: ">", GREATER | EQUAL: ">="}
+
+UnequalBy = Literal["none", "slices", "inclusion-exclusion", "bitmaps"]
+Equality = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a rule is checked.
+
+    Attributes
+    ----------
+    equalities : (left column, right column) in order of refinement
+    compared : what the join after them satisfies, in its order
+    algorithm : of the join
+    excluded : non-equalities that are counted by inclusion and exclusion, or filtered when pairs are listed
+    steps : the same for people; entries of "plan" in results
+    """
+
+    equalities: tuple[Equality, ...]
+    compared: tuple[Comparison, ...]
+    algorithm: Algorithm
+    excluded: tuple[Comparison, ...]
+    steps: tuple[dict[str, Any], ...]
+
+
+def plan(program: Program, sizes: Cardinalities, names: Sequence[str]) -> Plan:
+    """The plan of one rule. `names`: of the columns, for the steps.
+
+    A rule about one row is one step: its tests.
+    """
+    equalities = order_equalities([(c.left, c.right) for c in program.equalities], sizes)
+    groups = _groups(equalities, sizes)
+    cluster_rows = sizes.rows / groups if equalities else float(sizes.rows)
+    inequalities = sorted(program.inequalities, key=lambda c: (-_smaller(c, sizes), c))
+    unequals = sorted(program.unequals, key=lambda c: (-_smaller(c, sizes), c))
+    compared, algorithm, excluded, why = _join(inequalities, unequals, cluster_rows, bool(equalities))
+    steps = _filter_steps(program, names)
+    for place, (a, b) in enumerate(equalities):
+        left_rows = sizes.rows - _alone(equalities[: place + 1], sizes)
+        steps.append(
+            {
+                "step": "equality",
+                "predicates": [f"t.{names[a]} == u.{names[b]}"],
+                "algorithm": "hash" if a == b else "hash, built on the smaller side",
+                "estimated_rows": round(max(0.0, left_rows)),
+                "why": f"{_smaller(Comparison(a, b, EQUAL), sizes):,.0f} distinct values",
+            }
+        )
+    if compared or not equalities:
+        steps.append(
+            {
+                "step": "inequality" if inequalities else "non-equality" if compared else "emit",
+                "predicates": [_text(c, names) for c in compared],
+                "algorithm": algorithm,
+                "estimated_rows": sizes.rows,
+                "why": why,
+            }
+        )
+    if excluded:
+        steps.append(
+            {
+                "step": "non-equality",
+                "predicates": [_text(c, names) for c in excluded],
+                "algorithm": "inclusion-exclusion",
+                "estimated_rows": sizes.rows,
+                "why": f"counts over equalities, at most {2 ** len(excluded)} terms; filtered when pairs are listed",
+            }
+        )
+    return Plan(tuple(equalities), tuple(compared), algorithm, tuple(excluded), tuple(steps))
+
+
+def _join(
+    inequalities: list[Comparison], unequals: list[Comparison], cluster_rows: float, grouped: bool
+) -> tuple[list[Comparison], Algorithm, list[Comparison], str]:
+    """What the join compares, how, what is left to inclusion and exclusion, and why."""
+    both = inequalities + unequals
+    if len(both) <= 1:
+        return both, "hsm", [], "slices of one sorted side"
+    if grouped and cluster_rows <= SMALL_CLUSTER_ROWS:
+        return both, "bhsm", [], f"about {cluster_rows:.0f} rows agree: all are compared"
+    if len(unequals) > MOST_EXCLUDED:
+        return both, "bhsm", [], f"{len(unequals)} non-equalities are too many to count by inclusion and exclusion"
+    if not inequalities:
+        return [], "hsm", unequals, "whole groups"
+    if len(inequalities) == 1:
+        return inequalities, "hsm", unequals, "slices of one sorted side"
+    if len(inequalities) == 2:
+        return inequalities, "iejoin", unequals, "sorted by one column, counted by bits of the other"
+    return inequalities, "kdtree", unequals, "boxes; bitmaps instead where a sample of rows meets too many nodes"
+
+
+def order_equalities(equalities: list[Equality], sizes: Cardinalities) -> list[Equality]:
+    """Equalities of a column with itself first, fewest distinct values first; three and more of those by GreedyHLL."""
+    same = sorted((e for e in equalities if e[0] == e[1]), key=lambda e: (sizes.of([e[0]]), e))
+    across = sorted(
+        (e for e in equalities if e[0] != e[1]), key=lambda e: (_smaller(Comparison(e[0], e[1], EQUAL), sizes), e)
+    )
+    return (greedy_hll(same, sizes) if len(same) >= 3 else same) + across
+
+
+def greedy_hll(equalities: list[Equality], sizes: Cardinalities) -> list[Equality]:
+    """Pairs of equalities by what they leave and what they cost, best first; inside a pair fewest values first."""
+    ranked = []
+    for first, second in combinations(sorted(equalities, key=lambda e: (sizes.of([e[0]]), e)), 2):
+        together = sizes.of([first[0], second[0]])
+        intermediates = (sizes.rows - together) / max(1, sizes.rows)
+        cost = (sizes.of([first[0]]) + together) ** 0.1
+        ranked.append((intermediates * cost, first, second))
+    order: list[Equality] = []
+    for _, first, second in sorted(ranked):
+        order += [e for e in (first, second) if e not in order]
+    return order
+
+
+def _smaller(c: Comparison, sizes: Cardinalities) -> float:
+    return min(sizes.of([c.left]), sizes.of([c.right]))
+
+
+def _groups(equalities: Sequence[Equality], sizes: Cardinalities) -> float:
+    return max(1.0, min(sizes.of(a for a, _ in equalities), sizes.of(b for _, b in equalities)))
+
+
+def _alone(equalities: Sequence[Equality], sizes: Cardinalities) -> float:
+    """Rows that are expected to agree with no other: those of groups of one, as if values were spread evenly."""
+    per_group = sizes.rows / _groups(equalities, sizes)
+    return sizes.rows * 2.718281828 ** -(per_group - 1) if per_group > 1 else float(sizes.rows)
+
+
+def _text(c: Comparison, names: Sequence[str]) -> str:
+    return f"t.{names[c.left]} {_SIGNS[c.outcomes]} u.{names[c.right]}"
+
+
+def _filter_steps(program: Program, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Tests of single rows, t's and u's."""
+    texts = []
+    for role, tests in (("t", program.left_tests), ("u", program.right_tests)):
+        for test in tests:
+            if test.kind == "null":
+                texts.append(f"{role}.{names[test.left]} is {'' if test.outcomes == EQUAL else 'not '}null")
+            elif test.kind == "columns":
+                texts.append(f"{role}.{names[test.left]} {_SIGNS[test.outcomes]} {role}.{names[test.right]}")
+            else:
+                texts.append(f"{role}.{names[test.left]} {_SIGNS[test.outcomes]} constant")
+    if not texts:
+        return []
+    return [{"step": "filter", "predicates": texts, "algorithm": "scan", "estimated_rows": None, "why": "one row each"}]

@@ -1,0 +1,135 @@
+"""How many distinct values columns have, alone and in pairs: what planning goes by.
+
+A loaded relation knows the distinct values of each column from its dictionaries, exactly and for nothing. Where only
+tasks have seen the rows, each column has a HyperLogLog sketch that the tasks fill and the driver merges. Pairs of
+columns are estimated from a sample of rows, corrected by how far the same estimate is off on each column alone.
+
+Source: Freitag, Neumann, "Every Row Counts", CIDR 2019, as used by Pena, de Almeida, Naumann (PVLDB 15(4), 2022),
+section 6.1. Departures: exact numbers take the place of sketches where they are known; the estimate from the sample
+is the one of Charikar et al. (PODS 2000): square root of n / s for values seen once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.relation.relation import Relation
+
+SAMPLE_SHARE = 0.01
+LEAST_SAMPLE, LARGEST_SAMPLE = 1_000, 20_000
+LOG2_REGISTERS = 12  # of a sketch: 1.6 % standard error in 4 KiB
+
+
+@dataclass
+class Cardinalities:
+    """Numbers of distinct values of a table.
+
+    Attributes
+    ----------
+    rows : rows of the table
+    distinct : distinct values of each column, known or estimated
+    sample : int32 (columns, sampled rows), codes of rows drawn at random
+    """
+
+    rows: int
+    distinct: Sequence[float]
+    sample: NDArray[np.int32]
+    _known: dict[tuple[int, ...], float] = field(default_factory=dict)
+
+    @classmethod
+    def of_codes(cls, codes: NDArray[np.int32], seed: int = 0) -> Cardinalities:
+        """From codes alone, int32 (columns, rows): single columns are estimated from the sample, too."""
+        sizes = cls(codes.shape[1], (), drawn_rows(codes, seed))
+        if sizes.sample.shape[1] == 0:
+            return cls(sizes.rows, [1.0] * len(codes), sizes.sample)
+        alone = [min(float(sizes.rows), sizes._from_sample((c,))) for c in range(len(codes))]
+        return cls(sizes.rows, alone, sizes.sample)
+
+    def of(self, columns: Iterable[int]) -> float:
+        """Distinct combinations of values of some columns, estimated; of one column as known."""
+        key = tuple(sorted(set(columns)))
+        if not key:
+            return 1.0
+        if len(key) == 1:
+            return max(1.0, float(self.distinct[key[0]]))
+        if key not in self._known:
+            self._known[key] = self._estimate(key)
+        return self._known[key]
+
+    def _estimate(self, columns: tuple[int, ...]) -> float:
+        alone = [self.of([c]) for c in columns]
+        most = min(float(max(1, self.rows)), math.prod(alone))
+        if self.sample.shape[1] == 0:
+            return most
+        off = [self.of([c]) / self._from_sample((c,)) for c in columns]
+        corrected = self._from_sample(columns) * math.prod(off) ** (1 / len(off))
+        return float(min(most, max(*alone, corrected)))
+
+    def _from_sample(self, columns: tuple[int, ...]) -> float:
+        """Distinct combinations of all rows, by those of the sample: seen once times sqrt(n / s), and the others."""
+        rows = np.ascontiguousarray(self.sample[list(columns)].T)
+        counts = np.unique(rows, axis=0, return_counts=True)[1]
+        once = int(np.count_nonzero(counts == 1))
+        return max(1.0, once * math.sqrt(self.rows / len(rows)) + len(counts) - once)
+
+
+def cardinalities(relation: Relation, seed: int = 0) -> Cardinalities:
+    """Of a loaded relation: exact for single columns.
+
+    Examples
+    --------
+    >>> import pandas as pd, tuplewise as tw
+    >>> cardinalities(tw.load(pd.DataFrame({"a": [1, 1, 2], "b": [3, 3, 3]}))).of([0, 1])
+    2.0
+    """
+    return Cardinalities(relation.rows, [c.distinct for c in relation.columns], drawn_rows(relation.codes, seed))
+
+
+def drawn_rows(codes: NDArray[np.int32], seed: int) -> NDArray[np.int32]:
+    """Codes of about one row in a hundred, int32 (columns, sampled rows)."""
+    rows = codes.shape[1]
+    if rows == 0:
+        return codes
+    wanted = min(rows, max(LEAST_SAMPLE, min(LARGEST_SAMPLE, int(rows * SAMPLE_SHARE))))
+    drawn = np.random.default_rng(seed).integers(0, rows, wanted)
+    return codes[:, np.unique(drawn)]
+
+
+class ColumnSketch:
+    """A HyperLogLog sketch of the codes of one column: filled by tasks, merged where they come together.
+
+    Examples
+    --------
+    >>> one, other = ColumnSketch(), ColumnSketch()
+    >>> one.add(np.arange(0, 60, dtype=np.int32)); other.add(np.arange(40, 100, dtype=np.int32))
+    >>> round(ColumnSketch.merged([one.to_bytes(), other.to_bytes()]))
+    100
+    """
+
+    def __init__(self) -> None:
+        from datasketches import hll_sketch, tgt_hll_type
+
+        self._sketch = hll_sketch(LOG2_REGISTERS, tgt_hll_type.HLL_8)
+
+    def add(self, codes: NDArray[np.int32]) -> None:
+        """Take in codes; nulls (-1) are no values."""
+        for code in np.unique(codes[codes >= 0]).tolist():
+            self._sketch.update(code)
+
+    def to_bytes(self) -> bytes:
+        return bytes(self._sketch.serialize_compact())
+
+    @staticmethod
+    def merged(sketches: Iterable[bytes]) -> float:
+        """Estimated distinct codes of all sketches together."""
+        from datasketches import hll_sketch, hll_union
+
+        union = hll_union(LOG2_REGISTERS)
+        for sketch in sketches:
+            union.update(hll_sketch.deserialize(sketch))
+        return float(union.get_estimate())
