@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
 
-from tuplewise.engine.dc.constraint import DenialConstraint, Operator, Predicate
+from tuplewise.engine.dc.constraint import Constant, DenialConstraint, Operator, Predicate
 from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.relation.relation import TypeName
+from tuplewise.engine.report.sql_literal import literal
 
 Dialect = Literal["spark", "duckdb", "ansi"]
 DIALECTS: tuple[str, ...] = get_args(Dialect)
@@ -64,9 +66,19 @@ def _comment(text: str) -> str:
     return "-- " + "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
-def _condition(p: Predicate, dialect: str, nulls: str) -> str:
-    """One predicate. Where null is a value it equals itself and is lower than every other value."""
+def _condition(p: Predicate, dialect: str, nulls: str, types: Mapping[str, TypeName] | None = None) -> str:
+    """One predicate. Where null is a value it equals itself and is lower than every other value.
+
+    `types`: of the columns, for the literals of constants.
+    """
     x = f"{p.left_role}.{quote(p.left, dialect)}"
+    if p.operator in ("is", "is not"):
+        return f"{x} {p.operator.upper()} NULL"
+    if isinstance(p.right, Constant):
+        value = literal(p.right, (types or {})[p.left], p.left, dialect)
+        plain = f"{x} {_SQL_OPERATOR[p.operator]} {value}"
+        below = nulls == "value" and p.operator in ("!=", "<", "<=")
+        return f"({plain} OR {x} IS NULL)" if below else plain
     y = f"{p.right_role}.{quote(p.right, dialect)}"
     plain = f"{x} {_SQL_OPERATOR[p.operator]} {y}"
     if nulls == "unknown":
@@ -82,7 +94,7 @@ def _condition(p: Predicate, dialect: str, nulls: str) -> str:
     }[p.operator]
 
 
-def _unused(wanted: str, taken: Sequence[str]) -> str:
+def unused(wanted: str, taken: Sequence[str]) -> str:
     """`wanted`, with a number where one of `taken` is the same to an engine that ignores case."""
     used = {name.casefold() for name in taken}
     name, number = wanted, 2
@@ -97,7 +109,7 @@ class Writer:
 
     Attributes
     ----------
-    columns : all column names of the table, in order; `types` their types, for the heading only.
+    columns : all column names of the table, in order; `types` their types, for the heading and for constants.
     table : parts of the table's name (catalog, schema, name, or fewer).
     nulls : "unknown" or "value": the rule that the constraints were found under.
     key : columns that are listed for each row, the first ones
@@ -105,7 +117,7 @@ class Writer:
     """
 
     columns: Sequence[str]
-    types: Sequence[str]
+    types: Sequence[TypeName]
     table: Sequence[str]
     dialect: str
     nulls: str
@@ -132,6 +144,8 @@ class Writer:
                 "The rules take text by bytes with case kept, NaN as equal to itself and greater than every number, "
                 "and -0.0 as 0.0: set the collation, and mind your engine's rule for NaN."
             )
+        if "timestamp" in self.types:
+            lines.append("Timestamps that a rule names are moments in UTC: set the session's time zone to UTC.")
         if len({c.casefold() for c in self.columns}) < len(self.columns):
             lines.append("Some column names differ in case only: the engine must tell names apart by case.")
         return "\n".join(map(_comment, lines)) + "\n"
@@ -206,7 +220,7 @@ class Writer:
     def _condition(self, predicate: Predicate) -> str:
         text = self._conditions.get(predicate)
         if text is None:
-            text = self._conditions[predicate] = _condition(predicate, self.dialect, self.nulls)
+            text = self._conditions[predicate] = _condition(predicate, self.dialect, self.nulls, self._types)
         return text
 
     def _is_symmetric(self, rule: DenialConstraint) -> bool:
@@ -225,6 +239,10 @@ class Writer:
         return {}
 
     @cached_property
+    def _types(self) -> dict[str, TypeName]:
+        return dict(zip(self.columns, self.types, strict=True))
+
+    @cached_property
     def _conditions(self) -> dict[Predicate, str]:
         return {}
 
@@ -234,11 +252,11 @@ class Writer:
 
     @cached_property
     def _rows(self) -> str:
-        return _unused("numbered_rows", self.table)
+        return unused("numbered_rows", self.table)
 
     @cached_property
     def _row(self) -> str:
-        return self._q(_unused("row_id", self.columns))
+        return self._q(unused("row_id", self.columns))
 
     @cached_property
     def _number(self) -> str:
