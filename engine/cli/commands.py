@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tuplewise.engine.cli import output, settings
+from tuplewise.engine.cli.checking import Checking, check_listing
 from tuplewise.engine.cli.discovery import Discovery
 from tuplewise.engine.cli.progress import Progress
-from tuplewise.engine.cli.settings import Listing, State
+from tuplewise.engine.cli.settings import CheckListing, Listing, State
 
 if TYPE_CHECKING:
+    from tuplewise.engine.report.check_result import CheckResult
     from tuplewise.engine.report.dc_result import DcResult
 
+EXIT_VIOLATED = 1
 EXIT_USAGE = 2
 EXIT_LIMIT = 3
 
@@ -34,8 +38,8 @@ def _print_version(ctx: click.Context, param: click.Parameter, value: bool) -> N
 def cli() -> None:
     """Finds the rules that hold in tables by looking at pairs of rows.
 
-    Exit codes: 0 done; 2 bad usage, input or device; 3 a time or memory limit was reached (what was found is printed
-    and marked partial); 130 interrupted.
+    Exit codes: 0 done; 1 rules are violated (dc check); 2 bad usage, rule, input or device; 3 a time or memory limit
+    was reached (what was found is printed and marked partial); 130 interrupted.
     """
 
 
@@ -97,6 +101,57 @@ def _check_listing(listing: Listing, form: str, explain: bool) -> None:
     if listing.sql_table is not None:
         sql.table_parts(listing.sql_table)
     output.check_output(listing.output)
+
+
+@dc.command("check")
+@click.argument("table")
+@settings.check_options
+@settings.run_options
+@settings.input_options
+@settings.output_options("text", "json", "csv", "sql")
+@click.pass_obj
+def dc_check(state: State, /, table: str, **given: Any) -> int:
+    """The pairs of rows of TABLE that violate given rules.
+
+    TABLE is named as for dc discover. A rule is text such as "not(t.zip == u.zip and t.city != u.city)", or "zip ->
+    city" for the same. Counts are of ordered pairs, and exact; CSV has a line for each listed pair, SQL is a query for
+    each rule that lists its pairs.
+
+    Exit codes: 0 no rule is violated (beyond --fail-on); 1 some are; 2 bad usage, rule, input or device; 3 a limit was
+    reached, and no violation found before.
+    """
+    listing = CheckListing(**{name: given.pop(name) for name in CheckListing.__dataclass_fields__})
+    if not listing.rules and not listing.rule_files:
+        raise click.UsageError("No rule is given: --rule TEXT, or --rules FILE.")
+    load_options, options = settings.load_and_check_options(given, listing)
+    form = listing.form or output.default_format(listing.output)
+    if listing.explain and form not in ("text", "json"):
+        raise click.UsageError(f"--explain has the formats text and json, not {form}.")
+    output.check_output(listing.output)
+    check_listing(listing, options, table)
+    _listen_to_log(state)
+    with Progress(state.quiet) as progress:
+        if listing.form is None and (note := output.surprising_format(form, listing.output)):
+            progress.say(f"note: {note}")
+        result = Checking(table, load_options, options, listing, progress, state).check()
+        progress.step("writing")
+        pieces = _check_pieces(result, listing, form, state)
+    output.write(pieces, listing.output)
+    if result.failed:
+        return EXIT_VIOLATED
+    return EXIT_LIMIT if result.partial else 0
+
+
+def _check_pieces(result: CheckResult, listing: CheckListing, form: str, state: State) -> Iterable[str]:
+    if form == "text":
+        verbose = state.verbose > 0
+        text = result.to_text(
+            limit=listing.pairs, plan=listing.explain, verbose=verbose, **output.terminal(listing.output)
+        )
+        return [text]
+    if form == "sql":
+        return result.pieces("sql", dialect=listing.dialect, table=listing.sql_table)
+    return result.pieces(form)
 
 
 def _listen_to_log(state: State) -> None:

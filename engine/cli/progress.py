@@ -8,7 +8,11 @@ from typing import Any
 
 import click
 
-_STEPS = {"evidence": "comparing pairs of rows", "inversion": "searching constraints"}
+_STEPS = {
+    "evidence": "comparing pairs of rows",
+    "inversion": "searching constraints",
+    "checking": "checking rules",
+}
 
 
 class Progress:

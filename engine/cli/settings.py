@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import csv
 import functools
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
 from typing import Any, TypeVar
 
 import click
 
+from tuplewise.engine.cli.parameters import Assignment, Bound, Bytes, ExactDecimal, Names
 from tuplewise.engine.errors import InputError
-from tuplewise.engine.options import DcDiscoverOptions, LoadOptions, RankBy
+from tuplewise.engine.options import DcCheckOptions, DcDiscoverOptions, LoadOptions, RankBy
 
 KERNELS_THREAD = "kernels"
 
 F = TypeVar("F", bound=Callable[..., Any])
-_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+A = TypeVar("A")
+B = TypeVar("B")
 
 
 @dataclass
@@ -28,68 +27,6 @@ class State:
     verbose: int = 0
     quiet: bool = False
     own_process: bool = False
-
-
-class ExactDecimal(click.ParamType):  # type: ignore[type-arg]
-    """A decimal number, kept exactly as it is written."""
-
-    name = "decimal"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Decimal:
-        try:
-            number = Decimal(value)
-        except (InvalidOperation, TypeError, ValueError):
-            self.fail(f"{value!r} is not a decimal number such as 0.01", param, ctx)
-        if not number.is_finite():
-            self.fail(f"{value!r} is not a finite number", param, ctx)
-        return number
-
-
-class Bytes(click.ParamType):  # type: ignore[type-arg]
-    """A number of bytes: 500000000, 512M, 4G (binary units)."""
-
-    name = "bytes"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", str(value), re.IGNORECASE | re.ASCII)
-        if match is None:
-            self.fail(f"{value!r} is not a size such as 500000000, 512M or 4G", param, ctx)
-        return int(Decimal(match[1]) * _UNITS[match[2].lower()])
-
-
-class Names(click.ParamType):  # type: ignore[type-arg]
-    """Column names with commas between them; a name that holds a comma stands in double quotes."""
-
-    name = "names"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
-        if isinstance(value, tuple):
-            return value
-        try:
-            rows = list(csv.reader([value], strict=True, skipinitialspace=True))
-        except csv.Error as error:
-            self.fail(f"{value!r} is not a list of names: {error}", param, ctx)
-        names = tuple(rows[0]) if rows else ()
-        if not names:
-            self.fail("no name is given", param, ctx)
-        return names
-
-
-class Assignment(click.ParamType):  # type: ignore[type-arg]
-    """`name=value`; what is before the last `=` (the first, where `first` is set) is the name."""
-
-    name = "name=value"
-
-    def __init__(self, example: str, first: bool = False) -> None:
-        self._example, self._first = example, first
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
-        if isinstance(value, tuple):
-            return value
-        name, equals, given = value.partition("=") if self._first else value.rpartition("=")
-        if not equals or not name:
-            self.fail(f"{value!r} is not of the form {self._example}", param, ctx)
-        return name, given
 
 
 def _set(state_field: str) -> Callable[[click.Context, click.Parameter, Any], Any]:
@@ -203,6 +140,22 @@ def output_options(*formats: str) -> Callable[[F], F]:
     )
 
 
+def _sql_options() -> list[Callable[[F], F]]:
+    option = click.option
+    return [
+        option(
+            "--dialect",
+            type=click.Choice(["spark", "duckdb", "ansi"]),
+            default="spark",
+            show_default=True,
+            help="SQL: dialect.",
+        ),
+        option(
+            "--sql-table", metavar="NAME", help="SQL: the table's name in the database. [default: the loaded one's]"
+        ),
+    ]
+
+
 def discover_options(command: F) -> F:
     """What `dc discover` looks for and lists."""
     option = click.option
@@ -269,18 +222,91 @@ def discover_options(command: F) -> F:
                 metavar="N",
                 help="List the best N only. [default: all; text: 20]",
             ),
-            option(
-                "--dialect",
-                type=click.Choice(["spark", "duckdb", "ansi"]),
-                default="spark",
-                show_default=True,
-                help="SQL: dialect.",
-            ),
-            option(
-                "--sql-table", metavar="NAME", help="SQL: the table's name in the database. [default: the loaded one's]"
-            ),
+            *_sql_options(),
         ]
     )(command)
+
+
+def check_options(command: F) -> F:
+    """Which rules `dc check` checks, and what it lists and writes."""
+    option = click.option
+    return _together(
+        [
+            option("--rule", "rules", multiple=True, metavar="TEXT", help="A rule (may be given again)."),
+            option(
+                "--rules",
+                "rule_files",
+                multiple=True,
+                type=click.Path(),
+                metavar="FILE",
+                help="Rules, one a line, or the JSON of dc discover or dc check (may be given again).",
+            ),
+            option(
+                "--rules-syntax",
+                type=click.Choice(["auto", "holoclean", "desbordante"]),
+                default="auto",
+                show_default=True,
+                help="How rules are written, where it can't be told from them.",
+            ),
+            option(
+                "--pairs",
+                type=click.IntRange(min=0),
+                metavar="N",
+                help="List at most N violating pairs of each rule. [default: 100; text: 10]",
+            ),
+            option(
+                "--pairs-out", type=click.Path(), metavar="FILE", help="Write all violating pairs: .parquet or .csv."
+            ),
+            option(
+                "--key", type=Names(), default=(), metavar="A,B", help="Name rows by these columns, not by position."
+            ),
+            option("--count-only", is_flag=True, help="Count pairs; list none, and rank no rows."),
+            option(
+                "--fail-on",
+                type=Bound(),
+                metavar="COUNT|PERCENT%",
+                help="Exit with 1 only where more ordered pairs than this violate a rule. [default: 0]",
+            ),
+            option(
+                "--split",
+                type=click.Path(),
+                metavar="FOLDER",
+                help="Write the rows that violate no rule, and the others, to two files in this folder.",
+            ),
+            option("--explain", is_flag=True, help="Print how each rule is checked instead of its pairs."),
+            option(
+                "--together",
+                type=click.Choice(["auto", "cost", "frequency", "none"]),
+                default="auto",
+                show_default=True,
+                help="How rules that share predicates are checked together.",
+            ),
+            option(
+                "--run-on",
+                type=click.Choice(["auto", "driver", "spark"]),
+                default="auto",
+                show_default=True,
+                help="Check in this process, or in Spark's tasks.",
+            ),
+            *_sql_options(),
+        ]
+    )(command)
+
+
+@dataclass(frozen=True)
+class CheckListing:
+    """Which rules `dc check` reads, what it writes, and where to."""
+
+    form: str | None
+    output: str | None
+    rules: tuple[str, ...] = ()
+    rule_files: tuple[str, ...] = ()
+    pairs: int | None = None
+    pairs_out: str | None = None
+    split: str | None = None
+    explain: bool = False
+    dialect: str = "spark"
+    sql_table: str | None = None
 
 
 @dataclass(frozen=True)
@@ -297,29 +323,35 @@ class Listing:
 
 def load_and_discover_options(given: Mapping[str, Any]) -> tuple[LoadOptions, DcDiscoverOptions]:
     """Both option sets. All faults of both come in one error."""
-    load = {
-        name: given[name]
-        for name in (
-            "columns",
-            "null_tokens",
-            "sep",
-            "quote",
-            "escape",
-            "encoding",
-            "header",
-            "bad_rows",
-            "rows",
-            "master",
-            "profile",
-        )
-    }
-    load["exclude"] = given["exclude"] or ()
-    load["types"] = dict(given["types"])
-    load["conf"] = dict(given["conf"])
     discover = {name: given[name] for name in DcDiscoverOptions.__dataclass_fields__}
+    return _both(LoadOptions, _load_values(given), DcDiscoverOptions, discover)
+
+
+def load_and_check_options(given: Mapping[str, Any], listing: CheckListing) -> tuple[LoadOptions, DcCheckOptions]:
+    """Both option sets. All faults of both come in one error. Key columns are loaded where columns are chosen."""
+    load = _load_values(given)
+    if load["columns"] is not None:
+        load["columns"] = (*load["columns"], *(name for name in given["key"] if name not in load["columns"]))
+    check = {name: given[name] for name in DcCheckOptions.__dataclass_fields__ if name != "pairs"}
+    if listing.explain:
+        check["pairs"] = 0
+    elif listing.pairs is not None:
+        check["pairs"] = listing.pairs
+    return _both(LoadOptions, load, DcCheckOptions, check)
+
+
+def _load_values(given: Mapping[str, Any]) -> dict[str, Any]:
+    values = {name: given[name] for name in LoadOptions.__dataclass_fields__}
+    values["exclude"] = given["exclude"] or ()
+    values["types"] = dict(given["types"])
+    values["conf"] = dict(given["conf"])
+    return values
+
+
+def _both(first: type[A], first_values: dict[str, Any], second: type[B], second_values: dict[str, Any]) -> tuple[A, B]:
     made: list[Any] = []
     faults: list[str] = []
-    for kind, values in ((LoadOptions, load), (DcDiscoverOptions, discover)):
+    for kind, values in ((first, first_values), (second, second_values)):
         try:
             made.append(kind(**values))
         except InputError as error:

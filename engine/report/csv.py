@@ -1,11 +1,16 @@
-"""Constraints as CSV: one row each."""
+"""Results as CSV: a line for each constraint, or for each violating pair."""
 
 from __future__ import annotations
 
 import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from tuplewise.engine.report.cells import texts
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 FIELDS = ("id", "rule", "kind", "violating_pairs", "g1", "succinctness", "coverage")
 
@@ -21,3 +26,22 @@ def pieces(entries: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         buffer.truncate()
         writer.writerow(entry)
         yield buffer.getvalue()
+
+
+def table_pieces(tables: Iterable[pa.Table], schema: pa.Schema) -> Iterator[bytes]:
+    """A header, then a line for each row of some tables of one schema, in UTF-8.
+
+    Text and names stand in quotes; null is an empty field without them.
+    """
+    import pyarrow as pa
+    from pyarrow.csv import WriteOptions, write_csv
+
+    def written(table: pa.Table, with_names: bool) -> bytes:
+        columns = [texts(c) if pa.types.is_timestamp(c.type) else c for c in table.columns]
+        sink = pa.BufferOutputStream()
+        write_csv(pa.table(columns, names=schema.names), sink, WriteOptions(include_header=with_names))
+        return bytes(sink.getvalue())
+
+    yield written(schema.empty_table(), True)
+    for table in tables:
+        yield written(table, False)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.dc.constraint import DenialConstraint, Operand, Predicate
 from tuplewise.engine.errors import InputError, message
-from tuplewise.engine.options import RankBy
+from tuplewise.engine.options import FailOn, RankBy
 from tuplewise.engine.report.version import version
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ def plain(value: Any) -> Any:
         if value == value.to_integral_value() and abs(value) < 2**53:
             return int(value)
         return float(value) if Decimal(repr(float(value))) == value else str(value)
+    if isinstance(value, FailOn):
+        return str(value)
     if isinstance(value, Mapping):
         return {str(k): plain(v) for k, v in value.items()}
     if isinstance(value, (tuple, list)):
@@ -137,7 +139,7 @@ def _numbered(
 def constraint_records(found: DcDiscovery, index: NDArray[np.int64]) -> Iterator[dict[str, Any]]:
     """The entries of "constraints" with these numbers, made one by one: there may be millions."""
     predicates = [found.space.predicate(i) for i in range(found.space.predicates)]
-    triples = [list(map(_operand, p.triple)) for p in predicates]
+    triples = [list(map(operand, p.triple)) for p in predicates]
     arrays, ranking = found.arrays, found.ranking
     figures = zip(
         _numbered(found, index, predicates),
@@ -160,8 +162,9 @@ def constraint_records(found: DcDiscovery, index: NDArray[np.int64]) -> Iterator
         }
 
 
-def _operand(operand: Operand) -> Any:
-    return list(operand) if isinstance(operand, tuple) else operand
+def operand(named: Operand) -> Any:
+    """One side of a predicate as JSON has it."""
+    return list(named) if isinstance(named, tuple) else named
 
 
 def dc_heading(
@@ -200,8 +203,8 @@ def space_record(space: PredicateSpace) -> dict[str, Any]:
         left, _, right = predicates[0].triple
         groups.append(
             {
-                "left": _operand(left),
-                "right": _operand(right),
+                "left": operand(left),
+                "right": operand(right),
                 "operators": [p.operator for p in predicates],
             }
         )

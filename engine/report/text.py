@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 SHOWN = 20
+SHOWN_PAIRS = 10
+SHOWN_ROWS = 5
+LONGEST_VALUE = 40
 PLAIN_WIDTH = 10_000  # where nobody's window is: lines are as long as what they say
 
 
@@ -115,14 +118,7 @@ def dc_parts(
         f"{result['predicate_space']:,} predicates"
         + (f", {evidences:,} distinct evidences" if evidences is not None else "")
     )
-    seconds = document["timings_seconds"]
-    took = ", ".join(f"{name} {value:.2f}" for name, value in seconds.items() if name != "total")
-    total = f"{seconds['total']:.2f} s" if "total" in seconds else ""
-    parts.append(
-        f"{document['device']} ({document['device_reason']}); {total} ({took})"
-        if verbose
-        else f"{document['device']}, {total}"
-    )
+    parts.append(how_it_ran(document, verbose))
     if document["partial"]:
         parts.append("PARTIAL: a limit was reached; there may be more constraints, and smaller ones.")
     parts += [f"note: {note}" for note in document["notes"]]
@@ -132,6 +128,16 @@ def dc_parts(
     if shown < count:
         parts += ["", "All of them: --format json, csv or sql (to a file: -o FILE); more here: --limit N."]
     return parts
+
+
+def how_it_ran(document: Mapping[str, Any], verbose: bool) -> str:
+    """The device, and how long it took; with `verbose` why that device, and each step."""
+    seconds = document["timings_seconds"]
+    took = ", ".join(f"{name} {value:.2f}" for name, value in seconds.items() if name != "total")
+    total = f"{seconds['total']:.2f} s" if "total" in seconds else ""
+    if verbose:
+        return f"{document['device']} ({document['device_reason']}); {total} ({took})"
+    return f"{document['device']}, {total}"
 
 
 def space_parts(document: Mapping[str, Any], *, verbose: bool) -> list[Any]:

@@ -14,19 +14,21 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from decimal import Decimal
     from typing import Unpack
 
     from tuplewise.engine.dc.constraint import DenialConstraint, Predicate
     from tuplewise.engine.errors import DeviceError, InputError, LimitReached, RuleError, TuplewiseError
-    from tuplewise.engine.options import DcKeywords, LoadKeywords, Nulls
+    from tuplewise.engine.options import CheckKeywords, DcKeywords, LoadKeywords, Nulls
     from tuplewise.engine.relation.relation import Relation
+    from tuplewise.engine.report.check_result import CheckResult
     from tuplewise.engine.report.dc_result import DcResult
 
     __version__: str
 
 _HOMES = {
+    "CheckResult": "report.check_result",
     "DcResult": "report.dc_result",
     "DenialConstraint": "dc.constraint",
     "Predicate": "dc.constraint",
@@ -39,6 +41,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "CheckResult",
     "DcResult",
     "DenialConstraint",
     "DeviceError",
@@ -49,6 +52,7 @@ __all__ = [
     "RuleError",
     "TuplewiseError",
     "__version__",
+    "check",
     "discover_dcs",
     "load",
 ]
@@ -163,6 +167,78 @@ def discover_dcs(
     deadline = None if time_limit is None else start + time_limit
     found = discover(relation, checked, progress=progress, deadline=deadline)
     return DcResult(found, total_seconds=time.monotonic() - start)
+
+
+def check(
+    table: Any,
+    rules: Any,
+    *,
+    key: str | Sequence[str] | None = None,
+    pairs: int = 100,
+    nulls: Nulls = "unknown",
+    device: str = "auto",
+    time_limit: float | None = None,
+    progress: Callable[[str, float], None] | None = None,
+    **options: Unpack[CheckKeywords],
+) -> CheckResult:
+    """Whether rules hold in a table, and which pairs of rows violate them.
+
+    Parameters
+    ----------
+    table : what `load` returns, or anything that `load` reads
+    rules : text of a rule (or of several, with `;` between them), a DenialConstraint, what `discover_dcs` returned, a
+        `pathlib.Path` of a file of rules, or a list of these
+    key : columns that name rows in what is listed, beside their positions
+    pairs : violating pairs that are listed of each rule, at most. All are counted, and `.pairs()` lists all.
+    nulls : "unknown" (a null satisfies no predicate) or "value" (equal to itself, lower than every other value)
+    device : "auto", "cpu", "cuda" or "cuda:N". The result is the same on each.
+    time_limit : seconds; the result is then marked `partial`
+    progress : called with the stage ("checking") and the share of it that is done
+    **options
+        count_only (list no pairs, rank no rows), fail_on (a count, or text as "0.5%": what `.failed` allows),
+        rules_syntax ("auto", "holoclean", "desbordante"), together ("auto", "cost", "frequency", "none"), run_on
+        ("auto", "driver", "spark"), memory_limit (bytes), seed.
+
+    Returns
+    -------
+    CheckResult
+        With `.holds`, `.violating_pairs`, `.pairs()`, `.rows()`, `.rules`, `.write_pairs()`, `.to_pandas()`,
+        `.to_json()`, `.to_csv()`, `.to_sql()`, `.to_dict()`.
+
+    Raises
+    ------
+    RuleError
+        Where a rule can't be read, names an unknown column, or compares what can't be compared.
+    InputError
+        Where the table or an option can't be used.
+    DeviceError
+        Where a device that was asked for can't be had.
+
+    Examples
+    --------
+    >>> import pandas as pd, tuplewise as tw
+    >>> planes = pd.DataFrame({"tail": ["N1", "N1", "N2"], "type": ["A", "B", "B"]})
+    >>> found = tw.check(planes, "not(t.tail == u.tail and t.type != u.type)", device="cpu")
+    >>> found.holds, found.violating_pairs, found.rows()["row"].tolist()
+    (False, 2, [0, 1])
+    """
+    import time
+
+    from tuplewise.engine.dc.violations.detect import check_rules
+    from tuplewise.engine.options import dc_check_options
+    from tuplewise.engine.relation.relation import Relation
+    from tuplewise.engine.report.check_result import CheckResult, read_all
+
+    start = time.monotonic()
+    named = {"key": key, "pairs": pairs, "nulls": nulls, "device": device, "time_limit": time_limit}
+    checked = dc_check_options({**named, **options})
+    relation = table if isinstance(table, Relation) else load(table)
+    for name in checked.key:
+        relation.index_of(name)
+    constraints = read_all(rules, relation.column_names, checked.rules_syntax)
+    deadline = None if time_limit is None else start + time_limit
+    found = check_rules(relation, constraints, checked, progress=progress, deadline=deadline)
+    return CheckResult(found, total_seconds=time.monotonic() - start)
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,166 @@
+"""`dc check` step by step: read the rules, load the table, check, write pairs and rows that were asked for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tuplewise.engine.cli.loading import Loading
+from tuplewise.engine.cli.progress import Progress
+from tuplewise.engine.cli.settings import CheckListing, State
+from tuplewise.engine.errors import InputError, LimitReached, RuleError, message
+from tuplewise.engine.options import DcCheckOptions, LoadOptions
+
+if TYPE_CHECKING:
+    from tuplewise.engine.dc.constraint import DenialConstraint
+    from tuplewise.engine.relation.relation import Relation
+    from tuplewise.engine.report.check_result import CheckResult
+
+_WARMING_RULES = (
+    "not(t.b == u.b and t.c != u.c)",
+    "not(t.a < u.a)",
+    "not(t.a < u.a and t.c > u.c)",
+    "not(t.b == u.b and t.a < u.a and t.c > u.c)",
+)
+
+
+def check_listing(listing: CheckListing, options: DcCheckOptions, table: str) -> None:
+    """Faults in what is to be written, before any work."""
+    from tuplewise.engine.report import pairs_file, split, sql
+
+    if listing.sql_table is not None:
+        sql.table_parts(listing.sql_table)
+    if listing.pairs_out is not None:
+        pairs_file.check_pairs_file(listing.pairs_out)
+        if listing.output is not None and os.path.realpath(listing.output) == os.path.realpath(listing.pairs_out):
+            raise InputError(message("--pairs-out and -o name one file", listing.output, "two files"))
+    if listing.split is not None:
+        if options.count_only:
+            raise InputError("--split needs to know the rows of violating pairs: leave out --count-only")
+        split.check_split_folder(listing.split, table)
+
+
+class Checking:
+    """One run of the command."""
+
+    def __init__(
+        self,
+        table: str,
+        load_options: LoadOptions,
+        options: DcCheckOptions,
+        listing: CheckListing,
+        progress: Progress,
+        state: State,
+    ) -> None:
+        self._loading = Loading(table, load_options, options.device, progress, state)
+        self._table, self._load_options, self._options, self._listing = table, load_options, options, listing
+        self._progress = progress
+        self._notes: list[str] = []
+
+    def check(self) -> CheckResult:
+        """What was found, after pairs and rows are written to where they were asked for."""
+        from tuplewise.engine.relation.peek import column_names
+
+        names = column_names(self._table, self._load_options)
+        if names is not None:  # else loading has to tell them
+            self._read_rules(names)
+        relation = self._loading.relation(self._warm_up)
+        self._notes.clear()
+        rules = self._read_rules(relation.column_names)
+        for name in self._options.key:
+            relation.index_of(name)
+        from tuplewise.engine.dc.violations.detect import check_rules
+        from tuplewise.engine.report import model
+        from tuplewise.engine.report.check_result import CheckResult
+
+        deadline = self._loading.deadline(self._options.time_limit)
+        found = check_rules(relation, rules, self._options, progress=self._progress.share, deadline=deadline)
+        listing = self._listing
+        shown = {"pairs_out": listing.pairs_out, "split": listing.split, "explain": listing.explain}
+        result = CheckResult(found, options=model.options_record(self._load_options, self._options, **shown))
+        written = [
+            self._write_pairs(result, deadline) if listing.pairs_out is not None else True,
+            self._split(result) if listing.split is not None else True,
+        ]
+        return result.with_more(
+            notes=[*self._loading.notes, *self._notes],
+            partial=not all(written),
+            total_seconds=self._loading.seconds,
+        )
+
+    def _read_rules(self, columns: Sequence[str]) -> list[DenialConstraint]:
+        """All rules that were given, each once. All faults of all of them come in one error."""
+        from tuplewise.engine.dc.rule_text import read_rule_file, read_rules
+
+        syntax = self._options.rules_syntax
+        given: list[tuple[DenialConstraint, str]] = []
+        faults: list[str] = []
+        for text in self._listing.rules:
+            try:
+                given += [(rule, repr(text)) for rule in read_rules(text, columns=columns, syntax=syntax)]
+            except RuleError as error:
+                faults.append(str(error))
+        for path in self._listing.rule_files:
+            try:
+                given += read_rule_file(path, columns=columns, syntax=syntax)
+            except RuleError as error:
+                faults.append(str(error))
+        if faults:
+            raise RuleError(_joined(faults))
+        rules: dict[DenialConstraint, str] = {}
+        for rule, where in given:
+            if rule in rules:
+                self._notes.append(f"{where} is the same rule as {rules[rule]}: it is checked once")
+            rules.setdefault(rule, where)
+        return list(rules)
+
+    def _warm_up(self, few: Relation) -> None:
+        from tuplewise.engine.dc.rule_text import read_rule
+        from tuplewise.engine.dc.violations.detect import check_rules
+
+        rules = [read_rule(text) for text in _WARMING_RULES]
+        check_rules(few, rules, DcCheckOptions(device=self._options.device, count_only=self._options.count_only))
+
+    def _write_pairs(self, result: CheckResult, deadline: float | None) -> bool:
+        """Whether the list was written; a note tells how long it is, or why there is none."""
+        path = str(self._listing.pairs_out)
+        if not result.partial:
+            total = sum(rule.how_many(None) or 0 for rule in result.rules)
+            try:
+                pairs = result.write_pairs(
+                    path,
+                    deadline=deadline,
+                    progress=lambda n: self._progress.share("writing pairs", n / max(total, 1)),
+                )
+            except (LimitReached, TimeoutError):
+                pass
+            else:
+                self._notes.append(f"pairs: {pairs:,} written to {path!r}")
+                return True
+        self._notes.append(f"pairs were not written to {path!r}: a limit was reached before all were known")
+        return False
+
+    def _split(self, result: CheckResult) -> bool:
+        """Whether the table was split; a note tells into what, or why not."""
+        from tuplewise.engine.report.split import Violators, split
+
+        folder = str(self._listing.split)
+        if result.partial:
+            self._notes.append(
+                f"rows were not split into {folder!r}: a limit was reached before all rules were checked"
+            )
+            return False
+        self._progress.step("splitting rows")
+        ids = [rule.rule.id for rule in result.rules]
+        violators = Violators.of(result.relation.rows, ids, [rule.row_counts for rule in result.rules])
+        self._notes.append(split(folder, result.relation, violators, self._table, self._load_options))
+        return True
+
+
+def _joined(faults: list[str]) -> str:
+    """Several messages, what is accepted once at their end."""
+    from tuplewise.engine.dc.rule_text.faults import ACCEPTED
+
+    bare = [fault.removesuffix(f"\n{ACCEPTED}") for fault in faults]
+    return "\n".join([*bare, ACCEPTED]) if bare != faults else "\n".join(faults)

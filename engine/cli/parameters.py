@@ -1,0 +1,89 @@
+"""Kinds of values that options take: decimals, sizes, names, bounds, assignments."""
+
+from __future__ import annotations
+
+import csv
+import re
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+import click
+
+from tuplewise.engine.errors import InputError
+from tuplewise.engine.options import FailOn
+
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+
+class ExactDecimal(click.ParamType):  # type: ignore[type-arg]
+    """A decimal number, kept exactly as it is written."""
+
+    name = "decimal"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Decimal:
+        try:
+            number = Decimal(value)
+        except (InvalidOperation, TypeError, ValueError):
+            self.fail(f"{value!r} is not a decimal number such as 0.01", param, ctx)
+        if not number.is_finite():
+            self.fail(f"{value!r} is not a finite number", param, ctx)
+        return number
+
+
+class Bytes(click.ParamType):  # type: ignore[type-arg]
+    """A number of bytes: 500000000, 512M, 4G (binary units)."""
+
+    name = "bytes"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", str(value), re.IGNORECASE | re.ASCII)
+        if match is None:
+            self.fail(f"{value!r} is not a size such as 500000000, 512M or 4G", param, ctx)
+        return int(Decimal(match[1]) * _UNITS[match[2].lower()])
+
+
+class Names(click.ParamType):  # type: ignore[type-arg]
+    """Column names with commas between them; a name that holds a comma stands in double quotes."""
+
+    name = "names"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        if isinstance(value, tuple):
+            return value
+        try:
+            rows = list(csv.reader([value], strict=True, skipinitialspace=True))
+        except csv.Error as error:
+            self.fail(f"{value!r} is not a list of names: {error}", param, ctx)
+        names = tuple(rows[0]) if rows else ()
+        if not names:
+            self.fail("no name is given", param, ctx)
+        return names
+
+
+class Bound(click.ParamType):  # type: ignore[type-arg]
+    """A count of pairs, or a percentage of all."""
+
+    name = "bound"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> FailOn:
+        try:
+            return FailOn.read(value)
+        except InputError:
+            self.fail(f"{value!r} is neither a count of pairs such as 10 nor a percentage such as 0.5%", param, ctx)
+
+
+class Assignment(click.ParamType):  # type: ignore[type-arg]
+    """`name=value`; what is before the last `=` (the first, where `first` is set) is the name."""
+
+    name = "name=value"
+
+    def __init__(self, example: str, first: bool = False) -> None:
+        self._example, self._first = example, first
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
+        if isinstance(value, tuple):
+            return value
+        name, equals, given = value.partition("=") if self._first else value.rpartition("=")
+        if not equals or not name:
+            self.fail(f"{value!r} is not of the form {self._example}", param, ctx)
+        return name, given

@@ -1,0 +1,55 @@
+"""The names of a local table's columns before it is loaded: what is wrong with a rule is said before Spark starts."""
+
+from __future__ import annotations
+
+import codecs
+import io
+from typing import IO
+
+from tuplewise.engine.errors import InputError
+from tuplewise.engine.options import LoadOptions
+from tuplewise.engine.relation.csv_scan import Dialect, scan_csv
+from tuplewise.engine.relation.schema import numbered_names, repair_names, selected_columns
+from tuplewise.engine.relation.sources import Source, find_source
+
+_FIRST_BYTES = 1 << 20
+
+
+def column_names(given: str, options: LoadOptions) -> list[str] | None:
+    """The columns that loading will give, by their names; None where they can't be told without loading.
+
+    Raises InputError where there is no such file, or no column of a name that was asked for.
+    """
+    source = find_source(given)
+    names = _header(source, options)
+    if not names:
+        return None
+    repaired, _ = repair_names(names)
+    return [repaired[i] for i in selected_columns(repaired, options, source.name)]
+
+
+def _header(source: Source, options: LoadOptions) -> list[str] | None:
+    import pyarrow as pa
+
+    if not source.local:
+        return None
+    try:
+        if source.format == "csv":
+            with pa.input_stream(source.files[0], compression="detect") as stream:
+                return _csv_header(stream, source, options)
+        if source.format == "parquet" and len(source.files) == 1 and "=" not in source.files[0]:
+            import pyarrow.parquet as pq
+
+            return list(pq.read_schema(source.files[0]).names)
+    except (InputError, LookupError, OSError, pa.ArrowException):  # loading will say it
+        return None
+    return None
+
+
+def _csv_header(stream: IO[bytes], source: Source, options: LoadOptions) -> list[str] | None:
+    encoding = codecs.lookup(options.encoding).name
+    text = codecs.getincrementaldecoder(encoding)().decode(stream.read(_FIRST_BYTES))
+    dialect = Dialect(options.sep or source.sep, options.quote, options.escape, "utf-8")
+    begin, end, _ = text.rpartition("\n")  # what follows may be half a record
+    first = scan_csv(io.BytesIO((begin + end or text).encode()), source.files[0], dialect).first_record
+    return first if options.header else numbered_names(len(first))

@@ -1,0 +1,113 @@
+"""CSV files split in two with each record as it stands: only where records begin and end is looked at."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.options import LoadOptions
+from tuplewise.engine.relation.csv_source import scan_table
+from tuplewise.engine.relation.relation import Relation
+from tuplewise.engine.relation.sources import Source
+from tuplewise.engine.report.split import ROW, RULES, Violators, check_count
+from tuplewise.engine.report.sql import unused
+
+_LINE_ENDS = "\r\n"
+
+
+def split(
+    relation: Relation, violators: Violators, source: Source, options: LoadOptions, valid: Path, violating: Path
+) -> None:
+    """Write each row of local CSV files to one of two files, in the source's own dialect and encoding.
+
+    The files of a folder or a glob follow one another, their header stands once. Lines of the violating rows begin with
+    the row's position and the ids of its rules (a blank between them): put in front, they stay fields whatever the
+    rest of the line is.
+    """
+    table = scan_table(source, options, None)
+    sep = table.dialect.sep
+    joiner = "|" if sep == " " else " "
+    added = [joiner.join(ids) for ids in violators.rules]
+    names = [unused(ROW, table.names), unused(RULES, table.names)]
+    one_column = len(table.names) == 1
+    end = "\r\n" if any(s.returns for s in table.scans) else "\n"
+    positions = None if relation.positions is None else relation.positions.tolist()
+    groups = violators.group.tolist()
+    position = index = 0
+    headed = not options.header
+    with (
+        valid.open("w", encoding=table.dialect.encoding, newline="") as good,
+        violating.open("w", encoding=table.dialect.encoding, newline="") as bad,
+    ):
+        for name, scan in zip(source.files, table.scans, strict=True):
+            records = _records(name, table.dialect.encoding, scan.lines, one_column, options.header)
+            if options.header and len(scan.lines):
+                header = next(records)
+                if not headed:
+                    good.write(header + end)
+                    bad.write(sep.join([*names, header]) + end)
+                    headed = True
+            for record in records:
+                wanted = index < relation.rows and (positions is None or positions[index] == position)
+                if wanted:
+                    group = groups[index]
+                    if group:
+                        bad.write(f"{position}{sep}{added[group]}{sep}{record}{end}")
+                    else:
+                        good.write(record + end)
+                    index += 1
+                position += 1
+    check_count(relation, index)
+
+
+def _records(name: str, encoding: str, starts: NDArray[np.int64], one_column: bool, header: bool) -> Iterator[str]:
+    """The records of a file without their line ends, the header among them.
+
+    `starts`: the 1-based lines on which they begin. Blank lines are left out, but in a table of one column each is a
+    row, of null.
+    """
+    import pyarrow as pa
+
+    line_end = _line_end(name)
+    with pa.input_stream(name, compression="detect") as stream:
+        lines: Iterator[str] = iter(io.TextIOWrapper(stream, encoding, newline=line_end))
+        if not len(starts):
+            yield from ("" for _ in lines if one_column)
+            return
+        for blank in islice(lines, int(starts[0]) - 1):
+            if one_column and not header:
+                yield blank.rstrip(_LINE_ENDS)
+        first = True
+        for size in [*np.diff(starts).tolist(), None]:  # of the last record nobody says how many lines it has
+            parts = list(islice(lines, size))
+            if first:
+                parts[0], first = parts[0].removeprefix("\ufeff"), False
+            if len(parts) == 1:
+                yield parts[0].rstrip(_LINE_ENDS)
+            else:
+                yield from _rows(parts, one_column)
+
+
+def _rows(parts: list[str], one_column: bool) -> Iterator[str]:
+    """A record of some lines, and the blank lines after it where they are rows."""
+    last = len(parts)
+    while last > 1 and not parts[last - 1].strip(_LINE_ENDS):
+        last -= 1
+    yield "".join(parts[:last]).rstrip(_LINE_ENDS)
+    if one_column:
+        yield from ("" for _ in parts[last:])
+
+
+def _line_end(name: str) -> Literal["\n", "\r"]:
+    """What the scan of the file took for the end of a line."""
+    import pyarrow as pa
+
+    with pa.input_stream(name, compression="detect") as stream:
+        begin = stream.read(1 << 20)
+    return "\r" if b"\r" in begin and b"\n" not in begin else "\n"
