@@ -45,7 +45,7 @@ def _known_references(cursor: Cursor, start: int, end: int) -> dict[int, tuple[R
     names = sorted(filter(None, cursor.columns or ()), key=len, reverse=True)
     if not names:
         return found
-    known = re.compile(rf"(?<!\S)([ts])\.({'|'.join(map(re.escape, names))})(?=\s|[=<>!]|$)")
+    known = re.compile(rf"(?<=[\s({{=<>!∧])([ts])\.({'|'.join(map(re.escape, names))})(?=\s|[=<>!]|$)")
     for match in known.finditer(cursor.text[:end], start):
         reference = Reference(match.group(1), match.group(2), match.start(), match.start(2), quoted=True)
         found[match.start()] = reference, match.end()

@@ -170,7 +170,9 @@ def _unknown(r: Reference, columns: Sequence[str]) -> Fault:
     what = f"no column of the name {r.name!r}"
     if not r.quoted and r.name.isascii() and r.name.isdigit():
         what += f", and numbers of columns are 0 to {len(columns) - 1}"
-    return Fault(what, r.name_at, near_hint(r.name, columns))
+    last = r.name if r.quoted else r.name.rpartition(".")[2]  # a table may stand in front
+    hint = near_hint(r.name, columns)
+    return Fault(what, r.name_at, hint if hint and hint.startswith("Did") else near_hint(last, columns) or hint)
 
 
 def _by_number(name: str, columns: Sequence[str]) -> str | None:

@@ -28,6 +28,7 @@ from tuplewise.engine.errors import RuleError, message
 Placed = tuple[DenialConstraint, str]
 
 _JSON_START = re.compile(r'\s*(?:\{\s*"|\[\s*[\[{"])')
+_OBJECT_START = re.compile(r'\s*\{\s*"[^"]*"\s*:')
 _LISTS = ("constraints", "rules")
 _TYPES: tuple[str, ...] = get_args(ConstantType)
 
@@ -53,7 +54,7 @@ def read_rule_file(
         document = _json(text)
         if document is not None:
             return _from_json(document, name, columns, syntax)
-        if text.lstrip().startswith("{"):
+        if _OBJECT_START.match(text):
             raise RuleError(message(f"rules file {name!r} begins as JSON and isn't", _json_fault(text)))
     return _from_lines(text, name, columns, syntax)
 
