@@ -86,7 +86,7 @@ def encode_in_spark(
         rows = find_rows(base, bool(raw.files))
         kept_rows, positions, bad_note, base = _keep_rows(raw, base, rows, options)
         report("finding types")
-        columns, type_notes = type_columns(raw, plan, base, options, rows, positions)
+        columns, type_notes = type_columns(raw, plan, base, options, rows)
         loaded = time.perf_counter()
         timings["load"] += loaded - begin
         report("encoding")
@@ -113,18 +113,27 @@ def _keep_rows(
     raw: RawTable, base: DataFrame, rows: Rows, options: LoadOptions
 ) -> tuple[int, NDArray[np.int64], str | None, DataFrame]:
     """The rows that stay: how many, their positions (ascending), a note on bad ones, and the frame of them."""
+    base, bad, note = kept_frame(raw, base, rows, options)
+    keep = np.ones(rows.total, dtype=np.bool_)
+    keep[rows.total if options.rows is None else options.rows :] = False
+    keep[bad] = False
+    positions = np.flatnonzero(keep)
+    return len(positions), positions, note, base
+
+
+def kept_frame(
+    raw: RawTable, base: DataFrame, rows: Rows, options: LoadOptions
+) -> tuple[DataFrame, NDArray[np.int64], str | None]:
+    """The frame of the rows that stay, the places of those that are left out as bad (ascending), and a note on them."""
     from pyspark.sql import functions as f
 
-    total = rows.total
     places = raw.places
-    position_of = np.arange(total, dtype=np.int64)
     if places is not None and len(raw.names) == 1 and places.data_rows != len(places.position):
         raise NotInSpark("blank lines of a one-column file are rows, which Spark's reader leaves out")
-    keep = np.ones(total, dtype=np.bool_)
-    if options.rows is not None and options.rows < total:
-        keep[options.rows :] = False
-        base = base.where(_first_rows(rows, options.rows))
+    bad = np.zeros(0, dtype=np.int64)
     note = None
+    if options.rows is not None and options.rows < rows.total:
+        base = base.where(_first_rows(rows, options.rows))
     if raw.has_bad:
         ids = base.where(f.col(BAD).isNotNull()).select(ROW, "c0").toArrow()[ROW].to_numpy()
         bad = np.sort(rows.places(np.asarray(ids, dtype=np.int64)))
@@ -132,10 +141,8 @@ def _keep_rows(
             if places is None:
                 raise NotInSpark("bad rows without known lines")
             note = bad_rows(places, bad, raw, options.bad_rows)
-            keep[bad] = False
             base = base.where(f.col(BAD).isNull())
-    positions = position_of[keep]
-    return len(positions), positions, note, base
+    return base, bad, note
 
 
 def _first_rows(rows: Rows, limit: int) -> SparkColumn:
@@ -151,7 +158,7 @@ def _first_rows(rows: Rows, limit: int) -> SparkColumn:
 
 
 def type_columns(
-    raw: RawTable, plan: Any, base: DataFrame, options: LoadOptions, rows: Rows, positions: NDArray[np.int64]
+    raw: RawTable, plan: Any, base: DataFrame, options: LoadOptions, rows: Rows
 ) -> tuple[list[TypedExpression], list[str]]:
     """The types of the kept columns, and notes. One job over all text columns."""
     from pyspark.sql import functions as f
@@ -174,7 +181,7 @@ def type_columns(
         found = profile_frame(base, texts, {i: plan.overrides.get(plan.names[i]) for i in texts}).toArrow().to_pylist()
         for i, text in texts.items():
             mine = [r for r in found if r["column"] == i]
-            typed[i], note = _text_expression(raw, plan, i, text, mine, rows, positions)
+            typed[i], note = _text_expression(raw, plan, i, text, mine, rows)
             notes.extend([note] if note else [])
     return [typed[i] for i in plan.kept], notes
 
@@ -209,7 +216,6 @@ def _text_expression(
     text: SparkColumn,
     found: list[dict[str, Any]],
     rows: Rows,
-    positions: NDArray[np.int64],
 ) -> tuple[TypedExpression, str | None]:
     name = plan.names[i]
     wanted: TypeName | None = plan.overrides.get(name)
@@ -273,7 +279,7 @@ def encode_frame(
     for domain, members in domains.items():
         cells = cells_frame(base, {k: columns[k] for k in members}, domain)
         dictionary = dictionary_frame(cells).toArrow()["value"].combine_chunks()
-        dictionaries[domain] = _plain_dictionary(domain, dictionary)
+        dictionaries[domain] = plain_dictionary(domain, dictionary)
         if len(dictionary) == 0:
             continue
         found = codes_frame(cells, dictionary).toArrow()
@@ -288,18 +294,23 @@ def cells_frame(base: DataFrame, columns: dict[int, TypedExpression], domain: Do
     """The cells of one domain that aren't null, in the long form (ROW, column, value)."""
     from pyspark.sql import functions as f
 
-    target = _spark_type(domain, list(columns.values()))
+    target = spark_type(domain, list(columns.values()))
     cells = []
     for k, column in columns.items():
-        value = column.expression.cast(target)
-        if domain == "double":  # one zero, one NaN
-            value = f.when(f.isnan(value), float("nan")).otherwise(value + 0.0)
+        value = plain_value(column.expression.cast(target), domain)
         cells.append(f.struct(f.lit(k).cast("smallint").alias("column"), value.alias("value")))
     long = base.select(f.col(ROW), f.explode(f.array(*cells)).alias("cell"))
     return long.where(f.col("cell.value").isNotNull()).select(ROW, "cell.column", "cell.value")
 
 
-def _spark_type(domain: Domain, columns: list[TypedExpression]) -> str:
+def plain_value(value: SparkColumn, domain: Domain) -> SparkColumn:
+    """The value as dictionaries hold it: one zero, one NaN."""
+    from pyspark.sql import functions as f
+
+    return f.when(f.isnan(value), float("nan")).otherwise(value + 0.0) if domain == "double" else value
+
+
+def spark_type(domain: Domain, columns: list[TypedExpression]) -> str:
     if domain != "number":
         return {"text": "string", "double": "double", "date": "date", "timestamp": "timestamp", "boolean": "boolean"}[
             domain
@@ -326,7 +337,7 @@ def codes_frame(cells: DataFrame, dictionary: pa.Array) -> DataFrame:
     size = max(1, -(-len(dictionary) // max(2, min(MOST_BUCKETS, -(-len(dictionary) // BUCKET_VALUES)))))
     bucket = f.lit(0)
     for start in range(size, len(dictionary), size):
-        bucket = bucket + (value >= _literal(dictionary[start])).cast("int")
+        bucket = bucket + (value >= literal_of(dictionary[start])).cast("int")
     within = Window.partitionBy("bucket").orderBy("value")
     ranked = (
         cells.select("value")
@@ -337,7 +348,7 @@ def codes_frame(cells: DataFrame, dictionary: pa.Array) -> DataFrame:
     return cells.join(ranked, "value").select(ROW, "column", "code")
 
 
-def _literal(scalar: pa.Scalar) -> SparkColumn:
+def literal_of(scalar: pa.Scalar) -> SparkColumn:
     import pyarrow as pa
     from pyspark.sql import functions as f
 
@@ -350,7 +361,7 @@ def _literal(scalar: pa.Scalar) -> SparkColumn:
     return f.lit(scalar.as_py())
 
 
-def _plain_dictionary(domain: Domain, values: pa.Array) -> pa.Array:
+def plain_dictionary(domain: Domain, values: pa.Array) -> pa.Array:
     """The dictionary in the Arrow type that encoding in-process gives it."""
     import pyarrow as pa
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +52,23 @@ class Plan:
     notes: list[str]
 
 
+@dataclass(frozen=True)
+class Opened:
+    """A table that Spark can read, before anything of it is brought here.
+
+    `size_bytes`: of its files (fourfold for packed formats), or what Spark's plan says.
+    """
+
+    raw: RawTable
+    plan: Plan
+    options: LoadOptions
+    table: str
+    path: str | None
+    session: OpenSession
+    size_bytes: int
+    timings: dict[str, float]
+
+
 def load_with_spark(
     target: Any,
     kind: str | None,
@@ -65,9 +83,24 @@ def load_with_spark(
 
     `large` forces the way of encoding: True in Spark, False in-process; None decides by size.
     """
-    from py4j.protocol import Py4JJavaError
-    from pyspark.errors import PySparkException
+    opened = open_with_spark(target, kind, options, name, spark, report, large=large)
+    in_spark = opened.size_bytes > IN_PROCESS_BYTES if large is None else large
+    with spark_failures(opened.table):
+        relation = _encode(in_spark, opened, report)
+    return replace(relation, spark={"version": opened.session.version, "master": opened.session.master})
 
+
+def open_with_spark(
+    target: Any,
+    kind: str | None,
+    options: LoadOptions,
+    name: str | None,
+    spark: SparkSession | None,
+    report: Callable[[str], None],
+    *,
+    large: bool | None = None,
+) -> Opened:
+    """Opens a source and a session; reads no more of the table than its names need."""
     begin = time.perf_counter()
     source = find_source(target) if kind is None else None
     # What the bytes of local files say against loading is said before a JVM is started.
@@ -95,21 +128,28 @@ def load_with_spark(
         selected_columns(names, options, table), names, type_overrides(names, options.types, table), renamed + raw.notes
     )
     timings = {"session": session.seconds, "load": time.perf_counter() - begin + scan_seconds, "encode": 0.0}
-    in_spark = size > IN_PROCESS_BYTES if large is None else large
+    return Opened(raw, plan, options, table, path, session, size, timings)
+
+
+@contextlib.contextmanager
+def spark_failures(table: str) -> Iterator[None]:
+    """What Spark says when it fails, as one message."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
     try:
-        relation = _encode(in_spark, (raw, plan, options, table, path, timings, report))
+        yield
     except (Py4JJavaError, PySparkException) as problem:
         raise InputError(message("Spark can't read this table", table, hint=_cause(problem))) from problem
-    return replace(relation, spark={"version": session.version, "master": session.master})
 
 
-def _encode(in_spark: bool, arguments: tuple[Any, ...]) -> Relation:
-    plan: Plan = arguments[1]
+def _encode(in_spark: bool, opened: Opened, report: Callable[[str], None]) -> Relation:
+    arguments = (opened.raw, opened.plan, opened.options, opened.table, opened.path, opened.timings, report)
     if in_spark:
         try:
             return encode_in_spark(*arguments)
         except NotInSpark as reason:
-            plan.notes.append(f"encoded in one process: {reason}")
+            opened.plan.notes.append(f"encoded in one process: {reason}")
     return _encode_here(*arguments)
 
 

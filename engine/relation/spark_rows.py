@@ -70,6 +70,12 @@ class Rows:
         run = np.searchsorted(self.first, ids, side="right") - 1
         return np.asarray(self.offset[run] + ids - self.first[run], dtype=np.int64)
 
+    def ids(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Ids of rows by place in file order."""
+        order = np.argsort(self.offset)
+        run = order[np.searchsorted(self.offset[order], places, side="right") - 1]
+        return np.asarray(self.first[run] + places - self.offset[run], dtype=np.int64)
+
 
 def find_rows(frame: DataFrame, ordered_by_file: bool) -> Rows:
     """Counts the splits of a frame that has ROW. Where rows come from no file, their order is that of their ids."""

@@ -1,0 +1,281 @@
+"""A table as codes that stay in Spark, for tables that one machine doesn't hold."""
+
+from __future__ import annotations
+
+import decimal
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.relation.encode import TypedColumn, encode, indexed
+from tuplewise.engine.relation.relation import DOMAIN_OF_TYPE, NULL_CODE, Column, Domain, Relation
+from tuplewise.engine.relation.spark_encode import (
+    TypedExpression,
+    cells_frame,
+    kept_frame,
+    plain_dictionary,
+    spark_type,
+    type_columns,
+)
+from tuplewise.engine.relation.spark_ranks import MOST_CODES, WIDE, RangeOfValues, RankedValues, rank_values
+from tuplewise.engine.relation.spark_rows import ROW, Rows, find_rows
+from tuplewise.engine.spark.ranges import choose_leaf
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column as SparkColumn
+    from pyspark.sql import DataFrame
+
+    from tuplewise.engine.relation.spark_load import Opened
+
+POSITION = "position"
+_COUNTABLE = ("number", "date", "boolean")
+_MOST_DIGITS = 37  # one less than decimals have: the difference of two takes one more
+_MOST_SCALE = 17  # with it a difference times its scale has 38 digits
+_CODE_DIGITS = 10
+Dictionary = RangeOfValues | RankedValues
+
+
+@dataclass(eq=False)
+class EncodedFrame:
+    """A table as codes in Spark.
+
+    Attributes
+    ----------
+    frame : held by Spark; columns `position` (bigint) and c0, c1, ... (int), a code for each column of `header`.
+        Codes keep order and equality within a domain, and null is -1, as in a Relation; but they need not be dense.
+    header : the columns as a Relation without rows. Its dictionaries have a length and give single values; they are
+        not Arrow arrays.
+    rows : rows of the table
+    """
+
+    frame: DataFrame
+    header: Relation
+    rows: int
+    _typed: list[TypedExpression]
+    _base: DataFrame
+    _places: Rows
+    _held: list[DataFrame] = field(default_factory=list)
+
+    def excerpt(self, positions: NDArray[np.int64]) -> Relation:
+        """Some rows as a relation of their own, with these positions (ascending), values and all."""
+        from pyspark.sql import functions as f
+
+        ids = self._places.ids(positions) if len(positions) else positions
+        values = [c.expression.alias(f"v{i}") for i, c in enumerate(self._typed)]
+        found = self._base.where(f.col(ROW).isin(ids.tolist())).select(ROW, *values).toArrow()
+        order = np.argsort(self._places.places(np.asarray(found[ROW].to_numpy(), dtype=np.int64)))
+        columns = []
+        for i, described in enumerate(self.header.columns):
+            array = plain_dictionary(described.domain, found[f"v{i}"].combine_chunks().take(order))
+            columns.append(TypedColumn(described.name, described.type, described.why, *indexed(array)))
+        codes, dictionaries, _ = encode(columns, len(order))
+        return replace(self.header, codes=codes, dictionaries=dictionaries, positions=positions)
+
+    def values(self, names: Mapping[str, str]) -> DataFrame:
+        """The values of some columns (by name, under which name) beside `position`, for every row."""
+        chosen = [self._typed[self.header.index_of(n)].expression.alias(alias) for n, alias in names.items()]
+        return self._base.select(_position(self._places).alias(POSITION), *chosen)
+
+    def close(self) -> None:
+        """Let Spark drop what it holds."""
+        for frame in self._held:
+            frame.unpersist()
+        self._held.clear()
+
+
+def encode_as_frame(opened: Opened, names: Sequence[str], report: Callable[[str], None]) -> EncodedFrame:
+    """Encode some columns of an opened table, in the table's order; nothing that grows with its rows comes here.
+
+    Raises
+    ------
+    NotInSpark : where a column can only be encoded in-process
+
+    Notes
+    -----
+    Numbers, dates and booleans are their own codes, less the lowest value, where their span (in units of the last
+    digit) fits 32 bits: no dictionary, no shuffle. The other cells take two shuffles in the long form
+    (row, column, value): to the ranks of their values, and back to their rows.
+    """
+    begin = time.perf_counter()
+    raw = opened.raw
+    kept = [i for i in opened.plan.kept if opened.plan.names[i] in names]
+    plan = replace(opened.plan, kept=kept)
+    report("counting rows")
+    from pyspark.sql import functions as f
+
+    held: list[DataFrame] = []
+    base = raw.frame.withColumn(ROW, f.monotonically_increasing_id())
+    if not raw.files:  # nothing says that the plan of a caller's frame gives the same rows twice in the same order
+        base = base.persist()
+        held.append(base)
+    try:
+        places = find_rows(base, bool(raw.files))
+        base, bad, bad_note = kept_frame(raw, base, places, opened.options)
+        rows = min(places.total, places.total if opened.options.rows is None else opened.options.rows) - len(bad)
+        report("finding types")
+        typed, notes = type_columns(raw, plan, base, opened.options, places)
+        loaded = time.perf_counter()
+        report("encoding")
+        frame, dictionaries = _encode(base, typed, places, held)
+        frame = frame.persist()
+        held.append(frame)
+        columns = _describe(frame, [plan.names[i] for i in kept], typed)
+    except BaseException:
+        for one in held:
+            one.unpersist()
+        raise
+    timings = {
+        "session": opened.timings["session"],
+        "load": opened.timings["load"] + loaded - begin,
+        "encode": time.perf_counter() - loaded,
+    }
+    header = Relation(
+        opened.table,
+        opened.path,
+        columns,
+        np.zeros((len(columns), 0), dtype=np.int32),
+        dictionaries,
+        np.zeros(0, dtype=np.int64),
+        (*plan.notes, *([bad_note] if bad_note else []), *notes),
+        timings,
+        {"version": opened.session.version, "master": opened.session.master},
+    )
+    return EncodedFrame(frame, header, rows, typed, base, places, held)
+
+
+def _position(places: Rows) -> SparkColumn:
+    """The position of a row from its id."""
+    from pyspark.sql import functions as f
+
+    if places.total == 0:
+        return f.col(ROW)
+    moves = [f.lit(int(offset - first)) for first, offset in zip(places.first, places.offset, strict=True)]
+    return f.col(ROW) + choose_leaf(f.col(ROW), [f.lit(int(first)) for first in places.first[1:]], moves)
+
+
+def _encode(
+    base: DataFrame, typed: list[TypedExpression], places: Rows, held: list[DataFrame]
+) -> tuple[DataFrame, dict[Domain, Any]]:
+    """The frame of codes, and a dictionary for each domain."""
+    from pyspark.sql import functions as f
+
+    domains: dict[Domain, dict[int, TypedExpression]] = {}
+    for k, column in enumerate(typed):
+        domains.setdefault(DOMAIN_OF_TYPE[column.type], {})[k] = column
+    values = {domain: _numbers(domain, columns) for domain, columns in domains.items() if domain in _COUNTABLE}
+    ranges = _ranges(base, values, typed)
+    dictionaries: dict[Domain, Any] = {}
+    plain: dict[int, SparkColumn] = {}
+    long: DataFrame | None = None
+    for domain, columns in domains.items():
+        if domain in ranges:
+            dictionaries[domain] = ranges[domain]
+            for k, value in values[domain].items():
+                plain[k] = f.coalesce(_code_in(ranges[domain], value), f.lit(NULL_CODE))
+            continue
+        cells = cells_frame(base, columns, domain)
+        ranked = rank_values(cells, domain)
+        held.append(ranked.held)
+        dictionaries[domain] = ranked
+        coded = cells.join(ranked.frame, "value").select(ROW, "column", "code")
+        long = coded if long is None else long.unionAll(coded)
+    frame = base.select(ROW, _position(places).alias(POSITION), *(plain[k].alias(f"c{k}") for k in sorted(plain)))
+    if long is not None:
+        others = [k for k in range(len(typed)) if k not in plain]
+        code = f.col("code")
+        wide = [f.max(f.when(f.col("column") == k, code)).alias(f"w{k}") for k in others]
+        frame = frame.join(long.groupBy(ROW).agg(*wide), ROW, "left")
+        filled = [f.coalesce(f"w{k}", f.lit(NULL_CODE)).alias(f"c{k}") for k in others]
+        frame = frame.select(POSITION, *(f"c{k}" for k in sorted(plain)), *filled)
+    return frame.select(POSITION, *(f"c{k}" for k in range(len(typed)))), dictionaries
+
+
+def _numbers(domain: Domain, columns: dict[int, TypedExpression]) -> dict[int, SparkColumn]:
+    """The columns of a countable domain as numbers of one type: dates as days, false and true as 0 and 1."""
+    from pyspark.sql import functions as f
+
+    target = spark_type(domain, list(columns.values()))
+    values = {k: c.expression.cast(target) for k, c in columns.items()}
+    if domain == "number":
+        return values
+    return {k: (f.unix_date(v) if domain == "date" else v).cast("int") for k, v in values.items()}
+
+
+def _ranges(
+    base: DataFrame, values: dict[Domain, dict[int, SparkColumn]], typed: list[TypedExpression]
+) -> dict[Domain, RangeOfValues]:
+    """The domains whose span of values, in units of the last digit, fits a code. One job."""
+    from pyspark.sql import functions as f
+
+    if not values:
+        return {}
+    extremes = [side for own in values.values() for side in (f.min(_least(own)), f.max(_greatest(own)))]
+    found = base.agg(*extremes).collect()[0]
+    ranges: dict[Domain, RangeOfValues] = {}
+    for place, domain in enumerate(values):
+        scales = [typed[k].scale for k in values[domain]]
+        scale = max((s for s in scales if s is not None), default=None) if domain == "number" else None
+        if found[2 * place] is None:
+            ranges[domain] = RangeOfValues(0, 0, domain, scale)
+            continue
+        low, high = (_in_units(value, scale or 0) for value in found[2 * place : 2 * place + 2])
+        short = len(str(max(abs(low), abs(high)))) <= _MOST_DIGITS and (scale or 0) <= _MOST_SCALE
+        if short and high - low < MOST_CODES:
+            ranges[domain] = RangeOfValues(low, high - low + 1, domain, scale)
+    return ranges
+
+
+def _least(columns: dict[int, SparkColumn]) -> SparkColumn:
+    """The lowest value of a row; `least` takes two at least, and passes over nulls."""
+    from pyspark.sql import functions as f
+
+    found = list(columns.values())
+    return f.least(*found) if len(found) > 1 else found[0]
+
+
+def _greatest(columns: dict[int, SparkColumn]) -> SparkColumn:
+    """The highest value of a row, as `_least`."""
+    from pyspark.sql import functions as f
+
+    found = list(columns.values())
+    return f.greatest(*found) if len(found) > 1 else found[0]
+
+
+def _in_units(value: int | decimal.Decimal, scale: int) -> int:
+    """A number as a whole number of units."""
+    return int(value.scaleb(scale, WIDE)) if isinstance(value, decimal.Decimal) else value
+
+
+def _code_in(values: RangeOfValues, value: SparkColumn) -> SparkColumn:
+    """How many units a number lies above the lowest one."""
+    from pyspark.sql import functions as f
+
+    if values.scale is None:
+        return (value - f.lit(values.low).cast("bigint")).cast("int")
+    scale = values.scale
+    digits = max(scale, *(len(str(abs(v))) for v in (values.low, values.low + values.length)))
+    low = f.lit(str(decimal.Decimal(values.low).scaleb(-scale, WIDE))).cast(f"decimal({digits},{scale})")
+    above = (value.cast(f"decimal({digits},{scale})") - low).cast(f"decimal({max(scale, _CODE_DIGITS) + 1},{scale})")
+    return (above * f.lit(10**scale).cast(f"decimal({scale + 1},0)")).cast("int")
+
+
+def _describe(frame: DataFrame, names: list[str], typed: list[TypedExpression]) -> tuple[Column, ...]:
+    """The columns with their distinct values and nulls counted."""
+    from pyspark.sql import functions as f
+
+    cells = [f.struct(f.lit(k).alias("column"), f.col(f"c{k}").alias("code")) for k in range(len(typed))]
+    counts: dict[int, tuple[int, int]] = {}
+    if cells:
+        long = frame.select(f.explode(f.array(*cells)).alias("cell")).select("cell.column", "cell.code")
+        each = long.groupBy("column", "code").count().groupBy("column")
+        values = f.count(f.when(f.col("code") != NULL_CODE, 1))
+        nulls = f.sum(f.when(f.col("code") == NULL_CODE, f.col("count")).otherwise(0))
+        counts = {row[0]: (row[1], row[2]) for row in each.agg(values, nulls).collect()}
+    return tuple(
+        Column(name, c.type, c.why, *counts.get(k, (0, 0)))
+        for k, (name, c) in enumerate(zip(names, typed, strict=True))
+    )
