@@ -21,8 +21,8 @@ LESS = 1
 EQUAL = 2
 GREATER = 4
 
-Algorithm = Literal["hsm", "iejoin", "bhsm", "kdtree"]
-ALGORITHMS: tuple[Algorithm, ...] = ("hsm", "iejoin", "bhsm", "kdtree")
+Algorithm = Literal["hsm", "iejoin", "bhsm", "kdtree", "rangetree"]
+ALGORITHMS: tuple[Algorithm, ...] = ("hsm", "iejoin", "bhsm", "kdtree", "rangetree")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -168,7 +168,8 @@ def join(
     algorithm : str
         "hsm" (hash-sort-merge): at most one comparison of any kind; partners are one or two slices of a sorted side.
         "iejoin": two inequalities; slices of one sorted side, counted by a wavelet matrix of the other column and
-        listed by a tree of extremes. "kdtree": one or more inequalities. "bhsm" (binning-hash-sort-merge): any
+        listed by a tree of extremes. "kdtree": one or more inequalities. "rangetree": three or more inequalities, one
+        level of bits after the other; lists like "kdtree". "bhsm" (binning-hash-sort-merge): any
         comparisons, by bitmaps of the right side that are kept for bins of sorted values, 64 rows an instruction.
 
     Raises
@@ -178,13 +179,21 @@ def join(
 
     Notes
     -----
-    n rows on each side, k pairs found: "hsm" n log n + k; "iejoin" n log n + k log n; "kdtree" n^(2 - 1/d) at worst for
-    d inequalities, close to n log n where few pairs satisfy them; "bhsm" n^2 / 64 for each comparison.
+    n rows on each side, k pairs found: "hsm" n log n + k; "iejoin" n log n + k log n; "rangetree" n log^(d - 1) n for d
+    inequalities; "kdtree" n^(2 - 1/d) at worst, close to n log n where few pairs satisfy them; "bhsm" n^2 / 64 for
+    each comparison.
     Source: the paper named at `refine_equal`, section 5.3; each module names its own source and departures.
     """
     _check(pairs, codes, [c for x in comparisons for c in (x.left, x.right)])
     _check_algorithm(algorithm, comparisons)
     picked = pick_device(device) if isinstance(device, str) else device
+    if algorithm == "rangetree":
+        from tuplewise.gpu_kernels.levels import LevelJoin
+
+        def make(fewer: ClusterPairs, others: list[Comparison], algorithm: Algorithm) -> PairJoin:
+            return join(fewer, codes, others, algorithm, device=picked, threads=threads, deadline=deadline)
+
+        return LevelJoin(pairs, codes, list(comparisons), make)
     control = _control(threads)
     control.deadline = deadline
     if picked.kind == "cuda":
@@ -223,6 +232,7 @@ def _check_algorithm(algorithm: str, comparisons: Sequence[Comparison]) -> None:
         "hsm": len(comparisons) <= 1,
         "iejoin": len(comparisons) == 2 and ordered,
         "kdtree": len(comparisons) >= 1 and ordered,
+        "rangetree": len(comparisons) >= 3 and ordered,
         "bhsm": True,
     }[algorithm]
     if not fits:

@@ -223,16 +223,10 @@ class _Watch:
         def report(share: float) -> None:
             if self._progress is not None:
                 self._progress(name, share)
-            if self._memory_limit is not None and _resident_bytes() > self._memory_limit:
+            if self._memory_limit is not None and workload.resident_bytes() > self._memory_limit:
                 raise LimitReached(f"memory limit of {self._memory_limit:,} bytes reached")
 
         return report
-
-
-def _resident_bytes() -> int:
-    import psutil
-
-    return int(psutil.Process().memory_info().rss)
 
 
 def _available_bytes() -> int:

@@ -126,11 +126,17 @@ def find_slices(left, loffsets, lcolumn, right, roffsets, rcolumn, outcomes, fou
     n = 0
     for c in range(len(loffsets) - 1):
         start, end = roffsets[c], roffsets[c + 1]
+        lower, upper = start, end
+        if outcomes != LESS | EQUAL | GREATER:
+            upper = start
         for i in range(loffsets[c], loffsets[c + 1]):
-            lower, upper = start, end
             if outcomes != LESS | EQUAL | GREATER:
-                lower = bisect(right, rcolumn, start, end, lcolumn[left[i]], False)
-                upper = bisect(right, rcolumn, lower, end, lcolumn[left[i]], True)
+                code = lcolumn[left[i]]
+                while lower < end and rcolumn[right[lower]] < code:
+                    lower += 1
+                upper = max(upper, lower)
+                while upper < end and rcolumn[right[upper]] == code:
+                    upper += 1
             a, b, e, d = slices_of(outcomes, start, lower, upper, end)
             for place in range(a, b):
                 if right[place] != left[i]:

@@ -14,7 +14,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.dc.violations.planner import Plan, plan
+from tuplewise.engine.dc.violations.planner import NODE_SECONDS, Plan, plan
 from tuplewise.engine.dc.violations.program import Program, exchange, satisfied_with_itself
 from tuplewise.engine.dc.violations.refine import Work, agreeing, start, without_unfit
 from tuplewise.engine.dc.violations.sketch import Cardinalities
@@ -31,9 +31,7 @@ from tuplewise.gpu_kernels.refine import (
 )
 
 SAMPLED_ROWS = 256  # left rows that tell what a k-d tree costs
-NODE_SECONDS = 12e-9  # of a k-d tree, measured
-BLOCK_SECONDS = 2e-7  # of a comparison with a block of bitmaps, measured
-BLOCK_ROWS = 2048
+WORTH_SAMPLING_SECONDS = 0.2
 
 
 def count_pairs(
@@ -45,7 +43,7 @@ def count_pairs(
     """
     total = 0
     for sign, term in _terms(work, pairs, plan.excluded, keep_nulls):
-        total += sign * prepare(work, plan.compared, plan.algorithm, term).count(counts, sign)
+        total += sign * prepare(work, plan, term).count(counts, sign)
         alone = _with_themselves(work.codes, plan.compared, term)
         total -= sign * len(alone)
         if counts is not None:
@@ -53,21 +51,33 @@ def count_pairs(
     return total
 
 
-def prepare(work: Work, compared: Sequence[Comparison], algorithm: Algorithm, pairs: ClusterPairs) -> PairJoin:
-    """The join; a k-d tree gives way to bitmaps where a sample of rows shows that these cost less."""
+def prepare(
+    work: Work, made: Plan, pairs: ClusterPairs, compared: Sequence[Comparison] | None = None, *, listing: bool = False
+) -> PairJoin:
+    """The join of a plan, or of other comparisons than it plans (at most one).
+
+    A range tree gives way to a k-d tree where a sample of rows shows that this costs less (where few pairs are near
+    the boundary, which no estimate tells), and for listing, which it doesn't do.
+    """
+    chosen = made.compared if compared is None else compared
 
     def make(algorithm: Algorithm) -> PairJoin:
+        work.taken.append(algorithm)
         return join(
-            pairs, work.codes, compared, algorithm, device=work.device, threads=work.threads, deadline=work.deadline
+            pairs, work.codes, chosen, algorithm, device=work.device, threads=work.threads, deadline=work.deadline
         )
 
-    made = make(algorithm)
-    if algorithm == "kdtree" and len(pairs.left):
-        blocks = np.dot(np.diff(pairs.left_offsets), -(-np.diff(pairs.right_offsets) // BLOCK_ROWS))
-        by_blocks = BLOCK_SECONDS * len(compared) * float(blocks) / len(pairs.left)
-        if NODE_SECONDS * cast(BoxPairJoin, made).nodes_for(SAMPLED_ROWS) > by_blocks:
-            return make("bhsm")
-    return made
+    if made.algorithm != "rangetree":
+        return make(made.algorithm)
+    if listing:
+        return make("kdtree")
+    left_rows = len(pairs.left)
+    if left_rows * made.tree_row_seconds > WORTH_SAMPLING_SECONDS:
+        boxes = make("kdtree")
+        if NODE_SECONDS * cast(BoxPairJoin, boxes).nodes_for(SAMPLED_ROWS) < made.tree_row_seconds:
+            return boxes
+        work.taken.pop()
+    return make("rangetree")
 
 
 def _terms(
@@ -100,6 +110,7 @@ def mirrored(plan: Plan) -> Plan:
         tuple(map(exchange, plan.compared)),
         plan.algorithm,
         tuple(map(exchange, plan.excluded)),
+        plan.tree_row_seconds,
         plan.steps,
     )
 

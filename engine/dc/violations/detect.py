@@ -23,6 +23,7 @@ from tuplewise.engine.dc.violations.planner import Plan, plan
 from tuplewise.engine.dc.violations.program import Program, bind
 from tuplewise.engine.dc.violations.refine import Work, agreeing, start, without_unfit
 from tuplewise.engine.dc.violations.sketch import cardinalities
+from tuplewise.engine.dc.workload import resident_bytes
 from tuplewise.engine.options import DcCheckOptions
 from tuplewise.engine.relation.relation import Relation
 from tuplewise.gpu_kernels.control import usable_cores
@@ -120,9 +121,8 @@ def check_rules(
     runner = _Runner(relation, list(rules), programs, plans, options, work, progress)
     runner.run(roots)
     checks = runner.results()
-    partial = any(check.holds is None for check in checks)
-    if partial:
-        notes.append("the time limit was reached before every rule was checked")
+    if runner.reached is not None:
+        notes.append(runner.reached)
     return DcCheck(
         relation=relation,
         options=options,
@@ -130,7 +130,7 @@ def check_rules(
         device=str(device),
         device_reason=device.reason,
         timings_seconds={"plan": planned - began, "check": time.monotonic() - planned},
-        partial=partial,
+        partial=any(check.holds is None for check in checks),
         notes=tuple(notes),
     )
 
@@ -170,6 +170,7 @@ class _Runner:
         self._relation, self._rules, self._programs, self._plans = relation, rules, programs, plans
         self._options, self._work, self._progress = options, work, progress
         self._found: dict[int, RuleCheck] = {}
+        self.reached: str | None = None
 
     def run(self, roots: list[trie.Root]) -> None:
         """All tries, beside each other where there are several and the CPU does the work."""
@@ -205,12 +206,21 @@ class _Runner:
             try:
                 self._keep(n, self._check_pairs(n, pairs, work))
             except TimeoutError:
+                self._over()
                 return
         for child in node.children:
             self._walk(child, pairs, work)
 
     def _over(self) -> bool:
-        return self._work.deadline is not None and time.monotonic() >= self._work.deadline
+        """Whether a limit was reached. Looked at before each refinement and each rule."""
+        limit = self._options.memory_limit
+        if self._work.deadline is not None and time.monotonic() >= self._work.deadline:
+            self.reached = self.reached or "the time limit was reached before every rule was checked"
+        elif limit is not None and resident_bytes() > limit:
+            self.reached = (
+                self.reached or f"the memory limit of {limit:,} bytes was reached before every rule was checked"
+            )
+        return self.reached is not None
 
     def _keep(self, n: int, check: RuleCheck) -> None:
         self._found[n] = check
@@ -220,16 +230,17 @@ class _Runner:
     def _check_pairs(self, n: int, pairs: ClusterPairs, work: Work) -> RuleCheck:
         program, made, options = self._programs[n], self._plans[n], self._options
         began = time.monotonic()
+        work = replace(work, taken=[])
         pairs = without_unfit(work, program, pairs, "nulls")
         if options.count_only:
             total = count_pairs(work, made, pairs, program.keep_nulls)
-            return self._made(n, total, None, None, None, began)
+            return self._made(n, total, None, None, None, began, work.taken)
         total, as_left, as_right = both_counts(work, made, pairs, program.keep_nulls, program.symmetric)
         listed = None
         if total:
             listed = first_pairs(work, made, pairs, as_left, program.symmetric, options.pairs)
         counts = as_left if program.symmetric else as_left + as_right
-        return self._made(n, total, int(np.count_nonzero(counts)), listed, counts, began)
+        return self._made(n, total, int(np.count_nonzero(counts)), listed, counts, began, work.taken)
 
     def _check_one_row(self, n: int) -> RuleCheck:
         began = time.monotonic()
@@ -258,6 +269,7 @@ class _Runner:
         listed: NDArray[np.int64] | None,
         counts: NDArray[np.int64] | None,
         began: float,
+        taken: Sequence[str] = (),
     ) -> RuleCheck:
         program = self._programs[n]
         return RuleCheck(
@@ -271,9 +283,18 @@ class _Runner:
             pairs=np.empty((0, 2), dtype=np.int64) if listed is None else listed,
             pairs_in_list=total // 2 if program.symmetric else total,
             row_counts=counts,
-            plan=list(self._plans[n].steps),
+            plan=_steps_taken(self._plans[n], taken),
             seconds=time.monotonic() - began,
         )
+
+
+def _steps_taken(made: Plan, taken: Sequence[str]) -> list[dict[str, Any]]:
+    """The planned steps, with the algorithm that the join took where it isn't the planned one."""
+    steps = [dict(step) for step in made.steps]
+    for step in steps:
+        if taken and step["algorithm"] == made.algorithm != taken[0]:
+            step["algorithm"], step["why"] = taken[0], "a sample of rows showed that it costs less"
+    return steps
 
 
 def _rules_below(node: trie.Node) -> Any:

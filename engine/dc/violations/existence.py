@@ -90,7 +90,7 @@ def find_pairs(work: Work, made: Plan, pairs: ClusterPairs, keep_nulls: bool, li
     if not compared and len(excluded) == 1:
         compared, excluded = excluded, ()
     if not excluded:
-        return prepare(work, compared, made.algorithm, pairs).find(limit).astype(np.int64)
+        return prepare(work, made, pairs, compared).find(limit).astype(np.int64)
     as_left = np.zeros(work.rows, dtype=np.int64)
     if not count_pairs(work, made, pairs, keep_nulls, as_left):
         return np.empty((0, 2), dtype=np.int64)

@@ -100,7 +100,7 @@ def pairs_in_order(
     compared, excluded = made.compared, made.excluded
     if excluded and not compared:
         compared, excluded = excluded[:1], excluded[1:]
-    join = prepare(work, compared, made.algorithm, pairs)
+    join = prepare(work, made, pairs, compared, listing=True)
     rows = np.flatnonzero(as_left).astype(np.int32)
     if excluded:
         candidates = np.zeros(work.rows, dtype=np.int64)

@@ -11,6 +11,7 @@ are counted by inclusion and exclusion, not by differences of sets. The threshol
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -20,7 +21,12 @@ from tuplewise.engine.dc.violations.program import Program
 from tuplewise.engine.dc.violations.sketch import Cardinalities
 from tuplewise.gpu_kernels.refine import EQUAL, GREATER, LESS, Algorithm, Comparison
 
-SMALL_CLUSTER_ROWS = 48.0  # below this, comparing all pairs of a cluster beats sorting it
+# Seconds for a left row on one core, measured (benchmarks, group `check_choice`): a wavelet join; a node of a k-d tree;
+# one comparison with a block of bitmaps, or with a cluster too small for them.
+WAVELET_SECONDS = 4.4e-7
+NODE_SECONDS = 8e-8
+BLOCK_SECONDS = 2.4e-7
+BLOCK_ROWS = 2048
 MOST_EXCLUDED = 6  # non-equalities that inclusion and exclusion takes: 2^6 terms
 
 _SIGNS = {LESS: "<", LESS | EQUAL: "<=", EQUAL: "==", LESS | GREATER: "!=", GREATER: ">", GREATER | EQUAL: ">="}
@@ -38,6 +44,7 @@ class Plan:
     equalities : (left column, right column) in order of refinement
     compared : what the join after them satisfies, in its order
     algorithm : of the join
+    tree_row_seconds : what a left row of a range tree is expected to cost, for three and more inequalities
     excluded : non-equalities that are counted by inclusion and exclusion, or filtered when pairs are listed
     steps : the same for people; entries of "plan" in results
     """
@@ -46,6 +53,7 @@ class Plan:
     compared: tuple[Comparison, ...]
     algorithm: Algorithm
     excluded: tuple[Comparison, ...]
+    tree_row_seconds: float
     steps: tuple[dict[str, Any], ...]
 
 
@@ -59,7 +67,8 @@ def plan(program: Program, sizes: Cardinalities, names: Sequence[str]) -> Plan:
     cluster_rows = sizes.rows / groups if equalities else float(sizes.rows)
     inequalities = sorted(program.inequalities, key=lambda c: (-_smaller(c, sizes), c))
     unequals = sorted(program.unequals, key=lambda c: (-_smaller(c, sizes), c))
-    compared, algorithm, excluded, why = _join(inequalities, unequals, cluster_rows, bool(equalities))
+    tree_row_seconds = range_tree_seconds(inequalities, cluster_rows, sizes)
+    compared, algorithm, excluded, why = _join(inequalities, unequals, cluster_rows, tree_row_seconds)
     steps = _filter_steps(program, names)
     for place, (a, b) in enumerate(equalities):
         left_rows = sizes.rows - _alone(equalities[: place + 1], sizes)
@@ -92,18 +101,16 @@ def plan(program: Program, sizes: Cardinalities, names: Sequence[str]) -> Plan:
                 "why": f"counts over equalities, at most {2 ** len(excluded)} terms; filtered when pairs are listed",
             }
         )
-    return Plan(tuple(equalities), tuple(compared), algorithm, tuple(excluded), tuple(steps))
+    return Plan(tuple(equalities), tuple(compared), algorithm, tuple(excluded), tree_row_seconds, tuple(steps))
 
 
 def _join(
-    inequalities: list[Comparison], unequals: list[Comparison], cluster_rows: float, grouped: bool
+    inequalities: list[Comparison], unequals: list[Comparison], cluster_rows: float, tree_row_seconds: float
 ) -> tuple[list[Comparison], Algorithm, list[Comparison], str]:
     """What the join compares, how, what is left to inclusion and exclusion, and why."""
     both = inequalities + unequals
     if len(both) <= 1:
         return both, "hsm", [], "slices of one sorted side"
-    if grouped and cluster_rows <= SMALL_CLUSTER_ROWS:
-        return both, "bhsm", [], f"about {cluster_rows:.0f} rows agree: all are compared"
     if len(unequals) > MOST_EXCLUDED:
         return both, "bhsm", [], f"{len(unequals)} non-equalities are too many to count by inclusion and exclusion"
     if not inequalities:
@@ -112,7 +119,23 @@ def _join(
         return inequalities, "hsm", unequals, "slices of one sorted side"
     if len(inequalities) == 2:
         return inequalities, "iejoin", unequals, "sorted by one column, counted by bits of the other"
-    return inequalities, "kdtree", unequals, "boxes; bitmaps instead where a sample of rows meets too many nodes"
+    by_bitmaps = bitmap_seconds(len(both), cluster_rows)
+    if by_bitmaps < tree_row_seconds * 2 ** len(unequals):
+        return both, "bhsm", [], f"about {cluster_rows:,.0f} rows agree: bitmaps of all of them cost less than a tree"
+    return inequalities, "rangetree", unequals, "level by level of one column's bits"
+
+
+def range_tree_seconds(inequalities: Sequence[Comparison], cluster_rows: float, sizes: Cardinalities) -> float:
+    """For a left row of a range tree: half of the rows take part in each level, a level for each bit."""
+    seconds = WAVELET_SECONDS
+    for distinct in sorted(_smaller(c, sizes) for c in inequalities)[: max(0, len(inequalities) - 2)]:
+        seconds *= max(1.0, math.log2(max(2.0, min(distinct, cluster_rows))) / 2)
+    return seconds
+
+
+def bitmap_seconds(comparisons: int, cluster_rows: float) -> float:
+    """For a left row: the blocks of its cluster, or the rows of a part of a block."""
+    return comparisons * BLOCK_SECONDS * max(1.0, cluster_rows / BLOCK_ROWS)
 
 
 def order_equalities(equalities: list[Equality], sizes: Cardinalities) -> list[Equality]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +17,16 @@ from tuplewise.gpu_kernels.refine import ClusterPairs, all_rows, refine_equal, r
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """What every step needs: the codes, int32 (columns, rows), and where kernels run."""
+    """What every step needs: the codes, int32 (columns, rows), and where kernels run.
+
+    `taken` gets the algorithm of each join that is prepared, for the plan in results.
+    """
 
     codes: NDArray[np.int32]
     device: Device
     threads: int | None = None
     deadline: float | None = None
+    taken: list[str] = field(default_factory=list)
 
     @property
     def rows(self) -> int:
