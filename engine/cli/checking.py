@@ -133,7 +133,7 @@ class Checking:
                     deadline=deadline,
                     progress=lambda n: self._progress.share("writing pairs", n / max(total, 1)),
                 )
-            except (LimitReached, TimeoutError):
+            except LimitReached:
                 pass
             else:
                 self._notes.append(f"pairs: {pairs:,} written to {path!r}")

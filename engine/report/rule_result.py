@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.errors import InputError, LimitReached, message
 from tuplewise.engine.report import check_model, check_text, text
 from tuplewise.engine.report.cells import Cells
 
@@ -121,7 +121,7 @@ class RuleResult:
         from tuplewise.engine.dc.violations.listing import iterate_pairs
 
         options = self._found.options
-        yield from iterate_pairs(
+        chunks = iterate_pairs(
             self._found.relation,
             self.rule,
             nulls=options.nulls,
@@ -129,6 +129,10 @@ class RuleResult:
             deadline=deadline,
             chunk_pairs=CHUNK_PAIRS,
         )
+        try:
+            yield from chunks
+        except TimeoutError as reached:
+            raise LimitReached("the time limit came before all pairs were listed") from reached
 
 
 def pairs_frame(tables: Iterator[pa.Table], schema: pa.Schema, known: int | None) -> pd.DataFrame:

@@ -23,7 +23,7 @@ def literal(constant: Constant, type_: TypeName, column: str, dialect: str) -> s
     if isinstance(value, str):
         return text_literal(value, dialect)
     if isinstance(value, Decimal):
-        return _number(value, dialect)
+        return _number(value, dialect, of_integers=type_ == "integer")
     if isinstance(value, float):
         return _double(value, dialect)
     return _TIMESTAMPS[dialect](utc_text(value))
@@ -51,16 +51,25 @@ def text_literal(text: str, dialect: str) -> str:
     return quoted
 
 
-def _number(value: Decimal, dialect: str) -> str:
-    """Digits where 38 of them hold the number, else a double: no number of 38 digits lies between them."""
-    _, digits, exponent = value.as_tuple()
-    assert isinstance(exponent, int)
-    whole = len(digits) + exponent
+def _number(value: Decimal, dialect: str, *, of_integers: bool) -> str:
+    """Digits where 38 of them hold the number, else a double: no number of 38 digits lies between them.
+
+    Spark 4.1 takes a comparison of an integer column with a decimal literal beyond the column's range for true, in rows
+    with null too; a cast keeps it from looking.
+    """
     if value == 0:
         return "0"
-    if max(whole, 0) + max(-exponent, 0) <= _MOST_DIGITS:
-        return f"{value:f}"
-    return _double(float(value), dialect)
+    _, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int)
+    scale = max(-exponent, 0)
+    precision = max(len(digits) + exponent, 0) + scale
+    if precision > _MOST_DIGITS:
+        return _double(float(value), dialect)
+    if of_integers and value == value.to_integral_value():
+        value, scale = Decimal(int(value)), 0
+    if of_integers and dialect == "spark" and (scale or not -(2**63) <= value < 2**63):
+        return f"CAST('{value:f}' AS DECIMAL({precision}, {scale}))"
+    return f"{value:f}"
 
 
 def _double(value: float, dialect: str) -> str:
