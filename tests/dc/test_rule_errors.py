@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tuplewise.engine.dc.rule_text import read_rule, read_rules
 from tuplewise.engine.errors import RuleError
@@ -123,3 +125,29 @@ def test_the_caret_stands_below_wide_signs_and_in_long_texts() -> None:
 def test_cut_texts_are_errors_of_ours(text: str, syntax: str) -> None:
     with pytest.raises(RuleError, match="position"):
         read_rule(text, syntax=syntax)
+
+
+PIECES = [
+    "not(", "!(", "¬{", "∀t,s:", "t.a", "s.b", "t1&t2&", "EQ(t1.a,t2.a)", "t0.x.csv.a", " == ", "=", "<", "≠", " and ",
+    "&", "^", "∧", ",", ")", "}", "[a, b]", "->", "a", "5", "-1.5", "'x'", '"y"', "`a b`", "'", '"', "`", " is null",
+    " is not ", "null", ";", "Texas", ".", " ", "\n", "名", "or", "#", "0",
+]  # fmt: skip
+
+
+@settings(max_examples=600, deadline=None, derandomize=True)
+@given(
+    st.one_of(st.lists(st.sampled_from(PIECES), max_size=12).map("".join), st.text(max_size=20)),
+    st.sampled_from([None, COLUMNS, ["a b", "名", "x.csv.a", "", "a"]]),
+    st.sampled_from(["auto", "holoclean", "desbordante"]),
+)
+def test_any_text_is_a_rule_that_can_be_read_again_or_an_error_of_ours(
+    text: str, columns: list[str] | None, syntax: str
+) -> None:
+    try:
+        found = read_rules(text, columns=columns, syntax=syntax)
+    except RuleError:
+        return
+    assert found
+    for rule in found:
+        assert read_rule(rule.rule, columns=columns) == rule
+        assert columns is None or set(rule.columns) <= set(columns)
