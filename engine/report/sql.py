@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Literal, get_args
 
 from tuplewise.engine.dc.constraint import Constant, DenialConstraint, Operator, Predicate
-from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.errors import InputError, RuleError, message
 from tuplewise.engine.relation.relation import TypeName
 from tuplewise.engine.report.sql_literal import literal
 
@@ -75,7 +75,7 @@ def _condition(p: Predicate, dialect: str, nulls: str, types: Mapping[str, TypeN
     if p.operator in ("is", "is not"):
         return f"{x} {p.operator.upper()} NULL"
     if isinstance(p.right, Constant):
-        value = literal(p.right, (types or {})[p.left], p.left, dialect)
+        value = _literal(p.right, (types or {})[p.left], p.left, dialect)
         plain = f"{x} {_SQL_OPERATOR[p.operator]} {value}"
         below = nulls == "value" and p.operator in ("!=", "<", "<=")
         return f"({plain} OR {x} IS NULL)" if below else plain
@@ -92,6 +92,15 @@ def _condition(p: Predicate, dialect: str, nulls: str, types: Mapping[str, TypeN
         ">": f"({plain} OR ({x} IS NOT NULL AND {y} IS NULL))",
         ">=": f"({plain} OR {y} IS NULL)",
     }[p.operator]
+
+
+def _literal(constant: Constant, type_: TypeName, column: str, dialect: str) -> str:
+    """Of the column's type; of its own where the column had no value that told its type (check_types lets it pass)."""
+    try:
+        return literal(constant, type_, column, dialect)
+    except RuleError:
+        own: TypeName = "text" if constant.type == "null" else constant.type
+        return literal(constant, own, column, dialect)
 
 
 def unused(wanted: str, taken: Sequence[str]) -> str:

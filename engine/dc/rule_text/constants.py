@@ -127,6 +127,8 @@ def place_constant(relation: Relation, column: int, constant: Constant) -> tuple
     Steps in the logarithm of the dictionary's length.
     """
     described = relation.columns[column]
+    if described.distinct == 0:
+        return 0, False
     value = value_of(constant, described.type, described.name)
     dictionary = relation.dictionaries[described.domain]
     read = _reader(described, dictionary)
@@ -178,8 +180,11 @@ def check_types(relation: Relation, rule: DenialConstraint) -> None:
 
 
 def _fault(p: Predicate, left: Column, right: Column | None = None) -> str | None:
-    """What is wrong with one predicate, or None."""
-    if p.operator in ("is", "is not"):
+    """What is wrong with one predicate, or None. A column without values can be compared with anything: none satisfies.
+
+    (Its type is only what is left where no value speaks: a file without rows would fail rules that fit its next rows.)
+    """
+    if p.operator in ("is", "is not") or left.distinct == 0 or (right is not None and right.distinct == 0):
         return None
     if p.constant is not None:
         try:
