@@ -73,7 +73,8 @@ def place(column: str, written: str, relation: Relation = RELATION) -> tuple[int
         ("at", "'9999-12-31T23:59:59-18:00'", 4, False),
         ("flag", "true", 1, True),
         ("flag", "'FALSE'", 0, True),
-        ("only", "true", 1, True),  # booleans share a dictionary
+        ("only", "true", 0, False),  # no value of its own
+        ("only", "5", 0, False),
         ("s", "'Texas'", 2, True),
         ("s", "'5'", 1, True),
         ("s", "''", 0, False),
@@ -153,6 +154,7 @@ def test_null_has_no_place() -> None:
     [
         "not(t.i == u.j and t.j < u.i and t.d >= u.d and t.flag == u.only and t.s is null and u.day is not null)",
         "not(t.i == 5 and t.d > 5 and t.day < '2024-01-01')",
+        "not(t.only == 'x' and t.only < 5 and t.only == u.i)",  # no values: its type says nothing
     ],
 )
 def test_types_that_agree(rule: str) -> None:
