@@ -71,7 +71,7 @@ def plan(program: Program, sizes: Cardinalities, names: Sequence[str]) -> Plan:
     compared, algorithm, excluded, why = _join(inequalities, unequals, cluster_rows, tree_row_seconds)
     steps = _filter_steps(program, names)
     for place, (a, b) in enumerate(equalities):
-        left_rows = sizes.rows - _alone(equalities[: place + 1], sizes)
+        left_rows = sizes.rows - sizes.alone(c for e in equalities[: place + 1] for c in e)
         steps.append(
             {
                 "step": "equality",
@@ -167,12 +167,6 @@ def _smaller(c: Comparison, sizes: Cardinalities) -> float:
 
 def _groups(equalities: Sequence[Equality], sizes: Cardinalities) -> float:
     return max(1.0, min(sizes.of(a for a, _ in equalities), sizes.of(b for _, b in equalities)))
-
-
-def _alone(equalities: Sequence[Equality], sizes: Cardinalities) -> float:
-    """Rows that are expected to agree with no other: those of groups of one, as if values were spread evenly."""
-    per_group = sizes.rows / _groups(equalities, sizes)
-    return sizes.rows * 2.718281828 ** -(per_group - 1) if per_group > 1 else float(sizes.rows)
 
 
 def _text(c: Comparison, names: Sequence[str]) -> str:
