@@ -22,11 +22,12 @@ from tuplewise.engine.dc.violations.sketch import Cardinalities
 from tuplewise.gpu_kernels.refine import EQUAL, GREATER, LESS, Algorithm, Comparison
 
 # Seconds for a left row on one core, measured (benchmarks, group `check_choice`): a wavelet join; a node of a k-d tree;
-# one comparison with a block of bitmaps, or with a cluster too small for them.
+# one comparison with a block of bitmaps, or row by row with a cluster that is too small for them.
 WAVELET_SECONDS = 4.4e-7
 NODE_SECONDS = 8e-8
 BLOCK_SECONDS = 2.4e-7
-BLOCK_ROWS = 2048
+BLOCK_ROWS, SMALL_ROWS = 2048, 64
+SMALL_SECONDS, SMALL_SECONDS_PER_ROW = 7e-8, 4e-9
 MOST_EXCLUDED = 6  # non-equalities that inclusion and exclusion takes: 2^6 terms
 
 _SIGNS = {LESS: "<", LESS | EQUAL: "<=", EQUAL: "==", LESS | GREATER: "!=", GREATER: ">", GREATER | EQUAL: ">="}
@@ -134,7 +135,9 @@ def range_tree_seconds(inequalities: Sequence[Comparison], cluster_rows: float, 
 
 
 def bitmap_seconds(comparisons: int, cluster_rows: float) -> float:
-    """For a left row: the blocks of its cluster, or the rows of a part of a block."""
+    """For a left row: the blocks of its cluster, or the rows of a small one."""
+    if cluster_rows <= SMALL_ROWS:
+        return comparisons * (SMALL_SECONDS + SMALL_SECONDS_PER_ROW * cluster_rows)
     return comparisons * BLOCK_SECONDS * max(1.0, cluster_rows / BLOCK_ROWS)
 
 
