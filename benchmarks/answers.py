@@ -5,6 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 Triple = tuple[str, str, str]
 """(column of t, operator, column of u)."""
 
@@ -37,3 +40,28 @@ def digest_bytes(*parts: bytes) -> str:
         whole.update(len(part).to_bytes(8, "little"))
         whole.update(part)
     return whole.hexdigest()
+
+
+def digest_counts(counts: Iterable[int]) -> str:
+    """SHA-256 of some counts, in order."""
+    return hashlib.sha256(",".join(str(int(count)) for count in counts).encode()).hexdigest()
+
+
+def digest_pairs(chunks: Iterable[tuple[NDArray[np.int64], NDArray[np.int64]]]) -> str:
+    """SHA-256 of a set of pairs of rows, in whatever order and pieces they come: their number and two sums of hashes.
+
+    Examples
+    --------
+    >>> one, two = np.array([1, 2]), np.array([3, 4])
+    >>> digest_pairs([(one, two)]) == digest_pairs([(one[1:], two[1:]), (one[:1], two[:1])])
+    True
+    """
+    total, sums = 0, [0, 0]
+    for t, u in chunks:
+        total += len(t)
+        joined = (t.astype(np.uint64) << np.uint64(32)) | u.astype(np.uint64)
+        for i, multiplier in enumerate((0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F)):
+            mixed = joined * np.uint64(multiplier)
+            mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+            sums[i] = (sums[i] + int(np.sum(mixed, dtype=np.uint64))) % 2**64
+    return digest_counts((total, *sums))

@@ -2,76 +2,25 @@
 
 from __future__ import annotations
 
-import gc
-import json
 import os
 import statistics
 import subprocess
 import sys
-import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks import datasets
+from benchmarks import datasets, peer
 from benchmarks.answers import Triple, digest_bytes, digest_constraints
-from benchmarks.datasets import Dataset
+from benchmarks.case import Case, Measurement, Peer, timed
+from benchmarks.check_cases import CHECK_CASES
+from benchmarks.commands import run_command
+from benchmarks.datasets import Source
 from benchmarks.memory import extra_peak_bytes
 from benchmarks.records import cores
 
 if TYPE_CHECKING:
     from tuplewise.engine.dc.discover import DcDiscovery
-    from tuplewise.engine.relation.relation import Relation
-
-Measurement = dict[str, Any]
-Measure = Callable[["Case", Path, int], Measurement]
-
-
-@dataclass(frozen=True)
-class Case:
-    """One thing to time.
-
-    Attributes
-    ----------
-    name : group and name, `evidence/adult`
-    dataset : the table
-    parameters : what it is run with, as recorded
-    ours, peer : measure in a process of its own; peer is None where there is nothing to compare with
-    warm_runs, peer_warm_runs : runs after the first
-    peer_once : the peer takes minutes, so it is run only when asked for by name
-    """
-
-    name: str
-    dataset: Dataset
-    ours: Measure
-    parameters: dict[str, Any] = field(default_factory=dict)
-    peer: Measure | None = None
-    warm_runs: int = 5
-    peer_warm_runs: int = 2
-    peer_once: bool = False
-
-
-def timed(work: Callable[[], Any], warm_runs: int) -> tuple[list[float], list[Any]]:
-    """Seconds and results of `warm_runs + 1` runs, the first cold; only the last two results are kept alive."""
-    seconds: list[float] = []
-    results: list[Any] = []
-    for _ in range(warm_runs + 1):
-        gc.collect()
-        started = time.perf_counter()
-        result = work()
-        seconds.append(time.perf_counter() - started)
-        results = [*results[-1:], result]
-    return seconds, results
-
-
-def load(case: Case, path: Path) -> Relation:
-    """The table as a Relation, by the public way."""
-    import tuplewise
-
-    relation: Relation = tuplewise.load(str(path), encoding=case.dataset.encoding)
-    return relation
 
 
 def measure_discovery(case: Case, path: Path, warm_runs: int) -> Measurement:
@@ -79,7 +28,7 @@ def measure_discovery(case: Case, path: Path, warm_runs: int) -> Measurement:
     from tuplewise.engine.dc.discover import discover
     from tuplewise.engine.options import DcDiscoverOptions
 
-    relation = load(case, path)
+    relation = case.dataset.load(path)
     options = DcDiscoverOptions(cross_columns=case.parameters["cross_columns"], device="cpu")
     kernels: dict[str, list[float]] = {}
 
@@ -109,14 +58,12 @@ def measure_discovery(case: Case, path: Path, warm_runs: int) -> Measurement:
 
 def peer_discovery(case: Case, path: Path, warm_runs: int) -> Measurement:
     """FastADC's `execute` on the same rows; loading is left out."""
-    from benchmarks.peer import SHARD_ROWS, run_fastadc
-
     rows = case.dataset.describe(path)["rows"]
     cross = case.parameters["cross_columns"]
     seconds: list[float] = []
     found: list[list[Triple]] = []
     for _ in range(warm_runs + 1):
-        taken, found = run_fastadc(path, rows=rows, cross_columns=cross)
+        taken, found = peer.run_fastadc(path, rows=rows, cross_columns=cross)
         seconds.append(taken)
     count, digest = digest_constraints(found)
     return {
@@ -124,7 +71,7 @@ def peer_discovery(case: Case, path: Path, warm_runs: int) -> Measurement:
         "warm_seconds": seconds[1:],
         "kernel_seconds": {},
         "answer": {"count": count, "digest": digest, "listed": len(found)},
-        "figures": {"shard_rows": min(SHARD_ROWS, rows)},
+        "figures": {"shard_rows": min(peer.SHARD_ROWS, rows)},
     }
 
 
@@ -133,7 +80,7 @@ def measure_evidence(case: Case, path: Path, warm_runs: int) -> Measurement:
     from tuplewise.engine.dc.predicate import build_space
     from tuplewise.engine.options import DcDiscoverOptions
 
-    relation = load(case, path)
+    relation = case.dataset.load(path)
     layout = build_space(relation, DcDiscoverOptions(cross_columns=case.parameters["cross_columns"])).layout
     return _measure_clues(relation.codes, layout, warm_runs)
 
@@ -179,7 +126,7 @@ def measure_inversion(case: Case, path: Path, warm_runs: int) -> Measurement:
     from tuplewise.engine.dc.discover import discover
     from tuplewise.engine.options import DcDiscoverOptions
 
-    relation = load(case, path)
+    relation = case.dataset.load(path)
     options = DcDiscoverOptions(cross_columns=case.parameters["cross_columns"], device="cpu")
     times: list[float] = []
     found = None
@@ -201,27 +148,15 @@ def measure_inversion(case: Case, path: Path, warm_runs: int) -> Measurement:
 
 def measure_command(case: Case, path: Path, warm_runs: int) -> Measurement:
     """The whole command in a process of its own, from start to exit."""
-    program = [sys.executable, "-m", "tuplewise.engine.cli.main"]
-    command = [*program, "dc", "discover", str(path), "--format", "json", "--device", "cpu"]
-    seconds, reported = [], []
-    for _ in range(warm_runs + 1):
-        started = time.perf_counter()
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        seconds.append(time.perf_counter() - started)
-        reported.append(json.loads(done.stdout))
-    spark = [r["timings_seconds"].get("session", 0.0) + r["timings_seconds"].get("load", 0.0) for r in reported]
-    constraints = reported[-1]["result"]["constraints"]
+    runs = run_command(["dc", "discover", str(path)], warm_runs + 1)
+    constraints = runs.reports[-1]["result"]["constraints"]
     count, digest = digest_constraints([_triple(p) for p in c["predicates"]] for c in constraints)
     return {
-        "cold_seconds": seconds[0],
-        "warm_seconds": seconds[1:],
-        "kernel_seconds": {"evidence": [r["timings_seconds"]["evidence"] for r in reported]},
+        "cold_seconds": runs.seconds[0],
+        "warm_seconds": runs.seconds[1:],
+        "kernel_seconds": {"evidence": [r["timings_seconds"]["evidence"] for r in runs.reports]},
         "answer": {"count": count, "digest": digest},
-        "figures": {
-            "spark_session_and_load_seconds": spark,
-            "own_seconds": [total - part for total, part in zip(seconds, spark, strict=True)],
-            "command_peak_bytes": max(r["peak_rss_bytes"] for r in reported),
-        },
+        "figures": runs.figures,
     }
 
 
@@ -253,15 +188,20 @@ def measure_import(case: Case, path: Path, warm_runs: int) -> Measurement:
     }
 
 
-def _discovery(name: str, dataset: Dataset, cross_columns: bool, **more: Any) -> Case:
+def _discovery(name: str, dataset: Source, cross_columns: bool, **more: Any) -> Case:
     return Case(f"dc_discover/{name}", dataset, measure_discovery, {"cross_columns": cross_columns}, **more)
 
 
 CASES: dict[str, Case] = {
     case.name: case
     for case in (
-        _discovery("airport-30000", datasets.AIRPORT, True, peer=peer_discovery),
-        _discovery("adult-2000", datasets.ADULT_2000, False, peer=peer_discovery, peer_warm_runs=0, peer_once=True),
+        _discovery("airport-30000", datasets.AIRPORT, True, peers={peer.NAME: Peer(peer_discovery)}),
+        _discovery(
+            "adult-2000",
+            datasets.ADULT_2000,
+            False,
+            peers={peer.NAME: Peer(peer_discovery, warm_runs=0, slow=True)},
+        ),
         _discovery("adult-24000", datasets.ADULT_24000, False, warm_runs=3),
         _discovery("adult-24000-cross", datasets.ADULT_24000, True, warm_runs=2),
         _discovery("uce", datasets.UCE, False, warm_runs=3),
@@ -281,5 +221,6 @@ CASES: dict[str, Case] = {
         Case("inversion/uce", datasets.UCE, measure_inversion, {"cross_columns": False}, warm_runs=3),
         Case("cli/tax-1000", datasets.TAX_1000, measure_command, warm_runs=2),
         Case("cli/import", datasets.TAX_1000, measure_import, warm_runs=9),
+        *CHECK_CASES,
     )
 }

@@ -39,7 +39,7 @@ CITY_TAILS = (
 AREAS_PER_STATE = 6
 BRACKETS = 8
 PHONES = 8_000_000  # seven digits, the first at least 2
-FAULTS = ("city", "state", "rate", "single_exemp", "child_exemp")
+FAULTS = ("city", "state", "rate", "single_exemp", "child_exemp", "phone")
 
 
 def tax(rows: int, *, seed: int, error_share: float = 0.0) -> pa.Table:
@@ -161,9 +161,23 @@ def _break_cells(rng: np.random.Generator, columns: dict[str, NDArray[Any]], err
             new = (old + rng.integers(1, len(STATES), len(hit))) % len(STATES)
         elif name == "rate":
             new = np.where(rng.random(len(hit)) < 0.5, old + 12, old / 2 + 0.01).round(2)
+        elif name == "phone":
+            new = _number_of_another(columns["area_code"], columns["phone"], hit)
         else:
             new = old + rng.integers(1, 20, len(hit)) * 10
         columns[name][hit] = new
+
+
+def _number_of_another(area: NDArray[Any], phone: NDArray[Any], hit: NDArray[Any]) -> NDArray[np.int64]:
+    """For each row of `hit` the phone number of a neighbour in its area; the number after its own if it has none."""
+    order = np.argsort(area, kind="stable")
+    place = np.empty(len(area), np.int64)
+    place[order] = np.arange(len(area))
+    after, before = (order[(place[hit] + step) % len(area)] for step in (1, -1))
+    beside = np.where(area[after] == area[hit], after, before)
+    alone = (area[beside] != area[hit]) | (beside == hit)
+    new: NDArray[np.int64] = np.where(alone, phone[hit] + 1, phone[beside])
+    return new
 
 
 def _as_table(columns: dict[str, NDArray[Any]]) -> pa.Table:
@@ -174,14 +188,12 @@ def _as_table(columns: dict[str, NDArray[Any]]) -> pa.Table:
         indices = pa.array(columns[name].astype(np.int32))
         return pa.DictionaryArray.from_arrays(indices, pa.array(values)).cast(pa.string())
 
-    phone = np.char.mod("%d", columns["phone"].astype(np.int64))
-    phone_text = pa.array(phone.astype(object), pa.string())
     joined = {
         "fname": named("fname", WOMEN + MEN),
         "lname": named("lname", [h + t for h in FAMILY_HEADS for t in FAMILY_TAILS]),
         "gender": named("gender", ["F", "M"]),
         "area_code": pa.array(columns["area_code"]),
-        "phone": _with_dash(phone_text),
+        "phone": _with_dash(pa.array(columns["phone"]).cast(pa.string())),
         "city": named("city", [h + t for h in CITY_HEADS for t in CITY_TAILS]),
         "state": named("state", STATES),
         "zip": pa.array(columns["zip"]),
@@ -197,6 +209,14 @@ def _with_dash(phones: pa.Array) -> pa.Array:
     import pyarrow.compute as pc
 
     return pc.utf8_replace_slice(phones, start=3, stop=3, replacement="-")
+
+
+def constant_left(rows: int) -> pa.Table:
+    """The worst table for the rule `site -> serial`: one site (text), and serial (int64) different in each row."""
+    import pyarrow as pa
+
+    site = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), pa.array(["here"])).cast(pa.string())
+    return pa.table({"site": site, "serial": pa.array(np.arange(rows, dtype=np.int64) * 7_919 % 1_000_003)})
 
 
 def write_csv(table: pa.Table, path: Path) -> None:

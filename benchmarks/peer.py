@@ -13,6 +13,7 @@ from pathlib import Path
 
 from benchmarks.answers import Triple
 
+NAME = "desbordante-fastadc"
 SHARD_ROWS = 350  # what its paper found best, and its default
 _PREDICATE = re.compile(r"([ts])\.(.+) (==|!=|<=|>=|<|>) ([ts])\.(.+)")
 _REVERSED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}

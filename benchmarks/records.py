@@ -13,10 +13,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from benchmarks.datasets import REPOSITORY
+from benchmarks.outside import REPOSITORY
 
 RESULTS = Path(__file__).resolve().parent / "results"
-VERSIONED = ("tuplewise", "numpy", "numba", "pyarrow", "pyspark", "desbordante")
+VERSIONED = ("tuplewise", "numpy", "numba", "pyarrow", "pyspark", "desbordante", "duckdb")
 
 Record = dict[str, Any]
 

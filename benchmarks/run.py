@@ -1,7 +1,7 @@
 """Run benchmark cases and append what they gave to `benchmarks/results`.
 
     python -m benchmarks.run list
-    python -m benchmarks.run CASE... [--peer] [--only-peer]     a case or a group: evidence, inversion, dc_discover, cli
+    python -m benchmarks.run CASE... [--peer] [--only-peer]     a case or a group: check, dc_discover, evidence, ...
     python -m benchmarks.run compare CASE [--against NAME]      the newest record against the one before, or the peer's
 
 Each case runs in a process of its own, so that its peak memory is its own; a peer runs right after ours.
@@ -21,10 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import records
-from benchmarks.cases import CASES, Case
-from benchmarks.datasets import REPOSITORY, MissingData
+from benchmarks.case import OURS, Case
+from benchmarks.cases import CASES
+from benchmarks.outside import REPOSITORY, MissingData
 
-OURS, PEER = "tuplewise", "desbordante-fastadc"
+WRITE = "write"
 log = logging.getLogger("benchmarks")
 
 
@@ -40,26 +41,33 @@ def chosen_cases(words: list[str]) -> list[Case]:
 
 
 def measure_here(case: Case, implementation: str, folder: Path) -> dict[str, Any]:
-    """Run a case in this process and return what it measured, peak memory included."""
+    """Run a case in this process and return what it measured, peak memory included. `WRITE` writes its table only."""
     path = case.dataset.write(folder)
+    if implementation == WRITE:
+        return {}
     if implementation == OURS:
         measured = case.ours(case, path, case.warm_runs)
     else:
-        if case.peer is None:
-            raise ValueError(f"{case.name} has no peer")
-        measured = case.peer(case, path, case.peer_warm_runs)
+        peer = case.peers[implementation]
+        measured = peer.measure(case, path, peer.warm_runs)
     measured["peak_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     measured["dataset"] = case.dataset.describe(path)
     return measured
 
 
-def record_case(case: Case, implementation: str, folder: Path, run_id: str) -> records.Record:
-    """Run a case in a new process and make its record."""
+def in_new_process(case: Case, implementation: str, folder: Path) -> dict[str, Any]:
+    """`measure_here` in a new process, whose peak memory is the case's own."""
     command = [sys.executable, "-m", "benchmarks.run", "--child", implementation, "--folder", str(folder), case.name]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY, check=False)
     if done.returncode:
         raise RuntimeError(f"{case.name} by {implementation} ended with exit code {done.returncode}")
-    measured = json.loads(done.stdout.splitlines()[-1])
+    measured: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return measured
+
+
+def record_case(case: Case, implementation: str, folder: Path, run_id: str) -> records.Record:
+    """Run a case in a new process and make its record."""
+    measured = in_new_process(case, implementation, folder)
     commit, dirty = records.commit()
     return {
         "run": run_id,
@@ -75,16 +83,18 @@ def record_case(case: Case, implementation: str, folder: Path, run_id: str) -> r
     }
 
 
-def run_cases(cases: list[Case], *, peer: bool, only_peer: bool, results: Path) -> None:
-    """Run cases one after the other, ours then the peer's, and append the records."""
+def run_cases(cases: list[Case], *, peer: bool, only_peer: bool, results: Path, data: Path | None = None) -> None:
+    """Run cases one after the other, ours then the peers', and append the records; tables are kept in `data`."""
     run_id = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-    with tempfile.TemporaryDirectory(prefix="tuplewise-bench-") as folder:
+    with tempfile.TemporaryDirectory(prefix="tuplewise-bench-") as temporary:
+        folder = data or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
         for case in cases:
             implementations = [] if only_peer else [OURS]
-            if case.peer is not None and (only_peer or (peer and not case.peer_once)):
-                implementations.append(PEER)
+            implementations += [name for name, p in case.peers.items() if only_peer or (peer and not p.slow)]
+            in_new_process(case, WRITE, folder)
             for implementation in implementations:
-                record = record_case(case, implementation, Path(folder), run_id)
+                record = record_case(case, implementation, folder, run_id)
                 target = records.append(record, results)
                 log.info(
                     "%s %s: cold %.3f s, typical %.3f s, peak %.0f MB, answer %s -> %s",
@@ -118,9 +128,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("words", nargs="+", metavar="CASE", help="cases or groups, 'list', or 'compare CASE'")
     parser.add_argument("--peer", action="store_true", help="run the peer in the same run, where there is one")
     parser.add_argument("--only-peer", action="store_true", help="run the peer alone, slow ones too")
-    parser.add_argument("--against", default=OURS, choices=(OURS, PEER), help="what 'compare' compares with")
+    parser.add_argument("--against", default=OURS, metavar="NAME", help="what 'compare' compares with")
     parser.add_argument("--results", type=Path, default=records.RESULTS, help="folder of the records")
-    parser.add_argument("--child", choices=(OURS, PEER), help=argparse.SUPPRESS)
+    parser.add_argument("--data", type=Path, help="folder to keep the tables in, for the next run; default: none")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
@@ -135,7 +146,7 @@ def main(arguments: list[str] | None = None) -> int:
                 sys.stdout.write(compare_case(name, given.against, given.results) + "\n")
         else:
             cases = chosen_cases(given.words)
-            run_cases(cases, peer=given.peer, only_peer=given.only_peer, results=given.results)
+            run_cases(cases, peer=given.peer, only_peer=given.only_peer, results=given.results, data=given.data)
     except (ValueError, MissingData, RuntimeError) as error:
         log.error("%s", error)
         return 2
