@@ -235,7 +235,13 @@ def test_literals(constant: Constant, column: str, dialect: str, written: str) -
 
 def test_constants_of_another_type_are_refused() -> None:
     with pytest.raises(RuleError, match="constant beside column 's', whose type is text: '5'"):
-        writer("spark", "unknown").query(read_rule("not(t.s == 5)"))
+        literal(Constant("5", "integer"), "text", "s", "spark")
+
+
+def test_beside_a_column_without_values_a_constant_has_its_own_type() -> None:
+    """Checking lets any constant pass there: no value has told the column's type."""
+    query = Writer(["none"], ["text"], ["things"], "duckdb", "unknown").query(read_rule("not(t.none == 5)"))
+    assert 't."none" = 5' in query
 
 
 def test_the_heading_says_how_timestamps_are_meant() -> None:
