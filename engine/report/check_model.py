@@ -39,7 +39,7 @@ def failed(found: DcCheck, check: RuleCheck) -> bool:
 
 def truncated(check: RuleCheck) -> bool:
     """Whether there are, or may be, more violating pairs than are listed."""
-    return check.holds is None or check.violating_pairs is None or len(check.pairs) < check.pairs_in_list
+    return check.pairs_in_list is None or len(check.pairs) < check.pairs_in_list
 
 
 def ranked_rows(counts: NDArray[np.int64], limit: int | None = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

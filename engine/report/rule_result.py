@@ -99,9 +99,8 @@ class RuleResult:
         """Pairs that a list of at most `limit` has; None where it is not known."""
         if limit is not None and limit < 0:
             raise InputError(message("limit", limit, "0 or more"))
-        if self.violating_pairs is None:
-            return limit
-        return self._check.pairs_in_list if limit is None else min(limit, self._check.pairs_in_list)
+        known = self._check.pairs_in_list
+        return limit if known is None else known if limit is None else min(limit, known)
 
     def tables(self, limit: int | None, schema: pa.Schema, deadline: float | None = None) -> Iterator[pa.Table]:
         """The violating pairs in order, in tables of at most CHUNK_PAIRS rows."""
