@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -152,8 +153,9 @@ class Predicate:
         role: Role = "u" if self.left_role == "t" else "t"
         return Predicate(role, self.left, self.operator, None if self.right_role is None else role, self.right)
 
-    def normalised(self) -> Predicate:
-        """The same comparison, written the one way: t on the left of u, within one tuple the lower name on the left.
+    def normalised(self, position: Mapping[str, int] | None = None) -> Predicate:
+        """The same comparison, written the one way: t on the left of u, within one tuple the lower name on the left
+        (the earlier column, where `position` tells places of columns).
 
         Examples
         --------
@@ -167,11 +169,22 @@ class Predicate:
             return self if self.left_role == "t" else turned
         if self.left == self.right:
             return turned if self.operator in (">", ">=") else self
+        if position and self.left in position and self.right in position:
+            return self if position[self.left] < position[self.right] else turned
         return self if self.left < self.right else turned
 
 
 def _operand(role: Role, name: str) -> Operand:
     return (role, name) if "." in name else f"{role}.{name}"
+
+
+def _place(p: Predicate, position: Mapping[str, int]) -> tuple[object, ...]:
+    """Where a predicate stands among those of its rule: by columns, across tuples before within one, by operator."""
+    last = len(position)
+    left = position.get(p.left, last)
+    right = position.get(p.right, last) if isinstance(p.right, str) else last
+    operators: tuple[Operator, ...] = (*OPERATORS, "is", "is not")
+    return left, right, len(p.roles) == 1, operators.index(p.operator), str(p)
 
 
 @dataclass(frozen=True)
@@ -251,13 +264,18 @@ class DenialConstraint:
         """The constraint with t and u exchanged: it holds exactly when this one does."""
         return DenialConstraint(tuple(p.mirror() for p in self.predicates))
 
-    def normalised(self) -> DenialConstraint:
+    def normalised(self, columns: Sequence[str] | None = None) -> DenialConstraint:
         """The same rule, written the one way that all its spellings share: checked rules are named by this text.
 
-        Predicates are normalised, repeated ones dropped, and sorted by their text; the one tuple that a rule about one
-        row names is t. (Discovery lists predicates by column position instead, which a text alone does not tell.)
+        Predicates are normalised, repeated ones dropped, and sorted: by column positions and operator, as discovery
+        lists them, where the table's `columns` are known, else by their text. The one tuple that a rule about one row
+        names is t.
         """
         predicates = self.predicates
         if self.names_one_tuple and predicates[0].left_role == "u":
             predicates = self.mirror().predicates
-        return DenialConstraint(tuple(sorted(dict.fromkeys(p.normalised() for p in predicates), key=str)))
+        position = None if columns is None else {name: place for place, name in enumerate(columns)}
+        distinct = dict.fromkeys(p.normalised(position) for p in predicates)
+        if position is None:
+            return DenialConstraint(tuple(sorted(distinct, key=str)))
+        return DenialConstraint(tuple(sorted(distinct, key=lambda p: _place(p, position))))

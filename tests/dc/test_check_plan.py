@@ -196,3 +196,17 @@ def test_a_program_counts_by_itself_and_adds_up_over_tiles(table: Relation) -> N
     blocks = np.array_split(np.arange(500, dtype=np.int32), 3)
     tiles = [count_program(part, program, left=a, right=b, device="cpu") for a in blocks for b in blocks]
     assert sum(tiles) == count_program(part, program, device="cpu") > 0
+
+
+def test_discovered_rules_keep_their_names_when_they_are_checked() -> None:
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame({"zeta": rng.integers(0, 4, 12), "alpha": rng.integers(0, 4, 12), "m": rng.integers(0, 3, 12)})
+    found = tw.discover_dcs(frame, single_tuple=True, device="cpu").constraints
+    relation = tw.load(frame)
+    checked = check_rules(relation, list(found), DcCheckOptions(device="cpu")).rules
+    assert [c.id for c in found] == [c.rule.id for c in checked]
+    assert all(c.holds for c in checked)
+    again = [read_rule(c.rule) for c in found]
+    assert [c.rule.id for c in check_rules(relation, again, DcCheckOptions(device="cpu")).rules] == [
+        c.id for c in found
+    ]

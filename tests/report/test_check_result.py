@@ -89,8 +89,8 @@ def test_json_has_the_promised_shape(planes: tw.Relation) -> None:
     assert fd["worst_rows"] == [{"row": row, "pairs": 1} for row in (0, 1, 3, 4)]
     assert order["symmetric"] is False
     assert [(p["t"], p["u"]) for p in order["pairs"]] == [(4, 2), (4, 3), (5, 0), (5, 1), (5, 2), (5, 3), (5, 4)]
-    assert order["pairs"][2]["cells"] == [["t", "hours"], ["u", "hours"], ["t", "seats"], ["u", "seats"]]
-    assert order["pairs"][2]["values"] == ["Infinity", 1.5, 90, 100]
+    assert order["pairs"][2]["cells"] == [["t", "seats"], ["u", "seats"], ["t", "hours"], ["u", "hours"]]
+    assert order["pairs"][2]["values"] == [90, 100, "Infinity", 1.5]
     assert order["worst_rows"][0] == {"row": 5, "pairs": 5}
     assert one_row["pairs"][0] == {"t": 2, "u": None, "cells": [["t", "seats"]], "values": [180]}
     assert (one_row["violating_pairs"], one_row["violating_rows"], one_row["g1"]) == (3, 3, 0.5)

@@ -112,6 +112,7 @@ def check_rules(
         deadline = time.monotonic() + options.time_limit
     device = pick_device(options.device)
     began = time.monotonic()
+    rules = [rule.normalised(relation.column_names) for rule in rules]
     programs = [bind(rule, relation, options.nulls) for rule in rules]
     sizes = cardinalities(relation, options.seed)
     plans = [plan(program, sizes, relation.column_names) for program in programs]

@@ -74,7 +74,7 @@ def plan(program: Program, sizes: Cardinalities, names: Sequence[str]) -> Plan:
     unequals = sorted(program.unequals, key=lambda c: (-_smaller(c, sizes), c))
     tree_row_seconds = range_tree_seconds(inequalities, cluster_rows, sizes)
     compared, algorithm, excluded, why = _join(inequalities, unequals, cluster_rows, tree_row_seconds)
-    steps = _filter_steps(program, names)
+    steps = _filter_steps(program)
     for place, (a, b) in enumerate(equalities):
         left_rows = sizes.rows - sizes.alone(c for e in equalities[: place + 1] for c in e)
         steps.append(
@@ -180,17 +180,9 @@ def _text(c: Comparison, names: Sequence[str]) -> str:
     return f"t.{names[c.left]} {_SIGNS[c.outcomes]} u.{names[c.right]}"
 
 
-def _filter_steps(program: Program, names: Sequence[str]) -> list[dict[str, Any]]:
+def _filter_steps(program: Program) -> list[dict[str, Any]]:
     """Tests of single rows, t's and u's."""
-    texts = []
-    for role, tests in (("t", program.left_tests), ("u", program.right_tests)):
-        for test in tests:
-            if test.kind == "null":
-                texts.append(f"{role}.{names[test.left]} is {'' if test.outcomes == EQUAL else 'not '}null")
-            elif test.kind == "columns":
-                texts.append(f"{role}.{names[test.left]} {_SIGNS[test.outcomes]} {role}.{names[test.right]}")
-            else:
-                texts.append(f"{role}.{names[test.left]} {_SIGNS[test.outcomes]} constant")
+    texts = [test.text for test in (*program.left_tests, *program.right_tests)]
     if not texts:
         return []
     return [{"step": "filter", "predicates": texts, "algorithm": "scan", "estimated_rows": None, "why": "one row each"}]

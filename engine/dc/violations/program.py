@@ -6,7 +6,7 @@ A `Program` holds no names, values or relation, so it can be sent to a Spark tas
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -32,6 +32,7 @@ class RowTest:
         (`outcomes` EQUAL: the column is null; LESS | GREATER: it isn't)
     left, right : column numbers; `right` counts for "columns" only
     outcomes : bits of the outcomes that satisfy it
+    text : how the rule writes it, for people
     place : twice the rank of the constant, less one where it lies just before that rank; null is -2
     """
 
@@ -40,6 +41,7 @@ class RowTest:
     outcomes: int
     right: int = -1
     place: int = 0
+    text: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,7 @@ def bind(rule: DenialConstraint, relation: Relation, nulls: str) -> Program:
         assert p.right_role is not None
         needed[p.right_role].add(right)
         if p.left_role == p.right_role:
-            tests[p.left_role].append(RowTest("columns", left, outcomes, right))
+            tests[p.left_role].append(RowTest("columns", left, outcomes, right, text=str(p)))
             continue
         if p.left_role == "u":
             left, right, outcomes = right, left, EXCHANGED_OUTCOMES[outcomes]
@@ -156,13 +158,13 @@ def bind(rule: DenialConstraint, relation: Relation, nulls: str) -> Program:
 def _constant_test(relation: Relation, column: int, p: Predicate) -> RowTest:
     assert isinstance(p.right, Constant)
     if p.operator in ("is", "is not"):
-        return RowTest("null", column, EQUAL if p.operator == "is" else LESS | GREATER)
+        return RowTest("null", column, EQUAL if p.operator == "is" else LESS | GREATER, text=str(p))
     if p.right.type == "null":
         place = 2 * NULL_CODE
     else:
         rank, present = place_constant(relation, column, p.right)
         place = 2 * rank - (not present)
-    return RowTest("constant", column, OUTCOMES_OF[p.operator], place=place)
+    return RowTest("constant", column, OUTCOMES_OF[p.operator], place=place, text=str(p))
 
 
 def exchange(c: Comparison) -> Comparison:
