@@ -134,9 +134,9 @@ def refine_equal(
     Cost: one sort of a 64-bit key for each row and step, or two passes where keys are dense enough to index a table
     (perfect hashing of codes). Memory: 16 bytes a row. Source: Pena, de Almeida, Naumann, "Fast Detection of Denial
     Constraint Violations", PVLDB 15(4), 2022, section 5.1. Departures: codes are dense, so a table indexed by code or
-    a sort takes the place of a hash table, whose order of entries would depend on the twin; before a side is sorted,
-    rows without a partner are dropped by a bit map of the other side's values, built on the side with fewer rows;
-    several equalities make one step.
+    a sort takes the place of a hash table, whose order of entries would depend on the twin; where two columns are
+    compared, both mark their values in one such table, and rows without a partner are dropped before anything is
+    sorted: no side has to be chosen to build on; several equalities make one step.
     """
     _check(pairs, codes, [c for pair in equalities for c in pair])
     picked = pick_device(device) if isinstance(device, str) else device
@@ -200,7 +200,8 @@ def join(
         from tuplewise.gpu_kernels.cuda.refine import make_join as run
     else:
         from tuplewise.gpu_kernels.cpu.refine import make_join as run
-    made: PairJoin = run(pairs, codes, list(comparisons), algorithm, control)
+    with picked.active():  # the join remembers its device
+        made: PairJoin = run(pairs, codes, list(comparisons), algorithm, control)
     return made
 
 

@@ -200,9 +200,11 @@ def match_runs(left, loffsets, lcolumn, right, roffsets, rcolumn, lrows, lnew, r
 
 @njit(cache=True, nogil=True)
 def mark_values(members, column, lowest, seen):
-    """seen[code - lowest] = True for each row."""
+    """seen[code - lowest] = True for each row whose code is in the table."""
     for i in range(len(members)):
-        seen[column[members[i]] - lowest] = True
+        code = column[members[i]] - lowest
+        if 0 <= code < len(seen):
+            seen[code] = True
 
 
 @njit(cache=True, nogil=True)

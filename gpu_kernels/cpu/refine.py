@@ -95,14 +95,7 @@ def _cut(rows: NDArray[np.int32], length: int) -> NDArray[np.int32]:
 
 def _refine_sides(pairs: ClusterPairs, lcolumn: NDArray[np.int32], rcolumn: NDArray[np.int32]) -> ClusterPairs:
     """Left and right are different sets, or are compared on different columns."""
-    left, loffsets = pairs.left, pairs.left_offsets
-    right, roffsets = pairs.right, pairs.right_offsets
-    if len(left) <= len(right):
-        right, roffsets = _with_partner(left, lcolumn, right, roffsets, rcolumn)
-        left, loffsets = _with_partner(right, rcolumn, left, loffsets, lcolumn)
-    else:
-        left, loffsets = _with_partner(right, rcolumn, left, loffsets, lcolumn)
-        right, roffsets = _with_partner(left, lcolumn, right, roffsets, rcolumn)
+    (left, loffsets), (right, roffsets) = _with_partners(pairs, lcolumn, rcolumn)
     left = grouping.order_by(left, loffsets, lcolumn)
     right = grouping.order_by(right, roffsets, rcolumn)
     lrows, rrows = np.empty(len(left), dtype=np.int32), np.empty(len(right), dtype=np.int32)
@@ -112,20 +105,26 @@ def _refine_sides(pairs: ClusterPairs, lcolumn: NDArray[np.int32], rcolumn: NDAr
     return ClusterPairs(_cut(lrows, ln), lnew[: clusters + 1].copy(), _cut(rrows, rn), rnew[: clusters + 1].copy())
 
 
-def _with_partner(
-    build: NDArray[np.int32],
-    build_column: NDArray[np.int32],
-    probe: NDArray[np.int32],
-    offsets: NDArray[np.int64],
-    column: NDArray[np.int32],
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """The rows of `probe` whose value occurs in `build`, whatever the cluster; all where a table would be large."""
-    lowest, highest = grouping.extremes_of(build, build_column)
-    span = int(highest) - int(lowest) + 1
-    if span > 2 * grouping.TABLE_SHARE * (len(build) + len(probe)):
-        return probe, offsets
-    seen = np.zeros(span, dtype=np.bool_)
-    grouping.mark_values(build, build_column, lowest, seen)
-    kept, kept_offsets = np.empty(len(probe), dtype=np.int32), np.empty(len(offsets), dtype=np.int64)
-    rows = grouping.keep_seen(probe, offsets, column, lowest, seen, kept, kept_offsets)
-    return _cut(kept, rows), kept_offsets
+def _with_partners(
+    pairs: ClusterPairs, lcolumn: NDArray[np.int32], rcolumn: NDArray[np.int32]
+) -> tuple[tuple[NDArray[np.int32], NDArray[np.int64]], tuple[NDArray[np.int32], NDArray[np.int64]]]:
+    """Both sides without the rows whose value the other side never has, whatever the cluster: less to sort.
+
+    All rows where a table of the values would be large.
+    """
+    left, right = (pairs.left, pairs.left_offsets, lcolumn), (pairs.right, pairs.right_offsets, rcolumn)
+    spans = [grouping.extremes_of(rows, column) for rows, _, column in (left, right)]
+    lowest, highest = max(int(low) for low, _ in spans), min(int(high) for _, high in spans)
+    if highest - lowest >= grouping.TABLE_SHARE * (len(pairs.left) + len(pairs.right)):
+        return (pairs.left, pairs.left_offsets), (pairs.right, pairs.right_offsets)
+    seen = np.ones(max(0, highest - lowest + 1), dtype=np.bool_)
+    for rows, _, column in (left, right):
+        there = np.zeros_like(seen)
+        grouping.mark_values(rows, column, lowest, there)
+        seen &= there
+    kept = []
+    for rows, offsets, column in (left, right):
+        remaining, new_offsets = np.empty(len(rows), dtype=np.int32), np.empty(len(offsets), dtype=np.int64)
+        count = grouping.keep_seen(rows, offsets, column, lowest, seen, remaining, new_offsets)
+        kept.append((_cut(remaining, count), new_offsets))
+    return kept[0], kept[1]

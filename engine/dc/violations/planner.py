@@ -81,7 +81,7 @@ def plan(program: Program, sizes: Cardinalities, names: Sequence[str]) -> Plan:
             {
                 "step": "equality",
                 "predicates": [f"t.{names[a]} == u.{names[b]}"],
-                "algorithm": "hash" if a == b else "hash, built on the smaller side",
+                "algorithm": "hash" if a == b else "hash, both sides marked",
                 "estimated_rows": round(max(0.0, left_rows)),
                 "why": f"{_smaller(Comparison(a, b, EQUAL), sizes):,.0f} distinct values",
             }
