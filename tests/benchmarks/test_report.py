@@ -1,0 +1,96 @@
+"""What the README says of recorded figures: which peer stands beside ours, and how rule checks are listed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from benchmarks import report
+from benchmarks.cases import CASES
+from benchmarks.check_cases import ONE_BY_ONE
+from benchmarks.report_cells import peer_of
+from benchmarks.report_checks import CHECKS, CHECKS_BESIDE, LISTINGS, SHOWN_CHECKS, check_sentences, check_table
+
+
+def record(case: str, implementation: str = "tuplewise", **changes: Any) -> dict[str, Any]:
+    plain = {
+        "run": "one", "time_utc": "2026-01-01T00:00:00+00:00", "case": case, "implementation": implementation,
+        "dataset": {"sha256": "d", "rows": 1_000_000}, "answer": {"count": 12_345, "digest": "a"},
+        "device": "cpu: some, 2 cores", "cold_seconds": 9.0, "warm_seconds": [2.0, 1.0, 4.0], "figures": {},
+        "versions": {"python": "3.11.7", "duckdb": "2.0.1"}, "parameters": {"rules": ["x"] * 20},
+    }  # fmt: skip
+    return plain | changes
+
+
+def test_peer_is_of_the_same_run_machine_and_table() -> None:
+    ours = record("check/phi5")
+    same_run = record("check/phi5", "duckdb")
+    newer = record("check/phi5", "duckdb", run="two")
+    elsewhere = record("check/phi5", "duckdb", run="two", device="cpu: another")
+    other_table = record("check/phi5", "duckdb", run="two", dataset={"sha256": "e"})
+    assert peer_of([ours, same_run, newer], ours, "duckdb") is same_run
+    assert peer_of([ours, newer, elsewhere, other_table], ours, "duckdb") is newer
+    assert peer_of([ours, newer], ours, "desbordante-fastadc") is None
+
+
+def test_checks_stand_beside_their_peer() -> None:
+    everything = [
+        record("check/phi5"),
+        record("check/phi5", "duckdb", warm_seconds=[500.0]),
+        record("check/phi7"),
+        record("check/phi7", "duckdb", run="two", warm_seconds=[], cold_seconds=9.0),
+        record("check/phi12", figures={"encoded_columns_bytes": 48e6, "extra_peak_bytes": 67e6}),
+    ]
+    lines = check_table(everything).splitlines()
+    assert lines[4:] == [
+        "| Tax: `zip -> city` | 1,000,000 | 12,345 | 2.0 s | 500 s | 250 x |",
+        f"| {CHECKS['check/phi7']} | 1,000,000 | 12,345 | 2.0 s | 9.0 s (run of its own) | 4.5 x |",
+        "| the same | 1,000,000 | 12,345 | 2.0 s | not run |  |",
+    ]
+    assert check_sentences(everything) == (
+        "- Memory on top of the two encoded columns (48 MB) while counting the pairs of 1,000,000 TPC-H rows: 67 MB."
+    )
+
+
+def test_other_answers_are_not_set_beside_ours() -> None:
+    theirs = record("check/phi5", "duckdb", answer={"count": 1, "digest": "b"})
+    with pytest.raises(ValueError, match="not comparable: answer"):
+        check_table([record("check/phi5"), theirs])
+
+
+def test_sentences_name_the_others_where_they_were_run() -> None:
+    first = record("check/constant-left-100k-first", figures={"violating_pairs": 9_999_900_000})
+    command = record("check/command-30000", figures={"own_seconds": [9.0, 2.5, 2.5]}, parameters={"rules": ["x"] * 4})
+    everything = [
+        record("check/phi4-listed"),
+        record("check/phi4-listed", "duckdb", warm_seconds=[8.0]),
+        first,
+        record("check/tax-clean-exists"),
+        record("check/twenty-rules"),
+        record("check/twenty-rules", ONE_BY_ONE, warm_seconds=[4.5]),
+        record("check/twenty-rules", "duckdb", warm_seconds=[60.0]),
+        command,
+    ]
+    said = check_sentences(everything)
+    assert (
+        'All 12,345 pairs of "Tax: `area_code, phone` is a key" listed in order: 2.0 s (DuckDB, in no order: 8.0 s).'
+        in said
+    )
+    assert "the first 12,345 of 9,999,900,000 pairs (one site, all serials different): 2.0 s." in said
+    assert "1,000,000 rows without errors: 2.0 s." in said
+    assert (
+        "20 keys of 3 to 5 columns that share columns, 1,000,000 rows: 2.0 s together, one by one 4.5 s, DuckDB 60 s."
+        in said
+    )
+    assert "with 4 rules on a CSV of 1,000,000 rows, from start to exit: 2.0 s, of which 2.5 s is not Spark" in said
+    assert "DuckDB 2.0.1 has 2 threads" in report.figures([*everything, record("x", "duckdb", figures={"threads": 2})])
+
+
+def test_no_record_gives_no_text() -> None:
+    assert check_table([]) == check_sentences([]) == report.figures([]) == ""
+
+
+def test_all_that_is_shown_is_a_case() -> None:
+    assert set(SHOWN_CHECKS) == set(CHECKS) | set(LISTINGS) | set(CHECKS_BESIDE) <= set(CASES)
+    assert {name for name in CASES if name.startswith("check/")} == set(SHOWN_CHECKS)
