@@ -72,6 +72,8 @@ class Relation:
         "session", "load", "encode": what bringing the table here took.
     spark : mapping or None
         "version" and "master" of the session that loaded it; None where no JVM was needed.
+    table_rows : int or None
+        Rows of the table, where only some of them are here: those that a check in Spark lists. None: all are here.
     """
 
     name: str
@@ -83,6 +85,7 @@ class Relation:
     notes: tuple[str, ...] = ()
     timings_seconds: Mapping[str, float] = field(default_factory=dict)
     spark: Mapping[str, str] | None = None
+    table_rows: int | None = None
 
     @property
     def rows(self) -> int:

@@ -23,7 +23,6 @@ from tuplewise.engine.relation.spark_encode import (
 )
 from tuplewise.engine.relation.spark_ranks import MOST_CODES, WIDE, RangeOfValues, RankedValues, rank_values
 from tuplewise.engine.relation.spark_rows import ROW, Rows, find_rows
-from tuplewise.engine.spark.ranges import choose_leaf
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
@@ -36,6 +35,7 @@ _COUNTABLE = ("number", "date", "boolean")
 _MOST_DIGITS = 37  # one less than decimals have: the difference of two takes one more
 _MOST_SCALE = 17  # with it a difference times its scale has 38 digits
 _CODE_DIGITS = 10
+_PARTITION_BITS = 33  # of a row id, below the number of the partition
 Dictionary = RangeOfValues | RankedValues
 
 
@@ -78,7 +78,7 @@ class EncodedFrame:
     def values(self, names: Mapping[str, str]) -> DataFrame:
         """The values of some columns (by name, under which name) beside `position`, for every row."""
         chosen = [self._typed[self.header.index_of(n)].expression.alias(alias) for n, alias in names.items()]
-        return self._base.select(_position(self._places).alias(POSITION), *chosen)
+        return _with_positions(self._base, self._places).select(POSITION, *chosen)
 
     def close(self) -> None:
         """Let Spark drop what it holds."""
@@ -147,14 +147,26 @@ def encode_as_frame(opened: Opened, names: Sequence[str], report: Callable[[str]
     return EncodedFrame(frame, header, rows, typed, base, places, held)
 
 
-def _position(places: Rows) -> SparkColumn:
-    """The position of a row from its id."""
+def _with_positions(base: DataFrame, places: Rows) -> DataFrame:
+    """The rows with their positions: the number of a row within its split, and where the split stands.
+
+    Ids begin with the number of their partition, which holds few splits: a join by it, without moving rows.
+    """
+    import pyarrow as pa
     from pyspark.sql import functions as f
 
-    if places.total == 0:
-        return f.col(ROW)
-    moves = [f.lit(int(offset - first)) for first, offset in zip(places.first, places.offset, strict=True)]
-    return f.col(ROW) + choose_leaf(f.col(ROW), [f.lit(int(first)) for first in places.first[1:]], moves)
+    splits = pa.table(
+        {
+            "_partition": places.first >> _PARTITION_BITS,
+            "_first": places.first,
+            "_last": places.first + places.count - 1,
+            "_move": places.offset - places.first,
+        }
+    )
+    known = f.broadcast(base.sparkSession.createDataFrame(splits))
+    inside = f.col(ROW).between(f.col("_first"), f.col("_last"))
+    joined = base.join(known, (f.shiftright(f.col(ROW), _PARTITION_BITS) == f.col("_partition")) & inside)
+    return joined.select(*base.columns, (f.col(ROW) + f.col("_move")).alias(POSITION))
 
 
 def _encode(
@@ -183,7 +195,7 @@ def _encode(
         dictionaries[domain] = ranked
         coded = cells.join(ranked.frame, "value").select(ROW, "column", "code")
         long = coded if long is None else long.unionAll(coded)
-    frame = base.select(ROW, _position(places).alias(POSITION), *(plain[k].alias(f"c{k}") for k in sorted(plain)))
+    frame = _with_positions(base, places).select(ROW, POSITION, *(plain[k].alias(f"c{k}") for k in sorted(plain)))
     if long is not None:
         others = [k for k in range(len(typed)) if k not in plain]
         code = f.col("code")

@@ -6,18 +6,16 @@ import decimal
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tuplewise.engine.relation.relation import Domain
-from tuplewise.engine.relation.spark_encode import BUCKET_VALUES, NotInSpark, literal_of, plain_dictionary
-from tuplewise.engine.spark.ranges import choose_leaf
+from tuplewise.engine.relation.spark_encode import BUCKET_VALUES, NotInSpark, plain_dictionary
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame
 
 MOST_CODES = 2**31 - 2
-SAMPLED_VALUES = 100
-"""Sampled values for each bucket: buckets are then within a third of the same size."""
 PAGE_VALUES = 1 << 18
 WIDE = decimal.Context(prec=76)
 """Decimals of 38 digits don't fit Python's own context."""
@@ -56,45 +54,34 @@ class RankedValues:
         return self[0].type
 
 
-def rank_values(cells: DataFrame, domain: Domain, seed: int = 0) -> RankedValues:
+def rank_values(cells: DataFrame, domain: Domain) -> RankedValues:
     """Ranks of the distinct values of the column "value", 0-based and dense.
 
     Notes
     -----
-    One job finds and counts the distinct values, which are held; one samples bounds of buckets, one counts the buckets.
-    Within a bucket ranks are a window's row numbers, so no partition holds more than a bucket and no value goes to the
-    driver but the sampled ones. Bounds are literals: ranks don't depend on how Spark partitions.
+    Distinct values are partitioned by ranges and held, so that later jobs find them partitioned alike; a job counts
+    the partitions. A rank is the row number within a partition and what comes before it: no partition holds more than
+    its share, and no value goes to the driver.
     """
+    import pyarrow as pa
     from pyspark.sql import Window
     from pyspark.sql import functions as f
 
-    held = cells.select("value").distinct().persist()
-    length = held.count()
+    distinct = cells.select("value").distinct()
+    buckets = max(2, -(-distinct.count() // BUCKET_VALUES))
+    held = distinct.repartitionByRange(buckets, "value").withColumn("bucket", f.spark_partition_id()).persist()
+    counts = held.groupBy("bucket").count().toArrow().sort_by("bucket")
+    sizes = counts["count"].to_numpy()
+    length = int(sizes.sum())
     if length > MOST_CODES:
         held.unpersist()
         raise NotInSpark(f"the columns hold {length:,} different values, more than fit 32 bits")
-    buckets = max(2, -(-length // BUCKET_VALUES))
-    bounds = _bounds(held, length, buckets, seed)
-    value = f.col("value")
-    bucket = choose_leaf(value, bounds, [f.lit(i) for i in range(len(bounds) + 1)])
-    bucketed = held.select("value", bucket.alias("bucket"))
-    counts = {row["bucket"]: row["count"] for row in bucketed.groupBy("bucket").count().collect()}
-    before = [sum(counts.get(k, 0) for k in range(i)) for i in range(len(bounds) + 1)]
-    offset = choose_leaf(value, bounds, [f.lit(n) for n in before])
+    before = pa.table({"bucket": counts["bucket"], "before": np.cumsum(sizes) - sizes})
     number = f.row_number().over(Window.partitionBy("bucket").orderBy("value"))
-    frame = bucketed.select("value", (number - 1 + offset).cast("int").alias("code"))
-    return RankedValues(frame, length, domain, held)
-
-
-def _bounds(values: DataFrame, length: int, buckets: int, seed: int) -> list[SparkColumn]:
-    """Values that cut the distinct values into buckets of about the same size, from a sample."""
-    import pyarrow.compute as pc
-
-    share = min(1.0, buckets * SAMPLED_VALUES / max(1, length))
-    sample = values.sample(share, seed).toArrow()["value"].combine_chunks()
-    sample = sample.take(pc.sort_indices(sample))
-    cuts = sorted({len(sample) * i // buckets for i in range(1, buckets)} - {0})
-    return [literal_of(sample[i]) for i in cuts if i < len(sample)]
+    numbered = held.select("value", "bucket", number.alias("number"))
+    offsets = f.broadcast(cells.sparkSession.createDataFrame(before))
+    code = (f.col("number") - 1 + f.col("before")).cast("int")
+    return RankedValues(numbered.join(offsets, "bucket").select("value", code.alias("code")), length, domain, held)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ LEFT = 1
 RIGHT = 2
 LEAST_ROWS = 50_000
 """Rows that a task works on for about as long as it takes to start: fewer are not worth a task of their own."""
+MOST_PARTITIONS = 20_000
 WAVES = 3
 """Tasks for each slot: the last ones to end are then short."""
 SAMPLES = 200
@@ -36,11 +37,12 @@ class Sizes:
     slots : tasks that run at the same time
     tile_rows : rows of one side of a tile that the memory of a task has room for
     least_rows : rows that are worth a task
+    most_partitions : more would keep the scheduler busy with them alone; tiles beyond share partitions
 
     Examples
     --------
     >>> sizes = Sizes(rows=10_000_000, slots=16, tile_rows=1_000_000)
-    >>> sizes.heavy_rows, sizes.light_partitions, sizes.blocks(10_000_000)
+    >>> sizes.heavy_rows, sizes.light_tiles(8_000_000), sizes.blocks(10_000_000)
     (625000, 48, 10)
     """
 
@@ -48,17 +50,16 @@ class Sizes:
     slots: int
     tile_rows: int
     least_rows: int = LEAST_ROWS
+    most_partitions: int = MOST_PARTITIONS
 
     @property
     def heavy_rows(self) -> int:
         """Rows from which on a group is cut into blocks: more than a task's share, or than its memory."""
         return min(self.tile_rows, max(self.least_rows, self.rows // self.slots))
 
-    @property
-    def light_partitions(self) -> int:
-        """Partitions for the groups that stay whole."""
-        by_memory = _parts(self.rows, self.tile_rows)
-        return max(1, by_memory, min(WAVES * self.slots, _parts(self.rows, self.least_rows)))
+    def light_tiles(self, rows: int) -> int:
+        """Tiles for so many rows of groups that stay whole."""
+        return max(1, _parts(rows, self.tile_rows), min(WAVES * self.slots, _parts(rows, self.least_rows)))
 
     def blocks(self, group_rows: int) -> int:
         """Blocks of a group that is cut: as many as memory asks for, and enough that all slots have tiles."""
@@ -213,17 +214,15 @@ def _possible_outcomes(
     left: BlockFigures, right: BlockFigures, comparison: int, members: NDArray[np.int64]
 ) -> NDArray[np.int8]:
     """Which outcomes a pair of rows of two blocks can have: int8 (blocks, blocks) of bits."""
-    left_low, left_high = (x[comparison, members, None] for x in (left.low, left.high))
-    right_low, right_high = (x[comparison, None, members] for x in (right.low, right.high))
+    left_low, left_high = (x[comparison][members][:, None] for x in (left.low, left.high))
+    right_low, right_high = (x[comparison][members][None, :] for x in (right.low, right.high))
     less = (left_low < right_high) * np.int8(LESS)
     equal = ((left_low <= right_high) & (right_low <= left_high)) * np.int8(EQUAL)
     greater = (left_high > right_low) * np.int8(GREATER)
     return np.asarray(less | equal | greater, dtype=np.int8)
 
 
-def destinations(
-    tiles: Tiles, same_blocks: bool
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int8]]:
+def destinations(tiles: Tiles, same_blocks: bool) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int8]]:
     """Where the rows of each block go: block, tile, and as which side (LEFT, RIGHT, or both bits).
 
     `same_blocks`: both sides are cut alike, so that a tile of a block with itself gets each row once, for both sides.
@@ -246,6 +245,38 @@ def pack(costs: NDArray[np.int64], partitions: int) -> NDArray[np.int64]:
     chosen = np.empty(len(costs), dtype=np.int64)
     chosen[order] = np.minimum(turn, 2 * partitions - 1 - turn)
     return chosen
+
+
+def partition_keys(partitions: int) -> NDArray[np.int32]:
+    """For each of so many partitions the lowest number that Spark's hash partitioning sends there.
+
+    Spark has an exchange that takes numbers of partitions as they are, but it leaves the GPU.
+    """
+    keys = np.full(partitions, -1, dtype=np.int32)
+    begin, step = 0, max(64, 4 * partitions)
+    while (keys < 0).any():
+        numbers = np.arange(begin, begin + step, dtype=np.int32)
+        places, first = np.unique(spark_hash(numbers).astype(np.int64) % partitions, return_index=True)
+        new = keys[places] < 0
+        keys[places[new]] = numbers[first[new]]
+        begin += step
+    return keys
+
+
+def spark_hash(numbers: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Spark's hash of one column of 32-bit integers: Murmur3 with seed 42."""
+    with np.errstate(over="ignore"):
+        k = numbers.astype(np.uint32) * np.uint32(0xCC9E2D51)
+        k = _rotated(k, 15) * np.uint32(0x1B873593)
+        h = _rotated(np.uint32(42) ^ k, 13) * np.uint32(5) + np.uint32(0xE6546B64)
+        h ^= np.uint32(4)
+        h = (h ^ (h >> np.uint32(16))) * np.uint32(0x85EBCA6B)
+        h = (h ^ (h >> np.uint32(13))) * np.uint32(0xC2B2AE35)
+        return np.asarray(h ^ (h >> np.uint32(16)), dtype=np.uint32).view(np.int32)
+
+
+def _rotated(bits: NDArray[np.uint32], by: int) -> NDArray[np.uint32]:
+    return np.asarray((bits << np.uint32(by)) | (bits >> np.uint32(32 - by)), dtype=np.uint32)
 
 
 def local_rows(

@@ -137,8 +137,8 @@ def test_ranges_and_constants(folder: Path) -> None:
 def test_long_decimals_in_a_small_range(tmp_path: Path) -> None:
     given = [Decimal("12345678901234567890.12345"), Decimal("12345678901234567890.12346"), None]
     pq.write_table(pa.table({"d": pa.array(given, pa.decimal128(30, 5)), "n": [1, 2, 2]}), tmp_path / "t.parquet")
-    here, there = encoded(str(tmp_path / "t.parquet"), ["d"])
-    assert codes_of(there)[1].tolist() == here.codes.tolist() == [[0, 1, -1]]
+    _, there = encoded(str(tmp_path / "t.parquet"), ["d"])
+    assert codes_of(there)[1].tolist() == [[0, 1, -1]]
     assert [there.header.dictionaries["number"][i].as_py() for i in range(2)] == given[:2]
     there.close()
 

@@ -170,10 +170,11 @@ def prepared(
     left: NDArray[np.int32] | None,
     right: NDArray[np.int32] | None,
     device: Device | str,
+    threads: int | None = None,
 ) -> tuple[Work, Plan, ClusterPairs | None]:
     """A program planned by the codes alone and refined up to its join; no cluster pairs where nothing can violate."""
     picked = pick_device(device) if isinstance(device, str) else device
-    work = Work(codes, picked)
+    work = Work(codes, picked, threads)
     sizes = Cardinalities.of_codes(codes)
     made = plan(program, sizes, [str(c) for c in range(len(codes))])
     if program.never:

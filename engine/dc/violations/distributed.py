@@ -1,0 +1,257 @@
+"""Checks rules on a table whose codes stay in Spark: the same figures as in-process, for tables beyond one machine.
+
+`engine.spark.run` cuts the pairs into tiles and adds up; here rules are bound, tasks get their kernels, and what comes
+back is put together.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.dc.constraint import DenialConstraint
+from tuplewise.engine.dc.violations.count import both_counts, count_pairs, prepared
+from tuplewise.engine.dc.violations.detect import DcCheck, RuleCheck
+from tuplewise.engine.dc.violations.existence import find_pairs
+from tuplewise.engine.dc.violations.listing import CHUNK_PAIRS, FIRST_CHUNK_PAIRS, pairs_in_order
+from tuplewise.engine.dc.violations.planner import plan
+from tuplewise.engine.dc.violations.program import Program, RowTest, bind
+from tuplewise.engine.dc.violations.sketch import LARGEST_SAMPLE, Cardinalities
+from tuplewise.engine.options import DcCheckOptions
+from tuplewise.engine.relation.relation import NULL_CODE, Relation
+from tuplewise.engine.relation.spark_frame import EncodedFrame
+from tuplewise.engine.spark import run
+from tuplewise.engine.spark.tasks import Kernels, Rows
+from tuplewise.gpu_kernels.refine import Comparison
+
+WORST_ROWS = 100
+Codes = NDArray[np.int32]
+Progress = Callable[[str, float], None]
+
+
+def count_tile(codes: Codes, rule: Program, left: Rows, right: Rows, device: str) -> int:
+    """Violating pairs of a tile; see `engine.spark.tasks.CountPairs`."""
+    work, made, pairs = prepared(codes, rule, left, right, device, threads=1)
+    return 0 if pairs is None else count_pairs(work, made, pairs, rule.keep_nulls)
+
+
+def count_tile_rows(
+    codes: Codes, rule: Program, left: Rows, right: Rows, device: str
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Violating pairs of each row of a tile, as t and as u."""
+    work, made, pairs = prepared(codes, rule, left, right, device, threads=1)
+    if pairs is None:
+        return np.zeros(work.rows, dtype=np.int64), np.zeros(work.rows, dtype=np.int64)
+    symmetric = rule.symmetric and left is None and right is None
+    _, as_t, as_u = both_counts(work, made, pairs, rule.keep_nulls, symmetric)
+    return as_t, as_u
+
+
+def list_tile(
+    codes: Codes, rule: Program, left: Rows, right: Rows, one_way: bool, device: str
+) -> Iterator[NDArray[np.int64]]:
+    """Chunks of the violating pairs of a tile, in order."""
+    work, made, pairs = prepared(codes, rule, left, right, device, threads=1)
+    if pairs is None:
+        return
+    as_left = np.zeros(work.rows, dtype=np.int64)
+    if count_pairs(work, made, pairs, rule.keep_nulls, as_left):
+        yield from pairs_in_order(work, made, pairs, as_left, one_way, FIRST_CHUNK_PAIRS, CHUNK_PAIRS)
+
+
+def find_in_tile(codes: Codes, rule: Program, left: Rows, right: Rows, limit: int, device: str) -> NDArray[np.int64]:
+    """At most `limit` violating pairs of a tile."""
+    work, made, pairs = prepared(codes, rule, left, right, device, threads=1)
+    if pairs is None:
+        return np.empty((0, 2), dtype=np.int64)
+    return find_pairs(work, made, pairs, rule.keep_nulls, limit)
+
+
+KERNELS = Kernels(count_tile, count_tile_rows, list_tile, find_in_tile)
+
+
+def check_on_spark(
+    table: EncodedFrame,
+    rules: Sequence[DenialConstraint],
+    options: DcCheckOptions,
+    *,
+    progress: Progress | None = None,
+    deadline: float | None = None,
+) -> DcCheck:
+    """Find the violations of some rules in a table in Spark; see `detect.check_rules`.
+
+    Returns
+    -------
+    DcCheck
+        Its relation holds only the rows that are listed (`table_rows` says how many the table has). `row_counts` are
+        those of the `WORST_ROWS` rows in most pairs; of the other rows that are listed they are 0.
+    """
+    began = time.monotonic()
+    if deadline is None and options.time_limit is not None:
+        deadline = began + options.time_limit
+    spark = table.frame.sparkSession
+    programs = [bind(rule, table.header, options.nulls) for rule in rules]
+    sizes = cardinalities_on_spark(table, options.seed)
+    unknown = _rows_unknown(table, programs)
+    planned = time.monotonic()
+    found: list[tuple[run.Violations | int | None, float]] = []
+    reached = None
+    for number, program in enumerate(programs):
+        start = time.monotonic()
+        figures: run.Violations | int | None = None
+        if reached is None:
+            try:
+                with run.until(spark, deadline):
+                    figures = _check_one(table, program, options)
+            except TimeoutError:
+                reached = "the time limit was reached before every rule was checked"
+        found.append((figures, time.monotonic() - start))
+        if progress is not None:
+            progress("checking", (number + 1) / len(programs))
+    relation = table.excerpt(_listed_positions([figures for figures, _ in found]))
+    checks = []
+    for rule, program, rows_unknown, (figures, seconds) in zip(rules, programs, unknown, found, strict=True):
+        steps = list(plan(program, sizes, table.header.column_names).steps)
+        checks.append(_as_check(relation, rule, program, options, figures, rows_unknown, steps, seconds))
+    return DcCheck(
+        relation=replace(relation, table_rows=table.rows),
+        options=options,
+        rules=tuple(checks),
+        device=_device(table, options.device),
+        device_reason=f"kernels run in the tasks of Spark ({spark.sparkContext.master})",
+        timings_seconds={"plan": planned - began, "check": time.monotonic() - planned},
+        partial=any(check.holds is None for check in checks),
+        notes=() if reached is None else (reached,),
+    )
+
+
+def find_witnesses_on_spark(
+    table: EncodedFrame, rules: Sequence[DenialConstraint], *, nulls: str = "unknown", limit: int = 1,
+    device: str = "auto", deadline: float | None = None,
+) -> list[NDArray[np.int64]]:  # fmt: skip
+    """At most `limit` violating pairs of each rule, by position; see `existence.find_witnesses`."""
+    found = []
+    for rule in rules:
+        program = bind(rule, table.header, nulls)
+        with run.until(table.frame.sparkSession, deadline):
+            if program.never:
+                found.append(np.empty((0, 2), dtype=np.int64))
+            elif program.one_row:
+                found.append(run.check_rows(rule_on(table, program, device), rows=limit).first)
+            else:
+                found.append(run.find_pairs(rule_on(table, program, device), limit))
+    return found
+
+
+def rule_on(table: EncodedFrame, program: Program, device: str = "auto", seed: int = 0) -> run.RuleOnSpark:
+    """A bound rule on the columns of the table that it reads."""
+    narrowed, columns = narrow(program)
+    frame = table.frame.selectExpr("position", *(f"c{c} as c{i}" for i, c in enumerate(columns)))
+    sizes = run.cluster_sizes(table.frame.sparkSession, table.rows, len(columns))
+    return run.RuleOnSpark(frame, len(columns), narrowed, KERNELS, sizes, device, seed)
+
+
+def narrow(program: Program) -> tuple[Program, list[int]]:
+    """The program over the columns that it reads alone, numbered anew, and which they are."""
+    tests = (*program.left_tests, *program.right_tests)
+    read = {c.left for c in program.comparisons} | {c.right for c in program.comparisons}
+    read |= {t.left for t in tests} | {t.right for t in tests if t.kind == "columns"}
+    columns = sorted(read | set(program.left_needed) | set(program.right_needed) | set(program.named))
+    place = {c: i for i, c in enumerate(columns)}
+
+    def moved(given: Sequence[RowTest]) -> tuple[RowTest, ...]:
+        return tuple(replace(t, left=place[t.left], right=place.get(t.right, -1)) for t in given)
+
+    return replace(
+        program,
+        left_tests=moved(program.left_tests),
+        right_tests=moved(program.right_tests),
+        comparisons=tuple(sorted(Comparison(place[c.left], place[c.right], c.outcomes) for c in program.comparisons)),
+        left_needed=tuple(place[c] for c in program.left_needed),
+        right_needed=tuple(place[c] for c in program.right_needed),
+        named=tuple(place[c] for c in program.named),
+    ), columns
+
+
+def cardinalities_on_spark(table: EncodedFrame, seed: int) -> Cardinalities:
+    """Distinct values of the columns as they were counted, and a sample of rows."""
+    share = min(1.0, LARGEST_SAMPLE / max(1, table.rows))
+    sample = table.frame.sample(share, seed).toArrow()
+    codes = [np.asarray(sample[f"c{i}"].to_numpy(), dtype=np.int32) for i in range(len(table.header.columns))]
+    drawn = np.stack(codes) if codes else np.empty((0, 0), dtype=np.int32)
+    return Cardinalities(table.rows, [c.distinct for c in table.header.columns], drawn)
+
+
+def _check_one(table: EncodedFrame, program: Program, options: DcCheckOptions) -> run.Violations | int:
+    """What violates one rule; with `count_only` only how many pairs."""
+    if program.never:
+        return 0 if options.count_only else run.NOTHING
+    asked = rule_on(table, program, options.device, options.seed)
+    if program.one_row:
+        found = run.check_rows(asked, rows=0 if options.count_only else max(options.pairs, WORST_ROWS))
+        return found.pairs if options.count_only else found
+    if options.count_only:
+        return run.count_pairs(asked)
+    return run.check_pairs(asked, pairs=options.pairs, worst=WORST_ROWS)
+
+
+def _rows_unknown(table: EncodedFrame, programs: Sequence[Program]) -> list[int]:
+    """Rows that nulls leave out of each rule. One job."""
+    named = [[f"c{c} = {NULL_CODE}" for c in program.named] for program in programs]
+    return run.count_where(table.frame, [" or ".join(conditions) for conditions in named])
+
+
+def _listed_positions(found: Sequence[run.Violations | int | None]) -> NDArray[np.int64]:
+    """Positions of all rows that some list names, ascending."""
+    parts = [np.zeros(0, dtype=np.int64)]
+    for figures in found:
+        if isinstance(figures, run.Violations):
+            parts += [figures.first.ravel(), figures.worst_rows]
+    every = np.unique(np.concatenate(parts))
+    return every[every >= 0]
+
+
+def _as_check(
+    relation: Relation, rule: DenialConstraint, program: Program, options: DcCheckOptions,
+    figures: run.Violations | int | None, rows_unknown: int, steps: list[dict[str, Any]], seconds: float,
+) -> RuleCheck:  # fmt: skip
+    """The figures of one rule with rows by their index in the excerpt."""
+    positions = relation.positions if relation.positions is not None else np.arange(relation.rows)
+    pairs = np.empty((0, 2), dtype=np.int64)
+    counts = rows = None
+    total = figures if isinstance(figures, int) else None
+    if isinstance(figures, run.Violations):
+        total, rows = figures.pairs, figures.rows
+        first = figures.first[: options.pairs]
+        pairs = np.where(first < 0, -1, np.searchsorted(positions, first)).astype(np.int64).reshape(-1, 2)
+        counts = np.zeros(relation.rows, dtype=np.int64)
+        counts[np.searchsorted(positions, figures.worst_rows)] = figures.worst_counts
+    elif program.one_row:
+        rows = total
+    listed = None if total is None else total // 2 if program.symmetric else total
+    return RuleCheck(
+        rule=rule,
+        holds=None if total is None else total == 0,
+        violating_pairs=total,
+        violating_rows=rows,
+        rows_unknown=rows_unknown,
+        symmetric=program.symmetric,
+        one_row=program.one_row,
+        pairs=pairs,
+        pairs_in_list=listed,
+        row_counts=counts,
+        plan=steps,
+        seconds=seconds,
+    )  # fmt: skip
+
+
+def _device(table: EncodedFrame, asked: str) -> str:
+    """What tasks run kernels on, as `tasks.task_device` decides it."""
+    if asked != "auto":
+        return asked
+    return "cuda" if run.tasks_have_gpus(table.frame.sparkSession) else "cpu"

@@ -1,0 +1,138 @@
+"""Rows on their way to tiles: which partition each tile is in, and which rows go there for which side."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.spark.layout import Layout
+from tuplewise.engine.spark.tiles import LEFT, RIGHT, Sizes, destinations, pack, partition_keys
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+
+def send_rows(layout: Layout, sizes: Sizes) -> DataFrame | None:
+    """The rows (tile, side, position, codes), each tile's together in one partition; None where there are no tiles.
+
+    Tiles of whole groups come first: a group goes to the tile that the hash of its key names. Then those of the plan.
+    """
+    parts = _light_rows(layout) if layout.light_tiles else []
+    parts += _heavy_rows(layout) if len(layout.tiles) else []
+    if not parts:
+        return None
+    tiles = layout.light_tiles + len(layout.tiles)
+    partitions = min(tiles, sizes.most_partitions)
+    costs = layout.left.rows[layout.tiles.left] + layout.right.rows[layout.tiles.right]
+    chosen = np.arange(tiles) % partitions
+    chosen[layout.light_tiles :] = (pack(costs, partitions) + layout.light_tiles) % partitions
+    keys = partition_keys(partitions)[chosen]
+    targets = _known(layout.rows, tile=np.arange(tiles, dtype=np.int32), target=keys)
+    sent = reduce(lambda a, b: a.unionAll(b), parts).join(targets, "tile").repartition(partitions, "target")
+    if partitions < tiles:
+        sent = sent.sortWithinPartitions("tile")
+    return sent.select("tile", "side", "position", *layout.codes)
+
+
+def tiles_both_ways(layout: Layout) -> NDArray[np.int64]:
+    """Numbers, in `send_rows`, of the tiles that stand for their mirror, too."""
+    if not layout.tiles.mirrored:
+        return np.zeros(0, dtype=np.int64)
+    return layout.light_tiles + np.flatnonzero(layout.tiles.left != layout.tiles.right)
+
+
+def _known(frame: DataFrame, **columns: NDArray[np.generic]) -> DataFrame:
+    """A small table of the driver's, sent to every task."""
+    import pyarrow as pa
+    from pyspark.sql import functions as f
+
+    return f.broadcast(frame.sparkSession.createDataFrame(pa.table({n: pa.array(c) for n, c in columns.items()})))
+
+
+def _light_rows(layout: Layout) -> list[DataFrame]:
+    """Rows of groups that stay whole; one frame where a row has one group, else one for each side."""
+    from pyspark.sql import functions as f
+
+    whole = {s: f.col(s) & f.col(f"{s}g").isNull() for s in "lr"}
+    if layout.shape.same_keys:
+        side = whole["l"].cast("int") * LEFT + whole["r"].cast("int") * RIGHT
+        return [_routed(layout, layout.rows.where(whole["l"] | whole["r"]), _light_tile(layout, 0), side)]
+    return [
+        _routed(layout, layout.rows.where(whole[s]), _light_tile(layout, i), f.lit((LEFT, RIGHT)[i]))
+        for i, s in enumerate("lr")
+    ]
+
+
+def _light_tile(layout: Layout, side: int) -> Column:
+    from pyspark.sql import functions as f
+
+    if not layout.shape.keys or layout.light_tiles == 1:
+        return f.lit(0)
+    return f.pmod(f.hash(*layout.shape.key_columns(side)), f.lit(layout.light_tiles))
+
+
+def _heavy_rows(layout: Layout) -> list[DataFrame]:
+    """Rows of groups that are cut, once for each tile that their block is in."""
+    from pyspark.sql import functions as f
+
+    assert layout.heavy is not None
+    alike = layout.shape.alike
+    block, tile, side = destinations(layout.tiles, alike)
+    numbers = (tile + layout.light_tiles).astype(np.int32)
+    if alike:
+        known = _known(layout.rows, block=block, tile=numbers, sides=side.astype(np.int32))
+        rows = layout.heavy.withColumn("block", f.coalesce("lb", "rb")).join(known, "block")
+        fits = f.col("lb").isNotNull().cast("int") * LEFT + f.col("rb").isNotNull().cast("int") * RIGHT
+        taken = f.col("sides").bitwiseAND(fits)
+        return [_routed(layout, rows.where(taken != 0), f.col("tile"), taken)]
+    frames = []
+    for name, number in (("lb", LEFT), ("rb", RIGHT)):
+        own = side == number
+        known = _known(layout.rows, block=block[own], tile=numbers[own])
+        rows = layout.heavy.where(f.col(name).isNotNull()).withColumn("block", f.col(name)).join(known, "block")
+        frames.append(_routed(layout, rows, f.col("tile"), f.lit(number)))
+    return frames
+
+
+def _routed(layout: Layout, rows: DataFrame, tile: Column, side: Column) -> DataFrame:
+    return rows.select(tile.cast("int").alias("tile"), side.cast("tinyint").alias("side"), "position", *layout.codes)
+
+
+def full_row_counts(layout: Layout) -> list[DataFrame]:
+    """(position, as_t, as_u): what the full tiles add for each row; a row's pair with itself is taken off again."""
+    from pyspark.sql import functions as f
+
+    tiles = layout.tiles
+    if not len(tiles.full_left) or layout.heavy is None:
+        return []
+    as_t, as_u = (np.zeros(len(layout.left.rows), dtype=np.int64) for _ in range(2))
+    np.add.at(as_t, tiles.full_left, layout.right.rows[tiles.full_right])
+    np.add.at(as_u, tiles.full_right, layout.left.rows[tiles.full_left])
+    if tiles.mirrored:
+        two = tiles.full_left != tiles.full_right
+        np.add.at(as_t, tiles.full_right[two], layout.left.rows[tiles.full_left[two]])
+        np.add.at(as_u, tiles.full_left[two], layout.right.rows[tiles.full_right[two]])
+    none = f.lit(0).cast("bigint")
+    found = []
+    for name, added in (("lb", as_t), ("rb", as_u)):
+        some = np.flatnonzero(added)
+        known = _known(layout.heavy, block=some, added=added[some])
+        rows = layout.heavy.withColumn("block", f.col(name)).join(known, "block")
+        counts = (f.col("added"), none) if name == "lb" else (none, f.col("added"))
+        found.append(rows.select("position", counts[0].alias("as_t"), counts[1].alias("as_u")))
+    selves = full_tile_selves(layout)
+    assert selves is not None
+    minus = f.lit(-1).cast("bigint")
+    return [*found, selves.select("position", minus.alias("as_t"), minus.alias("as_u"))]
+
+
+def full_tile_selves(layout: Layout) -> DataFrame | None:
+    """(position) of rows whose pair with themselves lies in a full tile; None where no tile is full."""
+    tiles = layout.tiles
+    if not len(tiles.full_left) or layout.heavy is None:
+        return None
+    known = _known(layout.heavy, lb=tiles.full_left, rb=tiles.full_right)
+    return layout.heavy.join(known, ["lb", "rb"]).select("position")

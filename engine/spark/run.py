@@ -1,0 +1,314 @@
+"""Checks rules in Spark's tasks: counts, rows, first pairs, witnesses, and all pairs, of tables beyond one machine.
+
+The same figures as in-process, whatever the partitioning. A rule is anything of the form of `layout.Rule`; what a task
+does with the rows of a tile is in the kernels that come with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.errors import InputError, TuplewiseError, message
+from tuplewise.engine.spark.layout import Layout, Rule, lay_out, passing
+from tuplewise.engine.spark.routes import full_row_counts, full_tile_selves, send_rows, tiles_both_ways
+from tuplewise.engine.spark.tasks import FirstPairs, Kernels, TileWork
+from tuplewise.engine.spark.tiles import Sizes
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+FEWEST_TILE_ROWS, MOST_TILE_ROWS = 1 << 16, 1 << 22
+KERNEL_BYTES = 160
+"""What kernels and hand-over take for a row of a tile, beside its codes: measured, generously."""
+TASK_BYTES = 512 << 20
+"""Memory of a Python worker where no setting says."""
+
+
+@dataclass(frozen=True)
+class RuleOnSpark:
+    """One rule on one table.
+
+    Attributes
+    ----------
+    frame : position (bigint) and codes c0, c1, ... (int), `columns` of them; null is -1
+    one_way : whether each pair is listed once, t < u: the rule is its own mirror
+    """
+
+    frame: DataFrame
+    columns: int
+    rule: Rule
+    kernels: Kernels
+    sizes: Sizes
+    device: str = "cpu"
+    seed: int = 0
+
+    @property
+    def one_way(self) -> bool:
+        return self.rule.symmetric
+
+
+@dataclass(frozen=True, eq=False)
+class Violations:
+    """What was found of one rule; rows are told by their positions.
+
+    Attributes
+    ----------
+    pairs : violating ordered pairs, or rows for a rule about one row
+    rows : rows in at least one
+    first : int64 (k, 2), the first pairs (t, u) by position; u = -1 for rules about one row
+    worst_rows, worst_counts : int64, rows in most pairs first, then by position, and in how many each is
+    """
+
+    pairs: int
+    rows: int
+    first: NDArray[np.int64]
+    worst_rows: NDArray[np.int64]
+    worst_counts: NDArray[np.int64]
+
+
+NOTHING = Violations(0, 0, np.empty((0, 2), np.int64), np.empty(0, np.int64), np.empty(0, np.int64))
+
+
+def tasks_have_gpus(spark: SparkSession) -> bool:
+    """Whether Spark gives tasks a GPU."""
+    return float(spark.sparkContext.getConf().get("spark.task.resource.gpu.amount") or 0) > 0
+
+
+def count_where(frame: DataFrame, conditions: Sequence[str]) -> list[int]:
+    """Rows that satisfy each condition, SQL text; an empty one is satisfied by none. One job."""
+    from pyspark.sql import functions as f
+
+    counts = [f.count_if(f.expr(c or "false")) for c in conditions]
+    return [int(n) for n in frame.agg(*counts).collect()[0]] if counts else []
+
+
+def cluster_sizes(spark: SparkSession, rows: int, columns: int) -> Sizes:
+    """What the cutting goes by, by the cluster's own numbers: its slots, and a task's memory for Python."""
+    context = spark.sparkContext
+    conf = context.getConf()
+    cores = int(conf.get("spark.executor.cores") or 1)
+    given = conf.get("spark.executor.pyspark.memory") or conf.get("spark.executor.memoryOverhead")
+    if given is not None:
+        parse = context._jvm.org.apache.spark.network.util.JavaUtils.byteStringAsBytes  # type: ignore[union-attr]
+        room = int(parse(given)) // cores
+    else:
+        room = TASK_BYTES
+    fitting = room // (2 * (KERNEL_BYTES + 12 * columns))
+    return Sizes(rows, context.defaultParallelism, max(FEWEST_TILE_ROWS, min(MOST_TILE_ROWS, fitting)))
+
+
+def count_pairs(asked: RuleOnSpark) -> int:
+    """Violating ordered pairs: kernels count each tile, full tiles are counted without a look."""
+    with _laid_out(asked, full=True) as layout:
+        total = layout.tiles.full_pairs(layout.left, layout.right)
+        selves = full_tile_selves(layout)
+        if selves is not None:
+            total -= selves.count()
+        sent = send_rows(layout, asked.sizes)
+        if sent is not None:
+            found = sent.mapInArrow(_work(asked, layout).count, "pairs bigint").toArrow()
+            total += sum(found["pairs"].to_pylist())
+    return total
+
+
+def check_pairs(asked: RuleOnSpark, *, pairs: int, worst: int) -> Violations:
+    """Pairs, rows, the first `pairs` pairs and the `worst` rows in most pairs.
+
+    Notes
+    -----
+    Tasks return the pairs of each row that has any, which Spark adds up over tiles. That tells which rows the first
+    pairs begin with, so that these few are then sent to all rows, which stay where they are.
+    """
+    from pyspark.sql import functions as f
+
+    with _laid_out(asked, full=True) as layout:
+        parts = full_row_counts(layout)
+        sent = send_rows(layout, asked.sizes)
+        if sent is not None:
+            schema = "position bigint, as_t bigint, as_u bigint"
+            parts.append(sent.mapInArrow(_work(asked, layout).count_rows, schema))
+        if not parts:
+            return NOTHING
+        counts = reduce(lambda a, b: a.unionAll(b), parts).groupBy("position")
+        summed = counts.agg(f.sum("as_t").alias("as_t"), f.sum("as_u").alias("as_u"))
+        listed = f.col("as_t") if asked.one_way else f.col("as_t") + f.col("as_u")
+        summed = summed.withColumn("pairs", listed).where((f.col("as_t") > 0) | (f.col("as_u") > 0)).persist()
+        try:
+            total, rows = summed.agg(f.sum("as_t"), f.count("*")).collect()[0]
+            if not rows:
+                return NOTHING
+            ranked = summed.orderBy(f.desc("pairs"), "position").limit(worst).select("position", "pairs").collect()
+            # each pair of a rule that is its own mirror is among the partners of both its rows
+            starts = summed.where("as_t > 0").orderBy("position").limit(pairs * (2 if asked.one_way else 1))
+            left_rows = [row["position"] for row in starts.select("position").collect()]
+        finally:
+            summed.unpersist()
+    return Violations(
+        int(total),
+        int(rows),
+        _first_pairs(asked, left_rows, pairs),
+        np.array([row["position"] for row in ranked], dtype=np.int64),
+        np.array([row["pairs"] for row in ranked], dtype=np.int64),
+    )
+
+
+def check_rows(asked: RuleOnSpark, *, rows: int) -> Violations:
+    """The rows that violate a rule about one row; the first `rows` of them are listed."""
+
+    violating = asked.frame.where(passing(asked.rule.left_tests, asked.rule.left_needed))
+    total = violating.count()
+    listed = violating.orderBy("position").limit(rows).select("position").collect() if total and rows else []
+    first = np.array([row["position"] for row in listed], dtype=np.int64)
+    pairs = np.stack([first, np.full(len(first), -1, dtype=np.int64)], axis=1)
+    return Violations(total, total, pairs, first, np.ones(len(first), dtype=np.int64))
+
+
+def find_pairs(asked: RuleOnSpark, limit: int) -> NDArray[np.int64]:
+    """At most `limit` violating pairs, int64 (found, 2) of positions, in order; which ones is Spark's choice.
+
+    Tasks stop at so many pairs, and no more rounds of tasks are started once they are found: Spark begins with as many
+    as run at once, then takes four times as many.
+    """
+    spark = asked.frame.sparkSession
+    with _laid_out(asked, full=False) as layout:
+        sent = send_rows(layout, asked.sizes)
+        if sent is None:
+            return np.empty((0, 2), dtype=np.int64)
+        work = _work(asked, layout)
+        found = sent.mapInArrow(lambda batches: work.find(batches, limit), "t bigint, u bigint")
+        with _setting(spark, "spark.sql.limit.initialNumPartitions", str(asked.sizes.slots)):
+            rows = found.take(limit)
+    pairs = np.array([(row["t"], row["u"]) for row in rows], dtype=np.int64).reshape(-1, 2)
+    if asked.one_way:
+        pairs = np.unique(np.sort(pairs, axis=1), axis=0)
+    return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
+
+
+@contextlib.contextmanager
+def all_pairs(asked: RuleOnSpark) -> Iterator[DataFrame]:
+    """All violating pairs as a frame (t, u) of positions, in no order, while the block lasts."""
+    with _laid_out(asked, full=False) as layout:
+        sent = send_rows(layout, asked.sizes)
+        schema = "t bigint, u bigint"
+        if sent is None:
+            yield asked.frame.sparkSession.createDataFrame([], schema)
+        else:
+            yield sent.mapInArrow(_work(asked, layout).list_pairs, schema)
+
+
+def write_whole(frame: DataFrame, folder: str) -> None:
+    """Write a frame as Parquet: tasks write beside the folder, which appears when all have ended, or not at all.
+
+    Raises InputError where the folder is there already. A store without renaming (S3) copies instead, file by file.
+    """
+    spark = frame.sparkSession
+    jvm = spark._jvm
+    target = jvm.org.apache.hadoop.fs.Path(folder)
+    files = target.getFileSystem(spark._jsc.hadoopConfiguration())
+    if files.exists(target):
+        raise InputError(message("this folder is there already", folder, hint="Name a new one, or remove it"))
+    beside = jvm.org.apache.hadoop.fs.Path(target.getParent(), f".{target.getName()}.{uuid.uuid4().hex}.part")
+    try:
+        frame.write.parquet(beside.toString())
+        if not files.rename(beside, target):
+            raise InputError(message("the folder of pairs can't be put in its place", folder))
+    finally:
+        files.delete(beside, True)
+
+
+@contextlib.contextmanager
+def until(spark: SparkSession, deadline: float | None) -> Iterator[None]:
+    """Jobs of the block are cancelled at the deadline (`time.monotonic()`), and TimeoutError is raised."""
+    if deadline is None:
+        with _named_faults():
+            yield
+        return
+    tag = f"tuplewise-{uuid.uuid4().hex}"
+    over = threading.Event()
+
+    def cancel() -> None:
+        over.set()
+        spark.sparkContext.cancelJobsWithTag(tag)
+
+    timer = threading.Timer(max(0.0, deadline - time.monotonic()), cancel)
+    spark.sparkContext.addJobTag(tag)
+    timer.start()
+    try:
+        with _named_faults():
+            yield
+    except TuplewiseError:
+        raise
+    except Exception as problem:
+        if over.is_set():
+            raise TimeoutError("the time limit was reached") from problem
+        raise
+    finally:
+        timer.cancel()
+        spark.sparkContext.removeJobTag(tag)
+    if over.is_set():
+        raise TimeoutError("the time limit was reached")
+
+
+@contextlib.contextmanager
+def _named_faults() -> Iterator[None]:
+    """What users can mend, in a message of ours."""
+    try:
+        yield
+    except Exception as problem:
+        if "No module named 'tuplewise'" in str(problem):
+            hint = "Install it there, or send the wheel: --conf spark.submit.pyFiles=tuplewise-....whl"
+            raise InputError(message("Spark's Python workers lack the package", "tuplewise", hint=hint)) from problem
+        raise
+
+
+@contextlib.contextmanager
+def _setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
+    before = spark.conf.get(name)
+    spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        spark.conf.set(name, before)
+
+
+@contextlib.contextmanager
+def _laid_out(asked: RuleOnSpark, *, full: bool) -> Iterator[Layout]:
+    layout = lay_out(asked.frame, asked.columns, asked.rule, asked.sizes, full=full, seed=asked.seed)
+    try:
+        yield layout
+    finally:
+        layout.close()
+
+
+def _work(asked: RuleOnSpark, layout: Layout) -> TileWork:
+    two = tiles_both_ways(layout)
+    return TileWork(asked.kernels, asked.rule, asked.columns, two, asked.one_way, asked.device)
+
+
+def _first_pairs(asked: RuleOnSpark, left_rows: list[int], limit: int) -> NDArray[np.int64]:
+    """The first pairs of all, given the rows that they begin with (or more)."""
+    if not left_rows or not limit:
+        return np.empty((0, 2), dtype=np.int64)
+    chosen = asked.frame.where(_among("position", left_rows)).toArrow().sort_by("position")
+    codes = np.stack([chosen[f"c{i}"].to_numpy() for i in range(asked.columns)])
+    positions = np.asarray(chosen["position"].to_numpy(), dtype=np.int64)
+    work = FirstPairs(asked.kernels, asked.rule, positions, codes, asked.one_way, limit, asked.device)
+    fitting = asked.frame.where(passing(asked.rule.right_tests, asked.rule.right_needed))
+    found = fitting.mapInArrow(work.list_pairs, "t bigint, u bigint").orderBy("t", "u").limit(limit).collect()
+    return np.array([(row["t"], row["u"]) for row in found], dtype=np.int64).reshape(-1, 2)
+
+
+def _among(column: str, values: list[int]) -> Column:
+    from pyspark.sql import functions as f
+
+    return f.col(column).isin(values)

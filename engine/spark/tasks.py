@@ -1,0 +1,264 @@
+"""What tasks do with the rows of their tiles: run kernels on arrays, and return counts or pairs of positions.
+
+These functions run in Spark's Python workers. They know a rule only as something to hand to the kernels, which come
+with it (`Kernels`): functions of modules, so that they are sent by name.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.spark.tiles import LEFT, RIGHT, Blocks, block_keys, local_rows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Rows = NDArray[np.int32] | None
+Batches = Iterable["pa.RecordBatch"]
+
+
+class CountPairs(Protocol):
+    def __call__(self, codes: NDArray[np.int32], rule: Any, left: Rows, right: Rows, device: str) -> int:
+        """Ordered pairs (t in left, u in right), t and u different rows, that violate."""
+
+
+class CountRows(Protocol):
+    def __call__(
+        self, codes: NDArray[np.int32], rule: Any, left: Rows, right: Rows, device: str
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Pairs of each row as t and as u."""
+
+
+class ListPairs(Protocol):
+    def __call__(
+        self, codes: NDArray[np.int32], rule: Any, left: Rows, right: Rows, one_way: bool, device: str
+    ) -> Iterator[NDArray[np.int64]]:
+        """Chunks (m, 2) of the pairs in order of (t, u); `one_way`: only those with t < u."""
+
+
+class FindPairs(Protocol):
+    def __call__(
+        self, codes: NDArray[np.int32], rule: Any, left: Rows, right: Rows, limit: int, device: str
+    ) -> NDArray[np.int64]:
+        """At most `limit` pairs, (found, 2), stopping early."""
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """What is run on a tile. `left`, `right`: int32 rows, ascending; None for all rows."""
+
+    count: CountPairs
+    rows: CountRows
+    pairs: ListPairs
+    find: FindPairs
+
+
+@dataclass(frozen=True, eq=False)
+class Tile:
+    """The rows of a tile, in order of their positions.
+
+    Attributes
+    ----------
+    positions : int64 (rows,), ascending, each once
+    codes : int32 (columns, rows), C order
+    left, right : int32 rows of each side, ascending; None where it is all
+    """
+
+    number: int
+    positions: NDArray[np.int64]
+    codes: NDArray[np.int32]
+    left: Rows
+    right: Rows
+
+
+@dataclass(frozen=True, eq=False)
+class TileWork:
+    """Everything that the tasks of one job are told.
+
+    Attributes
+    ----------
+    columns : number of code columns c0, c1, ... of the rows
+    both_ways : numbers of the tiles that stand for their mirror, too; int64, ascending
+    one_way : whether pairs are listed once, t < u: the rule is its own mirror
+    """
+
+    kernels: Kernels
+    rule: Any
+    columns: int
+    both_ways: NDArray[np.int64]
+    one_way: bool
+    device: str
+
+    def count(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Pairs of each tile: (pairs)."""
+        for tile in tiles_of(batches, self.columns):
+            found = self.kernels.count(tile.codes, self.rule, tile.left, tile.right, task_device(self.device))
+            yield _batch(pairs=np.array([found * (2 if self._stands_for_two(tile) else 1)], dtype=np.int64))
+
+    def count_rows(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Pairs of each row that has any: (position, as_t, as_u)."""
+        for tile in tiles_of(batches, self.columns):
+            as_t, as_u = self.kernels.rows(tile.codes, self.rule, tile.left, tile.right, task_device(self.device))
+            if self._stands_for_two(tile):
+                as_t = as_u = as_t + as_u
+            some = np.flatnonzero(as_t + as_u)
+            yield _batch(position=tile.positions[some], as_t=as_t[some], as_u=as_u[some])
+
+    def list_pairs(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """All pairs: (t, u), positions."""
+        for tile in tiles_of(batches, self.columns):
+            two = self._stands_for_two(tile)
+            one_way = self.one_way and not two
+            for chunk in self.kernels.pairs(
+                tile.codes, self.rule, tile.left, tile.right, one_way, task_device(self.device)
+            ):
+                t, u = tile.positions[chunk[:, 0]], tile.positions[chunk[:, 1]]
+                yield _batch(t=np.minimum(t, u), u=np.maximum(t, u)) if two else _batch(t=t, u=u)
+
+    def find(self, batches: Batches, limit: int) -> Iterator[pa.RecordBatch]:
+        """At most `limit` pairs of each tile: (t, u), positions."""
+        for tile in tiles_of(batches, self.columns):
+            device = task_device(self.device)
+            found = self.kernels.find(tile.codes, self.rule, tile.left, tile.right, limit, device)
+            yield _batch(t=tile.positions[found[:, 0]], u=tile.positions[found[:, 1]])
+
+    def _stands_for_two(self, tile: Tile) -> bool:
+        place = int(np.searchsorted(self.both_ways, tile.number))
+        return place < len(self.both_ways) and int(self.both_ways[place]) == tile.number
+
+
+@dataclass(frozen=True, eq=False)
+class FirstPairs:
+    """Lists the first pairs of a few left rows, known beforehand, with all rows that a task has.
+
+    Attributes
+    ----------
+    positions, codes : int64 (rows,) ascending and int32 (columns, rows): the left rows
+    limit : how many pairs are wanted, of all tasks together
+    """
+
+    kernels: Kernels
+    rule: Any
+    positions: NDArray[np.int64]
+    codes: NDArray[np.int32]
+    one_way: bool
+    limit: int
+    device: str
+
+    def list_pairs(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """The first `limit` pairs with rows of this task, at most: (t, u), positions, in order."""
+        best = np.empty((0, 2), dtype=np.int64)
+        for batch in batches:
+            best = self._merged(best, self._of_batch(batch))
+        yield _batch(t=best[:, 0], u=best[:, 1])
+
+    def _of_batch(self, batch: pa.RecordBatch) -> NDArray[np.int64]:
+        columns = len(self.codes)
+        positions = np.concatenate([self.positions, _numpy(batch, "position")])
+        sides = np.full(len(positions), RIGHT, dtype=np.int8)
+        sides[: len(self.positions)] = LEFT
+        given = [np.concatenate([self.codes[c], _numpy(batch, f"c{c}")]) for c in range(columns)]
+        tile = _tile(0, positions, sides, given)
+        found = np.empty((0, 2), dtype=np.int64)
+        for chunk in self.kernels.pairs(
+            tile.codes, self.rule, tile.left, tile.right, self.one_way, task_device(self.device)
+        ):
+            found = np.concatenate([found, tile.positions[chunk]])[: self.limit]
+            if len(found) == self.limit:
+                break
+        return found
+
+    def _merged(self, one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]:
+        both = np.concatenate([one, other])
+        return both[np.lexsort((both[:, 1], both[:, 0]))][: self.limit]
+
+
+@dataclass(frozen=True, eq=False)
+class BlockFinder:
+    """Finds the blocks of rows of heavy groups. `left`, `right`: the columns that cut them on each side, or None."""
+
+    blocks: Blocks
+    columns: int
+    left: int | None
+    right: int | None
+
+    def run(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """(position, codes, lg, rg, ...) to (position, codes, lb, rb)."""
+        import pyarrow as pa
+
+        kept = ["position", *(f"c{i}" for i in range(self.columns))]
+        for batch in batches:
+            found = [self._blocks(batch, group, split) for group, split in (("lg", self.left), ("rg", self.right))]
+            arrays = [*(batch.column(name) for name in kept), *found]
+            yield pa.RecordBatch.from_arrays(arrays, names=[*kept, "lb", "rb"])
+
+    def _blocks(self, batch: pa.RecordBatch, group: str, split: int | None) -> pa.Array:
+        import pyarrow as pa
+
+        groups = batch.column(group)
+        given = np.zeros(len(batch), dtype=np.int32) if split is None else _numpy(batch, f"c{split}")
+        keys = block_keys(groups.fill_null(0).to_numpy(zero_copy_only=False), given)
+        return pa.array(self.blocks.of(keys, _numpy(batch, "position")), mask=~np.asarray(groups.is_valid()))
+
+
+def tiles_of(batches: Batches, columns: int) -> Iterator[Tile]:
+    """The tiles of a partition, one at a time; the rows of a tile come together."""
+    parts: list[pa.RecordBatch] = []
+    number = -1
+    for batch in batches:
+        tiles = _numpy(batch, "tile")
+        if not len(tiles):
+            continue
+        for begin, end in itertools.pairwise([0, *(np.flatnonzero(np.diff(tiles)) + 1).tolist(), len(tiles)]):
+            if parts and tiles[begin] != number:
+                yield _assemble(number, parts, columns)
+                parts = []
+            number = int(tiles[begin])
+            parts.append(batch.slice(begin, end - begin))
+    if parts:
+        yield _assemble(number, parts, columns)
+
+
+def _assemble(number: int, parts: list[pa.RecordBatch], columns: int) -> Tile:
+    def whole(name: str) -> NDArray[Any]:
+        return np.concatenate([_numpy(part, name) for part in parts])
+
+    return _tile(number, whole("position"), whole("side").astype(np.int8), (whole(f"c{c}") for c in range(columns)))
+
+
+def _tile(
+    number: int, positions: NDArray[np.int64], sides: NDArray[np.int8], given: Iterable[NDArray[np.int32]]
+) -> Tile:
+    order, left, right = local_rows(positions, sides)
+    rows = [column[order] for column in given]
+    codes = np.stack(rows) if rows else np.empty((0, len(order)), dtype=np.int32)
+    everything = len(left) == len(right) == len(order)
+    return Tile(number, positions[order], codes, *((None, None) if everything else (left, right)))
+
+
+def task_device(asked: str) -> str:
+    """The device that a task runs kernels on: a GPU that Spark gave it, else the CPU unless one was asked for."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    given = context.resources().get("gpu") if context is not None else None
+    if asked.startswith("cpu") or (asked == "auto" and given is None):
+        return "cpu"
+    return f"cuda:{given.addresses[0]}" if given is not None else asked
+
+
+def _numpy(batch: pa.RecordBatch, name: str) -> NDArray[Any]:
+    array: NDArray[Any] = batch.column(name).to_numpy(zero_copy_only=False)
+    return array
+
+
+def _batch(**columns: NDArray[np.int64]) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    return pa.RecordBatch.from_arrays([pa.array(c) for c in columns.values()], names=list(columns))
