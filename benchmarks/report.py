@@ -124,7 +124,7 @@ def _circumstances(everything: list[Record]) -> str:
     named = ", ".join(f"{name} {versions[name]}" for name in ("python", "numba", "pyspark") if name in versions)
     peers = ["FastADC is Desbordante's, with default threads"]
     theirs = [r for r in everything if r["implementation"] == duckdb_peer.NAME]
-    if theirs:
+    if theirs and any(records.latest(everything, case) for case in SHOWN_CHECKS):
         version, threads = theirs[-1]["versions"]["duckdb"], theirs[-1]["figures"]["threads"]
         peers.append(
             f"DuckDB {version} has {threads} threads and, for each rule, the faster of its default and of"

@@ -2,6 +2,7 @@
 
     python -m benchmarks.run list
     python -m benchmarks.run CASE... [--peer] [--only-peer]     a case or a group: check, dc_discover, evidence, ...
+    python -m benchmarks.run CASE... --slow-peers               only the peers that take minutes
     python -m benchmarks.run compare CASE [--against NAME]      the newest record against the one before, or the peer's
 
 Each case runs in a process of its own, so that its peak memory is its own; a peer runs right after ours.
@@ -83,16 +84,23 @@ def record_case(case: Case, implementation: str, folder: Path, run_id: str) -> r
     }
 
 
-def run_cases(cases: list[Case], *, peer: bool, only_peer: bool, results: Path, data: Path | None = None) -> None:
+def implementations_of(case: Case, wanted: str | None) -> list[str]:
+    """What is run of a case, ours first: `wanted` is None, "peer", "only_peer" or "slow_peers"."""
+    ours = [OURS] if wanted in (None, "peer") else []
+    with_peers = {"peer": (False,), "only_peer": (False, True), "slow_peers": (True,)}.get(wanted or "", ())
+    return ours + [name for name, peer in case.peers.items() if peer.slow in with_peers]
+
+
+def run_cases(cases: list[Case], wanted: str | None, results: Path, data: Path | None = None) -> None:
     """Run cases one after the other, ours then the peers', and append the records; tables are kept in `data`."""
     run_id = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     with tempfile.TemporaryDirectory(prefix="tuplewise-bench-") as temporary:
         folder = data or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
         for case in cases:
-            implementations = [] if only_peer else [OURS]
-            implementations += [name for name, p in case.peers.items() if only_peer or (peer and not p.slow)]
-            in_new_process(case, WRITE, folder)
+            implementations = implementations_of(case, wanted)
+            if implementations:
+                in_new_process(case, WRITE, folder)
             for implementation in implementations:
                 record = record_case(case, implementation, folder, run_id)
                 target = records.append(record, results)
@@ -126,8 +134,14 @@ def main(arguments: list[str] | None = None) -> int:
         prog="python -m benchmarks.run", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("words", nargs="+", metavar="CASE", help="cases or groups, 'list', or 'compare CASE'")
-    parser.add_argument("--peer", action="store_true", help="run the peer in the same run, where there is one")
-    parser.add_argument("--only-peer", action="store_true", help="run the peer alone, slow ones too")
+    choice = parser.add_mutually_exclusive_group()
+    for flag, what in (
+        ("--peer", "run the peers in the same run, but for those that take minutes"),
+        ("--only-peer", "run the peers alone, slow ones too"),
+        ("--slow-peers", "run only the peers that take minutes"),
+    ):
+        name = flag.removeprefix("--").replace("-", "_")
+        choice.add_argument(flag, dest="wanted", action="store_const", const=name, help=what)
     parser.add_argument("--against", default=OURS, metavar="NAME", help="what 'compare' compares with")
     parser.add_argument("--results", type=Path, default=records.RESULTS, help="folder of the records")
     parser.add_argument("--data", type=Path, help="folder to keep the tables in, for the next run; default: none")
@@ -146,7 +160,7 @@ def main(arguments: list[str] | None = None) -> int:
                 sys.stdout.write(compare_case(name, given.against, given.results) + "\n")
         else:
             cases = chosen_cases(given.words)
-            run_cases(cases, peer=given.peer, only_peer=given.only_peer, results=given.results, data=given.data)
+            run_cases(cases, given.wanted, given.results, given.data)
     except (ValueError, MissingData, RuntimeError) as error:
         log.error("%s", error)
         return 2

@@ -10,6 +10,7 @@ import pytest
 
 from benchmarks import records, report, run
 from benchmarks.answers import canonical, digest_bytes, digest_constraints
+from benchmarks.cases import CASES
 from benchmarks.datasets import Dataset, MissingData
 from benchmarks.peer import parse_constraint
 
@@ -112,6 +113,21 @@ def test_command_names_what_it_does_not_know(tmp_path: Path, caplog: pytest.LogC
     assert run.main(["compare", "evidence/adult", "--results", str(tmp_path)]) == 2
     assert "no record of 'evidence/adult'" in caplog.text
     assert {c.name for c in run.chosen_cases(["evidence", "cli/import"])} > {"evidence/adult", "cli/import"}
+
+
+def test_slow_peers_run_apart() -> None:
+    slow, quick, none = CASES["check/phi7"], CASES["check/phi5"], CASES["check/phi12"]
+    wanted = [None, "peer", "only_peer", "slow_peers"]
+    assert [run.implementations_of(slow, w) for w in wanted] == [["tuplewise"], ["tuplewise"], ["duckdb"], ["duckdb"]]
+    assert [run.implementations_of(quick, w) for w in wanted] == [["tuplewise"], ["tuplewise", "duckdb"], ["duckdb"], []]
+    assert [run.implementations_of(none, w) for w in wanted] == [["tuplewise"], ["tuplewise"], [], []]
+
+
+def test_one_command_runs_and_records(tmp_path: Path) -> None:
+    assert run.main(["cli/import", "--results", str(tmp_path / "results"), "--data", str(tmp_path / "data")]) == 0
+    (found,) = records.read(tmp_path / "results")
+    assert (found["case"], found["implementation"], len(found["warm_seconds"])) == ("cli/import", "tuplewise", 9)
+    assert (tmp_path / "data" / "tax-1000.csv").exists()
 
 
 def test_missing_data_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
