@@ -39,7 +39,8 @@ class Cardinalities:
     rows: int
     distinct: Sequence[float]
     sample: NDArray[np.int32]
-    _known: dict[tuple[int, ...], float] = field(default_factory=dict)
+    _known: dict[tuple[int, ...], float] = field(default_factory=dict, repr=False)
+    _off: dict[int, float] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of_codes(cls, codes: NDArray[np.int32], seed: int = 0) -> Cardinalities:
@@ -66,7 +67,7 @@ class Cardinalities:
         most = min(float(max(1, self.rows)), math.prod(alone))
         if self.sample.shape[1] == 0:
             return most
-        off = [self.of([c]) / self._from_sample((c,)) for c in columns]
+        off = [self._off.get(c) or self._off.setdefault(c, self.of([c]) / self._from_sample((c,))) for c in columns]
         corrected = self._from_sample(columns) * math.prod(off) ** (1 / len(off))
         return float(min(most, max(*alone, corrected)))
 
@@ -74,7 +75,7 @@ class Cardinalities:
         """Rows expected to agree with no other row on some columns, as if combinations were equally likely."""
         share = min(1.0, self.of(columns) / max(1, self.rows))
         low, high = 0.0, 1e9  # rows for each possible combination, found by its distinct share: (1 - e^-x) / x
-        for _ in range(60):
+        for _ in range(40):
             middle = (low + high) / 2
             low, high = (middle, high) if -math.expm1(-middle) / middle > share else (low, middle)
         return self.rows * math.exp(-high)
