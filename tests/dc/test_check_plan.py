@@ -11,11 +11,11 @@ import pytest
 import tuplewise as tw
 from tuplewise.engine.dc.rule_text import read_rule
 from tuplewise.engine.dc.violations import trie
+from tuplewise.engine.dc.violations.cardinalities import Cardinalities, cardinalities
 from tuplewise.engine.dc.violations.count import count_program
 from tuplewise.engine.dc.violations.detect import check_rules
 from tuplewise.engine.dc.violations.planner import Plan, greedy_hll, plan
 from tuplewise.engine.dc.violations.program import bind
-from tuplewise.engine.dc.violations.sketch import Cardinalities, ColumnSketch, cardinalities
 from tuplewise.engine.options import DcCheckOptions
 from tuplewise.engine.relation.relation import Relation
 
@@ -64,17 +64,6 @@ def test_tables_of_hardly_any_rows_are_planned(rows: int) -> None:
     assert cardinalities(relation).of([0, 1]) >= 1
     made = planned(relation, "not(t.a == u.a and t.b < u.b)")
     assert [step["step"] for step in made.steps] == ["equality", "inequality"]
-
-
-def test_sketches_of_parts_merge_to_the_whole() -> None:
-    rng = np.random.default_rng(3)
-    codes = rng.integers(0, 50_000, 120_000).astype(np.int32)
-    parts = []
-    for part in np.array_split(codes, 5):
-        sketch = ColumnSketch()
-        sketch.add(np.concatenate([part, np.full(10, -1, dtype=np.int32)]))
-        parts.append(sketch.to_bytes())
-    assert ColumnSketch.merged(parts) == pytest.approx(len(np.unique(codes)), rel=0.06)
 
 
 def test_greedy_hll_takes_the_pair_that_leaves_least_for_its_cost() -> None:

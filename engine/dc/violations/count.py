@@ -14,10 +14,10 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
+from tuplewise.engine.dc.violations.cardinalities import Cardinalities
 from tuplewise.engine.dc.violations.planner import NODE_SECONDS, Plan, plan
 from tuplewise.engine.dc.violations.program import Program, exchange, satisfied_with_itself
 from tuplewise.engine.dc.violations.refine import Work, agreeing, start, without_unfit
-from tuplewise.engine.dc.violations.sketch import Cardinalities
 from tuplewise.gpu_kernels.device import Device, pick_device
 from tuplewise.gpu_kernels.refine import (
     Algorithm,

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.dc.constraint import DenialConstraint
 from tuplewise.engine.dc.violations import trie
+from tuplewise.engine.dc.violations.cardinalities import Cardinalities, cardinalities
 from tuplewise.engine.dc.violations.count import both_counts, count_pairs
 from tuplewise.engine.dc.violations.listing import first_pairs, violating_rows
 from tuplewise.engine.dc.violations.planner import Plan, plan
 from tuplewise.engine.dc.violations.program import Program, bind
 from tuplewise.engine.dc.violations.refine import Work, agreeing, start, without_unfit
-from tuplewise.engine.dc.violations.sketch import Cardinalities, cardinalities
 from tuplewise.engine.dc.workload import resident_bytes
 from tuplewise.engine.options import DcCheckOptions
 from tuplewise.engine.relation.relation import Relation

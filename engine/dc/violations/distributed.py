@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.dc.constraint import DenialConstraint
+from tuplewise.engine.dc.violations.cardinalities import LARGEST_SAMPLE, Cardinalities
 from tuplewise.engine.dc.violations.count import both_counts, count_pairs, prepared
 from tuplewise.engine.dc.violations.detect import DcCheck, RuleCheck
 from tuplewise.engine.dc.violations.existence import find_pairs
 from tuplewise.engine.dc.violations.listing import CHUNK_PAIRS, FIRST_CHUNK_PAIRS, pairs_in_order
 from tuplewise.engine.dc.violations.planner import plan
 from tuplewise.engine.dc.violations.program import Program, RowTest, bind
-from tuplewise.engine.dc.violations.sketch import LARGEST_SAMPLE, Cardinalities
 from tuplewise.engine.options import DcCheckOptions
 from tuplewise.engine.relation.relation import NULL_CODE, Relation
 from tuplewise.engine.relation.spark_frame import EncodedFrame

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.dc.constraint import DenialConstraint
+from tuplewise.engine.dc.violations.cardinalities import cardinalities
 from tuplewise.engine.dc.violations.count import count_pairs, prepare
 from tuplewise.engine.dc.violations.planner import Plan, plan
 from tuplewise.engine.dc.violations.program import Program, bind, passing_rows, satisfied
 from tuplewise.engine.dc.violations.refine import Work, agreeing, start, without_unfit
-from tuplewise.engine.dc.violations.sketch import cardinalities
 from tuplewise.engine.relation.relation import Relation
 from tuplewise.gpu_kernels.device import Device, pick_device
 from tuplewise.gpu_kernels.refine import ClusterPairs, Comparison

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Literal
 
+from tuplewise.engine.dc.violations.cardinalities import Cardinalities
 from tuplewise.engine.dc.violations.program import Program
-from tuplewise.engine.dc.violations.sketch import Cardinalities
 from tuplewise.gpu_kernels.refine import EQUAL, GREATER, LESS, Algorithm, Comparison
 
 # Seconds for a left row on one core, measured (benchmarks, group `check_choice`): a wavelet join; a node of a k-d tree;

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Literal
 
+from tuplewise.engine.dc.violations.cardinalities import Cardinalities
 from tuplewise.engine.dc.violations.planner import Equality, Plan
 from tuplewise.engine.dc.violations.program import Program, RowTest
-from tuplewise.engine.dc.violations.sketch import Cardinalities
 
 Order = Literal["cost", "frequency", "saving"]
 RowTests = tuple[tuple[RowTest, ...], tuple[RowTest, ...]]

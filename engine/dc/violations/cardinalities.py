@@ -1,12 +1,13 @@
-"""How many distinct values columns have, alone and in pairs: what planning goes by.
+"""How many distinct values columns have, alone and together: what planning goes by.
 
-A loaded relation knows the distinct values of each column from its dictionaries, exactly and for nothing. Where only
-tasks have seen the rows, each column has a HyperLogLog sketch that the tasks fill and the driver merges. Pairs of
-columns are estimated from a sample of rows, corrected by how far the same estimate is off on each column alone.
+An encoded table knows the distinct values of each column from its dictionaries, exactly and for nothing. Combinations
+of columns are estimated from a sample of rows, corrected by how far the same estimate is off on each column alone.
 
 Source: Freitag, Neumann, "Every Row Counts", CIDR 2019, as used by Pena, de Almeida, Naumann (PVLDB 15(4), 2022),
-section 6.1. Departures: exact numbers take the place of sketches where they are known; the estimate from the sample
-is the one of Charikar et al. (PODS 2000): square root of n / s for values seen once.
+section 6.1. Departures: exact numbers take the place of HyperLogLog sketches, which would cost a pass over each
+column to estimate what encoding has counted; the estimate from the sample is the larger of two that are both low:
+that of Charikar et al. (PODS 2000), square root of n / s for values seen once, and the one by how often drawn rows
+meet.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ from tuplewise.engine.relation.relation import Relation
 
 SAMPLE_SHARE = 0.01
 LEAST_SAMPLE, LARGEST_SAMPLE = 20_000, 50_000
-LOG2_REGISTERS = 12  # of a sketch: 1.6 % standard error in 4 KiB
 
 
 @dataclass
@@ -126,38 +126,3 @@ def drawn_rows(codes: NDArray[np.int32], seed: int) -> NDArray[np.int32]:
     wanted = min(rows, max(LEAST_SAMPLE, min(LARGEST_SAMPLE, int(rows * SAMPLE_SHARE))))
     drawn = np.random.default_rng(seed).integers(0, rows, wanted)
     return codes[:, np.unique(drawn)]
-
-
-class ColumnSketch:
-    """A HyperLogLog sketch of the codes of one column: filled by tasks, merged where they come together.
-
-    Examples
-    --------
-    >>> one, other = ColumnSketch(), ColumnSketch()
-    >>> one.add(np.arange(0, 60, dtype=np.int32)); other.add(np.arange(40, 100, dtype=np.int32))
-    >>> round(ColumnSketch.merged([one.to_bytes(), other.to_bytes()]))
-    100
-    """
-
-    def __init__(self) -> None:
-        from datasketches import hll_sketch, tgt_hll_type
-
-        self._sketch = hll_sketch(LOG2_REGISTERS, tgt_hll_type.HLL_8)
-
-    def add(self, codes: NDArray[np.int32]) -> None:
-        """Take in codes; nulls (-1) are no values."""
-        for code in np.unique(codes[codes >= 0]).tolist():
-            self._sketch.update(code)
-
-    def to_bytes(self) -> bytes:
-        return bytes(self._sketch.serialize_compact())
-
-    @staticmethod
-    def merged(sketches: Iterable[bytes]) -> float:
-        """Estimated distinct codes of all sketches together."""
-        from datasketches import hll_sketch, hll_union
-
-        union = hll_union(LOG2_REGISTERS)
-        for sketch in sketches:
-            union.update(hll_sketch.deserialize(sketch))
-        return float(union.get_estimate())
