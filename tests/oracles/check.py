@@ -1,6 +1,7 @@
 """What it means that rows violate a rule, written down from the definitions (semantics: values, nulls, pairs, counts).
 
-Plain Python over rows of Python values; None is null. Nothing of the package is used.
+Plain Python over rows of Python values; None is null. Nothing of the package is used. For tables of more rows than
+Python compares in a moment there is a second formulation, over arrays of integers; the two are held to each other.
 """
 
 from __future__ import annotations
@@ -10,6 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 Row = Sequence[Any]
 Condition = tuple[str, int, str, str | None, Any]
@@ -115,3 +119,31 @@ def violations(rows: Sequence[Row], rule: Sequence[Condition], nulls: str) -> Vi
     named = {c[1] for c in rule if c[2] not in ("is", "is not")} | {c[4] for c in rule if c[3] is not None}
     unknown = sum(any(row[c] is None for c in named) for row in rows) if nulls == "unknown" else 0
     return Violations(frozenset(pairs), tuple(listed), tuple(counts), unknown, symmetric)
+
+
+def violation_matrix(columns: Sequence[Sequence[int | None]], rule: Sequence[Condition], nulls: str) -> NDArray[Any]:
+    """Which ordered pairs violate a rule of two tuples over integers: bool (rows, rows), t down, u across.
+
+    Null is a number below all others; under "unknown" rows with a null in what a condition compares are struck out.
+    """
+    lowest = np.iinfo(np.int64).min
+    values = np.array([[lowest if v is None else v for v in column] for column in columns], dtype=np.int64)
+    compare = {
+        "==": np.equal, "!=": np.not_equal, "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal,
+    }  # fmt: skip
+    found = ~np.eye(values.shape[1], dtype=bool)
+
+    def laid(role: str, array: NDArray[Any]) -> NDArray[Any]:
+        return array[:, None] if role == "t" else array[None, :]
+
+    for role, column, operator, other, right in rule:
+        left = values[column]
+        if operator in ("is", "is not"):
+            found &= laid(role, (left == lowest) == (operator == "is"))
+            continue
+        found &= compare[operator](laid(role, left), right if other is None else laid(other, values[right]))
+        if nulls == "unknown":
+            found &= laid(role, left != lowest)
+            if other is not None:
+                found &= laid(other, values[right] != lowest)
+    return found
