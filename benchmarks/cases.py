@@ -14,6 +14,7 @@ from benchmarks import datasets, peer
 from benchmarks.answers import Triple, digest_bytes, digest_constraints
 from benchmarks.case import Case, Measurement, Peer, timed
 from benchmarks.check_cases import CHECK_CASES
+from benchmarks.choice_cases import CHOICE_CASES
 from benchmarks.commands import run_command
 from benchmarks.datasets import Source
 from benchmarks.memory import extra_peak_bytes
@@ -222,5 +223,6 @@ CASES: dict[str, Case] = {
         Case("cli/tax-1000", datasets.TAX_1000, measure_command, warm_runs=2),
         Case("cli/import", datasets.TAX_1000, measure_import, warm_runs=9),
         *CHECK_CASES,
+        *CHOICE_CASES,
     )
 }

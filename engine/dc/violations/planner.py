@@ -72,7 +72,7 @@ def plan(program: Program, sizes: Cardinalities, names: Sequence[str]) -> Plan:
     cluster_rows = sizes.rows / groups if equalities else float(sizes.rows)
     inequalities = sorted(program.inequalities, key=lambda c: (-_smaller(c, sizes), c))
     unequals = sorted(program.unequals, key=lambda c: (-_smaller(c, sizes), c))
-    tree_row_seconds = range_tree_seconds(inequalities, cluster_rows, sizes)
+    tree_row_seconds = range_tree_seconds(inequalities, sizes)
     compared, algorithm, excluded, why = _join(inequalities, unequals, cluster_rows, tree_row_seconds)
     steps = _filter_steps(program)
     for place, (a, b) in enumerate(equalities):
@@ -130,11 +130,11 @@ def _join(
     return inequalities, "rangetree", unequals, "level by level of one column's bits"
 
 
-def range_tree_seconds(inequalities: Sequence[Comparison], cluster_rows: float, sizes: Cardinalities) -> float:
+def range_tree_seconds(inequalities: Sequence[Comparison], sizes: Cardinalities) -> float:
     """For a left row of a range tree: half of the rows take part in each level, a level for each bit."""
     seconds = WAVELET_SECONDS
     for distinct in sorted(_smaller(c, sizes) for c in inequalities)[: max(0, len(inequalities) - 2)]:
-        seconds *= max(1.0, math.log2(max(2.0, min(distinct, cluster_rows))) / 2)
+        seconds *= max(1.0, math.log2(max(2.0, distinct)) / 2)
     return seconds
 
 
