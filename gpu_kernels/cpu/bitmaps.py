@@ -137,6 +137,8 @@ def satisfied(row, block, low, size, codes, lcolumns, outcomes, tables, result, 
     for d in range(len(lcolumns)):
         code = codes[lcolumns[d], row]
         kind = outcomes[d]
+        if kind == LESS | EQUAL | GREATER:
+            continue
         words[:] = np.uint64(0)
         # the rows before `lower` are less, those before `upper` less or equal: t.A > u.A takes the first, and so on
         both = kind == LESS | GREATER or kind == EQUAL

@@ -26,17 +26,21 @@ TASK_ROWS = 4096
 
 @njit(cache=True, nogil=True)
 def split_at_median(rows, column, low, high):
-    """Put the median of rows[low:high] by code at its place, smaller codes before it; returns the place."""
+    """Put the median of rows[low:high] by (code, row) at its place, smaller ones before it; returns the place.
+
+    Ties go by row, so that which rows a node holds does not depend on how it is found.
+    """
     wanted = (low + high) >> 1
     last = high - 1
     first = low
     while first < last:
-        pivot = column[rows[(first + last) >> 1]]
+        row = rows[(first + last) >> 1]
+        pivot = column[row]
         i, j = first, last
         while i <= j:
-            while column[rows[i]] < pivot:
+            while column[rows[i]] < pivot or (column[rows[i]] == pivot and rows[i] < row):
                 i += 1
-            while column[rows[j]] > pivot:
+            while column[rows[j]] > pivot or (column[rows[j]] == pivot and rows[j] > row):
                 j -= 1
             if i <= j:
                 rows[i], rows[j] = rows[j], rows[i]
@@ -65,7 +69,7 @@ def nodes_needed(offsets):
 
 @njit(cache=True, nogil=True)
 def build_trees(rows, offsets, codes, columns, roots, starts, ends, children, lows, highs):
-    """One tree for each cluster over `rows` (put in the trees' order); returns how many nodes there are.
+    """One tree for each cluster over `rows` (put in the trees' order, ascending in a leaf); returns how many nodes.
 
     Node k holds rows[starts[k]:ends[k]] in the box lows[k] .. highs[k]; its children are children[k] and the next
     node, 0 where it is a leaf.
@@ -91,6 +95,7 @@ def build_trees(rows, offsets, codes, columns, roots, starts, ends, children, lo
                 lows[node, d], highs[node, d] = small, large
             children[node] = 0
             if high - low <= LEAF:
+                rows[low:high].sort()
                 continue
             middle = split_at_median(rows, codes[columns[axis]], low, high)
             children[node] = nodes

@@ -1,0 +1,264 @@
+"""Binning-hash-sort-merge on the device: any comparisons, by bitmaps of blocks of the right side.
+
+As in the CPU twin: for each comparison a block keeps its rows sorted by code and, for every bin of them, the bitmap of
+the rows before the bin. Departures: blocks and bins are smaller, so that the bitmap that a thread works on is small;
+one thread a left row goes through the blocks of its cluster.
+"""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, no-any-return"
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import cuda
+from numpy.typing import NDArray
+
+from tuplewise.gpu_kernels.control import Control
+from tuplewise.gpu_kernels.cuda.grouping import cluster_numbers, first_above, gathered, order_by
+from tuplewise.gpu_kernels.cuda.joins import DeviceJoin
+from tuplewise.gpu_kernels.cuda.primitives import empty, launch, to_device
+from tuplewise.gpu_kernels.refine import EQUAL, GREATER, LESS, ClusterPairs, Comparison
+
+WORDS = 16  # 64-bit words of a block's bitmap
+BLOCK = 64 * WORDS  # rows of a block at most
+BIN = 32  # rows of a bin; a power of two
+FEW = 64  # rows of a block up to which each is compared: it has no bitmaps
+
+
+@cuda.jit(cache=True)
+def place_in_blocks_kernel(order, blocks, numbers, places):
+    """places[i] = place in its block of the i-th row by (block, code), int32; one thread a row.
+
+    blocks : int64 (blocks, 3), first row, rows, and where the bitmaps begin
+    numbers : int32, the block of each row; a block's rows stay together in `order`
+    """
+    for i in range(cuda.grid(1), order.shape[0], cuda.gridsize(1)):
+        places[i] = order[i] - blocks[numbers[i], 0]
+
+
+PLACE_IN_BLOCKS_SIGNATURE = "void(int32[::1], int64[:,::1], int32[::1], int32[::1])"
+
+
+@cuda.jit(cache=True)
+def fill_bitmaps_kernel(blocks, places, before):
+    """before = bitmap of the rows before each bin of each block, for one comparison, uint64.
+
+    One thread a block and word, a grid of any size: it goes through the sorted rows of the block and writes its word
+    of all bins. No shared memory. Bitmap b of a block of w words is before[start + b w : start + b w + w].
+    """
+    for item in range(cuda.grid(1), blocks.shape[0] * WORDS, cuda.gridsize(1)):
+        block, w = item // WORDS, item % WORDS
+        low, size, start = blocks[block, 0], blocks[block, 1], blocks[block, 2]
+        used = (size + 63) >> 6
+        if size > FEW and w < used:
+            word = np.uint64(0)
+            for i in range(size + 1):
+                if i % BIN == 0:
+                    before[start + (i // BIN) * used + w] = word
+                if i < size and places[low + i] >> 6 == w:
+                    word |= np.uint64(1) << np.uint64(places[low + i] & 63)
+
+
+FILL_BITMAPS_SIGNATURE = "void(int64[:,::1], int32[::1], uint64[::1])"
+
+
+@cuda.jit(device=True)
+def join_before(before, start, used, places, low, place, words):
+    """XOR the bitmap of all rows before a place of a block into `words`."""
+    bin_ = place // BIN
+    for w in range(used):
+        words[w] ^= before[start + bin_ * used + w]
+    for i in range(low + bin_ * BIN, low + place):
+        words[places[i] >> 6] ^= np.uint64(1) << np.uint64(places[i] & 63)
+
+
+@cuda.jit(device=True)
+def match_block(k, block, codes, outcomes, right_codes, blocks, sorted_codes, places, before, result, words):
+    """result[:used] = bitmap of the rows of a block that are partners of left row k; returns used, its words.
+
+    `words` is room for as many.
+    """
+    low, size, start = blocks[block, 0], blocks[block, 1], blocks[block, 2]
+    used = (size + 63) >> 6
+    for w in range(used):
+        result[w] = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(64 - min(64, size - 64 * w))
+    for d in range(codes.shape[0]):
+        code, kind = codes[d, k], outcomes[d]
+        for w in range(used):
+            words[w] = np.uint64(0)
+        if size <= FEW:
+            for i in range(size):
+                its = right_codes[d, low + i]
+                outcome = LESS if code < its else (EQUAL if code == its else GREATER)
+                if kind & outcome:
+                    words[i >> 6] |= np.uint64(1) << np.uint64(i & 63)
+            for w in range(used):
+                result[w] &= words[w]
+            continue
+        # the rows before `lower` are less, those before `upper` less or equal: t.A > u.A takes the first, and so on
+        lower = first_above(sorted_codes[d], low, low + size, np.int64(code) - 1) - low
+        upper = first_above(sorted_codes[d], low + lower, low + size, code) - low
+        if kind == LESS | GREATER or kind == EQUAL:
+            join_before(before[d], start, used, places[d], low, lower, words)
+            join_before(before[d], start, used, places[d], low, upper, words)
+        elif kind == LESS or kind == GREATER | EQUAL:
+            join_before(before[d], start, used, places[d], low, upper, words)
+        elif kind != LESS | EQUAL | GREATER:
+            join_before(before[d], start, used, places[d], low, lower, words)
+        flip = np.uint64(0xFFFFFFFFFFFFFFFF) if kind & LESS else np.uint64(0)
+        for w in range(used):
+            result[w] &= words[w] ^ flip
+    return used
+
+
+@cuda.jit(cache=True)
+def count_bitmaps_kernel(
+    clusters, codes, outcomes, firsts, blocks, right_codes, sorted_codes, places, before, limit, sizes
+):
+    """sizes[k] = partners of left row k, int64 (it stops soon beyond `limit`).
+
+    One thread a left row, a grid of any size; it goes through the blocks of its cluster (-1: none) and writes its own
+    place. Local memory: two bitmaps of a block. No shared memory.
+
+    codes : int32 (comparisons, n), of the left rows; outcomes : int64 (comparisons,)
+    firsts : int64 (clusters + 1,), first block of each cluster; blocks : see `place_in_blocks_kernel`
+    right_codes, sorted_codes, places : int32 (comparisons, right rows), in their order, and by (block, code)
+    before : uint64 (comparisons, words), see `fill_bitmaps_kernel`
+    """
+    result = cuda.local.array(WORDS, np.uint64)
+    words = cuda.local.array(WORDS, np.uint64)
+    for k in range(cuda.grid(1), clusters.shape[0], cuda.gridsize(1)):
+        found = np.int64(0)
+        block = end = np.int64(0)
+        if clusters[k] >= 0:
+            block, end = firsts[clusters[k]], firsts[clusters[k] + 1]
+        while block < end and found < limit:
+            used = match_block(
+                k, block, codes, outcomes, right_codes, blocks, sorted_codes, places, before, result, words
+            )
+            for w in range(used):
+                found += cuda.popc(result[w])
+            block += 1
+        sizes[k] = found
+
+
+COUNT_BITMAPS_SIGNATURE = (
+    "void(int32[::1], int32[:,::1], int64[::1], int64[::1], int64[:,::1], int32[:,::1], int32[:,::1], int32[:,::1], "
+    "uint64[:,::1], int64, int64[::1])"
+)
+
+
+@cuda.jit(cache=True)
+def emit_bitmaps_kernel(
+    clusters, codes, outcomes, firsts, blocks, right_codes, sorted_codes, places, before, right, offsets, keys
+):
+    """keys[offsets[k] : offsets[k + 1]] = k << 32 | right row: the first partners of left row k, by their places.
+
+    One thread a left row, a grid of any size; it writes its own stretch of `keys`. right: int32, the right rows. Other
+    arrays and memory as `count_bitmaps_kernel`.
+    """
+    result = cuda.local.array(WORDS, np.uint64)
+    words = cuda.local.array(WORDS, np.uint64)
+    for k in range(cuda.grid(1), clusters.shape[0], cuda.gridsize(1)):
+        at, room = offsets[k], offsets[k + 1]
+        block = end = np.int64(0)
+        if clusters[k] >= 0:
+            block, end = firsts[clusters[k]], firsts[clusters[k] + 1]
+        while block < end and at < room:
+            match_block(k, block, codes, outcomes, right_codes, blocks, sorted_codes, places, before, result, words)
+            for place in range(blocks[block, 1]):
+                if at < room and (result[place >> 6] >> np.uint64(place & 63)) & np.uint64(1):
+                    keys[at] = (np.uint64(k) << np.uint64(32)) | np.uint64(right[blocks[block, 0] + place])
+                    at += 1
+            block += 1
+
+
+EMIT_BITMAPS_SIGNATURE = (
+    "void(int32[::1], int32[:,::1], int64[::1], int64[::1], int64[:,::1], int32[:,::1], int32[:,::1], int32[:,::1], "
+    "uint64[:,::1], int32[::1], int64[::1], uint64[::1])"
+)
+
+
+def cut_blocks(offsets: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+    """firsts, int64 (clusters + 1,), blocks, int64 (blocks, 3), and words in all: see the kernels."""
+    sizes = np.diff(offsets)
+    firsts = np.zeros(len(offsets), dtype=np.int64)
+    np.cumsum(-(-sizes // BLOCK), out=firsts[1:])
+    of_block = np.repeat(np.arange(len(sizes), dtype=np.int64), np.diff(firsts))
+    blocks = np.empty((len(of_block), 3), dtype=np.int64)
+    blocks[:, 0] = offsets[of_block] + (np.arange(len(of_block)) - firsts[of_block]) * BLOCK
+    blocks[:, 1] = np.minimum(offsets[of_block + 1] - blocks[:, 0], BLOCK)
+    words = np.where(blocks[:, 1] > FEW, (blocks[:, 1] // BIN + 1) * ((blocks[:, 1] + 63) // 64), 0)
+    blocks[:, 2] = np.cumsum(words) - words
+    return firsts, blocks, int(words.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """The blocks on the device, as `count_bitmaps_kernel` has them."""
+
+    outcomes: Any
+    firsts: Any
+    blocks: Any
+    right_codes: Any
+    sorted_codes: Any
+    places: Any
+    before: Any
+
+    def all(self) -> tuple[Any, ...]:
+        """In the order of the kernels' arguments."""
+        return (self.outcomes, self.firsts, self.blocks, self.right_codes, self.sorted_codes, self.places, self.before)
+
+
+class BitmapJoin(DeviceJoin):
+    """Any comparisons. Memory on the device: 16 bytes a right row and comparison."""
+
+    first_rows = 1 << 16
+
+    def __init__(
+        self, pairs: ClusterPairs, codes: NDArray[np.int32], comparisons: list[Comparison], control: Control
+    ) -> None:
+        super().__init__(pairs, codes, comparisons, control)
+        self._made: Tables | None = None
+
+    @property
+    def _tables(self) -> Tables:
+        if self._made is None:
+            self._made = self._build()
+        return self._made
+
+    def _build(self) -> Tables:
+        right, n, d = self.there.right, len(self.pairs.right), len(self.comparisons)
+        firsts, cut, words = cut_blocks(self.pairs.right_offsets)
+        blocks = to_device(cut)
+        numbers = cluster_numbers(to_device(np.append(cut[:, 0], n)), n)
+        right_codes, sorted_codes, places = (empty((d, n), np.int32) for _ in range(3))
+        before = empty((d, words), np.uint64)
+        for k, c in enumerate(self.comparisons):
+            codes = gathered(self.there.column(c.right), right.rows)
+            order = order_by(numbers, len(cut), codes)
+            right_codes[k].copy_to_device(codes)
+            sorted_codes[k].copy_to_device(gathered(codes, order))
+            launch(place_in_blocks_kernel, n, order, blocks, numbers, places[k])
+            if words:
+                launch(fill_bitmaps_kernel, len(cut) * WORDS, blocks, places[k], before[k])
+        outcomes = to_device(np.array([c.outcomes for c in self.comparisons], dtype=np.int64))
+        return Tables(outcomes, to_device(firsts), blocks, right_codes, sorted_codes, places, before)
+
+    def ask(self, rows: Any, clusters: Any) -> tuple[Any, Any]:
+        codes = empty((len(self.comparisons), rows.shape[0]), np.int32)
+        for d, c in enumerate(self.comparisons):
+            codes[d].copy_to_device(gathered(self.there.column(c.left), rows))
+        return clusters, codes
+
+    def sizes(self, query: tuple[Any, Any], limit: int) -> Any:
+        sizes = empty(query[0].shape[0], np.int64)
+        launch(count_bitmaps_kernel, sizes.shape[0], *query, *self._tables.all(), limit, sizes)
+        return sizes
+
+    def write(self, query: tuple[Any, Any], offsets: Any, keys: Any) -> None:
+        launch(emit_bitmaps_kernel, query[0].shape[0], *query, *self._tables.all(), self.there.right.rows, offsets,
+               keys)  # fmt: skip

@@ -1,0 +1,343 @@
+"""The k-d tree of the CPU twin on the device: built level by level, asked one thread a left row.
+
+Nodes are numbered in the order of a walk from the root, left half first, so that a walk needs no stack: what follows a
+node is the next one, and what follows it and all below it is its `skip`. Departures from the CPU twin, which change
+nothing but speed: a level is split by one sort of all rows by (node, rank in the column), where the CPU puts medians in
+their places; the boxes are then filled from the leaves up.
+"""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, no-any-return"
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import cuda
+from numpy.typing import NDArray
+
+from tuplewise.gpu_kernels.control import Control
+from tuplewise.gpu_kernels.cuda.grouping import HIGHEST_CODE, LOWEST_CODE, cluster_numbers, gathered, order_by
+from tuplewise.gpu_kernels.cuda.joins import DeviceJoin, unpack_keys_kernel
+from tuplewise.gpu_kernels.cuda.primitives import empty, filled, launch, sort, to_device, total
+from tuplewise.gpu_kernels.refine import EQUAL, LESS, ClusterPairs, Comparison
+
+LEAF = 16  # rows of a leaf at most, as in the CPU twin
+
+
+@cuda.jit(cache=True)
+def invert_order_kernel(order, ranks):
+    """ranks[order[k]] = k, int32; one thread a place. `order` holds each place once, so no place has two writers."""
+    for k in range(cuda.grid(1), order.shape[0], cuda.gridsize(1)):
+        ranks[order[k]] = k
+
+
+INVERT_ORDER_SIGNATURE = "void(int32[::1], int32[::1])"
+
+
+@cuda.jit(cache=True)
+def pair_keys_kernel(high, places, low, keys):
+    """keys[i] = high[i] << 32 | low[places[i]]; one thread a key. high, places, low: int32, 0 and above."""
+    for i in range(cuda.grid(1), keys.shape[0], cuda.gridsize(1)):
+        keys[i] = (np.uint64(high[i]) << np.uint64(32)) | np.uint64(low[places[i]])
+
+
+PAIR_KEYS_SIGNATURE = "void(int32[::1], int32[::1], int32[::1], uint64[::1])"
+
+
+@cuda.jit(cache=True)
+def bound_leaves_kernel(leaves, nodes, codes, bounds):
+    """bounds[node, d] = (lowest, highest) code of each column among the rows of a leaf, int32.
+
+    One thread a leaf, a grid of any size; it writes its own node's. A leaf without rows gets an empty box.
+
+    leaves : int32, numbers of the nodes that are leaves
+    nodes : int64 (nodes, 3), first row, row behind the last, and the node that follows all below
+    codes : int32 (columns, rows), in the tree's order
+    """
+    for k in range(cuda.grid(1), leaves.shape[0], cuda.gridsize(1)):
+        node = leaves[k]
+        for d in range(codes.shape[0]):
+            lowest, highest = np.int32(HIGHEST_CODE), np.int32(LOWEST_CODE)
+            for i in range(nodes[node, 0], nodes[node, 1]):
+                lowest = min(lowest, codes[d, i])
+                highest = max(highest, codes[d, i])
+            bounds[node, d, 0], bounds[node, d, 1] = lowest, highest
+
+
+BOUND_LEAVES_SIGNATURE = "void(int32[::1], int64[:,::1], int32[:,::1], int32[:,:,::1])"
+
+
+@cuda.jit(cache=True)
+def bound_parents_kernel(parents, nodes, bounds):
+    """bounds of some nodes of one level, of which those of the level below are there; one thread a node."""
+    for k in range(cuda.grid(1), parents.shape[0], cuda.gridsize(1)):
+        node = np.int64(parents[k])
+        other = nodes[node + 1, 2]
+        for d in range(bounds.shape[1]):
+            bounds[node, d, 0] = min(bounds[node + 1, d, 0], bounds[other, d, 0])
+            bounds[node, d, 1] = max(bounds[node + 1, d, 1], bounds[other, d, 1])
+
+
+BOUND_PARENTS_SIGNATURE = "void(int32[::1], int64[:,::1], int32[:,:,::1])"
+
+
+@cuda.jit(cache=True)
+def set_boxes_kernel(codes, outcomes, d, boxes):
+    """boxes[d, :, k] = closed interval of right codes that comparison d leaves left row k, int64 (columns, 2, n).
+
+    One thread a left row, a grid of any size; it writes its own two places.
+    """
+    for k in range(cuda.grid(1), codes.shape[0], cuda.gridsize(1)):
+        code = np.int64(codes[k])
+        boxes[d, 0, k], boxes[d, 1, k] = LOWEST_CODE, HIGHEST_CODE
+        if outcomes & LESS:
+            boxes[d, 0, k] = code if outcomes & EQUAL else code + 1
+        else:
+            boxes[d, 1, k] = code if outcomes & EQUAL else code - 1
+
+
+SET_BOXES_SIGNATURE = "void(int32[::1], int64, int64, int64[:,:,::1])"
+
+
+@cuda.jit(device=True)
+def lies(bounds, node, boxes, k):
+    """0 where the node's box is apart from that of left row k, 2 where it lies inside it, 1 otherwise."""
+    inside = 2
+    for d in range(bounds.shape[1]):
+        lowest, highest = bounds[node, d, 0], bounds[node, d, 1]
+        if highest < boxes[d, 0, k] or lowest > boxes[d, 1, k]:
+            return 0
+        if lowest < boxes[d, 0, k] or highest > boxes[d, 1, k]:
+            inside = 1
+    return inside
+
+
+@cuda.jit(device=True)
+def in_box(codes, i, boxes, k):
+    """Whether the right row at place i is in the box of left row k."""
+    for d in range(codes.shape[0]):
+        code = codes[d, i]
+        if code < boxes[d, 0, k] or code > boxes[d, 1, k]:
+            return False
+    return True
+
+
+@cuda.jit(cache=True)
+def count_boxes_kernel(boxes, clusters, roots, nodes, bounds, codes, limit, sizes, seen):
+    """sizes[k] = right rows in the box of left row k (it stops soon beyond `limit`), seen[k] = nodes met; int64.
+
+    One thread a left row, a grid of any size; it walks the tree of its cluster (-1: none) and writes its own places.
+    No shared memory.
+
+    boxes : int64 (columns, 2, n)
+    clusters : int32 (n,)
+    roots : int64 (clusters,), the root of each cluster's tree
+    nodes, bounds, codes : see `bound_leaves_kernel`
+    """
+    for k in range(cuda.grid(1), clusters.shape[0], cuda.gridsize(1)):
+        found = np.int64(0)
+        met = np.int64(0)
+        node = end = np.int64(0)
+        if clusters[k] >= 0:
+            node = roots[clusters[k]]
+            end = nodes[node, 2]
+        while node < end and found < limit:
+            met += 1
+            skip = nodes[node, 2]
+            how = lies(bounds, node, boxes, k)
+            if how == 2:
+                found += nodes[node, 1] - nodes[node, 0]
+            elif how == 1:
+                if skip != node + 1:
+                    node += 1
+                    continue
+                for i in range(nodes[node, 0], nodes[node, 1]):
+                    if in_box(codes, i, boxes, k):
+                        found += 1
+            node = skip
+        sizes[k] = found
+        seen[k] = met
+
+
+COUNT_BOXES_SIGNATURE = (
+    "void(int64[:,:,::1], int32[::1], int64[::1], int64[:,::1], int32[:,:,::1], int32[:,::1], int64, "
+    "int64[::1], int64[::1])"
+)
+
+
+@cuda.jit(cache=True)
+def emit_boxes_kernel(boxes, clusters, roots, nodes, bounds, codes, rows, offsets, keys):
+    """keys[offsets[k] : offsets[k + 1]] = k << 32 | right row: the first rows in the box of left row k, as walked.
+
+    One thread a left row, a grid of any size; it writes its own stretch of `keys`. rows: int32, the right side in the
+    tree's order. Other arrays as `count_boxes_kernel`. No shared memory.
+    """
+    for k in range(cuda.grid(1), clusters.shape[0], cuda.gridsize(1)):
+        at, room = offsets[k], offsets[k + 1]
+        node = end = np.int64(0)
+        if clusters[k] >= 0:
+            node = roots[clusters[k]]
+            end = nodes[node, 2]
+        while node < end and at < room:
+            skip = nodes[node, 2]
+            how = lies(bounds, node, boxes, k)
+            if how == 1 and skip != node + 1:
+                node += 1
+                continue
+            if how:
+                for i in range(nodes[node, 0], nodes[node, 1]):
+                    if at < room and (how == 2 or in_box(codes, i, boxes, k)):
+                        keys[at] = (np.uint64(k) << np.uint64(32)) | np.uint64(rows[i])
+                        at += 1
+            node = skip
+
+
+EMIT_BOXES_SIGNATURE = (
+    "void(int64[:,:,::1], int32[::1], int64[::1], int64[:,::1], int32[:,:,::1], int32[:,::1], int32[::1], "
+    "int64[::1], uint64[::1])"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """What trees over clusters look like, which their sizes alone decide.
+
+    Attributes
+    ----------
+    roots : int64 (clusters,)
+    nodes : int64 (nodes, 3), first row, row behind the last, node that follows all below
+    leaves : int32, numbers of the leaves
+    parents : int32 arrays, one a level from the root down, numbers of the nodes that are split
+    edges : int64 arrays, one a level: first rows of all parts that the rows are in when the level is split
+    """
+
+    roots: NDArray[np.int64]
+    nodes: NDArray[np.int64]
+    leaves: NDArray[np.int32]
+    parents: list[NDArray[np.int32]]
+    edges: list[NDArray[np.int64]]
+
+
+def shape_trees(offsets: NDArray[np.int64]) -> Shape:
+    """One tree for each cluster, cut in halves while a part has more than LEAF rows."""
+    starts, ends, edges = [offsets[:-1]], [offsets[1:]], [offsets[:-1]]
+    splits = [ends[0] - starts[0] > LEAF]
+    while splits[-1].any():
+        low, high = starts[-1][splits[-1]], ends[-1][splits[-1]]
+        middle = (low + high) >> 1
+        starts.append(np.stack([low, middle], axis=1).ravel())
+        ends.append(np.stack([middle, high], axis=1).ravel())
+        edges.append(np.sort(np.concatenate([edges[-1], middle])))
+        splits.append(ends[-1] - starts[-1] > LEAF)
+    sizes = [np.ones(len(s), dtype=np.int64) for s in splits]
+    for level in range(len(splits) - 2, -1, -1):
+        sizes[level][splits[level]] += sizes[level + 1][0::2] + sizes[level + 1][1::2]
+    numbers = [np.cumsum(sizes[0]) - sizes[0]]
+    for level in range(len(splits) - 1):
+        first = numbers[level][splits[level]] + 1
+        numbers.append(np.stack([first, first + sizes[level + 1][0::2]], axis=1).ravel())
+    number = np.concatenate(numbers)
+    nodes = np.empty((len(number), 3), dtype=np.int64)
+    nodes[number, 0], nodes[number, 1] = np.concatenate(starts), np.concatenate(ends)
+    nodes[number, 2] = number + np.concatenate(sizes)
+    leaves = number[~np.concatenate(splits)].astype(np.int32)
+    parents = [n[s].astype(np.int32) for n, s in zip(numbers, splits, strict=True)]
+    return Shape(numbers[0], nodes, leaves, parents[:-1], edges)
+
+
+@dataclass(frozen=True, eq=False)
+class Trees:
+    """The trees on the device: the right rows and their codes in the trees' order, and the nodes."""
+
+    rows: Any
+    codes: Any
+    roots: Any
+    nodes: Any
+    bounds: Any
+
+
+class BoxJoin(DeviceJoin):
+    """One or more inequalities. Trees are built when they are first asked."""
+
+    first_rows = 1 << 16
+
+    def __init__(
+        self, pairs: ClusterPairs, codes: NDArray[np.int32], comparisons: list[Comparison], control: Control
+    ) -> None:
+        super().__init__(pairs, codes, comparisons, control)
+        self._made: Trees | None = None
+
+    @property
+    def _trees(self) -> Trees:
+        if self._made is None:
+            self._made = self._build()
+        return self._made
+
+    def _build(self) -> Trees:
+        right, n = self.there.right, len(self.pairs.right)
+        shape = shape_trees(self.pairs.right_offsets)
+        rows = gathered(right.rows, order_by(right.numbers, right.clusters, right.rows))
+        columns = [gathered(self.there.column(c.right), rows) for c in self.comparisons]
+        alike = filled(n, 0, np.int32)  # all in one cluster: ranks over the whole side
+        orders = [order_by(alike, 1, column) for column in columns[: len(shape.parents)]]
+        places = to_device(np.arange(n, dtype=np.int32))
+        ranks, keys = empty(n, np.int32), empty(n, np.uint64)
+        for level in range(len(shape.parents)):
+            order = orders[level % len(columns)]
+            parts = cluster_numbers(to_device(_with_end(shape.edges[level], n)), n)
+            launch(invert_order_kernel, n, order, ranks)
+            launch(pair_keys_kernel, n, parts, places, ranks, keys)
+            sort(keys)
+            launch(unpack_keys_kernel, n, keys, ranks)
+            places = gathered(order, ranks)
+        parts = cluster_numbers(to_device(_with_end(shape.edges[-1], n)), n)
+        launch(pair_keys_kernel, n, parts, places, rows, keys)
+        sort(keys)
+        rows = empty(n, np.int32)
+        launch(unpack_keys_kernel, n, keys, rows)
+        codes = empty((len(columns), n), np.int32)
+        for d, c in enumerate(self.comparisons):
+            codes[d].copy_to_device(gathered(self.there.column(c.right), rows))
+        nodes, bounds = to_device(shape.nodes), empty((len(shape.nodes), len(columns), 2), np.int32)
+        launch(bound_leaves_kernel, len(shape.leaves), to_device(shape.leaves), nodes, codes, bounds)
+        for parents in reversed(shape.parents):
+            launch(bound_parents_kernel, len(parents), to_device(parents), nodes, bounds)
+        return Trees(rows, codes, to_device(shape.roots), nodes, bounds)
+
+    def ask(self, rows: Any, clusters: Any) -> tuple[Any, Any]:
+        n = rows.shape[0]
+        boxes = empty((len(self.comparisons), 2, n), np.int64)
+        for d, c in enumerate(self.comparisons):
+            codes = gathered(self.there.column(c.left), rows)
+            launch(set_boxes_kernel, n, codes, c.outcomes, d, boxes)
+        return boxes, clusters
+
+    def sizes(self, query: tuple[Any, Any], limit: int) -> Any:
+        return self._counted(query, limit)[0]
+
+    def _counted(self, query: tuple[Any, Any], limit: int) -> tuple[Any, Any]:
+        trees, n = self._trees, query[1].shape[0]
+        sizes, seen = empty(n, np.int64), empty(n, np.int64)
+        launch(count_boxes_kernel, n, *query, trees.roots, trees.nodes, trees.bounds, trees.codes, limit, sizes, seen)
+        return sizes, seen
+
+    def write(self, query: tuple[Any, Any], offsets: Any, keys: Any) -> None:
+        trees, n = self._trees, query[1].shape[0]
+        launch(emit_boxes_kernel, n, *query, trees.roots, trees.nodes, trees.bounds, trees.codes, trees.rows, offsets,
+               keys)  # fmt: skip
+
+    def nodes_for(self, sample_rows: int) -> float:
+        """Nodes that a left row meets on average, by a sample of the left rows: what counting will cost."""
+        sample = self.pairs.left[:: max(1, len(self.pairs.left) // max(1, sample_rows))]
+        if self.empty:
+            return float(len(sample) > 0)
+        with cuda.gpus[self._index]:
+            _, seen = self._counted(self.ask_rows(np.ascontiguousarray(sample)), (1 << 63) - 1)
+            return total(seen) / len(sample)
+
+
+def _with_end(edges: NDArray[np.int64], rows: int) -> NDArray[np.int64]:
+    """First rows of parts, and the row behind the last."""
+    return np.append(edges, rows)

@@ -1,0 +1,227 @@
+"""A tree of extremes over the right side: which rows of a slice satisfy the second inequality, one thread a left row.
+
+The heap of the CPU twin: leaf k, at leaves + k, is the extreme code of 16 rows; node i the extreme of 2 i and 2 i + 1.
+Trees are walked without a stack: what follows node i and all below it is i + 1, halved while it is even.
+"""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, no-any-return"
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import cuda
+
+from tuplewise.gpu_kernels.cuda.grouping import HIGHEST_CODE, LOWEST_CODE
+from tuplewise.gpu_kernels.cuda.primitives import empty, launch
+
+LEAF = 16  # rows under one leaf of the tree
+FIND_ROWS = 1 << 16  # left rows that are asked for a partner first
+
+
+@cuda.jit(cache=True)
+def fill_leaves_kernel(codes, largest, tree):
+    """tree[leaves + k] = extreme of codes[16 k : 16 k + 16], int32; one thread a leaf, a grid of any size."""
+    leaves = tree.shape[0] // 2
+    for k in range(cuda.grid(1), leaves, cuda.gridsize(1)):
+        extreme = np.int32(LOWEST_CODE if largest else HIGHEST_CODE)
+        for i in range(LEAF * k, min(codes.shape[0], LEAF * k + LEAF)):
+            extreme = max(extreme, codes[i]) if largest else min(extreme, codes[i])
+        tree[leaves + k] = extreme
+
+
+FILL_LEAVES_SIGNATURE = "void(int32[::1], int64, int32[::1])"
+
+
+@cuda.jit(cache=True)
+def fill_nodes_kernel(first, largest, tree):
+    """tree[first : 2 * first] from the level below it, which is filled; one thread a node, a grid of any size."""
+    for node in range(first + cuda.grid(1), 2 * first, cuda.gridsize(1)):
+        a, b = tree[2 * node], tree[2 * node + 1]
+        tree[node] = max(a, b) if largest else min(a, b)
+
+
+FILL_NODES_SIGNATURE = "void(int64, int64, int32[::1])"
+
+
+def build_tree(codes: Any, largest: int) -> Any:
+    """The heap over these codes, int32 (2 x leaves,), leaves a power of two."""
+    leaves = 1
+    while leaves * LEAF < codes.shape[0]:
+        leaves *= 2
+    tree = empty(2 * leaves, np.int32)
+    launch(fill_leaves_kernel, leaves, codes, largest, tree)
+    while leaves > 1:
+        leaves //= 2
+        launch(fill_nodes_kernel, leaves, leaves, largest, tree)
+    return tree
+
+
+@cuda.jit(cache=True)
+def shift_codes_kernel(codes, step, shifted):
+    """shifted[k] = codes[k] + step, int32; one thread a code. Assumes unchecked: no code is the largest int32."""
+    for k in range(cuda.grid(1), codes.shape[0], cuda.gridsize(1)):
+        shifted[k] = np.int64(codes[k]) + step
+
+
+SHIFT_CODES_SIGNATURE = "void(int32[::1], int64, int32[::1])"
+
+
+@cuda.jit(device=True)
+def satisfies(code, limit, largest):
+    """Whether a code is at least (not `largest`: at most) the limit."""
+    return code >= limit if largest else code <= limit
+
+
+@cuda.jit(cache=True)
+def emit_join_kernel(slices, limits, tree, right, right_codes, largest, offsets, keys):
+    """keys[offsets[k] : offsets[k + 1]] = k << 32 | right row: the pairs of left row k that satisfy both inequalities.
+
+    One thread a left row, a grid of any size; it descends where extremes say that there are partners and writes its
+    own stretch of `keys`, for which counting has left room. No shared memory.
+
+    slices : int64 (n, 4), the first two: where partners by the first inequality stand
+    limits : int32 (n,), the code that a partner has at least (not `largest`: at most)
+    tree : int32, over right_codes
+    right, right_codes : int32, the right side in its order
+    offsets : int64 (n + 1,)
+    """
+    leaves = tree.shape[0] // 2
+    for k in range(cuda.grid(1), limits.shape[0], cuda.gridsize(1)):
+        low, high, limit = slices[k, 0], slices[k, 1], limits[k]
+        at, end = offsets[k], offsets[k + 1]
+        node = np.int64(1)
+        first_of_level = np.int64(1)
+        span = np.int64(leaves * LEAF)
+        while at < end:
+            first = (node - first_of_level) * span
+            if first < high and first + span > low and satisfies(tree[node], limit, largest):
+                if node < leaves:
+                    node *= 2
+                    first_of_level *= 2
+                    span >>= 1
+                    continue
+                for place in range(max(low, first), min(high, first + span)):
+                    if satisfies(right_codes[place], limit, largest):
+                        keys[at] = (np.uint64(k) << np.uint64(32)) | np.uint64(right[place])
+                        at += 1
+            node += 1
+            while node & 1 == 0:
+                node >>= 1
+                first_of_level >>= 1
+                span <<= 1
+            if node == 1:
+                break
+
+
+EMIT_JOIN_SIGNATURE = (
+    "void(int64[:,::1], int32[::1], int32[::1], int32[::1], int32[::1], int64, int64[::1], uint64[::1])"
+)
+
+
+@cuda.jit(cache=True)
+def flag_partners_kernel(rows, slices, limits, tree, right, right_codes, largest, flags):
+    """flags[k] = 1 where another row than rows[k] itself satisfies both inequalities with it, int8.
+
+    One thread a left row, a grid of any size; it stops at the first partner. Other arrays as `emit_join_kernel`.
+    """
+    leaves = tree.shape[0] // 2
+    for k in range(cuda.grid(1), flags.shape[0], cuda.gridsize(1)):
+        low, high, limit = slices[k, 0], slices[k, 1], limits[k]
+        node = np.int64(1)
+        first_of_level = np.int64(1)
+        span = np.int64(leaves * LEAF)
+        found = 0
+        while low < high and not found:
+            first = (node - first_of_level) * span
+            if first < high and first + span > low and satisfies(tree[node], limit, largest):
+                if node < leaves:
+                    node *= 2
+                    first_of_level *= 2
+                    span >>= 1
+                    continue
+                for place in range(max(low, first), min(high, first + span)):
+                    if satisfies(right_codes[place], limit, largest) and right[place] != rows[k]:
+                        found = 1
+            node += 1
+            while node & 1 == 0:
+                node >>= 1
+                first_of_level >>= 1
+                span <<= 1
+            if node == 1:
+                break
+        flags[k] = found
+
+
+FLAG_PARTNERS_SIGNATURE = (
+    "void(int32[::1], int64[:,::1], int32[::1], int32[::1], int32[::1], int32[::1], int64, int8[::1])"
+)
+
+
+@cuda.jit(cache=True)
+def pick_extremes_kernel(places, rows, slices, tree, right, right_codes, largest, upwards, partners):
+    """partners[i] = the right row of the extreme code in the slice of left row k = places[i], int32.
+
+    Not the left row itself; of equal codes the first (not `upwards`: the last) in the order of the right side. One
+    thread a chosen left row, a grid of any size: it walks the tree in that order and goes down where a node is better
+    than the best so far. Assumes unchecked: there is such a row.
+    """
+    leaves = tree.shape[0] // 2
+    for i in range(cuda.grid(1), places.shape[0], cuda.gridsize(1)):
+        k = places[i]
+        low, high = slices[k, 0], slices[k, 1]
+        best = np.int64(LOWEST_CODE if largest else HIGHEST_CODE)
+        partner = np.int32(-1)
+        node = np.int64(1)  # counted from the side that the walk begins at
+        first_of_level = np.int64(1)
+        span = np.int64(leaves * LEAF)
+        while True:
+            there = node if upwards else 3 * first_of_level - 1 - node
+            first = (there - first_of_level) * span
+            code = np.int64(tree[there])
+            better = code > best if largest else code < best
+            if first < high and first + span > low and better:
+                if node < leaves:
+                    node *= 2
+                    first_of_level *= 2
+                    span >>= 1
+                    continue
+                begin, end = max(low, first), min(high, first + span)
+                for step in range(end - begin):
+                    place = begin + step if upwards else end - 1 - step
+                    code = np.int64(right_codes[place])
+                    better = code > best if largest else code < best
+                    if better and right[place] != rows[k]:
+                        best, partner = code, right[place]
+            node += 1
+            while node & 1 == 0:
+                node >>= 1
+                first_of_level >>= 1
+                span <<= 1
+            if node == 1:
+                break
+        partners[i] = partner
+
+
+PICK_EXTREMES_SIGNATURE = (
+    "void(int32[::1], int32[::1], int64[:,::1], int32[::1], int32[::1], int32[::1], int64, int64, int32[::1])"
+)
+
+
+@cuda.jit(cache=True)
+def reverse_clusters_kernel(rows, offsets, numbers, reversed_rows):
+    """reversed_rows = the rows of each cluster from the last to the first, int32; one thread a row."""
+    for i in range(cuda.grid(1), rows.shape[0], cuda.gridsize(1)):
+        c = numbers[i]
+        reversed_rows[i] = rows[offsets[c] + offsets[c + 1] - 1 - i]
+
+
+REVERSE_CLUSTERS_SIGNATURE = "void(int32[::1], int64[::1], int32[::1], int32[::1])"
+
+
+def backwards(rows: Any, offsets: Any, numbers: Any) -> Any:
+    """The rows of each cluster from the last to the first."""
+    found = empty(rows.shape[0], np.int32)
+    launch(reverse_clusters_kernel, rows.shape[0], rows, offsets, numbers, found)
+    return found

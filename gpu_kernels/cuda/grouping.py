@@ -1,0 +1,320 @@
+"""Orders and groups rows by cluster and codes on the device: keys of 64 bits, a sort, flags, running sums, scatters.
+
+Every kernel here takes one item a thread (a grid of any size: threads step by its width), writes only its own item or
+places that no other item is sent to, and uses no shared memory.
+"""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, no-any-return"
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import cuda
+
+from tuplewise.gpu_kernels.cuda.primitives import empty, filled, launch, running_sums, sort, to_device, to_host
+
+KEY_BITS = 64
+HIGHEST_CODE, LOWEST_CODE = 2147483647, -2147483648
+
+
+def bits_for(values: int) -> int:
+    """Bits that tell `values` different values apart."""
+    return max(0, int(values - 1).bit_length()) if values > 0 else 0
+
+
+@cuda.jit(device=True)
+def first_above(values, low, high, wanted):
+    """First place in values[low:high], ascending, that holds more than `wanted`."""
+    while low < high:
+        middle = (low + high) >> 1
+        if values[middle] > wanted:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@cuda.jit(cache=True)
+def number_clusters_kernel(offsets, numbers):
+    """numbers[i] = the set that member i is in, by offsets int64 (sets + 1,); one thread a member."""
+    for i in range(cuda.grid(1), numbers.shape[0], cuda.gridsize(1)):
+        numbers[i] = first_above(offsets, 0, offsets.shape[0], i) - 1
+
+
+NUMBER_CLUSTERS_SIGNATURE = "void(int64[::1], int32[::1])"
+
+
+@cuda.jit(cache=True)
+def gather_codes_kernel(column, rows, codes):
+    """codes[i] = column[rows[i]]; one thread a row. Assumes unchecked: rows are places of the column."""
+    for i in range(cuda.grid(1), codes.shape[0], cuda.gridsize(1)):
+        codes[i] = column[rows[i]]
+
+
+GATHER_CODES_SIGNATURE = "void(int32[::1], int32[::1], int32[::1])"
+
+
+@cuda.jit(cache=True)
+def scatter_clusters_kernel(rows, numbers, clusters):
+    """clusters[rows[i]] = numbers[i]; one thread a row. No two rows are the same, so no place has two writers."""
+    for i in range(cuda.grid(1), rows.shape[0], cuda.gridsize(1)):
+        clusters[rows[i]] = numbers[i]
+
+
+SCATTER_CLUSTERS_SIGNATURE = "void(int32[::1], int32[::1], int32[::1])"
+
+
+@cuda.jit(cache=True)
+def reduce_extremes_kernel(codes, extremes):
+    """extremes[0] = the least code, extremes[1] the largest; int32 (2,), given as the largest and the least int32.
+
+    One thread every so many codes; atomic minimum and maximum, one each a thread.
+    """
+    first = cuda.grid(1)
+    if first < codes.shape[0]:
+        smallest = codes[first]
+        largest = codes[first]
+        for i in range(first, codes.shape[0], cuda.gridsize(1)):
+            smallest = min(smallest, codes[i])
+            largest = max(largest, codes[i])
+        cuda.atomic.min(extremes, 0, smallest)
+        cuda.atomic.max(extremes, 1, largest)
+
+
+REDUCE_EXTREMES_SIGNATURE = "void(int32[::1], int32[::1])"
+
+
+@cuda.jit(cache=True)
+def begin_keys_kernel(numbers, keys):
+    """keys[i] = numbers[i], widened; one thread a key."""
+    for i in range(cuda.grid(1), keys.shape[0], cuda.gridsize(1)):
+        keys[i] = np.uint64(numbers[i])
+
+
+BEGIN_KEYS_SIGNATURE = "void(int32[::1], uint64[::1])"
+
+
+@cuda.jit(cache=True)
+def append_codes_kernel(codes, lowest, bits, keys):
+    """keys[i] = keys[i] | code above the lowest, in so many bits; one thread a key."""
+    for i in range(cuda.grid(1), keys.shape[0], cuda.gridsize(1)):
+        keys[i] = (keys[i] << np.uint64(bits)) | np.uint64(np.int64(codes[i]) - lowest)
+
+
+APPEND_CODES_SIGNATURE = "void(int32[::1], int64, int64, uint64[::1])"
+
+
+@cuda.jit(cache=True)
+def append_places_kernel(bits, keys):
+    """keys[i] = keys[i] | i, in so many bits; one thread a key."""
+    for i in range(cuda.grid(1), keys.shape[0], cuda.gridsize(1)):
+        keys[i] = (keys[i] << np.uint64(bits)) | np.uint64(i)
+
+
+APPEND_PLACES_SIGNATURE = "void(int64, uint64[::1])"
+
+
+@cuda.jit(cache=True)
+def split_keys_kernel(keys, bits, order, flags):
+    """order[k] = the place that sorted key k ends with; flags[k] = 1 where what stands before it is new.
+
+    One thread a key. order, flags int32.
+    """
+    mask = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
+    for k in range(cuda.grid(1), keys.shape[0], cuda.gridsize(1)):
+        order[k] = np.int32(keys[k] & mask)
+        if k == 0 or (keys[k] >> np.uint64(bits)) != (keys[k - 1] >> np.uint64(bits)):
+            flags[k] = 1
+        else:
+            flags[k] = 0
+
+
+SPLIT_KEYS_SIGNATURE = "void(uint64[::1], int64, int32[::1], int32[::1])"
+
+
+@cuda.jit(cache=True)
+def regroup_keys_kernel(numbers, order, bits, keys):
+    """keys[k] = cluster of the member that stands k-th by code | k; one thread a key: the second of two passes."""
+    for k in range(cuda.grid(1), keys.shape[0], cuda.gridsize(1)):
+        keys[k] = (np.uint64(numbers[order[k]]) << np.uint64(bits)) | np.uint64(k)
+
+
+REGROUP_KEYS_SIGNATURE = "void(int32[::1], int32[::1], int64, uint64[::1])"
+
+
+@cuda.jit(cache=True)
+def regroup_order_kernel(keys, bits, by_code, order):
+    """order[k] = by_code at the place that key k of the second pass ends with; one thread a key."""
+    mask = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
+    for k in range(cuda.grid(1), keys.shape[0], cuda.gridsize(1)):
+        order[k] = by_code[np.int64(keys[k] & mask)]
+
+
+REGROUP_ORDER_SIGNATURE = "void(uint64[::1], int64, int32[::1], int32[::1])"
+
+
+@cuda.jit(cache=True)
+def flag_changes_kernel(numbers, codes, order, flags):
+    """flags[k] = 1 where the k-th member has another cluster or code than the one before; one thread a member."""
+    for k in range(cuda.grid(1), order.shape[0], cuda.gridsize(1)):
+        flags[k] = 1
+        if k > 0:
+            i, j = order[k], order[k - 1]
+            if numbers[i] == numbers[j] and codes[i] == codes[j]:
+                flags[k] = 0
+
+
+FLAG_CHANGES_SIGNATURE = "void(int32[::1], int32[::1], int32[::1], int32[::1])"
+
+
+@cuda.jit(cache=True)
+def start_runs_kernel(flags, run_numbers, starts):
+    """starts[r] = first place of run r, starts[runs] = places in all; one thread a place.
+
+    flags int32 (n,); run_numbers int64 (n + 1,), flags before each place; starts int64 (runs + 1,).
+    """
+    n = flags.shape[0]
+    for k in range(cuda.grid(1), n, cuda.gridsize(1)):
+        if flags[k]:
+            starts[run_numbers[k]] = k
+        if k == n - 1:
+            starts[run_numbers[n]] = n
+
+
+START_RUNS_SIGNATURE = "void(int32[::1], int64[::1], int64[::1])"
+
+
+@cuda.jit(cache=True)
+def measure_runs_kernel(starts, order, members, split, kept, left_sizes, right_sizes):
+    """Left and right rows of each run, int64 (runs,), and whether it holds a pair of different rows; one thread a run.
+
+    Members below `split` are left rows, the others right rows; without right rows (`split` = all) a run is a pair of
+    one set with itself. A run that isn't kept has sizes 0. In a run members ascend.
+    """
+    sided = split < order.shape[0]
+    for r in range(cuda.grid(1), kept.shape[0], cuda.gridsize(1)):
+        start, end = starts[r], starts[r + 1]
+        if sided:
+            middle = first_above(order, start, end, split - 1)
+            lefts, rights = middle - start, end - middle
+            good = lefts > 0 and rights > 0
+            if lefts == 1 and rights == 1:
+                good = members[order[start]] != members[order[middle]]
+        else:
+            lefts, rights = end - start, 0
+            good = lefts > 1
+        kept[r] = 1 if good else 0
+        left_sizes[r] = lefts if good else 0
+        right_sizes[r] = rights if good else 0
+
+
+MEASURE_RUNS_SIGNATURE = "void(int64[::1], int32[::1], int32[::1], int64, int64[::1], int64[::1], int64[::1])"
+
+
+@cuda.jit(cache=True)
+def scatter_runs_kernel(starts, order, members, run_numbers, kept, left_before, right_before, left_rows, new_members):
+    """The rows of the runs that are kept, all left rows first, then all right rows (from `left_rows` on).
+
+    One thread a place of `order`; its run and its place in the run say where it goes, so no place has two writers.
+    """
+    for k in range(cuda.grid(1), order.shape[0], cuda.gridsize(1)):
+        r = run_numbers[k + 1] - 1
+        if kept[r]:
+            place = k - starts[r]
+            lefts = left_before[r + 1] - left_before[r]
+            if place < lefts:
+                new_members[left_before[r] + place] = members[order[k]]
+            else:
+                new_members[left_rows + right_before[r] + place - lefts] = members[order[k]]
+
+
+SCATTER_RUNS_SIGNATURE = (
+    "void(int64[::1], int32[::1], int32[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64, int32[::1])"
+)
+
+
+@cuda.jit(cache=True)
+def scatter_offsets_kernel(kept_before, before, offsets):
+    """offsets[c] = rows before the c-th run that is kept, and rows in all at the end; one thread a run.
+
+    kept_before, before int64 (runs + 1,): kept runs and their rows before each run; offsets int64 (kept + 1,).
+    """
+    runs = kept_before.shape[0] - 1
+    for r in range(cuda.grid(1), runs + 1, cuda.gridsize(1)):
+        if r == runs or kept_before[r + 1] > kept_before[r]:
+            offsets[kept_before[r]] = before[r]
+
+
+SCATTER_OFFSETS_SIGNATURE = "void(int64[::1], int64[::1], int64[::1])"
+
+
+def cluster_numbers(offsets: Any, members: int) -> Any:
+    """Cluster of each of so many members, int32, by offsets int64 on the device."""
+    numbers = empty(members, np.int32)
+    launch(number_clusters_kernel, members, offsets, numbers)
+    return numbers
+
+
+def gathered(column: Any, rows: Any) -> Any:
+    """Codes of these rows, int32."""
+    codes = empty(rows.shape[0], np.int32)
+    launch(gather_codes_kernel, rows.shape[0], column, rows, codes)
+    return codes
+
+
+def extremes_of(codes: Any) -> tuple[int, int]:
+    """Lowest and highest of at least one code."""
+    extremes = to_device(np.array([HIGHEST_CODE, LOWEST_CODE], dtype=np.int32))
+    launch(reduce_extremes_kernel, codes.shape[0], codes, extremes)
+    lowest, highest = to_host(extremes)
+    return int(lowest), int(highest)
+
+
+def order_by(numbers: Any, clusters: int, codes: Any) -> Any:
+    """Places of the members in order of (cluster, code, place), int32.
+
+    numbers, codes : int32 (n,), n above 0; cluster and code of each member.
+    """
+    n = codes.shape[0]
+    lowest, highest = extremes_of(codes)
+    code_bits, place_bits = bits_for(highest - lowest + 1), bits_for(n)
+    if bits_for(clusters) + code_bits + place_bits > KEY_BITS:
+        return two_pass_order(numbers, codes, lowest, code_bits, place_bits)
+    keys = empty(n, np.uint64)
+    launch(begin_keys_kernel, n, numbers, keys)
+    launch(append_codes_kernel, n, codes, lowest, code_bits, keys)
+    return sorted_keys(keys, place_bits)[0]
+
+
+def sorted_keys(keys: Any, place_bits: int) -> tuple[Any, Any]:
+    """Places in order of their keys (which are used up), and flags where a new key begins; int32."""
+    n = keys.shape[0]
+    order, flags = empty(n, np.int32), empty(n, np.int32)
+    launch(append_places_kernel, n, place_bits, keys)
+    sort(keys)
+    launch(split_keys_kernel, n, keys, place_bits, order, flags)
+    return order, flags
+
+
+def two_pass_order(numbers: Any, codes: Any, lowest: int, code_bits: int, place_bits: int) -> Any:
+    """Places in order of (cluster, code, place) where one key doesn't hold them: sorted by code, then by cluster."""
+    n = codes.shape[0]
+    keys = filled(n, 0, np.uint64)
+    launch(append_codes_kernel, n, codes, lowest, code_bits, keys)
+    by_code, _ = sorted_keys(keys, place_bits)
+    launch(regroup_keys_kernel, n, numbers, by_code, place_bits, keys)
+    sort(keys)
+    order = empty(n, np.int32)
+    launch(regroup_order_kernel, n, keys, place_bits, by_code, order)
+    return order
+
+
+def runs_of(flags: Any) -> tuple[Any, Any, int]:
+    """Number of the run of each place, plus 1, int64 (n + 1,) from place 1 on; starts int64 (runs + 1,); runs."""
+    run_numbers = running_sums(flags)
+    runs = int(to_host(run_numbers[-1:])[0])
+    starts = empty(runs + 1, np.int64)
+    launch(start_runs_kernel, flags.shape[0], flags, run_numbers, starts)
+    return run_numbers, starts, runs

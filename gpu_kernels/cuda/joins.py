@@ -1,0 +1,194 @@
+"""What all joins on a device have in common: counting in stretches of left rows, listing in pieces, finding the first.
+
+An algorithm says what it looks up for some left rows (`ask`), how many partners that makes (`sizes`) and which
+(`write`). What it has built for the right side stays on the device; what grows with the left rows or with the pairs is
+cut to the memory that is free.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numba import cuda
+from numpy.typing import NDArray
+
+from tuplewise.gpu_kernels.control import Control
+from tuplewise.gpu_kernels.cuda.grouping import gathered
+from tuplewise.gpu_kernels.cuda.primitives import (
+    device_index,
+    empty,
+    launch,
+    room_bytes,
+    sort,
+    to_device,
+    to_host,
+    total,
+)
+from tuplewise.gpu_kernels.cuda.resident import Resident, resident
+from tuplewise.gpu_kernels.refine import ClusterPairs, Comparison
+
+LAUNCH_SECONDS = 0.25  # aim of one stretch: how late a deadline may be noticed
+FIND_ROWS = 1 << 10  # left rows that are looked at first for a few pairs; then four times as many, and so on
+PAIR_BYTES = 24  # of a listed pair on the device: its key, room to sort it, and its row
+ROW_BYTES = 96  # of a left row on the device while its partners are counted; and 16 for each comparison
+EVERY = (1 << 63) - 1  # no limit of the partners of a row
+
+
+@cuda.jit(cache=True)  # type: ignore[untyped-decorator]
+def unpack_keys_kernel(keys, rows):  # type: ignore[no-untyped-def]
+    """rows[i] = the lower 32 bits of keys[i], uint64; one thread a key, a grid of any size, no shared memory."""
+    for i in range(cuda.grid(1), rows.shape[0], cuda.gridsize(1)):
+        rows[i] = np.int32(keys[i] & np.uint64(0xFFFFFFFF))
+
+
+UNPACK_KEYS_SIGNATURE = "void(uint64[::1], int32[::1])"
+
+
+class DeviceJoin(ABC):
+    """A join on the device that was current when it was made."""
+
+    first_rows = 1 << 20  # left rows of the first stretch that is counted
+
+    def __init__(
+        self, pairs: ClusterPairs, codes: NDArray[np.int32], comparisons: list[Comparison], control: Control
+    ) -> None:
+        self.pairs, self.codes, self.comparisons, self.control = pairs, codes, comparisons, control
+        self.empty = not len(pairs.left) or not len(pairs.right)
+        self._index = device_index()
+
+    @abstractmethod
+    def ask(self, rows: Any, clusters: Any) -> Any:
+        """What is looked up for these left rows, int32 on the device, of these clusters (-1: of none)."""
+
+    @abstractmethod
+    def sizes(self, query: Any, limit: int) -> Any:
+        """Partners of each left row of a query, at most about `limit` of each, int64 on the device."""
+
+    @abstractmethod
+    def write(self, query: Any, offsets: Any, keys: Any) -> None:
+        """Partners as (number of the left row) << 32 | right row, from offsets[k] to offsets[k + 1] for the k-th.
+
+        offsets int64 and keys uint64, on the device; where the room is short, the first partners.
+        """
+
+    def walk(self) -> tuple[Any, Any]:
+        """The left rows, int32 on the device, in the order that `find` goes through them, and their clusters."""
+        left = self.there.left
+        return left.rows, left.numbers
+
+    @property
+    def there(self) -> Resident:
+        """The cluster pairs on the device."""
+        return resident(self.pairs, self.codes)
+
+    def count(self, counts: NDArray[np.int64] | None, sign: int) -> int:
+        if self.empty:
+            return 0
+        found = 0
+        with cuda.gpus[self._index]:
+            rows, clusters = self.walk()
+            for first, last in self._stretches(rows.shape[0]):
+                partners = self.sizes(self.ask(rows[first:last], clusters[first:last]), EVERY)
+                if counts is None or not len(counts):
+                    found += total(partners)
+                    continue
+                here = to_host(partners)
+                found += int(here.sum())
+                counts[to_host(rows[first:last])] += sign * here
+        return found
+
+    def emit(self, rows: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        offsets = np.zeros(len(rows) + 1, dtype=np.int64)
+        if self.empty or not len(rows):
+            return offsets, np.empty(0, dtype=np.int32)
+        with cuda.gpus[self._index]:
+            most = self._most_rows()
+            for first in range(0, len(rows), most):
+                query = self.ask_rows(rows[first : first + most])
+                offsets[first + 1 : first + most + 1] = to_host(self.sizes(query, EVERY))
+            np.cumsum(offsets, out=offsets)
+            partners = np.empty(int(offsets[-1]), dtype=np.int32)
+            for first, last in self._pieces(offsets, most):
+                low, high = int(offsets[first]), int(offsets[last])
+                keys = self._written(self.ask_rows(rows[first:last]), offsets[first : last + 1] - low)
+                sort(keys)
+                sorted_rows = empty(high - low, np.int32)
+                launch(unpack_keys_kernel, high - low, keys, sorted_rows)
+                partners[low:high] = to_host(sorted_rows)
+        return offsets, partners
+
+    def find(self, limit: int) -> NDArray[np.int32]:
+        """The first pairs of different rows: left rows as in `walk`, each with its partners as they are written."""
+        found = np.empty((0, 2), dtype=np.int32)
+        if self.empty or limit < 1:
+            return found
+        with cuda.gpus[self._index]:
+            rows, clusters = self.walk()
+            first, wanted = 0, FIND_ROWS
+            while first < rows.shape[0] and len(found) < limit:
+                last = min(rows.shape[0], first + wanted)
+                found = np.concatenate([found, self._first_pairs(rows[first:last], clusters[first:last], limit)])
+                most_rows = max(1, room_bytes() // (PAIR_BYTES * (limit + 1)))
+                first, wanted = last, min(4 * wanted, self._most_rows(), max(FIND_ROWS, most_rows))
+        return found[:limit]
+
+    def _first_pairs(self, rows: Any, clusters: Any, limit: int) -> NDArray[np.int32]:
+        """At least the first `limit` pairs of different rows of these left rows, fewer where there are fewer."""
+        query = self.ask(rows, clusters)
+        # a row may be its own partner, which is no pair: one more than is wanted is looked up
+        sizes = np.minimum(to_host(self.sizes(query, limit + 1)), limit + 1)
+        enough = int(np.searchsorted(np.cumsum(np.maximum(sizes - 1, 0)), limit)) + 1
+        sizes[enough:] = 0
+        offsets = np.zeros(len(sizes) + 1, dtype=np.int64)
+        np.cumsum(sizes, out=offsets[1:])
+        if not offsets[-1]:
+            return np.empty((0, 2), dtype=np.int32)
+        keys = to_host(self._written(query, offsets))
+        lefts, rights = to_host(rows)[(keys >> np.uint64(32)).astype(np.int64)], keys & np.uint64(0xFFFFFFFF)
+        pairs: NDArray[np.int32] = np.stack([lefts, rights.astype(np.int32)], axis=1)
+        return pairs[pairs[:, 0] != pairs[:, 1]]
+
+    def _written(self, query: Any, offsets: NDArray[np.int64]) -> Any:
+        keys = empty(int(offsets[-1]), np.uint64)
+        self.write(query, to_device(offsets), keys)
+        return keys
+
+    def ask_rows(self, rows: NDArray[np.int32]) -> Any:
+        """The query of any rows of the table."""
+        there, asked = self.there, to_device(rows)
+        return self.ask(asked, gathered(there.left.by_row(self.codes.shape[1]), asked))
+
+    def _most_rows(self) -> int:
+        """Left rows that are looked up at a time."""
+        return max(1, min(1 << 28, room_bytes() // (ROW_BYTES + 16 * len(self.comparisons))))
+
+    def _stretches(self, left_rows: int) -> Iterator[tuple[int, int]]:
+        """Stretches of the left side of about a quarter of a second each.
+
+        Raises TimeoutError where the deadline came first: a part of a count is no count.
+        """
+        most = self._most_rows()
+        first, rows = 0, min(most, self.first_rows)
+        while first < left_rows:
+            if self.control.over():
+                raise TimeoutError("the deadline came before all pairs were counted")
+            begun = time.monotonic()
+            last = min(left_rows, first + rows)
+            yield first, last
+            seconds = max(1e-4, time.monotonic() - begun)
+            first, rows = last, int(max(1, min(most, rows * min(4.0, max(0.25, LAUNCH_SECONDS / seconds)))))
+
+    def _pieces(self, offsets: NDArray[np.int64], most_rows: int) -> Iterator[tuple[int, int]]:
+        """Stretches of rows whose pairs have room on the device at once (one row at least); none without pairs."""
+        most_pairs = max(1, room_bytes() // PAIR_BYTES)
+        first = 0
+        while first < len(offsets) - 1:
+            last = int(np.searchsorted(offsets, offsets[first] + most_pairs, side="right")) - 1
+            last = min(max(first + 1, last), first + most_rows)
+            if offsets[last] > offsets[first]:
+                yield first, last
+            first = last

@@ -1,0 +1,128 @@
+"""Hash-sort-merge on the device: the partners of a row are one or two slices of the sorted right side.
+
+As in the CPU twin; a binary search for each left row takes the place of the merge.
+"""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, no-any-return"
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import cuda
+from numpy.typing import NDArray
+
+from tuplewise.gpu_kernels.control import Control
+from tuplewise.gpu_kernels.cuda.grouping import first_above, gathered
+from tuplewise.gpu_kernels.cuda.joins import DeviceJoin
+from tuplewise.gpu_kernels.cuda.primitives import empty, launch
+from tuplewise.gpu_kernels.refine import EQUAL, GREATER, LESS, ClusterPairs, Comparison
+
+
+@cuda.jit(cache=True)
+def locate_slices_kernel(clusters, codes, right_codes, offsets, outcomes, slices):
+    """slices[k] = (a, b, c, d), int64: the partners of left row k are [a, b) and [c, d) of the sorted right side.
+
+    One thread a left row, a grid of any size; it writes its own four places. No shared memory.
+
+    clusters, codes : int32 (n,), of the left rows; cluster -1 has no partners
+    right_codes : int32, in order of (cluster, code)
+    offsets : int64 (clusters + 1,), of the right side
+    """
+    for k in range(cuda.grid(1), clusters.shape[0], cuda.gridsize(1)):
+        c = clusters[k]
+        start = end = np.int64(0)
+        if c >= 0:
+            start, end = offsets[c], offsets[c + 1]
+        slices[k, 0], slices[k, 1], slices[k, 2], slices[k, 3] = start, end, end, end
+        if outcomes != LESS | EQUAL | GREATER:
+            # codes are whole numbers: those from the code on are those above the code before it
+            lower = first_above(right_codes, start, end, np.int64(codes[k]) - 1)
+            upper = first_above(right_codes, lower, end, codes[k])
+            if outcomes == LESS | GREATER:
+                slices[k, 1], slices[k, 2] = lower, upper
+            else:
+                if outcomes & GREATER == 0:
+                    slices[k, 0] = lower if outcomes & EQUAL else upper
+                if outcomes & LESS == 0:
+                    slices[k, 1] = upper if outcomes & EQUAL else lower
+
+
+LOCATE_SLICES_SIGNATURE = "void(int32[::1], int32[::1], int32[::1], int64[::1], int64, int64[:,::1])"
+
+
+@cuda.jit(cache=True)
+def measure_slices_kernel(slices, sizes):
+    """sizes[k] = rows in the slices of left row k, int64; one thread a left row, a grid of any size."""
+    for k in range(cuda.grid(1), sizes.shape[0], cuda.gridsize(1)):
+        sizes[k] = slices[k, 1] - slices[k, 0] + slices[k, 3] - slices[k, 2]
+
+
+MEASURE_SLICES_SIGNATURE = "void(int64[:,::1], int64[::1])"
+
+
+@cuda.jit(cache=True)
+def emit_slices_kernel(slices, offsets, right, keys):
+    """keys[i] = k << 32 | right row: the pairs of left row k, from offsets[k] on, in order of the sorted right side.
+
+    One thread a pair (so that a row with many partners holds nobody up), a grid of any size, which finds its left row
+    by binary search and writes its own place. No shared memory.
+
+    slices, offsets : int64 (n, 4), (n + 1,); where the room is less than the slices, their first rows are written
+    right : int32, the sorted right side
+    """
+    for i in range(cuda.grid(1), keys.shape[0], cuda.gridsize(1)):
+        k = first_above(offsets, 0, offsets.shape[0], i) - 1
+        place = slices[k, 0] + i - offsets[k]
+        if place >= slices[k, 1]:
+            place += slices[k, 2] - slices[k, 1]
+        keys[i] = (np.uint64(k) << np.uint64(32)) | np.uint64(right[place])
+
+
+EMIT_SLICES_SIGNATURE = "void(int64[:,::1], int64[::1], int32[::1], uint64[::1])"
+
+
+class SliceJoin(DeviceJoin):
+    """At most one comparison."""
+
+    def __init__(
+        self, pairs: ClusterPairs, codes: NDArray[np.int32], comparisons: list[Comparison], control: Control
+    ) -> None:
+        super().__init__(pairs, codes, comparisons, control)
+        self._comparison = comparisons[0] if comparisons else None
+
+    def count(self, counts: NDArray[np.int64] | None, sign: int) -> int:
+        if self._comparison is not None:
+            return super().count(counts, sign)
+        if counts is not None and len(counts):  # whole clusters: what is needed is here
+            partners = np.repeat(np.diff(self.pairs.right_offsets), np.diff(self.pairs.left_offsets))
+            counts[self.pairs.left] += sign * partners
+        return self.pairs.pairs
+
+    def walk(self) -> tuple[Any, Any]:
+        left, c = self.there.left, self._comparison
+        return (left.rows if c is None else left.ordered(c.left, self.there.column(c.left)).rows), left.numbers
+
+    def ask(self, rows: Any, clusters: Any) -> Any:
+        slices = empty((rows.shape[0], 4), np.int64)
+        right, c = self.there.right, self._comparison
+        if c is None:
+            launch(locate_slices_kernel, rows.shape[0], clusters, rows, right.rows, right.offsets,
+                   LESS | EQUAL | GREATER, slices)  # fmt: skip
+        else:
+            codes = gathered(self.there.column(c.left), rows)
+            ordered = right.ordered(c.right, self.there.column(c.right))
+            launch(locate_slices_kernel, rows.shape[0], clusters, codes, ordered.codes, right.offsets, c.outcomes,
+                   slices)  # fmt: skip
+        return slices
+
+    def sizes(self, query: Any, limit: int) -> Any:
+        sizes = empty(query.shape[0], np.int64)
+        launch(measure_slices_kernel, query.shape[0], query, sizes)
+        return sizes
+
+    def write(self, query: Any, offsets: Any, keys: Any) -> None:
+        right, c = self.there.right, self._comparison
+        rows = right.rows if c is None else right.ordered(c.right, self.there.column(c.right)).rows
+        launch(emit_slices_kernel, keys.shape[0], query, offsets, rows, keys)

@@ -1,0 +1,294 @@
+"""Two inequalities on the device: count, running sums, emit, inside cluster pairs.
+
+As in the CPU twin: partners by the first inequality are a slice of the right side sorted by its column; how many of a
+slice satisfy the second one, a wavelet matrix of dense ranks tells, and which, a tree of extremes (see `extremes`).
+Departures from the CPU twin: one thread a left row, each with a binary search; the matrix is built level by level
+(flag the ones, sum, scatter); existence asks the tree for each left row, where the CPU's pass carries running extremes
+along: the same rows in the same order.
+"""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, no-any-return"
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import cuda
+from numpy.typing import NDArray
+
+from tuplewise.gpu_kernels.control import Control
+from tuplewise.gpu_kernels.cuda import extremes
+from tuplewise.gpu_kernels.cuda.grouping import bits_for, extremes_of, gathered
+from tuplewise.gpu_kernels.cuda.joins import DeviceJoin
+from tuplewise.gpu_kernels.cuda.primitives import empty, filled, launch, running_sums, to_device, to_host
+from tuplewise.gpu_kernels.cuda.slices import locate_slices_kernel
+from tuplewise.gpu_kernels.refine import EQUAL, GREATER, LESS, ClusterPairs, Comparison
+
+
+@cuda.jit(cache=True)
+def mark_codes_kernel(codes, lowest, seen):
+    """seen[code - lowest] = 1, int32; one thread a code. Threads of one code all write the same."""
+    for i in range(cuda.grid(1), codes.shape[0], cuda.gridsize(1)):
+        seen[codes[i] - lowest] = 1
+
+
+MARK_CODES_SIGNATURE = "void(int32[::1], int64, int32[::1])"
+
+
+@cuda.jit(cache=True)
+def rank_codes_kernel(codes, lowest, below, ranks):
+    """ranks[i] = distinct codes below codes[i], int32; one thread a code. below: int64, by code - lowest."""
+    for i in range(cuda.grid(1), codes.shape[0], cuda.gridsize(1)):
+        ranks[i] = below[codes[i] - lowest]
+
+
+RANK_CODES_SIGNATURE = "void(int32[::1], int64, int64[::1], int32[::1])"
+
+
+@cuda.jit(cache=True)
+def flag_bits_kernel(ranks, bit, flags):
+    """flags[i] = that bit of ranks[i], int32; one thread a rank."""
+    for i in range(cuda.grid(1), ranks.shape[0], cuda.gridsize(1)):
+        flags[i] = (ranks[i] >> bit) & 1
+
+
+FLAG_BITS_SIGNATURE = "void(int32[::1], int64, int32[::1])"
+
+
+@cuda.jit(cache=True)
+def scatter_bits_kernel(ranks, flags, before, other):
+    """other = the ranks with a 0 in order, then those with a 1; one thread a rank.
+
+    Its place comes from `before`, int64 (n + 1,), the ones before each place: no two threads have the same.
+    """
+    n = ranks.shape[0]
+    for i in range(cuda.grid(1), n, cuda.gridsize(1)):
+        if flags[i]:
+            other[n - before[n] + before[i]] = ranks[i]
+        else:
+            other[i - before[i]] = ranks[i]
+
+
+SCATTER_BITS_SIGNATURE = "void(int32[::1], int32[::1], int64[::1], int32[::1])"
+
+
+@cuda.jit(cache=True)
+def pack_bits_kernel(flags, before, level, words, ones, zeros):
+    """words[level, w] = 64 flags; ones[level, w] = ones before them; zeros[level] = zeros of the level.
+
+    One thread a word, n // 64 + 1 of them; each writes its own, the first one zeros too. uint64, int32, int64.
+    """
+    n = flags.shape[0]
+    for w in range(cuda.grid(1), words.shape[1], cuda.gridsize(1)):
+        word = np.uint64(0)
+        for i in range(64 * w, min(n, 64 * w + 64)):
+            word |= np.uint64(flags[i]) << np.uint64(i & 63)
+        words[level, w] = word
+        ones[level, w] = before[64 * w]
+        if w == 0:
+            zeros[level] = n - before[n]
+
+
+PACK_BITS_SIGNATURE = "void(int32[::1], int64[::1], int64, uint64[:,::1], int32[:,::1], int64[::1])"
+
+
+@cuda.jit(cache=True)
+def rank_thresholds_kernel(codes, lowest, below, last, outcomes, thresholds):
+    """thresholds[k] = dense rank, int64: partners of left row k are below it (GREATER) or not below it (LESS).
+
+    One thread a left row. `below`, int64: distinct codes under lowest + place, places 0 to `last`.
+    """
+    for k in range(cuda.grid(1), thresholds.shape[0], cuda.gridsize(1)):
+        place = np.int64(codes[k]) - lowest
+        # strict "greater" and non-strict "less" leave the ranks below the code; the others take the code itself in
+        if outcomes == LESS or outcomes == GREATER | EQUAL:
+            place += 1
+        thresholds[k] = below[min(max(place, 0), last)]
+
+
+RANK_THRESHOLDS_SIGNATURE = "void(int32[::1], int64, int64[::1], int64, int64, int64[::1])"
+
+
+@cuda.jit(device=True)
+def ones_before(words, ones, level, place):
+    """Ones of a level before a place."""
+    word = place >> 6
+    mask = (np.uint64(1) << np.uint64(place & 63)) - np.uint64(1)
+    return np.int64(ones[level, word]) + np.int64(cuda.popc(words[level, word] & mask))
+
+
+@cuda.jit(cache=True)
+def count_join_kernel(slices, thresholds, words, ones, zeros, levels, outcomes, sizes):
+    """sizes[k] = pairs of left row k that satisfy both inequalities, int64.
+
+    One thread a left row, a grid of any size; it goes down the levels of the matrix with its slice and writes its own
+    place. No shared memory.
+
+    slices : int64 (n, 4), of which the first two are the slice that the first inequality leaves
+    thresholds : int64 (n,), see `rank_thresholds_kernel`
+    words, ones, zeros : the matrix, see `pack_bits_kernel`; `levels` of it are used
+    outcomes : of the second inequality
+    """
+    for k in range(cuda.grid(1), sizes.shape[0], cuda.gridsize(1)):
+        low, high, threshold = slices[k, 0], slices[k, 1], thresholds[k]
+        width = max(high - low, np.int64(0))
+        found = np.int64(0)
+        if threshold >= np.int64(1) << levels:
+            found = width
+        else:
+            level = np.int64(0)
+            while level < levels and low < high:
+                before_low = ones_before(words, ones, level, low)
+                before_high = ones_before(words, ones, level, high)
+                if (threshold >> (levels - 1 - level)) & 1:
+                    found += (high - before_high) - (low - before_low)
+                    low = zeros[level] + before_low
+                    high = zeros[level] + before_high
+                else:
+                    low -= before_low
+                    high -= before_high
+                level += 1
+        sizes[k] = width - found if outcomes & LESS else found
+
+
+COUNT_JOIN_SIGNATURE = (
+    "void(int64[:,::1], int64[::1], uint64[:,::1], int32[:,::1], int64[::1], int64, int64, int64[::1])"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Matrix:
+    """A wavelet matrix on the device, and the dense ranks of codes that it is of."""
+
+    below: Any
+    lowest: int
+    last: int
+    words: Any
+    ones: Any
+    zeros: Any
+    levels: int
+
+
+def build_matrix(codes: Any) -> Matrix:
+    """The wavelet matrix of these codes, int32 on the device, over the codes that occur."""
+    n = codes.shape[0]
+    lowest, highest = extremes_of(codes)
+    last = highest - lowest + 1
+    seen = filled(last, 0, np.int32)
+    launch(mark_codes_kernel, n, codes, lowest, seen)
+    below = running_sums(seen)
+    distinct = int(to_host(below[-1:])[0])
+    ranks, other, flags = (empty(n, np.int32) for _ in range(3))
+    launch(rank_codes_kernel, n, codes, lowest, below, ranks)
+    levels, width = bits_for(distinct), n // 64 + 1
+    words, ones = empty((levels, width), np.uint64), empty((levels, width), np.int32)
+    zeros = empty(levels, np.int64)
+    for level in range(levels):
+        launch(flag_bits_kernel, n, ranks, levels - 1 - level, flags)
+        before = running_sums(flags)
+        launch(pack_bits_kernel, width, flags, before, level, words, ones, zeros)
+        launch(scatter_bits_kernel, n, ranks, flags, before, other)
+        ranks, other = other, ranks
+    return Matrix(below, lowest, last, words, ones, zeros, levels)
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """Left rows: their slices by the first inequality, int64 (n, 4), and their codes in the second one, int32 (n,)."""
+
+    slices: Any
+    seconds: Any
+
+
+class WaveletJoin(DeviceJoin):
+    """Two inequalities. What counting and listing need is built when they are asked for."""
+
+    def __init__(
+        self, pairs: ClusterPairs, codes: NDArray[np.int32], comparisons: list[Comparison], control: Control
+    ) -> None:
+        super().__init__(pairs, codes, comparisons, control)
+        self._first, self._second = comparisons
+        self._largest = int(bool(self._second.outcomes & LESS))
+        self._matrix: Matrix | None = None
+        self._tree: Any = None
+        self._right_codes: Any = None
+
+    def _seconds(self) -> Any:
+        """Codes of the second inequality, in the order of the right side by the first one."""
+        if self._right_codes is None:
+            self._right_codes = gathered(self.there.column(self._second.right), self._right().rows)
+        return self._right_codes
+
+    def _right(self) -> Any:
+        return self.there.right.ordered(self._first.right, self.there.column(self._first.right))
+
+    def walk(self) -> tuple[Any, Any]:
+        left = self.there.left
+        return left.ordered(self._first.left, self.there.column(self._first.left)).rows, left.numbers
+
+    def ask(self, rows: Any, clusters: Any) -> Query:
+        there, n = self.there, rows.shape[0]
+        slices = empty((n, 4), np.int64)
+        firsts = gathered(there.column(self._first.left), rows)
+        launch(locate_slices_kernel, n, clusters, firsts, self._right().codes, there.right.offsets,
+               self._first.outcomes, slices)  # fmt: skip
+        return Query(slices, gathered(there.column(self._second.left), rows))
+
+    def sizes(self, query: Query, limit: int) -> Any:
+        if self._matrix is None:
+            self._matrix = build_matrix(self._seconds())
+        m, n = self._matrix, query.seconds.shape[0]
+        thresholds, sizes = empty(n, np.int64), empty(n, np.int64)
+        launch(rank_thresholds_kernel, n, query.seconds, m.lowest, m.below, m.last, self._second.outcomes, thresholds)
+        launch(count_join_kernel, n, query.slices, thresholds, m.words, m.ones, m.zeros, m.levels,
+               self._second.outcomes, sizes)  # fmt: skip
+        return sizes
+
+    def write(self, query: Query, offsets: Any, keys: Any) -> None:
+        launch(extremes.emit_join_kernel, query.seconds.shape[0], query.slices, self._limits(query), self._extremes(),
+               self._right().rows, self._seconds(), self._largest, offsets, keys)  # fmt: skip
+
+    def _extremes(self) -> Any:
+        if self._tree is None:
+            self._tree = extremes.build_tree(self._seconds(), self._largest)
+        return self._tree
+
+    def _limits(self, query: Query) -> Any:
+        """The code that a partner has at least (or at most) in the second inequality, int32."""
+        limits = empty(query.seconds.shape[0], np.int32)
+        step = 0 if self._second.outcomes & EQUAL else (1 if self._largest else -1)
+        launch(extremes.shift_codes_kernel, limits.shape[0], query.seconds, step, limits)
+        return limits
+
+    def find(self, limit: int) -> NDArray[np.int32]:
+        found = np.empty((0, 2), dtype=np.int32)
+        if self.empty or limit < 1:
+            return found
+        with cuda.gpus[self._index]:
+            rows, clusters = self.walk()
+            upwards = bool(self._first.outcomes & GREATER)
+            if not upwards:
+                rows = extremes.backwards(rows, self.there.left.offsets, clusters)
+            first, wanted = 0, extremes.FIND_ROWS
+            while first < rows.shape[0] and len(found) < limit:
+                last = min(rows.shape[0], first + wanted)
+                part = self._first_extremes(rows[first:last], clusters[first:last], limit - len(found), upwards)
+                found = np.concatenate([found, part])
+                first, wanted = last, min(8 * wanted, self._most_rows())
+        return found
+
+    def _first_extremes(self, rows: Any, clusters: Any, limit: int, upwards: bool) -> NDArray[np.int32]:
+        """The first of these left rows that have a partner, each with the extreme one, int32 (found, 2)."""
+        query = self.ask(rows, clusters)
+        flags = empty(rows.shape[0], np.int8)
+        tree, right, seconds = self._extremes(), self._right().rows, self._seconds()
+        launch(extremes.flag_partners_kernel, rows.shape[0], rows, query.slices, self._limits(query), tree, right,
+               seconds, self._largest, flags)  # fmt: skip
+        places = np.flatnonzero(to_host(flags))[:limit].astype(np.int32)
+        partners = empty(len(places), np.int32)
+        if len(places):
+            launch(extremes.pick_extremes_kernel, len(places), to_device(places), rows, query.slices, tree, right,
+                   seconds, self._largest, int(upwards), partners)  # fmt: skip
+        return np.stack([to_host(rows)[places], to_host(partners)[: len(places)]], axis=1)
