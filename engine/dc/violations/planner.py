@@ -67,6 +67,8 @@ def plan(program: Program, sizes: Cardinalities, names: Sequence[str]) -> Plan:
         why = "no values satisfy all of its predicates"
         step = {"step": "filter", "predicates": [], "algorithm": "none", "estimated_rows": 0, "why": why}
         return Plan((), (), "hsm", (), 0.0, (step,))
+    if program.one_row:
+        return Plan((), (), "hsm", (), 0.0, tuple(_filter_steps(program)))
     equalities = order_equalities([(c.left, c.right) for c in program.equalities], sizes)
     groups = _groups(equalities, sizes)
     cluster_rows = sizes.rows / groups if equalities else float(sizes.rows)
