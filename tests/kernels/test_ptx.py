@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -37,7 +38,7 @@ CASES = [
 
 def signature_types(signature: str) -> tuple[Any, ...]:
     """Numba argument types of a SIGNATURE."""
-    names = {name: getattr(types, name) for name in ("int32", "uint32", "int64", "uint64", "void")}
+    names = {name: getattr(types, name) for name in ("int8", "int32", "uint32", "int64", "uint64", "void")}
     return tuple(eval(signature, {"__builtins__": {}}, names).args)
 
 
@@ -55,6 +56,68 @@ def ptx_of(digits: int, capability: tuple[int, int], monkeypatch: pytest.MonkeyP
     finally:
         clue_table.make_count_kernel.cache_clear()
     return str(text)
+
+
+REFINEMENTS = ("grouping", "slices", "wavelet", "extremes", "joins", "boxes", "bitmaps")
+# where the time of a join goes: these are assembled, too
+HOT = {"locate_slices_kernel": 40, "count_join_kernel": 64, "emit_join_kernel": 64, "flag_partners_kernel": 64,
+       "count_boxes_kernel": 80, "count_bitmaps_kernel": 168}  # fmt: skip
+
+
+def refinement_kernels(module: str) -> dict[str, tuple[Any, str]]:
+    """Kernels that a module defines, as plain functions, with their signatures."""
+    there = vars(import_module(f"tuplewise.gpu_kernels.cuda.{module}"))
+    found = {}
+    for name, kernel in there.items():
+        function = getattr(kernel, "py_func", None)
+        if name.endswith("_kernel") and function is not None and function.__module__ == there["__name__"]:
+            found[name] = function, there[name.removesuffix("_kernel").upper() + "_SIGNATURE"]
+    return found
+
+
+@pytest.mark.parametrize("capability", [(8, 0), (9, 0)], ids=["sm80", "sm90"])
+@pytest.mark.parametrize("module", REFINEMENTS)
+def test_refinement_kernels_compile(
+    module: str, capability: tuple[int, int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from numba.cuda import dispatcher
+
+    monkeypatch.setattr(dispatcher, "get_current_device", lambda: SimpleNamespace(compute_capability=capability))
+    kernels = refinement_kernels(module)
+    assert kernels
+    for name, (function, signature) in kernels.items():
+        arguments = signature_types(signature)
+        assert len(arguments) == function.__code__.co_argcount <= 12, name
+        text = str(cuda.compile_ptx(function, arguments, cc=capability)[0])
+        assert f".target sm_{capability[0]}{capability[1]}" in text
+        assert len(re.findall(r"\.visible \.entry", text)) == 1
+        assert ".f64" not in text, f"{name}: signed and unsigned integers were mixed, which makes floats"
+        assert not re.search(r"\bcall\b", text), f"{name}: a function is not inlined"
+        if name in HOT and find_ptxas() is not None:
+            assert registers_of(text, capability, tmp_path / name) <= HOT[name], name
+
+
+def test_every_module_of_the_refinements_is_compiled() -> None:
+    import tuplewise.gpu_kernels.cuda as package
+
+    folder = Path(str(package.__file__)).parent
+    with_kernels = {path.stem for path in folder.glob("*.py") if "_kernel(" in path.read_text(encoding="utf-8")}
+    assert {"clue_table"} < with_kernels
+    assert {name for name in with_kernels if refinement_kernels(name)} == set(REFINEMENTS)
+
+
+def registers_of(text: str, capability: tuple[int, int], name: Path) -> int:
+    """Registers of a thread, by the assembler, which must need no room to spill to."""
+    source = name.with_suffix(".ptx")
+    source.write_text(text)
+    target = f"-arch=sm_{capability[0]}{capability[1]}"
+    command = [str(find_ptxas()), "-v", target, str(source), "-o", str(name.with_suffix(".cubin"))]
+    assembled = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert assembled.returncode == 0, assembled.stderr
+    assert "0 bytes spill stores, 0 bytes spill loads" in assembled.stderr
+    used = re.search(r"Used (\d+) registers", assembled.stderr)
+    assert used, assembled.stderr
+    return int(used[1])
 
 
 def find_ptxas() -> str | None:
