@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 EXAMPLE := examples/tax.csv
 CASES ?= evidence inversion dc_discover cli
 PYTEST := $(BIN)/python -m pytest
+# Processes that share the default tests; each starts a JVM of its own
+WORKERS ?= 2
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo lint types test test-sim test-spark test-gpu wheel readme ci bench
@@ -40,7 +42,7 @@ types: setup  ## mypy, strict
 	$(BIN)/mypy
 
 test: setup  ## the default tests: no GPU needed, a few minutes
-	$(PYTEST) -m "not slow and not device and not cuda"
+	$(PYTEST) -m "not slow and not device and not cuda" -n $(WORKERS) --dist loadfile
 
 test-sim: setup  ## the CUDA kernels in Numba's simulator
 	NUMBA_ENABLE_CUDASIM=1 $(PYTEST) -m "cuda and not slow"
