@@ -3,13 +3,15 @@
     benchmarks/gpu_session.sh [--device cuda:0] [--budget-seconds 450]
 
 1. CUDA twin against CPU twin, byte for byte, on random and adversarial tables.
-2. compute-sanitizer (memcheck, racecheck) on a small case; a refusal is recorded with its reason.
-3. The kernel tests marked `device`, where pytest is installed.
-4. Sizes of the kernel against each other.
-5. Timed cases with the CPU twin beside them, with the share of the floor that `cuda/evidence.py` states.
+   Then the refinements, timed cases included (see `gpu_refine.py`).
+2. compute-sanitizer (memcheck, racecheck) on small cases; a refusal is recorded with its reason.
+3. Sizes of the evidence kernel against each other.
+4. Timed cases of it with the CPU twin beside them, with the share of the floor that `cuda/evidence.py` states.
+5. The kernel tests marked `device`, where pytest is installed.
 
-Needs numpy, numba and numba-cuda; no Spark, no network. Appends JSON lines to `<out>/gpu_evidence.jsonl`. Ends with 0
-where all that ran was right, 1 where something was wrong, 2 where there is no such device.
+Needs numpy, numba and numba-cuda, CuPy for the refinements at their full speed; no Spark, no network. Appends JSON
+lines to `<out>/gpu_evidence.jsonl` and `<out>/gpu_refine.jsonl`. Ends with 0 where all that ran was right, 1 where
+something was wrong, 2 where there is no such device.
 """
 
 from __future__ import annotations
@@ -23,17 +25,18 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks import records
+from benchmarks import gpu_refine, records
 from benchmarks.answers import digest_bytes
-from benchmarks.datasets import REPOSITORY
 from benchmarks.generators import table_with_clues
+from benchmarks.gpu_records import Session, say, simulated
+from benchmarks.outside import REPOSITORY
 from tuplewise.engine.errors import TuplewiseError
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.device import Device, pick_device
@@ -45,56 +48,6 @@ OPERATIONS_ORDERED = 4  # int32 operations a pair and comparison: two subtractio
 INT32_LANES = 64  # a multiprocessor and clock, compute capability 8.0 and 9.0
 CPU_SECONDS = 15.0  # after which the CPU twin is stopped: its rate is known by then
 CUDA_SECONDS = 40.0
-
-
-@dataclass
-class Session:
-    """What a session is about, and how long it may go on."""
-
-    device: Device
-    smoke: bool
-    out: Path
-    ends: float
-    faults: list[str] = field(default_factory=list)
-    run: str = field(default_factory=lambda: time.strftime("%Y%m%dT%H%M%SZ", time.gmtime()))
-
-    def left(self) -> float:
-        return self.ends - time.monotonic()
-
-    def record(self, case: str, device: Device | None = None, **fields: Any) -> None:
-        """Append a record of `gpu_evidence/<case>`, on the session's device where none is given."""
-        commit, dirty = records.commit()
-        entry = {"run": self.run, "time_utc": time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()),
-                 "case": f"gpu_evidence/{case}", **fields, "device": device_name(device or self.device),
-                 "smoke": self.smoke,
-                 "versions": versions(), "commit": commit, "dirty": dirty}  # fmt: skip
-        records.append(entry, self.out)
-
-    def fault(self, text: str) -> None:
-        say(f"WRONG: {text}")
-        self.faults.append(text)
-
-
-def say(text: str) -> None:
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
-
-
-def device_name(device: Device) -> str:
-    return f"cpu: {records.processor()}" if device.kind == "cpu" else str(device)
-
-
-def versions() -> dict[str, str]:
-    """Versions of what matters on a GPU machine; the driver's CUDA version where numba.cuda is loaded."""
-    from importlib import metadata
-
-    found = records.versions()
-    for name in ("numba-cuda", "cupy-cuda12x", "cupy-cuda13x"):
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
 
 
 def ordered_layout(columns: int, ordered: int | None = None) -> ClueLayout:
@@ -145,10 +98,6 @@ def check_twins(session: Session) -> None:
         say(f"checked: {name}, {codes.shape[1]} rows")
 
 
-def simulated() -> bool:
-    return os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
-
-
 def sanitizer_case(peek: bool) -> None:
     """The small case that runs under compute-sanitizer; wrong counts end it with an error."""
     from tuplewise.gpu_kernels.cuda import evidence
@@ -168,8 +117,8 @@ def sanitizer_case(peek: bool) -> None:
 def run_sanitizer(session: Session) -> None:
     """memcheck as shipped; racecheck with atomic access to keys only (a look before the swap is a benign race)."""
     tool = shutil.which("compute-sanitizer")
-    for check, peek in (("memcheck", True), ("racecheck", False)):
-        case = f"sanitizer-{check}"
+    for check, small in (("memcheck", "peek"), ("racecheck", "atomic"), ("memcheck", "refine")):
+        case = f"sanitizer-{check}" + ("-refine" if small == "refine" else "")
         if session.device.kind != "cuda" or simulated():
             reason: str | None = "no GPU in this run"
         elif tool is None:
@@ -183,7 +132,7 @@ def run_sanitizer(session: Session) -> None:
             session.record(case, skipped=reason)
             continue
         command = [tool, "--tool", check, "--error-exitcode", "86", "--print-limit", "20", sys.executable,
-                   "-m", "benchmarks.gpu_session", "--sanitizer-case", "peek" if peek else "atomic"]  # fmt: skip
+                   "-m", "benchmarks.gpu_session", "--sanitizer-case", small]  # fmt: skip
         begun = time.monotonic()
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
@@ -207,8 +156,9 @@ def run_device_tests(session: Session) -> None:
         return say("skipped: device tests: no GPU in this run")
     if importlib.util.find_spec("pytest") is None or session.left() < 240:
         return say("skipped: device tests: no pytest, or no time left")
-    command = [sys.executable, "-m", "pytest", "-m", "device", "tests/kernels/test_evidence_device.py", "-q", "-x",
-               "-W", "default", "-p", "no:cacheprovider"]  # fmt: skip
+    files = ("tests/kernels/test_evidence_device.py", "tests/kernels/test_refine_device.py")
+    command = [sys.executable, "-m", "pytest", "-m", "device", *files, "-q", "-x", "-W", "default",
+               "-p", "no:cacheprovider"]  # fmt: skip
     try:
         done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=150, check=False)
     except subprocess.TimeoutExpired:
@@ -334,6 +284,17 @@ def time_case(session: Session, rows: int, clues: int, independent: bool) -> Non
         session.fault(f"twins differ: {case}")
 
 
+def time_cases(session: Session) -> None:
+    """The timed cases of the evidence kernel."""
+    if session.smoke:
+        cases = [(40, 20, False)] if simulated() else [(2000, 100, False), (2000, 10_000, True)]
+    else:
+        kinds = [(10**2, False), (10**4, False), (2 * 10**4, True), (10**6, True)]
+        cases = [(rows, *kind) for rows in (10**5, 10**6) for kind in kinds]
+    for case in cases:
+        time_case(session, *case)
+
+
 def compare_sizes(session: Session) -> None:
     """The kernel compiled for other sizes, on one table: which geometry a card likes."""
     if session.device.kind != "cuda":
@@ -378,9 +339,10 @@ def compare_sizes(session: Session) -> None:
 
 
 def main(argv: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Checks and measures the evidence kernel on a GPU.")
+    parser = argparse.ArgumentParser(description="Checks and measures the CUDA kernels on a GPU.")
     parser.add_argument("--device", default="cuda", help="cuda (default), cuda:N, or cpu to try the session itself")
     parser.add_argument("--smoke", action="store_true", help="tiny sizes, to try the session itself")
+    parser.add_argument("--only", choices=["evidence", "refine"], help="one part of the checks and timings")
     parser.add_argument(
         "--out", type=Path, default=Path(os.environ.get("OUT") or records.RESULTS), help="folder of JSON lines"
     )
@@ -388,7 +350,7 @@ def main(argv: list[str] | None = None) -> int:
         "--budget-seconds", type=float, default=450.0, help="steps that would go beyond this are skipped"
     )
     parser.add_argument(
-        "--sanitizer-case", choices=["peek", "atomic"], help="only the small case for compute-sanitizer"
+        "--sanitizer-case", choices=["peek", "atomic", "refine"], help="only the small case for compute-sanitizer"
     )
     options = parser.parse_args(argv)
     try:
@@ -398,21 +360,23 @@ def main(argv: list[str] | None = None) -> int:
         return error.exit_code
     if options.sanitizer_case:
         with device.active():
-            sanitizer_case(options.sanitizer_case == "peek")
+            if options.sanitizer_case == "refine":
+                gpu_refine.sanitizer_case()
+            else:
+                sanitizer_case(options.sanitizer_case == "peek")
         return 0
     session = Session(device, options.smoke, options.out, time.monotonic() + options.budget_seconds)
     say(f"device: {device}; {device.reason}")
     with device.active():
-        check_twins(session)
+        if options.only != "refine":
+            check_twins(session)
+        if options.only != "evidence":
+            gpu_refine.check_refinements(session)
+            gpu_refine.time_refinements(session)
         run_sanitizer(session)
-        compare_sizes(session)
-        if options.smoke:
-            cases = [(40, 20, False)] if simulated() else [(2000, 100, False), (2000, 10_000, True)]
-        else:
-            kinds = [(10**2, False), (10**4, False), (2 * 10**4, True), (10**6, True)]
-            cases = [(rows, *kind) for rows in (10**5, 10**6) for kind in kinds]
-        for case in cases:
-            time_case(session, *case)
+        if options.only != "refine":
+            compare_sizes(session)
+            time_cases(session)
     run_device_tests(session)
     say(f"{len(session.faults)} faults; {session.left():.0f} s of the budget left")
     return 1 if session.faults else 0

@@ -149,8 +149,9 @@ class DeviceJoin(ABC):
             return np.empty((0, 2), dtype=np.int32)
         keys = to_host(self._written(query, offsets))
         lefts, rights = to_host(rows)[(keys >> np.uint64(32)).astype(np.int64)], keys & np.uint64(0xFFFFFFFF)
-        pairs: NDArray[np.int32] = np.stack([lefts, rights.astype(np.int32)], axis=1)
-        return pairs[pairs[:, 0] != pairs[:, 1]]
+        pairs = np.stack([lefts, rights.astype(np.int32)], axis=1)
+        different: NDArray[np.int32] = pairs[pairs[:, 0] != pairs[:, 1]]
+        return different
 
     def _written(self, query: Any, offsets: NDArray[np.int64]) -> Any:
         keys = empty(int(offsets[-1]), np.uint64)
