@@ -41,6 +41,8 @@ def refine_equal(
             pairs = _refine_reflexive(pairs, codes, columns)
             equalities = [(left, right) for left, right in equalities if left != right or left not in columns]
         else:
+            for left, right in equalities[1:]:  # what has no partner for a later one needn't be sorted for this one
+                pairs = ClusterPairs(*_with_partners(pairs, codes[left], codes[right]))
             left, right = equalities[0]
             pairs = _refine_sides(pairs, codes[left], codes[right])
             equalities = equalities[1:]
@@ -95,7 +97,7 @@ def _cut(rows: NDArray[np.int32], length: int) -> NDArray[np.int32]:
 
 def _refine_sides(pairs: ClusterPairs, lcolumn: NDArray[np.int32], rcolumn: NDArray[np.int32]) -> ClusterPairs:
     """Left and right are different sets, or are compared on different columns."""
-    (left, loffsets), (right, roffsets) = _with_partners(pairs, lcolumn, rcolumn)
+    left, loffsets, right, roffsets = _with_partners(pairs, lcolumn, rcolumn)
     left = grouping.order_by(left, loffsets, lcolumn)
     right = grouping.order_by(right, roffsets, rcolumn)
     lrows, rrows = np.empty(len(left), dtype=np.int32), np.empty(len(right), dtype=np.int32)
@@ -107,8 +109,8 @@ def _refine_sides(pairs: ClusterPairs, lcolumn: NDArray[np.int32], rcolumn: NDAr
 
 def _with_partners(
     pairs: ClusterPairs, lcolumn: NDArray[np.int32], rcolumn: NDArray[np.int32]
-) -> tuple[tuple[NDArray[np.int32], NDArray[np.int64]], tuple[NDArray[np.int32], NDArray[np.int64]]]:
-    """Both sides without the rows whose value the other side never has, whatever the cluster: less to sort.
+) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
+    """Both sides, with offsets, without rows whose value the other side never has, whatever the cluster: less to sort.
 
     All rows where a table of the values would be large.
     """
@@ -116,7 +118,7 @@ def _with_partners(
     spans = [grouping.extremes_of(rows, column) for rows, _, column in (left, right)]
     lowest, highest = max(int(low) for low, _ in spans), min(int(high) for _, high in spans)
     if highest - lowest >= grouping.TABLE_SHARE * (len(pairs.left) + len(pairs.right)):
-        return (pairs.left, pairs.left_offsets), (pairs.right, pairs.right_offsets)
+        return pairs.left, pairs.left_offsets, pairs.right, pairs.right_offsets
     seen = np.ones(max(0, highest - lowest + 1), dtype=np.bool_)
     for rows, _, column in (left, right):
         there = np.zeros_like(seen)
@@ -127,4 +129,4 @@ def _with_partners(
         remaining, new_offsets = np.empty(len(rows), dtype=np.int32), np.empty(len(offsets), dtype=np.int64)
         count = grouping.keep_seen(rows, offsets, column, lowest, seen, remaining, new_offsets)
         kept.append((_cut(remaining, count), new_offsets))
-    return kept[0], kept[1]
+    return *kept[0], *kept[1]
