@@ -5,9 +5,12 @@ from __future__ import annotations
 import dataclasses
 import pickle
 import random
+import time
+from collections import deque
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from dc.check_tables import CLASSES, Rules, as_rule, random_table, relation_of, rows_of
 from dc.dc_tables import Table, encode
@@ -15,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.check import Condition, Violations, mirror, roles_of, satisfied, violation_matrix, violations
 
+import tuplewise as tw
 from tuplewise.engine.dc.constraint import DenialConstraint
 from tuplewise.engine.dc.violations.count import count_program, row_counts
 from tuplewise.engine.dc.violations.detect import RuleCheck, check_rules
@@ -253,6 +257,27 @@ def test_a_limit_leaves_what_is_not_known_open() -> None:
         assert found.partial
         assert any("limit" in note and "reached" in note for note in found.notes)
     assert checked(encode(table), [rule], time_limit=600.0)[0].holds is True
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        [("t", 0, "<", "u", 0)],
+        [("t", 0, "<", "u", 0), ("t", 1, "<", "u", 1)],
+        [("t", 0, "!=", "u", 0), ("t", 2, "!=", "u", 2)],  # nothing is found in all rows but the first
+    ],
+)
+def test_a_stream_of_pairs_ends_at_its_deadline(rule: list[Condition]) -> None:
+    """These lists have, or are sifted from, billions of pairs."""
+    n = 100_000
+    values = [np.arange(n), np.arange(n), (np.arange(n) == 0).astype(np.int64)]
+    relation = tw.load(pa.table({f"c{i}": v for i, v in enumerate(values)}))
+    table: Table = [(f"c{i}", "integer", []) for i in range(3)]
+    began = time.monotonic()
+    chunks = iterate_pairs(relation, as_rule(table, rule), device="cpu", deadline=began + 0.5)
+    with pytest.raises(TimeoutError, match="before all pairs were"):
+        deque(chunks, maxlen=0)
+    assert time.monotonic() - began < 10
 
 
 def test_no_rules_and_no_columns_are_no_fault() -> None:

@@ -6,6 +6,7 @@ listed. Non-equalities that were counted by inclusion and exclusion are filtered
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import numpy as np
@@ -61,7 +62,11 @@ def iterate_pairs(
     pairs = agreeing(work, without_unfit(work, program, start(work)), made.equalities, program.keep_nulls)
     as_left = np.zeros(work.rows, dtype=np.int64)
     if count_pairs(work, made, pairs, program.keep_nulls, as_left):
-        yield from pairs_in_order(work, made, pairs, as_left, program.symmetric, chunk_pairs, chunk_pairs)
+        for chunk in pairs_in_order(work, made, pairs, as_left, program.symmetric, chunk_pairs, chunk_pairs):
+            if deadline is not None and time.monotonic() >= deadline:
+                raise TimeoutError("the deadline came before all pairs were listed")
+            if len(chunk):
+                yield chunk
 
 
 def violating_rows(work: Work, program: Program) -> NDArray[np.int32]:
@@ -96,7 +101,7 @@ def pairs_in_order(
     first_chunk: int,
     chunk_pairs: int,
 ) -> Iterator[NDArray[np.int64]]:
-    """Chunks of the pairs inside cluster pairs; `as_left`, int64 (rows,), tells how many each row has as t."""
+    """Chunks of the pairs inside cluster pairs, some empty; `as_left`, int64 (rows,), tells how many a row has as t."""
     compared, excluded = made.compared, made.excluded
     if excluded and not compared:
         compared, excluded = excluded[:1], excluded[1:]
@@ -117,10 +122,8 @@ def pairs_in_order(
         kept = lefts < partners if symmetric else lefts != partners
         for c in excluded:
             kept &= _differ(work.codes, c, lefts, partners)
-        chunk = np.stack([lefts[kept], partners[kept]], axis=1).astype(np.int64)
         at, room = stop, min(chunk_pairs, 4 * room)
-        if len(chunk):
-            yield chunk
+        yield np.stack([lefts[kept], partners[kept]], axis=1).astype(np.int64)
 
 
 def _differ(
