@@ -14,6 +14,7 @@ from tuplewise.engine.options import DcCheckOptions, LoadOptions
 
 if TYPE_CHECKING:
     from tuplewise.engine.dc.constraint import DenialConstraint
+    from tuplewise.engine.dc.violations.detect import DcCheck
     from tuplewise.engine.relation.relation import Relation
     from tuplewise.engine.report.check_result import CheckResult
 
@@ -36,6 +37,8 @@ def check_listing(listing: CheckListing, options: DcCheckOptions, table: str) ->
         if listing.output is not None and os.path.realpath(listing.output) == os.path.realpath(listing.pairs_out):
             raise InputError(message("--pairs-out and -o name one file", listing.output, "two files"))
     if listing.split is not None:
+        if options.run_on == "spark":
+            raise InputError(message("--split with --run-on", "spark", "driver", "In Spark, write --pairs-out"))
         if options.count_only:
             raise InputError("--split needs to know the rows of violating pairs: leave out --count-only")
         split.check_split_folder(listing.split, table)
@@ -65,17 +68,10 @@ class Checking:
         names = column_names(self._table, self._load_options)
         if names is not None:  # else loading has to tell them
             self._read_rules(names)
-        relation = self._loading.relation(self._warm_up)
-        self._notes.clear()
-        rules = self._read_rules(relation.column_names)
-        for name in self._options.key:
-            relation.index_of(name)
-        from tuplewise.engine.dc.violations.detect import check_rules
+        found, deadline = self._find()
         from tuplewise.engine.report import model
         from tuplewise.engine.report.check_result import CheckResult
 
-        deadline = self._loading.deadline(self._options.time_limit)
-        found = check_rules(relation, rules, self._options, progress=self._progress.share, deadline=deadline)
         listing = self._listing
         shown = {"pairs_out": listing.pairs_out, "split": listing.split, "explain": listing.explain}
         result = CheckResult(found, options=model.options_record(self._load_options, self._options, **shown))
@@ -88,6 +84,36 @@ class Checking:
             partial=not all(written),
             total_seconds=self._loading.seconds,
         )
+
+    def _find(self) -> tuple[DcCheck, float | None]:
+        """What was found, here or in Spark, and when the time limit ends the work."""
+        from tuplewise.engine.dc.violations.detect import check_rules
+        from tuplewise.engine.dc.violations.distributed import check_opened, most_bytes_here
+        from tuplewise.engine.relation.spark_load import BeyondDriver
+
+        options, deadline = self._options, self._loading.deadline(self._options.time_limit)
+        most_bytes = most_bytes_here(options) if self._listing.split is None else None
+        try:
+            relation = self._loading.relation(self._warm_up, most_bytes=most_bytes)
+        except BeyondDriver as beyond:
+            found = check_opened(
+                beyond.opened,
+                self._read_rules_again,
+                options,
+                step=self._progress.step,
+                progress=self._progress.share,
+                deadline=deadline,
+            )
+            return found, deadline
+        rules = self._read_rules_again(relation.column_names)
+        for name in options.key:
+            relation.index_of(name)
+        return check_rules(relation, rules, options, progress=self._progress.share, deadline=deadline), deadline
+
+    def _read_rules_again(self, columns: Sequence[str]) -> list[DenialConstraint]:
+        """The rules, now that the columns are certain."""
+        self._notes.clear()
+        return self._read_rules(columns)
 
     def _read_rules(self, columns: Sequence[str]) -> list[DenialConstraint]:
         """All rules that were given, each once. All faults of all of them come in one error."""

@@ -42,14 +42,15 @@ class Loading:
         """When a time limit ends the work, on the monotonic clock."""
         return None if time_limit is None else self._start + time_limit
 
-    def relation(self, warm_up: Callable[[Relation], Any] | None = None) -> Relation:
+    def relation(self, warm_up: Callable[[Relation], Any] | None = None, *, most_bytes: int | None = None) -> Relation:
         """The table, when the kernels are ready too.
 
         `warm_up` is called meanwhile with a table of three rows, and does with it what the command does with its own:
-        so kernels are loaded, or compiled, while Spark starts.
+        so kernels are loaded, or compiled, while Spark starts. `most_bytes` as in `load`: what it raises comes when the
+        kernels are ready, too.
         """
         if warm_up is None:
-            return self._load(self._progress.step)
+            return self._load(self._progress.step, most_bytes)
         if self._device not in ("auto", "cpu"):  # a device that can't be had is known before the table is read
             from tuplewise.gpu_kernels.device import pick_device
 
@@ -63,15 +64,16 @@ class Loading:
                 )
                 self._kernels.start()
 
-        relation = self._load(loading)
-        self._wait_for_kernels()
-        return relation
+        try:
+            return self._load(loading, most_bytes)
+        finally:
+            self._wait_for_kernels()
 
-    def _load(self, report: Callable[[str], None]) -> Relation:
+    def _load(self, report: Callable[[str], None], most_bytes: int | None) -> Relation:
         """The table. What Spark leaves behind is cleared away: it is not needed any more."""
         from tuplewise.engine.relation.load import load
 
-        relation = load(self._table, self._options, progress=report)
+        relation = load(self._table, self._options, progress=report, most_bytes=most_bytes)
         if self._state.own_process and relation.spark is not None:
             from tuplewise.engine.spark.session import stop
 

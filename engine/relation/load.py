@@ -29,6 +29,7 @@ def load(
     name: str | None = None,
     spark: SparkSession | None = None,
     progress: Progress | None = None,
+    most_bytes: int | None = None,
 ) -> Relation:
     """A table as a Relation.
 
@@ -44,6 +45,9 @@ def load(
         The session to read with. Else the active one, else one that is started (and kept for the next call).
     progress : callable, optional
         Told the name of each step as it begins.
+    most_bytes : int, optional
+        Bytes that the codes may take here. Where a table that Spark reads takes more, `spark_load.BeyondDriver` is
+        raised, with what Spark can read of it.
 
     Returns
     -------
@@ -71,7 +75,7 @@ def load(
     from tuplewise.engine.relation.spark_load import load_with_spark
 
     target = source if kind is not None else (str(source) if isinstance(source, str) else os.fspath(Path(source)))
-    return load_with_spark(target, kind, options, name, spark, report)
+    return load_with_spark(target, kind, options, name, spark, report, most_bytes=most_bytes)
 
 
 def _ignore(step: str) -> None:

@@ -92,6 +92,11 @@ class Relation:
         return int(self.codes.shape[1])
 
     @property
+    def all_rows(self) -> int:
+        """Rows of the table, also where only some of them are here."""
+        return self.rows if self.table_rows is None else self.table_rows
+
+    @property
     def column_names(self) -> list[str]:
         return [c.name for c in self.columns]
 

@@ -18,6 +18,7 @@ from tuplewise.engine.relation.spark_encode import (
     cells_frame,
     kept_frame,
     plain_dictionary,
+    plain_value,
     spark_type,
     type_columns,
 )
@@ -45,10 +46,11 @@ class EncodedFrame:
 
     Attributes
     ----------
-    frame : held by Spark; columns `position` (bigint) and c0, c1, ... (int), a code for each column of `header`.
-        Codes keep order and equality within a domain, and null is -1, as in a Relation; but they need not be dense.
-    header : the columns as a Relation without rows. Its dictionaries have a length and give single values; they are
-        not Arrow arrays.
+    frame : held by Spark; columns `position` (bigint) and c0, c1, ... (int): a code, named by its place in `header`,
+        for each column that was asked for to be compared. Codes keep order and equality within a domain, and null is
+        -1, as in a Relation; but they need not be dense.
+    header : the columns, those that are only shown as well, as a Relation without rows. Its dictionaries have a length
+        and give single values; they are not Arrow arrays.
     rows : rows of the table
     """
 
@@ -87,8 +89,12 @@ class EncodedFrame:
         self._held.clear()
 
 
-def encode_as_frame(opened: Opened, names: Sequence[str], report: Callable[[str], None]) -> EncodedFrame:
+def encode_as_frame(
+    opened: Opened, names: Sequence[str], report: Callable[[str], None], *, shown: Sequence[str] = ()
+) -> EncodedFrame:
     """Encode some columns of an opened table, in the table's order; nothing that grows with its rows comes here.
+
+    `shown`: columns whose values are wanted, too, but not compared.
 
     Raises
     ------
@@ -102,7 +108,7 @@ def encode_as_frame(opened: Opened, names: Sequence[str], report: Callable[[str]
     """
     begin = time.perf_counter()
     raw = opened.raw
-    kept = [i for i in opened.plan.kept if opened.plan.names[i] in names]
+    kept = [i for i in opened.plan.kept if opened.plan.names[i] in {*names, *shown}]
     plan = replace(opened.plan, kept=kept)
     report("counting rows")
     from pyspark.sql import functions as f
@@ -120,10 +126,16 @@ def encode_as_frame(opened: Opened, names: Sequence[str], report: Callable[[str]
         typed, notes = type_columns(raw, plan, base, opened.options, places)
         loaded = time.perf_counter()
         report("encoding")
-        frame, dictionaries = _encode(base, typed, places, held)
+        coded = {k: typed[k] for k, i in enumerate(kept) if plan.names[i] in names}
+        frame, dictionaries = _encode(base, coded, places, held)
         frame = frame.persist()
         held.append(frame)
-        columns = _describe(frame, [plan.names[i] for i in kept], typed)
+        counts = _count_codes(frame, list(coded)) | _count_values(
+            base, {k: c for k, c in enumerate(typed) if k not in coded}
+        )
+        columns = tuple(
+            Column(plan.names[i], c.type, c.why, *counts[k]) for k, (i, c) in enumerate(zip(kept, typed, strict=True))
+        )
     except BaseException:
         for one in held:
             one.unpersist()
@@ -170,13 +182,13 @@ def _with_positions(base: DataFrame, places: Rows) -> DataFrame:
 
 
 def _encode(
-    base: DataFrame, typed: list[TypedExpression], places: Rows, held: list[DataFrame]
+    base: DataFrame, typed: Mapping[int, TypedExpression], places: Rows, held: list[DataFrame]
 ) -> tuple[DataFrame, dict[Domain, Any]]:
     """The frame of codes, and a dictionary for each domain."""
     from pyspark.sql import functions as f
 
     domains: dict[Domain, dict[int, TypedExpression]] = {}
-    for k, column in enumerate(typed):
+    for k, column in typed.items():
         domains.setdefault(DOMAIN_OF_TYPE[column.type], {})[k] = column
     values = {domain: _numbers(domain, columns) for domain, columns in domains.items() if domain in _COUNTABLE}
     ranges = _ranges(base, values, typed)
@@ -197,13 +209,13 @@ def _encode(
         long = coded if long is None else long.unionAll(coded)
     frame = _with_positions(base, places).select(ROW, POSITION, *(plain[k].alias(f"c{k}") for k in sorted(plain)))
     if long is not None:
-        others = [k for k in range(len(typed)) if k not in plain]
+        others = [k for k in typed if k not in plain]
         code = f.col("code")
         wide = [f.max(f.when(f.col("column") == k, code)).alias(f"w{k}") for k in others]
         frame = frame.join(long.groupBy(ROW).agg(*wide), ROW, "left")
         filled = [f.coalesce(f"w{k}", f.lit(NULL_CODE)).alias(f"c{k}") for k in others]
         frame = frame.select(POSITION, *(f"c{k}" for k in sorted(plain)), *filled)
-    return frame.select(POSITION, *(f"c{k}" for k in range(len(typed)))), dictionaries
+    return frame.select(POSITION, *(f"c{k}" for k in typed)), dictionaries
 
 
 def _numbers(domain: Domain, columns: dict[int, TypedExpression]) -> dict[int, SparkColumn]:
@@ -218,7 +230,7 @@ def _numbers(domain: Domain, columns: dict[int, TypedExpression]) -> dict[int, S
 
 
 def _ranges(
-    base: DataFrame, values: dict[Domain, dict[int, SparkColumn]], typed: list[TypedExpression]
+    base: DataFrame, values: dict[Domain, dict[int, SparkColumn]], typed: Mapping[int, TypedExpression]
 ) -> dict[Domain, RangeOfValues]:
     """The domains whose span of values, in units of the last digit, fits a code. One job."""
     from pyspark.sql import functions as f
@@ -275,19 +287,28 @@ def _code_in(values: RangeOfValues, value: SparkColumn) -> SparkColumn:
     return (above * f.lit(10**scale).cast(f"decimal({scale + 1},0)")).cast("int")
 
 
-def _describe(frame: DataFrame, names: list[str], typed: list[TypedExpression]) -> tuple[Column, ...]:
-    """The columns with their distinct values and nulls counted."""
+def _count_codes(frame: DataFrame, columns: list[int]) -> dict[int, tuple[int, int]]:
+    """Distinct values and nulls of encoded columns. One job."""
     from pyspark.sql import functions as f
 
-    cells = [f.struct(f.lit(k).alias("column"), f.col(f"c{k}").alias("code")) for k in range(len(typed))]
-    counts: dict[int, tuple[int, int]] = {}
-    if cells:
-        long = frame.select(f.explode(f.array(*cells)).alias("cell")).select("cell.column", "cell.code")
-        each = long.groupBy("column", "code").count().groupBy("column")
-        values = f.count(f.when(f.col("code") != NULL_CODE, 1))
-        nulls = f.sum(f.when(f.col("code") == NULL_CODE, f.col("count")).otherwise(0))
-        counts = {row[0]: (row[1], row[2]) for row in each.agg(values, nulls).collect()}
-    return tuple(
-        Column(name, c.type, c.why, *counts.get(k, (0, 0)))
-        for k, (name, c) in enumerate(zip(names, typed, strict=True))
-    )
+    if not columns:
+        return {}
+    cells = [f.struct(f.lit(k).alias("column"), f.col(f"c{k}").alias("code")) for k in columns]
+    long = frame.select(f.explode(f.array(*cells)).alias("cell")).select("cell.column", "cell.code")
+    each = long.groupBy("column", "code").count().groupBy("column")
+    values = f.count(f.when(f.col("code") != NULL_CODE, 1))
+    nulls = f.sum(f.when(f.col("code") == NULL_CODE, f.col("count")).otherwise(0))
+    found = {row[0]: (row[1], row[2]) for row in each.agg(values, nulls).collect()}
+    return {k: found.get(k, (0, 0)) for k in columns}
+
+
+def _count_values(base: DataFrame, typed: Mapping[int, TypedExpression]) -> dict[int, tuple[int, int]]:
+    """Distinct values and nulls of columns that are not encoded. One job."""
+    from pyspark.sql import functions as f
+
+    if not typed:
+        return {}
+    values = {k: plain_value(c.expression, DOMAIN_OF_TYPE[c.type]) for k, c in typed.items()}
+    figures = [x for v in values.values() for x in (f.count_distinct(v), f.count(f.when(v.isNull(), 1)))]
+    found = base.agg(*figures).collect()[0]
+    return {k: (found[2 * i], found[2 * i + 1]) for i, k in enumerate(values)}

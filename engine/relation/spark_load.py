@@ -41,6 +41,8 @@ IN_PROCESS_BYTES = 512 << 20
 """Sources up to this size come over as Arrow and are encoded in-process: that takes a few times their size in memory,
 which any laptop has, and spares Spark's shuffles. Parquet and ORC count fourfold, for their compression."""
 
+CODE_BYTES = 4
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -69,6 +71,14 @@ class Opened:
     timings: dict[str, float]
 
 
+class BeyondDriver(Exception):
+    """A table whose codes are not to come here; `opened` is what Spark can read of it."""
+
+    def __init__(self, opened: Opened) -> None:
+        super().__init__(f"table {opened.table!r} stays in Spark")
+        self.opened = opened
+
+
 def load_with_spark(
     target: Any,
     kind: str | None,
@@ -78,12 +88,16 @@ def load_with_spark(
     report: Callable[[str], None],
     *,
     large: bool | None = None,
+    most_bytes: int | None = None,
 ) -> Relation:
     """A file, folder, URL, catalog table or Spark frame as a Relation.
 
-    `large` forces the way of encoding: True in Spark, False in-process; None decides by size.
+    `large` forces the way of encoding: True in Spark, False in-process; None decides by size. Raises BeyondDriver where
+    the codes would take more than `most_bytes`.
     """
     opened = open_with_spark(target, kind, options, name, spark, report, large=large)
+    if most_bytes is not None and _takes_more(opened, most_bytes):
+        raise BeyondDriver(opened)
     in_spark = opened.size_bytes > IN_PROCESS_BYTES if large is None else large
     with spark_failures(opened.table):
         relation = _encode(in_spark, opened, report)
@@ -129,6 +143,17 @@ def open_with_spark(
     )
     timings = {"session": session.seconds, "load": time.perf_counter() - begin + scan_seconds, "encode": 0.0}
     return Opened(raw, plan, options, table, path, session, size, timings)
+
+
+def _takes_more(opened: Opened, most_bytes: int) -> bool:
+    """Whether the codes take more than so many bytes. Rows are only counted where the size leaves that open."""
+    if most_bytes <= 0:
+        return True
+    cells = most_bytes // CODE_BYTES
+    if opened.raw.places is None and opened.size_bytes < min(cells, IN_PROCESS_BYTES):
+        return False
+    rows = opened.raw.places.data_rows if opened.raw.places is not None else opened.raw.frame.count()
+    return bool(rows * len(opened.plan.kept) > cells)
 
 
 @contextlib.contextmanager

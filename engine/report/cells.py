@@ -83,13 +83,14 @@ class Cells:
 
     @cached_property
     def key_tells_apart(self) -> bool:
-        """Whether no two rows have the same key; nulls count as a value."""
-        return bool(self.key) and self._rows_that_share_a_key == 0
+        """Whether no two rows have the same key; nulls count as a value. Not known where only some rows are here."""
+        return bool(self.key) and self.relation.table_rows is None and self._rows_that_share_a_key == 0
 
     @cached_property
     def key_note(self) -> str | None:
         """What to say of a key that is not unique."""
-        shared = self._rows_that_share_a_key if self.key else 0
+        known = self.key and self.relation.table_rows is None
+        shared = self._rows_that_share_a_key if known else 0
         if not shared:
             return None
         names = ", ".join(map(repr, self.key))

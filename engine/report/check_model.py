@@ -34,7 +34,7 @@ def failed(found: DcCheck, check: RuleCheck) -> bool:
     bound = found.options.fail_on
     if bound is None:
         return check.holds is False
-    return bound.fails(known_pairs(check), of=possible_pairs(check, found.relation.rows))
+    return bound.fails(known_pairs(check), of=possible_pairs(check, found.relation.all_rows))
 
 
 def truncated(check: RuleCheck) -> bool:
@@ -51,7 +51,7 @@ def ranked_rows(counts: NDArray[np.int64], limit: int | None = None) -> tuple[ND
 
 def rule_record(found: DcCheck, check: RuleCheck, cells: Cells) -> dict[str, Any]:
     """One entry of "rules"."""
-    possible = possible_pairs(check, found.relation.rows)
+    possible = possible_pairs(check, found.relation.all_rows)
     pairs = check.violating_pairs
     return {
         "id": check.rule.id,

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.errors import InputError, LimitReached, message
 from tuplewise.engine.report import check_model, check_text, csv, html, json, model, pairs_file, sql, text
-from tuplewise.engine.report.cells import Cells
+from tuplewise.engine.report.cells import Cell, Cells, cells_of
 from tuplewise.engine.report.rule_result import RuleResult, pairs_frame, rows_frame
 
 if TYPE_CHECKING:
@@ -45,8 +45,8 @@ class CheckResult:
     >>> check.holds, check.violating_pairs
     (False, 2)
     >>> print(check.pairs().to_string(index=False))
-     t  u t.city u.city t.zip u.zip
-     0  1      A      B    01    01
+     t  u t.zip u.zip t.city u.city
+     0  1    01    01      A      B
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class CheckResult:
         said = f"{verdicts.count(False):,} of {len(verdicts):,} rule{'' if len(verdicts) == 1 else 's'} violated"
         partial = ", PARTIAL" if self.partial else ""
         lines = [
-            f"<CheckResult: {said} in {self.relation.name!r}, {self.relation.rows:,} rows, {self.device}{partial}>"
+            f"<CheckResult: {said} in {self.relation.name!r}, {self.relation.all_rows:,} rows, {self.device}{partial}>"
         ]
         lines += [f"  {rule.line()}" for rule in self.rules[: text.SHOWN]]
         if len(self.rules) > text.SHOWN:
@@ -162,6 +162,8 @@ class CheckResult:
             `row` (position), the key columns, `pairs` (violating pairs of all rules that the row is in, as t or u)
             and, with several rules, `rules` (how many it violates).
         """
+        for rule in self.rules:
+            rule.check_known_rows(None if len(self.rules) > 1 else limit)
         counts = [rule.row_counts for rule in self.rules]
         total = sum(counts, np.zeros(self.relation.rows, dtype=np.int64))
         rows, pairs = check_model.ranked_rows(total, limit)
@@ -176,6 +178,8 @@ class CheckResult:
         """Write all violating pairs to a Parquet or CSV file (by its ending), and give back how many they are.
 
         The columns are those of `pairs`. The pairs are streamed, not held; the file is written whole or not at all.
+        Where the check ran in Spark, its tasks write a folder of Parquet files, in no order, to where Spark's file
+        system finds that path.
 
         Parameters
         ----------
@@ -183,7 +187,25 @@ class CheckResult:
         progress : told how many pairs are written
         """
         schema = self._schema
+        if self._found.on_spark is not None:
+            return self._write_in_spark(path, schema, deadline)
         return pairs_file.write_pairs(path, self._all_tables(schema, None, deadline), schema, progress)
+
+    def _write_in_spark(self, folder: str, schema: pa.Schema, deadline: float | None) -> int:
+        assert self._found.on_spark is not None
+        if folder.lower().endswith(".csv"):
+            raise InputError(message("pairs of a check in Spark", folder, "a folder of Parquet files"))
+        columns = [name.split(".", 1) for name in schema.names if "." in name]
+        own = [{*cells_of(rule.rule), *(("t", k) for k in self._cells.key)} for rule in self.rules]
+        for rule, cells in zip(self.rules, own, strict=True):
+            cells.update(() if rule.rule.names_one_tuple else [("u", k) for k in self._cells.key])
+        known: list[Cell] = [("t" if role == "t" else "u", name) for role, name in columns]
+        listed = [[c for c in known if c in cells] for cells in own]
+        try:
+            self._found.on_spark.write_pairs(folder, known, listed, deadline)
+        except TimeoutError as reached:
+            raise LimitReached("the time limit came before all pairs were written") from reached
+        return sum(rule.how_many(None) or 0 for rule in self.rules)
 
     def to_dict(self) -> dict[str, Any]:
         """The whole result as `tuplewise dc check --format json` writes it."""

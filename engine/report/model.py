@@ -69,7 +69,7 @@ def table_record(relation: Relation) -> dict[str, Any]:
         {"name": c.name, "type": c.type, "why": c.why, "distinct": c.distinct, "nulls": c.nulls}
         for c in relation.columns
     ]
-    return {"name": relation.name, "path": relation.path, "rows": relation.rows, "columns": columns}
+    return {"name": relation.name, "path": relation.path, "rows": relation.all_rows, "columns": columns}
 
 
 def heading(

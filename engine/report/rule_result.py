@@ -61,7 +61,7 @@ class RuleResult:
     @property
     def figures(self) -> dict[str, Any]:
         """Numbers of violating pairs and rows, and g1, by name."""
-        possible = check_model.possible_pairs(self._check, self._found.relation.rows)
+        possible = check_model.possible_pairs(self._check, self._found.relation.all_rows)
         return {
             "violating_pairs": self.violating_pairs,
             "violating_rows": self.violating_rows,
@@ -75,6 +75,7 @@ class RuleResult:
 
     def rows(self, limit: int | None = None) -> pd.DataFrame:
         """The violating rows, those in most pairs first: see CheckResult.rows."""
+        self.check_known_rows(limit)
         rows, counts = check_model.ranked_rows(self.row_counts, limit)
         return rows_frame(self._cells, rows, {"pairs": counts})
 
@@ -94,6 +95,14 @@ class RuleResult:
                 message("rows were not ranked", self.rule.rule, hint="Check without count_only and without a limit")
             )
         return self._check.row_counts
+
+    def check_known_rows(self, limit: int | None) -> None:
+        """Raise InputError where a list of at most `limit` rows needs more than a check in Spark has brought here."""
+        known = int(np.count_nonzero(self.row_counts))
+        wanted = self.violating_rows or 0
+        if self._found.on_spark is not None and known < (wanted if limit is None else min(limit, wanted)):
+            hint = "Ask for no more, or have Spark write all pairs: write_pairs('folder')"
+            raise InputError(message("rows known here of a check in Spark", known, hint=hint))
 
     def how_many(self, limit: int | None) -> int | None:
         """Pairs that a list of at most `limit` has; None where it is not known."""
@@ -117,6 +126,9 @@ class RuleResult:
             if wanted:
                 yield self._check.pairs
             return
+        if self._found.on_spark is not None:
+            hint = "Ask for fewer, or have Spark write all: write_pairs('folder')"
+            raise InputError(message("pairs listed here of a check in Spark", len(self._check.pairs), hint=hint))
         from tuplewise.engine.dc.violations.listing import iterate_pairs
 
         options = self._found.options

@@ -10,7 +10,7 @@ import contextlib
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
@@ -32,6 +32,7 @@ KERNEL_BYTES = 160
 """What kernels and hand-over take for a row of a tile, beside its codes: measured, generously."""
 TASK_BYTES = 512 << 20
 """Memory of a Python worker where no setting says."""
+PAIRS = "t bigint, u bigint"
 
 
 @dataclass(frozen=True)
@@ -185,7 +186,7 @@ def find_pairs(asked: RuleOnSpark, limit: int) -> NDArray[np.int64]:
         if sent is None:
             return np.empty((0, 2), dtype=np.int64)
         work = _work(asked, layout)
-        found = sent.mapInArrow(lambda batches: work.find(batches, limit), "t bigint, u bigint")
+        found = sent.mapInArrow(lambda batches: work.find(batches, limit), PAIRS)
         with _setting(spark, "spark.sql.limit.initialNumPartitions", str(asked.sizes.slots)):
             rows = found.take(limit)
     pairs = np.array([(row["t"], row["u"]) for row in rows], dtype=np.int64).reshape(-1, 2)
@@ -197,13 +198,44 @@ def find_pairs(asked: RuleOnSpark, limit: int) -> NDArray[np.int64]:
 @contextlib.contextmanager
 def all_pairs(asked: RuleOnSpark) -> Iterator[DataFrame]:
     """All violating pairs as a frame (t, u) of positions, in no order, while the block lasts."""
+    if asked.rule.one_row:
+        rows = asked.frame.where(passing(asked.rule.left_tests, asked.rule.left_needed))
+        yield rows.selectExpr("position as t", "cast(null as bigint) as u")
+        return
     with _laid_out(asked, full=False) as layout:
         sent = send_rows(layout, asked.sizes)
-        schema = "t bigint, u bigint"
         if sent is None:
-            yield asked.frame.sparkSession.createDataFrame([], schema)
+            yield no_pairs(asked)
         else:
-            yield sent.mapInArrow(_work(asked, layout).list_pairs, schema)
+            yield sent.mapInArrow(_work(asked, layout).list_pairs, PAIRS)
+
+
+def no_pairs(asked: RuleOnSpark) -> DataFrame:
+    """An empty list of pairs."""
+    return asked.frame.sparkSession.createDataFrame([], PAIRS)
+
+
+def with_values(pairs: DataFrame, values: Mapping[str, DataFrame], named: tuple[str, str] | None) -> DataFrame:
+    """Pairs (t, u) with the values of their rows: `values` has a frame (position, ...) for "t", "u" or both.
+
+    `named`: id and text of the rule, which then come first.
+    """
+    from pyspark.sql import functions as f
+
+    found = pairs
+    for role, frame in values.items():
+        found = found.join(frame.withColumnRenamed("position", f"{role}_"), f.col(role) == f.col(f"{role}_"), "left")
+        found = found.drop(f"{role}_")
+    if named is not None:
+        found = found.select(f.lit(named[0]).alias("rule_id"), f.lit(named[1]).alias("rule"), "*")
+    return found
+
+
+def put_together(lists: Sequence[DataFrame], columns: Sequence[str]) -> DataFrame:
+    """Lists of pairs as one, with these columns behind rule, t and u; null where a list lacks one."""
+    whole = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), lists)
+    first = [c for c in ("rule_id", "rule", "t", "u") if c in whole.columns]
+    return whole.select(*(f"`{c.replace('`', '``')}`" for c in [*first, *columns]))
 
 
 def write_whole(frame: DataFrame, folder: str) -> None:
@@ -304,7 +336,7 @@ def _first_pairs(asked: RuleOnSpark, left_rows: list[int], limit: int) -> NDArra
     positions = np.asarray(chosen["position"].to_numpy(), dtype=np.int64)
     work = FirstPairs(asked.kernels, asked.rule, positions, codes, asked.one_way, limit, asked.device)
     fitting = asked.frame.where(passing(asked.rule.right_tests, asked.rule.right_needed))
-    found = fitting.mapInArrow(work.list_pairs, "t bigint, u bigint").orderBy("t", "u").limit(limit).collect()
+    found = fitting.mapInArrow(work.list_pairs, PAIRS).orderBy("t", "u").limit(limit).collect()
     return np.array([(row["t"], row["u"]) for row in found], dtype=np.int64).reshape(-1, 2)
 
 

@@ -7,6 +7,8 @@ with it (`Kernels`): functions of modules, so that they are sent by name.
 from __future__ import annotations
 
 import itertools
+import sys
+import zipimport
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -97,12 +99,14 @@ class TileWork:
 
     def count(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Pairs of each tile: (pairs)."""
+        spare_zip_reading()
         for tile in tiles_of(batches, self.columns):
             found = self.kernels.count(tile.codes, self.rule, tile.left, tile.right, task_device(self.device))
             yield _batch(pairs=np.array([found * (2 if self._stands_for_two(tile) else 1)], dtype=np.int64))
 
     def count_rows(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Pairs of each row that has any: (position, as_t, as_u)."""
+        spare_zip_reading()
         for tile in tiles_of(batches, self.columns):
             as_t, as_u = self.kernels.rows(tile.codes, self.rule, tile.left, tile.right, task_device(self.device))
             if self._stands_for_two(tile):
@@ -112,6 +116,7 @@ class TileWork:
 
     def list_pairs(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """All pairs: (t, u), positions."""
+        spare_zip_reading()
         for tile in tiles_of(batches, self.columns):
             two = self._stands_for_two(tile)
             one_way = self.one_way and not two
@@ -123,6 +128,7 @@ class TileWork:
 
     def find(self, batches: Batches, limit: int) -> Iterator[pa.RecordBatch]:
         """At most `limit` pairs of each tile: (t, u), positions."""
+        spare_zip_reading()
         for tile in tiles_of(batches, self.columns):
             device = task_device(self.device)
             found = self.kernels.find(tile.codes, self.rule, tile.left, tile.right, limit, device)
@@ -153,6 +159,7 @@ class FirstPairs:
 
     def list_pairs(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """The first `limit` pairs with rows of this task, at most: (t, u), positions, in order."""
+        spare_zip_reading()
         best = np.empty((0, 2), dtype=np.int64)
         for batch in batches:
             best = self._merged(best, self._of_batch(batch))
@@ -192,6 +199,7 @@ class BlockFinder:
         """(position, codes, lg, rg, ...) to (position, codes, lb, rb)."""
         import pyarrow as pa
 
+        spare_zip_reading()
         kept = ["position", *(f"c{i}" for i in range(self.columns))]
         for batch in batches:
             found = [self._blocks(batch, group, split) for group, split in (("lg", self.left), ("rg", self.right))]
@@ -240,6 +248,18 @@ def _tile(
     codes = np.stack(rows) if rows else np.empty((0, len(order)), dtype=np.int32)
     everything = len(left) == len(right) == len(order)
     return Tile(number, positions[order], codes, *((None, None) if everything else (left, right)))
+
+
+def spare_zip_reading() -> None:
+    """Let the next task of this worker start sooner.
+
+    Spark lets Python forget what it knows of import paths before each task, and Python then reads the directory of
+    pyspark's zip anew for each of its packages: a quarter of a second. Finders that aren't there need not be told; they
+    are made again when they are needed.
+    """
+    for path, finder in list(sys.path_importer_cache.items()):
+        if isinstance(finder, zipimport.zipimporter):
+            del sys.path_importer_cache[path]
 
 
 def task_device(asked: str) -> str:

@@ -225,19 +225,30 @@ def check(
     import time
 
     from tuplewise.engine.dc.violations.detect import check_rules
+    from tuplewise.engine.dc.violations.distributed import check_opened, most_bytes_here
     from tuplewise.engine.options import dc_check_options
+    from tuplewise.engine.relation.load import load as load_table
     from tuplewise.engine.relation.relation import Relation
+    from tuplewise.engine.relation.spark_load import BeyondDriver
     from tuplewise.engine.report.check_result import CheckResult, read_all
 
     start = time.monotonic()
     named = {"key": key, "pairs": pairs, "nulls": nulls, "device": device, "time_limit": time_limit}
     checked = dc_check_options({**named, **options})
-    relation = table if isinstance(table, Relation) else load(table)
-    for name in checked.key:
-        relation.index_of(name)
-    constraints = read_all(rules, relation.column_names, checked.rules_syntax)
     deadline = None if time_limit is None else start + time_limit
-    found = check_rules(relation, constraints, checked, progress=progress, deadline=deadline)
+
+    def read(columns: Sequence[str]) -> list[DenialConstraint]:
+        return read_all(rules, columns, checked.rules_syntax)
+
+    try:
+        relation = table if isinstance(table, Relation) else load_table(table, most_bytes=most_bytes_here(checked))
+    except BeyondDriver as beyond:
+        found = check_opened(beyond.opened, read, checked, progress=progress, deadline=deadline)
+    else:
+        for name in checked.key:
+            relation.index_of(name)
+        constraints = read(relation.column_names)
+        found = check_rules(relation, constraints, checked, progress=progress, deadline=deadline)
     return CheckResult(found, total_seconds=time.monotonic() - start)
 
 

@@ -167,10 +167,21 @@ def test_nothing_is_held_after_a_failure(spark: Any, monkeypatch: pytest.MonkeyP
     def fail(*_: Any) -> Any:
         raise RuntimeError("no")
 
-    monkeypatch.setattr(spark_frame, "_describe", fail)
+    monkeypatch.setattr(spark_frame, "_count_codes", fail)
     with pytest.raises(RuntimeError, match="no"):
         encode_as_frame(opened, ["x"], lambda step: None)
     assert spark.sparkContext._jsc.getPersistentRDDs().size() == held
+
+
+def test_columns_that_are_only_shown(spark: Any) -> None:
+    frame = spark.createDataFrame(pa.table({"k": ["x", "y", None], "a": [3, 1, 1], "d": [0.0, -0.0, None]}))
+    opened = open_with_spark(frame, "spark", LoadOptions(), None, None, lambda step: None)
+    there = encode_as_frame(opened, ["a"], lambda step: None, shown=["k", "d"])
+    assert there.frame.columns == ["position", "c1"]
+    assert [(c.name, c.distinct, c.nulls) for c in there.header.columns] == [("k", 2, 1), ("a", 2, 0), ("d", 1, 1)]
+    some = there.excerpt(np.arange(3))
+    assert sorted(some.values(0).to_pylist(), key=str) == [None, "x", "y"]
+    there.close()
 
 
 def test_an_empty_table(tmp_path: Path) -> None:

@@ -40,7 +40,9 @@ def mask(codes: NDArray[np.int32], tests: Any, needed: Any) -> NDArray[np.bool_]
     return np.ones(codes.shape[1], dtype=np.bool_) if found is None else found
 
 
-def figures(blocks: Blocks, of: NDArray[np.int64], fits: NDArray[np.bool_], read: list[NDArray[np.int32]]) -> BlockFigures:
+def figures(
+    blocks: Blocks, of: NDArray[np.int64], fits: NDArray[np.bool_], read: list[NDArray[np.int32]]
+) -> BlockFigures:
     count = len(blocks.group)
     rows = np.bincount(of[fits], minlength=count)
     low, high = np.zeros((2, len(read), count), dtype=np.int32)
@@ -68,9 +70,7 @@ def counted_by_tiles(codes: NDArray[np.int32], program: Program, *, full: bool) 
     of = [blocks.of(k, positions) for k in keys]
     # all comparisons count as others here: the group is not one of equal keys
     others = program.comparisons
-    sides = [
-        figures(blocks, of[s], fits[s], [codes[(c.left, c.right)[s]] for c in others]) for s in range(2)
-    ]
+    sides = [figures(blocks, of[s], fits[s], [codes[(c.left, c.right)[s]] for c in others]) for s in range(2)]
     alike, mirrored = of[0] is of[1] or bool((of[0] == of[1]).all()), False
     mirrored = alike and program.symmetric
     tiles = plan_tiles(blocks.group, *sides, [c.outcomes for c in others], mirrored=mirrored, full=full)

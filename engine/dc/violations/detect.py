@@ -10,12 +10,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.dc.constraint import DenialConstraint
+from tuplewise.engine.dc.constraint import DenialConstraint, Role
 from tuplewise.engine.dc.violations import trie
 from tuplewise.engine.dc.violations.cardinalities import Cardinalities, cardinalities
 from tuplewise.engine.dc.violations.count import both_counts, count_pairs
@@ -24,6 +24,7 @@ from tuplewise.engine.dc.violations.planner import Plan, plan
 from tuplewise.engine.dc.violations.program import Program, bind
 from tuplewise.engine.dc.violations.refine import Work, agreeing, start, without_unfit
 from tuplewise.engine.dc.workload import resident_bytes
+from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import DcCheckOptions
 from tuplewise.engine.relation.relation import Relation
 from tuplewise.gpu_kernels.control import usable_cores
@@ -31,6 +32,7 @@ from tuplewise.gpu_kernels.device import pick_device
 from tuplewise.gpu_kernels.refine import ClusterPairs
 
 Progress = Callable[[str, float], None]
+Cell = tuple[Role, str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,9 +65,28 @@ class RuleCheck:
     seconds: float
 
 
+class PairsOnSpark(Protocol):
+    """Writes the pairs of a check whose rows stayed in Spark."""
+
+    def write_pairs(
+        self, folder: str, columns: Sequence[Cell], own: Sequence[Sequence[Cell]], deadline: float | None
+    ) -> None:
+        """Write all pairs of all rules as a folder of Parquet files, whole or not at all.
+
+        Parameters
+        ----------
+        columns : cells (role, column) of the list, which come after the rule and the rows
+        own : the cells that each rule has; null in the others
+        deadline : `time.monotonic()` value; TimeoutError is raised there
+        """
+
+
 @dataclass(frozen=True, eq=False)
 class DcCheck:
-    """What was found about all rules, in their order."""
+    """What was found about all rules, in their order.
+
+    `on_spark`: what lists all pairs where the rows are in Spark, and only those that are listed in `relation`.
+    """
 
     relation: Relation
     options: DcCheckOptions
@@ -75,6 +96,7 @@ class DcCheck:
     timings_seconds: Mapping[str, float]
     partial: bool
     notes: tuple[str, ...]
+    on_spark: PairsOnSpark | None = None
 
 
 def check_rules(
@@ -108,6 +130,9 @@ def check_rules(
     `count` and `gpu_kernels.refine.join` for the others. Memory: 30 to 60 bytes a row, whatever the number of pairs.
     """
     options = options or DcCheckOptions()
+    if options.run_on == "spark":
+        allowed = "a table that Spark reads: a path, spark:db.table, or a Spark DataFrame"
+        raise InputError(message("run_on 'spark' for a table that is held here", relation.name, allowed))
     if deadline is None and options.time_limit is not None:
         deadline = time.monotonic() + options.time_limit
     device = pick_device(options.device)

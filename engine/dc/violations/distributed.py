@@ -6,7 +6,9 @@ back is put together.
 
 from __future__ import annotations
 
+import contextlib
 import time
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,17 +16,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.dc.constraint import DenialConstraint
+from tuplewise.engine.dc.constraint import DenialConstraint, Role
 from tuplewise.engine.dc.violations.cardinalities import LARGEST_SAMPLE, Cardinalities
 from tuplewise.engine.dc.violations.count import both_counts, count_pairs, prepared
-from tuplewise.engine.dc.violations.detect import DcCheck, RuleCheck
+from tuplewise.engine.dc.violations.detect import Cell, DcCheck, RuleCheck
 from tuplewise.engine.dc.violations.existence import find_pairs
 from tuplewise.engine.dc.violations.listing import CHUNK_PAIRS, FIRST_CHUNK_PAIRS, pairs_in_order
 from tuplewise.engine.dc.violations.planner import plan
 from tuplewise.engine.dc.violations.program import Program, RowTest, bind
+from tuplewise.engine.errors import InputError, message, near_names
 from tuplewise.engine.options import DcCheckOptions
 from tuplewise.engine.relation.relation import NULL_CODE, Relation
-from tuplewise.engine.relation.spark_frame import EncodedFrame
+from tuplewise.engine.relation.spark_encode import NotInSpark
+from tuplewise.engine.relation.spark_frame import EncodedFrame, encode_as_frame
+from tuplewise.engine.relation.spark_load import Opened, spark_failures
 from tuplewise.engine.spark import run
 from tuplewise.engine.spark.tasks import Kernels, Rows
 from tuplewise.gpu_kernels.refine import Comparison
@@ -75,6 +80,48 @@ def find_in_tile(codes: Codes, rule: Program, left: Rows, right: Rows, limit: in
 KERNELS = Kernels(count_tile, count_tile_rows, list_tile, find_in_tile)
 
 
+SHARE_HERE = 0.25
+"""Share of this machine's memory that codes may take before a check goes to Spark: kernels take a few times as much."""
+
+
+def most_bytes_here(options: DcCheckOptions) -> int | None:
+    """Bytes that the codes of a table may take for a check in this process; None: any. See `load`."""
+    if options.run_on == "driver":
+        return None
+    if options.run_on == "spark":
+        return 0
+    import psutil
+
+    memory = int(psutil.virtual_memory().total)
+    return int(SHARE_HERE * min(memory, options.memory_limit or memory))
+
+
+def check_opened(
+    opened: Opened,
+    read: Callable[[Sequence[str]], Sequence[DenialConstraint]],
+    options: DcCheckOptions,
+    *,
+    step: Callable[[str], None] = lambda step: None,
+    progress: Progress | None = None,
+    deadline: float | None = None,
+) -> DcCheck:
+    """Check rules on a table that was only opened. `read`: the rules, given the names of the table's columns."""
+    names = [opened.plan.names[i] for i in opened.plan.kept]
+    rules = read(names)
+    for name in options.key:
+        if name not in names:
+            what = f"no column of that name in table {opened.table!r}"
+            raise InputError(message(what, name, hint=near_names(name, names)))
+    used = {name for rule in rules for name in rule.columns}
+    try:
+        with spark_failures(opened.table):
+            table = encode_as_frame(opened, sorted(used), step, shown=options.key)
+    except NotInSpark as reason:
+        hint = "Check it in this process: --run-on driver"
+        raise InputError(message(f"this table can't be checked in Spark: {reason}", hint=hint)) from reason
+    return check_on_spark(table, rules, options, progress=progress, deadline=deadline)
+
+
 def check_on_spark(
     table: EncodedFrame,
     rules: Sequence[DenialConstraint],
@@ -95,6 +142,7 @@ def check_on_spark(
     if deadline is None and options.time_limit is not None:
         deadline = began + options.time_limit
     spark = table.frame.sparkSession
+    rules = [rule.normalised(table.header.column_names) for rule in rules]
     programs = [bind(rule, table.header, options.nulls) for rule in rules]
     sizes = cardinalities_on_spark(table, options.seed)
     unknown = _rows_unknown(table, programs)
@@ -127,7 +175,50 @@ def check_on_spark(
         timings_seconds={"plan": planned - began, "check": time.monotonic() - planned},
         partial=any(check.holds is None for check in checks),
         notes=() if reached is None else (reached,),
+        on_spark=SparkPairs(table, rules, programs, options),
     )
+
+
+class SparkPairs:
+    """All pairs of a check; keeps the table in Spark as long as somebody may ask for them."""
+
+    def __init__(
+        self,
+        table: EncodedFrame,
+        rules: Sequence[DenialConstraint],
+        programs: Sequence[Program],
+        options: DcCheckOptions,
+    ) -> None:
+        self._table, self._rules, self._programs, self._options = table, rules, programs, options
+        weakref.finalize(self, _close, table).atexit = False  # Spark ends with the process
+
+    def write_pairs(
+        self, folder: str, columns: Sequence[Cell], own: Sequence[Sequence[Cell]], deadline: float | None
+    ) -> None:
+        """See `detect.PairsOnSpark`. Values are joined to pairs by position; files are in no order."""
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(run.until(self._table.frame.sparkSession, deadline))
+            lists = []
+            for rule, program, cells in zip(self._rules, self._programs, own, strict=True):
+                asked = rule_on(self._table, program, self._options.device, self._options.seed)
+                pairs = stack.enter_context(run.all_pairs(asked)) if not program.never else run.no_pairs(asked)
+                values = {role: self._table.values(_names(role, cells)) for role in ("t", "u") if _names(role, cells)}
+                named = (rule.id, rule.rule) if len(self._rules) > 1 else None
+                lists.append(run.with_values(pairs, values, named))
+            run.write_whole(run.put_together(lists, [_column(c) for c in columns]), folder)
+
+
+def _column(cell: Cell) -> str:
+    return f"{cell[0]}.{cell[1]}"
+
+
+def _names(role: Role, cells: Sequence[Cell]) -> dict[str, str]:
+    return {name: _column((role, name)) for of, name in cells if of == role}
+
+
+def _close(table: EncodedFrame) -> None:
+    with contextlib.suppress(Exception):  # the session may be gone
+        table.close()
 
 
 def find_witnesses_on_spark(
@@ -182,8 +273,9 @@ def cardinalities_on_spark(table: EncodedFrame, seed: int) -> Cardinalities:
     """Distinct values of the columns as they were counted, and a sample of rows."""
     share = min(1.0, LARGEST_SAMPLE / max(1, table.rows))
     sample = table.frame.sample(share, seed).toArrow()
-    codes = [np.asarray(sample[f"c{i}"].to_numpy(), dtype=np.int32) for i in range(len(table.header.columns))]
-    drawn = np.stack(codes) if codes else np.empty((0, 0), dtype=np.int32)
+    drawn = np.zeros((len(table.header.columns), len(sample)), dtype=np.int32)
+    for name in sample.column_names[1:]:  # behind position
+        drawn[int(name[1:])] = sample[name].to_numpy()
     return Cardinalities(table.rows, [c.distinct for c in table.header.columns], drawn)
 
 
