@@ -140,7 +140,8 @@ def run_sanitizer(session: Session) -> None:
         except subprocess.TimeoutExpired:
             output, code = "more than 90 seconds", None
         refused = code is None or "not supported" in output.lower() or "Unable to" in output
-        session.record(case, seconds=time.monotonic() - begun, exit_code=code, output=output[-3000:],
+        said = "\n".join(line for line in output.splitlines() if line.startswith("===="))
+        session.record(case, seconds=time.monotonic() - begun, exit_code=code, output=said[-3000:],
                        skipped="refused or too slow" if refused else None)  # fmt: skip
         if refused:
             say(f"skipped: {case}: {output.strip()[-200:]}")

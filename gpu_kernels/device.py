@@ -43,6 +43,8 @@ _FAULTS = (
     (r"DEVICES_UNAVAILABLE|busy or unavailable", "another process has the GPU for itself",
      "Turn off exclusive compute mode, or choose another GPU."),
     (r"OUT_OF_MEMORY|out of memory", "no free memory on the GPU", "End other processes on it, or choose another GPU."),
+    (r"module 'numpy' has no attribute", "numba-cuda doesn't know this version of numpy",
+     "Install the numpy that numba asks for: pip install --upgrade numba numba-cuda."),
     (r"headers?\b|cannot open source file|could not open", "the CUDA headers aren't found", _INSTALL),
     (r"nvvm|nvrtc|nvJitLink|libdevice|cuda[._-]bindings|cudart",
      "the CUDA compiler libraries aren't found or don't fit", _INSTALL),

@@ -80,6 +80,11 @@ class DeviceJoin(ABC):
         left = self.there.left
         return left.rows, left.numbers
 
+    def by_code(self) -> tuple[Any, Any]:
+        """The left rows and their clusters in order of the first comparison: neighbours look up much the same."""
+        left, column = self.there.left, self.comparisons[0].left
+        return left.ordered(column, self.there.column(column)).rows, left.numbers
+
     @property
     def there(self) -> Resident:
         """The cluster pairs on the device."""
@@ -90,7 +95,7 @@ class DeviceJoin(ABC):
             return 0
         found = 0
         with cuda.gpus[self._index]:
-            rows, clusters = self.walk()
+            rows, clusters = self.by_code()
             for first, last in self._stretches(rows.shape[0]):
                 partners = self.sizes(self.ask(rows[first:last], clusters[first:last]), EVERY)
                 if counts is None or not len(counts):

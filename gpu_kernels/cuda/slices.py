@@ -101,8 +101,7 @@ class SliceJoin(DeviceJoin):
         return self.pairs.pairs
 
     def walk(self) -> tuple[Any, Any]:
-        left, c = self.there.left, self._comparison
-        return (left.rows if c is None else left.ordered(c.left, self.there.column(c.left)).rows), left.numbers
+        return super().walk() if self._comparison is None else self.by_code()
 
     def ask(self, rows: Any, clusters: Any) -> Any:
         slices = empty((rows.shape[0], 4), np.int64)

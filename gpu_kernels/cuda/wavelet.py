@@ -225,8 +225,7 @@ class WaveletJoin(DeviceJoin):
         return self.there.right.ordered(self._first.right, self.there.column(self._first.right))
 
     def walk(self) -> tuple[Any, Any]:
-        left = self.there.left
-        return left.ordered(self._first.left, self.there.column(self._first.left)).rows, left.numbers
+        return self.by_code()
 
     def ask(self, rows: Any, clusters: Any) -> Query:
         there, n = self.there, rows.shape[0]

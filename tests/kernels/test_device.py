@@ -143,6 +143,7 @@ def test_a_wrong_answer_of_the_trial_kernel(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize(
     ("text", "reason", "broken"),
     [
+        ("module 'numpy' has no attribute 'row_stack'", "numba-cuda doesn't know this version of numpy", True),
         ("[222] Call to cuLinkAddData results in CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
          "toolkit is newer than the driver", True),
         ("ptxas application ptx input, line 9; fatal : Unsupported .version 8.8; current version is '8.4'",
