@@ -10,8 +10,8 @@
 5. The kernel tests marked `device`, where pytest is installed.
 
 Needs numpy, numba and numba-cuda, CuPy for the refinements at their full speed; no Spark, no network. Appends JSON
-lines to `<out>/gpu_evidence.jsonl` and `<out>/gpu_refine.jsonl`. Ends with 0 where all that ran was right, 1 where
-something was wrong, 2 where there is no such device.
+lines to `gpu_evidence.jsonl` and `gpu_refine.jsonl` in `benchmarks/results/gpu` or the folder of --out. Ends with 0
+where all that ran was right, 1 where something was wrong, 2 where there is no such device.
 """
 
 from __future__ import annotations
@@ -345,7 +345,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--smoke", action="store_true", help="tiny sizes, to try the session itself")
     parser.add_argument("--only", choices=["evidence", "refine"], help="one part of the checks and timings")
     parser.add_argument(
-        "--out", type=Path, default=Path(os.environ.get("OUT") or records.RESULTS), help="folder of JSON lines"
+        "--out", type=Path, default=Path(os.environ.get("OUT") or records.RESULTS / "gpu"), help="folder of JSON lines"
     )
     parser.add_argument(
         "--budget-seconds", type=float, default=450.0, help="steps that would go beyond this are skipped"

@@ -81,7 +81,7 @@ class DeviceJoin(ABC):
         return left.rows, left.numbers
 
     def by_code(self) -> tuple[Any, Any]:
-        """The left rows and their clusters in order of the first comparison: neighbours look up much the same."""
+        """The left rows and their clusters in order of the first comparison."""
         left, column = self.there.left, self.comparisons[0].left
         return left.ordered(column, self.there.column(column)).rows, left.numbers
 
@@ -95,7 +95,7 @@ class DeviceJoin(ABC):
             return 0
         found = 0
         with cuda.gpus[self._index]:
-            rows, clusters = self.by_code()
+            rows, clusters = self.walk()
             for first, last in self._stretches(rows.shape[0]):
                 partners = self.sizes(self.ask(rows[first:last], clusters[first:last]), EVERY)
                 if counts is None or not len(counts):
