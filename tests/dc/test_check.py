@@ -93,12 +93,22 @@ def test_the_two_formulations_of_the_definition_agree(nulls: str) -> None:
                 assert found == violations(rows_of(table), rule, nulls).pairs, described(kind, rule, nulls, table)
 
 
+def test_random_rules_of_every_class_are_violated_and_held() -> None:
+    rng = random.Random(0)
+    violated = dict.fromkeys(CLASSES, 0)
+    for _ in range(60):
+        table = random_table(rng)
+        for kind, rule in Rules(rng, table).each():
+            violated[kind] += bool(violations(rows_of(table), rule, "unknown").pairs)
+    assert violated.pop("contradiction") == 0
+    assert 5 < min(violated.values()) <= max(violated.values()) < 50, violated
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_every_class_of_rule_has_the_violations_of_its_definition(seed: int) -> None:
     """Counts, rows, ranks, the list whole and cut; rules together in every way and alone; rules asked in any order."""
     rng = random.Random(seed)
-    violated = dict.fromkeys(CLASSES, 0)
-    for _ in range(22):
+    for _ in range(13):
         table = random_table(rng)
         relation, rows = relation_of(rng, table), rows_of(table)
         rules = rng.sample([*Rules(rng, table).each()], len(CLASSES))
@@ -112,16 +122,12 @@ def test_every_class_of_rule_has_the_violations_of_its_definition(seed: int) -> 
                         assert_as_defined(check, truth, limit, count_only=limit == 0)
                     except AssertionError as failure:
                         raise AssertionError(described(kind, rule, nulls, table, **asked)) from failure
-            for (kind, _), truth in zip(rules, truths, strict=True):
-                violated[kind] += bool(truth.pairs)
-    assert all(n > 0 for kind, n in violated.items() if kind != "contradiction"), violated
-    assert violated["contradiction"] == 0
 
 
 @pytest.mark.parametrize("nulls", ["unknown", "value"])
 def test_streams_witnesses_and_row_counts_agree_with_the_definition(nulls: str) -> None:
     rng = random.Random(7)
-    for _ in range(22):
+    for _ in range(14):
         table = random_table(rng)
         relation, rows = relation_of(rng, table), rows_of(table)
         for kind, rule in Rules(rng, table).each():
@@ -147,7 +153,7 @@ def test_streams_witnesses_and_row_counts_agree_with_the_definition(nulls: str) 
 def test_counts_add_up_over_tiles_that_overlap_in_nothing(nulls: str) -> None:
     """Programs travel as bytes; the two sides of a tile are any rows, the same or others."""
     rng = random.Random(11)
-    for _ in range(6):
+    for _ in range(4):
         table = random_table(rng, rng.choice([9, 13, 20]))
         relation, rows = relation_of(rng, table), rows_of(table)
         tile_of = [[rng.randrange(3) for _ in rows] for _ in "tu"]
@@ -172,7 +178,7 @@ def test_counts_add_up_over_tiles_that_overlap_in_nothing(nulls: str) -> None:
 
 def test_exchanging_tuples_exchanges_pairs() -> None:
     rng = random.Random(8)
-    for _ in range(12):
+    for _ in range(9):
         table = random_table(rng)
         relation = relation_of(rng, table)
         for kind, rule in Rules(rng, table).each():
@@ -204,7 +210,7 @@ def test_how_a_rule_is_written_and_columns_are_named_changes_nothing() -> None:
 
 def test_permuting_rows_permutes_what_is_found() -> None:
     rng = random.Random(9)
-    for _ in range(12):
+    for _ in range(9):
         table = random_table(rng, 12)
         order = rng.sample(range(12), 12)  # row i is row order[i] of the table
         moved = [(name, type_, [values[i] for i in order]) for name, type_, values in table]
@@ -240,7 +246,7 @@ ALONE = st.tuples(st.sampled_from("tu"), st.integers(0, 2), OPERATORS, st.none()
     st.lists(st.one_of(ACROSS, ACROSS, ACROSS, ALONE), min_size=1, max_size=5),
     st.sampled_from(["unknown", "value"]),
 )
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=250, deadline=None, derandomize=True)
 def test_any_conditions_on_three_columns(rows: list[Any], rule: list[Condition], nulls: str) -> None:
     table: Table = [(name, "integer", [row[i] for row in rows]) for i, name in enumerate("abc")]
     (check,) = checked(encode(table), [as_rule(table, rule)], nulls=nulls)
