@@ -67,6 +67,8 @@ def prepare(
             pairs, work.codes, chosen, algorithm, device=work.device, threads=work.threads, deadline=work.deadline
         )
 
+    if len(chosen) <= 1:
+        return make("hsm")
     if made.algorithm != "rangetree":
         return make(made.algorithm)
     if listing:

@@ -156,7 +156,7 @@ def check_rules(
         device=str(device),
         device_reason=device.reason,
         timings_seconds={"plan": planned - began, "check": time.monotonic() - planned},
-        partial=any(check.holds is None for check in checks),
+        partial=runner.reached is not None,
         notes=tuple(notes),
     )
 
@@ -262,7 +262,10 @@ class _Runner:
         total, as_left, as_right = both_counts(work, made, pairs, program.keep_nulls, program.symmetric)
         listed = None
         if total:
-            listed = first_pairs(work, made, pairs, as_left, program.symmetric, options.pairs)
+            try:
+                listed = first_pairs(work, made, pairs, as_left, program.symmetric, options.pairs)
+            except TimeoutError:  # what is known stays known
+                self.reached = "the time limit was reached before all pairs were listed"
         counts = as_left if program.symmetric else as_left + as_right
         return self._made(n, total, int(np.count_nonzero(counts)), listed, counts, began, work.taken)
 

@@ -20,7 +20,7 @@ from tuplewise.engine.dc.violations.program import Program, bind, passing_rows, 
 from tuplewise.engine.dc.violations.refine import Work, agreeing, start, without_unfit
 from tuplewise.engine.relation.relation import Relation
 from tuplewise.gpu_kernels.device import Device, pick_device
-from tuplewise.gpu_kernels.refine import ClusterPairs, Comparison
+from tuplewise.gpu_kernels.refine import ClusterPairs, Comparison, PairJoin
 
 FIRST_CHUNK_PAIRS = 1 << 12
 CHUNK_PAIRS = 1 << 20
@@ -102,15 +102,11 @@ def pairs_in_order(
     chunk_pairs: int,
 ) -> Iterator[NDArray[np.int64]]:
     """Chunks of the pairs inside cluster pairs, some empty; `as_left`, int64 (rows,), tells how many a row has as t."""
-    compared, excluded = made.compared, made.excluded
-    if excluded and not compared:
-        compared, excluded = excluded[:1], excluded[1:]
-    join = prepare(work, made, pairs, compared, listing=True)
     rows = np.flatnonzero(as_left).astype(np.int32)
-    if excluded:
-        candidates = np.zeros(work.rows, dtype=np.int64)
-        join.count(candidates, 1)
+    if made.excluded:
+        join, candidates, filtered = _fewest_candidates(work, made, pairs)
     else:
+        join, filtered = prepare(work, made, pairs, listing=True), ()
         candidates = as_left + 1  # its own pair, which may come with the others
     ends = np.cumsum(candidates[rows])
     at, room = 0, first_chunk
@@ -120,10 +116,30 @@ def pairs_in_order(
         offsets, partners = join.emit(rows[at:stop])
         lefts = np.repeat(rows[at:stop], np.diff(offsets))
         kept = lefts < partners if symmetric else lefts != partners
-        for c in excluded:
+        for c in filtered:
             kept &= _differ(work.codes, c, lefts, partners)
         at, room = stop, min(chunk_pairs, 4 * room)
         yield np.stack([lefts[kept], partners[kept]], axis=1).astype(np.int64)
+
+
+def _fewest_candidates(
+    work: Work, made: Plan, pairs: ClusterPairs
+) -> tuple[PairJoin, NDArray[np.int64], tuple[Comparison, ...]]:
+    """The join to list by where not all comparisons fit one: the planned one or a non-equality, whichever leaves less.
+
+    Returns it, the candidates of each row as t, int64 (rows,), and the comparisons that are left to filter by.
+    """
+    choices = [(made.compared, made.excluded)] if made.compared else []
+    choices += [((c,), tuple(o for o in (*made.compared, *made.excluded) if o != c)) for c in made.excluded]
+    best: tuple[int, PairJoin, NDArray[np.int64], tuple[Comparison, ...]] | None = None
+    for compared, others in choices:
+        join = prepare(work, made, pairs, compared, listing=True)
+        candidates = np.zeros(work.rows, dtype=np.int64)
+        total = join.count(candidates, 1)
+        if best is None or total < best[0]:
+            best = total, join, candidates, others
+    assert best is not None
+    return best[1:]
 
 
 def _differ(
