@@ -322,7 +322,8 @@ def read_all(given: Any, columns: Sequence[str], syntax: RulesSyntax) -> list[De
     from tuplewise.engine.report.dc_result import DcResult
 
     rules: dict[DenialConstraint, None] = {}
-    for one in given if isinstance(given, (list, tuple)) else [given]:
+    several = isinstance(given, Sequence) and not isinstance(given, str)
+    for one in given if several else [given]:
         if isinstance(one, str):
             found = read_rules(one, columns=columns, syntax=syntax)
         elif isinstance(one, DenialConstraint):

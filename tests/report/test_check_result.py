@@ -514,3 +514,9 @@ def test_results_without_rows_or_rules() -> None:
 def test_faults_in_how_to_list(planes: tw.Relation, call: Any, fault: str) -> None:
     with pytest.raises(tw.InputError, match=re.escape(fault)):
         call(check(FD, planes))
+
+
+def test_what_discovery_lists_is_a_list_of_rules(planes: tw.Relation) -> None:
+    found = tw.discover_dcs(planes, device="cpu").constraints
+    assert check(found, planes).holds
+    assert check(found[:1], planes).holds
