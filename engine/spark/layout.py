@@ -199,7 +199,11 @@ def lay_out(frame: DataFrame, columns: int, rule: Rule, sizes: Sizes, *, full: b
     schema = "position bigint, " + "".join(f"c{i} int, " for i in range(columns)) + "lb bigint, rb bigint"
     finder = BlockFinder(blocks, columns, *split)
     placed = rows.where(f.col("lg").isNotNull() | f.col("rg").isNotNull()).mapInArrow(finder.run, schema).persist()
-    left, right = _figures(placed, shape, len(blocks.group))
+    try:
+        left, right = _figures(placed, shape, len(blocks.group))
+    except BaseException:
+        placed.unpersist()
+        raise
     outcomes = [c.outcomes for c in shape.others]
     tiles = plan_tiles(blocks.group, left, right, outcomes, mirrored=shape.mirrored, full=full)
     return Layout(shape, columns, rows, light_tiles, placed, tiles, left, right)

@@ -32,6 +32,7 @@ KERNEL_BYTES = 160
 """What kernels and hand-over take for a row of a tile, beside its codes: measured, generously."""
 TASK_BYTES = 512 << 20
 """Memory of a Python worker where no setting says."""
+CANCEL_SECONDS = 0.2
 PAIRS = "t bigint, u bigint"
 
 
@@ -260,35 +261,39 @@ def write_whole(frame: DataFrame, folder: str) -> None:
 
 @contextlib.contextmanager
 def until(spark: SparkSession, deadline: float | None) -> Iterator[None]:
-    """Jobs of the block are cancelled at the deadline (`time.monotonic()`), and TimeoutError is raised."""
+    """Jobs of the block are cancelled from the deadline (`time.monotonic()`) on; TimeoutError is raised for them."""
     if deadline is None:
         with _named_faults():
             yield
         return
+    if time.monotonic() >= deadline:
+        raise TimeoutError("the time limit was reached")
     tag = f"tuplewise-{uuid.uuid4().hex}"
-    over = threading.Event()
+    ended, cancelled = threading.Event(), threading.Event()
 
     def cancel() -> None:
-        over.set()
-        spark.sparkContext.cancelJobsWithTag(tag)
+        wait = deadline - time.monotonic()
+        while not ended.wait(max(0.0, wait)):
+            cancelled.set()
+            spark.sparkContext.cancelJobsWithTag(tag)
+            wait = CANCEL_SECONDS  # the next job of the block may be about to start
 
-    timer = threading.Timer(max(0.0, deadline - time.monotonic()), cancel)
+    watch = threading.Thread(target=cancel, name="time limit", daemon=True)
     spark.sparkContext.addJobTag(tag)
-    timer.start()
+    watch.start()
     try:
         with _named_faults():
             yield
     except TuplewiseError:
         raise
     except Exception as problem:
-        if over.is_set():
+        if cancelled.is_set():
             raise TimeoutError("the time limit was reached") from problem
         raise
     finally:
-        timer.cancel()
+        ended.set()
+        watch.join()
         spark.sparkContext.removeJobTag(tag)
-    if over.is_set():
-        raise TimeoutError("the time limit was reached")
 
 
 @contextlib.contextmanager

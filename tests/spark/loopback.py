@@ -33,6 +33,7 @@ DRIVER_CONF = {
     "spark.executor.cores": "1",
     "spark.executor.memory": "512m",
     "spark.executor.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Duser.timezone=UTC",
+    "spark.scheduler.minRegisteredResourcesRatio": "1.0",  # all workers take part in the first job
     "spark.ui.enabled": "false",
     "spark.log.level": "OFF",
     "spark.sql.shuffle.partitions": "4",

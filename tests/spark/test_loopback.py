@@ -1,0 +1,64 @@
+"""On a cluster of other processes: the same figures as in this one, and nothing left behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from loopback import Loopback, loopback_cluster
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]  # five processes: a minute and more
+HERE = Path(__file__).parent
+
+
+def belonging_to(folder: Path) -> list[str]:
+    """Processes that were started for a cluster: its folder stands in their command or their environment."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            said = [*process.cmdline(), *process.environ().values()]
+        except psutil.Error:
+            continue
+        if process.pid != psutil.Process().pid and any(str(folder) in part for part in said):
+            found.append(" ".join(process.cmdline())[:200])
+    return found
+
+
+@pytest.mark.parametrize("fails", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_rules_checked_on_a_cluster(tmp_path: Path, fails: bool) -> None:
+    rng = np.random.default_rng(5)
+    rows = 1200
+    table = pa.table(
+        {
+            "zip": rng.integers(0, 40, rows),
+            "city": pa.array(np.array(["A", "B", "C"])[(rng.random(rows) ** 3 * 3).astype(int)]),  # one heavy group
+            "pay": rng.integers(0, 500, rows),
+            "rate": pa.array(rng.integers(0, 50, rows), mask=rng.random(rows) < 0.05),
+        }
+    )
+    pq.write_table(table, tmp_path / "table.parquet", row_group_size=300)
+    folder = tmp_path / "cluster"
+    folder.mkdir()
+    if fails:
+        with pytest.raises(AssertionError, match=r"check_on_cluster\.py ended with 1: (?s:.*)no such file"):  # noqa: SIM117
+            with loopback_cluster(folder) as cluster:
+                cluster.run(HERE / "check_on_cluster.py", str(tmp_path / "missing.parquet"))
+    else:
+        with loopback_cluster(folder) as cluster:
+            assert len(belonging_to(folder)) == 3
+            check_there(cluster, tmp_path / "table.parquet")
+    assert belonging_to(folder) == []
+
+
+def check_there(cluster: Loopback, path: Path) -> None:
+    found = cluster.run(HERE / "check_on_cluster.py", str(path))
+    assert len(found["executors"]) == 2
+    assert found["driver_process"] not in found["python"]
+    here, there = found["driver"], found["spark"]
+    assert [rule["violating_pairs"] > 0 for rule in here] == [True] * 2
+    for a, b in zip(here, there, strict=True):
+        assert {k: v for k, v in a.items() if k != "plan"} == {k: v for k, v in b.items() if k != "plan"}
