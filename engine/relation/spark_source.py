@@ -70,14 +70,32 @@ def csv_table(spark: SparkSession, source: Source, table: CsvTable, options: Loa
 
 def typed_table(spark: SparkSession, source: Source) -> RawTable:
     """Parquet and ORC files."""
-    frame = spark.read.format(source.format).load(list(source.paths))
+    nanoseconds = _nanosecond_columns(source)
+    frame = _read_typed(spark, source, bool(nanoseconds))
     if source.format == "parquet":
         frame = _instants(spark, source, frame)
-    nanoseconds = _nanosecond_columns(source)
     label = "Parquet" if source.format == "parquet" else "ORC"
     partitions = _partition_columns(source)
     ordered = len(source.files) == 1
     return _from_frame(frame, label, source.files, ordered, partitions, nanoseconds, [])
+
+
+def _read_typed(spark: SparkSession, source: Source, nanoseconds: bool) -> DataFrame:
+    """The files; timestamps in nanoseconds as whole numbers, instead of ending the job.
+
+    That is asked for only where there are some: it takes the scan off the GPU.
+    """
+    from pyspark.errors import AnalysisException
+
+    reader = spark.read.format(source.format)
+    try:
+        if not nanoseconds:
+            return reader.load(list(source.paths))
+    except AnalysisException as problem:
+        if "NANOS" not in str(problem):
+            raise
+    spark.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true")
+    return reader.load(list(source.paths))
 
 
 def _instants(spark: SparkSession, source: Source, frame: DataFrame) -> DataFrame:

@@ -38,8 +38,6 @@ _OWN_SETTINGS = {
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
     # Parquet timestamps without a zone are read as instants in UTC; the plain type for them would leave the GPU.
     "spark.sql.parquet.inferTimestampNTZ.enabled": "false",
-    # Timestamps in nanoseconds come as whole numbers instead of ending the job.
-    "spark.sql.legacy.parquet.nanosAsLong": "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1000000",
     # Text by bytes is 32-bit lengths; the plugin's hand-over leaves the GPU with 64-bit ones.
     "spark.sql.execution.arrow.useLargeVarTypes": "false",

@@ -1,4 +1,4 @@
-"""Loads small tables with the plugin's jar on the class path and prints, as JSON, what of each plan stays on the CPU.
+"""Loads and checks small tables with the plugin's jar on the class path; prints, as JSON, what stays on the CPU.
 
 A program of its own: the jar must be on the class path when the JVM starts. Arguments: the jar, an empty folder.
 """
@@ -9,19 +9,32 @@ import datetime as dt
 import decimal
 import json
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 from pyspark.sql.classic.dataframe import DataFrame
 
+from tuplewise.engine.dc.rule_text import read_rule
+from tuplewise.engine.dc.violations.distributed import rule_on
+from tuplewise.engine.dc.violations.program import bind
 from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.relation.spark_load import load_with_spark
+from tuplewise.engine.relation.spark_frame import encode_as_frame
+from tuplewise.engine.relation.spark_load import load_with_spark, open_with_spark
+from tuplewise.engine.spark.layout import lay_out
+from tuplewise.engine.spark.routes import full_row_counts, send_rows, tiles_both_ways
 from tuplewise.engine.spark.session import open_session
+from tuplewise.engine.spark.tasks import TileWork
+from tuplewise.engine.spark.tiles import Sizes
 
 ROWS = 20
+CHECKED = (  # groups that stay whole, ones that are cut, of two columns; no groups
+    "not(t.flag == u.flag and t.text != u.text and t.whole == u.exact)",
+    "not(t.exact < u.exact and t.day > u.day)",
+)
 
 
 def write_tables(folder: Path) -> dict[str, Path]:
@@ -53,6 +66,23 @@ def write_tables(folder: Path) -> dict[str, Path]:
     return {path.name: path for path in sorted(folder.iterdir())}
 
 
+def explain_check(path: str, rule: str, note: Callable[[DataFrame], DataFrame]) -> None:
+    """Encode a table as a frame, lay a rule out in small tiles, and note the plans that send rows to them."""
+    opened = open_with_spark(path, None, LoadOptions(), None, None, lambda step: None)
+    constraint = read_rule(rule)
+    table = encode_as_frame(opened, constraint.columns, lambda step: None)
+    sizes = Sizes(2 * ROWS, slots=2, tile_rows=9, least_rows=4, most_partitions=3)
+    asked = replace(rule_on(table, bind(constraint, table.header, "unknown")), sizes=sizes)
+    layout = lay_out(asked.frame, asked.columns, asked.rule, sizes, full=True)
+    parts = full_row_counts(layout)
+    sent = send_rows(layout, sizes)
+    if sent is not None:
+        work = TileWork(asked.kernels, asked.rule, asked.columns, tiles_both_ways(layout), asked.one_way, "cpu")
+        parts.append(sent.mapInArrow(work.count_rows, "position bigint, as_t bigint, as_u bigint"))
+    for part in parts:
+        note(part.groupBy("position").sum("as_t", "as_u"))
+
+
 def main(jar: str, folder: str) -> None:
     # Interpreted plans of few partitions: the same operators, without seconds of compiling for twenty rows.
     quick = {
@@ -63,17 +93,25 @@ def main(jar: str, folder: str) -> None:
     spark = open_session(conf={"spark.driver.extraClassPath": jar, **quick}).spark
     explain = spark._jvm.com.nvidia.spark.rapids.ExplainPlan.explainPotentialGpuPlan
     plans: list[list[str]] = []
-    to_arrow = DataFrame.toArrow
+    to_arrow, collect = DataFrame.toArrow, DataFrame.collect
 
-    def explained(frame: DataFrame) -> Any:
-        """Every plan of loading and encoding ends in toArrow."""
+    def note(frame: DataFrame) -> DataFrame:
+        """What the plugin says of the plan under the settings of the frame's own session."""
+        spark._jvm.org.apache.spark.sql.SparkSession.setActiveSession(frame.sparkSession._jsparkSession)
         lines = [line.strip() for line in explain(frame._jdf, "ALL").splitlines()]
         plans.append([line for line in lines if line.startswith(("!", "*Exec", "*Partitioning"))])
-        return to_arrow(frame)
+        return frame
 
-    DataFrame.toArrow = explained  # type: ignore[method-assign]
+    DataFrame.toArrow = lambda frame: to_arrow(note(frame))  # type: ignore[method-assign]
+    DataFrame.collect = lambda frame: collect(note(frame))  # type: ignore[method-assign]
+    DataFrame.persist = lambda frame, *_: frame  # type: ignore[method-assign]
     found = {}
-    for name, path in write_tables(Path(folder)).items():
+    tables = write_tables(Path(folder))
+    for rule in CHECKED:
+        plans.clear()
+        explain_check(str(tables["parquet"]), rule, note)
+        found[f"check {rule}"] = list(plans)
+    for name, path in tables.items():
         for large in (False, True) if name in ("parquet", "csv_doubled") else (True,):
             plans.clear()
             load_with_spark(str(path), None, LoadOptions(), None, None, lambda step: None, large=large)

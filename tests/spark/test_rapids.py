@@ -1,4 +1,4 @@
-"""What of loading and encoding would stay on the CPU under the RAPIDS Accelerator, by the plugin's own ExplainPlan."""
+"""What of loading, encoding and checking the RAPIDS Accelerator would leave to the CPU, by its own ExplainPlan."""
 
 from __future__ import annotations
 
@@ -21,6 +21,9 @@ STAYS_ON_CPU = {
         "FileSourceScanExec": "does not support modified escape chars",
         "ProjectExec": "may get incorrect file name",
     },
+    # Small tables of the driver's, sent to all tasks: splits, heavy groups, where blocks go. Nothing that grows with
+    # the rows. The kernels run in Python, which the GPU feeds ("partially").
+    "check": {"LocalTableScanExec": "does not currently support the operator class"},
 }
 
 
@@ -41,12 +44,23 @@ def explained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[list[s
 @pytest.mark.rapids
 @pytest.mark.spark
 def test_plans_stay_on_the_gpu(explained: dict[str, list[list[str]]]) -> None:
-    assert {case.split()[0] for case in explained} == {"parquet", "orc", "csv", "csv_quoted", "csv_doubled"}
+    assert {case.split()[0] for case in explained} == {"check", "parquet", "orc", "csv", "csv_quoted", "csv_doubled"}
     for case, plans in explained.items():
         allowed = STAYS_ON_CPU.get(case.split()[0], {})
-        assert len(plans) >= (6 if case.endswith("in Spark") else 2)
+        assert len(plans) >= (2 if case.endswith("in-process") else 6)
         for line in (line for plan in plans for line in plan if line.startswith("!")):
             assert any(f"<{what}>" in line and why in line for what, why in allowed.items()), f"{case}: {line}"
+
+
+@pytest.mark.rapids
+@pytest.mark.spark
+def test_rows_are_sent_to_tiles_on_the_gpu(explained: dict[str, list[list[str]]]) -> None:
+    plans = [plan for case, plans in explained.items() if case.startswith("check") for plan in plans]
+    kernels = [plan for plan in plans if any("<MapInArrowExec>" in line for line in plan)]
+    assert kernels
+    for plan in kernels:
+        assert "*Exec <MapInArrowExec> will partially run on GPU" in "\n".join(plan)
+        assert any("HashPartitioning" in line and "will run" in line for line in plan)
 
 
 @pytest.mark.rapids
