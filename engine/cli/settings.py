@@ -255,7 +255,10 @@ def check_options(command: F) -> F:
                 help="List at most N violating pairs of each rule. [default: 100; text: 10]",
             ),
             option(
-                "--pairs-out", type=click.Path(), metavar="FILE", help="Write all violating pairs: .parquet or .csv."
+                "--pairs-out",
+                type=click.Path(),
+                metavar="FILE",
+                help="Write all violating pairs: .parquet (a folder, when Spark checks) or .csv.",
             ),
             option(
                 "--key", type=Names(), default=(), metavar="A,B", help="Name rows by these columns, not by position."

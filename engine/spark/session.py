@@ -148,7 +148,7 @@ def _start(master: str | None, profile: str | None, conf: Mapping[str, str]) -> 
     if settings.get("spark.plugins") == "com.nvidia.spark.SQLPlugin":
         _add_rapids_jar(settings)
     check_java()
-    with _environment(local):
+    with _environment(local, settings.get("spark.pyspark.python")):
         session = SparkSession(_context(settings))
     if _started is None:
         atexit.register(stop)
@@ -202,11 +202,18 @@ def _half_of_memory() -> str:
 
 
 @contextlib.contextmanager
-def _environment(local: bool) -> Iterator[None]:
-    """Variables that Spark reads while it starts: this Python for its workers, loopback only. Put back afterwards."""
-    wanted = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable} if local else {}
+def _environment(local: bool, workers_python: str | None) -> Iterator[None]:
+    """Variables that Spark reads while it starts: the Python of its workers, loopback only. Put back afterwards.
+
+    `workers_python` is the setting of that name, which counts for spark-submit alone unless it is handed on here. Local
+    workers run in this Python unless it says another.
+    """
+    wanted = {}
     if local:
+        wanted = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
         wanted["SPARK_LOCAL_IP"] = "127.0.0.1"
+    if workers_python is not None:
+        wanted["PYSPARK_PYTHON"] = workers_python
     before = {key: os.environ.get(key) for key in wanted}
     os.environ.update(wanted)
     try:

@@ -25,8 +25,10 @@ import pyspark
 START_SECONDS = 90
 STOP_SECONDS = 10
 SMALL_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dspark.master.rest.enabled=false"
-# What a driver on this cluster says: it listens on loopback only, and executors are small enough for any machine.
+# What a driver on this cluster says: Python workers run in this Python, it listens on loopback only, and executors are
+# small enough for any machine.
 DRIVER_CONF = {
+    "spark.pyspark.python": sys.executable,
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "512m",
@@ -101,7 +103,7 @@ def loopback_cluster(folder: Path, workers: int = 2) -> Iterator[Loopback]:
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    """Loopback only, and this Python, in which the package is installed, for Python workers."""
+    """Loopback only; files in the folder."""
     (folder / "local").mkdir(exist_ok=True)
     return {
         **os.environ,
@@ -110,7 +112,6 @@ def _environment(folder: Path) -> dict[str, str]:
         "SPARK_LOCAL_DIRS": str(folder / "local"),
         "SPARK_DAEMON_JAVA_OPTS": SMALL_JVM,
         "SPARK_DAEMON_MEMORY": "160m",
-        "PYSPARK_PYTHON": sys.executable,
     }
 
 

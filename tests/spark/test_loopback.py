@@ -28,7 +28,7 @@ def belonging_to(folder: Path) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("fails", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("fails", [False, True])
 def test_rules_checked_on_a_cluster(tmp_path: Path, fails: bool) -> None:
     rng = np.random.default_rng(5)
     rows = 1200

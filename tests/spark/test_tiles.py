@@ -106,10 +106,10 @@ def counted_by_tiles(codes: NDArray[np.int32], program: Program, *, full: bool) 
 
 
 @pytest.mark.parametrize("full", [True, False])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_tiles_add_up_to_the_whole(seed: int, full: bool) -> None:
     rng = random.Random(seed)
-    for _ in range(12):
+    for _ in range(5):
         table = random_table(rng, 40)
         relation, rows = encode(table), rows_of(table)
         for kind, rule in Rules(rng, table).each():
