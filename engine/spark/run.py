@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 FEWEST_TILE_ROWS, MOST_TILE_ROWS = 1 << 16, 1 << 22
 KERNEL_BYTES = 160
-"""What a row of a tile takes beside its codes: kernels up to 65 bytes (measured), the hand-over 60; and room to spare."""
+"""What a row of a tile takes beside its codes: kernels up to 65 bytes (measured), the hand-over 60, some to spare."""
 TASK_BYTES = 512 << 20
 """Memory of a Python worker where no setting says."""
 CANCEL_SECONDS = 0.2

@@ -209,6 +209,13 @@ def test_the_command_goes_to_spark_where_memory_is_short(
     assert "--split" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("rows", ["", "1,x\n"])
+def test_tables_without_pairs(tmp_path: Path, rows: str) -> None:
+    (tmp_path / "t.csv").write_text("a,b\n" + rows)
+    found = tw.check(str(tmp_path / "t.csv"), "a -> b; not(t.a < u.a); not(t.b == 'x')", device="cpu", run_on="spark")
+    assert [rule.violating_pairs for rule in found.rules] == [0, 0, len(rows) // 4]
+
+
 def test_a_module_that_workers_lack_is_named(spark: Any) -> None:
     def without(batches: Any) -> Any:
         import no_such_module_anywhere
