@@ -77,6 +77,7 @@ class DcDiscoverOptions:
     time_limit: float | None = None
     memory_limit: int | None = None
     seed: int = 0
+    run_on: RunOn = "auto"
 
     def __post_init__(self) -> None:
         problems = []
@@ -87,7 +88,7 @@ class DcDiscoverOptions:
         for name, value in (("shared_values", self.shared_values), ("comparable_means", self.comparable_means)):
             if not 0 <= value <= 1:
                 problems.append(message(name, str(value), "0 to 1"))
-        problems += _choice_faults(self, nulls=Nulls, minimality=Minimality, algorithm=Algorithm)
+        problems += _choice_faults(self, nulls=Nulls, minimality=Minimality, algorithm=Algorithm, run_on=RunOn)
         _collect(problems + _limit_faults(self.time_limit, self.memory_limit))
 
 
@@ -235,6 +236,7 @@ class DcKeywords(TypedDict, total=False):
     comparable_means: float | str | Decimal
     minimality: Minimality
     algorithm: Algorithm
+    run_on: RunOn
     memory_limit: int | None
     seed: int
 

@@ -116,6 +116,13 @@ def run_options(command: F) -> F:
                 show_default=True,
                 help="What the kernels run on.",
             ),
+            option(
+                "--run-on",
+                type=click.Choice(["auto", "driver", "spark"]),
+                default="auto",
+                show_default=True,
+                help="Work in this process, or in Spark's tasks.",
+            ),
             option("--seed", type=int, default=0, show_default=True, help="Seed of whatever is drawn at random."),
             option("--time-limit", type=float, metavar="SECONDS", help="Stop then, and print what was found (exit 3)."),
             option(
@@ -283,13 +290,6 @@ def check_options(command: F) -> F:
                 default="auto",
                 show_default=True,
                 help="How rules that share predicates are checked together.",
-            ),
-            option(
-                "--run-on",
-                type=click.Choice(["auto", "driver", "spark"]),
-                default="auto",
-                show_default=True,
-                help="Check in this process, or in Spark's tasks.",
             ),
             *_sql_options(),
         ]

@@ -124,7 +124,8 @@ def discover_dcs(
     progress : called with the stage ("evidence", "inversion") and the share of it that is done
     **options
         cross_columns (False: compare each column with itself only), single_tuple, order_text, shared_values,
-        comparable_means, minimality ("implication" or "subset"), algorithm, memory_limit (bytes), seed.
+        comparable_means, minimality ("implication" or "subset"), algorithm, run_on ("auto", "driver", "spark"),
+        memory_limit (bytes), seed.
 
     Returns
     -------
