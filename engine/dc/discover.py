@@ -6,13 +6,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.dc import workload
 from tuplewise.engine.dc.constraint import DenialConstraint
+from tuplewise.engine.dc.estimate import Estimate
 from tuplewise.engine.dc.evidence import EvidenceSet, collect_evidence
 from tuplewise.engine.dc.inversion import ConstraintArrays, invert
 from tuplewise.engine.dc.predicate import PredicateSpace, allowed_violations, build_space
@@ -66,6 +67,10 @@ class DcDiscovery:
         None where the evidence was not completed.
     partial : bool
         Whether a limit ended the work; `notes` say what that means.
+    search : mapping or None
+        What a search that doesn't compare all pairs did (result.search in JSON); None for evidence.
+    estimate : Estimate or None
+        How sure the figures are, where pairs were sampled; None where all are exact.
     """
 
     relation: Relation
@@ -82,6 +87,8 @@ class DcDiscovery:
     timings_seconds: Mapping[str, float]
     partial: bool
     notes: list[str]
+    search: Mapping[str, Any] | None = None
+    estimate: Estimate | None = None
 
     @cached_property
     def constraints(self) -> ConstraintList:

@@ -141,11 +141,11 @@ def collect_evidence(
     clues, counts = found.clues, found.counts
     assert counts is not None
     if not space.closed:
-        clues, counts = merge_clues(_cut(clues, space.groups), counts)
+        clues, counts = merge_clues(cut_clues(clues, space.groups), counts)
     return EvidenceSet(space, clues, counts, rows * (rows - 1), rows, found.complete)
 
 
-def _cut(clues: NDArray[np.uint64], groups: int) -> NDArray[np.uint64]:
+def cut_clues(clues: NDArray[np.uint64], groups: int) -> NDArray[np.uint64]:
     """The first `groups` comparisons of each clue."""
     kept = clues[:, : clue_words(groups)].copy()
     used = groups % COMPARISONS_PER_WORD

@@ -44,7 +44,26 @@ def order_by(ranking: Ranking, by: RankBy) -> NDArray[np.int64]:
 
 
 def rank(arrays: ConstraintArrays, evidence: EvidenceSet) -> Ranking:
-    """Succinctness, coverage and g1 of constraints that were found on an evidence set.
+    """Succinctness, coverage and g1 of constraints that were found on an evidence set of all pairs."""
+    return rank_counted(arrays, evidence.space, evidence.outcome_counts, evidence.rows)
+
+
+def rank_counted(
+    arrays: ConstraintArrays,
+    space: PredicateSpace,
+    outcome_counts: NDArray[np.int64],
+    rows: int,
+    g1: NDArray[np.float64] | None = None,
+) -> Ranking:
+    """Succinctness, coverage and g1 of constraints, from counts of single predicates.
+
+    Parameters
+    ----------
+    outcome_counts : int64 (groups, 4)
+        Ordered pairs of the whole table with each outcome of each group: of an evidence set, or outcome_counts.py's.
+    rows : n
+    g1 : float64 (constraints,) or None
+        Where it is estimated; None: from the violations.
 
     Notes
     -----
@@ -60,29 +79,26 @@ def rank(arrays: ConstraintArrays, evidence: EvidenceSet) -> Ranking:
     """
     if len(arrays) == 0:
         return Ranking.none()
-    space = evidence.space
-    satisfied = satisfied_pairs(evidence)
-    partners = max(1, evidence.rows - 1)
-    pairs = evidence.ordered_pairs if evidence.rows > 1 else evidence.rows
-    judged = np.where(arrays.one_row, evidence.rows, pairs).astype(np.float64)
+    satisfied = satisfied_pairs(space, outcome_counts)
+    judged = np.where(arrays.one_row, rows, rows * (rows - 1) if rows > 1 else rows).astype(np.float64)
     sums = np.where(arrays.predicates >= 0, satisfied[arrays.predicates], 0).sum(axis=1)
-    sums = np.where(arrays.one_row, sums // partners, sums).astype(np.float64)
-    violated, size = arrays.violations.astype(np.float64), arrays.sizes.astype(np.float64)
+    sums = np.where(arrays.one_row, sums // max(1, rows - 1), sums).astype(np.float64)
+    violated = arrays.violations.astype(np.float64) if g1 is None else g1 * judged
+    size = arrays.sizes.astype(np.float64)
     counted = size * (judged - violated)
     coverage = np.full(len(arrays), np.nan)
     np.divide(sums + judged - violated * (size + 1), counted, out=coverage, where=counted > 0)
     return Ranking(SHORTEST_LENGTH / lengths(arrays, space), coverage, violated / judged)
 
 
-def satisfied_pairs(evidence: EvidenceSet) -> NDArray[np.int64]:
-    """Ordered pairs (of a single row: rows) that satisfy each predicate; int64 (predicates,)."""
-    space, totals = evidence.space, evidence.outcome_counts
+def satisfied_pairs(space: PredicateSpace, outcome_counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Ordered pairs that satisfy each predicate (of a table of one row: rows); int64 (predicates,)."""
     counts = np.zeros(space.predicates, dtype=np.int64)
     for i in range(space.predicates):
         group = space.predicate_group[i]
         table = EXCLUDED_ORDERED if space.ordered[group] else EXCLUDED_UNORDERED
         excluded = table[space.predicate_operator[i]]
-        counts[i] = sum(totals[group, o] for o in range(3) if not excluded >> o & 1)
+        counts[i] = sum(outcome_counts[group, o] for o in range(3) if not excluded >> o & 1)
     return counts
 
 

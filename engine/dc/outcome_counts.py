@@ -1,0 +1,103 @@
+"""How many pairs have each outcome of each group, from values instead of pairs: exact, in rows log rows a column.
+
+What `EvidenceSet.outcome_counts` and `undecided_pairs` say of all pairs, for searches that don't compare them all.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.dc.predicate import PredicateSpace
+from tuplewise.engine.relation.relation import NULL_CODE, Relation
+from tuplewise.gpu_kernels.words import ACROSS, EQUAL, GREATER, LESS, UNKNOWN
+
+_Values = tuple[NDArray[np.int32], NDArray[np.int64]]
+
+
+def table_outcome_counts(relation: Relation, space: PredicateSpace) -> NDArray[np.int64]:
+    """Ordered pairs of different rows with each outcome of each group of a space.
+
+    Returns
+    -------
+    int64 (groups, 4)
+        Columns LESS (of groups without an order: different), EQUAL, GREATER, UNKNOWN. A row stands for n - 1 pairs in
+        groups within a tuple; of a table of one row they count that row, and other groups have no pairs.
+
+    Notes
+    -----
+    Of two columns with counts l(v) and r(v) of each value, `t.left < u.right` has the sum of l(v) times the number of
+    right values above v; pairs of a row with itself are in there, and are taken off by comparing both columns row by
+    row. Cost: one sort a column, and one search of the distinct left values among the right ones for each group across
+    columns.
+    """
+    rows = relation.rows
+    unknown = space.options.nulls == "unknown"
+    values: dict[int, _Values] = {}
+    totals = np.zeros((space.groups, 4), dtype=np.int64)
+    for g in range(space.groups):
+        own = np.bincount(row_outcomes(relation, space, g), minlength=4)
+        if space.scope[g] != ACROSS:
+            totals[g] = own * max(1, rows - 1)
+            continue
+        if rows < 2:
+            continue
+        for column in (int(space.left[g]), int(space.right[g])):
+            if column not in values:
+                values[column] = _values(relation.codes[column], unknown)
+        both = _compare(values[int(space.left[g])], values[int(space.right[g])], rows)
+        if not space.ordered[g]:
+            both[LESS] += both[GREATER]
+            both[GREATER] = 0
+        totals[g] = both - own
+    return totals
+
+
+def row_outcomes(relation: Relation, space: PredicateSpace, group: int) -> NDArray[np.uint8]:
+    """Outcome of a group in the pair of each row with itself; uint8 (rows,)."""
+    left, right = relation.codes[space.left[group]], relation.codes[space.right[group]]
+    outcome = np.full(len(left), LESS, dtype=np.uint8)
+    outcome[left == right] = EQUAL
+    if space.ordered[group]:
+        outcome[left > right] = GREATER
+    if space.options.nulls == "unknown":
+        outcome[(left == NULL_CODE) | (right == NULL_CODE)] = UNKNOWN
+    return outcome
+
+
+def undecided_pairs(relation: Relation, space: PredicateSpace) -> int:
+    """Ordered pairs that compare a null in some group, under the rule "unknown": those without null as t or u left out.
+
+    Cost: one look at each code.
+    """
+    if space.options.nulls != "unknown" or relation.rows < 2:
+        return 0
+    null = relation.codes == NULL_CODE
+    across = space.scope == ACROSS
+    as_t = np.unique(np.concatenate([space.left, space.right[~across]]))
+    as_u = np.unique(space.right[across])
+    decided_as_t = ~null[as_t].any(axis=0)
+    decided_as_u = ~null[as_u].any(axis=0)
+    itself = int(np.count_nonzero(decided_as_t & decided_as_u))
+    decided = int(np.count_nonzero(decided_as_t)) * int(np.count_nonzero(decided_as_u)) - itself
+    return relation.rows * (relation.rows - 1) - decided
+
+
+def _values(codes: NDArray[np.int32], unknown: bool) -> _Values:
+    """Distinct codes, ascending, and the rows of each; without null where it is unknown."""
+    values, counts = np.unique(codes, return_counts=True)
+    known = slice(1 if unknown and len(values) and values[0] == NULL_CODE else 0, None)
+    return values[known], counts[known].astype(np.int64)
+
+
+def _compare(left: _Values, right: _Values, rows: int) -> NDArray[np.int64]:
+    """Outcomes over all pairs of a left and a right row, a row with itself too; int64 (4,)."""
+    values, counts = left
+    up_to = np.concatenate([np.zeros(1, np.int64), np.cumsum(right[1])])
+    below = up_to[np.searchsorted(right[0], values, side="left")]
+    not_above = up_to[np.searchsorted(right[0], values, side="right")]
+    known = int(counts.sum()) * int(up_to[-1])
+    greater, equal = int(counts @ below), int(counts @ (not_above - below))
+    found = np.zeros(4, dtype=np.int64)
+    found[[LESS, EQUAL, GREATER, UNKNOWN]] = known - greater - equal, equal, greater, rows * rows - known
+    return found
