@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.dc.constraint import OPERATORS, DenialConstraint, Predicate, Role
-from tuplewise.engine.dc.shared_values import column_means, mean_ratio_above, shared_distinct
+from tuplewise.engine.dc.shared_values import ColumnFigures, FiguresOf, mean_ratio_above
 from tuplewise.engine.options import DcDiscoverOptions
 from tuplewise.engine.relation.relation import Relation
 from tuplewise.gpu_kernels.words import ACROSS, WITHIN_T, ClueLayout, make_layout
@@ -181,16 +181,21 @@ def _offsets(sizes: NDArray[np.int64]) -> NDArray[np.int32]:
     return np.concatenate(([0], np.cumsum(sizes))).astype(np.int32)
 
 
-def build_space(relation: Relation, options: DcDiscoverOptions) -> PredicateSpace:
+def build_space(
+    relation: Relation, options: DcDiscoverOptions, figures: ColumnFigures | None = None
+) -> PredicateSpace:
     """The predicate space of a relation.
 
     Parameters
     ----------
     relation : Relation
+        Only its columns are looked at where `figures` are given.
     options : DcDiscoverOptions
         Uses cross_columns, single_tuple, order_text, shared_values, comparable_means. Booleans are never ordered; text
         is when `order_text` asks for it, and is then always comparable. Without cross columns there are no
         single-tuple predicates either: they stand for the same column pairs.
+    figures : ColumnFigures or None
+        Where common values and means come from, for a table that isn't here; None: from the relation's codes.
 
     Notes
     -----
@@ -201,7 +206,9 @@ def build_space(relation: Relation, options: DcDiscoverOptions) -> PredicateSpac
     orderable = np.array(
         [c.ordered or (options.order_text and c.domain == "text") for c in relation.columns], dtype=np.bool_
     )
-    candidates = _judge_pairs(relation, options, orderable) if options.cross_columns else _no_pairs(columns)
+    candidates = _no_pairs(columns)
+    if options.cross_columns:
+        candidates = _judge_pairs(relation, options, orderable, figures or FiguresOf(relation))
     kept = np.flatnonzero(candidates.kept)
     own = np.arange(columns, dtype=np.int32)
     parts = [(own, own, np.full(columns, ACROSS, dtype=np.int8), orderable)]
@@ -226,7 +233,9 @@ def _no_pairs(columns: int) -> CandidatePairs:
     return CandidatePairs(index, index, counts, counts, flags, flags, flags, (None,) * columns)
 
 
-def _judge_pairs(relation: Relation, options: DcDiscoverOptions, orderable: NDArray[np.bool_]) -> CandidatePairs:
+def _judge_pairs(
+    relation: Relation, options: DcDiscoverOptions, orderable: NDArray[np.bool_], figures: ColumnFigures
+) -> CandidatePairs:
     """Shared values and means of every pair of columns of one type class."""
     domains = [c.domain for c in relation.columns]
     number = np.unique(np.array(domains), return_inverse=True)[1].ravel()
@@ -236,11 +245,11 @@ def _judge_pairs(relation: Relation, options: DcDiscoverOptions, orderable: NDAr
     distinct = np.array([c.distinct for c in relation.columns], dtype=np.int64)
     larger = np.maximum(distinct[left], distinct[right])
     numerator, denominator = options.shared_values.as_integer_ratio()
-    shared = shared_distinct(relation.codes, left, right)
+    shared = figures.shared_distinct(left, right)
     kept = _at_least(shared, larger, numerator, denominator) & (larger > 0)
     by_mean = np.array([d in ("number", "double") for d in domains], dtype=np.bool_)
     judged = kept & by_mean[left]
-    means = column_means(relation, np.unique(np.concatenate((left[judged], right[judged]))))
+    means = figures.means(np.unique(np.concatenate((left[judged], right[judged]))))
     ordered = kept & orderable[left]
     ordered[judged] = mean_ratio_above(means, left[judged], right[judged], options.comparable_means)
     return CandidatePairs(left, right, shared, larger, kept, ordered, judged, means)

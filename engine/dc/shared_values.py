@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numba import njit
@@ -15,6 +16,29 @@ from tuplewise.engine.relation.relation import NULL_CODE, Relation
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+class ColumnFigures(Protocol):
+    """What is asked of the values of a table, wherever it is."""
+
+    def shared_distinct(self, left: NDArray[np.int32], right: NDArray[np.int32]) -> NDArray[np.int64]:
+        """See the function of this name."""
+
+    def means(self, columns: NDArray[np.int32]) -> tuple[Fraction | None, ...]:
+        """See `column_means`."""
+
+
+@dataclass(frozen=True)
+class FiguresOf:
+    """The figures of a relation, from its codes."""
+
+    relation: Relation
+
+    def shared_distinct(self, left: NDArray[np.int32], right: NDArray[np.int32]) -> NDArray[np.int64]:
+        return shared_distinct(self.relation.codes, left, right)
+
+    def means(self, columns: NDArray[np.int32]) -> tuple[Fraction | None, ...]:
+        return column_means(self.relation, columns)
 
 
 def shared_distinct(codes: NDArray[np.int32], left: NDArray[np.int32], right: NDArray[np.int32]) -> NDArray[np.int64]:
@@ -75,7 +99,7 @@ def column_means(relation: Relation, columns: NDArray[np.int32]) -> tuple[Fracti
         distinct, counts = np.unique(codes[codes != NULL_CODE], return_counts=True)
         if len(distinct):
             domain = relation.columns[column].domain
-            total = _exact_sum(relation.dictionaries[domain].take(_as_arrow(distinct)), counts.astype(np.int64))
+            total = exact_sum(relation.dictionaries[domain].take(_as_arrow(distinct)), counts.astype(np.int64))
             means[column] = None if total is None else total / int(counts.sum())
     return tuple(means)
 
@@ -86,7 +110,7 @@ def _as_arrow(codes: NDArray[np.int32]) -> pa.Array:
     return pa.array(codes)
 
 
-def _exact_sum(values: pa.Array, counts: NDArray[np.int64]) -> Fraction | None:
+def exact_sum(values: pa.Array, counts: NDArray[np.int64]) -> Fraction | None:
     """Sum of values times counts; None where it is not finite."""
     import pyarrow as pa
 
