@@ -5,6 +5,8 @@ What `EvidenceSet.outcome_counts` and `undecided_pairs` say of all pairs, for se
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,7 +14,7 @@ from tuplewise.engine.dc.predicate import PredicateSpace
 from tuplewise.engine.relation.relation import NULL_CODE, Relation
 from tuplewise.gpu_kernels.words import ACROSS, EQUAL, GREATER, LESS, UNKNOWN
 
-_Values = tuple[NDArray[np.int32], NDArray[np.int64]]
+Values = tuple[NDArray[np.int32], NDArray[np.int64]]
 
 
 def table_outcome_counts(relation: Relation, space: PredicateSpace) -> NDArray[np.int64]:
@@ -31,25 +33,42 @@ def table_outcome_counts(relation: Relation, space: PredicateSpace) -> NDArray[n
     row. Cost: one sort a column, and one search of the distinct left values among the right ones for each group across
     columns.
     """
-    rows = relation.rows
     unknown = space.options.nulls == "unknown"
-    values: dict[int, _Values] = {}
+    values: dict[int, Values] = {}
+
+    def compare(left: int, right: int) -> NDArray[np.int64]:
+        for column in (left, right):
+            if column not in values:
+                values[column] = _values(relation.codes[column], unknown)
+        return compare_values(values[left], values[right], relation.rows)
+
+    own = [np.bincount(row_outcomes(relation, space, g), minlength=4) for g in range(space.groups)]
+    return outcome_totals(space, relation.rows, own, compare)
+
+
+def outcome_totals(
+    space: PredicateSpace,
+    rows: int,
+    own: Sequence[NDArray[np.int64]],
+    compare: Callable[[int, int], NDArray[np.int64]],
+) -> NDArray[np.int64]:
+    """What `table_outcome_counts` returns, wherever the rows are.
+
+    `own`: outcomes of each group over the pairs of each row with itself, int64 (4,); `compare`: those of a left and a
+    right column over all pairs of a left and a right row, a row with itself too, as `compare_values` has them.
+    """
     totals = np.zeros((space.groups, 4), dtype=np.int64)
     for g in range(space.groups):
-        own = np.bincount(row_outcomes(relation, space, g), minlength=4)
         if space.scope[g] != ACROSS:
-            totals[g] = own * max(1, rows - 1)
+            totals[g] = own[g] * max(1, rows - 1)
             continue
         if rows < 2:
             continue
-        for column in (int(space.left[g]), int(space.right[g])):
-            if column not in values:
-                values[column] = _values(relation.codes[column], unknown)
-        both = _compare(values[int(space.left[g])], values[int(space.right[g])], rows)
+        both = compare(int(space.left[g]), int(space.right[g]))
         if not space.ordered[g]:
             both[LESS] += both[GREATER]
             both[GREATER] = 0
-        totals[g] = both - own
+        totals[g] = both - own[g]
     return totals
 
 
@@ -73,9 +92,7 @@ def undecided_pairs(relation: Relation, space: PredicateSpace) -> int:
     if space.options.nulls != "unknown" or relation.rows < 2:
         return 0
     null = relation.codes == NULL_CODE
-    across = space.scope == ACROSS
-    as_t = np.unique(np.concatenate([space.left, space.right[~across]]))
-    as_u = np.unique(space.right[across])
+    as_t, as_u = operand_columns(space)
     decided_as_t = ~null[as_t].any(axis=0)
     decided_as_u = ~null[as_u].any(axis=0)
     itself = int(np.count_nonzero(decided_as_t & decided_as_u))
@@ -83,14 +100,20 @@ def undecided_pairs(relation: Relation, space: PredicateSpace) -> int:
     return relation.rows * (relation.rows - 1) - decided
 
 
-def _values(codes: NDArray[np.int32], unknown: bool) -> _Values:
+def operand_columns(space: PredicateSpace) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """The columns that the groups of a space read of t and of u, ascending."""
+    across = space.scope == ACROSS
+    return np.unique(np.concatenate([space.left, space.right[~across]])), np.unique(space.right[across])
+
+
+def _values(codes: NDArray[np.int32], unknown: bool) -> Values:
     """Distinct codes, ascending, and the rows of each; without null where it is unknown."""
     values, counts = np.unique(codes, return_counts=True)
     known = slice(1 if unknown and len(values) and values[0] == NULL_CODE else 0, None)
     return values[known], counts[known].astype(np.int64)
 
 
-def _compare(left: _Values, right: _Values, rows: int) -> NDArray[np.int64]:
+def compare_values(left: Values, right: Values, rows: int) -> NDArray[np.int64]:
     """Outcomes over all pairs of a left and a right row, a row with itself too; int64 (4,)."""
     values, counts = left
     up_to = np.concatenate([np.zeros(1, np.int64), np.cumsum(right[1])])
