@@ -1,0 +1,146 @@
+"""Front door: distinct clues of chosen pairs of rows, each handed out once.
+
+Discovery on large tables compares few of all pairs, in many portions, and only wants to know which clues there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.gpu_kernels.control import Control
+from tuplewise.gpu_kernels.device import Device, pick_device
+from tuplewise.gpu_kernels.evidence import ClueSet
+from tuplewise.gpu_kernels.refine import ClusterPairs
+from tuplewise.gpu_kernels.words import ClueLayout, merge_clues, mirror_clues
+
+
+class _Twin(Protocol):
+    def within(self, pairs: ClusterPairs, control: Control) -> tuple[NDArray[np.uint64], bool]: ...
+
+    def of_pairs(
+        self, t: NDArray[np.int32], u: NDArray[np.int32], counting: bool
+    ) -> tuple[NDArray[np.uint64], NDArray[np.int64]]: ...
+
+
+class ComparableRows:
+    """The rows of a table, laid out once, whose pairs are then compared in portions. Make one with `lay_out`.
+
+    Each clue is returned once in the life of the object, by the first call that meets it; both orders of a pair count
+    as met.
+    """
+
+    def __init__(self, twin: _Twin, layout: ClueLayout, device: Device, threads: int | None) -> None:
+        self._twin, self._layout, self._device, self._threads = twin, layout, device, threads
+
+    def within(
+        self,
+        pairs: ClusterPairs,
+        *,
+        deadline: float | None = None,
+        progress: Callable[[float], None] | None = None,
+    ) -> ClueSet:
+        """Compare all pairs of different rows inside cluster pairs.
+
+        Parameters
+        ----------
+        pairs : ClusterPairs
+            Left sets are t, right sets are u; of reflexive ones each pair of rows is compared once.
+        deadline : float or None
+            `time.monotonic()` value; comparing ends soon after it and the result is marked incomplete.
+
+        Returns
+        -------
+        ClueSet
+            The new clues, of both orders, sorted; `counts` is None; `ordered_pairs` is how many were compared (twice
+            the number of pairs of rows).
+
+        Notes
+        -----
+        Cost: a pair costs comparisons / 4 vector operations of 8 lanes and one look at a table (CPU; floor: that
+        look, about one cycle); a row of a cluster one gather of its columns. Memory: the codes once, row by row; a
+        table of at most 64 MiB, or a hash table of the distinct clues.
+
+        Source: notes on large tables of this project; comparing follows `cpu.evidence`, without ranks.
+        """
+        control = Control(deadline=deadline, progress=progress)
+        if self._threads is not None:
+            control.threads = self._threads
+        with self._device.active():
+            clues, complete = self._twin.within(pairs, control)
+        order = np.lexsort(clues.T[::-1])
+        both = int(np.dot(np.diff(pairs.left_offsets), np.diff(pairs.right_offsets)))
+        compared = both - len(pairs.left) if pairs.reflexive else 2 * both
+        return ClueSet(np.ascontiguousarray(clues[order]), None, compared, complete)
+
+    def of_pairs(self, t: NDArray[np.int32], u: NDArray[np.int32], *, counting: bool = False) -> ClueSet:
+        """Compare the rows t[i] with u[i], and u[i] with t[i].
+
+        Parameters
+        ----------
+        t, u : int32 arrays (k,)
+            A pair of a row with itself counts like any other.
+        counting : bool
+            Return all distinct clues with their counts (2 k in all), not only new ones; nothing is then marked as met.
+
+        Notes
+        -----
+        Cost: two gathers and the comparisons one by one a pair: for samples and witnesses, on the CPU for every
+        device (such pairs are few and scattered).
+        """
+        if t.shape != u.shape or t.ndim != 1:
+            raise ValueError(f"t and u: arrays of shapes {t.shape} and {u.shape}; allowed: two of one length")
+        clues, counts = self._twin.of_pairs(t.astype(np.int32, copy=False), u.astype(np.int32, copy=False), counting)
+        if not counting:
+            order = np.lexsort(clues.T[::-1])
+            return ClueSet(np.ascontiguousarray(clues[order]), None, 2 * len(t), True)
+        both = np.concatenate([clues, mirror_clues(clues, self._layout)])
+        return ClueSet(*merge_clues(both, np.concatenate([counts, counts])), 2 * len(t), True)
+
+
+def lay_out(
+    codes: NDArray[np.int32],
+    layout: ClueLayout,
+    *,
+    nulls: Literal["unknown", "value"] = "unknown",
+    device: Device | str = "auto",
+    threads: int | None = None,
+) -> ComparableRows:
+    """Lay out the rows of a table for comparing.
+
+    Parameters
+    ----------
+    codes : int32 array (columns, rows)
+        Ranks that can be compared within each comparison of the layout; -1 is null.
+    layout : ClueLayout
+        The comparisons, closed under exchange of t and u.
+    nulls : "unknown" or "value"
+        Whether a null operand makes an outcome UNKNOWN, or null is a value below all others.
+
+    Raises
+    ------
+    ValueError
+        Where shapes or dtypes don't fit.
+
+    Examples
+    --------
+    >>> from tuplewise.gpu_kernels.refine import all_rows
+    >>> from tuplewise.gpu_kernels.words import make_layout
+    >>> rows = lay_out(np.array([[1, 1, 2]], dtype=np.int32), make_layout([(0, 0, 0, False)]))
+    >>> rows.within(all_rows(np.arange(3, dtype=np.int32))).clues.ravel().tolist()
+    [0, 1]
+    >>> rows.of_pairs(np.array([0]), np.array([1])).clues.ravel().tolist()
+    []
+    """
+    if codes.ndim != 2 or codes.dtype != np.int32:
+        raise ValueError(f"codes: {codes.dtype} array of {codes.ndim} dimensions; allowed: int32 (columns, rows)")
+    if layout.comparisons and int(max(layout.left.max(), layout.right.max())) >= len(codes):
+        raise ValueError(f"the layout names column {int(max(layout.left.max(), layout.right.max()))} of {len(codes)}")
+    picked = pick_device(device) if isinstance(device, str) else device
+    from tuplewise.gpu_kernels.cpu.clues import ComparableRows as Rows
+
+    twin = Rows(codes, layout, nulls == "unknown", 0)
+    return ComparableRows(twin, layout, picked, threads)

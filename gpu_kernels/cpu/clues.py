@@ -1,0 +1,322 @@
+"""CPU twin: distinct clues of chosen pairs of rows.
+
+Rows lie in one table, all columns of a row together, so that a group is gathered with one cache miss a row. Inside a
+pair of blocks one row t is compared with 256 lanes of u: every outcome is a sum of weighted *terms* `u < threshold` and
+`u == threshold` over the codes themselves, so nothing is ranked or looked up, and the outcomes of all comparisons add
+up to a *key*. Only whether a key was seen counts, so most pairs end with one look at a byte that is already set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.gpu_kernels.control import Control
+from tuplewise.gpu_kernels.cpu import lanes
+from tuplewise.gpu_kernels.cpu.lanes import LANES, UNROLLED
+from tuplewise.gpu_kernels.cpu.threads import run_tasks
+from tuplewise.gpu_kernels.refine import ClusterPairs
+from tuplewise.gpu_kernels.words import (
+    ACROSS,
+    COMPARISONS_PER_WORD,
+    EQUAL,
+    GREATER,
+    UNKNOWN,
+    WITHIN_T,
+    ClueLayout,
+    clue_words,
+    mirror_clues,
+    outcomes,
+)
+
+KEY_BITS = 32  # bits of outcomes in a word of a key
+DIRECT_BITS = 26  # keys up to this long index a table of bytes (64 MiB at most); longer ones are hashed
+TASK_PAIRS = 1 << 20  # pairs of rows in a task, at least
+RECENT = 1 << 12  # hashed keys that a thread remembers, to look them up no more
+
+Keys = NDArray[np.uint32]
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """How outcomes become keys: a term adds a weight to a word where u's code is below (or equals) a threshold.
+
+    Attributes
+    ----------
+    below, equal : int64 (terms, 7)
+        Column of t that gives the threshold, column of u, what is added to t's code, weight, whether a null of t makes
+        the term never true, whether the threshold is null itself (the term is true where u is null), word of the key.
+        Padded with weights of 0 to whole passes of UNROLLED terms of one word.
+    unknown : int64 (comparisons that may be unknown, 3)
+        Column of t, word, and weight that a null there adds.
+    word, shift, width : int64 (comparisons,), where each comparison's outcome lies in a key
+    """
+
+    below: NDArray[np.int64]
+    equal: NDArray[np.int64]
+    unknown: NDArray[np.int64]
+    word: NDArray[np.int64]
+    shift: NDArray[np.int64]
+    width: NDArray[np.int64]
+
+    @property
+    def words(self) -> int:
+        return int(self.word.max(initial=0)) + 1
+
+    @property
+    def bits(self) -> int:
+        """Bits of a key, where it is one word."""
+        return int((self.shift + self.width).max(initial=0))
+
+
+def make_terms(layout: ClueLayout, left: NDArray[np.int64], right: NDArray[np.int64], null: NDArray[np.bool_]) -> Terms:
+    """`left`, `right`: columns of the table of rows; `null`: bool (columns,), columns with an unknown null."""
+    word, shift, width = (np.zeros(layout.comparisons, dtype=np.int64) for _ in range(3))
+    below: list[tuple[int, ...]] = []
+    equal: list[tuple[int, ...]] = []
+    unknown: list[tuple[int, int, int]] = []
+    at, used = 0, 0
+    for g in range(layout.comparisons):
+        nullable = bool(null[left[g]] or null[right[g]])
+        two = bool(layout.ordered[g]) or nullable or layout.scope[g] != ACROSS
+        if used + 1 + two > KEY_BITS:
+            at, used = at + 1, 0
+        word[g], shift[g], width[g] = at, used, 1 + two
+        step = 1 << used
+        used += 1 + two
+        if layout.scope[g] != ACROSS:
+            continue
+        a, b = int(left[g]), int(right[g])
+        if layout.ordered[g]:  # u < t makes GREATER of EQUAL, u <= t makes EQUAL of LESS
+            below += [(a, b, 0, step, nullable, False, at), (a, b, 1, step, nullable, False, at)]
+        else:
+            equal.append((a, b, 0, step, nullable, False, at))
+        if nullable:  # a null of u is below all values, which counted 2 so far
+            equal.append((a, b, 0, step if layout.ordered[g] else 3 * step, True, True, at))
+            unknown.append((a, at, 3 * step))
+    return Terms(
+        _in_passes(below), _in_passes(equal), np.array(unknown, dtype=np.int64).reshape(-1, 3), word, shift, width
+    )
+
+
+def _in_passes(terms: list[tuple[int, ...]]) -> NDArray[np.int64]:
+    """Terms of one word together, padded to whole passes."""
+    padded: list[tuple[int, ...]] = []
+    for word in sorted({t[-1] for t in terms}):
+        own = [t for t in terms if t[-1] == word]
+        padded += own + [(0, 0, 0, 0, 0, 0, word)] * (-len(own) % UNROLLED)
+    return np.array(padded, dtype=np.int64).reshape(-1, 7)
+
+
+class ComparableRows:
+    """The rows of a table laid out for comparing, and the keys that were seen."""
+
+    def __init__(self, codes: NDArray[np.int32], layout: ClueLayout, nullable: bool, threads: int) -> None:
+        self._layout, self._threads = layout, threads
+        used = np.unique(np.concatenate([layout.left, layout.right])) if layout.comparisons else np.zeros(1, np.int32)
+        place = np.zeros(len(codes), dtype=np.int64)
+        place[used] = np.arange(len(used))
+        self._table = np.ascontiguousarray(codes[used].T) if len(codes) else np.zeros((codes.shape[1], 1), np.int32)
+        null = np.any(codes[used] == -1, axis=1) if nullable and len(codes) else np.zeros(len(used), np.bool_)
+        self._left, self._right = place[layout.left], place[layout.right]
+        self._terms = make_terms(layout, self._left, self._right, null)
+        self._own = self._row_keys(codes, nullable)
+        self._direct = self._terms.words == 1 and self._terms.bits <= DIRECT_BITS
+        self._seen = np.zeros(1 << self._terms.bits if self._direct else 1, dtype=np.uint8)
+        self._hashed = _Hashed(-(-self._terms.words // 2))
+
+    def within(self, pairs: ClusterPairs, control: Control) -> tuple[NDArray[np.uint64], bool]:
+        """Clues that no earlier call returned, uint64 (new, words), and whether all pairs were compared."""
+        reflexive = pairs.reflexive
+        costs, jobs = _jobs(pairs)
+        states: list[_Thread] = []
+
+        def make_worker() -> Callable[[int], None]:
+            state = _Thread(self._table.shape[1], self._terms.words, self._hashed.words)
+            states.append(state)
+
+            def work(task: int) -> None:
+                first, last, block, block_end = jobs[task]
+                arguments = (
+                    self._table, self._own, *_plain(self._terms), pairs.left, pairs.left_offsets, pairs.right,
+                    pairs.right_offsets, reflexive, first, last, block, block_end, *state.scratch,
+                )  # fmt: skip
+                if self._direct:
+                    state.log, state.logged = lanes.compare_direct(*arguments, self._seen, state.log, state.logged)
+                else:
+                    state.keys, state.counts, state.used = lanes.compare_hashed(
+                        *arguments, state.keys, state.counts, state.used, state.recent, state.wide, state.hashes
+                    )
+
+            return work
+
+        complete = run_tasks(costs, make_worker, control)
+        return self._collect(states), complete
+
+    def of_pairs(
+        self, t: NDArray[np.int32], u: NDArray[np.int32], counting: bool
+    ) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+        """Distinct clues of these pairs, not of the exchanged ones, and how often each occurs; the new ones only
+        unless `counting`."""
+        keys = np.zeros((self._terms.words, len(t)), dtype=np.uint32)
+        lanes.keys_of_pairs(self._table, self._own, *_plain(self._terms), t, u, keys)
+        keys = np.ascontiguousarray(keys.T)
+        wide = _widened(keys)
+        order = np.lexsort(wide.T[::-1])
+        wide = wide[order]
+        first = np.ones(len(wide), dtype=np.bool_)
+        first[1:] = np.any(wide[1:] != wide[:-1], axis=1)
+        starts = np.flatnonzero(first)
+        counts = np.diff(np.append(starts, len(wide))).astype(np.int64)
+        distinct = keys[order][starts]
+        if counting:
+            return self._decoded(distinct), counts
+        return self._fresh(distinct), np.zeros(0, dtype=np.int64)
+
+    def _collect(self, states: list[_Thread]) -> NDArray[np.uint64]:
+        if self._direct:
+            logged = [s.log[: s.logged] for s in states]
+            keys = np.unique(np.concatenate(logged)) if logged else np.zeros(0, dtype=np.uint32)
+            return self._both_orders(keys[:, None])
+        found = [s.keys[np.flatnonzero(s.counts)] for s in states]
+        wide = np.concatenate(found) if found else np.zeros((0, self._hashed.words), dtype=np.uint64)
+        return self._fresh(_narrowed(wide, self._terms.words))
+
+    def _fresh(self, keys: Keys) -> NDArray[np.uint64]:
+        """Clues, with their mirrors, of those of these keys that were not seen before."""
+        if self._direct:
+            flat = keys[:, 0]
+            new = flat[self._seen[flat] == 0]
+            self._seen[new] = 1
+            return self._both_orders(np.unique(new)[:, None])
+        return self._both_orders(self._hashed.add(keys))
+
+    def _both_orders(self, keys: Keys) -> NDArray[np.uint64]:
+        """Clues of new keys and of their mirrors; the mirrors are marked as seen, too."""
+        clues = self._decoded(keys)
+        mirrored = _encode(mirror_clues(clues, self._layout), self._terms)
+        if self._direct:
+            flat = mirrored[:, 0]
+            fresh = np.unique(flat[self._seen[flat] == 0])[:, None]
+            self._seen[flat] = 1
+        else:
+            fresh = self._hashed.add(mirrored)
+        return np.concatenate([clues, self._decoded(fresh)])
+
+    def _decoded(self, keys: Keys) -> NDArray[np.uint64]:
+        """Clue words of keys; uint64 (keys, words)."""
+        t = self._terms
+        clues = np.zeros((len(keys), clue_words(self._layout.comparisons)), dtype=np.uint64)
+        for g in range(self._layout.comparisons):
+            mask = np.uint32((1 << int(t.width[g])) - 1)
+            outcome = (keys[:, t.word[g]] >> np.uint32(t.shift[g])) & mask
+            at = np.uint64(2 * (g % COMPARISONS_PER_WORD))
+            clues[:, g // COMPARISONS_PER_WORD] |= outcome.astype(np.uint64) << at
+        return clues
+
+    def _row_keys(self, codes: NDArray[np.int32], nullable: bool) -> NDArray[np.uint32]:
+        """What the comparisons within one row put into keys: uint32 (2, rows or 1, words), as t and as u."""
+        layout, terms = self._layout, self._terms
+        own = np.flatnonzero(layout.scope != ACROSS)
+        keys = np.zeros((2, codes.shape[1] if len(own) else 1, terms.words), dtype=np.uint32)
+        for g in own:
+            a, b = codes[layout.left[g]], codes[layout.right[g]]
+            outcome = np.where(a == b, EQUAL, np.where((a > b) & layout.ordered[g], GREATER, 0)).astype(np.uint32)
+            if nullable:
+                outcome[(a == -1) | (b == -1)] = UNKNOWN
+            role = 0 if layout.scope[g] == WITHIN_T else 1
+            keys[role, :, terms.word[g]] |= outcome << np.uint32(terms.shift[g])
+        return keys
+
+
+class _Hashed:
+    """A set of keys too long to index a table."""
+
+    def __init__(self, words: int) -> None:
+        self.words = words
+        self._keys = np.zeros((1 << 12, words), dtype=np.uint64)
+        self._counts = np.zeros(1 << 12, dtype=np.int64)
+        self._used = 0
+
+    def add(self, keys: Keys) -> Keys:
+        """The keys that were not in the set, each once; they are now."""
+        wide = np.ascontiguousarray(_widened(keys).T)
+        new = np.zeros(wide.shape[1], dtype=np.bool_)
+        self._keys, self._counts, self._used = lanes.add_keys(self._keys, self._counts, self._used, wide, new)
+        return keys[new]
+
+
+class _Thread:
+    """What one thread works with, and the keys that it found."""
+
+    def __init__(self, columns: int, words: int, wide_words: int) -> None:
+        self.scratch = (np.zeros((columns, LANES), dtype=np.int32), np.zeros((words, LANES), dtype=np.uint32))
+        self.log = np.zeros(1 << 12, dtype=np.uint32)
+        self.logged = 0
+        self.keys = np.zeros((1 << 12, wide_words), dtype=np.uint64)
+        self.counts = np.zeros(1 << 12, dtype=np.int64)
+        self.used = 0
+        self.recent = np.zeros((RECENT, wide_words), dtype=np.uint64)
+        self.recent[0] = 1  # no slot may hold the key 0 before it was met: slot 0 is where 0 hashes to
+        self.wide = np.zeros((wide_words, LANES), dtype=np.uint64)
+        self.hashes = np.zeros(LANES, dtype=np.uint64)
+
+
+def _plain(terms: Terms) -> tuple[NDArray[np.int64], ...]:
+    """The arrays that compiled code needs."""
+    return terms.below, terms.equal, terms.unknown
+
+
+def _jobs(pairs: ClusterPairs) -> tuple[list[float], list[tuple[int, int, int, int]]]:
+    """Costs and jobs (first cluster, last, first block of the right side, last): small clusters are taken together."""
+    left, right = np.diff(pairs.left_offsets), np.diff(pairs.right_offsets)
+    size = left * right // (2 if pairs.reflexive else 1) + 8 * right
+    jobs: list[tuple[int, int, int, int]] = []
+    costs: list[float] = []
+    large = np.flatnonzero((size > 2 * TASK_PAIRS) & (right > LANES))
+    for cluster in large.tolist():
+        blocks = -(-int(right[cluster]) // LANES)
+        together = max(1, TASK_PAIRS // (LANES * int(left[cluster])))
+        for block in range(0, blocks, together):
+            last = min(block + together, blocks)
+            jobs.append((cluster, cluster + 1, block, last))
+            share = (block + last) / 2 / blocks * 2 if pairs.reflexive else 1.0
+            costs.append(float(size[cluster]) * share * (last - block) / blocks)
+    edges = np.concatenate([[-1], large, [pairs.clusters]])
+    ends = np.concatenate([[0], np.cumsum(size)])
+    for before, after in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+        first = before + 1
+        while first < after:
+            last = int(np.searchsorted(ends, ends[first] + TASK_PAIRS))
+            last = min(max(last, first + 1), after)
+            jobs.append((first, last, 0, -1))
+            costs.append(float(ends[last] - ends[first]))
+            first = last
+    return costs, jobs
+
+
+def _widened(keys: Keys) -> NDArray[np.uint64]:
+    """Two words of a key in one: uint64 (keys, ceil(words / 2)), the first in the upper half."""
+    count, words = keys.shape
+    wide = np.zeros((count, -(-words // 2)), dtype=np.uint64)
+    for w in range(words):
+        wide[:, w // 2] |= keys[:, w].astype(np.uint64) << np.uint64(32 * (1 - w % 2))
+    return wide
+
+
+def _narrowed(wide: NDArray[np.uint64], words: int) -> Keys:
+    keys = np.zeros((len(wide), words), dtype=np.uint32)
+    for w in range(words):
+        keys[:, w] = (wide[:, w // 2] >> np.uint64(32 * (1 - w % 2))).astype(np.uint32)
+    return keys
+
+
+def _encode(clues: NDArray[np.uint64], terms: Terms) -> Keys:
+    """Keys of clues."""
+    keys = np.zeros((len(clues), terms.words), dtype=np.uint32)
+    for g in range(len(terms.word)):
+        keys[:, terms.word[g]] |= outcomes(clues, g).astype(np.uint32) << np.uint32(terms.shift[g])
+    return keys

@@ -1,0 +1,167 @@
+"""Distinct clues of chosen pairs: against the definition, in portions, by direct table and by hashing."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tuplewise.gpu_kernels.clues import ComparableRows, lay_out
+from tuplewise.gpu_kernels.cpu import clues as cpu
+from tuplewise.gpu_kernels.refine import ClusterPairs, all_rows
+from tuplewise.gpu_kernels.words import ACROSS, WITHIN_T, ClueLayout, make_layout
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from oracles import clues as oracle
+
+Words = set[tuple[int, ...]]
+
+
+def layout_of(rng: np.random.Generator, columns: int, across: bool = True) -> ClueLayout:
+    comparisons = [(c, c, ACROSS, bool(rng.integers(2))) for c in range(columns)]
+    if across:
+        for c in range(columns - 1):
+            for scope in (ACROSS, WITHIN_T):
+                if rng.integers(2):
+                    comparisons.append((c, c + 1, scope, bool(rng.integers(2))))
+    return make_layout(comparisons)
+
+
+def expected(codes: NDArray[np.int32], layout: ClueLayout, nulls: str, pairs: set[tuple[int, int]]) -> Words:
+    """Clues of both orders of these pairs."""
+    columns = zip(layout.left.tolist(), layout.right.tolist(), layout.scope.tolist(), layout.ordered, strict=True)
+    comparisons = list(columns)
+    table = codes.tolist()
+    both = pairs | {(u, t) for t, u in pairs}
+    return {oracle.words(oracle.clue(table, comparisons, t, u, nulls == "unknown")) for t, u in both}
+
+
+def words(clues: NDArray[np.uint64]) -> Words:
+    """As a set; checks that they are sorted and distinct."""
+    rows = [tuple(int(w) for w in row) for row in clues]
+    assert rows == sorted(set(rows))
+    return set(rows)
+
+
+def reflexive(rng: np.random.Generator, rows: int) -> ClusterPairs:
+    """Random rows in random clusters."""
+    members = rng.permutation(rows)[: rng.integers(rows + 1)].astype(np.int32)
+    cuts = np.sort(rng.integers(0, len(members) + 1, rng.integers(1, 5)))
+    offsets = np.concatenate([[0], cuts, [len(members)]]).astype(np.int64)
+    return ClusterPairs(members, offsets, members, offsets)
+
+
+def two_sided(rng: np.random.Generator, rows: int) -> ClusterPairs:
+    a, b = reflexive(rng, rows), reflexive(rng, rows)
+    clusters = min(a.clusters, b.clusters)
+    ends = int(a.left_offsets[clusters]), int(b.left_offsets[clusters])
+    return ClusterPairs(
+        a.left[: ends[0]], a.left_offsets[: clusters + 1], b.left[: ends[1]], b.left_offsets[: clusters + 1]
+    )
+
+
+def row_pairs(pairs: ClusterPairs) -> set[tuple[int, int]]:
+    found = set()
+    for k in range(pairs.clusters):
+        left = pairs.left[pairs.left_offsets[k] : pairs.left_offsets[k + 1]].tolist()
+        right = pairs.right[pairs.right_offsets[k] : pairs.right_offsets[k + 1]].tolist()
+        found |= {(t, u) for t in left for u in right if t != u}
+    return found
+
+
+@pytest.mark.parametrize("how", ["direct", "hashed"])
+@pytest.mark.parametrize("seed", range(60))
+def test_portions_give_each_clue_once(seed: int, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(seed)
+    if how == "hashed":
+        monkeypatch.setattr(cpu, "DIRECT_BITS", 0)
+        monkeypatch.setattr(cpu, "KEY_BITS", int(rng.integers(2, 8)))  # several words a key
+    monkeypatch.setattr(cpu, "TASK_PAIRS", int(rng.integers(1, 50)))
+    rows, columns = int(rng.integers(2, 40)), int(rng.integers(1, 6))
+    codes = rng.integers(-1, rng.integers(1, 6), (columns, rows)).astype(np.int32)
+    layout = layout_of(rng, columns)
+    nulls = ("unknown", "value")[int(rng.integers(2))]
+    compared: set[tuple[int, int]] = set()
+    comparable = lay_out(codes, layout, nulls=nulls, threads=int(rng.integers(1, 4)))  # type: ignore[arg-type]
+    known: Words = set()
+    for make in (reflexive, two_sided, reflexive):
+        pairs = make(rng, rows)
+        got = comparable.within(pairs)
+        assert got.complete
+        compared |= row_pairs(pairs)
+        assert words(got.clues) == expected(codes, layout, nulls, compared) - known
+        known |= words(got.clues)
+    t, u = (rng.integers(0, rows, 20).astype(np.int32) for _ in range(2))
+    chosen = set(zip(t.tolist(), u.tolist(), strict=True))
+    counted = comparable.of_pairs(t, u, counting=True)
+    assert words(counted.clues) == expected(codes, layout, nulls, chosen)
+    assert counted.counts is not None
+    assert counted.counts.sum() == counted.ordered_pairs == 40
+    fresh = comparable.of_pairs(t, u)
+    assert words(fresh.clues) == expected(codes, layout, nulls, chosen) - known
+    assert len(comparable.of_pairs(u, t).clues) == 0
+
+
+@pytest.mark.parametrize("sides", ["one", "two"])
+def test_clusters_of_several_blocks(sides: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpu, "TASK_PAIRS", 1 << 12)
+    rng = np.random.default_rng(5)
+    rows = 700
+    codes = rng.integers(0, 4, (3, rows)).astype(np.int32)
+    codes[:, 650] = 9  # rows whose pairs nobody else makes
+    codes[:, 30] = [11, 0, 12]
+    layout = layout_of(rng, 3)
+    left = rng.permutation(rows).astype(np.int32)
+    offsets = np.array([0, 600, 690], dtype=np.int64)
+    right = rng.permutation(rows).astype(np.int32)[:690]
+    pairs = (
+        ClusterPairs(left[:690], offsets, left[:690], offsets)
+        if sides == "one"
+        else ClusterPairs(left[:690], offsets, right, offsets)
+    )
+    if sides == "one":
+        pairs = ClusterPairs(pairs.left, offsets, pairs.left, offsets)
+    found = lay_out(codes, layout).within(pairs)
+    assert words(found.clues) == expected(codes, layout, "unknown", row_pairs(pairs))
+    sizes = [600 * 599 + 90 * 89, 2 * (600 * 600 + 90 * 90)]
+    assert found.ordered_pairs == sizes[sides == "two"]
+
+
+def test_counts_are_those_of_the_definition() -> None:
+    codes = np.array([[1, 1, 2, -1]], dtype=np.int32)
+    rows = lay_out(codes, make_layout([(0, 0, ACROSS, True)]))
+    counted = rows.of_pairs(np.array([0, 0, 0, 1]), np.array([1, 2, 3, 2]), counting=True)
+    assert counted.counts is not None
+    by_clue = dict(zip(counted.clues.ravel().tolist(), counted.counts.tolist(), strict=True))
+    assert by_clue == {0: 2, 1: 2, 2: 2, 3: 2}  # less, equal, greater, unknown
+
+
+def test_a_deadline_that_is_over_leaves_pairs_out() -> None:
+    codes = np.arange(3000, dtype=np.int32)[None]
+    rows: ComparableRows = lay_out(codes, make_layout([(0, 0, ACROSS, True)]))
+    found = rows.within(all_rows(np.arange(3000, dtype=np.int32)), deadline=time.monotonic() - 1)
+    assert not found.complete
+
+
+def test_no_rows_and_no_comparisons() -> None:
+    empty = all_rows(np.empty(0, dtype=np.int32))
+    assert len(lay_out(np.empty((2, 0), np.int32), make_layout([(0, 1, ACROSS, True)])).within(empty).clues) == 0
+    found = lay_out(np.zeros((1, 3), np.int32), make_layout([])).within(all_rows(np.arange(3, dtype=np.int32)))
+    assert found.clues.tolist() == [[0]]
+
+
+@pytest.mark.parametrize(
+    ("codes", "message"),
+    [
+        (np.zeros((1, 2), np.int64), "int32"),
+        (np.zeros(2, np.int32), "dimensions"),
+        (np.zeros((1, 2), np.int32), "column 1"),
+    ],
+)
+def test_what_does_not_fit_is_refused(codes: NDArray[np.int32], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        lay_out(codes, make_layout([(1, 1, ACROSS, False)]))
