@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 
 
@@ -49,3 +50,41 @@ def near_names(name: str, names: Iterable[str]) -> str | None:
     if known and len(known) <= 12:
         return "Known: " + ", ".join(repr(n) for n in known)
     return None
+
+
+_OPTION = re.compile(
+    r"(?<![\w'\"`-])(?:"  # in quotes it is somebody's value
+    r"--(?P<typed>types|conf) (?P<key>[^,;]+?)=(?P<of>[^\s,;)]+)"
+    r"|--(?P<valued>run-on|bad-rows|rules-syntax|encoding) (?P<value>[\w-]+)"
+    r"|--(?P<left_out>exclude) (?P<column>.+)$"
+    r"|--no-(?P<flag>header|cross-columns)"
+    r"|--(?P<name>[a-z]+(?:-[a-z]+)*)(?P<number> N\b)?)"
+)
+_LISTS = {"null-token": "null_tokens"}
+
+
+def python_names(text: str) -> str:
+    """A message with options as the Python functions call them, not as the command line does.
+
+    Examples
+    --------
+    >>> python_names("Look at fewer rows (--rows), or set --time-limit")
+    'Look at fewer rows (rows), or set time_limit'
+    >>> python_names("Check it in this process: --run-on driver"), python_names("Read it as text: --types zip=text")
+    ("Check it in this process: run_on='driver'", "Read it as text: types={'zip': 'text'}")
+    """
+
+    def named(found: re.Match[str]) -> str:
+        part = {name: value for name, value in found.groupdict().items() if value is not None}
+        if "typed" in part:
+            return f"{part['typed']}={{{part['key']!r}: {part['of']!r}}}"
+        if "valued" in part:
+            return f"{part['valued'].replace('-', '_')}={part['value']!r}"
+        if "left_out" in part:
+            return f"{part['left_out']}={part['column']!r}"
+        if "flag" in part:
+            return f"{part['flag'].replace('-', '_')}=False"
+        name = _LISTS.get(part["name"], part["name"].replace("-", "_"))
+        return f"{name}=N" if "number" in part else name
+
+    return _OPTION.sub(named, text)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
+from numbers import Real
+from operator import index
 from typing import Any, Literal, TypedDict, get_args
 
 from tuplewise.engine.errors import InputError, message, near_names
@@ -13,7 +15,7 @@ from tuplewise.engine.errors import InputError, message, near_names
 Nulls = Literal["unknown", "value"]
 RankBy = Literal["succinctness", "coverage", "g1"]
 Minimality = Literal["implication", "subset"]
-Algorithm = Literal["auto", "evidence"]
+Algorithm = Literal["auto", "evidence", "hybrid", "hydra"]
 RulesSyntax = Literal["auto", "holoclean", "desbordante"]
 Together = Literal["auto", "cost", "frequency", "none"]
 RunOn = Literal["auto", "driver", "spark"]
@@ -44,15 +46,14 @@ class LoadOptions:
     conf: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        problems = []
-        if self.rows is not None and self.rows < 0:
-            problems.append(message("rows", self.rows, "0 or more"))
+        problems = _number_faults(self, rows=0)
         if self.bad_rows not in ("fail", "report"):
             problems.append(message("bad_rows", self.bad_rows, "'fail' or 'report'"))
         for name, value in (("sep", self.sep), ("quote", self.quote), ("escape", self.escape)):
-            if value is not None and len(value) != 1 and not (name == "quote" and value == ""):
+            one = isinstance(value, str) and (len(value) == 1 or (name == "quote" and value == ""))
+            if value is not None and not one:
                 problems.append(message(name, value, "one character"))
-        _collect(problems)
+        _collect(problems + _flag_faults(self, "header"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +62,9 @@ class DcDiscoverOptions:
 
     `error` is g1, the share of ordered pairs that may violate a constraint; it is kept as the decimal that was
     written, so that the bound in pairs, floor(error * n * (n - 1)), is exact.
+
+    With `sample_pairs` N it is estimated from N random pairs of rows; with error 0 a constraint is then listed where
+    no pair of the sample violates it.
     """
 
     error: Decimal = Decimal(0)
@@ -73,6 +77,7 @@ class DcDiscoverOptions:
     nulls: Nulls = "unknown"
     minimality: Minimality = "implication"
     algorithm: Algorithm = "auto"
+    sample_pairs: int | None = None
     device: str = "auto"
     time_limit: float | None = None
     memory_limit: int | None = None
@@ -83,13 +88,26 @@ class DcDiscoverOptions:
         problems = []
         if not 0 <= self.error < 1:
             problems.append(message("error", str(self.error), "0 <= error < 1 (share of ordered pairs, g1)"))
-        if self.max_predicates is not None and self.max_predicates < 1:
-            problems.append(message("max_predicates", self.max_predicates, "1 or more"))
+        problems += _number_faults(self, max_predicates=1, sample_pairs=1, seed=0)
+        problems += _flag_faults(self, "cross_columns", "single_tuple", "order_text")
         for name, value in (("shared_values", self.shared_values), ("comparable_means", self.comparable_means)):
             if not 0 <= value <= 1:
                 problems.append(message(name, str(value), "0 to 1"))
         problems += _choice_faults(self, nulls=Nulls, minimality=Minimality, algorithm=Algorithm, run_on=RunOn)
-        _collect(problems + _limit_faults(self.time_limit, self.memory_limit))
+        _collect(problems + self._algorithm_faults() + _limit_faults(self))
+
+    def _algorithm_faults(self) -> list[str]:
+        """What an algorithm that finds exact constraints only can't do."""
+        if self.algorithm not in ("hybrid", "hydra"):
+            return []
+        faults = []
+        if self.error > 0:
+            hint = "Leave the algorithm out, or estimate g1 from a sample: --sample-pairs N"
+            faults.append(message("algorithm with error above 0", self.algorithm, "'auto' or 'evidence'", hint))
+        if self.sample_pairs is not None:
+            hint = "A sample is searched as evidence is: leave the algorithm out"
+            faults.append(message("algorithm with sample_pairs", self.algorithm, "'auto' or 'evidence'", hint))
+        return faults
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,13 +178,11 @@ class DcCheckOptions:
     run_on: RunOn = "auto"
 
     def __post_init__(self) -> None:
-        problems = []
-        if self.pairs < 0:
-            problems.append(message("pairs", self.pairs, "0 or more"))
+        problems = _number_faults(self, pairs=0, seed=0) + _flag_faults(self, "count_only")
         if len(set(self.key)) < len(self.key):
             problems.append(message("key", list(self.key), "each column once"))
         problems += _choice_faults(self, nulls=Nulls, rules_syntax=RulesSyntax, together=Together, run_on=RunOn)
-        _collect(problems + _limit_faults(self.time_limit, self.memory_limit))
+        _collect(problems + _limit_faults(self))
 
 
 def _choice_faults(options: Any, **choices: Any) -> list[str]:
@@ -179,12 +195,50 @@ def _choice_faults(options: Any, **choices: Any) -> list[str]:
     return faults
 
 
-def _limit_faults(time_limit: float | None, memory_limit: int | None) -> list[str]:
+def _number_faults(options: Any, **least: int) -> list[str]:
+    """One message for each option that is no whole number, or less than its least; whole numbers become `int`."""
     faults = []
-    if time_limit is not None and time_limit <= 0:
-        faults.append(message("time_limit", time_limit, "seconds above 0"))
-    if memory_limit is not None and memory_limit <= 0:
-        faults.append(message("memory_limit", memory_limit, "bytes above 0"))
+    for name, bound in least.items():
+        value = getattr(options, name)
+        if value is None and options.__dataclass_fields__[name].default is None:
+            continue
+        number = _whole(value)
+        if number is None:
+            faults.append(message(name, "None" if value is None else value, f"a whole number, {bound} or more"))
+        elif number < bound:
+            faults.append(message(name, value, f"{bound} or more"))
+        else:
+            object.__setattr__(options, name, number)
+    return faults
+
+
+def _whole(value: Any) -> int | None:
+    """A whole number of any type (NumPy's too); None for anything else."""
+    try:
+        return None if isinstance(value, bool) else index(value)
+    except TypeError:
+        return None
+
+
+def _flag_faults(options: Any, *names: str) -> list[str]:
+    """One message for each option that is neither true nor false: text such as "no" would count as true."""
+    given = {name: getattr(options, name) for name in names}
+    return [message(n, v, "True or False") for n, v in given.items() if not isinstance(v, bool)]
+
+
+def _limit_faults(options: Any) -> list[str]:
+    """Faults in time_limit (any real number) and memory_limit (a whole one); both None or above 0."""
+    faults = []
+    limit, size = options.time_limit, options.memory_limit
+    real = isinstance(limit, (Real, Decimal)) and not isinstance(limit, bool)
+    if limit is not None and not (real and limit > 0):
+        faults.append(message("time_limit", limit, "seconds above 0"))
+    elif limit is not None:
+        object.__setattr__(options, "time_limit", float(limit))
+    if size is not None and (_whole(size) or 0) <= 0:
+        faults.append(message("memory_limit", size, "bytes above 0, a whole number"))
+    elif size is not None:
+        object.__setattr__(options, "memory_limit", _whole(size))
     return faults
 
 
@@ -236,6 +290,7 @@ class DcKeywords(TypedDict, total=False):
     comparable_means: float | str | Decimal
     minimality: Minimality
     algorithm: Algorithm
+    sample_pairs: int | None
     run_on: RunOn
     memory_limit: int | None
     seed: int
@@ -259,7 +314,7 @@ def load_options(given: Mapping[str, Any]) -> LoadOptions:
     values = dict(given)
     for name in ("columns", "exclude", "null_tokens"):
         if values.get(name) is not None:
-            values[name] = (values[name],) if isinstance(values[name], str) else tuple(values[name])
+            values[name] = _texts(name, values[name])
     return LoadOptions(**values)
 
 
@@ -277,11 +332,18 @@ def dc_check_options(given: Mapping[str, Any]) -> DcCheckOptions:
     """Options of a check from keyword arguments; one name may stand for a key of one column."""
     _refuse_unknown("check", DcCheckOptions, given)
     values = dict(given)
-    key = values.get("key")
-    values["key"] = () if key is None else (key,) if isinstance(key, str) else tuple(key)
+    values["key"] = () if values.get("key") is None else _texts("key", values["key"])
     if values.get("fail_on") is not None:
         values["fail_on"] = FailOn.read(values["fail_on"])
     return DcCheckOptions(**values)
+
+
+def _texts(name: str, given: Any) -> tuple[str, ...]:
+    """Names, or one name, as a tuple. Raises InputError for anything else."""
+    texts = (given,) if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
+    if not all(isinstance(text, str) for text in texts):
+        raise InputError(message(name, given, "text, or a list of texts"))
+    return texts
 
 
 def _refuse_unknown(function: str, options: type, given: Mapping[str, Any]) -> None:

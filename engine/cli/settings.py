@@ -212,10 +212,17 @@ def discover_options(command: F) -> F:
             ),
             option(
                 "--algorithm",
-                type=click.Choice(["auto", "evidence"]),
+                type=click.Choice(["auto", "evidence", "hybrid", "hydra"]),
                 default="auto",
                 show_default=True,
-                help="How constraints are found.",
+                help="How constraints are found: by comparing all pairs, by comparing few and checking the rest (for"
+                " large tables), or as Hydra does.",
+            ),
+            option(
+                "--sample-pairs",
+                type=click.IntRange(min=1),
+                metavar="N",
+                help="Estimate g1 from N random pairs, with confidence intervals.",
             ),
             option("--explain-space", is_flag=True, help="Print the predicate space and stop."),
             option(

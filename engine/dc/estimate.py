@@ -27,6 +27,7 @@ from tuplewise.engine.dc.outcome_counts import row_outcomes, table_outcome_count
 from tuplewise.engine.dc.predicate import EXCLUDED_ORDERED, EXCLUDED_UNORDERED, PredicateSpace, allowed_violations
 from tuplewise.engine.dc.ranking import Ranking, rank_counted
 from tuplewise.engine.relation.relation import Relation
+from tuplewise.gpu_kernels.clues import lay_out
 from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.words import merge_clues
 
@@ -88,8 +89,6 @@ def sampled_evidence(
     rows = relation.rows
     if compares_all(rows, pairs) or space.groups == 0:
         return collect_evidence(relation, space, device=device, deadline=deadline, progress=progress)
-    from tuplewise.gpu_kernels.clues import lay_out
-
     compared = lay_out(relation.codes, space.layout, nulls=space.options.nulls, device=device)
     rng = np.random.default_rng(seed)
     clues, counts = np.zeros((0, space.layout.words), np.uint64), np.zeros(0, np.int64)
@@ -198,7 +197,8 @@ def _beta_below(x: float, a: float, b: float) -> float:
     about the root of max(a, b) steps.
     """
     if x > (a + 1) / (a + b + 2):
-        return 1 - _beta_below(1 - x, b, a)
+        above: float = _beta_below(1 - x, b, a)
+        return 1 - above
     scale = math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)) / a
     value, c, d = 1.0, 1.0, 0.0
     for step in range(100_000):

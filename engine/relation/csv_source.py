@@ -97,7 +97,7 @@ def scan_table(source: Source, options: LoadOptions, spark: SparkSession | None)
         if len(first) == 1 and options.sep is None:
             other = next((c for c in ";\t|" if c in first[0]), None)
             if other is not None:
-                notes.append(f"one column was found, and its name holds {other!r}: is that the separator? (--sep)")
+                notes.append(f"one column was found, and its name holds {other!r}: is that the separator? (option sep)")
     else:
         names = numbered_names(len(first))
     table = CsvTable(names, scans, dialect, notes)

@@ -10,13 +10,16 @@ Importing this is quick: what a function needs is imported when it is called.
 
 from __future__ import annotations
 
+import functools
 import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from decimal import Decimal
-    from typing import Unpack
+    from typing import TypeVar, Unpack
+
+    F = TypeVar("F", bound=Callable[..., Any])
 
     from tuplewise.engine.dc.constraint import DenialConstraint, Predicate
     from tuplewise.engine.errors import DeviceError, InputError, LimitReached, RuleError, TuplewiseError
@@ -58,6 +61,24 @@ __all__ = [
 ]
 
 
+def _naming_options_as_python_does(function: F) -> F:
+    """Errors and notes are written with the command line's names of options; a function's caller gets Python's."""
+
+    @functools.wraps(function)
+    def called(*args: Any, **options: Any) -> Any:
+        try:
+            return function(*args, **options)
+        except Exception as error:
+            from tuplewise.engine.errors import TuplewiseError, python_names
+
+            if isinstance(error, TuplewiseError):
+                error.args = tuple(map(python_names, error.args))
+            raise
+
+    return called  # type: ignore[return-value]
+
+
+@_naming_options_as_python_does
 def load(
     source: Any,
     *,
@@ -99,6 +120,7 @@ def load(
     return load_table(source, load_options(options), name=name, spark=spark, progress=progress)
 
 
+@_naming_options_as_python_does
 def discover_dcs(
     table: Any,
     *,
@@ -121,10 +143,11 @@ def discover_dcs(
     max_predicates : constraints of at most so many predicates
     device : "auto", "cpu", "cuda" or "cuda:N". The result is the same on each.
     time_limit : seconds; the result is then marked `partial`
-    progress : called with the stage ("evidence", "inversion") and the share of it that is done
+    progress : called with the stage ("evidence", "inversion" and the like) and the share of it that is done
     **options
         cross_columns (False: compare each column with itself only), single_tuple, order_text, shared_values,
-        comparable_means, minimality ("implication" or "subset"), algorithm, run_on ("auto", "driver", "spark"),
+        comparable_means, minimality ("implication" or "subset"), algorithm ("auto", "evidence", "hybrid", "hydra"),
+        sample_pairs (estimate g1 from so many random pairs), run_on ("auto", "driver", "spark"),
         memory_limit (bytes), seed.
 
     Returns
@@ -165,11 +188,12 @@ def discover_dcs(
     }
     checked = dc_discover_options({**named, **options})
     relation = table if isinstance(table, Relation) else load(table)
-    deadline = None if time_limit is None else start + time_limit
+    deadline = None if checked.time_limit is None else start + checked.time_limit
     found = discover(relation, checked, progress=progress, deadline=deadline)
     return DcResult(found, total_seconds=time.monotonic() - start)
 
 
+@_naming_options_as_python_does
 def check(
     table: Any,
     rules: Any,
@@ -236,7 +260,7 @@ def check(
     start = time.monotonic()
     named = {"key": key, "pairs": pairs, "nulls": nulls, "device": device, "time_limit": time_limit}
     checked = dc_check_options({**named, **options})
-    deadline = None if time_limit is None else start + time_limit
+    deadline = None if checked.time_limit is None else start + checked.time_limit
 
     def read(columns: Sequence[str]) -> list[DenialConstraint]:
         return read_all(rules, columns, checked.rules_syntax)

@@ -157,8 +157,9 @@ def test_a_file_named_for_another_format_is_noted(
         (["nosuch"], "No such command 'nosuch'"),
         (["dc", "nosuch"], "No such command 'nosuch'"),
         (["dc", "discover"], "Missing argument 'TABLE'"),
-        (["dc", "discover", "x.csv", "--sample-pairs", "3"], "No such option"),
-        (["dc", "discover", "x.csv", "--algorithm", "hydra"], "'hydra' is not one of 'auto', 'evidence'"),
+        (["dc", "discover", "x.csv", "--sample-pairs", "0"], "0 is not in the range x>=1"),
+        (["dc", "discover", "x.csv", "--sample-pairs", "1e6"], "'1e6' is not a valid integer"),
+        (["dc", "discover", "x.csv", "--algorithm", "dcfinder"], "not one of 'auto', 'evidence', 'hybrid', 'hydra'"),
         (["dc", "discover", "x.csv", "--error", "abc"], "'abc' is not a decimal number such as 0.01"),
         (["dc", "discover", "x.csv", "--error", "nan"], "'nan' is not a finite number"),
         (["dc", "discover", "x.csv", "--types", "zip"], "'zip' is not of the form col=type"),
@@ -185,6 +186,15 @@ def test_usage_errors(argv: list[str], message: str, capsys: pytest.CaptureFixtu
         (
             ["--sep", "ab", "--rows", "-1", "--error", "-1"],
             "rows: -1; allowed: 0 or more; sep: 'ab'; allowed: one character; error: '-1'",
+        ),
+        (
+            ["--algorithm", "hybrid", "--error", "0.01"],
+            "algorithm with error above 0: 'hybrid'; allowed: 'auto' or 'evidence'. Leave the algorithm out, or "
+            "estimate g1 from a sample: --sample-pairs N",
+        ),
+        (
+            ["--algorithm", "hydra", "--sample-pairs", "5", "--seed", "-1"],
+            "seed: -1; allowed: 0 or more; algorithm with sample_pairs: 'hydra'; allowed: 'auto' or 'evidence'",
         ),
         (["--columns", "id,zpi"], "Did you mean 'zip'?"),
         (["--device", "gpu"], "gpu"),

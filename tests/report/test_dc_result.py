@@ -101,7 +101,7 @@ def test_options_are_complete_and_exact() -> None:
     assert options["shared_values"] == 0.25
     assert set(options) == {
         "error", "max_predicates", "cross_columns", "single_tuple", "order_text", "shared_values", "comparable_means",
-        "nulls", "minimality", "algorithm", "device", "time_limit", "memory_limit", "seed", "run_on",
+        "nulls", "minimality", "algorithm", "sample_pairs", "device", "time_limit", "memory_limit", "seed", "run_on",
     }  # fmt: skip
     precise = Decimal("0.1000000000000000000001")
     assert model.plain(precise) == "0.1000000000000000000001"

@@ -1,0 +1,140 @@
+"""Options from Python: a value of a wrong type is one clear error, and numbers of any type are taken."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import re
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import tuplewise as tw
+from tuplewise.engine.errors import python_names
+from tuplewise.engine.options import CheckKeywords, DcKeywords, LoadKeywords
+
+TABLE = pd.DataFrame({"a": [1, 2, 2], "b": [1, 1, 2]})
+FD = "a -> b"
+
+
+@pytest.mark.parametrize(
+    ("options", "fault"),
+    [
+        ({"pairs": "3"}, "pairs: '3'; allowed: a whole number, 0 or more"),
+        ({"pairs": None}, "pairs: 'None'; allowed: a whole number, 0 or more"),
+        ({"pairs": 2.5}, "pairs: 2.5; allowed: a whole number, 0 or more"),
+        ({"pairs": True}, "pairs: True; allowed: a whole number, 0 or more"),
+        ({"pairs": -1}, "pairs: -1; allowed: 0 or more"),
+        ({"seed": "a"}, "seed: 'a'; allowed: a whole number, 0 or more"),
+        ({"seed": -1}, "seed: -1; allowed: 0 or more"),
+        ({"time_limit": "5"}, "time_limit: '5'; allowed: seconds above 0"),
+        ({"time_limit": float("nan")}, "time_limit: nan; allowed: seconds above 0"),
+        ({"time_limit": [1]}, "time_limit: [1]; allowed: seconds above 0"),
+        ({"memory_limit": "4G"}, "memory_limit: '4G'; allowed: bytes above 0, a whole number"),
+        ({"memory_limit": 0}, "memory_limit: 0; allowed: bytes above 0, a whole number"),
+        ({"count_only": "no"}, "count_only: 'no'; allowed: True or False"),
+        ({"key": 5}, "key: 5; allowed: text, or a list of texts"),
+        ({"key": ["a", 1]}, "key: ['a', 1]; allowed: text, or a list of texts"),
+        (
+            {"pairs": "x", "seed": 1.5, "time_limit": 0},
+            "pairs: 'x'; allowed: a whole number, 0 or more; seed: 1.5; allowed: a whole number, 0 or more; "
+            "time_limit: 0; allowed: seconds above 0",
+        ),
+    ],
+)
+def test_faults_of_a_check(options: dict[str, Any], fault: str) -> None:
+    with pytest.raises(tw.InputError) as error:
+        tw.check(TABLE, FD, device="cpu", **options)
+    assert str(error.value) == fault
+
+
+@pytest.mark.parametrize(
+    ("options", "fault"),
+    [
+        ({"max_predicates": "3"}, "max_predicates: '3'; allowed: a whole number, 1 or more"),
+        ({"sample_pairs": 1e6}, "sample_pairs: 1000000.0; allowed: a whole number, 1 or more"),
+        ({"sample_pairs": 0}, "sample_pairs: 0; allowed: 1 or more"),
+        ({"cross_columns": "no"}, "cross_columns: 'no'; allowed: True or False"),
+        ({"algorithm": "fastest"}, "'auto' or 'evidence' or 'hybrid' or 'hydra'"),
+        ({"algorithm": ["hydra"]}, "'auto' or 'evidence' or 'hybrid' or 'hydra'"),
+        ({"seed": None, "time_limit": True}, "seed: 'None'; allowed: a whole number, 0 or more; time_limit: True"),
+    ],
+)
+def test_faults_of_a_discovery(options: dict[str, Any], fault: str) -> None:
+    with pytest.raises(tw.InputError) as error:
+        tw.discover_dcs(TABLE, device="cpu", **options)
+    assert fault in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "fault"),
+    [
+        ({"rows": "5"}, "rows: '5'; allowed: a whole number, 0 or more"),
+        ({"rows": 1.5, "sep": 3, "header": "x"}, "sep: 3; allowed: one character; header: 'x'; allowed: True or False"),
+        ({"columns": 3}, "columns: 3; allowed: text, or a list of texts"),
+        ({"exclude": [None]}, "exclude: [None]; allowed: text, or a list of texts"),
+    ],
+)
+def test_faults_of_loading(options: dict[str, Any], fault: str) -> None:
+    with pytest.raises(tw.InputError) as error:
+        tw.load(TABLE, **options)
+    assert fault in str(error.value)
+
+
+def test_numbers_of_any_type_are_taken_and_written_as_json_has_them() -> None:
+    found = tw.discover_dcs(
+        tw.load(TABLE, rows=np.int64(3)), device="cpu", max_predicates=np.int32(2), seed=np.uint8(4), time_limit=600
+    )
+    options = json.loads(found.to_json())["options"]
+    assert (options["max_predicates"], options["seed"], options["time_limit"]) == (2, 4, 600.0)
+    check = tw.check(TABLE, FD, device="cpu", pairs=np.int64(1), time_limit=Decimal(600))
+    assert json.loads(check.to_json())["options"]["pairs"] == 1
+    assert len(check.rules[0].to_dict()["pairs"]) == 1
+
+
+def test_hints_name_options_as_python_does() -> None:
+    wide = pd.DataFrame({f"c{i}": ["1", "2"] for i in range(300)})
+    with pytest.raises(tw.InputError, match=r"\(columns, exclude\), or set max_predicates or time_limit$"):
+        tw.discover_dcs(wide, device="cpu")
+    with pytest.raises(tw.InputError, match=r"estimate g1 from a sample: sample_pairs=N$"):
+        tw.discover_dcs(TABLE, algorithm="hybrid", error=0.1)
+    with pytest.raises(tw.RuleError, match=r"Read both as text: types=\{'a': 'text'\}"):
+        tw.check(pd.DataFrame({"a": [1], "b": ["x"]}), "not(t.a == u.b)", device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Leave it out: --exclude my column", "Leave it out: exclude='my column'"),
+        ("--types a b=text --types c=double", "types={'a b': 'text'} types={'c': 'double'}"),
+        ("Name the encoding: --encoding utf-16-le", "Name the encoding: encoding='utf-16-le'"),
+        ("the text that means null: --null-token", "the text that means null: null_tokens"),
+        ("with --no-cross-columns, --no-header", "with cross_columns=False, header=False"),
+        ("column: '--rows'; `--rows`; \"--rows\"", "column: '--rows'; `--rows`; \"--rows\""),
+        ("a -- b --- c", "a -- b --- c"),
+    ],
+)
+def test_names_of_options(text: str, expected: str) -> None:
+    assert python_names(text) == expected
+
+
+def test_every_option_that_a_message_names_is_one_in_python() -> None:
+    keywords = {name for kind in (LoadKeywords, DcKeywords, CheckKeywords) for name in kind.__annotations__}
+    for function in (tw.load, tw.discover_dcs, tw.check):
+        keywords |= set(inspect.signature(function).parameters)
+    root, told = Path(tw.__file__).parent / "engine", set()
+    for path in sorted(root.rglob("*.py")):
+        if path.relative_to(root).parts[0] in ("cli", "report", "doctor.py", "errors.py"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and "\n" not in node.value:
+                for option in re.findall(r"(?<![\w'-])--[a-z][a-z-]+", node.value):
+                    name = python_names(option).partition("=")[0]
+                    told.add(name)
+                    assert name in keywords, (path, option)
+    assert {"rows", "columns", "time_limit", "run_on", "types"} <= told
