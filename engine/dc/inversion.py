@@ -105,37 +105,40 @@ def invert(
         group=np.repeat(np.arange(space.groups, dtype=np.int32), np.diff(first)),
         weights=evidence.counts if budget else None,
         budget=budget,
-        mirror=_mirror_of_bits(space, by_atom) if space.closed else None,
+        mirror=mirror_of_bits(space, by_atom) if space.closed else None,
         exclusive=not by_atom,
         max_groups=options.max_predicates,
         deadline=deadline,
         progress=progress,
         threads=threads,
     )
-    if len(found.sets) == 0:
-        return ConstraintArrays.none(found.complete)
-    predicates, sizes = read_sets(found.sets, space, by_atom)
-    first_of_pair(predicates, sizes, space)
-    return _reduce(predicates, sizes, found.uncovered, found.complete, evidence)
+    return constraints_of(found.sets, found.uncovered, found.complete, space, evidence.rows)
 
 
-def _reduce(
-    predicates: NDArray[np.int32],
-    sizes: NDArray[np.int32],
-    uncovered: NDArray[np.int64],
-    complete: bool,
-    evidence: EvidenceSet,
+def constraints_of(
+    sets: NDArray[np.uint64], uncovered: NDArray[np.int64], complete: bool, space: PredicateSpace, rows: int
 ) -> ConstraintArrays:
-    """Result order, one of each mirror pair, the strongest only."""
-    space = evidence.space
+    """The constraints that minimal hitting sets say: in result order, one of each mirror pair, the strongest only.
+
+    Parameters
+    ----------
+    sets : uint64 (sets, words), of atoms, or of predicates where the space's options ask for set-minimal output
+    uncovered : int64 (sets,), violating ordered pairs
+    complete : whether there are no others
+    rows : of the table
+    """
+    if len(sets) == 0:
+        return ConstraintArrays.none(complete)
+    predicates, sizes = read_sets(sets, space, space.options.minimality == "implication")
+    first_of_pair(predicates, sizes, space)
     order = result_order(predicates, sizes, space)
     predicates, violations = predicates[order], uncovered[order].astype(np.int64)
     first = np.ones(len(order), dtype=np.bool_)
     first[1:] = np.any(predicates[1:] != predicates[:-1], axis=1)
     predicates, sizes, violations = predicates[first], sizes[order][first], violations[first]
     one_row = np.all((predicates < 0) | (space.scope[space.predicate_group[predicates]] == WITHIN_T), axis=1)
-    if evidence.rows > 1:
-        violations = np.where(one_row, violations // (evidence.rows - 1), violations)
+    if rows > 1:
+        violations = np.where(one_row, violations // (rows - 1), violations)
     arrays = ConstraintArrays(predicates, sizes, violations, one_row, complete)
     if space.closed:
         return arrays
@@ -143,7 +146,7 @@ def _reduce(
     return arrays.take(keep_strongest(predicates, sizes, space, implication=implication))
 
 
-def _mirror_of_bits(space: PredicateSpace, by_atom: bool) -> NDArray[np.int32]:
+def mirror_of_bits(space: PredicateSpace, by_atom: bool) -> NDArray[np.int32]:
     """The permutation of atoms (of predicates) that exchanging t and u makes, in a space of same-column groups."""
     if by_atom:
         group = np.repeat(np.arange(space.groups), np.diff(space.first_atom))

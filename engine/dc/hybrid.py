@@ -1,0 +1,366 @@
+"""Denial constraints of large tables: the loop of every discovery, over atoms, with rule checking as validator.
+
+A candidate is a minimal hitting set of the atoms of the clues seen so far (inversion.py). Its equalities are the groups
+whose every other outcome it excludes; a pair that violates it agrees on them. Candidates about one row are decided by
+the sample, which has every row in a pair.
+
+Rows that are equal on all columns of the predicate space are collapsed into one; such a class leaves the clue of its
+own pair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cached_property
+from time import monotonic, perf_counter
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.dc.constraint import DenialConstraint
+from tuplewise.engine.dc.evidence import EvidenceSet, cut_clues
+from tuplewise.engine.dc.inversion import ConstraintArrays, constraints_of, mirror_of_bits, read_sets
+from tuplewise.engine.dc.predicate import PredicateSpace
+from tuplewise.engine.dc.violations.cardinalities import Cardinalities, cardinalities
+from tuplewise.engine.dc.violations.existence import find_pairs
+from tuplewise.engine.dc.violations.planner import plan
+from tuplewise.engine.dc.violations.program import Program, bind
+from tuplewise.engine.dc.violations.refine import Work, agreeing, start, without_unfit
+from tuplewise.engine.errors import LimitReached
+from tuplewise.engine.loop import Agreement, Clues, Compared, Loop, Table, Validated
+from tuplewise.engine.relation.relation import NULL_CODE, Relation
+from tuplewise.gpu_kernels.clues import lay_out
+from tuplewise.gpu_kernels.control import usable_cores
+from tuplewise.gpu_kernels.device import Device
+from tuplewise.gpu_kernels.hitting import extend_hitting_sets
+from tuplewise.gpu_kernels.refine import ClusterPairs, all_rows
+from tuplewise.gpu_kernels.words import ACROSS, merge_clues
+
+SAMPLED_GROUP_ROWS = 41  # rows of a group whose pairs are the sample: 20 pairs a row
+JUDGED_ROWS = 1 << 15  # rows that estimates of agreeing pairs come from
+WITNESSES = 64  # violating pairs that a violated candidate gives back
+CACHED_GROUPINGS = 8
+
+TIME_LIMIT = "time limit reached"
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a search found.
+
+    Attributes
+    ----------
+    arrays : the constraints that are decided; all of them where nothing is undecided
+    undecided : candidates that a limit left undecided
+    search : what was done, for results
+    reached : the limit that was reached, or None
+    """
+
+    arrays: ConstraintArrays
+    undecided: int
+    search: dict[str, Any]
+    reached: str | None
+
+
+def find(
+    relation: Relation,
+    space: PredicateSpace,
+    *,
+    device: Device,
+    deadline: float | None,
+    progress: Callable[[float], None] | None,
+    lap: Callable[[str], None],
+    table: ValidatingTable | None = None,
+) -> Found:
+    """The minimal denial constraints of a relation of two rows or more, exactly.
+
+    Parameters
+    ----------
+    deadline : float or None
+        On the clock of time.monotonic; what is decided by then is returned.
+    progress : callable or None
+        Called with a share that is done; may raise LimitReached.
+    lap : callable
+        Called with a stage's name when some of its work is over.
+    table : where the rows are; None: in this process
+
+    Notes
+    -----
+    Cost: rows for the sample; agreeing pairs of some column sets; rows log rows for each candidate that is validated;
+    and the inversion. Memory: the codes twice, the distinct clues, the candidates.
+    """
+
+    def watch(share: float) -> None:
+        if deadline is not None and monotonic() >= deadline:
+            raise LimitReached(TIME_LIMIT)
+        if progress is not None:
+            progress(share)
+
+    reached = None
+    rows = table or LocalTable(relation, space, device, deadline, progress)
+    candidates = DcCandidates(rows, space, deadline)
+    loop = Loop(rows, candidates, seed=space.options.seed, lap=lap, progress=watch)
+    try:
+        loop.run()
+    except LimitReached as limit:
+        reached = str(limit)
+    undecided = len(candidates.undecided())
+    pairs = relation.rows * (relation.rows - 1) // 2
+    search = loop.report(undecided, pairs, relation.rows - rows.rows, relation.column_names)
+    return Found(candidates.constraints(relation.rows, reached is None), undecided, search, reached)
+
+
+class ValidatingTable(Table, Protocol):
+    """A table that also says whether constraints hold."""
+
+    def violating_clues(self, rules: Sequence[DenialConstraint], limit: int) -> list[Clues]:
+        """Clues of at most `limit` violating pairs of each constraint; none where it holds. Raises LimitReached."""
+
+
+class LocalTable:
+    """Rows in this process."""
+
+    def __init__(
+        self,
+        relation: Relation,
+        space: PredicateSpace,
+        device: Device,
+        deadline: float | None,
+        progress: Callable[[float], None] | None,
+    ) -> None:
+        self._space, self._deadline, self._progress = space, deadline, progress
+        self._keep_nulls = space.options.nulls == "value"
+        started = perf_counter()
+        columns = sorted({int(c) for c in (*space.left, *space.right)}, key=lambda c: -relation.columns[c].distinct)
+        kept, self._doubled = collapse(relation.codes, columns, device)
+        self._collapsing_seconds = perf_counter() - started
+        self._relation = relation
+        if len(kept) < relation.rows:
+            codes = np.ascontiguousarray(relation.codes[:, kept])
+            self._relation = replace(relation, codes=codes, positions=None)
+        self.rows = len(kept)
+        self._work = Work(self._relation.codes, device, deadline=deadline)
+        self._comparable = lay_out(self._relation.codes, space.layout, nulls=space.options.nulls, device=device)
+        self._groupings: dict[Any, ClusterPairs] = {}
+
+    def sample(self) -> Compared:
+        """All pairs inside random groups of rows: as many a row as Hydra draws, at a fraction of the cost.
+
+        Pairs of one group share rows; for finding clues that is no loss.
+        """
+        rng = np.random.default_rng(self._space.options.seed)
+        rows = rng.permutation(self.rows).astype(np.int32)
+        groups = max(1, -(-self.rows // SAMPLED_GROUP_ROWS))
+        offsets = np.linspace(0, self.rows, groups + 1).astype(np.int64)
+        own = self._comparable.of_pairs(self._doubled, self._doubled)
+        compared = self._compare(ClusterPairs(rows, offsets, rows, offsets), self._collapsing_seconds)
+        return replace(compared, clues=np.concatenate([own.clues, compared.clues]))
+
+    def estimate_pairs(self, agreements: Sequence[Agreement]) -> NDArray[np.float64]:
+        judged = self._judged.shape[1]
+        scale = self.rows * (self.rows - 1) / max(1, judged * (judged - 1))
+        return np.array([scale * self._agreeing_in_sample(a) for a in agreements])
+
+    def compare_agreeing(self, agreement: Agreement) -> Compared:
+        started = perf_counter()
+        pairs = agreeing(self._work, start(self._work), agreement, self._keep_nulls)
+        return self._compare(pairs, perf_counter() - started)
+
+    def violating_clues(self, rules: Sequence[DenialConstraint], limit: int) -> list[Clues]:
+        programs = [bind(rule, self._relation, self._space.options.nulls) for rule in rules]
+        threads = min(len(programs), usable_cores()) if self._work.device.kind == "cpu" else 1
+        work = self._work if threads < 2 else replace(self._work, threads=1)
+        sizes = cardinalities(self._relation)
+        try:
+            with ThreadPoolExecutor(threads) as pool:
+                witnesses = list(pool.map(lambda program: self._witnesses(work, program, sizes, limit), programs))
+        except TimeoutError as error:
+            raise LimitReached(TIME_LIMIT) from error
+        finally:
+            self._groupings.clear()
+        clues = []
+        for pairs in witnesses:
+            t, u = (np.ascontiguousarray(pairs[:, side], dtype=np.int32) for side in (0, 1))
+            found = self._comparable.of_pairs(t, u, counting=True)
+            self._comparable.of_pairs(t, u)  # they are met now
+            clues.append(found.clues)
+        return clues
+
+    def _witnesses(self, work: Work, program: Program, sizes: Cardinalities, limit: int) -> NDArray[np.int64]:
+        made = plan(program, sizes, self._relation.column_names)
+        key = (made.equalities, program.left_needed, program.right_needed, program.left_tests, program.right_tests)
+        pairs = self._groupings.get(key)
+        if pairs is None:
+            pairs = agreeing(work, without_unfit(work, program, start(work)), made.equalities, program.keep_nulls)
+            if len(self._groupings) < CACHED_GROUPINGS:
+                self._groupings[key] = pairs
+        return find_pairs(work, made, pairs, program.keep_nulls, limit)
+
+    def _compare(self, pairs: ClusterPairs, grouping_seconds: float) -> Compared:
+        started = perf_counter()
+        found = self._comparable.within(pairs, deadline=self._deadline, progress=self._progress)
+        if not found.complete:
+            raise LimitReached(TIME_LIMIT)
+        return Compared(found.clues, found.ordered_pairs // 2, grouping_seconds, perf_counter() - started)
+
+    @cached_property
+    def _judged(self) -> NDArray[np.int32]:
+        """Codes of rows drawn at random, int32 (columns, rows)."""
+        if self.rows <= JUDGED_ROWS:
+            return self._relation.codes
+        rng = np.random.default_rng(self._space.options.seed)
+        return np.ascontiguousarray(self._relation.codes[:, rng.choice(self.rows, JUDGED_ROWS, replace=False)])
+
+    def _agreeing_in_sample(self, agreement: Agreement) -> float:
+        """Unordered pairs of drawn rows that agree. Rows are told apart by a 64-bit sum of hashed codes."""
+        sides = []
+        for side in (0, 1):
+            keys = np.zeros(self._judged.shape[1], dtype=np.uint64)
+            passing = np.ones(len(keys), dtype=np.bool_)
+            for place, pair in enumerate(agreement):
+                codes = self._judged[pair[side]]
+                keys += hashed(codes, place)
+                if not self._keep_nulls:
+                    passing &= codes != NULL_CODE
+            sides.append(keys[passing])
+        values, counts = np.unique(sides[0], return_counts=True)
+        if all(a == b for a, b in agreement):
+            return float(np.sum(counts.astype(np.float64) * (counts - 1)) / 2)
+        others, other_counts = np.unique(sides[1], return_counts=True)
+        _, mine, theirs = np.intersect1d(values, others, assume_unique=True, return_indices=True)
+        return float(np.dot(counts[mine].astype(np.float64), other_counts[theirs]))
+
+
+def hashed(codes: NDArray[np.int32], salt: int) -> NDArray[np.uint64]:
+    """64 well mixed bits of each code (the finaliser of SplitMix64)."""
+    x = (codes.astype(np.int64).astype(np.uint64) + np.uint64(salt * 0x9E37 + 1)) * np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def collapse(
+    codes: NDArray[np.int32], columns: Sequence[int], device: Device
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """One row of each class of rows that are equal on `columns`, and those whose class has others: int32, ascending.
+
+    Nulls are equal to each other here.
+    """
+    rows = codes.shape[1]
+    everything = all_rows(np.arange(rows, dtype=np.int32))
+    alike = agreeing(Work(codes, device), everything, [(c, c) for c in columns], keep_nulls=True)
+    if not columns or not alike.clusters:
+        return everything.left, np.empty(0, dtype=np.int32)
+    first = np.zeros(len(alike.left), dtype=np.bool_)
+    first[alike.left_offsets[:-1]] = True
+    kept = np.ones(rows, dtype=np.bool_)
+    kept[alike.left[~first]] = False
+    doubled = np.zeros(rows, dtype=np.bool_)
+    doubled[alike.left[first]] = True
+    kept_rows = np.flatnonzero(kept).astype(np.int32)
+    return kept_rows, np.flatnonzero(doubled[kept_rows]).astype(np.int32)
+
+
+class DcCandidates:
+    """Minimal hitting sets of what is known, and which of them are decided."""
+
+    def __init__(self, table: ValidatingTable, space: PredicateSpace, deadline: float | None) -> None:
+        self._table, self._space, self._deadline = table, space, deadline
+        self._by_atom = space.options.minimality == "implication"
+        first = space.first_atom if self._by_atom else space.first_predicate
+        self._vertices = int(first[-1])
+        words = max(1, -(-self._vertices // 64))
+        self._group = np.repeat(np.arange(space.groups, dtype=np.int32), np.diff(first))
+        self._mirror = mirror_of_bits(space, self._by_atom) if space.closed else None
+        across = np.flatnonzero(space.scope == ACROSS)
+        self._column_pairs = [(int(space.left[g]), int(space.right[g])) for g in across]
+        # What each equality is made of: all outcomes but EQUAL of its group, or its predicate `==`.
+        self._equality = np.zeros((len(across), words), dtype=np.uint64)
+        for place, g in enumerate(across.tolist()):
+            wanted = ((0, 2) if space.ordered[g] else (0,)) if self._by_atom else (0,)
+            for bit in wanted:
+                vertex = int(first[g]) + bit
+                self._equality[place, vertex // 64] |= np.uint64(1 << (vertex % 64))
+        self._across = np.zeros(words, dtype=np.uint64)
+        for vertex in np.flatnonzero(space.scope[self._group] == ACROSS).tolist():
+            self._across[vertex // 64] |= np.uint64(1 << (vertex % 64))
+        self._edges = np.zeros((0, words), dtype=np.uint64)
+        self._sets = np.zeros((1, words), dtype=np.uint64)
+        self._decided = np.zeros(1, dtype=np.bool_)
+        self._exhausted: list[list[int]] = []
+
+    @property
+    def column_pairs(self) -> Sequence[tuple[int, int]]:
+        return self._column_pairs
+
+    def learn(self, clues: Clues) -> None:
+        edges = self._edges_of(clues)
+        found = extend_hitting_sets(
+            self._sets,
+            self._edges,
+            edges,
+            atoms=self._vertices,
+            group=self._group,
+            mirror=self._mirror,
+            exclusive=not self._by_atom,
+            max_groups=self._space.options.max_predicates,
+            deadline=self._deadline,
+        )
+        if not found.complete:
+            raise LimitReached(TIME_LIMIT)
+        new = found.kept < 0
+        decided = np.zeros(len(new), dtype=np.bool_)
+        decided[~new] = self._decided[found.kept[~new]]
+        decided[new] = self._decided_by_comparing(found.sets[new])
+        self._sets, self._decided = found.sets, decided
+        self._edges = np.concatenate([self._edges, edges])
+
+    def undecided(self) -> NDArray[np.bool_]:
+        return self._agreements(self._sets[~self._decided])
+
+    def decide(self, column_pairs: Sequence[int]) -> int:
+        self._exhausted.append(list(column_pairs))
+        open_ = np.flatnonzero(~self._decided)
+        now = self._agreements(self._sets[open_])[:, list(column_pairs)].all(axis=1)
+        self._decided[open_[now]] = True
+        return int(np.count_nonzero(now))
+
+    def validate(self, most: int) -> Validated:
+        chosen = np.flatnonzero(~self._decided)[:most]
+        predicates, sizes = read_sets(self._sets[chosen], self._space, self._by_atom)
+        rules = [self._space.constraint(p[:n].tolist()) for p, n in zip(predicates, sizes, strict=True)]
+        clues = self._table.violating_clues(rules, WITNESSES)
+        holds = np.array([not len(c) for c in clues], dtype=np.bool_)
+        self._decided[chosen[holds]] = True
+        return Validated(np.concatenate(clues), len(chosen), int(np.count_nonzero(~holds)))
+
+    def constraints(self, rows: int, complete: bool) -> ConstraintArrays:
+        """Those that are decided, of a table of so many rows."""
+        sets = self._sets[self._decided]
+        return constraints_of(sets, np.zeros(len(sets), dtype=np.int64), complete, self._space, rows)
+
+    def _edges_of(self, clues: Clues) -> NDArray[np.uint64]:
+        ones = np.ones(len(clues), dtype=np.int64)
+        if not self._space.closed:
+            clues, ones = merge_clues(cut_clues(clues, self._space.groups), ones)
+        evidence = EvidenceSet(self._space, clues, ones, 0, 2, False)
+        return evidence.atom_edges() if self._by_atom else evidence.predicate_edges()
+
+    def _agreements(self, sets: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """bool (sets, column pairs): which equalities each set holds."""
+        has = np.ones((len(sets), len(self._equality)), dtype=np.bool_)
+        for place, needed in enumerate(self._equality):
+            for word in np.flatnonzero(needed):
+                has[:, place] &= sets[:, word] & needed[word] == needed[word]
+        return has
+
+    def _decided_by_comparing(self, sets: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Whether each set holds the equalities of an exhausted set, or is about one row."""
+        decided: NDArray[np.bool_] = ~np.any(sets & self._across, axis=1)
+        has = self._agreements(sets)
+        for numbers in self._exhausted:
+            decided |= has[:, numbers].all(axis=1)
+        return decided

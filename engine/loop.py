@@ -1,0 +1,332 @@
+"""The one loop of every discovery: clues of pairs, minimal hitting sets, and what decides the rest.
+
+Candidates are the minimal hitting sets of the edges that the clues seen so far make. A candidate is *decided* when all
+pairs that could violate it were compared: a violating pair agrees on the column pairs of its equalities, so comparing
+all pairs that agree on some of them (*exhausting* that set of column pairs) decides every candidate that includes
+them. What would cost more that way is validated on the table; a violated one gives back the clues of violating pairs.
+New clues continue the inversion. When nothing is undecided, the candidates are the rules.
+
+What a rule is, and how it is validated, is the business of `Candidates`; where the rows lie, that of `Table`.
+
+Source: notes on large tables of this project; the scheme of sampling, inverting, completing is Hydra's (Bleifuss,
+Kruse, Naumann, "Efficient Denial Constraint Discovery with Hydra", PVLDB 11(3), 2017), deciding candidates one by one
+that of HPIValid (Birnick et al., "Hitting Set Enumeration with Partial Information for Unique Column Combination
+Discovery", PVLDB 13(11), 2020). Departures from both: nearly all candidates are decided by comparing, many at once.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Agreement = tuple[tuple[int, int], ...]  # column pairs (left, right), ascending: t.left == u.right for all of them
+Clues = NDArray[np.uint64]
+
+MOST_COLUMN_PAIRS = 4  # column pairs in a set that is exhausted
+SETS_A_ROUND = 12  # sets that are exhausted before the inversion is continued
+JUDGED_CANDIDATES = 2000  # undecided candidates that a choice looks at; of more, so many at random
+ROUNDS_WITHOUT_PRICE = 3.0  # groupings that a validation is taken to cost before one was measured
+VALIDATED_A_ROUND = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """What comparing pairs gave.
+
+    Attributes
+    ----------
+    clues : uint64 (new, words), those not met before, of both orders
+    pairs : unordered pairs of rows that were compared
+    grouping_seconds, comparing_seconds : what it took
+    """
+
+    clues: Clues
+    pairs: int
+    grouping_seconds: float
+    comparing_seconds: float
+
+
+class Table(Protocol):
+    """Where the rows are: in this process, or in Spark. Rows that are equal count once."""
+
+    rows: int
+
+    def sample(self) -> Compared:
+        """Pairs drawn at random, each row in at least one of them; and a pair of equal rows, where there are any."""
+
+    def estimate_pairs(self, agreements: Sequence[Agreement]) -> NDArray[np.float64]:
+        """About how many unordered pairs of rows agree on each of these."""
+
+    def compare_agreeing(self, agreement: Agreement) -> Compared:
+        """Compare all pairs that agree on these column pairs; with none, all pairs. Raises LimitReached."""
+
+
+@dataclass(frozen=True, eq=False)
+class Validated:
+    """What validating some candidates gave: clues of violating pairs, and how many candidates were violated."""
+
+    clues: Clues
+    candidates: int
+    violated: int
+
+
+class Candidates(Protocol):
+    """What is learnt: the candidates of the clues seen so far, and which of them are decided."""
+
+    @property
+    def column_pairs(self) -> Sequence[tuple[int, int]]:
+        """Column pairs that a candidate may agree on."""
+
+    def learn(self, clues: Clues) -> None:
+        """Continue the inversion. Raises LimitReached where a deadline comes first; nothing has changed then."""
+
+    def undecided(self) -> NDArray[np.bool_]:
+        """bool (undecided candidates, column pairs): which column pairs each agrees on."""
+
+    def decide(self, column_pairs: Sequence[int]) -> int:
+        """Take the candidates that agree on all of these for decided, now and later; returns how many are new."""
+
+    def validate(self, most: int) -> Validated:
+        """Decide at most so many undecided candidates on the table. Raises LimitReached."""
+
+
+@dataclass
+class Record:
+    """What was done. `column_sets` holds (agreement, pairs, candidates decided)."""
+
+    sampled_pairs: int = 0
+    compared_pairs: int = 0
+    rounds: int = 0
+    column_sets: list[tuple[Agreement, int, int]] = field(default_factory=list)
+    validated: int = 0
+    violated: int = 0
+
+
+@dataclass
+class Prices:
+    """Seconds that things take here, measured as the loop runs."""
+
+    comparing: float = 0.0
+    pairs: int = 0
+    grouping: float = 0.0
+    rows: int = 0
+    validating: float = 0.0
+    validations: int = 0
+
+    def add(self, compared: Compared, rows: int) -> None:
+        self.comparing += compared.comparing_seconds
+        self.pairs += compared.pairs
+        self.grouping += compared.grouping_seconds
+        self.rows += rows
+
+    @property
+    def pair(self) -> float:
+        return self.comparing / max(1, self.pairs)
+
+    @property
+    def row(self) -> float:
+        return self.grouping / max(1, self.rows)
+
+    def validation(self, rows: int) -> float:
+        return self.validating / self.validations if self.validations else ROUNDS_WITHOUT_PRICE * rows * self.row
+
+
+class Loop:
+    """One discovery. `lap(stage)` is called after each stage's work: "sample", "inversion", "exhaust", "validation".
+
+    `progress(share)` may raise LimitReached.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        candidates: Candidates,
+        *,
+        seed: int,
+        lap: Callable[[str], None],
+        progress: Callable[[float], None] | None,
+    ) -> None:
+        self.table, self.candidates = table, candidates
+        self.record, self.prices = Record(), Prices()
+        self._lap, self._progress = lap, progress
+        self._rng = np.random.default_rng(seed)
+        self._estimates: dict[Agreement, float] = {}
+
+    def run(self) -> None:
+        """Until nothing is undecided. Raises LimitReached; what is decided by then holds."""
+        sampled = self.table.sample()
+        self.record.sampled_pairs = sampled.pairs
+        self._met(sampled)
+        self._lap("sample")
+        self._learn(sampled.clues)
+        while True:
+            undecided = self.candidates.undecided()
+            if self._progress is not None:
+                self._progress(1.0 / (1.0 + len(undecided)))
+            if not len(undecided):
+                return
+            self.record.rounds += 1
+            chosen = self._choose(undecided)
+            self._lap("choice")
+            if chosen:
+                self._exhaust(chosen)
+            else:
+                self._validate()
+
+    def _met(self, compared: Compared) -> None:
+        self.prices.add(compared, self.table.rows)
+        self.record.compared_pairs += compared.pairs
+
+    def _learn(self, clues: Clues) -> None:
+        if len(clues):
+            self.candidates.learn(clues)
+        self._lap("inversion")
+
+    def _exhaust(self, chosen: list[tuple[int, ...]]) -> None:
+        """Compare the agreeing pairs of each set; only when all their clues are learnt is anything decided by them."""
+        found = []
+        for numbers in chosen:
+            compared = self.table.compare_agreeing(self._agreement(numbers))
+            self._met(compared)
+            found.append(compared)
+            if self._progress is not None:
+                self._progress(len(found) / len(chosen))
+        self._lap("exhaust")
+        self._learn(np.concatenate([c.clues for c in found]))
+        for numbers, compared in zip(chosen, found, strict=True):
+            decided = self.candidates.decide(numbers)
+            self.record.column_sets.append((self._agreement(numbers), compared.pairs, decided))
+
+    def _validate(self) -> None:
+        started = time.perf_counter()
+        validated = self.candidates.validate(VALIDATED_A_ROUND)
+        self.prices.validating += time.perf_counter() - started
+        self.prices.validations += validated.candidates
+        self.record.validated += validated.candidates
+        self.record.violated += validated.violated
+        self._lap("validation")
+        self._learn(validated.clues)
+
+    def _agreement(self, numbers: tuple[int, ...]) -> Agreement:
+        return tuple(sorted(self.candidates.column_pairs[i] for i in numbers))
+
+    def _choose(self, undecided: NDArray[np.bool_]) -> list[tuple[int, ...]]:
+        """Sets of column pairs to exhaust, as numbers; none where validating the candidates costs less.
+
+        Greedy cover: each set is the one with the lowest price for each candidate that it decides. Counts come from a
+        sample of the candidates; a set's pairs are estimated only where its count could make it the best.
+        """
+        share = 1.0
+        if len(undecided) > JUDGED_CANDIDATES:
+            share = len(undecided) / JUDGED_CANDIDATES
+            undecided = undecided[self._rng.choice(len(undecided), JUDGED_CANDIDATES, replace=False)]
+        left = np.ascontiguousarray(undecided)
+        most = self.prices.validation(self.table.rows)
+        chosen: list[tuple[int, ...]] = []
+        while len(left) and len(chosen) < SETS_A_ROUND:
+            best = self._cheapest(left, share, most)
+            if best is None:
+                break
+            chosen.append(best)
+            left = left[~left[:, list(best)].all(axis=1)]
+        return chosen
+
+    def _cheapest(self, undecided: NDArray[np.bool_], share: float, most: float) -> tuple[int, ...] | None:
+        """The set with the lowest price for each candidate, if below `most`."""
+        codes, counts = np.unique(count_subsets(undecided, MOST_COLUMN_PAIRS), return_counts=True)
+        grouping = self.prices.row * self.table.rows
+        best, best_price = None, most
+        for place in np.argsort(-counts, kind="stable").tolist():
+            decided = float(counts[place]) * share
+            if grouping / decided >= best_price:  # fewer are decided from here on, and each set is grouped once
+                break
+            numbers = unpacked(int(codes[place]))
+            price = (grouping + self.prices.pair * self._pairs(numbers)) / decided
+            if price < best_price:
+                best, best_price = numbers, price
+        return best
+
+    def _pairs(self, numbers: tuple[int, ...]) -> float:
+        agreement = self._agreement(numbers)
+        if agreement not in self._estimates:
+            self._estimates[agreement] = float(self.table.estimate_pairs([agreement])[0])
+        return self._estimates[agreement]
+
+    def report(self, undecided: int, all_pairs: int, equal_rows: int, names: Sequence[str]) -> dict[str, Any]:
+        """What results say about the search (result.search in JSON)."""
+        r, p = self.record, self.prices
+        return {
+            "sampled_pairs": r.sampled_pairs,
+            "compared_pairs": r.compared_pairs,
+            "share_of_pairs": r.compared_pairs / max(1, all_pairs),
+            "equal_rows": equal_rows,
+            "rounds": r.rounds,
+            "column_sets": [
+                {"columns": [[names[a], names[b]] for a, b in agreement], "pairs": pairs, "decided": decided}
+                for agreement, pairs, decided in r.column_sets
+            ],
+            "validated": r.validated,
+            "violated": r.violated,
+            "undecided": undecided,
+            "seconds_per": {"pair": p.pair, "row": p.row, "validation": p.validation(self.table.rows)},
+        }
+
+
+def unpacked(code: int) -> tuple[int, ...]:
+    """Numbers of a set that `count_subsets` packed."""
+    numbers = []
+    while code:
+        numbers.append((code & 0xFFFF) - 1)
+        code >>= 16
+    return tuple(reversed(numbers))
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def count_subsets(has: NDArray[np.bool_], most: int) -> NDArray[np.uint64]:
+    """All subsets of at most `most` (<= 4) members of each row, the empty one too, each as a packed 64-bit number.
+
+    `has`: bool (sets, members). 16 bits for each member, its number plus 1, ascending from the top.
+    """
+    sets, members = has.shape
+    total = 0
+    for i in range(sets):
+        m = 0
+        for j in range(members):
+            m += has[i, j]
+        ways, all_ways = 1, 1
+        for k in range(1, most + 1):
+            ways = ways * (m - k + 1) // k
+            all_ways += ways
+        total += all_ways
+    out = np.empty(total, dtype=np.uint64)
+    own = np.empty(members, dtype=np.uint64)
+    stack = np.empty(most + 1, dtype=np.int64)
+    prefix = np.zeros(most + 1, dtype=np.uint64)
+    at = 0
+    for i in range(sets):
+        m = 0
+        for j in range(members):
+            if has[i, j]:
+                own[m] = np.uint64(j + 1)
+                m += 1
+        out[at] = np.uint64(0)
+        at += 1
+        depth = 0
+        stack[0] = 0
+        while depth >= 0:
+            if depth == most or stack[depth] == m:
+                depth -= 1
+                continue
+            prefix[depth + 1] = (prefix[depth] << np.uint64(16)) | own[stack[depth]]
+            out[at] = prefix[depth + 1]
+            at += 1
+            stack[depth + 1] = stack[depth] + 1
+            stack[depth] += 1
+            depth += 1
+    return out[:at]
