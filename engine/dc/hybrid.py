@@ -108,9 +108,9 @@ def find(
     except LimitReached as limit:
         reached = str(limit)
     undecided = len(candidates.undecided())
-    pairs = relation.rows * (relation.rows - 1) // 2
-    search = loop.report(undecided, pairs, relation.rows - rows.rows, relation.column_names)
-    return Found(candidates.constraints(relation.rows, reached is None), undecided, search, reached)
+    n = relation.all_rows
+    search = loop.report(undecided, n * (n - 1) // 2, n - rows.rows, relation.column_names)
+    return Found(candidates.constraints(n, reached is None), undecided, search, reached)
 
 
 class ValidatingTable(Table, Protocol):
