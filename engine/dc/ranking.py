@@ -88,7 +88,7 @@ def rank_counted(
     counted = size * (judged - violated)
     coverage = np.full(len(arrays), np.nan)
     np.divide(sums + judged - violated * (size + 1), counted, out=coverage, where=counted > 0)
-    return Ranking(SHORTEST_LENGTH / lengths(arrays, space), coverage, violated / judged)
+    return Ranking(SHORTEST_LENGTH / lengths(arrays, space), coverage, violated / judged if g1 is None else g1)
 
 
 def satisfied_pairs(space: PredicateSpace, outcome_counts: NDArray[np.int64]) -> NDArray[np.int64]:
