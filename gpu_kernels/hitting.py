@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.control import Control
+
+if TYPE_CHECKING:
+    from tuplewise.gpu_kernels.cpu.hitting import Problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,11 +75,7 @@ def minimal_hitting_sets(
     ValueError
         Where shapes don't fit, or a budget comes without weights.
     """
-    words = max(1, -(-atoms // 64))
-    if edges.ndim != 2 or edges.dtype != np.uint64 or edges.shape[1] != words:
-        raise ValueError(f"edges: {edges.dtype} array of shape {edges.shape}; allowed: uint64 (edges, {words})")
-    if len(group) != atoms or (mirror is not None and len(mirror) != atoms):
-        raise ValueError(f"group and mirror: need one entry for each of {atoms} atoms")
+    words = _check(edges, atoms, group, mirror)
     if budget < 0 or (budget > 0 and weights is None):
         raise ValueError("budget: must be 0 or more, and needs weights when above 0")
     weight = np.ones(len(edges), dtype=np.int64) if weights is None else weights.astype(np.int64)
@@ -85,16 +85,155 @@ def minimal_hitting_sets(
         return HittingSets(nothing, np.array([total], dtype=np.int64), True)
     if budget == 0 and not edges.any(axis=1).all():
         return HittingSets(np.empty((0, words), np.uint64), np.empty(0, np.int64), True)
+    from tuplewise.gpu_kernels.cpu import hitting
+
+    problem = _problem(atoms, group, mirror, exclusive, max_groups, budget)
+    masks = np.ascontiguousarray(edges.T)
+    return HittingSets(
+        *hitting.run(masks, weight, mirror is not None, problem, _control(deadline, progress, threads))
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Extended:
+    """Minimal hitting sets after new edges have come.
+
+    Attributes
+    ----------
+    sets : uint64 array (N, words), sorted
+    kept : int64 array (N,), which of the given sets each one is, -1 where it is new
+    complete : bool, False where a deadline came first (the sets found are right, others may be missing)
+    """
+
+    sets: NDArray[np.uint64]
+    kept: NDArray[np.int64]
+    complete: bool
+
+
+def extend_hitting_sets(
+    sets: NDArray[np.uint64],
+    edges: NDArray[np.uint64],
+    new_edges: NDArray[np.uint64],
+    *,
+    atoms: int,
+    group: NDArray[np.int32],
+    mirror: NDArray[np.int32] | None = None,
+    exclusive: bool = False,
+    max_groups: int | None = None,
+    deadline: float | None = None,
+    progress: Callable[[float], None] | None = None,
+    threads: int | None = None,
+) -> Extended:
+    """The minimal hitting sets of `edges` and `new_edges`, from those of `edges`.
+
+    Sets that hit all new edges stay as they are. Each other minimal set contains one that doesn't, and is searched from
+    there. So the cost goes with the sets that the new edges miss and with what becomes of them.
+
+    Parameters
+    ----------
+    sets : uint64 array (sets, words)
+        What `minimal_hitting_sets` or this function returned for `edges`, complete, with the same options.
+    edges, new_edges : uint64 arrays (edges, words)
+        New edges may be equal to others.
+    mirror : int32 array (atoms,) or None
+        Maps edges to edges and new edges to new edges. The set of a mirror pair that was given is the one that stays.
+
+    Other parameters are those of `minimal_hitting_sets`.
+
+    Raises
+    ------
+    ValueError
+        Where shapes don't fit.
+    """
+    words = _check(edges, atoms, group, mirror)
+    for name, array in (("new_edges", new_edges), ("sets", sets)):
+        if array.ndim != 2 or array.dtype != np.uint64 or array.shape[1] != words:
+            raise ValueError(f"{name}: {array.dtype} array of shape {array.shape}; allowed: uint64 (n, {words})")
+    if len(edges) == 0 and len(new_edges) > 0:
+        found = minimal_hitting_sets(
+            new_edges, atoms=atoms, group=group, mirror=mirror, exclusive=exclusive, max_groups=max_groups,
+            deadline=deadline, progress=progress, threads=threads,
+        )  # fmt: skip
+        return Extended(found.sets, np.full(len(found.sets), -1, dtype=np.int64), found.complete)
+    if not new_edges.any(axis=1).all():
+        return Extended(np.empty((0, words), np.uint64), np.empty(0, np.int64), True)
+    from tuplewise.gpu_kernels.cpu import hitting_extend
+
+    missed = misses_some(sets, new_edges, atoms=atoms, threads=threads)
+    starts = sets[missed]
+    if mirror is not None:
+        starts = np.unique(np.concatenate([starts, _mirrored(starts, mirror)]), axis=0)
+    problem = _problem(atoms, group, mirror, exclusive, max_groups, 0)
+    added, complete = hitting_extend.run(starts, edges, new_edges, problem, _control(deadline, progress, threads))
+    if mirror is not None:
+        added = added[_not_after(added, _mirrored(added, mirror))]
+    result = np.concatenate([sets[~missed], added])
+    kept = np.concatenate([np.flatnonzero(~missed), np.full(len(added), -1, dtype=np.int64)])
+    order = np.lexsort(result.T[::-1])
+    return Extended(result[order], kept[order], complete)
+
+
+def misses_some(
+    sets: NDArray[np.uint64], edges: NDArray[np.uint64], *, atoms: int, threads: int | None = None
+) -> NDArray[np.bool_]:
+    """Whether each set leaves at least one edge unhit: bool (sets,)."""
+    from tuplewise.gpu_kernels.cpu import hitting_extend
+
+    return hitting_extend.misses_some(sets, edges, atoms, _control(None, None, threads))
+
+
+def _mirrored(sets: NDArray[np.uint64], mirror: NDArray[np.int32]) -> NDArray[np.uint64]:
+    """The sets with each atom replaced by its mirror."""
+    result = np.zeros_like(sets)
+    for atom, other in enumerate(mirror.tolist()):
+        held = (sets[:, atom // 64] >> np.uint64(atom % 64)) & np.uint64(1)
+        result[:, other // 64] |= held << np.uint64(other % 64)
+    return result
+
+
+def _not_after(sets: NDArray[np.uint64], others: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Where a set comes before the other one in sorted order, or is the same."""
+    result = np.ones(len(sets), dtype=np.bool_)
+    for mine, other in zip(sets.T[::-1], others.T[::-1], strict=True):
+        result = (mine < other) | ((mine == other) & result)
+    return result
+
+
+def _check(
+    edges: NDArray[np.uint64], atoms: int, group: NDArray[np.int32], mirror: NDArray[np.int32] | None
+) -> int:
+    """Words of a set; ValueError where shapes don't fit."""
+    words = max(1, -(-atoms // 64))
+    if edges.ndim != 2 or edges.dtype != np.uint64 or edges.shape[1] != words:
+        raise ValueError(f"edges: {edges.dtype} array of shape {edges.shape}; allowed: uint64 (edges, {words})")
+    if len(group) != atoms or (mirror is not None and len(mirror) != atoms):
+        raise ValueError(f"group and mirror: need one entry for each of {atoms} atoms")
+    return words
+
+
+def _control(deadline: float | None, progress: Callable[[float], None] | None, threads: int | None) -> Control:
     control = Control(deadline=deadline, progress=progress)
     if threads is not None:
         control.threads = threads
+    return control
+
+
+def _problem(
+    atoms: int,
+    group: NDArray[np.int32],
+    mirror: NDArray[np.int32] | None,
+    exclusive: bool,
+    max_groups: int | None,
+    budget: int,
+) -> Problem:
+    """The options as the search wants them."""
     from tuplewise.gpu_kernels.cpu import hitting
 
     groups = int(group.max(initial=-1)) + 1
-    group_masks = np.zeros((groups, words), dtype=np.uint64)
+    group_masks = np.zeros((groups, max(1, -(-atoms // 64))), dtype=np.uint64)
     for atom, g in enumerate(group):
         group_masks[g, atom // 64] |= np.uint64(1) << np.uint64(atom % 64)
-    problem = hitting.Problem(
+    return hitting.Problem(
         vertices=atoms,
         mirror=(np.arange(atoms) if mirror is None else mirror).astype(np.int64),
         group=group.astype(np.int64),
@@ -103,5 +242,3 @@ def minimal_hitting_sets(
         max_groups=groups if max_groups is None else max_groups,
         budget=budget if budget > 0 else -1,
     )
-    masks = np.ascontiguousarray(edges.T)
-    return HittingSets(*hitting.run(masks, weight, mirror is not None, problem, control))

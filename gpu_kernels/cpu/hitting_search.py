@@ -56,7 +56,7 @@ def _pick(masks, uncovered, first_block, candidates, edge):
 
 
 @njit(cache=True, nogil=True)
-def _bitmaps(masks, vertices):
+def edge_bitmaps(masks, vertices):
     """Which edges hold each vertex: uint64 (vertices, blocks of 64 edges). `masks`: uint64 (edges, words)."""
     has = np.zeros((vertices, max(1, -(-masks.shape[0] // 64))), dtype=np.uint64)
     for i in range(masks.shape[0]):
@@ -142,7 +142,7 @@ def search_node(
     """
     words = word_masks.shape[0]
     masks = np.ascontiguousarray(word_masks.T)
-    has = _bitmaps(masks, vertices)
+    has = edge_bitmaps(masks, vertices)
     outer = 0
     for x in range(len(safe)):
         outer += not safe[x]

@@ -1,0 +1,270 @@
+"""Minimal hitting sets continued with new edges: what a set misses is searched from that set on, not from nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from tuplewise.gpu_kernels.control import Control
+from tuplewise.gpu_kernels.cpu.hitting import Problem
+from tuplewise.gpu_kernels.cpu.hitting_search import edge_bitmaps
+from tuplewise.gpu_kernels.cpu.hitting_sets import lowest_bit, narrow_candidates
+from tuplewise.gpu_kernels.cpu.threads import run_tasks
+
+TASK_SETS = 512  # most sets in one task
+TASK_WORDS = 1 << 22  # bitmap words that a task works through before it hands back what it has not searched
+TESTED_WORDS = 8  # words of bitmaps tested at once, so that the compiler can use vector instructions
+
+
+def misses_some(
+    sets: NDArray[np.uint64], edges: NDArray[np.uint64], vertices: int, control: Control
+) -> NDArray[np.bool_]:
+    """Whether each set misses at least one edge: bool (sets,).
+
+    Cost: edges / 64 words for each vertex in which a set differs from the one before it.
+    """
+    has = edge_bitmaps(edges, vertices)
+    paths, lengths = _paths(sets, vertices)
+    missed = np.zeros(len(sets), dtype=np.bool_)
+    parts = _parts(len(sets), control.threads)
+
+    def worker() -> Callable[[int], None]:
+        def task(number: int) -> None:
+            part = parts[number]
+            _mark_missing(paths[part], lengths[part], has, len(edges), missed[part])
+
+        return task
+
+    run_tasks([1.0] * len(parts), worker, Control(threads=control.threads))
+    return missed
+
+
+def run(
+    starts: NDArray[np.uint64],
+    edges: NDArray[np.uint64],
+    new_edges: NDArray[np.uint64],
+    problem: Problem,
+    control: Control,
+) -> tuple[NDArray[np.uint64], bool]:
+    """The minimal hitting sets of both kinds of edges that contain one of `starts`: uint64 (N, words), complete.
+
+    `starts`: uint64 (N, words), minimal hitting sets of `edges` that each miss some of `new_edges`.
+
+    Notes
+    -----
+    Edges have an order, old ones first. A node is a set that is minimal for the edges before the first that it misses;
+    it branches on that one, and a vertex joins only where each vertex of the set keeps a critical edge before it. So
+    every node has one parent, and no set is found twice, whatever number of starts it contains (algorithm RS in
+    Murakami, Uno, "Efficient algorithms for dualizing large-scale hypergraphs", Discrete Applied Mathematics 170, 2014;
+    MMCS, which the search from nothing follows, would find a set from each start in it). Departures: the search begins
+    at given sets; and critical edges are no lists: bitmaps tell which edges a node hits, and which exactly once, and
+    the next node takes them over up to the vertex in which it differs.
+    Cost: edges / 64 words for each node and each vertex tried; memory: two bitmaps for each level, in each thread.
+    """
+    masks = np.concatenate([edges, new_edges])
+    has = edge_bitmaps(masks, problem.vertices)
+    most_nodes = max(16, TASK_WORDS // has.shape[1])
+    found: list[NDArray[np.uint64]] = []
+
+    def wave(
+        paths: NDArray[np.int16], lengths: NDArray[np.int64], progress: Callable[[float], None]
+    ) -> tuple[NDArray[np.int16], NDArray[np.int64], bool]:
+        parts = _parts(len(paths), control.threads)
+        left = [(paths[:0], lengths[:0])] * len(parts)
+
+        def worker() -> Callable[[int], None]:
+            state = [np.empty((problem.vertices + 1, has.shape[1]), dtype=np.uint64) for _ in range(2)]
+
+            def task(number: int) -> None:
+                part = parts[number]
+                sets, count, *rest = _search(
+                    paths[part], lengths[part], masks, has, len(edges), problem.group_masks, problem.exclusive,
+                    problem.max_groups, most_nodes, *state,
+                )  # fmt: skip
+                found.append(sets[:count].copy())
+                left[number] = (rest[0], rest[1])
+
+            return task
+
+        inner = Control(deadline=control.deadline, progress=progress, threads=control.threads, stopped=control.stopped)
+        complete = run_tasks([1.0] * len(parts), worker, inner)
+        return np.concatenate([p for p, _ in left]), np.concatenate([n for _, n in left]), complete
+
+    paths, lengths = _paths(starts, problem.vertices)
+    complete, done = True, 0.0
+    while len(paths) and complete:
+        # what a wave of tasks leaves is not known before its end: each counts for half of what remained
+        def progress(share: float, before: float = done) -> None:
+            if control.progress is not None:
+                control.progress(before + share * (1 - before) / 2)
+
+        paths, lengths, complete = wave(paths, lengths, progress)
+        done += (1 - done) / 2
+    return np.concatenate(found) if found else starts[:0].copy(), complete
+
+
+def _parts(count: int, threads: int) -> list[slice]:
+    """Slices of at most TASK_SETS, and several for each thread."""
+    size = max(1, min(TASK_SETS, -(-count // (8 * threads))))
+    return [slice(i, min(count, i + size)) for i in range(0, count, size)]
+
+
+@njit(cache=True, nogil=True)
+def _paths(sets: NDArray[np.uint64], vertices: int) -> tuple[NDArray[np.int16], NDArray[np.int64]]:
+    """The vertices of each set, int16 (sets, vertices), and their number, int64 (sets,).
+
+    Words ascend and bits descend, so that neighbours in an array of sorted sets begin with the same vertices.
+    """
+    paths = np.empty((len(sets), vertices), dtype=np.int16)
+    lengths = np.zeros(len(sets), dtype=np.int64)
+    for i in range(len(sets)):
+        for w in range(sets.shape[1]):
+            for b in range(63, -1, -1):
+                if (sets[i, w] >> np.uint64(b)) & np.uint64(1):
+                    paths[i, lengths[i]] = 64 * w + b
+                    lengths[i] += 1
+    return paths, lengths
+
+
+@njit(cache=True, nogil=True)
+def _in_common(path, current, length):
+    """How many of the first `length` vertices are the same."""
+    common = 0
+    while common < length and path[common] == current[common]:
+        common += 1
+    return common
+
+
+@njit(cache=True, nogil=True)
+def _nothing_hit(has, edges):
+    """The bitmap (blocks,) of edges that no vertex hits, with the places after the last edge as if they were hit."""
+    hit = np.zeros(has.shape[1], dtype=np.uint64)
+    if edges % 64:
+        hit[edges // 64] = ~((np.uint64(1) << np.uint64(edges % 64)) - np.uint64(1))
+    if edges == 0:
+        hit[0] = ~np.uint64(0)
+    return hit
+
+
+@njit(cache=True, nogil=True)
+def _next_missed(hit, joined, first_block):
+    """The first edge, from a block on, that is neither in `hit` nor in `joined`; -1 where there is none."""
+    for b in range(first_block, len(hit)):
+        missed = ~(hit[b] | joined[b])
+        if missed:
+            return 64 * b + lowest_bit(missed)
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def _mark_missing(paths, lengths, has, edges, missed):
+    """Write to `missed` (sets,) whether each set misses an edge."""
+    hit = np.empty((paths.shape[1] + 1, has.shape[1]), dtype=np.uint64)
+    hit[0] = _nothing_hit(has, edges)
+    current = np.empty(paths.shape[1], dtype=np.int16)
+    depth = 0
+    for i in range(len(paths)):
+        last = lengths[i] - 1  # its bitmap is only looked at, not kept
+        if last < 0:
+            missed[i] = edges > 0
+            continue
+        depth = _in_common(paths[i], current, min(depth, last))
+        while depth < last:
+            hit[depth + 1] = hit[depth] | has[paths[i, depth]]
+            current[depth] = paths[i, depth]
+            depth += 1
+        missed[i] = _next_missed(hit[depth], has[paths[i, last]], 0) >= 0
+
+
+@njit(cache=True, nogil=True)
+def _stays_critical(once, own, joined, last):
+    """Whether an edge up to `last` is hit only once, by `own`, and not by the vertex that joins."""
+    whole = last // 64
+    b = 0
+    while b + TESTED_WORDS <= whole:
+        some = np.uint64(0)
+        for k in range(b, b + TESTED_WORDS):
+            some |= once[k] & own[k] & ~joined[k]
+        if some:
+            return True
+        b += TESTED_WORDS
+    while b < whole:
+        if once[b] & own[b] & ~joined[b]:
+            return True
+        b += 1
+    below = (np.uint64(1) << np.uint64(last % 64)) - np.uint64(1)
+    return (once[whole] & own[whole] & ~joined[whole] & below) != 0
+
+
+@njit(cache=True, nogil=True)
+def _search(
+    paths, lengths, masks, has, old, group_masks, exclusive, max_groups, most_nodes, hit, once,
+):  # fmt: skip
+    """Search below some sets: (sets found, their number, paths and lengths of what is not searched yet).
+
+    `masks`: uint64 (edges, words), the first `old` hit by each set; `has`: their bitmaps; `hit`, `once`: room for the
+    bitmaps of each level of a path.
+    """
+    words = masks.shape[1]
+    top = len(paths)
+    stack, height = paths[::-1].copy(), lengths[::-1].copy()
+    found = np.empty((1024, words), dtype=np.uint64)
+    count = 0
+    chosen = np.zeros((hit.shape[0], words), dtype=np.uint64)
+    current = np.empty(paths.shape[1], dtype=np.int16)
+    edge = np.empty(words, dtype=np.uint64)
+    hit[0] = _nothing_hit(has, len(masks))
+    once[0] = 0
+    depth = 0
+    nodes = 0
+    while top > 0 and nodes < most_nodes:
+        nodes += 1
+        top -= 1
+        length = height[top]
+        depth = _in_common(stack[top], current, min(depth, length))
+        while depth < length:
+            vertex = stack[top, depth]
+            for b in range(has.shape[1]):
+                once[depth + 1, b] = (once[depth, b] & ~has[vertex, b]) | (has[vertex, b] & ~hit[depth, b])
+                hit[depth + 1, b] = hit[depth, b] | has[vertex, b]
+            chosen[depth + 1] = chosen[depth]
+            chosen[depth + 1, vertex // 64] |= np.uint64(1) << np.uint64(vertex % 64)
+            current[depth] = vertex
+            depth += 1
+        first = _next_missed(hit[depth], hit[depth], old // 64)
+        edge[:] = masks[first]
+        narrow_candidates(chosen[depth], edge, group_masks, exclusive, max_groups)
+        while top + paths.shape[1] > len(stack):
+            stack, height = _larger(stack, height)
+        for w in range(words):
+            while edge[w]:
+                vertex = 64 * w + lowest_bit(edge[w])
+                edge[w] &= edge[w] - np.uint64(1)
+                minimal = True
+                for x in range(depth):
+                    if not _stays_critical(once[depth], has[current[x]], has[vertex], first):
+                        minimal = False
+                        break
+                if not minimal:
+                    continue
+                if _next_missed(hit[depth], has[vertex], first // 64) >= 0:
+                    stack[top, :depth] = current[:depth]
+                    stack[top, depth] = vertex
+                    height[top] = depth + 1
+                    top += 1
+                    continue
+                if count == len(found):
+                    found = np.concatenate((found, np.empty_like(found)))
+                found[count] = chosen[depth]
+                found[count, w] |= np.uint64(1) << np.uint64(vertex % 64)
+                count += 1
+    return found, count, stack[:top][::-1].copy(), height[:top][::-1].copy()
+
+
+@njit(cache=True, nogil=True)
+def _larger(stack, height):
+    """Twice the room."""
+    return np.concatenate((stack, np.empty_like(stack))), np.concatenate((height, np.empty_like(height)))
