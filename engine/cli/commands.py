@@ -88,7 +88,11 @@ def _how(listing: Listing, form: str) -> dict[str, Any]:
 
 def _text(found: DcResult, listing: Listing, state: State) -> str:
     return found.to_text(
-        rank_by=listing.rank_by, limit=listing.limit, verbose=state.verbose > 0, **output.terminal(listing.output)
+        rank_by=listing.rank_by,
+        limit=listing.limit,
+        verbose=state.verbose > 0,
+        command_line=True,
+        **output.terminal(listing.output),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tuplewise.engine.report.cells import texts
@@ -13,12 +13,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FIELDS = ("id", "rule", "kind", "violating_pairs", "g1", "succinctness", "coverage")
+ESTIMATED_FIELDS = (*FIELDS, "estimated", "g1_low", "g1_high")
 
 
-def pieces(entries: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """A header, then a line for each constraint."""
+def pieces(entries: Iterable[Mapping[str, Any]], fields: Sequence[str] = FIELDS) -> Iterator[str]:
+    """A header, then a line for each constraint, or other record: these fields of it; None is an empty field."""
     buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, FIELDS, extrasaction="ignore", lineterminator="\n")
+    writer = csv.DictWriter(buffer, fields, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     yield buffer.getvalue()
     for entry in entries:

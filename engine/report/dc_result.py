@@ -90,8 +90,7 @@ class DcResult:
 
     def __repr__(self) -> str:
         count, shown = len(self), [f"  {text.visible(c.rule)}" for c in self.ranked(limit=5)]
-        error = self._options["error"]
-        how = "exact" if error == 0 else f"g1 <= {error}"
+        how = text.bound(self._heading)
         lines = [
             f"<DcResult: {count:,} minimal denial constraint{'' if count == 1 else 's'} of {self.relation.name!r} "
             f"({how}{', PARTIAL' if self.partial else ''}), {self.relation.rows:,} rows, {self.device}>",
@@ -126,28 +125,39 @@ class DcResult:
         return "".join(self.pieces("json", rank_by=rank_by, limit=limit))
 
     def to_csv(self, *, rank_by: RankBy | None = None, limit: int | None = None) -> str:
-        """One line a constraint, with a header."""
+        """One line a constraint, with a header; where g1 was estimated, with estimated, g1_low and g1_high."""
         return "".join(self.pieces("csv", rank_by=rank_by, limit=limit))
 
     def to_pandas(self, *, rank_by: RankBy | None = None, limit: int | None = None) -> pd.DataFrame:
-        """One row a constraint: id, rule, kind, size, violating_pairs, g1, succinctness, coverage."""
+        """One row a constraint: id, rule, kind, size, violating_pairs, g1, succinctness, coverage.
+
+        Where g1 was estimated (sample_pairs), violating_pairs is missing, and estimated, g1_low and g1_high follow.
+        """
         import pandas as pd
 
         index = self._index(rank_by, limit)
         constraints = list(model.constraints_of(self._found, index))
-        ranking, arrays = self._found.ranking, self._found.arrays
-        return pd.DataFrame(
-            {
-                "id": [c.id for c in constraints],
-                "rule": [c.rule for c in constraints],
-                "kind": [c.kind for c in constraints],
-                "size": arrays.sizes[index],
-                "violating_pairs": arrays.violations[index],
-                "g1": ranking.g1[index],
-                "succinctness": ranking.succinctness[index],
-                "coverage": ranking.coverage[index],
+        ranking, arrays, estimate = self._found.ranking, self._found.arrays, self._found.estimate
+        counts: Any = arrays.violations[index]
+        if estimate is not None:
+            counts = pd.array(model.violating_pairs(self._found, index), dtype="Int64")
+        columns = {
+            "id": [c.id for c in constraints],
+            "rule": [c.rule for c in constraints],
+            "kind": [c.kind for c in constraints],
+            "size": arrays.sizes[index],
+            "violating_pairs": counts,
+            "g1": ranking.g1[index],
+            "succinctness": ranking.succinctness[index],
+            "coverage": ranking.coverage[index],
+        }
+        if estimate is not None:
+            columns |= {
+                "estimated": estimate.estimated[index],
+                "g1_low": estimate.low[index],
+                "g1_high": estimate.high[index],
             }
-        )
+        return pd.DataFrame(columns)
 
     def to_sql(
         self,
@@ -192,7 +202,8 @@ class DcResult:
                 document = {**document, "notes": [*document["notes"], cut]}
             return json.pieces(document, self._records(index))
         if form == "csv":
-            return csv.pieces(self._records(index))
+            fields = csv.FIELDS if self._found.estimate is None else csv.ESTIMATED_FIELDS
+            return csv.pieces(self._records(index), fields)
         if form == "sql":
             writer = self._sql_writer(dialect, table)
             rules = model.constraints_of(self._found, index)
@@ -207,11 +218,17 @@ class DcResult:
         verbose: bool = False,
         width: int | None = None,
         color: bool = False,
+        command_line: bool = False,
     ) -> str:
-        """A summary and the best constraints (20 unless limited) for people."""
+        """A summary and the best constraints (20 unless limited) for people.
+
+        Where there are more, its last line says how to get them: here, or with `command_line` there.
+        """
         best = self._best(limit or text.SHOWN, rank_by)
         ranked_by = rank_by or model.DEFAULT_RANKING
         parts = text.dc_parts(self._heading, best, ranked_by=ranked_by, verbose=verbose)
+        if len(best) < len(self):
+            parts += ["", text.MORE_THERE if command_line else text.MORE_HERE]
         return text.render(parts, width=width, color=color)
 
     def _index(self, rank_by: RankBy | None, limit: int | None) -> NDArray[np.int64]:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from tuplewise.engine.report import check_text
-from tuplewise.engine.report.text import share, visible
+from tuplewise.engine.report.text import bound, interval, share, visible, what_is_missing
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -25,6 +25,7 @@ def _template(name: str) -> Template:
         lstrip_blocks=True,
     )
     environment.filters["share"] = share
+    environment.filters["interval"] = interval
     environment.filters["visible"] = visible
     return environment.get_template(name)
 
@@ -34,7 +35,8 @@ def constraints_html(document: Mapping[str, Any], records: Sequence[Mapping[str,
     rendered: str = _template("constraints.html").render(
         table=document["tables"][0],
         result=document["result"],
-        error=document["options"]["error"],
+        bound=bound(document),
+        missing=what_is_missing(document["result"]),
         device=document["device"],
         partial=document["partial"],
         notes=document["notes"],

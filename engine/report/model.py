@@ -19,6 +19,7 @@ from tuplewise.engine.report.version import version
 
 if TYPE_CHECKING:
     from tuplewise.engine.dc.discover import DcDiscovery
+    from tuplewise.engine.dc.estimate import Estimate
     from tuplewise.engine.dc.predicate import PredicateSpace
     from tuplewise.engine.relation.relation import Relation
 
@@ -140,16 +141,17 @@ def constraint_records(found: DcDiscovery, index: NDArray[np.int64]) -> Iterator
     """The entries of "constraints" with these numbers, made one by one: there may be millions."""
     predicates = [found.space.predicate(i) for i in range(found.space.predicates)]
     triples = [list(map(operand, p.triple)) for p in predicates]
-    arrays, ranking = found.arrays, found.ranking
+    ranking = found.ranking
     figures = zip(
         _numbered(found, index, predicates),
-        arrays.violations[index].tolist(),
+        violating_pairs(found, index),
         ranking.g1[index].tolist(),
         ranking.succinctness[index].tolist(),
         ranking.coverage[index].tolist(),
+        _intervals(found, index),
         strict=True,
     )
-    for (constraint, used), violations, g1, succinctness, coverage in figures:
+    for (constraint, used), violations, g1, succinctness, coverage, interval in figures:
         yield {
             "id": constraint.id,
             "rule": constraint.rule,
@@ -157,9 +159,27 @@ def constraint_records(found: DcDiscovery, index: NDArray[np.int64]) -> Iterator
             "kind": constraint.kind,
             "violating_pairs": violations,
             "g1": g1,
+            **interval,
             "succinctness": succinctness,
             "coverage": None if coverage != coverage else coverage,
         }
+
+
+def violating_pairs(found: DcDiscovery, index: NDArray[np.int64]) -> list[int | None]:
+    """Violating pairs of constraints; None where they are only estimated."""
+    counts: list[int | None] = found.arrays.violations[index].tolist()
+    if found.estimate is None:
+        return counts
+    return [None if e else n for n, e in zip(counts, found.estimate.estimated[index].tolist(), strict=True)]
+
+
+def _intervals(found: DcDiscovery, index: NDArray[np.int64]) -> Iterator[dict[str, Any]]:
+    """What records of constraints say beside g1 where it was estimated; nothing where all figures are exact."""
+    estimate = found.estimate
+    if estimate is None:
+        return iter([{}] * len(index))
+    ends = zip(*(a[index].tolist() for a in (estimate.estimated, estimate.low, estimate.high)), strict=True)
+    return ({"estimated": e, "g1_low": low, "g1_high": high} for e, low, high in ends)
 
 
 def operand(named: Operand) -> Any:
@@ -187,10 +207,19 @@ def dc_heading(
         "distinct_evidences": found.distinct_evidences,
         "pairs": found.ordered_pairs,
         "algorithm": found.algorithm,
+        "algorithm_reason": found.algorithm_reason,
+        "search": None if found.search is None else dict(found.search),
+        "estimate": _estimate_record(found.estimate),
         "count": len(found.arrays),
         "constraints": [],
     }
     return document
+
+
+def _estimate_record(estimate: Estimate | None) -> dict[str, Any] | None:
+    if estimate is None:
+        return None
+    return {"sampled_pairs": estimate.sampled_pairs, "confidence": estimate.confidence, "measure": "g1"}
 
 
 def space_record(space: PredicateSpace) -> dict[str, Any]:

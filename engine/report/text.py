@@ -14,6 +14,8 @@ SHOWN = 20
 SHOWN_PAIRS = 10
 SHOWN_ROWS = 5
 LONGEST_VALUE = 40
+MORE_HERE = "All of them: .to_json(), .to_csv(), .to_pandas() or .to_sql(); more here: .to_text(limit=N)."
+MORE_THERE = "All of them: --format json, csv or sql (to a file: -o FILE); more here: --limit N."
 PLAIN_WIDTH = 10_000  # where nobody's window is: lines are as long as what they say
 
 
@@ -87,47 +89,98 @@ def share(value: float | None) -> str:
     return "0" if value == 0 else f"{value:.4g}"
 
 
-def constraint_grid(records: Iterable[Mapping[str, Any]]) -> Table:
-    """Constraints, one a line."""
-    kinds = [
-        ("", "right"),
-        ("kind", "left"),
-        ("g1", "right"),
-        ("coverage", "right"),
-        ("succinct", "right"),
-        ("rule", "left"),
-    ]
-    rows = (
-        [str(i), r["kind"], share(r["g1"]), share(r["coverage"]), share(r["succinctness"]), r["rule"]]
-        for i, r in enumerate(records, 1)
-    )
+def constraint_grid(records: Iterable[Mapping[str, Any]], confidence: float | None = None) -> Table:
+    """Constraints, one a line; with a confidence, the intervals of g1 beside it."""
+    kinds = [("", "right"), ("kind", "left"), ("g1", "right")]
+    if confidence is not None:
+        kinds.append((f"{100 * confidence:g} % interval", "left"))
+    kinds += [("coverage", "right"), ("succinct", "right"), ("rule", "left")]
+    rows = []
+    for i, r in enumerate(records, 1):
+        g1 = [share(r["g1"])] if confidence is None else [share(r["g1"]), interval(r)]
+        rows.append([str(i), r["kind"], *g1, share(r["coverage"]), share(r["succinctness"]), r["rule"]])
     return grid(kinds, rows)
+
+
+def interval(record: Mapping[str, Any]) -> str:
+    """Within what g1 of a constraint lies, where it was estimated."""
+    return f"{share(record['g1_low'])} to {share(record['g1_high'])}" if record["estimated"] else "exact"
+
+
+def bound(document: Mapping[str, Any]) -> str:
+    """How far the constraints of a result hold."""
+    error, estimate = document["options"]["error"], document["result"]["estimate"]
+    if estimate is None:
+        return "exact" if error == 0 else f"g1 <= {error}"
+    pairs = f"{estimate['sampled_pairs']:,} random pairs"
+    return f"not violated by {pairs}" if error == 0 else f"g1 <= {error}, estimated from {pairs}"
 
 
 def dc_parts(
     document: Mapping[str, Any], records: Sequence[Mapping[str, Any]], *, ranked_by: str, verbose: bool
 ) -> list[Any]:
     """The text of `dc discover`: `document` as JSON has it, `records` the constraints to show, best first."""
-    result, error = document["result"], document["options"]["error"]
-    count, shown = result["count"], len(records)
+    result = document["result"]
+    count, shown, estimate = result["count"], len(records), result["estimate"]
     parts = table_lines(document["tables"][0], verbose)
-    how = "exact" if error == 0 else f"g1 <= {error}"
     evidences = result["distinct_evidences"]
     parts.append(
-        f"{count:,} minimal denial constraint{'' if count == 1 else 's'} ({how}); {result['pairs']:,} ordered pairs, "
-        f"{result['predicate_space']:,} predicates"
+        f"{count:,} minimal denial constraint{_s(count)} ({bound(document)}); "
+        f"{result['pairs']:,} ordered pairs, {result['predicate_space']:,} predicates"
         + (f", {evidences:,} distinct evidences" if evidences is not None else "")
     )
-    parts.append(how_it_ran(document, verbose))
+    parts += [how_it_ran(document, verbose), *how_it_was_found(result, verbose)]
     if document["partial"]:
-        parts.append("PARTIAL: a limit was reached; there may be more constraints, and smaller ones.")
+        parts.append(f"PARTIAL: {what_is_missing(result)}.")
     parts += [f"note: {note}" for note in document["notes"]]
     if shown:
         cut = f"best {shown:,} of {count:,}" if shown < count else "best first"
-        parts += ["", f"{cut}, by {ranked_by}:", constraint_grid(records)]
-    if shown < count:
-        parts += ["", "All of them: --format json, csv or sql (to a file: -o FILE); more here: --limit N."]
+        grid_ = constraint_grid(records, None if estimate is None else estimate["confidence"])
+        parts += ["", f"{cut}, by {ranked_by}:", grid_]
     return parts
+
+
+def what_is_missing(result: Mapping[str, Any]) -> str:
+    """What a limit has left out of a list of constraints."""
+    undecided = (result["search"] or {}).get("undecided")
+    missing = "a limit was reached; there may be more constraints, and smaller ones"
+    if not undecided:
+        return missing
+    return f"{missing}: {undecided:,} candidate{' was' if undecided == 1 else 's were'} undecided"
+
+
+def how_it_was_found(result: Mapping[str, Any], verbose: bool) -> list[Any]:
+    """The algorithm and why; what a search compared and checked; with `verbose` each column set that was exhausted."""
+    parts: list[Any] = [f"{result['algorithm']} ({result['algorithm_reason']})"]
+    search = result["search"]
+    if search is None:
+        return parts
+    compared, share_of_pairs = search["compared_pairs"], 100 * search["share_of_pairs"]
+    said = [f"compared {compared:,} pairs of rows ({share(share_of_pairs)} % of all)"]
+    sets = search.get("column_sets", [])
+    if sets:
+        one_of = "one" if len(sets) == 1 else f"any of {len(sets):,}"
+        said.append(f"all that agree on {one_of} column set{_s(len(sets))}")
+    if "validated" in search:
+        validated, violated = search["validated"], search["violated"]
+        said.append(f"{validated:,} candidate{_s(validated)} checked on the table, {violated:,} of them violated")
+    if "preliminary_constraints" in search:
+        preliminary, pairs = search["preliminary_constraints"], search["violating_pairs"]
+        said.append(f"{preliminary:,} rule{_s(preliminary)} of the sample refined to {pairs:,} violating pairs")
+    parts.append("; ".join(said))
+    if sets and verbose:
+        rows = [[_agreement(s["columns"]), f"{s['pairs']:,}", f"{s['decided']:,}"] for s in sets]
+        parts += ["", grid([("equal in", "left"), ("pairs", "right"), ("candidates decided", "right")], rows), ""]
+    return parts
+
+
+def _agreement(columns: Sequence[Sequence[str]]) -> str:
+    """A column set: columns that t and u agree on, `a = b` where t's a is u's b."""
+    return ", ".join(left if left == right else f"{left} = {right}" for left, right in columns) or "(all pairs)"
+
+
+def _s(count: int) -> str:
+    return "" if count == 1 else "s"
 
 
 def how_it_ran(document: Mapping[str, Any], verbose: bool) -> str:

@@ -52,7 +52,11 @@ def test_json_has_the_promised_shape(found: tw.DcResult) -> None:
     assert (table["name"], table["path"], table["rows"]) == ("flights", None, 5)
     assert [list(c) for c in table["columns"]] == [["name", "type", "why", "distinct", "nulls"]] * 4
     result = document["result"]
-    assert list(result) == ["predicate_space", "distinct_evidences", "pairs", "algorithm", "count", "constraints"]
+    assert list(result) == [
+        "predicate_space", "distinct_evidences", "pairs", "algorithm", "algorithm_reason", "search", "estimate",
+        "count", "constraints",
+    ]  # fmt: skip
+    assert result["estimate"] is None
     assert result["pairs"] == 20
     assert result["count"] == len(result["constraints"]) == len(found) > 0
     for entry in result["constraints"]:
@@ -176,7 +180,8 @@ def test_text_shows_the_best_and_the_count(found: tw.DcResult) -> None:
     shown = found.to_text(limit=2)
     assert f"{len(found)} minimal denial constraints (exact); 20 ordered pairs" in shown
     assert f"best 2 of {len(found)}, by succinctness:" in shown
-    assert "All of them: --format json, csv or sql" in shown
+    assert "All of them: .to_json(), .to_csv()" in shown
+    assert "All of them: --format json, csv or sql" in found.to_text(limit=2, command_line=True)
     assert [c.rule in shown for c in found.ranked(limit=3)] == [True, True, False]
     whole = found.to_text(limit=10_000, verbose=True)
     assert "All of them" not in whole
