@@ -6,7 +6,6 @@ import json
 import random
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from dc.check_tables import CLASSES, Rules, as_rule, random_table, rows_of
 from dc.dc_tables import encode
-from numpy.typing import NDArray
+from held import Held
 from oracles.check import Violations, violations
 
 import tuplewise as tw
@@ -27,33 +26,10 @@ from tuplewise.engine.dc.violations.distributed import check_on_spark, find_witn
 from tuplewise.engine.errors import InputError
 from tuplewise.engine.options import DcCheckOptions
 from tuplewise.engine.relation.relation import Relation
-from tuplewise.engine.relation.spark_frame import EncodedFrame
-from tuplewise.engine.relation.spark_rows import Rows
 from tuplewise.engine.spark import run
 from tuplewise.engine.spark.tiles import Sizes, spark_hash
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
-
-
-class Held(EncodedFrame):
-    """A relation of the driver's as a frame, so that tests need not load it."""
-
-    relation: Relation
-
-    @classmethod
-    def of(cls, spark: Any, relation: Relation, positions: NDArray[np.int64]) -> Held:
-        columns = {f"c{i}": pa.array(row) for i, row in enumerate(relation.codes)}
-        frame = spark.createDataFrame(pa.table({"position": positions, **columns})).repartition(3).persist()
-        header = replace(relation, codes=np.zeros((len(relation.columns), 0), dtype=np.int32))
-        made = cls(frame, header, relation.rows, [], frame, Rows(*np.zeros((3, 0), dtype=np.int64)), [frame])
-        made.relation = replace(relation, positions=positions)
-        return made
-
-    def excerpt(self, positions: NDArray[np.int64]) -> Relation:
-        assert self.relation.positions is not None
-        index = np.searchsorted(self.relation.positions, positions)
-        assert (self.relation.positions[index] == positions).all()
-        return replace(self.relation, codes=self.relation.codes[:, index].copy(), positions=positions)
 
 
 @pytest.fixture

@@ -1,0 +1,227 @@
+"""Discovery on a table whose codes stay in Spark: pairs are compared, and candidates validated, in its tasks.
+
+The same loop as in-process (`engine.loop`) over another table: groups come from shuffles on column sets, tasks return
+distinct clues only, validation is that of rule checking in Spark.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.dc.constraint import DenialConstraint
+from tuplewise.engine.dc.hybrid import JUDGED_ROWS, SAMPLED_GROUP_ROWS, TIME_LIMIT
+from tuplewise.engine.dc.predicate import PredicateSpace
+from tuplewise.engine.dc.violations.distributed import find_witnesses_on_spark
+from tuplewise.engine.dc.violations.refine import Work, agreeing, start
+from tuplewise.engine.errors import LimitReached
+from tuplewise.engine.loop import Agreement, Clues, Compared
+from tuplewise.engine.options import Nulls
+from tuplewise.engine.relation.spark_frame import EncodedFrame
+from tuplewise.engine.spark import agreeing as pairs_on_spark
+from tuplewise.engine.spark import run
+from tuplewise.engine.spark.agreeing import LEAST_PAIRS, ClueKernels, Collected, PairSizes, PairsOnSpark
+from tuplewise.engine.spark.tasks import Rows
+from tuplewise.gpu_kernels.clues import lay_out
+from tuplewise.gpu_kernels.device import pick_device
+from tuplewise.gpu_kernels.refine import ClusterPairs, all_rows, refine_equal, rows_on_both_sides
+from tuplewise.gpu_kernels.words import ClueLayout, merge_clues
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What the tasks of a job compare: the clue, the null rule, and what pairs agree on."""
+
+    layout: ClueLayout
+    nulls: Nulls
+    agreement: Agreement = ()
+
+
+def compare_tile(
+    codes: NDArray[np.int32], asked: Asked, left: Rows, right: Rows, device: str
+) -> tuple[NDArray[np.uint64], int]:
+    """Clues of the agreeing pairs of a tile; see `engine.spark.agreeing.CompareTile`. One thread: tasks are many."""
+    picked = pick_device(device)
+    everything = np.arange(codes.shape[1], dtype=np.int32)
+    pairs = all_rows(everything) if left is None or right is None else all_rows(left, right)
+    pairs = refine_equal(pairs, codes, asked.agreement, device=picked, threads=1)
+    if not pairs.clusters:
+        return np.zeros((0, asked.layout.words), dtype=np.uint64), 0
+    used, pairs = _narrowed(pairs, codes.shape[1])
+    rows = lay_out(codes[:, used], asked.layout, nulls=asked.nulls, device=picked, threads=1)
+    return rows.within(pairs).clues, _pairs_of_rows(pairs, len(used))
+
+
+def sample_rows(
+    codes: NDArray[np.int32], repeated: NDArray[np.bool_], asked: Asked, seed: Sequence[int], device: str
+) -> tuple[NDArray[np.uint64], int]:
+    """Clues of all pairs inside random groups of rows; see `engine.spark.agreeing.SamplePairs`."""
+    rows = lay_out(codes, asked.layout, nulls=asked.nulls, device=device, threads=1)
+    order = np.random.default_rng(seed).permutation(codes.shape[1]).astype(np.int32)
+    groups = max(1, -(-len(order) // SAMPLED_GROUP_ROWS))
+    offsets = np.linspace(0, len(order), groups + 1).astype(np.int64)
+    twice = np.flatnonzero(repeated).astype(np.int32)
+    own = rows.of_pairs(twice, twice)
+    found = rows.within(ClusterPairs(order, offsets, order, offsets))
+    return np.concatenate([own.clues, found.clues]), found.ordered_pairs // 2
+
+
+KERNELS = ClueKernels(compare_tile, sample_rows)
+
+
+def _narrowed(pairs: ClusterPairs, rows: int) -> tuple[NDArray[np.int32], ClusterPairs]:
+    """The rows that are in cluster pairs, and the pairs with rows numbered among them. Most rows agree with no other
+    on a selective column set: they need not be laid out."""
+    there = np.zeros(rows, dtype=np.bool_)
+    there[pairs.left] = True
+    there[pairs.right] = True
+    place = (np.cumsum(there) - 1).astype(np.int32)
+    left = place[pairs.left]
+    right = left if pairs.reflexive else place[pairs.right]
+    return np.flatnonzero(there).astype(np.int32), ClusterPairs(left, pairs.left_offsets, right, pairs.right_offsets)
+
+
+def _pairs_of_rows(pairs: ClusterPairs, rows: int) -> int:
+    """Pairs of different rows inside cluster pairs; of reflexive ones each once."""
+    both = pairs.pairs - len(rows_on_both_sides(pairs, rows))
+    return both // 2 if pairs.reflexive else both
+
+
+class SparkTable:
+    """The table of the loop, in Spark (`hybrid.ValidatingTable`). Equal rows are collapsed; close it after use.
+
+    Attributes
+    ----------
+    rows : different rows
+
+    Notes
+    -----
+    Made in one shuffle of all codes. What comes here is the codes of JUDGED_ROWS rows, once; clues; and witnesses.
+    """
+
+    def __init__(
+        self,
+        table: EncodedFrame,
+        space: PredicateSpace,
+        *,
+        device: str = "auto",
+        deadline: float | None = None,
+        judged_rows: int = JUDGED_ROWS,
+        least_pairs: int = LEAST_PAIRS,
+    ) -> None:
+        self._space, self._device, self._deadline = space, device, deadline
+        self._least_pairs = least_pairs
+        self._columns = len(table.header.columns)
+        self._spark = table.frame.sparkSession
+        self._known = np.zeros((0, space.layout.words), dtype=np.uint64)
+        started = time.perf_counter()
+        with self._within_time():
+            frame = pairs_on_spark.distinct_rows(table.frame, self._columns).persist()
+            self._distinct = replace(table, frame=frame, rows=frame.count())
+            self._collapsing_seconds = time.perf_counter() - started
+            self._judged = pairs_on_spark.sampled_rows(
+                frame, self._columns, self._distinct.rows, judged_rows, space.options.seed
+            )
+        self.rows = self._distinct.rows
+
+    def close(self) -> None:
+        """Let Spark drop what this holds."""
+        self._distinct.frame.unpersist()
+
+    def sample(self) -> Compared:
+        """All pairs inside random groups of rows, and the pairs of equal rows."""
+        started = time.perf_counter()
+        with self._within_time():
+            others = self._judged[:, [0, -1]]
+            found = pairs_on_spark.sample_pairs(self._asked(), others, self._space.options.seed)
+        return self._compared(found, started, self._collapsing_seconds)
+
+    def estimate_pairs(self, agreements: Sequence[Agreement]) -> NDArray[np.float64]:
+        """Pairs that agree, from the judged rows; float64 (agreements,). One more than was found there counts, so that
+        nothing is taken to be free."""
+        judged = self._judged.shape[1]
+        work = Work(self._judged, pick_device("cpu"))
+        found = np.zeros(len(agreements), dtype=np.float64)
+        for i, agreement in enumerate(agreements):
+            pairs = agreeing(work, start(work), agreement, self._nulls == "value")
+            found[i] = _pairs_of_rows(pairs, judged)
+        if judged < self.rows:
+            found = (found + 1) * (self.rows * (self.rows - 1) / max(1, judged * (judged - 1)))
+        return found
+
+    def compare_agreeing(self, agreement: Agreement) -> Compared:
+        """All pairs that agree, in tasks."""
+        started = time.perf_counter()
+        sizes = self._sizes(int(self.estimate_pairs([agreement])[0]))
+        with self._within_time():
+            found = pairs_on_spark.compare_agreeing(self._asked(agreement), agreement, sizes)
+        return self._compared(found, started, 0.0)
+
+    def violating_clues(self, rules: Sequence[DenialConstraint], limit: int) -> list[Clues]:
+        """Clues of at most `limit` violating pairs of each rule (about two rows) and of the exchanged pairs.
+
+        Notes
+        -----
+        Witnesses are found as in rule checking, by position; one job more brings the codes of their rows here.
+        """
+        nothing = [np.zeros((0, self._space.layout.words), dtype=np.uint64) for _ in rules]
+        with self._within_time():
+            found = find_witnesses_on_spark(
+                self._distinct, rules, nulls=self._nulls, limit=limit, device=self._device, deadline=self._deadline
+            )
+            wanted = np.concatenate([np.zeros(0, dtype=np.int64), *(pairs.ravel() for pairs in found)])
+            if not len(wanted):
+                return nothing
+            positions, codes = pairs_on_spark.codes_at(self._distinct.frame, self._columns, wanted)
+        rows = lay_out(codes, self._space.layout, nulls=self._nulls, device="cpu")
+        clues = []
+        for pairs in found:
+            t, u = np.searchsorted(positions, pairs.T).astype(np.int32)
+            clues.append(rows.of_pairs(t, u, counting=True).clues)
+            self._new(clues[-1])
+        return clues
+
+    def _compared(self, found: Collected, started: float, before_seconds: float) -> Compared:
+        """Kernels' seconds count as comparing, all else (shuffles, starting jobs) as grouping."""
+        clues = self._new(found.clues)
+        slots = run.cluster_sizes(self._spark, self.rows, self._columns).slots
+        seconds = time.perf_counter() - started
+        comparing = min(seconds, found.task_seconds / slots)
+        return Compared(clues, found.pairs, before_seconds + seconds - comparing, comparing)
+
+    def _new(self, clues: Clues) -> Clues:
+        """Those that weren't known before; now they are."""
+        marks = np.repeat(np.array([1, 2], dtype=np.int64), [len(self._known), len(clues)])
+        self._known, marks = merge_clues(np.concatenate([self._known, clues]), marks)
+        new: Clues = self._known[marks == 2]
+        return new
+
+    @contextmanager
+    def _within_time(self) -> Iterator[None]:
+        try:
+            with run.until(self._spark, self._deadline):
+                yield
+        except TimeoutError as error:
+            raise LimitReached(TIME_LIMIT) from error
+
+    @property
+    def _nulls(self) -> Nulls:
+        return self._space.options.nulls
+
+    def _asked(self, agreement: Agreement = ()) -> PairsOnSpark:
+        layout = self._space.layout
+        asked = Asked(layout, self._nulls, agreement)
+        return PairsOnSpark(
+            self._distinct.frame, self._columns, layout.words, KERNELS, asked, self._nulls == "value", self._device
+        )
+
+    def _sizes(self, pairs: int) -> PairSizes:
+        cut = run.cluster_sizes(self._spark, self.rows, self._columns)
+        return PairSizes(
+            self.rows, cut.slots, cut.tile_rows, cut.least_rows, cut.most_partitions, pairs, self._least_pairs
+        )

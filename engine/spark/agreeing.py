@@ -1,0 +1,291 @@
+"""Compares, in Spark's tasks, the pairs of rows that agree on some columns; only distinct clues come back.
+
+Rows go to their groups as in checking rules (`layout`, `routes`): a shuffle on the columns, heavy groups cut into
+blocks, whose pairs are tiles. Here tiles are cut by the pairs they hold, since every pair is compared. What a task does
+with the rows of a tile is in the kernels that come with it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from math import isqrt
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.spark.layout import NULL, RowTest, lay_out
+from tuplewise.engine.spark.routes import send_rows
+from tuplewise.engine.spark.tasks import Batches, Rows, spare_zip_reading, task_device, tiles_of
+from tuplewise.engine.spark.tiles import WAVES, Sizes
+from tuplewise.gpu_kernels.refine import EQUAL, Comparison
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+LEAST_PAIRS = 1 << 27
+"""Pairs that a task compares in about the time that it takes to start: fewer are not worth a task of their own."""
+POSITION = "position"
+COPIES = "copies"
+
+
+@dataclass(frozen=True, slots=True)
+class PairSizes(Sizes):
+    """What cutting is decided from where all pairs of a group are compared: a tile costs what it holds of pairs.
+
+    Attributes
+    ----------
+    pairs : unordered pairs that will be compared, as estimated
+    least_pairs : pairs that are worth a task
+
+    Examples
+    --------
+    >>> sizes = PairSizes(rows=10_000_000, slots=16, tile_rows=1_000_000, pairs=10**12)
+    >>> sizes.heavy_rows, sizes.light_tiles(8_000_000), sizes.blocks(1_000_000)
+    (204124, 48, 7)
+    """
+
+    pairs: int = 0
+    least_pairs: int = LEAST_PAIRS
+
+    @property
+    def task_pairs(self) -> int:
+        """Pairs for one task."""
+        return max(self.least_pairs, -(-self.pairs // (WAVES * self.slots)))
+
+    @property
+    def heavy_rows(self) -> int:
+        """Rows from which on a group is cut into blocks: its pairs are more than a task's share."""
+        return min(self.tile_rows, isqrt(2 * self.task_pairs))
+
+    def light_tiles(self, rows: int) -> int:
+        """Tiles for so many rows of groups that stay whole."""
+        worth = max(-(-rows // self.least_rows), -(-self.pairs // self.least_pairs))
+        return max(1, -(-rows // self.tile_rows), min(WAVES * self.slots, worth))
+
+    def blocks(self, group_rows: int) -> int:
+        """Blocks of a group that is cut: two of them make the pairs of one task."""
+        return max(1, -(-group_rows // min(self.tile_rows, isqrt(self.task_pairs))))
+
+
+class CompareTile(Protocol):
+    def __call__(
+        self, codes: NDArray[np.int32], asked: Any, left: Rows, right: Rows, device: str
+    ) -> tuple[NDArray[np.uint64], int]:
+        """Distinct clues, uint64 (clues, words), of both orders of the pairs (t in left, u in right) that agree, and
+        how many such pairs (unordered) were compared."""
+
+
+class SamplePairs(Protocol):
+    def __call__(
+        self, codes: NDArray[np.int32], repeated: NDArray[np.bool_], asked: Any, seed: Sequence[int], device: str
+    ) -> tuple[NDArray[np.uint64], int]:
+        """As `CompareTile`, of random pairs, each row in one at least (where there are two), and of the pairs of
+        repeated rows with their equals."""
+
+
+@dataclass(frozen=True)
+class ClueKernels:
+    """What is run on rows: functions of modules, so that they are sent to tasks by name."""
+
+    compare: CompareTile
+    sample: SamplePairs
+
+
+@dataclass(frozen=True, eq=False)
+class Collected:
+    """What tasks compared: distinct clues, uint64 (clues, words), unordered pairs, and the seconds of their kernels
+    together."""
+
+    clues: NDArray[np.uint64]
+    pairs: int
+    task_seconds: float
+
+
+@dataclass(frozen=True)
+class PairsOnSpark:
+    """The agreeing pairs of one table.
+
+    Attributes
+    ----------
+    frame : position (bigint) and codes c0, c1, ... (int), `columns` of them; null is -1
+    words : 64-bit words of a clue
+    asked : handed to the kernels: what is compared
+    null_agrees : whether null agrees with null; else rows with a null in the columns are left out
+    """
+
+    frame: DataFrame
+    columns: int
+    words: int
+    kernels: ClueKernels
+    asked: Any
+    null_agrees: bool
+    device: str = "cpu"
+
+    @property
+    def schema(self) -> str:
+        """What tasks return: the words of a clue; and pairs and time of a whole tile, on its first clue."""
+        return "".join(f"{name} bigint, " for name in self.word_names) + "pairs bigint, nanoseconds bigint"
+
+    @property
+    def word_names(self) -> list[str]:
+        return [f"w{i}" for i in range(self.words)]
+
+
+@dataclass(frozen=True)
+class AgreementRule:
+    """Agreement on some columns in the form of a rule: what `layout.lay_out` sends rows to tiles by."""
+
+    comparisons: tuple[Comparison, ...]
+    left_needed: tuple[int, ...]
+    right_needed: tuple[int, ...]
+    symmetric: bool
+    left_tests: tuple[RowTest, ...] = field(default=())
+    right_tests: tuple[RowTest, ...] = field(default=())
+    one_row: bool = False
+
+    @classmethod
+    def of(cls, agreement: Sequence[tuple[int, int]], null_agrees: bool) -> AgreementRule:
+        left, right = (() if null_agrees else tuple(sorted({pair[side] for pair in agreement})) for side in (0, 1))
+        comparisons = tuple(Comparison(a, b, EQUAL) for a, b in agreement)
+        return cls(comparisons, left, right, all(a == b for a, b in agreement))
+
+
+@dataclass(frozen=True, eq=False)
+class ClueWork:
+    """What the tasks of one job are told.
+
+    `others`: int32 (columns, 2), two different rows of the table (one, where it has no more): partners for a row that
+    comes alone.
+    """
+
+    kernels: ClueKernels
+    asked: Any
+    columns: int
+    device: str
+    seed: int = 0
+    others: NDArray[np.int32] | None = None
+
+    def compare(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """The clues of each tile: (w0, w1, ..., pairs, nanoseconds)."""
+        spare_zip_reading()
+        for tile in tiles_of(batches, self.columns):
+            start = time.perf_counter_ns()
+            device = task_device(self.device)
+            clues, pairs = self.kernels.compare(tile.codes, self.asked, tile.left, tile.right, device)
+            yield _batch(clues, pairs, time.perf_counter_ns() - start)
+
+    def sample(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """The clues of random pairs of rows that lie in one batch. Rows (codes, copies) lie at random already."""
+        from pyspark import TaskContext
+
+        spare_zip_reading()
+        context = TaskContext.get()
+        partition = 0 if context is None else context.partitionId()
+        for number, batch in enumerate(batches):
+            start = time.perf_counter_ns()
+            codes = np.empty((self.columns, len(batch)), dtype=np.int32)
+            for i in range(self.columns):
+                codes[i] = batch.column(f"c{i}").to_numpy(zero_copy_only=False)
+            repeated = batch.column(COPIES).to_numpy(zero_copy_only=False) > 1
+            if len(batch) == 1 and self.others is not None:
+                another = self.others[:, (self.others != codes).any(axis=0)][:, :1]
+                codes = np.concatenate([codes, another], axis=1)
+                repeated = np.concatenate([repeated, np.zeros(another.shape[1], dtype=np.bool_)])
+            seed = (self.seed, partition, number)
+            clues, pairs = self.kernels.sample(codes, repeated, self.asked, seed, task_device(self.device))
+            yield _batch(clues, pairs, time.perf_counter_ns() - start)
+
+
+def _batch(clues: NDArray[np.uint64], pairs: int, nanoseconds: int) -> pa.RecordBatch:
+    """Clues as Spark takes them, signed; the figures stand with the first one (no pairs, no clues)."""
+    import pyarrow as pa
+
+    figures = np.zeros((2, len(clues)), dtype=np.int64)
+    figures[:, :1] = [[pairs], [nanoseconds]]
+    words = np.ascontiguousarray(clues.T).view(np.int64)
+    names = [*(f"w{i}" for i in range(len(words))), "pairs", "nanoseconds"]
+    return pa.RecordBatch.from_arrays([pa.array(column) for column in (*words, *figures)], names=names)
+
+
+def distinct_rows(frame: DataFrame, columns: int) -> DataFrame:
+    """One row for all that are equal: the lowest position, codes, and how many there are (`copies`). One shuffle."""
+    from pyspark.sql import functions as f
+
+    codes = [f"c{i}" for i in range(columns)]
+    if not codes:
+        return frame.select(POSITION, f.lit(1).cast("bigint").alias(COPIES))
+    found = frame.groupBy(*codes).agg(f.min(POSITION).alias(POSITION), f.count("*").alias(COPIES))
+    return found.select(POSITION, *codes, COPIES)
+
+
+def sample_pairs(asked: PairsOnSpark, others: NDArray[np.int32], seed: int) -> Collected:
+    """Random pairs of the rows of `distinct_rows`, each row in one at least, and pairs of equal rows. One job."""
+    work = ClueWork(asked.kernels, asked.asked, asked.columns, asked.device, seed, others)
+    chosen = asked.frame.select(*(f"c{i}" for i in range(asked.columns)), COPIES)
+    return _collected(asked, chosen.mapInArrow(work.sample, asked.schema))
+
+
+def compare_agreeing(
+    asked: PairsOnSpark, agreement: Sequence[tuple[int, int]], sizes: PairSizes
+) -> Collected:
+    """Clues of all pairs with t.left == u.right for all of `agreement`, and of the exchanged pairs.
+
+    A pair that agrees both ways counts twice among the pairs, but where each column is its own partner.
+
+    Notes
+    -----
+    Jobs: group sizes, and figures of blocks where groups are heavy (`layout.lay_out`); then the comparing one, whose
+    clues are made distinct in tasks, in Spark, and then here. A task that is tried again gives the same clues; nothing
+    is counted outside its output.
+    """
+    rule = AgreementRule.of(agreement, asked.null_agrees)
+    layout = lay_out(asked.frame, asked.columns, rule, sizes, full=False)
+    try:
+        sent = send_rows(layout, sizes) if layout.light_tiles > 0 or len(layout.tiles) else None
+        if sent is None:
+            return Collected(np.zeros((0, asked.words), dtype=np.uint64), 0, 0.0)
+        work = ClueWork(asked.kernels, asked.asked, asked.columns, asked.device)
+        return _collected(asked, sent.mapInArrow(work.compare, asked.schema))
+    finally:
+        layout.close()
+
+
+def _collected(asked: PairsOnSpark, found: DataFrame) -> Collected:
+    from pyspark.sql import functions as f
+
+    sums = (f.sum(name).alias(name) for name in ("pairs", "nanoseconds"))
+    table = found.groupBy(*asked.word_names).agg(*sums).toArrow()
+    words = np.stack([np.asarray(table[name].to_numpy(), dtype=np.int64) for name in asked.word_names], axis=1)
+    pairs, nanoseconds = (sum(table[name].to_pylist()) for name in ("pairs", "nanoseconds"))
+    return Collected(np.ascontiguousarray(words).view(np.uint64), int(pairs), nanoseconds / 1e9)
+
+
+def sampled_rows(frame: DataFrame, columns: int, rows: int, wanted: int, seed: int) -> NDArray[np.int32]:
+    """Codes, int32 (columns, rows), of about `wanted` of these rows, two at least, in order of position."""
+    named = frame.select(POSITION, *(f"c{i}" for i in range(columns)))
+    found = _codes_of(named if rows <= wanted else named.sample(wanted / rows, seed), columns)[1]
+    return found if found.shape[1] > 1 or rows <= wanted else _codes_of(named.limit(2), columns)[1]
+
+
+def codes_at(
+    frame: DataFrame, columns: int, positions: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Positions (ascending, each once) and codes, int32 (columns, rows), of the rows at some positions."""
+    import pyarrow as pa
+    from pyspark.sql import functions as f
+
+    wanted = frame.sparkSession.createDataFrame(pa.table({POSITION: np.unique(positions)}))
+    chosen = frame.join(f.broadcast(wanted), POSITION, "left_semi")
+    return _codes_of(chosen.select(POSITION, *(f"c{i}" for i in range(columns))), columns)
+
+
+def _codes_of(frame: DataFrame, columns: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    table = frame.toArrow().sort_by(POSITION)
+    codes = np.full((columns, len(table)), NULL, dtype=np.int32)
+    for i in range(columns):
+        codes[i] = table[f"c{i}"].to_numpy()
+    return np.asarray(table[POSITION].to_numpy(), dtype=np.int64), codes

@@ -1,0 +1,35 @@
+"""A relation of the driver's as a frame in Spark, so that tests need not load it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tuplewise.engine.relation.relation import Relation
+from tuplewise.engine.relation.spark_frame import EncodedFrame
+from tuplewise.engine.relation.spark_rows import Rows
+
+
+class Held(EncodedFrame):
+    """An EncodedFrame over the codes of a relation; its rows have the given positions."""
+
+    relation: Relation
+
+    @classmethod
+    def of(cls, spark: Any, relation: Relation, positions: NDArray[np.int64]) -> Held:
+        columns = {f"c{i}": pa.array(row) for i, row in enumerate(relation.codes)}
+        frame = spark.createDataFrame(pa.table({"position": positions, **columns})).repartition(3).persist()
+        header = replace(relation, codes=np.zeros((len(relation.columns), 0), dtype=np.int32))
+        made = cls(frame, header, relation.rows, [], frame, Rows(*np.zeros((3, 0), dtype=np.int64)), [frame])
+        made.relation = replace(relation, positions=positions)
+        return made
+
+    def excerpt(self, positions: NDArray[np.int64]) -> Relation:
+        assert self.relation.positions is not None
+        index = np.searchsorted(self.relation.positions, positions)
+        assert (self.relation.positions[index] == positions).all()
+        return replace(self.relation, codes=self.relation.codes[:, index].copy(), positions=positions)

@@ -1,0 +1,118 @@
+"""Discovery over a table in Spark: what tasks compare and validate is what the definition says, however it is cut."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+from dc.dc_tables import encode, random_table
+from held import Held
+from numpy.typing import NDArray
+from oracles import clues as oracle
+
+from tuplewise.engine.dc.distributed import SparkTable
+from tuplewise.engine.dc.predicate import PredicateSpace, build_space
+from tuplewise.engine.options import DcDiscoverOptions
+from tuplewise.engine.relation.relation import Relation
+from tuplewise.engine.spark import run
+from tuplewise.engine.spark.tiles import Sizes
+from tuplewise.gpu_kernels.words import WITHIN_T, outcomes
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+TYPES = ("integer", "integer", "text", "decimal", "text")
+
+
+@pytest.fixture
+def small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    def sizes(_: Any, rows: int, columns: int) -> Sizes:
+        return Sizes(rows, slots=2, tile_rows=9, least_rows=4, most_partitions=3)
+
+    monkeypatch.setattr(run, "cluster_sizes", sizes)
+
+
+def space_of(relation: Relation, nulls: str, **options: Any) -> PredicateSpace:
+    return build_space(relation, DcDiscoverOptions(nulls=nulls, shared_values=0, **options))  # type: ignore[arg-type]
+
+
+@contextmanager
+def in_spark(spark: Any, relation: Relation, space: PredicateSpace, **sizes: int) -> Iterator[SparkTable]:
+    positions = np.sort(np.random.default_rng(3).choice(10**11, relation.rows, replace=False))
+    held = Held.of(spark, relation, positions)
+    table = SparkTable(held, space, device="cpu", **sizes)
+    try:
+        yield table
+    finally:
+        table.close()
+        held.close()
+
+
+class Definition:
+    """Clues of pairs of different rows by definition, over distinct rows."""
+
+    def __init__(self, relation: Relation, space: PredicateSpace) -> None:
+        copies = Counter(zip(*relation.codes.tolist(), strict=True))
+        self.rows = sorted(copies)
+        self.repeated = [row for row, number in copies.items() if number > 1]
+        self.unknown = space.options.nulls == "unknown"
+        layout = space.layout
+        columns = (layout.left.tolist(), layout.right.tolist(), layout.scope.tolist(), layout.ordered.tolist())
+        self.comparisons = list(zip(*columns, strict=True))
+
+    def clue(self, t: Sequence[int], u: Sequence[int]) -> tuple[int, ...]:
+        return oracle.words(oracle.clue(list(zip(t, u, strict=True)), self.comparisons, 0, 1, self.unknown))
+
+    def outcomes(self, row: Sequence[int], comparisons: Sequence[int]) -> tuple[int, ...]:
+        """Of comparisons within a row."""
+        found = oracle.clue(list(zip(row, row, strict=True)), self.comparisons, 0, 1, self.unknown)
+        return tuple(found[g] for g in comparisons)
+
+    def agreeing(self, agreement: Sequence[tuple[int, int]]) -> tuple[set[tuple[int, ...]], int]:
+        """Clues of both orders, and how many pairs agree; where each column is its own partner, unordered ones."""
+        pairs = [
+            (t, u)
+            for t, u in itertools.permutations(self.rows, 2)
+            if all(t[a] == u[b] and not (self.unknown and t[a] == -1) for a, b in agreement)
+        ]
+        same = all(a == b for a, b in agreement)
+        return {self.clue(*p) for t, u in pairs for p in ((t, u), (u, t))}, len(pairs) // (2 if same else 1)
+
+
+def as_set(clues: NDArray[np.uint64]) -> set[tuple[int, ...]]:
+    found = {tuple(row) for row in clues.tolist()}
+    assert len(found) == len(clues)
+    return found
+
+
+AGREEMENTS = (((0, 0),), ((2, 2), (4, 4)), ((0, 1),), ((0, 0), (1, 3)), ((0, 1), (1, 0)), ())
+
+
+@pytest.mark.usefixtures("small_tiles")
+@pytest.mark.parametrize(("nulls", "seed"), [("unknown", 1), ("value", 2)])
+def test_agreeing_pairs_are_compared_whole_however_groups_are_cut(spark: Any, nulls: str, seed: int) -> None:
+    relation = encode(random_table(seed, rows=60, types=TYPES, null_share=0.15, values=5, fewest=3))
+    space = space_of(relation, nulls, single_tuple=True)
+    truth = Definition(relation, space)
+    with in_spark(spark, relation, space, least_pairs=12) as table:
+        assert table.rows == len(truth.rows)
+        assert table.rows < 60
+        wanted = [truth.agreeing(agreement) for agreement in AGREEMENTS]
+        met: set[tuple[int, ...]] = set()
+        for agreement, (clues, pairs) in zip(AGREEMENTS, wanted, strict=True):
+            found = table.compare_agreeing(agreement)
+            assert as_set(found.clues) == clues - met, agreement
+            assert found.pairs == pairs, agreement
+            met |= clues
+        assert table.estimate_pairs(AGREEMENTS).tolist() == [pairs for _, pairs in wanted]
+    with in_spark(spark, relation, space) as table:
+        everything, own = truth.agreeing(())[0], {truth.clue(r, r) for r in truth.repeated}
+        sampled = table.sample()
+        assert own <= as_set(sampled.clues) <= everything | own
+        assert len(truth.rows) / 2 <= sampled.pairs <= 20 * len(truth.rows)
+        within = np.flatnonzero(space.scope == WITHIN_T).tolist()
+        seen = set(zip(*(outcomes(sampled.clues, g).tolist() for g in within), strict=True))
+        assert {truth.outcomes(row, within) for row in truth.rows} <= seen, "each row is in a pair"
