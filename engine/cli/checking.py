@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tuplewise.engine.cli.loading import Loading
 from tuplewise.engine.cli.progress import Progress
 from tuplewise.engine.cli.settings import CheckListing, State
-from tuplewise.engine.errors import InputError, LimitReached, RuleError, message
+from tuplewise.engine.errors import InputError, LimitReached, RuleError, message, near_names
 from tuplewise.engine.options import DcCheckOptions, LoadOptions
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ class Checking:
 
         names = column_names(self._table, self._load_options)
         if names is not None:  # else loading has to tell them
+            self._check_key(names)
             self._read_rules(names)
         found, deadline = self._find()
         from tuplewise.engine.report import model
@@ -106,9 +107,13 @@ class Checking:
             )
             return found, deadline
         rules = self._read_rules_again(relation.column_names)
-        for name in options.key:
-            relation.index_of(name)
+        self._check_key(relation.column_names)
         return check_rules(relation, rules, options, progress=self._progress.share, deadline=deadline), deadline
+
+    def _check_key(self, columns: Sequence[str]) -> None:
+        for name in self._options.key:
+            if name not in columns:
+                raise InputError(message("key: there is no column of the name", name, hint=near_names(name, columns)))
 
     def _read_rules_again(self, columns: Sequence[str]) -> list[DenialConstraint]:
         """The rules, now that the columns are certain."""

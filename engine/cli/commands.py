@@ -118,8 +118,8 @@ def dc_check(state: State, /, table: str, **given: Any) -> int:
     """The pairs of rows of TABLE that violate given rules.
 
     TABLE is named as for dc discover. A rule is text such as "not(t.zip == u.zip and t.city != u.city)", or "zip ->
-    city" for the same. Counts are of ordered pairs, and exact; CSV has a line for each listed pair, SQL is a query for
-    each rule that lists its pairs.
+    city" for the same. Counts are of ordered pairs, and exact; CSV has a line for each listed pair (with
+    --count-only for each rule), SQL is a query for each rule that lists its pairs.
 
     Exit codes: 0 no rule is violated (beyond --fail-on); 1 some are; 2 bad usage, rule, input or device; 3 a limit was
     reached, and no violation found before.
@@ -150,7 +150,11 @@ def _check_pieces(result: CheckResult, listing: CheckListing, form: str, state: 
     if form == "text":
         verbose = state.verbose > 0
         text = result.to_text(
-            limit=listing.pairs, plan=listing.explain, verbose=verbose, **output.terminal(listing.output)
+            limit=listing.pairs,
+            plan=listing.explain,
+            verbose=verbose,
+            command_line=True,
+            **output.terminal(listing.output),
         )
         return [text]
     if form == "sql":

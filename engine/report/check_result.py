@@ -218,7 +218,11 @@ class CheckResult:
         return "".join(self.pieces("json"))
 
     def to_csv(self) -> str:
-        """A line for each listed pair, with a header: rule_id, rule, t, u, key columns, and the cells of the pair."""
+        """A line for each listed pair, with a header: rule_id, rule, t, u, key columns, and the cells of the pair.
+
+        Where pairs were only counted (count_only), a line for each rule instead: rule_id, rule, holds, violating_pairs,
+        g1, rows_unknown, symmetric.
+        """
         return "".join(self.pieces("csv"))
 
     def to_pandas(self) -> pd.DataFrame:
@@ -256,6 +260,8 @@ class CheckResult:
         """The result as "json", "csv" or "sql" in pieces of text."""
         if form == "json":
             return json.pieces(self._heading, (rule.to_dict() for rule in self.rules))
+        if form == "csv" and self._found.options.count_only:
+            return csv.pieces(({**rule.to_dict(), "rule_id": rule.rule.id} for rule in self.rules), csv.COUNTED_FIELDS)
         if form == "csv":
             schema = self._cells.schema([rule.rule for rule in self.rules], name_rules=True)
             return (piece.decode() for piece in csv.table_pieces(self._listed_tables(schema), schema))
@@ -272,10 +278,16 @@ class CheckResult:
         verbose: bool = False,
         width: int | None = None,
         color: bool = False,
+        command_line: bool = False,
     ) -> str:
-        """For people: each rule with its first pairs (10 unless limited) and its worst rows; or with its plan."""
+        """For people: each rule with its first pairs (10 unless limited) and its worst rows; or with its plan.
+
+        Where pairs are left out, its last line says how to get them: here, or with `command_line` there.
+        """
         shown = text.SHOWN_PAIRS if limit is None else limit
-        parts = check_text.check_parts(self._heading, self._records(), limit=shown, plan=plan, verbose=verbose)
+        parts = check_text.check_parts(
+            self._heading, self._records(), limit=shown, plan=plan, verbose=verbose, command_line=command_line
+        )
         return text.render(parts, width=width, color=color)
 
     @cached_property

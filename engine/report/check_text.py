@@ -10,15 +10,24 @@ from tuplewise.engine.report import text
 if TYPE_CHECKING:
     from rich.padding import Padding
 
+MORE_HERE = "All pairs: .pairs(), or .write_pairs(path) into a file; more here: .to_text(limit=N); the rows: .rows()."
+MORE_THERE = "All pairs: --pairs-out FILE.parquet (or .csv); more here: --pairs N; the rows: --split FOLDER."
 VERDICTS = {True: "holds", False: "VIOLATED", None: "UNDECIDED"}
 
 
 def check_parts(
-    document: Mapping[str, Any], records: Sequence[Mapping[str, Any]], *, limit: int, plan: bool, verbose: bool
+    document: Mapping[str, Any],
+    records: Sequence[Mapping[str, Any]],
+    *,
+    limit: int,
+    plan: bool,
+    verbose: bool,
+    command_line: bool,
 ) -> list[Any]:
     """The text of `dc check`: `document` as JSON has it, `records` its rules, `limit` how many pairs each shows.
 
-    With `plan` the steps of each rule are told instead of its pairs.
+    With `plan` the steps of each rule are told instead of its pairs. Where pairs are left out, the last line says how
+    to get them: on the command line, or from Python.
     """
     parts = [*text.table_lines(document["tables"][0], verbose), summary(document, records)]
     parts.append(text.how_it_ran(document, verbose))
@@ -37,7 +46,7 @@ def check_parts(
         if worst and worst[0]["pairs"] > 1 and not plan:
             parts.append("  rows in most pairs: " + ", ".join(f"{row_name(w['row'])} ({w['pairs']:,})" for w in worst))
     if cut:
-        parts += ["", "All pairs: --pairs-out FILE.parquet (or .csv); more here: --pairs N; the rows: --split FOLDER."]
+        parts += ["", MORE_THERE if command_line else MORE_HERE]
     return parts
 
 
@@ -49,7 +58,7 @@ def summary(document: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -
     line = f"{count:,} rule{'' if count == 1 else 's'}: " + ", ".join(s for s in said if not s.startswith("0 "))
     if document["options"]["fail_on"] is not None:
         failed = sum(bool(record["failed"]) for record in records)
-        line += f"; {failed:,} beyond --fail-on {document['options']['fail_on']}"
+        line += f"; {failed:,} beyond the bound of {document['options']['fail_on']}"
     return line
 
 

@@ -1,4 +1,4 @@
-"""Results as CSV: a line for each constraint, or for each violating pair."""
+"""Results as CSV: a line for each constraint, for each violating pair, or for each rule that was counted."""
 
 from __future__ import annotations
 
@@ -14,19 +14,25 @@ if TYPE_CHECKING:
 
 FIELDS = ("id", "rule", "kind", "violating_pairs", "g1", "succinctness", "coverage")
 ESTIMATED_FIELDS = (*FIELDS, "estimated", "g1_low", "g1_high")
+COUNTED_FIELDS = ("rule_id", "rule", "holds", "violating_pairs", "g1", "rows_unknown", "symmetric")
 
 
 def pieces(entries: Iterable[Mapping[str, Any]], fields: Sequence[str] = FIELDS) -> Iterator[str]:
     """A header, then a line for each constraint, or other record: these fields of it; None is an empty field."""
     buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, fields, extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(fields)
     yield buffer.getvalue()
     for entry in entries:
         buffer.seek(0)
         buffer.truncate()
-        writer.writerow(entry)
+        writer.writerow([_cell(entry[name]) for name in fields])
         yield buffer.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    """Booleans as JSON and Arrow have them."""
+    return str(value).lower() if isinstance(value, bool) else value
 
 
 def table_pieces(tables: Iterable[pa.Table], schema: pa.Schema) -> Iterator[bytes]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 from pathlib import Path
@@ -104,16 +106,31 @@ def test_text_shows_ten_pairs_unless_told(table: str, capsys: pytest.CaptureFixt
 
 
 def test_csv_and_sql(table: str, capsys: pytest.CaptureFixture[str]) -> None:
-    csv = check(capsys, table, "--rule", FD, "--format", "csv", "--key", "id").out.splitlines()
-    assert csv[0] == '"rule_id","rule","t","u","t.id","u.id","t.zip","u.zip","t.city","u.city"'
-    assert csv[1].endswith(',0,1,1,2,"Z1","Z1","A","B"')
-    assert len(csv) == 3
+    lines = check(capsys, table, "--rule", FD, "--format", "csv", "--key", "id").out.splitlines()
+    assert lines[0] == '"rule_id","rule","t","u","t.id","u.id","t.zip","u.zip","t.city","u.city"'
+    assert lines[1].endswith(',0,1,1,2,"Z1","Z1","A","B"')
+    assert len(lines) == 3
     how = ["--format", "sql", "--dialect", "duckdb", "--sql-table", "main.people"]
     sql = check(capsys, table, "--rule", FD, *how)
     assert (sql.code, 'FROM "main"."people"' in sql.out) == (VIOLATED, True)
     by_key = check(capsys, table, "--rule", FD, *how, "--key", "id").out
     assert 'FROM "main"."people" AS t' in by_key
     assert "row_number" not in by_key
+
+
+def test_csv_of_counts_has_a_line_for_each_rule(table: str, capsys: pytest.CaptureFixture[str]) -> None:
+    argv = ["--rule", FD, "--rule", HOLDS, "--count-only", "--format", "csv"]
+    ran = check(capsys, table, *argv)
+    lines = list(csv.DictReader(io.StringIO(ran.out)))
+    assert ran.code == VIOLATED
+    assert [list(line.values())[1:] for line in lines] == [
+        ["not(t.zip == u.zip and t.city != u.city)", "false", "4", "0.2", "0", "true"],
+        ["not(t.id == u.id)", "true", "0", "0.0", "0", "true"],
+    ]
+    assert list(lines[0])[:2] == ["rule_id", "rule"]
+    assert [line["rule_id"] for line in lines] == [r["id"] for r in rules(check(capsys, table, *argv[:-2]))]
+    late = check(capsys, table, *argv, "--time-limit", "0.000001")
+    assert [line["holds"] for line in csv.DictReader(io.StringIO(late.out))] == ["", ""]
 
 
 def test_key_columns_are_loaded_where_columns_are_chosen(table: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -221,7 +238,7 @@ def test_usage_errors(argv: list[str], message: str, table: str, capsys: pytest.
         (["--rule", "not(t.zpi == u.zip)"], "no column of the name 'zpi'. Did you mean 'zip'"),
         (["--rule", "not(t.zip = = u.zip)"], "position"),
         (["--rule", FD, "--rules", "nosuch.txt"], "rules file can't be read: 'nosuch.txt'"),
-        (["--rule", FD, "--key", "idd"], "Did you mean 'id'?"),
+        (["--rule", FD, "--key", "idd"], "key: there is no column of the name: 'idd'. Did you mean 'id'?"),
         (["--rule", FD, "--columns", "zip,cty"], "Did you mean 'city'?"),
         (["--rule", FD, "--columns", "zip"], "'city'"),
         (["--rule", FD, "--sql-table", "a..b"], "SQL table name: 'a..b'"),
@@ -252,7 +269,7 @@ def test_all_faulty_rules_are_told_at_once(table: str, tmp_path: Path, capsys: p
     assert ran.err.count("Accepted: ") == 1
 
 
-def test_a_faulty_rule_is_told_before_the_table_is_loaded(
+def test_a_faulty_rule_or_key_is_told_before_the_table_is_loaded(
     table: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def loaded(*args: Any, **more: Any) -> Any:
@@ -260,6 +277,7 @@ def test_a_faulty_rule_is_told_before_the_table_is_loaded(
 
     monkeypatch.setattr("tuplewise.engine.relation.load.load", loaded)
     assert "Did you mean 'city'" in check(capsys, table, "--rule", "zip -> cit").err
+    assert "Did you mean 'pay'" in check(capsys, table, "--rule", FD, "--key", "id,pya").err
     assert "the table was loaded" in check(capsys, table, "--rule", FD).err
 
 

@@ -304,10 +304,10 @@ def test_text_tells_verdicts_pairs_and_rows(planes: tw.Relation) -> None:
     assert "all pairs, each once (t before u)" in shown
     assert "the first 2 pairs\n  rows in most pairs: 5 (5), 4 (3)" in shown
     assert "holds  not(t.type == 'Z')\n  no row violates it" in shown
-    assert "--pairs-out" in shown
+    assert "All pairs: .pairs(), or .write_pairs(path) into a file; more here: .to_text(limit=N)" in shown
     assert "--pairs-out" not in check(FD, planes).to_text()
     assert "hash" in check(FD, planes).to_text(plan=True)
-    assert "1 beyond --fail-on 5" in check([FD, ORDER], planes, fail_on=5).to_text()
+    assert "1 beyond the bound of 5" in check([FD, ORDER], planes, fail_on=5).to_text()
     assert all(len(line) <= 60 for line in check(ORDER, planes).to_text(width=60).splitlines())
 
 

@@ -149,7 +149,7 @@ def test_pandas_and_csv_have_the_intervals(estimated: DcResult, found: DcDiscove
     lines = list(csv.DictReader(io.StringIO(estimated.to_csv())))
     assert [line["violating_pairs"] for line in lines[:2]] == ["", "0"]
     assert [float(line["g1_high"]) for line in lines] == frame["g1_high"].tolist()
-    assert [line["estimated"] for line in lines[:2]] == ["True", "False"]
+    assert [line["estimated"] for line in lines[:2]] == ["true", "false"]
     assert "g1_low" not in DcResult(found).to_csv()
     assert "g1_low" not in DcResult(found).to_pandas()
 
