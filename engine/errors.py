@@ -58,7 +58,7 @@ _OPTION = re.compile(
     r"|--(?P<valued>run-on|bad-rows|rules-syntax|encoding) (?P<value>[\w-]+)"
     r"|--(?P<left_out>exclude) (?P<column>.+)$"
     r"|--no-(?P<flag>header|cross-columns)"
-    r"|--(?P<name>[a-z]+(?:-[a-z]+)*)(?P<number> N\b)?)"
+    r"|--(?P<name>[a-z]+(?:-[a-z]+)*)(?: (?P<number>N|\d+)\b)?)"
 )
 _LISTS = {"null-token": "null_tokens"}
 
@@ -85,6 +85,6 @@ def python_names(text: str) -> str:
         if "flag" in part:
             return f"{part['flag'].replace('-', '_')}=False"
         name = _LISTS.get(part["name"], part["name"].replace("-", "_"))
-        return f"{name}=N" if "number" in part else name
+        return f"{name}={part['number']}" if "number" in part else name
 
     return _OPTION.sub(named, text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ MOST_SECONDS = 4 * 3600.0
 SMALL_BYTES = 1 << 30
 COPIES = 6
 SAMPLED_PAIRS = 1 << 15
+_SECONDS_PER_DRAW = 1e-6  # of 16 comparisons: a random pair and its order exchanged, counted
 _SECONDS_PER_PAIR = {"cpu": 2.5e-9, "cuda": 2e-11}  # of 16 comparisons, on one core or one device
 
 
@@ -72,7 +74,8 @@ def refuse_hopeless(work: Workload, relation: Relation, options: DcDiscoverOptio
                 f"{relation.rows:,} rows make {work.ordered_pairs:,} pairs of {work.comparisons:,} comparisons, about "
                 f"{work.evidence_seconds / 3600:,.0f} hours here"
             )
-            hint = "Look at fewer rows (--rows), or say how long it may take (--time-limit)"
+            hint = "Look at fewer rows (--rows), say how long it may take (--time-limit), or "
+            hint += _another_way(work, options)
             raise InputError(message(what, allowed=f"{MOST_SECONDS / 3600:.0f} hours without a limit", hint=hint))
     limit = available_bytes if options.memory_limit is None else min(options.memory_limit, available_bytes)
     if work.evidence_bytes > limit:
@@ -80,8 +83,32 @@ def refuse_hopeless(work: Workload, relation: Relation, options: DcDiscoverOptio
             f"{work.ordered_pairs:,} pairs of {work.comparisons:,} comparisons leave distinct evidence of at least "
             f"{_gib(work.evidence_bytes)}"
         )
-        hint = "Choose columns (--columns, --exclude) or fewer rows (--rows)"
+        hint = f"Choose columns (--columns, --exclude) or fewer rows (--rows), or {_another_way(work, options)}"
         raise InputError(message(what, allowed=f"{_gib(limit)} of memory", hint=hint))
+
+
+def _another_way(work: Workload, options: DcDiscoverOptions) -> str:
+    """What finds constraints without comparing all pairs: few of them do for exact ones, a sample for others."""
+    if options.error == 0:
+        return "compare few pairs (--algorithm hybrid)"
+    pairs = sample_size(options.error)
+    seconds = pairs * max(1.0, work.comparisons / 16) * _SECONDS_PER_DRAW
+    return f"estimate g1 from a sample: --sample-pairs {pairs} are drawn in about {max(1.0, seconds):,.0f} s"
+
+
+def sample_size(error: Decimal) -> int:
+    """Pairs enough to tell the g1 of a constraint near the error to a tenth or so; 10**6 to 10**8, one digit.
+
+    A constraint at the error is then violated by some 400 of them, twenty times their standard deviation.
+
+    Examples
+    --------
+    >>> sample_size(Decimal("0.01")), sample_size(Decimal("0.00003")), sample_size(Decimal("1e-9"))
+    (1000000, 20000000, 100000000)
+    """
+    wanted = min(max(400 / error, Decimal(10**6)), Decimal(10**8))
+    digit = Decimal(1).scaleb(wanted.adjusted())
+    return int((wanted / digit).to_integral_value(ROUND_CEILING) * digit)
 
 
 def _limited(options: DcDiscoverOptions) -> bool:

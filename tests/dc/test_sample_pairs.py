@@ -19,6 +19,8 @@ from tuplewise.engine.dc.estimate import compares_all, interval, judge, sampled_
 from tuplewise.engine.dc.evidence import EvidenceSet, collect_evidence
 from tuplewise.engine.dc.inversion import ConstraintArrays, invert
 from tuplewise.engine.dc.predicate import PredicateSpace, build_space
+from tuplewise.engine.dc.workload import Workload, refuse_hopeless, sample_size
+from tuplewise.engine.errors import InputError, python_names
 from tuplewise.engine.options import DcDiscoverOptions
 from tuplewise.engine.relation.relation import Relation
 from tuplewise.gpu_kernels.words import mirror_clues
@@ -269,3 +271,44 @@ def test_a_sample_without_constraints() -> None:
     space = build_space(relation, DcDiscoverOptions(max_predicates=1))
     _, arrays, intervals, _ = judged(relation, space, 500)
     assert (len(arrays), intervals.shape) == (0, (0, 2))
+
+
+# ---------------------------------------------------------------- what is offered where all pairs are too many
+
+
+def refused(error: str, seconds: float, size: int) -> str:
+    relation = encode([("a", "integer", [1, 2, 3])])
+    options = DcDiscoverOptions(algorithm="evidence", error=Decimal(error))
+    work = Workload(10**12, 64, 30, 20, seconds, size)
+    with pytest.raises(InputError) as refusal:
+        refuse_hopeless(work, relation, options, 2**30)
+    return str(refusal.value)
+
+
+def test_a_refusal_offers_a_sample_that_fits_the_error_and_tells_its_time() -> None:
+    long = refused("0.01", 1e6, 1)
+    assert long == (
+        "3 rows make 1,000,000,000,000 pairs of 64 comparisons, about 278 hours here; allowed: 4 hours without a "
+        "limit. Look at fewer rows (--rows), say how long it may take (--time-limit), or estimate g1 from a sample: "
+        "--sample-pairs 1000000 are drawn in about 4 s"
+    )
+    assert python_names(long).endswith("from a sample: sample_pairs=1000000 are drawn in about 4 s")
+    large = refused("0.00001", 1, 2**40)
+    assert large.endswith(
+        "leave distinct evidence of at least 1,024.0 GiB; allowed: 1.0 GiB of memory. Choose columns (--columns, "
+        "--exclude) or fewer rows (--rows), or estimate g1 from a sample: --sample-pairs 40000000 are drawn in about "
+        "160 s"
+    )
+
+
+def test_a_refusal_of_exact_constraints_offers_the_search_that_compares_few_pairs() -> None:
+    assert refused("0", 1e6, 1).endswith("or compare few pairs (--algorithm hybrid)")
+
+
+@pytest.mark.parametrize("error", ["0.5", "0.01", "0.0004", "0.00011", "0.000001", "0.0000001"])
+def test_the_offered_sample_tells_shares_near_the_error(error: str) -> None:
+    pairs = sample_size(Decimal(error))
+    assert 10**6 <= pairs <= 10**8
+    low, high = interval(float(error) * pairs, pairs)
+    if pairs < 10**8:
+        assert high - low < 0.21 * float(error)
