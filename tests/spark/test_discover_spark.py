@@ -6,9 +6,13 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from dc.dc_tables import encode, random_table
 from held import Held
@@ -16,9 +20,13 @@ from numpy.typing import NDArray
 from oracles import clues as oracle
 
 from tuplewise.engine.dc.distributed import SparkTable
+from tuplewise.engine.dc.distributed_figures import SparkFigures
+from tuplewise.engine.dc.outcome_counts import table_outcome_counts, undecided_pairs
 from tuplewise.engine.dc.predicate import PredicateSpace, build_space
-from tuplewise.engine.options import DcDiscoverOptions
+from tuplewise.engine.options import DcDiscoverOptions, LoadOptions
 from tuplewise.engine.relation.relation import Relation
+from tuplewise.engine.relation.spark_frame import encode_as_frame
+from tuplewise.engine.relation.spark_load import load_with_spark, open_with_spark
 from tuplewise.engine.spark import run
 from tuplewise.engine.spark.tiles import Sizes
 from tuplewise.gpu_kernels.words import WITHIN_T, outcomes
@@ -116,3 +124,38 @@ def test_agreeing_pairs_are_compared_whole_however_groups_are_cut(spark: Any, nu
         within = np.flatnonzero(space.scope == WITHIN_T).tolist()
         seen = set(zip(*(outcomes(sampled.clues, g).tolist() for g in within), strict=True))
         assert {truth.outcomes(row, within) for row in truth.rows} <= seen, "each row is in a pair"
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_figures_of_columns_are_those_of_the_relation(spark: Any, tmp_path: Path, wide: bool) -> None:
+    rng = np.random.default_rng(wide)
+
+    def drawn(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
+        index = rng.integers(-1, len(values), 50)
+        return pa.array(values, type_).take(pa.array(index, mask=index < 0))
+
+    far = 2**62 if wide else 40  # codes are ranks, or the numbers themselves
+    columns = {
+        "a": drawn([-3, 1, 2, far], pa.int64()),
+        "b": drawn([1, 2, 5, far], pa.int64()),
+        "c": drawn([Decimal("1.00"), Decimal("2.50"), Decimal("-3.00")], pa.decimal128(8, 2)),
+        "x": drawn([0.1, 0.7, 1e17, -0.0], pa.float64()),
+        "y": drawn([0.1, 0.7, 0.0, 2.5, *[float("nan")] * wide], pa.float64()),
+        "s": drawn(["u", "v", "w"], pa.string()),
+        "r": drawn(["v", "w", ""], pa.string()),
+        "never": pa.nulls(50, pa.int64()),
+    }
+    pq.write_table(pa.table(columns), tmp_path / "t.parquet")
+    opened = open_with_spark(str(tmp_path / "t.parquet"), None, LoadOptions(), None, None, lambda step: None)
+    here = load_with_spark(str(tmp_path / "t.parquet"), None, LoadOptions(), None, None, lambda step: None)
+    table = encode_as_frame(opened, list(columns), lambda step: None)
+    figures = SparkFigures(table)
+    for nulls in ("unknown", "value"):
+        options = DcDiscoverOptions(nulls=nulls, single_tuple=True, shared_values=Decimal("0.1"), order_text=wide)  # type: ignore[arg-type]
+        space, known = build_space(table.header, options, figures), build_space(here, options)
+        for name in ("left", "right", "shared", "larger", "kept", "ordered", "means"):
+            assert np.array_equal(getattr(space.candidates, name), getattr(known.candidates, name)), name
+        assert space.groups == known.groups > len(columns) + 4
+        assert np.array_equal(figures.outcome_counts(space), table_outcome_counts(here, known))
+        assert figures.undecided_pairs(space) == undecided_pairs(here, known)
+    table.close()
