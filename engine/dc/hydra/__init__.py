@@ -1,0 +1,202 @@
+"""Hydra: exact denial constraints from a sample of pairs and the pairs that violate what the sample suggests.
+
+1. Random and focused sampling of pairs (sampling.py) gives preliminary evidence.
+2. Its inversion gives preliminary constraints.
+3. Every pair that violates one of these is found through a tree of refiners (refiners.py, completion.py); their
+   evidence is the delta evidence.
+4. The inversion of preliminary and delta evidence together gives the constraints of the table.
+
+Source: T. Bleifuss, S. Kruse, F. Naumann, "Efficient Denial Constraint Discovery with Hydra", PVLDB 11(3), 2017. That
+nothing is missed is its Theorem 2: a constraint X that the full evidence precludes, by the pair p, but the preliminary
+one does not, contains a preliminary constraint; p violates that one too, so p was found. This holds as well when only
+constraints of at most K predicates are looked for, in both steps: X has at most K, and so has the preliminary one that
+it contains. A preliminary constraint that another implies is not checked: what violates it violates the other one, or
+does with t and u exchanged, and the evidence of both orders of a violating pair is kept.
+
+Departures from the paper, beside those that the modules name:
+
+- Inversion enumerates minimal hitting sets over excluded outcomes (inversion.py) instead of reconciling constraints
+  evidence by evidence. Outcomes make the removal of implied and symmetric preliminary constraints part of the
+  inversion where columns are compared with themselves; across columns implication.py removes what is implied.
+- Preliminary constraints are always minimal under implication, also where subset minimality is asked for: each
+  constraint without violation in the sample is implied by one of them that has no more predicates.
+- Predicates follow the project's predicate space, and nulls its two rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from tuplewise.engine.dc.evidence import EvidenceSet, collect_evidence
+from tuplewise.engine.dc.hydra.completion import Completion, Delta
+from tuplewise.engine.dc.hydra.refiners import Order, Weights, build_tree
+from tuplewise.engine.dc.hydra.sampling import Evidences, Sample, focused_sample, random_sample
+from tuplewise.engine.dc.inversion import ConstraintArrays, invert
+from tuplewise.engine.dc.predicate import PredicateSpace, allowed_violations
+from tuplewise.engine.dc.violations.refine import Work
+from tuplewise.engine.errors import LimitReached
+from tuplewise.engine.relation.relation import Relation
+from tuplewise.gpu_kernels.clues import lay_out
+from tuplewise.gpu_kernels.device import Device
+
+Stage = Callable[[str], Callable[[float], None] | None]
+
+
+class Clock(Protocol):
+    """Takes the time of phases that follow each other."""
+
+    def lap(self, stage: str) -> None:
+        """Add the time since the last call to a phase."""
+
+
+@dataclass(frozen=True, eq=False)
+class HydraFound:
+    """What Hydra found, and how.
+
+    Attributes
+    ----------
+    arrays : ConstraintArrays
+        Those of algorithm "evidence"; none where a limit came before the delta evidence was complete.
+    evidences : int or None
+        Distinct evidences that the constraints follow from; None where a limit came first.
+    search : dict
+        What was done, for the result.
+    reached : str or None
+        Which limit ended the work, and what that means.
+    """
+
+    arrays: ConstraintArrays
+    evidences: int | None
+    search: dict[str, Any]
+    reached: str | None
+
+
+def find(
+    relation: Relation,
+    space: PredicateSpace,
+    *,
+    device: Device,
+    deadline: float | None,
+    stage: Stage,
+    clock: Clock,
+) -> HydraFound:
+    """The minimal constraints of a relation without violations.
+
+    Parameters
+    ----------
+    space : PredicateSpace
+        Its options say nulls, max_predicates, minimality and seed.
+    deadline : float or None
+        On the clock of time.monotonic.
+    stage : callable
+        Gives what to call with the share of a phase that is done; what that raises (LimitReached) ends the work.
+        Phases are "sample", "focused_sample", "inversion" and "refinement".
+    clock : Clock
+        Gets the times of these phases.
+
+    Raises
+    ------
+    ValueError
+        Where the error allows violating pairs.
+
+    Notes
+    -----
+    Cost: (PARTNERS + foci) comparisons of rows a row at least; an inversion of what they show; a sort or a join for
+    each node of the tree, and the pairs that joins list on the way. Memory: the codes twice, and cluster pairs along
+    the paths that are walked.
+    """
+    if allowed_violations(space.options.error, relation.rows * (relation.rows - 1)):
+        raise ValueError(f"error: {space.options.error}; allowed: 0. Hydra finds exact constraints only")
+    search = _Search()
+    try:
+        arrays, evidences = _find(relation, space, device, deadline, stage, clock, search)
+    except LimitReached as limit:
+        unproven = f"{limit} before all violating pairs were found: no constraint is proven"
+        return HydraFound(ConstraintArrays.none(False), None, search.record(relation), unproven)
+    reached = None
+    if not arrays.complete:
+        reached = "time limit reached while constraints were searched: each one listed holds, others are missing"
+        if not space.closed and space.options.minimality == "implication":
+            reached += "; one that is missing may imply one that is listed (columns are compared with each other)"
+    return HydraFound(arrays, evidences, search.record(relation), reached)
+
+
+@dataclass
+class _Search:
+    """What is done so far."""
+
+    sample: Sample | None = None
+    preliminary_evidences: int = 0
+    preliminary_constraints: int = 0
+    completion: Completion | None = None
+    delta: Delta | None = None
+
+    def record(self, relation: Relation) -> dict[str, Any]:
+        sample, delta = self.sample, self.delta
+        by_random = sample.random_pairs if sample else 0
+        by_focus = sample.focused_pairs if sample else 0
+        compared = by_random + by_focus + (delta.compared_pairs if delta else 0)
+        all_pairs = relation.rows * (relation.rows - 1) // 2
+        return {
+            "sampled_pairs": by_random + by_focus,
+            "random_pairs": by_random,
+            "focused_pairs": by_focus,
+            "foci": [f.record(tuple(relation.column_names)) for f in sample.foci] if sample else [],
+            "preliminary_evidences": self.preliminary_evidences,
+            "preliminary_constraints": self.preliminary_constraints,
+            "refiners_applied": dict(self.completion.applied) if self.completion else {},
+            "violating_pairs": delta.violating_pairs if delta else 0,
+            "delta_evidences": delta.new if delta else 0,
+            "compared_pairs": compared,
+            "share_of_pairs": compared / all_pairs if all_pairs else 0.0,
+        }
+
+
+def _find(
+    relation: Relation, space: PredicateSpace, device: Device, deadline: float | None, stage: Stage, clock: Clock,
+    search: _Search,
+) -> tuple[ConstraintArrays, int]:  # fmt: skip
+    """The constraints and the number of evidences. Raises LimitReached."""
+    if relation.rows < 2 or space.groups == 0:
+        evidence = collect_evidence(relation, space, device=device)
+        return invert(evidence, deadline=deadline, progress=stage("inversion")), len(evidence)
+    rows = lay_out(relation.codes, space.layout, nulls=space.options.nulls, device=device)
+    rng = np.random.default_rng(space.options.seed)
+    sample = search.sample = random_sample(rows, relation.rows, space, rng, deadline, stage("sample"))
+    clock.lap("sample")
+    focused_sample(sample, rows, relation, space, rng, deadline, stage("focused_sample"))
+    search.preliminary_evidences = len(sample.evidences)
+    clock.lap("focused_sample")
+
+    implied = replace(space, options=replace(space.options, minimality="implication"))
+    preliminary = invert(_evidence(relation, implied, sample.evidences), deadline=deadline, progress=stage("inversion"))
+    clock.lap("inversion")
+    if not preliminary.complete:
+        raise LimitReached("time limit reached")
+    search.preliminary_constraints = len(preliminary)
+
+    assert sample.random.counts is not None
+    drawn = EvidenceSet(implied, sample.random.clues, sample.random.counts, 0, relation.rows, True)
+    order = Order(space, Weights(drawn, preliminary))
+    listed = zip(preliminary.predicates.tolist(), preliminary.sizes.tolist(), strict=True)
+    tree = build_tree(order.path(numbers[:size]) for numbers, size in listed)
+    work = Work(relation.codes, device, threads=1, deadline=deadline)
+    delta = search.delta = Delta(rows, sample.evidences, deadline)
+    search.completion = Completion(work, space.options.nulls == "value", delta, stage("refinement"))
+    search.completion.run(tree)
+    clock.lap("refinement")
+
+    found = invert(_evidence(relation, space, sample.evidences), deadline=deadline, progress=stage("inversion"))
+    clock.lap("inversion")
+    return found, len(sample.evidences)
+
+
+def _evidence(relation: Relation, space: PredicateSpace, evidences: Evidences) -> EvidenceSet:
+    """As inversion takes it; how many pairs left each evidence is not known, and counts for nothing without error."""
+    clues = evidences.clues
+    ones = np.ones(len(clues), dtype=np.int64)
+    return EvidenceSet(space, clues, ones, relation.rows * (relation.rows - 1), relation.rows, True)

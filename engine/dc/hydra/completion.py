@@ -1,0 +1,305 @@
+"""Evidence set completion: the evidence of every pair of rows that violates a preliminary constraint.
+
+Cluster pairs go down the tree of refiners depth first: filters and equalities make smaller cluster pairs; below the
+first inequality or non-equality, pairs of rows are listed in bounded portions, each of which goes down to the leaves
+before the next is made. What reaches a leaf violates a constraint, and its evidence (of both orders) is kept.
+
+Source: Bleifuss, Kruse, Naumann (PVLDB 11(3), 2017), sections 6.2 to 6.4. Departures: joins list pairs of rows, not
+cluster pairs, and refiners below them test these one by one (also where a cluster pair holds few pairs to begin with);
+neighbouring equalities are one sort; a join that finds no pair at all ends before it is counted; parts of the tree run
+on several threads.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.dc.hydra.levels import refine_by_order
+from tuplewise.engine.dc.hydra.refiners import Node, Refiner
+from tuplewise.engine.dc.hydra.sampling import Evidences
+from tuplewise.engine.dc.violations.program import satisfied
+from tuplewise.engine.dc.violations.refine import Work, agreeing
+from tuplewise.engine.errors import LimitReached
+from tuplewise.engine.relation.relation import NULL_CODE
+from tuplewise.gpu_kernels.clues import ComparableRows
+from tuplewise.gpu_kernels.control import usable_cores
+from tuplewise.gpu_kernels.refine import Algorithm, ClusterPairs, Comparison, PairJoin, all_rows, join, restrict
+
+CHUNK_PAIRS = 1 << 20  # pairs of rows that are listed at a time (more where one row has more partners)
+LISTED_PAIRS_PER_ROW = 4  # what a join finds is listed up to so many pairs a row
+PAIR_SECONDS = 0.75e-9  # for an ordered pair that is compared, on one core, measured
+ROW_SECONDS = 1e-7  # for a row, left or right, and a constraint below a node
+LEAVES_OF_TASK = 16  # below so many constraints the tree is not divided among threads
+
+Rows = NDArray[np.int32]
+Flags = NDArray[np.bool_]
+
+
+class Delta:
+    """Gathers violating pairs and compares them in portions. Threads may share it.
+
+    Attributes
+    ----------
+    violating_pairs : ordered pairs that reached a leaf, once for each leaf that they reached
+    compared_pairs : pairs of rows compared
+    new : evidences that were not in `evidences` before; they are added
+    """
+
+    def __init__(self, rows: ComparableRows, evidences: Evidences, deadline: float | None) -> None:
+        self._rows, self._evidences, self._deadline = rows, evidences, deadline
+        self._waiting: list[tuple[Rows, Rows]] = []
+        self._waiting_pairs = 0
+        self._lock = threading.Lock()
+        self.violating_pairs = self.compared_pairs = self.new = 0
+
+    def add(self, t: Rows, u: Rows) -> None:
+        """Pairs of different rows."""
+        with self._lock:
+            self.violating_pairs += len(t)
+            self._waiting.append((t, u))
+            self._waiting_pairs += len(t)
+            if self._waiting_pairs >= CHUNK_PAIRS:
+                self._compare()
+
+    def add_clusters(self, pairs: ClusterPairs) -> None:
+        """All pairs of different rows inside cluster pairs. Raises LimitReached at the deadline."""
+        with self._lock:
+            found = self._rows.within(pairs, deadline=self._deadline)
+            if not found.complete:
+                raise LimitReached("time limit reached")
+            self.violating_pairs += found.ordered_pairs
+            self.compared_pairs += found.ordered_pairs // 2
+            self.new += self._evidences.add(found.clues)
+
+    def finish(self) -> None:
+        """Compare what is left."""
+        with self._lock:
+            self._compare()
+
+    def _compare(self) -> None:
+        if not self._waiting:
+            return
+        t, u = (np.concatenate(side) for side in zip(*self._waiting, strict=True))
+        self._waiting, self._waiting_pairs = [], 0
+        self.compared_pairs += len(t)
+        self.new += self._evidences.add(self._rows.of_pairs(t, u).clues)
+
+
+class Completion:
+    """One walk through a tree of refiners.
+
+    Parameters
+    ----------
+    work : Work
+        Codes, device and deadline.
+    keep_nulls : whether null is a value
+    delta : Delta
+        Where violating pairs go.
+    progress : callable or None
+        Called with the share of constraints that are done. What it raises ends the walk.
+    """
+
+    def __init__(
+        self, work: Work, keep_nulls: bool, delta: Delta, progress: Callable[[float], None] | None = None
+    ) -> None:
+        self._work, self._keep_nulls, self._delta, self._progress = work, keep_nulls, delta, progress
+        self._present: dict[int, Flags | None] = {}
+        self._lock = threading.Lock()
+        self._stopped = threading.Event()
+        self._tasks: list[Future[None]] = []
+        self._done = 0.0
+        self.applied: Counter[str] = Counter()
+
+    def run(self, root: Node) -> None:
+        """Walk the whole tree. Raises LimitReached at the deadline, and what `progress` raises."""
+        everything = all_rows(np.arange(self._work.rows, dtype=np.int32))
+        with ThreadPoolExecutor(usable_cores()) as pool:
+            self._pool = pool
+            for child in root.children:
+                self._start(child, everything, child.leaves / root.leaves)
+            at = 0
+            try:
+                while at < len(self._tasks):  # a task appends others before it ends
+                    self._tasks[at].result()
+                    at += 1
+            except TimeoutError as late:
+                raise LimitReached("time limit reached") from late
+            finally:
+                self._stopped.set()
+        self._delta.finish()
+
+    def _start(self, node: Node, pairs: ClusterPairs, share: float) -> None:
+        with self._lock:
+            self._tasks.append(self._pool.submit(self._visit, node, pairs, share))
+
+    def _visit(self, node: Node, pairs: ClusterPairs, share: float) -> None:
+        """Refine cluster pairs by a node and go on below it. `share`: of the whole work, for progress."""
+        if self._stopped.is_set():
+            return
+        self._in_time()
+        refiner = node.refiner
+        assert refiner is not None
+        if refiner.kind == "filter":
+            self._count("filters", 1)
+            self._reached(node, restrict(pairs, self._passing(refiner.comparisons[0]), None), share)
+        elif refiner.kind == "equality":
+            steps = [refiner.comparisons[0]]
+            while len(node.children) == 1 and (following := node.children[0].refiner).kind == "equality":  # type: ignore[union-attr]
+                steps.append(following.comparisons[0])  # type: ignore[union-attr]
+                node = node.children[0]
+            self._count("equalities", len(steps))
+            equalities = [(c.left, c.right) for c in steps]
+            self._reached(node, agreeing(self._work, pairs, equalities, self._keep_nulls), share)
+        else:
+            self._join(node, pairs, share)
+
+    def _reached(self, node: Node, pairs: ClusterPairs, share: float) -> None:
+        """Cluster pairs satisfy all refiners down to a node."""
+        count = pairs.pairs if pairs.clusters else 0
+        if count and (not node.children or self._worth_comparing(node, pairs, count)):
+            self._delta.add_clusters(pairs)
+            self._count("compared_whole", node.leaves)
+            count = 0
+        if not count:
+            self._finished(share)
+            return
+        for child in node.children:
+            part = share * child.leaves / node.leaves
+            if child.leaves >= LEAVES_OF_TASK:
+                self._start(child, pairs, part)
+            else:
+                self._visit(child, pairs, part)
+
+    def _worth_comparing(self, node: Node, pairs: ClusterPairs, count: int) -> bool:
+        """Whether comparing all pairs costs less than the refiners below: about one pass over the rows a constraint."""
+        rows = len(pairs.left) + len(pairs.right)
+        return count * PAIR_SECONDS <= rows * node.leaves * ROW_SECONDS
+
+    def _join(self, node: Node, pairs: ClusterPairs, share: float) -> None:
+        """Refine by a non-equality, or by one or two inequalities."""
+        assert node.refiner is not None
+        comparisons = node.refiner.comparisons
+        pairs = restrict(pairs, self._both(c.left for c in comparisons), self._both(c.right for c in comparisons))
+        self._count("joins", 1)
+        if len(pairs.left) and len(pairs.right):
+            joined = self._joined(pairs, comparisons)
+            if len(joined.find(1)):
+                counts = np.zeros(self._work.rows, dtype=np.int64)
+                total = joined.count(counts, 1)
+                if total > LISTED_PAIRS_PER_ROW * (len(pairs.left) + len(pairs.right)):
+                    del joined, counts
+                    self._through(node, pairs, comparisons, share)
+                    return
+                for t, u in self._listed(pairs, joined, counts):
+                    self._below(node, t, u)
+        self._finished(share)
+
+    def _through(self, node: Node, pairs: ClusterPairs, comparisons: tuple[Comparison, ...], share: float) -> None:
+        """Refine cluster pairs by comparisons into cluster pairs and go on below a node."""
+        if not comparisons:
+            self._reached(node, pairs, share)
+        elif self._worth_comparing(node, pairs, pairs.pairs):
+            self._delta.add_clusters(pairs)
+            self._count("compared_whole", node.leaves)
+            self._finished(share)
+        else:
+            left = share
+            for level in refine_by_order(pairs, self._work.codes, comparisons[0]):
+                left /= 2
+                if level.clusters:
+                    self._through(node, level, comparisons[1:], left)
+                else:
+                    self._finished(left)
+            self._finished(left)
+
+    def _below(self, node: Node, t: Rows, u: Rows) -> None:
+        """Listed pairs satisfy all refiners down to a node."""
+        if not node.children:
+            self._delta.add(t, u)
+            return
+        for child in node.children:
+            assert child.refiner is not None
+            kept = self._satisfy(child.refiner, t, u)
+            self._count("tests", 1)
+            if kept.any():
+                self._below(child, t[kept], u[kept])
+
+    def _satisfy(self, refiner: Refiner, t: Rows, u: Rows) -> Flags:
+        """Which of the pairs satisfy a refiner."""
+        kept = np.ones(len(t), dtype=np.bool_)
+        codes = self._work.codes
+        for c in refiner.comparisons:
+            left, right = codes[c.left][t], codes[c.right][t if refiner.kind == "filter" else u]
+            kept &= satisfied(left, right, c.outcomes)
+            if not self._keep_nulls:
+                kept &= (left != NULL_CODE) & (right != NULL_CODE)
+        return kept
+
+    def _joined(self, pairs: ClusterPairs, comparisons: tuple[Comparison, ...]) -> PairJoin:
+        work = self._work
+        algorithm: Algorithm = "iejoin" if len(comparisons) == 2 else "hsm"
+        return join(
+            pairs, work.codes, comparisons, algorithm, device=work.device, threads=work.threads, deadline=work.deadline
+        )
+
+    def _listed(
+        self, pairs: ClusterPairs, joined: PairJoin, counts: NDArray[np.int64]
+    ) -> Iterator[tuple[Rows, Rows]]:
+        """The pairs of different rows that a join found, in portions. `counts`: partners of each left row."""
+        rows = pairs.left[counts[pairs.left] > 0]
+        ends = np.cumsum(counts[rows])
+        at = 0
+        while at < len(rows):
+            self._in_time()
+            before = int(ends[at - 1]) if at else 0
+            stop = max(at + 1, int(np.searchsorted(ends, before + CHUNK_PAIRS, side="right")))
+            offsets, partners = joined.emit(rows[at:stop])
+            lefts = np.repeat(rows[at:stop], np.diff(offsets))
+            kept = lefts != partners
+            yield lefts[kept], partners[kept]
+            at = stop
+
+    def _both(self, columns: Iterator[int]) -> Flags | None:
+        """Rows without a null in these columns; None where all are."""
+        passing: Flags | None = None
+        for column in columns:
+            there = self._there(column)
+            if there is not None:
+                passing = there if passing is None else passing & there
+        return passing
+
+    def _there(self, column: int) -> Flags | None:
+        if self._keep_nulls:
+            return None
+        if column not in self._present:
+            there = self._work.codes[column] != NULL_CODE
+            self._present[column] = None if there.all() else there
+        return self._present[column]
+
+    def _passing(self, c: Comparison) -> Flags:
+        """Rows whose own two columns satisfy a comparison."""
+        codes = self._work.codes
+        passing = satisfied(codes[c.left], codes[c.right], c.outcomes)
+        present = self._both(iter((c.left, c.right)))
+        return passing if present is None else passing & present
+
+    def _in_time(self) -> None:
+        if self._work.deadline is not None and time.monotonic() >= self._work.deadline:
+            raise LimitReached("time limit reached")
+
+    def _count(self, what: str, number: int) -> None:
+        with self._lock:
+            self.applied[what] += number
+
+    def _finished(self, share: float) -> None:
+        with self._lock:
+            self._done += share
+            if self._progress is not None:
+                self._progress(min(1.0, self._done))
