@@ -80,7 +80,7 @@ class Blocks:
     ----------
     bounds : int64 (ranges,), ascending: first key (`block_keys`) of each range; each group begins a range
     first : int64 (ranges,), number of the first block of each range
-    parts : int64 (ranges,), blocks of each range; the row at position p is in block `first + p % parts`
+    parts : int64 (ranges,), blocks of each range; a row is in block `first + mixed(position) % parts`
     group : int64 (blocks,), group of each block
     """
 
@@ -92,7 +92,13 @@ class Blocks:
     def of(self, keys: NDArray[np.int64], positions: NDArray[np.int64]) -> NDArray[np.int64]:
         """Blocks of rows."""
         within = np.searchsorted(self.bounds, keys, side="right") - 1
-        return np.asarray(self.first[within] + positions % self.parts[within], dtype=np.int64)
+        return np.asarray(self.first[within] + mixed(positions) % self.parts[within], dtype=np.int64)
+
+
+def mixed(positions: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Numbers of 31 bits that don't keep step with positions, as values in a table may (every third row, say)."""
+    spread = positions.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio
+    return np.asarray(spread >> np.uint64(33), dtype=np.int64)
 
 
 def block_keys(groups: NDArray[np.int64], codes: NDArray[np.int32]) -> NDArray[np.int64]:

@@ -142,6 +142,9 @@ def test_blocks_are_about_equal_and_values_stay_together() -> None:
     assert (blocks.first[within] <= of).all()
     assert (of < blocks.first[within] + blocks.parts[within]).all()
     alone = choose_blocks(np.array([100_000]), np.zeros(0, np.int64), sizes)
+    for step in range(1, 20):  # a value that comes back in every so many rows
+        cut = alone.of(np.zeros(10_000, np.int64), step * np.arange(10_000))
+        assert np.bincount(cut, minlength=alone.parts[0]).max() < 1.2 * 10_000 / alone.parts[0]
     assert len(alone.bounds) == 1
     assert alone.parts.tolist() == [sizes.blocks(100_000)]
 
