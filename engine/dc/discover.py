@@ -134,7 +134,7 @@ def discover(
     if deadline is None and options.time_limit is not None:
         deadline = time.monotonic() + options.time_limit
     device = pick_device(options.device)
-    clock = _Clock()
+    clock = Clock()
     workload.refuse_many_columns(relation, options)
     space = build_space(relation, options)
     clock.lap("space")
@@ -142,8 +142,8 @@ def discover(
         work = workload.estimate(relation, space, device.kind)
         workload.refuse_hopeless(work, relation, options, _available_bytes())
     clock.lap("estimate")
-    watch = _Watch(progress, options.memory_limit)
-    notes = _notes_on_table(relation, options, space)
+    watch = Watch(progress, options.memory_limit)
+    notes = notes_on_table(relation, options, space)
     evidence, arrays, reached = _search(relation, space, device, deadline, watch, clock)
     if reached:
         notes.append(reached)
@@ -176,8 +176,8 @@ def _search(
     space: PredicateSpace,
     device: Device,
     deadline: float | None,
-    watch: _Watch,
-    clock: _Clock,
+    watch: Watch,
+    clock: Clock,
 ) -> tuple[EvidenceSet | None, ConstraintArrays, str | None]:
     """Evidence (None where a limit ended it) and constraints, and what a limit that was reached means for them."""
     try:
@@ -203,7 +203,7 @@ def _search(
     return evidence, arrays, reached
 
 
-class _Clock:
+class Clock:
     """Seconds of each stage, one after the other."""
 
     def __init__(self) -> None:
@@ -216,7 +216,7 @@ class _Clock:
         self._last = now
 
 
-class _Watch:
+class Watch:
     """Passes progress on and holds the memory limit."""
 
     def __init__(self, progress: Progress | None, memory_limit: int | None) -> None:
@@ -252,18 +252,18 @@ def _names(relation: Relation, columns: NDArray[np.int64] | list[int]) -> str:
     return shown if len(columns) <= NAMES_SHOWN else f"{shown} and {len(columns) - NAMES_SHOWN} more"
 
 
-def _notes_on_table(relation: Relation, options: DcDiscoverOptions, space: PredicateSpace) -> list[str]:
+def notes_on_table(relation: Relation, options: DcDiscoverOptions, space: PredicateSpace) -> list[str]:
     """What in the table makes results empty or idle."""
     notes = []
     if options.single_tuple and not options.cross_columns:
         notes.append("single_tuple compares the column pairs that cross_columns=False leaves out: it has no effect")
     if not relation.columns:
         notes.append("the table has no columns: nothing to learn")
-    if relation.rows < 2:
+    if relation.all_rows < 2:
         about = "nothing to learn"
-        if relation.rows == 1 and (space.scope != ACROSS).any():
+        if relation.all_rows == 1 and (space.scope != ACROSS).any():
             about = "only rules about one row are learnt, from that row"
-        notes.append(f"{_count(relation.rows, 'row')}, so there are no pairs of rows: {about}")
+        notes.append(f"{_count(relation.all_rows, 'row')}, so there are no pairs of rows: {about}")
         return notes
     empty = [i for i, c in enumerate(relation.columns) if c.distinct == 0]
     constant = [i for i, c in enumerate(relation.columns) if c.distinct == 1 and c.nulls == 0]
@@ -272,7 +272,7 @@ def _notes_on_table(relation: Relation, options: DcDiscoverOptions, space: Predi
     if constant:
         whole = ", that is all columns: all rows are equal" if len(constant) == len(relation.columns) else ""
         notes.append(f"{_count(len(constant), 'column')} with one value only: {_names(relation, constant)}{whole}")
-    pairs = relation.rows * (relation.rows - 1)
+    pairs = relation.all_rows * (relation.all_rows - 1)
     if options.error > 0 and allowed_violations(options.error, pairs) == 0:
         notes.append(f"error {options.error} of {pairs:,} pairs allows no violating pair: the result is exact")
     return notes
@@ -286,11 +286,13 @@ def _notes_on_nulls(relation: Relation, options: DcDiscoverOptions, evidence: Ev
     """How much the rule "unknown" leaves out."""
     if options.nulls != "unknown" or relation.rows < 2:
         return []
-    rows = int(np.count_nonzero(np.any(relation.codes == NULL_CODE, axis=0)))
-    if rows == 0:
-        return []
-    pairs, undecided = evidence.ordered_pairs, evidence.undecided_pairs()
+    with_null = int(np.count_nonzero(np.any(relation.codes == NULL_CODE, axis=0)))
+    return notes_on_nulls(with_null, relation.rows, evidence.undecided_pairs()) if with_null else []
+
+
+def notes_on_nulls(with_null: int, rows: int, undecided_pairs: int) -> list[str]:
+    """How much the rule "unknown" leaves out of a table: rows with a null, and ordered pairs that compare one."""
     return [
-        f"nulls (rule unknown): {rows:,} of {relation.rows:,} rows have a null in a used column; {undecided:,} of "
-        f"{pairs:,} pairs compare a null somewhere, and satisfy no predicate there"
+        f"nulls (rule unknown): {with_null:,} of {rows:,} rows have a null in a used column; {undecided_pairs:,} of "
+        f"{rows * (rows - 1):,} pairs compare a null somewhere, and satisfy no predicate there"
     ]
