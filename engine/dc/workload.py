@@ -46,6 +46,12 @@ def refuse_many_columns(relation: Relation, options: DcDiscoverOptions) -> None:
         raise InputError(_too_many(columns, 2 * columns + ordered))
 
 
+def refuse_many_atoms(relation: Relation, atoms: int, options: DcDiscoverOptions) -> None:
+    """Refuse a predicate space with so many atoms that minimal hitting sets would not end."""
+    if not _limited(options) and atoms > MOST_ATOMS:
+        raise InputError(_too_many(len(relation.columns), atoms))
+
+
 def estimate(relation: Relation, space: PredicateSpace, device_kind: str) -> Workload:
     """Pairs, comparisons, seconds and bytes of the evidence of a relation."""
     pairs = relation.rows * (relation.rows - 1)
@@ -65,18 +71,15 @@ def refuse_hopeless(work: Workload, relation: Relation, options: DcDiscoverOptio
     A limit that the user gives (time, or predicates of a constraint) lets long work start; memory that is not there
     does not.
     """
-    columns = len(relation.columns)
-    if not _limited(options):
-        if work.atoms > MOST_ATOMS:
-            raise InputError(_too_many(columns, work.atoms))
-        if work.evidence_seconds > MOST_SECONDS:
-            what = (
-                f"{relation.rows:,} rows make {work.ordered_pairs:,} pairs of {work.comparisons:,} comparisons, about "
-                f"{work.evidence_seconds / 3600:,.0f} hours here"
-            )
-            hint = "Look at fewer rows (--rows), say how long it may take (--time-limit), or "
-            hint += _another_way(work, options)
-            raise InputError(message(what, allowed=f"{MOST_SECONDS / 3600:.0f} hours without a limit", hint=hint))
+    refuse_many_atoms(relation, work.atoms, options)
+    if work.evidence_seconds > MOST_SECONDS and not _limited(options):
+        what = (
+            f"{relation.rows:,} rows make {work.ordered_pairs:,} pairs of {work.comparisons:,} comparisons, about "
+            f"{work.evidence_seconds / 3600:,.0f} hours here"
+        )
+        hint = "Look at fewer rows (--rows), say how long it may take (--time-limit), or "
+        hint += _another_way(work, options)
+        raise InputError(message(what, allowed=f"{MOST_SECONDS / 3600:.0f} hours without a limit", hint=hint))
     limit = available_bytes if options.memory_limit is None else min(options.memory_limit, available_bytes)
     if work.evidence_bytes > limit:
         what = (
