@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 Agreement = tuple[tuple[int, int], ...]  # column pairs (left, right), ascending: t.left == u.right for all of them
 Clues = NDArray[np.uint64]
 
+SAMPLED_PAIRS_A_ROW = 20  # of a random sample, and of a sample of agreeing pairs
 MOST_COLUMN_PAIRS = 4  # column pairs in a set that is exhausted
 SETS_A_ROUND = 12  # sets that are exhausted before the inversion is continued
 JUDGED_CANDIDATES = 2000  # undecided candidates that a choice looks at; of more, so many at random
@@ -63,17 +64,22 @@ class Table(Protocol):
     def estimate_pairs(self, agreements: Sequence[Agreement]) -> NDArray[np.float64]:
         """About how many unordered pairs of rows agree on each of these."""
 
+    def sample_agreeing(self, agreement: Agreement) -> Compared:
+        """Compare some of the pairs that agree on these column pairs, some twenty a row. Raises LimitReached."""
+
     def compare_agreeing(self, agreement: Agreement) -> Compared:
         """Compare all pairs that agree on these column pairs; with none, all pairs. Raises LimitReached."""
 
 
 @dataclass(frozen=True, eq=False)
 class Validated:
-    """What validating some candidates gave: clues of violating pairs, and how many candidates were violated."""
+    """What validating some candidates gave: clues of violating pairs, how many candidates it was, how many of them were
+    violated, and what they were taken to cost, in cheapest validations."""
 
     clues: Clues
     candidates: int
     violated: int
+    effort: float
 
 
 class Candidates(Protocol):
@@ -86,21 +92,26 @@ class Candidates(Protocol):
     def learn(self, clues: Clues) -> None:
         """Continue the inversion. Raises LimitReached where a deadline comes first; nothing has changed then."""
 
-    def undecided(self) -> NDArray[np.bool_]:
-        """bool (undecided candidates, column pairs): which column pairs each agrees on."""
+    def undecided(self) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+        """Which column pairs each undecided candidate agrees on, bool (undecided, column pairs), and what validating it
+        costs, as a multiple of the cheapest validation, float64 (undecided,)."""
 
     def decide(self, column_pairs: Sequence[int]) -> int:
         """Take the candidates that agree on all of these for decided, now and later; returns how many are new."""
 
     def validate(self, most: int) -> Validated:
-        """Decide at most so many undecided candidates on the table. Raises LimitReached."""
+        """Decide at most so many undecided candidates on the table, the cheapest first. Raises LimitReached."""
 
 
 @dataclass
 class Record:
-    """What was done. `column_sets` holds (agreement, pairs, candidates decided)."""
+    """What was done. `column_sets` holds (agreement, pairs, candidates decided).
+
+    `sampled_pairs` are those drawn at random and those of `samples` samples of agreeing pairs.
+    """
 
     sampled_pairs: int = 0
+    samples: int = 0
     compared_pairs: int = 0
     rounds: int = 0
     column_sets: list[tuple[Agreement, int, int]] = field(default_factory=list)
@@ -117,7 +128,7 @@ class Prices:
     grouping: float = 0.0
     rows: int = 0
     validating: float = 0.0
-    validations: int = 0
+    effort: float = 0.0
 
     def add(self, compared: Compared, rows: int) -> None:
         self.comparing += compared.comparing_seconds
@@ -134,7 +145,8 @@ class Prices:
         return self.grouping / max(1, self.rows)
 
     def validation(self, rows: int) -> float:
-        return self.validating / self.validations if self.validations else ROUNDS_WITHOUT_PRICE * rows * self.row
+        """Of the cheapest kind."""
+        return self.validating / self.effort if self.effort else ROUNDS_WITHOUT_PRICE * rows * self.row
 
 
 class Loop:
@@ -157,27 +169,56 @@ class Loop:
         self._lap, self._progress = lap, progress
         self._rng = np.random.default_rng(seed)
         self._estimates: dict[Agreement, float] = {}
+        self._sampled: set[Agreement] = set()
 
     def run(self) -> None:
         """Until nothing is undecided. Raises LimitReached; what is decided by then holds."""
-        sampled = self.table.sample()
-        self.record.sampled_pairs = sampled.pairs
-        self._met(sampled)
+        compared = [self.table.sample()]
+        self._met(compared[0])
+        self.record.sampled_pairs = compared[0].pairs
+        for number in range(len(self.candidates.column_pairs)):
+            if self._worth_sampling((number,)):
+                compared.append(self._sample((number,)))
         self._lap("sample")
-        self._learn(sampled.clues)
+        self._learn(np.concatenate([c.clues for c in compared]))
         while True:
-            undecided = self.candidates.undecided()
+            undecided, effort = self.candidates.undecided()
             if self._progress is not None:
                 self._progress(1.0 / (1.0 + len(undecided)))
             if not len(undecided):
                 return
             self.record.rounds += 1
-            chosen = self._choose(undecided)
+            chosen = self._choose(undecided, effort)
+            unsampled = [numbers for numbers in chosen if self._worth_sampling(numbers)]
             self._lap("choice")
-            if chosen:
+            if unsampled:
+                clues = [self._sample(numbers).clues for numbers in unsampled]
+                self._lap("sample")
+                self._learn(np.concatenate(clues))
+            elif chosen:
                 self._exhaust(chosen)
             else:
                 self._validate()
+
+    def _worth_sampling(self, numbers: tuple[int, ...]) -> bool:
+        """Whether a set has so many agreeing pairs that some of them are looked at first.
+
+        What is refuted by a few pairs needs no exhausting; most candidates with many predicates are.
+        """
+        agreement = self._agreement(numbers)
+        many = 4 * SAMPLED_PAIRS_A_ROW * self.table.rows
+        return bool(numbers) and agreement not in self._sampled and self._pairs(numbers) > many
+
+    def _sample(self, numbers: tuple[int, ...]) -> Compared:
+        agreement = self._agreement(numbers)
+        self._sampled.add(agreement)
+        self.record.samples += 1
+        compared = self.table.sample_agreeing(agreement)
+        self._met(compared)
+        self.record.sampled_pairs += compared.pairs
+        if self._progress is not None:
+            self._progress(0.0)
+        return compared
 
     def _met(self, compared: Compared) -> None:
         self.prices.add(compared, self.table.rows)
@@ -207,7 +248,7 @@ class Loop:
         started = time.perf_counter()
         validated = self.candidates.validate(VALIDATED_A_ROUND)
         self.prices.validating += time.perf_counter() - started
-        self.prices.validations += validated.candidates
+        self.prices.effort += validated.effort
         self.record.validated += validated.candidates
         self.record.violated += validated.violated
         self._lap("validation")
@@ -216,40 +257,42 @@ class Loop:
     def _agreement(self, numbers: tuple[int, ...]) -> Agreement:
         return tuple(sorted(self.candidates.column_pairs[i] for i in numbers))
 
-    def _choose(self, undecided: NDArray[np.bool_]) -> list[tuple[int, ...]]:
+    def _choose(self, undecided: NDArray[np.bool_], effort: NDArray[np.float64]) -> list[tuple[int, ...]]:
         """Sets of column pairs to exhaust, as numbers; none where validating the candidates costs less.
 
-        Greedy cover: each set is the one with the lowest price for each candidate that it decides. Counts come from a
-        sample of the candidates; a set's pairs are estimated only where its count could make it the best.
+        Greedy cover: each set is the one that saves most validating for its price. What it saves comes from a sample of
+        the candidates; its pairs are estimated only where it could be the best.
         """
         share = 1.0
         if len(undecided) > JUDGED_CANDIDATES:
             share = len(undecided) / JUDGED_CANDIDATES
-            undecided = undecided[self._rng.choice(len(undecided), JUDGED_CANDIDATES, replace=False)]
-        left = np.ascontiguousarray(undecided)
-        most = self.prices.validation(self.table.rows)
+            judged = self._rng.choice(len(undecided), JUDGED_CANDIDATES, replace=False)
+            undecided, effort = undecided[judged], effort[judged]
+        saved = effort * (share * self.prices.validation(self.table.rows))
         chosen: list[tuple[int, ...]] = []
-        while len(left) and len(chosen) < SETS_A_ROUND:
-            best = self._cheapest(left, share, most)
+        while len(undecided) and len(chosen) < SETS_A_ROUND:
+            best = self._most_worth(undecided, saved)
             if best is None:
                 break
             chosen.append(best)
-            left = left[~left[:, list(best)].all(axis=1)]
+            left = ~undecided[:, list(best)].all(axis=1)
+            undecided, saved = undecided[left], saved[left]
         return chosen
 
-    def _cheapest(self, undecided: NDArray[np.bool_], share: float, most: float) -> tuple[int, ...] | None:
-        """The set with the lowest price for each candidate, if below `most`."""
-        codes, counts = np.unique(count_subsets(undecided, MOST_COLUMN_PAIRS), return_counts=True)
+    def _most_worth(self, undecided: NDArray[np.bool_], saved: NDArray[np.float64]) -> tuple[int, ...] | None:
+        """The set that saves most seconds for each that it costs, if it saves more than that."""
+        codes, owners = list_subsets(np.ascontiguousarray(undecided), MOST_COLUMN_PAIRS)
+        codes, place = np.unique(codes, return_inverse=True)
+        worth = np.bincount(place, weights=saved[owners])
         grouping = self.prices.row * self.table.rows
-        best, best_price = None, most
-        for place in np.argsort(-counts, kind="stable").tolist():
-            decided = float(counts[place]) * share
-            if grouping / decided >= best_price:  # fewer are decided from here on, and each set is grouped once
+        best, best_ratio = None, 1.0
+        for at in np.argsort(-worth, kind="stable").tolist():
+            if worth[at] <= best_ratio * grouping:  # so it is with all that save less
                 break
-            numbers = unpacked(int(codes[place]))
-            price = (grouping + self.prices.pair * self._pairs(numbers)) / decided
-            if price < best_price:
-                best, best_price = numbers, price
+            numbers = unpacked(int(codes[at]))
+            ratio = float(worth[at]) / (grouping + self.prices.pair * self._pairs(numbers))
+            if ratio > best_ratio:
+                best, best_ratio = numbers, ratio
         return best
 
     def _pairs(self, numbers: tuple[int, ...]) -> float:
@@ -263,6 +306,7 @@ class Loop:
         r, p = self.record, self.prices
         return {
             "sampled_pairs": r.sampled_pairs,
+            "samples": r.samples,
             "compared_pairs": r.compared_pairs,
             "share_of_pairs": r.compared_pairs / max(1, all_pairs),
             "equal_rows": equal_rows,
@@ -279,7 +323,7 @@ class Loop:
 
 
 def unpacked(code: int) -> tuple[int, ...]:
-    """Numbers of a set that `count_subsets` packed."""
+    """Numbers of a set that `list_subsets` packed."""
     numbers = []
     while code:
         numbers.append((code & 0xFFFF) - 1)
@@ -288,8 +332,9 @@ def unpacked(code: int) -> tuple[int, ...]:
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def count_subsets(has: NDArray[np.bool_], most: int) -> NDArray[np.uint64]:
-    """All subsets of at most `most` (<= 4) members of each row, the empty one too, each as a packed 64-bit number.
+def list_subsets(has: NDArray[np.bool_], most: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """All subsets of at most `most` (<= 4) members of each row, the empty one too, each as a packed 64-bit number, and
+    whose subset each is.
 
     `has`: bool (sets, members). 16 bits for each member, its number plus 1, ascending from the top.
     """
@@ -305,6 +350,7 @@ def count_subsets(has: NDArray[np.bool_], most: int) -> NDArray[np.uint64]:
             all_ways += ways
         total += all_ways
     out = np.empty(total, dtype=np.uint64)
+    owners = np.empty(total, dtype=np.int64)
     own = np.empty(members, dtype=np.uint64)
     stack = np.empty(most + 1, dtype=np.int64)
     prefix = np.zeros(most + 1, dtype=np.uint64)
@@ -316,6 +362,7 @@ def count_subsets(has: NDArray[np.bool_], most: int) -> NDArray[np.uint64]:
                 own[m] = np.uint64(j + 1)
                 m += 1
         out[at] = np.uint64(0)
+        owners[at] = i
         at += 1
         depth = 0
         stack[0] = 0
@@ -325,8 +372,9 @@ def count_subsets(has: NDArray[np.bool_], most: int) -> NDArray[np.uint64]:
                 continue
             prefix[depth + 1] = (prefix[depth] << np.uint64(16)) | own[stack[depth]]
             out[at] = prefix[depth + 1]
+            owners[at] = i
             at += 1
             stack[depth + 1] = stack[depth] + 1
             stack[depth] += 1
             depth += 1
-    return out[:at]
+    return out[:at], owners[:at]

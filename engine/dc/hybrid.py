@@ -30,7 +30,7 @@ from tuplewise.engine.dc.violations.planner import plan
 from tuplewise.engine.dc.violations.program import Program, bind
 from tuplewise.engine.dc.violations.refine import Work, agreeing, start, without_unfit
 from tuplewise.engine.errors import LimitReached
-from tuplewise.engine.loop import Agreement, Clues, Compared, Loop, Table, Validated
+from tuplewise.engine.loop import SAMPLED_PAIRS_A_ROW, Agreement, Clues, Compared, Loop, Table, Validated
 from tuplewise.engine.relation.relation import NULL_CODE, Relation
 from tuplewise.gpu_kernels.clues import lay_out
 from tuplewise.gpu_kernels.control import usable_cores
@@ -39,10 +39,12 @@ from tuplewise.gpu_kernels.hitting import extend_hitting_sets
 from tuplewise.gpu_kernels.refine import ClusterPairs, all_rows
 from tuplewise.gpu_kernels.words import ACROSS, merge_clues
 
-SAMPLED_GROUP_ROWS = 41  # rows of a group whose pairs are the sample: 20 pairs a row
+SAMPLED_GROUP_ROWS = 2 * SAMPLED_PAIRS_A_ROW + 1  # rows of a group whose pairs are a sample
 JUDGED_ROWS = 1 << 15  # rows that estimates of agreeing pairs come from
 WITNESSES = 64  # violating pairs that a violated candidate gives back
 CACHED_GROUPINGS = 8
+TREE_LEVELS = 8.0  # half of the bits of a rank
+MOST_EFFORT = 64.0  # what bitmaps of a whole group cost at most, with the groups that are left by then
 
 TIME_LIMIT = "time limit reached"
 
@@ -107,7 +109,7 @@ def find(
         loop.run()
     except LimitReached as limit:
         reached = str(limit)
-    undecided = len(candidates.undecided())
+    undecided = len(candidates.undecided()[0])
     n = relation.all_rows
     search = loop.report(undecided, n * (n - 1) // 2, n - rows.rows, relation.column_names)
     return Found(candidates.constraints(n, reached is None), undecided, search, reached)
@@ -135,12 +137,13 @@ class LocalTable:
         self._keep_nulls = space.options.nulls == "value"
         started = perf_counter()
         columns = sorted({int(c) for c in (*space.left, *space.right)}, key=lambda c: -relation.columns[c].distinct)
-        kept, self._doubled = collapse(relation.codes, columns, device)
+        kept, doubled = collapse(relation.codes, columns, device)
         self._collapsing_seconds = perf_counter() - started
-        self._relation = relation
-        if len(kept) < relation.rows:
-            codes = np.ascontiguousarray(relation.codes[:, kept])
-            self._relation = replace(relation, codes=codes, positions=None)
+        # In random order, any run of rows of a group is a random sample of it.
+        order = np.random.default_rng(space.options.seed).permutation(len(kept))
+        self._doubled = np.flatnonzero(doubled[order]).astype(np.int32)
+        codes = np.ascontiguousarray(relation.codes[:, kept[order]])
+        self._relation = replace(relation, codes=codes, positions=None)
         self.rows = len(kept)
         self._work = Work(self._relation.codes, device, deadline=deadline)
         self._comparable = lay_out(self._relation.codes, space.layout, nulls=space.options.nulls, device=device)
@@ -151,8 +154,7 @@ class LocalTable:
 
         Pairs of one group share rows; for finding clues that is no loss.
         """
-        rng = np.random.default_rng(self._space.options.seed)
-        rows = rng.permutation(self.rows).astype(np.int32)
+        rows = np.arange(self.rows, dtype=np.int32)
         groups = max(1, -(-self.rows // SAMPLED_GROUP_ROWS))
         offsets = np.linspace(0, self.rows, groups + 1).astype(np.int64)
         own = self._comparable.of_pairs(self._doubled, self._doubled)
@@ -163,6 +165,11 @@ class LocalTable:
         judged = self._judged.shape[1]
         scale = self.rows * (self.rows - 1) / max(1, judged * (judged - 1))
         return np.array([scale * self._agreeing_in_sample(a) for a in agreements])
+
+    def sample_agreeing(self, agreement: Agreement) -> Compared:
+        started = perf_counter()
+        pairs = pieces(agreeing(self._work, start(self._work), agreement, self._keep_nulls), SAMPLED_GROUP_ROWS)
+        return self._compare(pairs, perf_counter() - started)
 
     def compare_agreeing(self, agreement: Agreement) -> Compared:
         started = perf_counter()
@@ -234,6 +241,29 @@ class LocalTable:
         return float(np.dot(counts[mine].astype(np.float64), other_counts[theirs]))
 
 
+def pieces(pairs: ClusterPairs, rows: int) -> ClusterPairs:
+    """Cluster pairs cut into pieces of at most so many rows a side: the first piece of a left set with the first of the
+    right set, and so on; what is left over of the longer side goes."""
+    if pairs.reflexive:
+        offsets = _cut_offsets(pairs.left_offsets, np.diff(pairs.left_offsets), rows)
+        return ClusterPairs(pairs.left, offsets, pairs.left, offsets)
+    both = np.minimum(np.diff(pairs.left_offsets), np.diff(pairs.right_offsets))
+    ends = np.cumsum(both)
+    within = np.arange(int(both.sum())) - np.repeat(ends - both, both)
+    left = pairs.left[np.repeat(pairs.left_offsets[:-1], both) + within]
+    right = pairs.right[np.repeat(pairs.right_offsets[:-1], both) + within]
+    offsets = _cut_offsets(np.concatenate([[0], ends]), both, rows)
+    return ClusterPairs(left, offsets, right, offsets)
+
+
+def _cut_offsets(offsets: NDArray[np.int64], sizes: NDArray[np.int64], rows: int) -> NDArray[np.int64]:
+    """Offsets of pieces of at most so many rows of each group, as equal as they can be."""
+    count = np.maximum(1, -(-sizes // rows))
+    number = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
+    starts = np.repeat(offsets[:-1], count) + np.repeat(sizes, count) * number // np.repeat(count, count)
+    return np.append(starts, offsets[-1]).astype(np.int64)
+
+
 def hashed(codes: NDArray[np.int32], salt: int) -> NDArray[np.uint64]:
     """64 well mixed bits of each code (the finaliser of SplitMix64)."""
     x = (codes.astype(np.int64).astype(np.uint64) + np.uint64(salt * 0x9E37 + 1)) * np.uint64(0x9E3779B97F4A7C15)
@@ -244,8 +274,8 @@ def hashed(codes: NDArray[np.int32], salt: int) -> NDArray[np.uint64]:
 
 def collapse(
     codes: NDArray[np.int32], columns: Sequence[int], device: Device
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """One row of each class of rows that are equal on `columns`, and those whose class has others: int32, ascending.
+) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+    """One row of each class of rows that are equal on `columns`, int32, ascending; and whether its class has others.
 
     Nulls are equal to each other here.
     """
@@ -253,15 +283,14 @@ def collapse(
     everything = all_rows(np.arange(rows, dtype=np.int32))
     alike = agreeing(Work(codes, device), everything, [(c, c) for c in columns], keep_nulls=True)
     if not columns or not alike.clusters:
-        return everything.left, np.empty(0, dtype=np.int32)
+        return everything.left, np.zeros(rows, dtype=np.bool_)
     first = np.zeros(len(alike.left), dtype=np.bool_)
     first[alike.left_offsets[:-1]] = True
     kept = np.ones(rows, dtype=np.bool_)
     kept[alike.left[~first]] = False
     doubled = np.zeros(rows, dtype=np.bool_)
     doubled[alike.left[first]] = True
-    kept_rows = np.flatnonzero(kept).astype(np.int32)
-    return kept_rows, np.flatnonzero(doubled[kept_rows]).astype(np.int32)
+    return np.flatnonzero(kept).astype(np.int32), doubled[kept]
 
 
 class DcCandidates:
@@ -318,8 +347,9 @@ class DcCandidates:
         self._sets, self._decided = found.sets, decided
         self._edges = np.concatenate([self._edges, edges])
 
-    def undecided(self) -> NDArray[np.bool_]:
-        return self._agreements(self._sets[~self._decided])
+    def undecided(self) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+        open_ = self._sets[~self._decided]
+        return self._agreements(open_), self._effort(open_)
 
     def decide(self, column_pairs: Sequence[int]) -> int:
         self._exhausted.append(list(column_pairs))
@@ -329,18 +359,37 @@ class DcCandidates:
         return int(np.count_nonzero(now))
 
     def validate(self, most: int) -> Validated:
-        chosen = np.flatnonzero(~self._decided)[:most]
+        open_ = np.flatnonzero(~self._decided)
+        effort = self._effort(self._sets[open_])
+        cheapest = np.argsort(effort, kind="stable")[:most]
+        chosen = open_[cheapest]
         predicates, sizes = read_sets(self._sets[chosen], self._space, self._by_atom)
         rules = [self._space.constraint(p[:n].tolist()) for p, n in zip(predicates, sizes, strict=True)]
         clues = self._table.violating_clues(rules, WITNESSES)
         holds = np.array([not len(c) for c in clues], dtype=np.bool_)
         self._decided[chosen[holds]] = True
-        return Validated(np.concatenate(clues), len(chosen), int(np.count_nonzero(~holds)))
+        violated = int(np.count_nonzero(~holds))
+        return Validated(np.concatenate(clues), len(chosen), violated, float(effort[cheapest].sum()))
 
     def constraints(self, rows: int, complete: bool) -> ConstraintArrays:
         """Those that are decided, of a table of so many rows."""
         sets = self._sets[self._decided]
         return constraints_of(sets, np.zeros(len(sets), dtype=np.int64), complete, self._space, rows)
+
+    def _effort(self, sets: NDArray[np.uint64]) -> NDArray[np.float64]:
+        """What checking each set costs, in checks of at most two inequalities: float64 (sets,).
+
+        Each further inequality is a level of a tree for every bit of a rank; each non-equality beside others doubles
+        the terms of inclusion and exclusion.
+        """
+        predicates, _ = read_sets(sets, self._space, self._by_atom)
+        operators = np.where(predicates >= 0, self._space.predicate_operator[predicates], 0)
+        inequalities = np.count_nonzero(operators >= 2, axis=1)
+        unequals = np.count_nonzero(operators == 1, axis=1)
+        effort = TREE_LEVELS ** np.maximum(0, inequalities - 2.0) * 2.0 ** np.maximum(
+            0, np.minimum(unequals, unequals + inequalities - 1)
+        )
+        return np.minimum(effort, MOST_EFFORT)
 
     def _edges_of(self, clues: Clues) -> NDArray[np.uint64]:
         ones = np.ones(len(clues), dtype=np.int64)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cpu import lanes
-from tuplewise.gpu_kernels.cpu.lanes import LANES, UNROLLED
+from tuplewise.gpu_kernels.cpu.lanes import LANES
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
 from tuplewise.gpu_kernels.refine import ClusterPairs
 from tuplewise.gpu_kernels.words import (
@@ -49,7 +49,7 @@ class Terms:
     below, equal : int64 (terms, 7)
         Column of t that gives the threshold, column of u, what is added to t's code, weight, whether a null of t makes
         the term never true, whether the threshold is null itself (the term is true where u is null), word of the key.
-        Padded with weights of 0 to whole passes of UNROLLED terms of one word.
+        The last one has weight 0.
     unknown : int64 (comparisons that may be unknown, 3)
         Column of t, word, and weight that a null there adds.
     word, shift, width : int64 (comparisons,), where each comparison's outcome lies in a key
@@ -98,17 +98,13 @@ def make_terms(layout: ClueLayout, left: NDArray[np.int64], right: NDArray[np.in
             equal.append((a, b, 0, step if layout.ordered[g] else 3 * step, True, True, at))
             unknown.append((a, at, 3 * step))
     return Terms(
-        _in_passes(below), _in_passes(equal), np.array(unknown, dtype=np.int64).reshape(-1, 3), word, shift, width
+        _with_padding(below), _with_padding(equal), np.array(unknown, dtype=np.int64).reshape(-1, 3), word, shift, width
     )
 
 
-def _in_passes(terms: list[tuple[int, ...]]) -> NDArray[np.int64]:
-    """Terms of one word together, padded to whole passes."""
-    padded: list[tuple[int, ...]] = []
-    for word in sorted({t[-1] for t in terms}):
-        own = [t for t in terms if t[-1] == word]
-        padded += own + [(0, 0, 0, 0, 0, 0, word)] * (-len(own) % UNROLLED)
-    return np.array(padded, dtype=np.int64).reshape(-1, 7)
+def _with_padding(terms: list[tuple[int, ...]]) -> NDArray[np.int64]:
+    """In order of words, and one term of weight 0 at the end."""
+    return np.array([*sorted(terms, key=lambda term: term[6]), (0,) * 7], dtype=np.int64)
 
 
 class ComparableRows:

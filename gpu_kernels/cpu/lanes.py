@@ -47,29 +47,79 @@ def _add_equal(keys, word, first, last, lanes, a, b, c, d, ta, tb, tc, td, wa, w
 
 
 @njit(cache=True, nogil=True)
-def _fill_keys(table, own, below, equal, unknown, t, lanes, keys, first, last):
-    """Keys of row t with the lanes `first` to `last`; `keys` holds what the lanes' rows put in as u."""
+def _mark_constant(table, rows, first, last, constant):
+    """constant[c] = whether rows[first:last] agree on column c of the table."""
+    for c in range(len(constant)):
+        code = table[rows[first], c]
+        at = first + 1
+        while at < last and table[rows[at], c] == code:
+            at += 1
+        constant[c] = at >= last
+
+
+@njit(cache=True, nogil=True)
+def _pick_active(terms, constant_left, constant_right, active):
+    """Write the numbers of the terms that may vary, in whole passes of one word; returns how many, padding included.
+
+    Terms whose columns are constant over all rows t and all rows u are left out. Padding is the last term, whose
+    weight is 0.
+    """
+    used = 0
+    word = -1
+    for k in range(len(terms) - 1):
+        if constant_left[terms[k, 0]] and constant_right[terms[k, 1]]:
+            continue
+        if terms[k, 6] != word:
+            while used % UNROLLED:
+                active[used] = len(terms) - 1
+                used += 1
+            word = terms[k, 6]
+        active[used] = k
+        used += 1
+    while used % UNROLLED:
+        active[used] = len(terms) - 1
+        used += 1
+    return used
+
+
+@njit(cache=True, nogil=True)
+def _fix(table, t, u, terms, below, constant_left, constant_right, fixed):
+    """Add the terms that are constant over a cluster pair, judged by the rows t and u, to `fixed`, uint32 (words,)."""
+    for k in range(len(terms) - 1):
+        if constant_left[terms[k, 0]] and constant_right[terms[k, 1]]:
+            threshold = _threshold(table, t, terms, k)
+            code = table[u, terms[k, 1]]
+            if (below and code < threshold) or (not below and code == threshold):
+                fixed[terms[k, 6]] += np.uint32(terms[k, 3])
+
+
+@njit(cache=True, nogil=True)
+def _fill_keys(table, own, below, equal, unknown, t, lanes, keys, first, last, active_below, active_equal):
+    """Keys of row t with the lanes `first` to `last`; `keys` holds what doesn't depend on t."""
     for x in range(len(unknown)):
         if table[t, unknown[x, 0]] == -1:
-            for j in range(first, last):
-                keys[unknown[x, 1], j] += np.uint32(unknown[x, 2])
+            word, weight = unknown[x, 1], np.uint32(unknown[x, 2])
+            for j in range(np.uint64(first), np.uint64(last)):
+                keys[word, j] += weight
     if own.shape[1] > 1:
         for w in range(keys.shape[0]):
-            for j in range(first, last):
+            for j in range(np.uint64(first), np.uint64(last)):
                 keys[w, j] += own[0, t, w]
-    for k in range(0, len(below), UNROLLED):
+    for x in range(0, len(active_below), UNROLLED):
+        i, k, m, n = active_below[x], active_below[x + 1], active_below[x + 2], active_below[x + 3]
         _add_below(
-            keys, below[k, 6], first, last, lanes, below[k, 1], below[k + 1, 1], below[k + 2, 1], below[k + 3, 1],
-            _threshold(table, t, below, k), _threshold(table, t, below, k + 1), _threshold(table, t, below, k + 2),
-            _threshold(table, t, below, k + 3), np.uint32(below[k, 3]), np.uint32(below[k + 1, 3]),
-            np.uint32(below[k + 2, 3]), np.uint32(below[k + 3, 3]),
+            keys, below[i, 6], first, last, lanes, below[i, 1], below[k, 1], below[m, 1], below[n, 1],
+            _threshold(table, t, below, i), _threshold(table, t, below, k), _threshold(table, t, below, m),
+            _threshold(table, t, below, n), np.uint32(below[i, 3]), np.uint32(below[k, 3]), np.uint32(below[m, 3]),
+            np.uint32(below[n, 3]),
         )  # fmt: skip
-    for k in range(0, len(equal), UNROLLED):
+    for x in range(0, len(active_equal), UNROLLED):
+        i, k, m, n = active_equal[x], active_equal[x + 1], active_equal[x + 2], active_equal[x + 3]
         _add_equal(
-            keys, equal[k, 6], first, last, lanes, equal[k, 1], equal[k + 1, 1], equal[k + 2, 1], equal[k + 3, 1],
-            _threshold(table, t, equal, k), _threshold(table, t, equal, k + 1), _threshold(table, t, equal, k + 2),
-            _threshold(table, t, equal, k + 3), np.uint32(equal[k, 3]), np.uint32(equal[k + 1, 3]),
-            np.uint32(equal[k + 2, 3]), np.uint32(equal[k + 3, 3]),
+            keys, equal[i, 6], first, last, lanes, equal[i, 1], equal[k, 1], equal[m, 1], equal[n, 1],
+            _threshold(table, t, equal, i), _threshold(table, t, equal, k), _threshold(table, t, equal, m),
+            _threshold(table, t, equal, n), np.uint32(equal[i, 3]), np.uint32(equal[k, 3]), np.uint32(equal[m, 3]),
+            np.uint32(equal[n, 3]),
         )  # fmt: skip
 
 
@@ -98,14 +148,14 @@ def _gather(table, right, first, last, lanes):
 
 
 @njit(cache=True, nogil=True)
-def _start_keys(own, right, first, keys, low, high):
-    """What the lanes' rows put into keys as u."""
+def _start_keys(own, right, first, keys, low, high, fixed):
+    """What is fixed for the cluster pair, and what the lanes' rows put into keys as u."""
     for w in range(keys.shape[0]):
-        for j in range(np.uint64(0), np.uint64(LANES)):
-            keys[w, j] = 0
+        for j in range(np.uint64(low & -STEP), np.uint64((high + STEP - 1) & -STEP)):
+            keys[w, j] = fixed[w]
         if own.shape[1] > 1:
             for j in range(low, high):
-                keys[w, j] = own[1, right[first + j], w]
+                keys[w, j] += own[1, right[first + j], w]
 
 
 @njit(cache=True, nogil=True)
@@ -117,8 +167,23 @@ def compare_direct(
 
     Threads share `seen`. Two may log the same key; none is lost.
     """
+    constant = np.zeros((2, table.shape[1]), dtype=np.bool_)
+    active_below = np.zeros(UNROLLED * len(below), dtype=np.int64)
+    active_equal = np.zeros(UNROLLED * len(equal), dtype=np.int64)
+    used_below = used_equal = 0
+    fixed = np.zeros(keys.shape[0], dtype=np.uint32)
     for c in range(first_cluster, last_cluster):
         begin, end = right_offsets[c], right_offsets[c + 1]
+        if end - begin > FEW and left_offsets[c + 1] > left_offsets[c]:
+            _mark_constant(table, left, left_offsets[c], left_offsets[c + 1], constant[0])
+            if not reflexive:
+                _mark_constant(table, right, begin, end, constant[1])
+            constant_right = constant[0] if reflexive else constant[1]
+            used_below = _pick_active(below, constant[0], constant_right, active_below)
+            used_equal = _pick_active(equal, constant[0], constant_right, active_equal)
+            fixed[:] = 0
+            _fix(table, left[left_offsets[c]], right[begin], below, True, constant[0], constant_right, fixed)
+            _fix(table, left[left_offsets[c]], right[begin], equal, False, constant[0], constant_right, fixed)
         blocks = -(-(end - begin) // LANES)
         for block in range(first_block, blocks if last_block < 0 else last_block):
             u_first = begin + block * LANES
@@ -134,10 +199,16 @@ def compare_direct(
                     for j in range(low, count):
                         _write_key(table, own, below, equal, unknown, t, right[u_first + j], keys, j)
                 else:
-                    _start_keys(own, right, u_first, keys, low, count)
+                    _start_keys(own, right, u_first, keys, low, count, fixed)
                     _fill_keys(
-                        table, own, below, equal, unknown, t, lanes, keys, low & -STEP, (count + STEP - 1) & -STEP
-                    )
+                        table, own, below, equal, unknown, t, lanes, keys, low & -STEP, (count + STEP - 1) & -STEP,
+                        active_below[:used_below], active_equal[:used_equal],
+                    )  # fmt: skip
+                met = np.uint64(0)
+                for j in range(np.uint64(low), np.uint64(count)):
+                    met += np.uint64(seen[keys[0, j]])
+                if met == np.uint64(count - low):
+                    continue
                 if logged + LANES > len(log):
                     longer = np.zeros(4 * len(log), dtype=np.uint32)
                     longer[:logged] = log[:logged]
@@ -158,8 +229,23 @@ def compare_hashed(
 ):  # fmt: skip
     """The same into a hash table; keys met a moment ago are not looked up again."""
     mask = np.uint64(len(recent) - 1)
+    constant = np.zeros((2, table.shape[1]), dtype=np.bool_)
+    active_below = np.zeros(UNROLLED * len(below), dtype=np.int64)
+    active_equal = np.zeros(UNROLLED * len(equal), dtype=np.int64)
+    used_below = used_equal = 0
+    fixed = np.zeros(keys.shape[0], dtype=np.uint32)
     for c in range(first_cluster, last_cluster):
         begin, end = right_offsets[c], right_offsets[c + 1]
+        if end - begin > FEW and left_offsets[c + 1] > left_offsets[c]:
+            _mark_constant(table, left, left_offsets[c], left_offsets[c + 1], constant[0])
+            if not reflexive:
+                _mark_constant(table, right, begin, end, constant[1])
+            constant_right = constant[0] if reflexive else constant[1]
+            used_below = _pick_active(below, constant[0], constant_right, active_below)
+            used_equal = _pick_active(equal, constant[0], constant_right, active_equal)
+            fixed[:] = 0
+            _fix(table, left[left_offsets[c]], right[begin], below, True, constant[0], constant_right, fixed)
+            _fix(table, left[left_offsets[c]], right[begin], equal, False, constant[0], constant_right, fixed)
         blocks = -(-(end - begin) // LANES)
         for block in range(first_block, blocks if last_block < 0 else last_block):
             u_first = begin + block * LANES
@@ -175,10 +261,11 @@ def compare_hashed(
                     for j in range(low, count):
                         _write_key(table, own, below, equal, unknown, t, right[u_first + j], keys, j)
                 else:
-                    _start_keys(own, right, u_first, keys, low, count)
+                    _start_keys(own, right, u_first, keys, low, count, fixed)
                     _fill_keys(
-                        table, own, below, equal, unknown, t, lanes, keys, low & -STEP, (count + STEP - 1) & -STEP
-                    )
+                        table, own, below, equal, unknown, t, lanes, keys, low & -STEP, (count + STEP - 1) & -STEP,
+                        active_below[:used_below], active_equal[:used_equal],
+                    )  # fmt: skip
                 some = 0
                 for j in range(low, count):
                     h = np.uint64(0)
