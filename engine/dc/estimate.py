@@ -22,10 +22,11 @@ from numba import njit
 from numpy.typing import NDArray
 
 from tuplewise.engine.dc.evidence import EvidenceSet, collect_evidence, cut_clues
-from tuplewise.engine.dc.inversion import ConstraintArrays
+from tuplewise.engine.dc.inversion import ConstraintArrays, invert
 from tuplewise.engine.dc.outcome_counts import row_outcomes, table_outcome_counts
 from tuplewise.engine.dc.predicate import EXCLUDED_ORDERED, EXCLUDED_UNORDERED, PredicateSpace, allowed_violations
-from tuplewise.engine.dc.ranking import Ranking, rank_counted
+from tuplewise.engine.dc.ranking import Ranking, rank, rank_counted
+from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.relation.relation import Relation
 from tuplewise.gpu_kernels.clues import lay_out
 from tuplewise.gpu_kernels.device import Device
@@ -56,6 +57,27 @@ class Estimate:
     estimated: NDArray[np.bool_]
 
 
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a sample of pairs said.
+
+    Attributes
+    ----------
+    arrays, ranking : as `judge` has them
+    estimate : None where all pairs were compared instead, and where a limit came first
+    evidences : distinct evidences of the sample; None where a limit ended the draw
+    notes : what to say about it
+    reached : which limit ended the work, and what that means; None: none did
+    """
+
+    arrays: ConstraintArrays
+    ranking: Ranking
+    estimate: Estimate | None
+    evidences: int | None
+    notes: list[str]
+    reached: str | None
+
+
 def compares_all(rows: int, pairs: int) -> bool:
     """Whether a sample of so many pairs is better replaced by all pairs: that is exact, and takes no longer.
 
@@ -65,6 +87,57 @@ def compares_all(rows: int, pairs: int) -> bool:
     (True, False)
     """
     return pairs * SHARE_TO_COMPARE_ALL >= rows * (rows - 1)
+
+
+def find(
+    relation: Relation,
+    space: PredicateSpace,
+    *,
+    device: Device,
+    deadline: float | None,
+    stage: Callable[[str], Callable[[float], None] | None],
+    lap: Callable[[str], None],
+) -> Found:
+    """The minimal constraints of a sample of pairs, of as many as the options of the space say.
+
+    Parameters
+    ----------
+    deadline : float or None
+        On the clock of time.monotonic.
+    stage : callable
+        Gives what to call with the share of "sample" and "inversion" that is done; what that raises (LimitReached) ends
+        the work.
+    lap : callable
+        Called with a stage's name when its work is over.
+    """
+    options = space.options
+    assert options.sample_pairs is not None
+    nothing = Found(ConstraintArrays.none(False), Ranking.none(), None, None, [], None)
+    try:
+        evidence = sampled_evidence(
+            relation, space, options.sample_pairs, options.seed, device, deadline=deadline, progress=stage("sample")
+        )
+        if not evidence.complete:
+            raise LimitReached("time limit reached")
+    except LimitReached as limit:
+        return replace(nothing, reached=f"{limit} while pairs were compared: nothing is known of constraints")
+    finally:
+        lap("sample")
+    try:
+        arrays = invert(evidence, deadline=deadline, progress=stage("inversion"))
+    except LimitReached as limit:
+        reached = f"{limit} while constraints were searched: none is listed"
+        return replace(nothing, evidences=len(evidence), reached=reached)
+    finally:
+        lap("inversion")
+    missing = None if arrays.complete else "time limit reached while constraints were searched: others are missing"
+    if compares_all(relation.rows, options.sample_pairs):
+        pairs = relation.rows * (relation.rows - 1)
+        note = f"all {pairs:,} ordered pairs were compared instead of a sample: that takes no longer, and is exact"
+        return Found(arrays, rank(arrays, evidence), None, len(evidence), [note], missing)
+    arrays, ranking, estimate, notes = judge(relation, evidence, arrays)
+    lap("ranking")
+    return Found(arrays, ranking, estimate, len(evidence), notes, missing)
 
 
 def sampled_evidence(

@@ -6,6 +6,8 @@ import itertools
 import math
 import random
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -15,14 +17,15 @@ from dc_tables import Table, constraints, encode, groups, random_table
 from numpy.typing import NDArray
 from oracles import dc as oracle
 
-from tuplewise.engine.dc.estimate import compares_all, interval, judge, sampled_evidence
+from tuplewise.engine.dc.estimate import Found, compares_all, find, interval, judge, sampled_evidence
 from tuplewise.engine.dc.evidence import EvidenceSet, collect_evidence
 from tuplewise.engine.dc.inversion import ConstraintArrays, invert
 from tuplewise.engine.dc.predicate import PredicateSpace, build_space
 from tuplewise.engine.dc.workload import Workload, refuse_hopeless, sample_size
-from tuplewise.engine.errors import InputError, python_names
+from tuplewise.engine.errors import InputError, LimitReached, python_names
 from tuplewise.engine.options import DcDiscoverOptions
 from tuplewise.engine.relation.relation import Relation
+from tuplewise.gpu_kernels.device import pick_device
 from tuplewise.gpu_kernels.words import mirror_clues
 
 TAIL = 0.025
@@ -271,6 +274,64 @@ def test_a_sample_without_constraints() -> None:
     space = build_space(relation, DcDiscoverOptions(max_predicates=1))
     _, arrays, intervals, _ = judged(relation, space, 500)
     assert (len(arrays), intervals.shape) == (0, (0, 2))
+
+
+# ---------------------------------------------------------------- the whole search
+
+
+def searched(relation: Relation, space: PredicateSpace, *, deadline: float | None = None, limit: str = "") -> Found:
+    """A search that the memory limit ends in the stage `limit`."""
+
+    def stage(name: str) -> Callable[[float], None]:
+        def report(share: float) -> None:
+            if name == limit:
+                raise LimitReached("memory limit of 5 bytes reached")
+
+        return report
+
+    laps: list[str] = []
+    found = find(relation, space, device=pick_device("cpu"), deadline=deadline, stage=stage, lap=laps.append)
+    assert laps[0] == "sample"
+    return found
+
+
+def sampling(pairs: int) -> tuple[Relation, PredicateSpace]:
+    _, relation, space = tables(1)
+    return relation, build_space(relation, replace(space.options, sample_pairs=pairs, seed=5))
+
+
+def test_a_search_draws_inverts_and_judges() -> None:
+    relation, space = sampling(3000)
+    found = searched(relation, space)
+    evidence = sampled_evidence(relation, space, 3000, 5, "cpu")
+    arrays, ranking, _, notes = judge(relation, evidence, invert(evidence))
+    assert found.estimate is not None
+    assert (found.evidences, found.notes, found.reached) == (len(evidence), notes, None)
+    assert np.array_equal(found.arrays.predicates, arrays.predicates)
+    assert np.array_equal(found.ranking.g1, ranking.g1)
+
+
+def test_a_search_that_compares_all_pairs_estimates_nothing() -> None:
+    relation, space = sampling(20_000)
+    found = searched(relation, space)
+    exact = invert(collect_evidence(relation, space, device="cpu"))
+    assert found.estimate is None
+    note = "all 159,600 ordered pairs were compared instead of a sample: that takes no longer, and is exact"
+    assert found.notes == [note]
+    assert np.array_equal(found.arrays.predicates, exact.predicates)
+    assert np.array_equal(found.arrays.violations, exact.violations)
+
+
+def test_limits_say_what_they_leave() -> None:
+    relation, space = sampling(3000)
+    late = searched(relation, space, deadline=time.monotonic() - 1)
+    assert late.reached == "time limit reached while pairs were compared: nothing is known of constraints"
+    assert (late.evidences, late.estimate, len(late.arrays)) == (None, None, 0)
+    full = searched(relation, space, limit="sample")
+    assert full.reached == "memory limit of 5 bytes reached while pairs were compared: nothing is known of constraints"
+    full = searched(relation, space, limit="inversion")
+    assert full.reached == "memory limit of 5 bytes reached while constraints were searched: none is listed"
+    assert full.evidences is not None
 
 
 # ---------------------------------------------------------------- what is offered where all pairs are too many
