@@ -104,7 +104,7 @@ def constraint_grid(records: Iterable[Mapping[str, Any]], confidence: float | No
 
 def interval(record: Mapping[str, Any]) -> str:
     """Within what g1 of a constraint lies, where it was estimated."""
-    return f"{share(record['g1_low'])} to {share(record['g1_high'])}" if record["estimated"] else "exact"
+    return f"{record['g1_low']:.2g} to {record['g1_high']:.2g}" if record["estimated"] else "exact"
 
 
 def bound(document: Mapping[str, Any]) -> str:
@@ -155,15 +155,15 @@ def how_it_was_found(result: Mapping[str, Any], verbose: bool) -> list[Any]:
     search = result["search"]
     if search is None:
         return parts
-    compared, share_of_pairs = search["compared_pairs"], 100 * search["share_of_pairs"]
-    said = [f"compared {compared:,} pairs of rows ({share(share_of_pairs)} % of all)"]
+    compared, percent = search["compared_pairs"], share(100 * search["share_of_pairs"])
+    said = [f"compared {compared:,} pairs of rows ({percent} % of all)"]
     sets = search.get("column_sets", [])
     if sets:
-        one_of = "one" if len(sets) == 1 else f"any of {len(sets):,}"
-        said.append(f"all that agree on {one_of} column set{_s(len(sets))}")
+        one_of = "one" if len(sets) == 1 else f"one of {len(sets):,}"
+        said[0] += f", among them all that agree on {one_of} column set{_s(len(sets))}"
     if "validated" in search:
         validated, violated = search["validated"], search["violated"]
-        said.append(f"{validated:,} candidate{_s(validated)} checked on the table, {violated:,} of them violated")
+        said.append(f"{validated:,} candidate{_s(validated)} checked on the table, {f'{violated:,}' if violated else 'none'} violated")
     if "preliminary_constraints" in search:
         preliminary, pairs = search["preliminary_constraints"], search["violating_pairs"]
         said.append(f"{preliminary:,} rule{_s(preliminary)} of the sample refined to {pairs:,} violating pairs")

@@ -71,8 +71,8 @@ def test_text_says_how_it_was_found(found: DcDiscovery) -> None:
     lines = searched(found).to_text().splitlines()
     assert lines[3] == "hybrid (auto: few pairs agree)"
     assert lines[4] == (
-        "compared 1,234,567 pairs of rows (3.4 % of all); all that agree on any of 2 column sets; "
-        "3 candidates checked on the table, 1 of them violated"
+        "compared 1,234,567 pairs of rows (3.4 % of all), among them all that agree on one of 2 column sets; "
+        "3 candidates checked on the table, 1 violated"
     )
     assert "equal in" not in "\n".join(lines)
     verbose = searched(found).to_text(verbose=True)
@@ -80,7 +80,7 @@ def test_text_says_how_it_was_found(found: DcDiscovery) -> None:
     assert re.search(r"^zip, city +1,200,000 +31$", verbose, re.MULTILINE)
     assert re.search(r"^pay = tax +34,527 +2$", verbose, re.MULTILINE)
     one = searched(found, column_sets=[{"columns": [], "pairs": 6, "decided": 1}], validated=1, violated=0)
-    assert "; all that agree on one column set; 1 candidate checked on the table, 0 of them violated" in one.to_text()
+    assert ", among them all that agree on one column set; 1 candidate checked on the table, none violated" in one.to_text()
     assert re.search(r"^\(all pairs\) +6 +1$", one.to_text(verbose=True), re.MULTILINE)
 
 
