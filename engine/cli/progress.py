@@ -10,7 +10,11 @@ import click
 
 _STEPS = {
     "evidence": "comparing pairs of rows",
+    "sample": "comparing random pairs of rows",
+    "focused_sample": "comparing pairs of neighbouring rows",
     "inversion": "searching constraints",
+    "hybrid": "searching constraints, comparing the pairs that settle them",
+    "refinement": "looking for pairs that violate constraints",
     "checking": "checking rules",
 }
 
