@@ -11,6 +11,7 @@ from tuplewise.engine.cli.settings import Listing, State
 from tuplewise.engine.options import DcDiscoverOptions, LoadOptions
 
 if TYPE_CHECKING:
+    from tuplewise.engine.dc.discover import DcDiscovery
     from tuplewise.engine.relation.relation import Relation
     from tuplewise.engine.report.dc_result import DcResult
 
@@ -44,13 +45,10 @@ class Discovery:
 
     def discover(self, listing: Listing) -> DcResult:
         """What holds in the table."""
-        relation = self._loading.relation(self._warm_up)
-        from tuplewise.engine.dc.discover import discover
         from tuplewise.engine.report import model
         from tuplewise.engine.report.dc_result import DcResult
 
-        deadline = self._loading.deadline(self._options.time_limit)
-        found = discover(relation, self._options, progress=self._progress.share, deadline=deadline)
+        found = self._find()
         shown = {"rank_by": listing.rank_by, "limit": listing.limit, "explain_space": False}
         return DcResult(
             found,
@@ -58,6 +56,22 @@ class Discovery:
             notes=self._loading.notes,
             total_seconds=self._loading.seconds,
         )
+
+    def _find(self) -> DcDiscovery:
+        """What was found, here or in Spark."""
+        from tuplewise.engine.dc.discover import discover
+        from tuplewise.engine.dc.distributed_discover import discover_opened, most_bytes_to_search
+        from tuplewise.engine.relation.spark_load import BeyondDriver
+
+        options, deadline = self._options, self._loading.deadline(self._options.time_limit)
+        most_bytes = most_bytes_to_search(options)
+        try:
+            relation = self._loading.relation(self._warm_up, most_bytes=most_bytes)
+        except BeyondDriver as beyond:
+            return discover_opened(
+                beyond.opened, options, step=self._progress.step, progress=self._progress.share, deadline=deadline
+            )
+        return discover(relation, options, progress=self._progress.share, deadline=deadline)
 
     def _warm_up(self, few: Relation) -> None:
         from tuplewise.engine.dc.discover import discover

@@ -18,7 +18,7 @@ from tuplewise.engine.dc.evidence import EvidenceSet, collect_evidence
 from tuplewise.engine.dc.inversion import ConstraintArrays, invert
 from tuplewise.engine.dc.predicate import PredicateSpace, allowed_violations, build_space
 from tuplewise.engine.dc.ranking import Ranking, order_by, rank
-from tuplewise.engine.errors import LimitReached
+from tuplewise.engine.errors import InputError, LimitReached, message
 from tuplewise.engine.options import DcDiscoverOptions, RankBy
 from tuplewise.engine.relation.relation import NULL_CODE, Relation
 from tuplewise.gpu_kernels.device import Device, pick_device
@@ -131,6 +131,9 @@ def discover(
     whose number no bound in the size of the table limits.
     """
     options = options or DcDiscoverOptions()
+    if options.run_on == "spark":
+        allowed = "a table that Spark reads: a path, spark:db.table, or a Spark DataFrame"
+        raise InputError(message("run_on 'spark' for a table that is held here", relation.name, allowed))
     if deadline is None and options.time_limit is not None:
         deadline = time.monotonic() + options.time_limit
     device = pick_device(options.device)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.dc.constraint import DenialConstraint
-from tuplewise.engine.dc.hybrid import JUDGED_ROWS, SAMPLED_GROUP_ROWS, TIME_LIMIT
+from tuplewise.engine.dc.hybrid import JUDGED_ROWS, SAMPLED_GROUP_ROWS, TIME_LIMIT, pieces
 from tuplewise.engine.dc.predicate import PredicateSpace
 from tuplewise.engine.dc.violations.distributed import find_witnesses_on_spark
 from tuplewise.engine.dc.violations.refine import Work, agreeing, start
@@ -32,14 +32,18 @@ from tuplewise.gpu_kernels.device import pick_device
 from tuplewise.gpu_kernels.refine import ClusterPairs, all_rows, refine_equal, rows_on_both_sides
 from tuplewise.gpu_kernels.words import ClueLayout, merge_clues
 
+UNCUT = 1 << 62
+"""Pairs that are worth a task where groups are only sampled: memory alone cuts them, not their pairs."""
+
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """What the tasks of a job compare: the clue, the null rule, and what pairs agree on."""
+    """What the tasks of a job compare: the clue, the null rule, what pairs agree on, and whether some of them do."""
 
     layout: ClueLayout
     nulls: Nulls
     agreement: Agreement = ()
+    sampled: bool = False
 
 
 def compare_tile(
@@ -52,6 +56,8 @@ def compare_tile(
     pairs = refine_equal(pairs, codes, asked.agreement, device=picked, threads=1)
     if not pairs.clusters:
         return np.zeros((0, asked.layout.words), dtype=np.uint64), 0
+    if asked.sampled:
+        pairs = pieces(pairs, SAMPLED_GROUP_ROWS)
     used, pairs = _narrowed(pairs, codes.shape[1])
     rows = lay_out(codes[:, used], asked.layout, nulls=asked.nulls, device=picked, threads=1)
     return rows.within(pairs).clues, _pairs_of_rows(pairs, len(used))
@@ -154,12 +160,20 @@ class SparkTable:
             found = (found + 1) * (self.rows * (self.rows - 1) / max(1, judged * (judged - 1)))
         return found
 
+    def sample_agreeing(self, agreement: Agreement) -> Compared:
+        """Pairs inside pieces of the groups that agree, in tasks."""
+        return self._compare(agreement, self._sizes(0, UNCUT), sampled=True)
+
     def compare_agreeing(self, agreement: Agreement) -> Compared:
         """All pairs that agree, in tasks."""
+        pairs = int(self.estimate_pairs([agreement])[0])
+        return self._compare(agreement, self._sizes(pairs, self._least_pairs), sampled=False)
+
+    def _compare(self, agreement: Agreement, sizes: PairSizes, *, sampled: bool) -> Compared:
         started = time.perf_counter()
-        sizes = self._sizes(int(self.estimate_pairs([agreement])[0]))
         with self._within_time():
-            found = pairs_on_spark.compare_agreeing(self._asked(agreement), agreement, sizes)
+            asked = self._asked(agreement, sampled=sampled)
+            found = pairs_on_spark.compare_agreeing(asked, agreement, sizes)
         return self._compared(found, started, 0.0)
 
     def violating_clues(self, rules: Sequence[DenialConstraint], limit: int) -> list[Clues]:
@@ -213,15 +227,15 @@ class SparkTable:
     def _nulls(self) -> Nulls:
         return self._space.options.nulls
 
-    def _asked(self, agreement: Agreement = ()) -> PairsOnSpark:
+    def _asked(self, agreement: Agreement = (), *, sampled: bool = False) -> PairsOnSpark:
         layout = self._space.layout
-        asked = Asked(layout, self._nulls, agreement)
+        asked = Asked(layout, self._nulls, agreement, sampled)
         return PairsOnSpark(
             self._distinct.frame, self._columns, layout.words, KERNELS, asked, self._nulls == "value", self._device
         )
 
-    def _sizes(self, pairs: int) -> PairSizes:
+    def _sizes(self, pairs: int, least_pairs: int) -> PairSizes:
         cut = run.cluster_sizes(self._spark, self.rows, self._columns)
         return PairSizes(
-            self.rows, cut.slots, cut.tile_rows, cut.least_rows, cut.most_partitions, pairs, self._least_pairs
+            self.rows, cut.slots, cut.tile_rows, cut.least_rows, cut.most_partitions, pairs, least_pairs
         )

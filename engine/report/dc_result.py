@@ -93,7 +93,7 @@ class DcResult:
         how = text.bound(self._heading)
         lines = [
             f"<DcResult: {count:,} minimal denial constraint{'' if count == 1 else 's'} of {self.relation.name!r} "
-            f"({how}{', PARTIAL' if self.partial else ''}), {self.relation.rows:,} rows, {self.device}>",
+            f"({how}{', PARTIAL' if self.partial else ''}), {self.relation.all_rows:,} rows, {self.device}>",
             *shown,
         ]
         if count > len(shown):

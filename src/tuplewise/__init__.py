@@ -174,8 +174,11 @@ def discover_dcs(
     import time
 
     from tuplewise.engine.dc.discover import discover
+    from tuplewise.engine.dc.distributed_discover import discover_opened, most_bytes_to_search
     from tuplewise.engine.options import dc_discover_options
+    from tuplewise.engine.relation.load import load as load_table
     from tuplewise.engine.relation.relation import Relation
+    from tuplewise.engine.relation.spark_load import BeyondDriver
     from tuplewise.engine.report.dc_result import DcResult
 
     start = time.monotonic()
@@ -187,9 +190,14 @@ def discover_dcs(
         "time_limit": time_limit,
     }
     checked = dc_discover_options({**named, **options})
-    relation = table if isinstance(table, Relation) else load(table)
     deadline = None if checked.time_limit is None else start + checked.time_limit
-    found = discover(relation, checked, progress=progress, deadline=deadline)
+    most_bytes = most_bytes_to_search(checked)
+    try:
+        relation = table if isinstance(table, Relation) else load_table(table, most_bytes=most_bytes)
+    except BeyondDriver as beyond:
+        found = discover_opened(beyond.opened, checked, progress=progress, deadline=deadline)
+    else:
+        found = discover(relation, checked, progress=progress, deadline=deadline)
     return DcResult(found, total_seconds=time.monotonic() - start)
 
 

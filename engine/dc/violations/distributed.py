@@ -25,7 +25,7 @@ from tuplewise.engine.dc.violations.listing import CHUNK_PAIRS, FIRST_CHUNK_PAIR
 from tuplewise.engine.dc.violations.planner import plan
 from tuplewise.engine.dc.violations.program import Program, RowTest, bind
 from tuplewise.engine.errors import InputError, message, near_names
-from tuplewise.engine.options import DcCheckOptions
+from tuplewise.engine.options import DcCheckOptions, DcDiscoverOptions
 from tuplewise.engine.relation.relation import NULL_CODE, Relation
 from tuplewise.engine.relation.spark_encode import NotInSpark
 from tuplewise.engine.relation.spark_frame import EncodedFrame, encode_as_frame
@@ -81,11 +81,11 @@ KERNELS = Kernels(count_tile, count_tile_rows, list_tile, find_in_tile)
 
 
 SHARE_HERE = 0.25
-"""Share of this machine's memory that codes may take before a check goes to Spark: kernels take a few times as much."""
+"""Share of this machine's memory that codes may take before work goes to Spark: kernels take a few times as much."""
 
 
-def most_bytes_here(options: DcCheckOptions) -> int | None:
-    """Bytes that the codes of a table may take for a check in this process; None: any. See `load`."""
+def most_bytes_here(options: DcCheckOptions | DcDiscoverOptions) -> int | None:
+    """Bytes that the codes of a table may take for work in this process; None: any. See `load`."""
     if options.run_on == "driver":
         return None
     if options.run_on == "spark":
@@ -170,7 +170,7 @@ def check_on_spark(
         relation=replace(relation, table_rows=table.rows),
         options=options,
         rules=tuple(checks),
-        device=_device(table, options.device),
+        device=device_of_tasks(table, options.device),
         device_reason=f"kernels run in the tasks of Spark ({spark.sparkContext.master})",
         timings_seconds={"plan": planned - began, "check": time.monotonic() - planned},
         partial=any(check.holds is None for check in checks),
@@ -342,7 +342,7 @@ def _as_check(
     )  # fmt: skip
 
 
-def _device(table: EncodedFrame, asked: str) -> str:
+def device_of_tasks(table: EncodedFrame, asked: str) -> str:
     """What tasks run kernels on, as `tasks.task_device` decides it."""
     if asked != "auto":
         return asked

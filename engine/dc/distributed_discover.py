@@ -1,0 +1,154 @@
+"""Discovery for tables beyond one machine: the constraints that are found in-process, by few pairs (`hybrid`)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from tuplewise.engine.dc import workload
+from tuplewise.engine.dc.discover import Clock, DcDiscovery, Progress, Watch, discover, notes_on_nulls, notes_on_table
+from tuplewise.engine.dc.distributed import SparkTable
+from tuplewise.engine.dc.distributed_figures import SparkFigures
+from tuplewise.engine.dc.hybrid import Found, find
+from tuplewise.engine.dc.inversion import ConstraintArrays
+from tuplewise.engine.dc.predicate import PredicateSpace, build_space
+from tuplewise.engine.dc.ranking import Ranking, rank_counted
+from tuplewise.engine.dc.violations.distributed import device_of_tasks, most_bytes_here
+from tuplewise.engine.errors import InputError, LimitReached, message
+from tuplewise.engine.options import DcDiscoverOptions
+from tuplewise.engine.relation.relation import Relation
+from tuplewise.engine.relation.spark_encode import NotInSpark
+from tuplewise.engine.relation.spark_frame import EncodedFrame, encode_as_frame
+from tuplewise.engine.relation.spark_load import Opened, spark_failures
+from tuplewise.gpu_kernels.device import pick_device
+
+STAGE = "searching"
+
+
+def most_bytes_to_search(options: DcDiscoverOptions) -> int | None:
+    """Bytes that the codes of a table may take for a discovery in this process; None: any. See `load`.
+
+    Raises InputError where Spark is asked for what only this process does.
+    """
+    only_here: tuple[str, str, str] | None = None
+    if options.algorithm not in ("auto", "hybrid"):
+        only_here = ("algorithm", options.algorithm, "'auto' or 'hybrid'")
+    elif options.error > 0:
+        only_here = ("error", str(options.error), "0: violations of approximate constraints are counted in one process")
+    if only_here is None:
+        return most_bytes_here(options)
+    if options.run_on == "spark":
+        name, value, allowed = only_here
+        raise InputError(message(f"run_on 'spark' with {name}", value, allowed, "Leave run_on out, or take 'driver'"))
+    return None
+
+
+def discover_opened(
+    opened: Opened,
+    options: DcDiscoverOptions,
+    *,
+    step: Callable[[str], None] = lambda step: None,
+    progress: Progress | None = None,
+    deadline: float | None = None,
+) -> DcDiscovery:
+    """The minimal denial constraints of a table that was only opened; see `discover.discover`."""
+    names = [opened.plan.names[i] for i in opened.plan.kept]
+    try:
+        with spark_failures(opened.table):
+            table = encode_as_frame(opened, names, step)
+    except NotInSpark as reason:
+        hint = "Discover in this process: --run-on driver"
+        raise InputError(message(f"this table can't be searched in Spark: {reason}", hint=hint)) from reason
+    try:
+        return discover_on_spark(table, options, progress=progress, deadline=deadline)
+    finally:
+        table.close()
+
+
+def discover_on_spark(
+    table: EncodedFrame,
+    options: DcDiscoverOptions,
+    *,
+    progress: Progress | None = None,
+    deadline: float | None = None,
+) -> DcDiscovery:
+    """The minimal denial constraints of a table in Spark; see `discover.discover`.
+
+    Notes
+    -----
+    Its relation holds no rows (`table_rows` says how many there are). What comes here: figures of columns, codes of
+    some rows, clues. Cost beside that of `hybrid`: a shuffle of all codes to collapse equal rows, and one of those rows
+    for each column set.
+    """
+    if deadline is None and options.time_limit is not None:
+        deadline = time.monotonic() + options.time_limit
+    if table.rows < 2:
+        few = table.excerpt(np.arange(table.rows))
+        here = discover(few, replace(options, run_on="driver"), progress=progress, deadline=deadline)
+        return replace(here, options=options)
+    relation = replace(table.excerpt(np.zeros(0, dtype=np.int64)), table_rows=table.rows)
+    clock, watch, figures = Clock(), Watch(progress, options.memory_limit), SparkFigures(table)
+    workload.refuse_many_columns(relation, options)
+    space = build_space(table.header, options, figures)
+    workload.refuse_many_atoms(relation, space.atoms, options)
+    clock.lap("space")
+    notes = notes_on_table(relation, options, space)
+    found = _find(table, relation, space, deadline, watch, clock)
+    notes += [] if found.reached is None else [_what_a_limit_means(found, space)]
+    with_null = figures.rows_with_null() if options.nulls == "unknown" else 0
+    notes += notes_on_nulls(with_null, table.rows, figures.undecided_pairs(space)) if with_null else []
+    ranking = Ranking.none()
+    if len(found.arrays):
+        ranking = rank_counted(found.arrays, space, figures.outcome_counts(space), table.rows)
+    clock.lap("ranking")
+    asked = "asked for" if options.algorithm == "hybrid" else "auto: what Spark's tasks do"
+    return DcDiscovery(
+        relation=relation,
+        options=options,
+        space=space,
+        arrays=found.arrays,
+        ranking=ranking,
+        distinct_evidences=None,
+        ordered_pairs=table.rows * (table.rows - 1),
+        algorithm="hybrid",
+        algorithm_reason=f"{asked}: compares pairs that agree on chosen column sets, validates the rest",
+        device=device_of_tasks(table, options.device),
+        device_reason=f"kernels run in the tasks of Spark ({table.frame.sparkSession.sparkContext.master})",
+        timings_seconds=clock.seconds,
+        partial=found.reached is not None,
+        notes=notes,
+        search=found.search or None,
+    )
+
+
+def _find(
+    table: EncodedFrame, relation: Relation, space: PredicateSpace, deadline: float | None, watch: Watch, clock: Clock
+) -> Found:
+    try:
+        rows = SparkTable(table, space, device=space.options.device, deadline=deadline)
+    except LimitReached as limit:
+        return Found(ConstraintArrays.none(False), 0, {}, str(limit))
+    try:
+        return find(
+            relation,
+            space,
+            device=pick_device("cpu"),
+            deadline=deadline,
+            progress=watch.stage(STAGE),
+            lap=clock.lap,
+            table=rows,
+        )
+    finally:
+        rows.close()
+
+
+def _what_a_limit_means(found: Found, space: PredicateSpace) -> str:
+    if not len(found.arrays):
+        return f"{found.reached} before any constraint was decided"
+    said = f"{found.reached} with {found.undecided:,} candidates undecided: each one listed holds, others are missing"
+    if not space.closed and space.options.minimality == "implication":
+        said += "; one that is missing may imply one that is listed (columns are compared with each other)"
+    return said
