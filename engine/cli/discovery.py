@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tuplewise.engine.cli.loading import Loading
 from tuplewise.engine.cli.progress import Progress
 from tuplewise.engine.cli.settings import Listing, State
-from tuplewise.engine.options import DcDiscoverOptions, LoadOptions
+from tuplewise.engine.options import Algorithm, DcDiscoverOptions, LoadOptions
 
 if TYPE_CHECKING:
     from tuplewise.engine.dc.discover import DcDiscovery
@@ -74,6 +74,12 @@ class Discovery:
         return discover(relation, options, progress=self._progress.share, deadline=deadline)
 
     def _warm_up(self, few: Relation) -> None:
+        """Discover in a few rows by each algorithm that may be taken."""
         from tuplewise.engine.dc.discover import discover
 
-        discover(few, DcDiscoverOptions(device=self._options.device, error=self._options.error))
+        options = self._options
+        algorithms: list[Algorithm] = [options.algorithm]
+        if options.algorithm == "auto" and options.error == 0 and options.sample_pairs is None:
+            algorithms = ["evidence", "hybrid"]
+        for algorithm in algorithms:
+            discover(few, DcDiscoverOptions(device=options.device, error=options.error, algorithm=algorithm))

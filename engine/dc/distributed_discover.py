@@ -38,6 +38,8 @@ def most_bytes_to_search(options: DcDiscoverOptions) -> int | None:
         only_here = ("algorithm", options.algorithm, "'auto' or 'hybrid'")
     elif options.error > 0:
         only_here = ("error", str(options.error), "0: violations of approximate constraints are counted in one process")
+    elif options.sample_pairs is not None:
+        only_here = ("sample_pairs", str(options.sample_pairs), "none: samples are drawn in one process")
     if only_here is None:
         return most_bytes_here(options)
     if options.run_on == "spark":
