@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cpu import lanes
-from tuplewise.gpu_kernels.cpu.lanes import LANES
+from tuplewise.gpu_kernels.cpu.lanes import LANES, SMALL_ROWS
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
 from tuplewise.gpu_kernels.refine import ClusterPairs
 from tuplewise.gpu_kernels.words import (
@@ -42,20 +43,20 @@ Keys = NDArray[np.uint32]
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """How outcomes become keys: a term adds a weight to a word where u's code is below (or equals) a threshold.
+    """How outcomes become keys: a term adds a weight to a word where u's code equals (twice: is below) a threshold.
 
     Attributes
     ----------
-    below, equal : int64 (terms, 7)
-        Column of t that gives the threshold, column of u, what is added to t's code, weight, whether a null of t makes
-        the term never true, whether the threshold is null itself (the term is true where u is null), word of the key.
-        The last one has weight 0.
+    order, equal : int64 (terms, 6)
+        Column of t that gives the threshold, column of u, weight, whether a null of t makes the term never true,
+        whether the threshold is null itself (the term is true where u is null), word of the key. An order term counts
+        once where u's code equals the threshold and twice where it is below. The last one has weight 0.
     unknown : int64 (comparisons that may be unknown, 3)
         Column of t, word, and weight that a null there adds.
     word, shift, width : int64 (comparisons,), where each comparison's outcome lies in a key
     """
 
-    below: NDArray[np.int64]
+    order: NDArray[np.int64]
     equal: NDArray[np.int64]
     unknown: NDArray[np.int64]
     word: NDArray[np.int64]
@@ -75,7 +76,7 @@ class Terms:
 def make_terms(layout: ClueLayout, left: NDArray[np.int64], right: NDArray[np.int64], null: NDArray[np.bool_]) -> Terms:
     """`left`, `right`: columns of the table of rows; `null`: bool (columns,), columns with an unknown null."""
     word, shift, width = (np.zeros(layout.comparisons, dtype=np.int64) for _ in range(3))
-    below: list[tuple[int, ...]] = []
+    order: list[tuple[int, ...]] = []
     equal: list[tuple[int, ...]] = []
     unknown: list[tuple[int, int, int]] = []
     at, used = 0, 0
@@ -90,21 +91,18 @@ def make_terms(layout: ClueLayout, left: NDArray[np.int64], right: NDArray[np.in
         if layout.scope[g] != ACROSS:
             continue
         a, b = int(left[g]), int(right[g])
-        if layout.ordered[g]:  # u < t makes GREATER of EQUAL, u <= t makes EQUAL of LESS
-            below += [(a, b, 0, step, nullable, False, at), (a, b, 1, step, nullable, False, at)]
-        else:
-            equal.append((a, b, 0, step, nullable, False, at))
+        (order if layout.ordered[g] else equal).append((a, b, step, nullable, False, at))
         if nullable:  # a null of u is below all values, which counted 2 so far
-            equal.append((a, b, 0, step if layout.ordered[g] else 3 * step, True, True, at))
+            equal.append((a, b, step if layout.ordered[g] else 3 * step, True, True, at))
             unknown.append((a, at, 3 * step))
     return Terms(
-        _with_padding(below), _with_padding(equal), np.array(unknown, dtype=np.int64).reshape(-1, 3), word, shift, width
+        _with_padding(order), _with_padding(equal), np.array(unknown, dtype=np.int64).reshape(-1, 3), word, shift, width
     )
 
 
 def _with_padding(terms: list[tuple[int, ...]]) -> NDArray[np.int64]:
     """In order of words, and one term of weight 0 at the end."""
-    return np.array([*sorted(terms, key=lambda term: term[6]), (0,) * 7], dtype=np.int64)
+    return np.array([*sorted(terms, key=lambda term: term[5]), (0,) * 6], dtype=np.int64)
 
 
 class ComparableRows:
@@ -126,31 +124,32 @@ class ComparableRows:
 
     def within(self, pairs: ClusterPairs, control: Control) -> tuple[NDArray[np.uint64], bool]:
         """Clues that no earlier call returned, uint64 (new, words), and whether all pairs were compared."""
-        reflexive = pairs.reflexive
-        costs, jobs = _jobs(pairs)
+        order, costs, jobs = _jobs(pairs)
         states: list[_Thread] = []
 
         def make_worker() -> Callable[[int], None]:
             state = _Thread(self._table.shape[1], self._terms.words, self._hashed.words)
             states.append(state)
+            given = (self._table, self._own, *_plain(self._terms))
 
             def work(task: int) -> None:
-                first, last, block, block_end = jobs[task]
-                arguments = (
-                    self._table, self._own, *_plain(self._terms), pairs.left, pairs.left_offsets, pairs.right,
-                    pairs.right_offsets, reflexive, first, last, block, block_end, *state.scratch,
-                )  # fmt: skip
-                if self._direct:
-                    state.log, state.logged = lanes.compare_direct(*arguments, self._seen, state.log, state.logged)
+                cluster, first, last = jobs[task]
+                if cluster < 0:
+                    small = (*given, pairs.left, pairs.left_offsets, order, first, last)
+                    state.compare(lanes.compare_small_direct, lanes.compare_small_hashed, small, self._seen_or_none)
                 else:
-                    state.keys, state.counts, state.used = lanes.compare_hashed(
-                        *arguments, state.keys, state.counts, state.used, state.recent, state.wide, state.hashes
-                    )
+                    sides = (pairs.left, pairs.left_offsets, pairs.right, pairs.right_offsets, pairs.reflexive)
+                    large = (*given, *sides, cluster, first, last)
+                    state.compare(lanes.compare_direct, lanes.compare_hashed, large, self._seen_or_none)
 
             return work
 
         complete = run_tasks(costs, make_worker, control)
         return self._collect(states), complete
+
+    @property
+    def _seen_or_none(self) -> NDArray[np.uint8] | None:
+        return self._seen if self._direct else None
 
     def of_pairs(
         self, t: NDArray[np.int32], u: NDArray[np.int32], counting: bool
@@ -249,7 +248,11 @@ class _Thread:
     """What one thread works with, and the keys that it found."""
 
     def __init__(self, columns: int, words: int, wide_words: int) -> None:
-        self.scratch = (np.zeros((columns, LANES), dtype=np.int32), np.zeros((words, LANES), dtype=np.uint32))
+        self.scratch = (
+            np.zeros((columns, 2 * LANES), dtype=np.int32),  # rows, and room to look some distance ahead
+            np.zeros((words, LANES), dtype=np.uint32),
+            np.zeros(LANES, dtype=np.uint32),
+        )
         self.log = np.zeros(1 << 12, dtype=np.uint32)
         self.logged = 0
         self.keys = np.zeros((1 << 12, wide_words), dtype=np.uint64)
@@ -260,38 +263,50 @@ class _Thread:
         self.wide = np.zeros((wide_words, LANES), dtype=np.uint64)
         self.hashes = np.zeros(LANES, dtype=np.uint64)
 
+    def compare(
+        self, direct: Callable[..., Any], hashed: Callable[..., Any], given: tuple[Any, ...],
+        seen: NDArray[np.uint8] | None,
+    ) -> None:  # fmt: skip
+        """Run one of two loops, by whether there is a table of the keys that were seen."""
+        if seen is not None:
+            self.log, self.logged = direct(*given, *self.scratch, seen, self.log, self.logged)
+        else:
+            self.keys, self.counts, self.used = hashed(
+                *given, *self.scratch, self.keys, self.counts, self.used, self.recent, self.wide, self.hashes
+            )
+
 
 def _plain(terms: Terms) -> tuple[NDArray[np.int64], ...]:
     """The arrays that compiled code needs."""
-    return terms.below, terms.equal, terms.unknown
+    return terms.order, terms.equal, terms.unknown
 
 
-def _jobs(pairs: ClusterPairs) -> tuple[list[float], list[tuple[int, int, int, int]]]:
-    """Costs and jobs (first cluster, last, first block of the right side, last): small clusters are taken together."""
+def _jobs(pairs: ClusterPairs) -> tuple[NDArray[np.int64], list[float], list[tuple[int, int, int]]]:
+    """Small clusters in order of size, and costs and jobs: (-1, first and last of them) or (cluster, first and last
+    block of its right side)."""
     left, right = np.diff(pairs.left_offsets), np.diff(pairs.right_offsets)
-    size = left * right // (2 if pairs.reflexive else 1) + 8 * right
-    jobs: list[tuple[int, int, int, int]] = []
+    few = (right <= SMALL_ROWS) if pairs.reflexive else np.zeros(len(right), dtype=np.bool_)
+    order = np.flatnonzero(few & (right > 1))
+    order = order[np.argsort(right[order].astype(np.uint16), kind="stable")]
     costs: list[float] = []
-    large = np.flatnonzero((size > 2 * TASK_PAIRS) & (right > LANES))
-    for cluster in large.tolist():
-        blocks = -(-int(right[cluster]) // LANES)
-        together = max(1, TASK_PAIRS // (LANES * int(left[cluster])))
+    jobs: list[tuple[int, int, int]] = []
+    for cluster in np.flatnonzero(~few).tolist():
+        rows, blocks = int(right[cluster]), -(-int(right[cluster]) // LANES)
+        together = max(1, TASK_PAIRS // (LANES * int(left[cluster]) + 1))
         for block in range(0, blocks, together):
             last = min(block + together, blocks)
-            jobs.append((cluster, cluster + 1, block, last))
-            share = (block + last) / 2 / blocks * 2 if pairs.reflexive else 1.0
-            costs.append(float(size[cluster]) * share * (last - block) / blocks)
-    edges = np.concatenate([[-1], large, [pairs.clusters]])
-    ends = np.concatenate([[0], np.cumsum(size)])
-    for before, after in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
-        first = before + 1
-        while first < after:
-            last = int(np.searchsorted(ends, ends[first] + TASK_PAIRS))
-            last = min(max(last, first + 1), after)
-            jobs.append((first, last, 0, -1))
-            costs.append(float(ends[last] - ends[first]))
-            first = last
-    return costs, jobs
+            jobs.append((cluster, block, last))
+            before = (block + last) / 2 * LANES if pairs.reflexive else float(left[cluster])
+            costs.append(before * min(rows, (last - block) * LANES))
+    ends = np.concatenate([[0], np.cumsum(right[order] * right[order] + 8 * right[order])])
+    first = 0
+    while first < len(order):
+        last = max(first + 1, int(np.searchsorted(ends, ends[first] + TASK_PAIRS)))
+        last = min(last, len(order))
+        jobs.append((-1, first, last))
+        costs.append(float(ends[last] - ends[first]))
+        first = last
+    return order, costs, jobs
 
 
 def _widened(keys: Keys) -> NDArray[np.uint64]:

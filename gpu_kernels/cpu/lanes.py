@@ -1,4 +1,9 @@
-"""Compiled loops of the CPU twin of clues: one row t against 256 lanes of rows u, term by term, into keys."""
+"""Compiled loops of the CPU twin of clues: rows against 256 lanes of other rows, term by term, into keys.
+
+Two ways to fill the lanes. Large clusters: one row t against 256 rows u. Small clusters: many of them lie in the lanes
+one after the other, and each row is compared with the one `distance` places later, so that setting up a pass is paid
+for many clusters at once; lanes that reach into the next cluster don't count.
+"""
 
 from __future__ import annotations
 
@@ -7,42 +12,65 @@ from numba import njit
 
 from tuplewise.gpu_kernels.cpu.tally import add_row
 
-LANES = 256  # rows u that a row t is compared with at once
+LANES = 256  # rows that are compared at once
 STEP = 32  # lanes are passed over in whole steps: what vector loops leave over would be done one by one
-UNROLLED = 4  # terms that one pass over the lanes adds
-FEW = 8  # up to so many rows u are compared one by one: setting up a row costs as much as some ten pairs
-NEVER = np.int32(-(1 << 31))  # a threshold that no code is below or equal to
+ORDERS, EQUALS = 2, 4  # terms that one pass over the lanes adds
+SMALL_ROWS = LANES  # clusters up to this size share lanes
+EVERY_BIT = np.uint32((1 << 32) - 1)
+NEVER = np.int32(-(1 << 31))  # a threshold that no code is order or equal to
 
 
 @njit(cache=True, nogil=True)
 def _threshold(table, t, terms, k):
     code = table[t, terms[k, 0]]
-    if terms[k, 4] and code == -1:
+    if terms[k, 3] and code == -1:
         return NEVER
-    return np.int32(-1) if terms[k, 5] else np.int32(code + terms[k, 2])
+    return np.int32(-1) if terms[k, 4] else code
 
 
 @njit(cache=True, nogil=True)
-def _add_below(keys, word, first, last, lanes, a, b, c, d, ta, tb, tc, td, wa, wb, wc, wd):
+def _add_order(keys, word, first, last, lanes, a, b, ta, tb, wa, wb):
     zero = np.uint32(0)
     for j in range(np.uint64(first), np.uint64(last)):  # unsigned: no index counts from the end
+        x, y = lanes[a, j], lanes[b, j]
         keys[word, j] += (
-            (wa if lanes[a, j] < ta else zero)
-            + (wb if lanes[b, j] < tb else zero)
-            + (wc if lanes[c, j] < tc else zero)
-            + (wd if lanes[d, j] < td else zero)
+            (wa if x < ta else zero) + (wa if x <= ta else zero) + (wb if y < tb else zero) + (wb if y <= tb else zero)
         )
 
 
 @njit(cache=True, nogil=True)
 def _add_equal(keys, word, first, last, lanes, a, b, c, d, ta, tb, tc, td, wa, wb, wc, wd):
     zero = np.uint32(0)
-    for j in range(np.uint64(first), np.uint64(last)):  # unsigned: no index counts from the end
+    for j in range(np.uint64(first), np.uint64(last)):
         keys[word, j] += (
             (wa if lanes[a, j] == ta else zero)
             + (wb if lanes[b, j] == tb else zero)
             + (wc if lanes[c, j] == tc else zero)
             + (wd if lanes[d, j] == td else zero)
+        )
+
+
+@njit(cache=True, nogil=True)
+def _add_order_at(keys, word, last, distance, lanes, ta, a, wa, tb, b, wb):
+    zero = np.uint32(0)
+    far = np.uint64(distance)
+    for j in range(np.uint64(0), np.uint64(last)):
+        t, u, v, w = lanes[ta, j], lanes[a, j + far], lanes[tb, j], lanes[b, j + far]
+        keys[word, j] += (
+            (wa if u < t else zero) + (wa if u <= t else zero) + (wb if w < v else zero) + (wb if w <= v else zero)
+        )
+
+
+@njit(cache=True, nogil=True)
+def _add_equal_at(keys, word, last, distance, lanes, ta, a, wa, tb, b, wb, tc, c, wc, td, d, wd):
+    zero = np.uint32(0)
+    far = np.uint64(distance)
+    for j in range(np.uint64(0), np.uint64(last)):
+        keys[word, j] += (
+            (wa if lanes[a, j + far] == lanes[ta, j] else zero)
+            + (wb if lanes[b, j + far] == lanes[tb, j] else zero)
+            + (wc if lanes[c, j + far] == lanes[tc, j] else zero)
+            + (wd if lanes[d, j + far] == lanes[td, j] else zero)
         )
 
 
@@ -58,43 +86,45 @@ def _mark_constant(table, rows, first, last, constant):
 
 
 @njit(cache=True, nogil=True)
-def _pick_active(terms, constant_left, constant_right, active):
+def _pick_active(terms, a_pass, constant_left, constant_right, nulls, active):
     """Write the numbers of the terms that may vary, in whole passes of one word; returns how many, padding included.
 
-    Terms whose columns are constant over all rows t and all rows u are left out. Padding is the last term, whose
-    weight is 0.
+    Terms whose columns are constant are left out, and without `nulls` those that look for one. Padding is the last
+    term, whose weight is 0.
     """
     used = 0
     word = -1
     for k in range(len(terms) - 1):
-        if constant_left[terms[k, 0]] and constant_right[terms[k, 1]]:
+        if (constant_left[terms[k, 0]] and constant_right[terms[k, 1]]) or (terms[k, 4] and not nulls):
             continue
-        if terms[k, 6] != word:
-            while used % UNROLLED:
+        if terms[k, 5] != word:
+            while used % a_pass:
                 active[used] = len(terms) - 1
                 used += 1
-            word = terms[k, 6]
+            word = terms[k, 5]
         active[used] = k
         used += 1
-    while used % UNROLLED:
+    while used % a_pass:
         active[used] = len(terms) - 1
         used += 1
     return used
 
 
 @njit(cache=True, nogil=True)
-def _fix(table, t, u, terms, below, constant_left, constant_right, fixed):
-    """Add the terms that are constant over a cluster pair, judged by the rows t and u, to `fixed`, uint32 (words,)."""
+def _fix(table, t, u, terms, by_order, constant_left, constant_right, fixed):
+    """Add the terms that are constant, judged by the rows t and u, to `fixed`, uint32 (words,)."""
     for k in range(len(terms) - 1):
         if constant_left[terms[k, 0]] and constant_right[terms[k, 1]]:
             threshold = _threshold(table, t, terms, k)
             code = table[u, terms[k, 1]]
-            if (below and code < threshold) or (not below and code == threshold):
-                fixed[terms[k, 6]] += np.uint32(terms[k, 3])
+            if by_order and code < threshold:
+                fixed[terms[k, 5]] += np.uint32(2 * terms[k, 2])
+            elif code == threshold:
+                fixed[terms[k, 5]] += np.uint32(terms[k, 2])
 
 
 @njit(cache=True, nogil=True)
-def _fill_keys(table, own, below, equal, unknown, t, lanes, keys, first, last, active_below, active_equal):
+def _fill_keys(table, own, order, equal, unknown, t, lanes, keys, first, last, active_order, active_equal):
     """Keys of row t with the lanes `first` to `last`; `keys` holds what doesn't depend on t."""
     for x in range(len(unknown)):
         if table[t, unknown[x, 0]] == -1:
@@ -105,38 +135,45 @@ def _fill_keys(table, own, below, equal, unknown, t, lanes, keys, first, last, a
         for w in range(keys.shape[0]):
             for j in range(np.uint64(first), np.uint64(last)):
                 keys[w, j] += own[0, t, w]
-    for x in range(0, len(active_below), UNROLLED):
-        i, k, m, n = active_below[x], active_below[x + 1], active_below[x + 2], active_below[x + 3]
-        _add_below(
-            keys, below[i, 6], first, last, lanes, below[i, 1], below[k, 1], below[m, 1], below[n, 1],
-            _threshold(table, t, below, i), _threshold(table, t, below, k), _threshold(table, t, below, m),
-            _threshold(table, t, below, n), np.uint32(below[i, 3]), np.uint32(below[k, 3]), np.uint32(below[m, 3]),
-            np.uint32(below[n, 3]),
+    for x in range(0, len(active_order), ORDERS):
+        i, k = active_order[x], active_order[x + 1]
+        _add_order(
+            keys, order[i, 5], first, last, lanes, order[i, 1], order[k, 1], _threshold(table, t, order, i),
+            _threshold(table, t, order, k), np.uint32(order[i, 2]), np.uint32(order[k, 2]),
         )  # fmt: skip
-    for x in range(0, len(active_equal), UNROLLED):
+    for x in range(0, len(active_equal), EQUALS):
         i, k, m, n = active_equal[x], active_equal[x + 1], active_equal[x + 2], active_equal[x + 3]
         _add_equal(
-            keys, equal[i, 6], first, last, lanes, equal[i, 1], equal[k, 1], equal[m, 1], equal[n, 1],
+            keys, equal[i, 5], first, last, lanes, equal[i, 1], equal[k, 1], equal[m, 1], equal[n, 1],
             _threshold(table, t, equal, i), _threshold(table, t, equal, k), _threshold(table, t, equal, m),
-            _threshold(table, t, equal, n), np.uint32(equal[i, 3]), np.uint32(equal[k, 3]), np.uint32(equal[m, 3]),
-            np.uint32(equal[n, 3]),
+            _threshold(table, t, equal, n), np.uint32(equal[i, 2]), np.uint32(equal[k, 2]), np.uint32(equal[m, 2]),
+            np.uint32(equal[n, 2]),
         )  # fmt: skip
 
 
 @njit(cache=True, nogil=True)
-def _write_key(table, own, below, equal, unknown, t, u, keys, j):
-    """keys[:, j] = key of the pair (t, u), comparison by comparison."""
+def _fill_keys_at(own, rows, at, order, equal, distance, lanes, keys, last, active_order, active_equal, fixed):
+    """Keys of the lanes j with the lanes j + distance, j < last. No code that a nullable term compares is null."""
+    padded = (last + STEP - 1) & -STEP
     for w in range(keys.shape[0]):
-        keys[w, j] = own[0, t, w] + own[1, u, w] if own.shape[1] > 1 else np.uint32(0)
-    for x in range(len(unknown)):
-        if table[t, unknown[x, 0]] == -1:
-            keys[unknown[x, 1], j] += np.uint32(unknown[x, 2])
-    for k in range(len(below)):
-        if table[u, below[k, 1]] < _threshold(table, t, below, k):
-            keys[below[k, 6], j] += np.uint32(below[k, 3])
-    for k in range(len(equal)):
-        if table[u, equal[k, 1]] == _threshold(table, t, equal, k):
-            keys[equal[k, 6], j] += np.uint32(equal[k, 3])
+        for j in range(np.uint64(0), np.uint64(padded)):
+            keys[w, j] = fixed[w]
+        if own.shape[1] > 1:
+            for j in range(last):
+                keys[w, j] += own[0, rows[at[j]], w] + own[1, rows[at[j + distance]], w]
+    for x in range(0, len(active_order), ORDERS):
+        i, k = active_order[x], active_order[x + 1]
+        _add_order_at(
+            keys, order[i, 5], padded, distance, lanes, order[i, 0], order[i, 1], np.uint32(order[i, 2]), order[k, 0],
+            order[k, 1], np.uint32(order[k, 2]),
+        )  # fmt: skip
+    for x in range(0, len(active_equal), EQUALS):
+        i, k, m, n = active_equal[x], active_equal[x + 1], active_equal[x + 2], active_equal[x + 3]
+        _add_equal_at(
+            keys, equal[i, 5], padded, distance, lanes, equal[i, 0], equal[i, 1], np.uint32(equal[i, 2]),
+            equal[k, 0], equal[k, 1], np.uint32(equal[k, 2]), equal[m, 0], equal[m, 1], np.uint32(equal[m, 2]),
+            equal[n, 0], equal[n, 1], np.uint32(equal[n, 2]),
+        )  # fmt: skip
 
 
 @njit(cache=True, nogil=True)
@@ -159,133 +196,336 @@ def _start_keys(own, right, first, keys, low, high, fixed):
 
 
 @njit(cache=True, nogil=True)
+def _log_new(keys, valid, low, high, seen, log, logged):
+    """Log the valid keys of lanes `low` to `high` that `seen`, uint8 (keys,), doesn't have; returns the log.
+
+    `valid`: uint32 (lanes,), all bits where a lane counts, else 0.
+    """
+    unseen = np.uint32(0)
+    for j in range(np.uint64(low), np.uint64(high)):  # an invalid lane looks where a valid one is likely to have looked
+        unseen |= np.uint32(seen[keys[0, j] & valid[j]] ^ 1) & valid[j]
+    if unseen == 0:
+        return log, logged
+    if logged + LANES > len(log):
+        longer = np.zeros(4 * len(log), dtype=np.uint32)
+        longer[:logged] = log[:logged]
+        log = longer
+    for j in range(low, high):
+        k = keys[0, j]
+        if seen[k] == 0 and valid[j]:
+            seen[k] = 1
+            log[logged] = k
+            logged += 1
+    return log, logged
+
+
+@njit(cache=True, nogil=True)
+def _insert_new(keys, valid, low, high, found, counts, used, recent, wide, hashes):
+    """The same into a hash table; keys met a moment ago are not looked up again."""
+    mask = np.uint64(len(recent) - 1)
+    some = 0
+    for j in range(low, high):
+        if not valid[j]:
+            continue
+        h = np.uint64(0)
+        for w in range(keys.shape[0]):
+            h = (h ^ np.uint64(keys[w, j])) * np.uint64(0x9E3779B97F4A7C15)
+        slot = (h >> np.uint64(40)) & mask
+        same = True
+        for w in range(wide.shape[0]):
+            x = np.uint64(keys[2 * w, j]) << np.uint64(32)
+            if 2 * w + 1 < keys.shape[0]:
+                x |= np.uint64(keys[2 * w + 1, j])
+            wide[w, some] = x
+            same &= recent[slot, w] == x
+        if same:
+            continue
+        for w in range(wide.shape[0]):
+            recent[slot, w] = wide[w, some]
+        some += 1
+    if some:
+        found, counts, used = add_row(found, counts, used, wide, hashes, 0, some, 1)
+    return found, counts, used
+
+
+@njit(cache=True, nogil=True)
 def compare_direct(
-    table, own, below, equal, unknown, left, left_offsets, right, right_offsets, reflexive, first_cluster,
-    last_cluster, first_block, last_block, lanes, keys, seen, log, logged,
+    table, own, order, equal, unknown, left, left_offsets, right, right_offsets, reflexive, cluster, first_block,
+    last_block, lanes, keys, valid, seen, log, logged,
 ):  # fmt: skip
-    """Log the keys of all pairs of some clusters that `seen`, uint8 (keys,), does not have; returns the log.
+    """Log the keys of all pairs of some blocks of a cluster pair that `seen` does not have; returns the log.
 
     Threads share `seen`. Two may log the same key; none is lost.
     """
     constant = np.zeros((2, table.shape[1]), dtype=np.bool_)
-    active_below = np.zeros(UNROLLED * len(below), dtype=np.int64)
-    active_equal = np.zeros(UNROLLED * len(equal), dtype=np.int64)
-    used_below = used_equal = 0
+    active_order = np.zeros(ORDERS * len(order), dtype=np.int64)
+    active_equal = np.zeros(EQUALS * len(equal), dtype=np.int64)
     fixed = np.zeros(keys.shape[0], dtype=np.uint32)
-    for c in range(first_cluster, last_cluster):
-        begin, end = right_offsets[c], right_offsets[c + 1]
-        if end - begin > FEW and left_offsets[c + 1] > left_offsets[c]:
-            _mark_constant(table, left, left_offsets[c], left_offsets[c + 1], constant[0])
+    begin, end = right_offsets[cluster], right_offsets[cluster + 1]
+    t_first, t_end = left_offsets[cluster], left_offsets[cluster + 1]
+    if t_first == t_end or begin == end:
+        return log, logged
+    _mark_constant(table, left, t_first, t_end, constant[0])
+    if not reflexive:
+        _mark_constant(table, right, begin, end, constant[1])
+    constant_right = constant[0] if reflexive else constant[1]
+    used_order = _pick_active(order, ORDERS, constant[0], constant_right, True, active_order)
+    used_equal = _pick_active(equal, EQUALS, constant[0], constant_right, True, active_equal)
+    _fix(table, left[t_first], right[begin], order, True, constant[0], constant_right, fixed)
+    _fix(table, left[t_first], right[begin], equal, False, constant[0], constant_right, fixed)
+    valid[:] = EVERY_BIT
+    for block in range(first_block, last_block):
+        u_first = begin + block * LANES
+        u_last = min(u_first + LANES, end)
+        count = u_last - u_first
+        _gather(table, right, u_first, u_last, lanes)
+        for i in range(t_first, u_last - 1 if reflexive else t_end):
+            t = left[i]
+            low = max(0, i + 1 - u_first) if reflexive else 0
+            _start_keys(own, right, u_first, keys, low, count, fixed)
+            _fill_keys(
+                table, own, order, equal, unknown, t, lanes, keys, low & -STEP, (count + STEP - 1) & -STEP,
+                active_order[:used_order], active_equal[:used_equal],
+            )  # fmt: skip
             if not reflexive:
-                _mark_constant(table, right, begin, end, constant[1])
-            constant_right = constant[0] if reflexive else constant[1]
-            used_below = _pick_active(below, constant[0], constant_right, active_below)
-            used_equal = _pick_active(equal, constant[0], constant_right, active_equal)
-            fixed[:] = 0
-            _fix(table, left[left_offsets[c]], right[begin], below, True, constant[0], constant_right, fixed)
-            _fix(table, left[left_offsets[c]], right[begin], equal, False, constant[0], constant_right, fixed)
-        blocks = -(-(end - begin) // LANES)
-        for block in range(first_block, blocks if last_block < 0 else last_block):
-            u_first = begin + block * LANES
-            u_last = min(u_first + LANES, end)
-            count = u_last - u_first
-            few = count <= FEW
-            if not few:
-                _gather(table, right, u_first, u_last, lanes)
-            for i in range(left_offsets[c], u_last - 1 if reflexive else left_offsets[c + 1]):
-                t = left[i]
-                low = max(0, i + 1 - u_first) if reflexive else 0
-                if few:
-                    for j in range(low, count):
-                        _write_key(table, own, below, equal, unknown, t, right[u_first + j], keys, j)
-                else:
-                    _start_keys(own, right, u_first, keys, low, count, fixed)
-                    _fill_keys(
-                        table, own, below, equal, unknown, t, lanes, keys, low & -STEP, (count + STEP - 1) & -STEP,
-                        active_below[:used_below], active_equal[:used_equal],
-                    )  # fmt: skip
-                met = np.uint64(0)
-                for j in range(np.uint64(low), np.uint64(count)):
-                    met += np.uint64(seen[keys[0, j]])
-                if met == np.uint64(count - low):
-                    continue
-                if logged + LANES > len(log):
-                    longer = np.zeros(4 * len(log), dtype=np.uint32)
-                    longer[:logged] = log[:logged]
-                    log = longer
-                for j in range(low, count):
-                    k = keys[0, j]
-                    if seen[k] == 0 and (reflexive or right[u_first + j] != t):
-                        seen[k] = 1
-                        log[logged] = k
-                        logged += 1
+                for j in range(count):
+                    valid[j] = EVERY_BIT if right[u_first + j] != t else np.uint32(0)
+            log, logged = _log_new(keys, valid, low, count, seen, log, logged)
     return log, logged
 
 
 @njit(cache=True, nogil=True)
 def compare_hashed(
-    table, own, below, equal, unknown, left, left_offsets, right, right_offsets, reflexive, first_cluster,
-    last_cluster, first_block, last_block, lanes, keys, found, counts, used, recent, wide, hashes,
+    table, own, order, equal, unknown, left, left_offsets, right, right_offsets, reflexive, cluster, first_block,
+    last_block, lanes, keys, valid, found, counts, used, recent, wide, hashes,
 ):  # fmt: skip
-    """The same into a hash table; keys met a moment ago are not looked up again."""
-    mask = np.uint64(len(recent) - 1)
+    """The same into a hash table."""
     constant = np.zeros((2, table.shape[1]), dtype=np.bool_)
-    active_below = np.zeros(UNROLLED * len(below), dtype=np.int64)
-    active_equal = np.zeros(UNROLLED * len(equal), dtype=np.int64)
-    used_below = used_equal = 0
+    active_order = np.zeros(ORDERS * len(order), dtype=np.int64)
+    active_equal = np.zeros(EQUALS * len(equal), dtype=np.int64)
     fixed = np.zeros(keys.shape[0], dtype=np.uint32)
-    for c in range(first_cluster, last_cluster):
-        begin, end = right_offsets[c], right_offsets[c + 1]
-        if end - begin > FEW and left_offsets[c + 1] > left_offsets[c]:
-            _mark_constant(table, left, left_offsets[c], left_offsets[c + 1], constant[0])
+    begin, end = right_offsets[cluster], right_offsets[cluster + 1]
+    t_first, t_end = left_offsets[cluster], left_offsets[cluster + 1]
+    if t_first == t_end or begin == end:
+        return found, counts, used
+    _mark_constant(table, left, t_first, t_end, constant[0])
+    if not reflexive:
+        _mark_constant(table, right, begin, end, constant[1])
+    constant_right = constant[0] if reflexive else constant[1]
+    used_order = _pick_active(order, ORDERS, constant[0], constant_right, True, active_order)
+    used_equal = _pick_active(equal, EQUALS, constant[0], constant_right, True, active_equal)
+    _fix(table, left[t_first], right[begin], order, True, constant[0], constant_right, fixed)
+    _fix(table, left[t_first], right[begin], equal, False, constant[0], constant_right, fixed)
+    valid[:] = EVERY_BIT
+    for block in range(first_block, last_block):
+        u_first = begin + block * LANES
+        u_last = min(u_first + LANES, end)
+        count = u_last - u_first
+        _gather(table, right, u_first, u_last, lanes)
+        for i in range(t_first, u_last - 1 if reflexive else t_end):
+            t = left[i]
+            low = max(0, i + 1 - u_first) if reflexive else 0
+            _start_keys(own, right, u_first, keys, low, count, fixed)
+            _fill_keys(
+                table, own, order, equal, unknown, t, lanes, keys, low & -STEP, (count + STEP - 1) & -STEP,
+                active_order[:used_order], active_equal[:used_equal],
+            )  # fmt: skip
             if not reflexive:
-                _mark_constant(table, right, begin, end, constant[1])
-            constant_right = constant[0] if reflexive else constant[1]
-            used_below = _pick_active(below, constant[0], constant_right, active_below)
-            used_equal = _pick_active(equal, constant[0], constant_right, active_equal)
-            fixed[:] = 0
-            _fix(table, left[left_offsets[c]], right[begin], below, True, constant[0], constant_right, fixed)
-            _fix(table, left[left_offsets[c]], right[begin], equal, False, constant[0], constant_right, fixed)
-        blocks = -(-(end - begin) // LANES)
-        for block in range(first_block, blocks if last_block < 0 else last_block):
-            u_first = begin + block * LANES
-            u_last = min(u_first + LANES, end)
-            count = u_last - u_first
-            few = count <= FEW
-            if not few:
-                _gather(table, right, u_first, u_last, lanes)
-            for i in range(left_offsets[c], u_last - 1 if reflexive else left_offsets[c + 1]):
-                t = left[i]
-                low = max(0, i + 1 - u_first) if reflexive else 0
-                if few:
-                    for j in range(low, count):
-                        _write_key(table, own, below, equal, unknown, t, right[u_first + j], keys, j)
-                else:
-                    _start_keys(own, right, u_first, keys, low, count, fixed)
-                    _fill_keys(
-                        table, own, below, equal, unknown, t, lanes, keys, low & -STEP, (count + STEP - 1) & -STEP,
-                        active_below[:used_below], active_equal[:used_equal],
-                    )  # fmt: skip
-                some = 0
-                for j in range(low, count):
-                    h = np.uint64(0)
-                    for w in range(keys.shape[0]):
-                        h = (h ^ np.uint64(keys[w, j])) * np.uint64(0x9E3779B97F4A7C15)
-                    slot = (h >> np.uint64(40)) & mask
-                    same = True
-                    for w in range(wide.shape[0]):
-                        x = np.uint64(keys[2 * w, j]) << np.uint64(32)
-                        if 2 * w + 1 < keys.shape[0]:
-                            x |= np.uint64(keys[2 * w + 1, j])
-                        wide[w, some] = x
-                        same &= recent[slot, w] == x
-                    if same or (not reflexive and right[u_first + j] == t):
-                        continue
-                    for w in range(wide.shape[0]):
-                        recent[slot, w] = wide[w, some]
-                    some += 1
-                if some:
-                    found, counts, used = add_row(found, counts, used, wide, hashes, 0, some, 1)
+                for j in range(count):
+                    valid[j] = EVERY_BIT if right[u_first + j] != t else np.uint32(0)
+            found, counts, used = _insert_new(
+                keys, valid, low, count, found, counts, used, recent, wide, hashes
+            )
+    return found, counts, used
+
+
+@njit(cache=True, nogil=True)
+def _start_keys_at(own, rows, at, keys, low, high, fixed):
+    """`_start_keys` for lanes whose rows are rows[at[j]]."""
+    for w in range(keys.shape[0]):
+        for j in range(np.uint64(low & -STEP), np.uint64((high + STEP - 1) & -STEP)):
+            keys[w, j] = fixed[w]
+        if own.shape[1] > 1:
+            for j in range(low, high):
+                keys[w, j] += own[1, rows[at[j]], w]
+
+
+@njit(cache=True, nogil=True)
+def compare_small_direct(
+    table, own, order, equal, unknown, rows, offsets, sequence, first, last, lanes, keys, valid,
+    seen, log, logged,
+):  # fmt: skip
+    """The same for the reflexive clusters sequence[first:last], each of at most LANES rows.
+
+    They should be in order of size: as many passes are made as the largest in the lanes needs.
+    """
+    varies = np.zeros(table.shape[1], dtype=np.bool_)
+    constant = np.zeros(table.shape[1], dtype=np.bool_)
+    active_order = np.zeros(ORDERS * len(order), dtype=np.int64)
+    active_equal = np.zeros(EQUALS * len(equal), dtype=np.int64)
+    fixed = np.zeros(keys.shape[0], dtype=np.uint32)
+    at = np.empty(LANES, dtype=np.int64)
+    ends = np.empty(LANES, dtype=np.int32)
+    x = first
+    while x < last:
+        count = 0
+        widest = 0
+        varies[:] = False
+        while x < last:
+            begin, end = offsets[sequence[x]], offsets[sequence[x] + 1]
+            if count + end - begin > LANES:
+                break
+            widest = max(widest, end - begin)
+            for i in range(begin, end):
+                row = rows[i]
+                at[count] = i
+                ends[count] = np.int32(count + end - i)
+                for c in range(table.shape[1]):
+                    lanes[c, count] = table[row, c]
+                if i > begin:
+                    for c in range(table.shape[1]):
+                        varies[c] |= lanes[c, count] != lanes[c, count - 1]
+                count += 1
+            x += 1
+        if widest < 2:
+            continue
+        # A null is unknown to what it is compared with: where there is one, rows are taken one by one.
+        nulls = False
+        for k in range(len(unknown)):
+            for j in range(count):
+                nulls |= lanes[unknown[k, 0], j] == -1
+        for k in range(len(equal) - 1):
+            if equal[k, 4]:
+                for j in range(count):
+                    nulls |= lanes[equal[k, 1], j] == -1
+        for c in range(len(varies)):
+            constant[c] = not varies[c]
+        for k in range(len(order) - 1):  # constant within clusters says nothing of two columns
+            if order[k, 0] != order[k, 1]:
+                constant[order[k, 0]] = False
+        for k in range(len(equal) - 1):
+            if equal[k, 0] != equal[k, 1]:
+                constant[equal[k, 0]] = False
+        if nulls:
+            constant[:] = False
+        used_order = _pick_active(order, ORDERS, constant, constant, nulls, active_order)
+        used_equal = _pick_active(equal, EQUALS, constant, constant, nulls, active_equal)
+        fixed[:] = 0
+        if not nulls:
+            _fix(table, rows[at[0]], rows[at[0]], order, True, constant, constant, fixed)
+            _fix(table, rows[at[0]], rows[at[0]], equal, False, constant, constant, fixed)
+            for distance in range(1, widest):
+                high = count - distance
+                far = np.int32(distance)
+                _fill_keys_at(
+                    own, rows, at, order, equal, distance, lanes, keys, high, active_order[:used_order],
+                    active_equal[:used_equal], fixed,
+                )  # fmt: skip
+                for j in range(np.uint64(0), np.uint64(high)):
+                    valid[j] = EVERY_BIT if ends[j] > np.int32(j) + far else np.uint32(0)
+                log, logged = _log_new(keys, valid, 0, high, seen, log, logged)
+            continue
+        valid[:] = EVERY_BIT
+        for i in range(count - 1):
+            low, high = i + 1, ends[i]
+            if low == high:
+                continue
+            _start_keys_at(own, rows, at, keys, low, high, fixed)
+            _fill_keys(
+                table, own, order, equal, unknown, rows[at[i]], lanes, keys, low & -STEP, (high + STEP - 1) & -STEP,
+                active_order[:used_order], active_equal[:used_equal],
+            )  # fmt: skip
+            log, logged = _log_new(keys, valid, low, high, seen, log, logged)
+    return log, logged
+
+
+@njit(cache=True, nogil=True)
+def compare_small_hashed(
+    table, own, order, equal, unknown, rows, offsets, sequence, first, last, lanes, keys, valid,
+    found, counts, used, recent, wide, hashes,
+):  # fmt: skip
+    """The same into a hash table."""
+    varies = np.zeros(table.shape[1], dtype=np.bool_)
+    constant = np.zeros(table.shape[1], dtype=np.bool_)
+    active_order = np.zeros(ORDERS * len(order), dtype=np.int64)
+    active_equal = np.zeros(EQUALS * len(equal), dtype=np.int64)
+    fixed = np.zeros(keys.shape[0], dtype=np.uint32)
+    at = np.empty(LANES, dtype=np.int64)
+    ends = np.empty(LANES, dtype=np.int32)
+    x = first
+    while x < last:
+        count = 0
+        widest = 0
+        varies[:] = False
+        while x < last:
+            begin, end = offsets[sequence[x]], offsets[sequence[x] + 1]
+            if count + end - begin > LANES:
+                break
+            widest = max(widest, end - begin)
+            for i in range(begin, end):
+                row = rows[i]
+                at[count] = i
+                ends[count] = np.int32(count + end - i)
+                for c in range(table.shape[1]):
+                    lanes[c, count] = table[row, c]
+                if i > begin:
+                    for c in range(table.shape[1]):
+                        varies[c] |= lanes[c, count] != lanes[c, count - 1]
+                count += 1
+            x += 1
+        if widest < 2:
+            continue
+        # A null is unknown to what it is compared with: where there is one, rows are taken one by one.
+        nulls = False
+        for k in range(len(unknown)):
+            for j in range(count):
+                nulls |= lanes[unknown[k, 0], j] == -1
+        for k in range(len(equal) - 1):
+            if equal[k, 4]:
+                for j in range(count):
+                    nulls |= lanes[equal[k, 1], j] == -1
+        for c in range(len(varies)):
+            constant[c] = not varies[c]
+        for k in range(len(order) - 1):  # constant within clusters says nothing of two columns
+            if order[k, 0] != order[k, 1]:
+                constant[order[k, 0]] = False
+        for k in range(len(equal) - 1):
+            if equal[k, 0] != equal[k, 1]:
+                constant[equal[k, 0]] = False
+        if nulls:
+            constant[:] = False
+        used_order = _pick_active(order, ORDERS, constant, constant, nulls, active_order)
+        used_equal = _pick_active(equal, EQUALS, constant, constant, nulls, active_equal)
+        fixed[:] = 0
+        if not nulls:
+            _fix(table, rows[at[0]], rows[at[0]], order, True, constant, constant, fixed)
+            _fix(table, rows[at[0]], rows[at[0]], equal, False, constant, constant, fixed)
+            for distance in range(1, widest):
+                high = count - distance
+                far = np.int32(distance)
+                _fill_keys_at(
+                    own, rows, at, order, equal, distance, lanes, keys, high, active_order[:used_order],
+                    active_equal[:used_equal], fixed,
+                )  # fmt: skip
+                for j in range(np.uint64(0), np.uint64(high)):
+                    valid[j] = EVERY_BIT if ends[j] > np.int32(j) + far else np.uint32(0)
+                found, counts, used = _insert_new(
+                    keys, valid, 0, high, found, counts, used, recent, wide, hashes
+                )
+            continue
+        valid[:] = EVERY_BIT
+        for i in range(count - 1):
+            low, high = i + 1, ends[i]
+            if low == high:
+                continue
+            _start_keys_at(own, rows, at, keys, low, high, fixed)
+            _fill_keys(
+                table, own, order, equal, unknown, rows[at[i]], lanes, keys, low & -STEP, (high + STEP - 1) & -STEP,
+                active_order[:used_order], active_equal[:used_equal],
+            )  # fmt: skip
+            found, counts, used = _insert_new(
+                keys, valid, low, high, found, counts, used, recent, wide, hashes
+            )
     return found, counts, used
 
 
@@ -303,7 +543,20 @@ def add_keys(keys, counts, used, wide, new):
 
 
 @njit(cache=True, nogil=True)
-def keys_of_pairs(table, own, below, equal, unknown, t_rows, u_rows, out):
-    """out[:, i] = key of the pair (t_rows[i], u_rows[i]); uint32 (words, pairs)."""
+def keys_of_pairs(table, own, order, equal, unknown, t_rows, u_rows, out):
+    """out[:, i] = key of the pair (t_rows[i], u_rows[i]), comparison by comparison; uint32 (words, pairs)."""
     for i in range(len(t_rows)):
-        _write_key(table, own, below, equal, unknown, t_rows[i], u_rows[i], out, i)
+        t, u = t_rows[i], u_rows[i]
+        if own.shape[1] > 1:
+            for w in range(out.shape[0]):
+                out[w, i] = own[0, t, w] + own[1, u, w]
+        for x in range(len(unknown)):
+            if table[t, unknown[x, 0]] == -1:
+                out[unknown[x, 1], i] += np.uint32(unknown[x, 2])
+        for k in range(len(order)):
+            code, threshold = table[u, order[k, 1]], _threshold(table, t, order, k)
+            if code <= threshold:
+                out[order[k, 5], i] += np.uint32(2 * order[k, 2] if code < threshold else order[k, 2])
+        for k in range(len(equal)):
+            if table[u, equal[k, 1]] == _threshold(table, t, equal, k):
+                out[equal[k, 5], i] += np.uint32(equal[k, 2])
