@@ -25,15 +25,12 @@ from tuplewise.engine.options import Nulls
 from tuplewise.engine.relation.spark_frame import EncodedFrame
 from tuplewise.engine.spark import agreeing as pairs_on_spark
 from tuplewise.engine.spark import run
-from tuplewise.engine.spark.agreeing import LEAST_PAIRS, ClueKernels, Collected, PairSizes, PairsOnSpark
+from tuplewise.engine.spark.agreeing import LEAST_PAIRS, ClueKernels, Collected, PairSizes, PairsOnSpark, SampleSizes
 from tuplewise.engine.spark.tasks import Rows
 from tuplewise.gpu_kernels.clues import lay_out
 from tuplewise.gpu_kernels.device import pick_device
 from tuplewise.gpu_kernels.refine import ClusterPairs, all_rows, refine_equal, rows_on_both_sides
 from tuplewise.gpu_kernels.words import ClueLayout, merge_clues
-
-UNCUT = 1 << 62
-"""Pairs that are worth a task where groups are only sampled: memory alone cuts them, not their pairs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,14 +123,19 @@ class SparkTable:
         self._spark = table.frame.sparkSession
         self._known = np.zeros((0, space.layout.words), dtype=np.uint64)
         started = time.perf_counter()
-        with self._within_time():
-            frame = pairs_on_spark.distinct_rows(table.frame, self._columns).persist()
-            self._distinct = replace(table, frame=frame, rows=frame.count())
-            self._collapsing_seconds = time.perf_counter() - started
-            self._judged = pairs_on_spark.sampled_rows(
-                frame, self._columns, self._distinct.rows, judged_rows, space.options.seed
-            )
+        frame = pairs_on_spark.distinct_rows(table.frame, self._columns).persist()
+        try:
+            with self._within_time():
+                self._distinct = replace(table, frame=frame, rows=frame.count())
+                self._collapsing_seconds = time.perf_counter() - started
+                self._judged = pairs_on_spark.sampled_rows(
+                    frame, self._columns, self._distinct.rows, judged_rows, space.options.seed
+                )
+        except BaseException:
+            frame.unpersist()
+            raise
         self.rows = self._distinct.rows
+        self._cut = run.cluster_sizes(self._spark, self.rows, self._columns)
 
     def close(self) -> None:
         """Let Spark drop what this holds."""
@@ -162,14 +164,19 @@ class SparkTable:
 
     def sample_agreeing(self, agreement: Agreement) -> Compared:
         """Pairs inside pieces of the groups that agree, in tasks."""
-        return self._compare(agreement, self._sizes(0, UNCUT), sampled=True)
+        cut = self._cut
+        sizes = SampleSizes(self.rows, cut.slots, cut.tile_rows, cut.least_rows, cut.most_partitions)
+        return self._compare(agreement, sizes, sampled=True)
 
     def compare_agreeing(self, agreement: Agreement) -> Compared:
         """All pairs that agree, in tasks."""
-        pairs = int(self.estimate_pairs([agreement])[0])
-        return self._compare(agreement, self._sizes(pairs, self._least_pairs), sampled=False)
+        cut, pairs = self._cut, int(self.estimate_pairs([agreement])[0])
+        sizes = PairSizes(
+            self.rows, cut.slots, cut.tile_rows, cut.least_rows, cut.most_partitions, pairs, self._least_pairs
+        )
+        return self._compare(agreement, sizes, sampled=False)
 
-    def _compare(self, agreement: Agreement, sizes: PairSizes, *, sampled: bool) -> Compared:
+    def _compare(self, agreement: Agreement, sizes: PairSizes | SampleSizes, *, sampled: bool) -> Compared:
         started = time.perf_counter()
         with self._within_time():
             asked = self._asked(agreement, sampled=sampled)
@@ -203,9 +210,8 @@ class SparkTable:
     def _compared(self, found: Collected, started: float, before_seconds: float) -> Compared:
         """Kernels' seconds count as comparing, all else (shuffles, starting jobs) as grouping."""
         clues = self._new(found.clues)
-        slots = run.cluster_sizes(self._spark, self.rows, self._columns).slots
         seconds = time.perf_counter() - started
-        comparing = min(seconds, found.task_seconds / slots)
+        comparing = min(seconds, found.task_seconds / self._cut.slots)
         return Compared(clues, found.pairs, before_seconds + seconds - comparing, comparing)
 
     def _new(self, clues: Clues) -> Clues:
@@ -232,10 +238,4 @@ class SparkTable:
         asked = Asked(layout, self._nulls, agreement, sampled)
         return PairsOnSpark(
             self._distinct.frame, self._columns, layout.words, KERNELS, asked, self._nulls == "value", self._device
-        )
-
-    def _sizes(self, pairs: int, least_pairs: int) -> PairSizes:
-        cut = run.cluster_sizes(self._spark, self.rows, self._columns)
-        return PairSizes(
-            self.rows, cut.slots, cut.tile_rows, cut.least_rows, cut.most_partitions, pairs, least_pairs
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isqrt
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -69,6 +69,20 @@ class PairSizes(Sizes):
     def blocks(self, group_rows: int) -> int:
         """Blocks of a group that is cut: two of them make the pairs of one task."""
         return max(1, -(-group_rows // min(self.tile_rows, isqrt(self.task_pairs))))
+
+
+@dataclass(frozen=True, slots=True)
+class SampleSizes(Sizes):
+    """What cutting is decided from where some pairs of each group are compared: a task costs what it holds of rows."""
+
+    @property
+    def heavy_rows(self) -> int:
+        """Rows from which on a group is cut into blocks."""
+        return min(self.tile_rows, max(self.least_rows, self.rows // (WAVES * self.slots)))
+
+    def blocks(self, group_rows: int) -> int:
+        """Blocks of a group that is cut."""
+        return -(-group_rows // self.heavy_rows)
 
 
 class CompareTile(Protocol):
@@ -230,11 +244,12 @@ def sample_pairs(asked: PairsOnSpark, others: NDArray[np.int32], seed: int) -> C
 
 
 def compare_agreeing(
-    asked: PairsOnSpark, agreement: Sequence[tuple[int, int]], sizes: PairSizes
+    asked: PairsOnSpark, agreement: Sequence[tuple[int, int]], sizes: PairSizes | SampleSizes
 ) -> Collected:
     """Clues of all pairs with t.left == u.right for all of `agreement`, and of the exchanged pairs.
 
-    A pair that agrees both ways counts twice among the pairs, but where each column is its own partner.
+    With `SampleSizes` a block of a group that is cut meets itself only. A pair that agrees both ways counts twice among
+    the pairs, but where each column is its own partner.
 
     Notes
     -----
@@ -244,6 +259,9 @@ def compare_agreeing(
     """
     rule = AgreementRule.of(agreement, asked.null_agrees)
     layout = lay_out(asked.frame, asked.columns, rule, sizes, full=False)
+    if isinstance(sizes, SampleSizes):
+        itself = layout.tiles.left == layout.tiles.right
+        layout.tiles = replace(layout.tiles, left=layout.tiles.left[itself], right=layout.tiles.right[itself])
     try:
         sent = send_rows(layout, sizes) if layout.light_tiles > 0 or len(layout.tiles) else None
         if sent is None:

@@ -6,6 +6,7 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -21,14 +22,20 @@ from oracles import clues as oracle
 
 from tuplewise.engine.dc.distributed import SparkTable
 from tuplewise.engine.dc.distributed_figures import SparkFigures
+from tuplewise.engine.dc.evidence import collect_evidence
+from tuplewise.engine.dc.hybrid import find
+from tuplewise.engine.dc.inversion import invert
 from tuplewise.engine.dc.outcome_counts import table_outcome_counts, undecided_pairs
 from tuplewise.engine.dc.predicate import PredicateSpace, build_space
+from tuplewise.engine.loop import Compared
 from tuplewise.engine.options import DcDiscoverOptions, LoadOptions
 from tuplewise.engine.relation.relation import Relation
 from tuplewise.engine.relation.spark_frame import encode_as_frame
 from tuplewise.engine.relation.spark_load import load_with_spark, open_with_spark
 from tuplewise.engine.spark import run
+from tuplewise.engine.spark.agreeing import Collected
 from tuplewise.engine.spark.tiles import Sizes
+from tuplewise.gpu_kernels.device import pick_device
 from tuplewise.gpu_kernels.words import WITHIN_T, outcomes
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
@@ -48,10 +55,12 @@ def space_of(relation: Relation, nulls: str, **options: Any) -> PredicateSpace:
 
 
 @contextmanager
-def in_spark(spark: Any, relation: Relation, space: PredicateSpace, **sizes: int) -> Iterator[SparkTable]:
+def in_spark(
+    spark: Any, relation: Relation, space: PredicateSpace, made: type[SparkTable] = SparkTable, **sizes: int
+) -> Iterator[SparkTable]:
     positions = np.sort(np.random.default_rng(3).choice(10**11, relation.rows, replace=False))
     held = Held.of(spark, relation, positions)
-    table = SparkTable(held, space, device="cpu", **sizes)
+    table = made(held, space, device="cpu", **sizes)
     try:
         yield table
     finally:
@@ -96,7 +105,10 @@ def as_set(clues: NDArray[np.uint64]) -> set[tuple[int, ...]]:
     return found
 
 
-AGREEMENTS = (((0, 0),), ((2, 2), (4, 4)), ((0, 1),), ((0, 0), (1, 3)), ((0, 1), (1, 0)), ())
+AGREEMENTS = {
+    "unknown": (((0, 0),), ((0, 0), (1, 3)), ()),
+    "value": (((2, 2), (4, 4)), ((0, 1),), ((0, 1), (1, 0))),
+}
 
 
 @pytest.mark.usefixtures("small_tiles")
@@ -105,25 +117,71 @@ def test_agreeing_pairs_are_compared_whole_however_groups_are_cut(spark: Any, nu
     relation = encode(random_table(seed, rows=60, types=TYPES, null_share=0.15, values=5, fewest=3))
     space = space_of(relation, nulls, single_tuple=True)
     truth = Definition(relation, space)
+    met: set[tuple[int, ...]] = set()
     with in_spark(spark, relation, space, least_pairs=12) as table:
-        assert table.rows == len(truth.rows)
-        assert table.rows < 60
-        wanted = [truth.agreeing(agreement) for agreement in AGREEMENTS]
-        met: set[tuple[int, ...]] = set()
-        for agreement, (clues, pairs) in zip(AGREEMENTS, wanted, strict=True):
+        assert table.rows == len(truth.rows) < 60
+        wanted = [truth.agreeing(agreement) for agreement in AGREEMENTS[nulls]]
+        assert table.estimate_pairs(AGREEMENTS[nulls]).tolist() == [pairs for _, pairs in wanted]
+        some = table.sample_agreeing(AGREEMENTS[nulls][0])
+        met |= as_set(some.clues)
+        assert met <= wanted[0][0]
+        assert 0 < some.pairs <= wanted[0][1]
+        for agreement, (clues, pairs) in zip(AGREEMENTS[nulls], wanted, strict=True):
             found = table.compare_agreeing(agreement)
             assert as_set(found.clues) == clues - met, agreement
             assert found.pairs == pairs, agreement
             met |= clues
-        assert table.estimate_pairs(AGREEMENTS).tolist() == [pairs for _, pairs in wanted]
-    with in_spark(spark, relation, space) as table:
+
+
+def test_a_sample_has_every_row_and_pairs_of_equal_rows(spark: Any) -> None:
+    relation = encode(random_table(5, rows=90, types=TYPES, null_share=0.15, values=5, fewest=3))
+    space = space_of(relation, "unknown", single_tuple=True)
+    truth = Definition(relation, space)
+    with in_spark(spark, relation, space, judged_rows=40) as table:
         everything, own = truth.agreeing(())[0], {truth.clue(r, r) for r in truth.repeated}
         sampled = table.sample()
         assert own <= as_set(sampled.clues) <= everything | own
         assert len(truth.rows) / 2 <= sampled.pairs <= 20 * len(truth.rows)
         within = np.flatnonzero(space.scope == WITHIN_T).tolist()
         seen = set(zip(*(outcomes(sampled.clues, g).tolist() for g in within), strict=True))
-        assert {truth.outcomes(row, within) for row in truth.rows} <= seen, "each row is in a pair"
+        assert {truth.outcomes(row, within) for row in truth.rows} <= seen
+        agreements = (((0, 0),), ((2, 2),), ())
+        guessed = table.estimate_pairs(agreements)
+        for agreement, guess in zip(agreements, guessed.tolist(), strict=True):
+            assert guess == pytest.approx(truth.agreeing(agreement)[1], rel=0.5)
+
+
+class Priced(SparkTable):
+    """With prices that make the loop exhaust small column sets and validate the rest, whatever the machine does."""
+
+    def _compared(self, found: Collected, started: float, before_seconds: float) -> Compared:
+        compared = super()._compared(found, started, before_seconds)
+        return replace(compared, grouping_seconds=1e-4 * self.rows, comparing_seconds=1.0 * compared.pairs)
+
+
+CASES: dict[str, tuple[int, tuple[str, ...], dict[str, Any]]] = {
+    "unknown": (11, ("integer", "text", "integer", "date"), {}),
+    "value": (12, ("text", "decimal", "integer", "boolean"), {"single_tuple": True, "minimality": "subset"}),
+}
+
+
+@pytest.mark.usefixtures("small_tiles")
+@pytest.mark.parametrize("nulls", CASES)
+def test_constraints_are_those_of_all_pairs(spark: Any, nulls: str) -> None:
+    seed, types, options = CASES[nulls]
+    relation = encode(random_table(seed, rows=40, types=types, null_share=0.1, values=9, fewest=4))
+    space = space_of(relation, nulls, **options)
+    everything = invert(collect_evidence(relation, space, device="cpu"))
+    with in_spark(spark, relation, space, made=Priced, least_pairs=12) as table:
+        elsewhere = replace(relation, codes=relation.codes[:, :0], table_rows=relation.rows)
+        found = find(
+            elsewhere, space, device=pick_device("cpu"), deadline=None, progress=None, lap=lambda _: None, table=table
+        )
+    for name in ("predicates", "sizes", "one_row"):
+        assert np.array_equal(getattr(found.arrays, name), getattr(everything, name)), name
+    assert len(found.arrays) > 5
+    assert found.search["column_sets"]
+    assert found.search["validated"] > 0
 
 
 @pytest.mark.parametrize("wide", [False, True])
