@@ -162,8 +162,10 @@ def how_it_was_found(result: Mapping[str, Any], verbose: bool) -> list[Any]:
         one_of = "one" if len(sets) == 1 else f"one of {len(sets):,}"
         said[0] += f", among them all that agree on {one_of} column set{_s(len(sets))}"
     if "validated" in search:
-        validated, violated = search["validated"], f"{search['violated']:,}" if search["violated"] else "none"
-        said.append(f"{validated:,} candidate{_s(validated)} checked on the table, {violated} violated")
+        validated, violated = search["validated"], search["violated"]
+        checked = f"{validated:,} candidate{_s(validated)} checked on the table, "
+        checked += f"{violated:,} violated" if violated else "none violated"
+        said.append(checked if validated else "nothing left to check on the table")
     if "preliminary_constraints" in search:
         preliminary, pairs = search["preliminary_constraints"], search["violating_pairs"]
         said.append(f"{preliminary:,} rule{_s(preliminary)} of the sample refined to {pairs:,} violating pairs")

@@ -80,6 +80,8 @@ def test_text_says_how_it_was_found(found: DcDiscovery) -> None:
     assert re.search(r"^zip, city +1,200,000 +31$", verbose, re.MULTILINE)
     assert re.search(r"^pay = tax +34,527 +2$", verbose, re.MULTILINE)
     one = searched(found, column_sets=[{"columns": [], "pairs": 6, "decided": 1}], validated=1, violated=0)
+    settled = searched(found, validated=0, violated=0).to_text()
+    assert "; nothing left to check on the table\n" in settled
     shown = one.to_text()
     assert ", among them all that agree on one column set; 1 candidate checked on the table, none violated" in shown
     assert re.search(r"^\(all pairs\) +6 +1$", one.to_text(verbose=True), re.MULTILINE)
