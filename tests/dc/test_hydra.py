@@ -93,7 +93,7 @@ def blind(patch: pytest.MonkeyPatch) -> None:
 
 def never_whole(patch: pytest.MonkeyPatch) -> None:
     """No cluster pair is compared whole before a leaf."""
-    patch.setattr(completion, "PAIR_SECONDS", float("inf"))
+    patch.setattr(completion, "COMPARED_PAIR_SECONDS", float("inf"))
 
 
 def as_published(patch: pytest.MonkeyPatch) -> None:
@@ -243,24 +243,18 @@ def test_efficiency_is_new_evidences_over_calculated_ones_and_the_best_focus_goe
             pairs, new = script[self.column, strategy].pop(0)
             yield np.full(pairs, new, dtype=np.int32), np.zeros(pairs, dtype=np.int32)
 
-    class Rows:
-        def of_pairs(self, t: Any, u: Any) -> Any:
-            class Found:
-                clues = np.zeros((int(t[0]) if len(t) else 0, 1), dtype=np.uint64)
-
-            return Found
-
     class Counting:
-        def add(self, clues: Any) -> int:
-            return len(clues)
+        def add(self, new: int) -> int:
+            return new
 
     monkeypatch.setattr(sampling, "Clustering", Scripted)
+    monkeypatch.setattr(sampling, "compare", lambda rows, t, u: (int(t[0]) if len(t) else 0, None))
     table: Table = [("a", "text", ["x", "y"]), ("b", "text", ["z", "y"])]
     relation = encode(table)
     assert relation.codes[:, 0].tolist() == [0, 2]
     sample = sampling.Sample(None, 0, Counting())  # type: ignore[arg-type]
     space = build_space(relation, DcDiscoverOptions(cross_columns=False))
-    focused_sample(sample, Rows(), relation, space, np.random.default_rng(0), None, None)  # type: ignore[arg-type]
+    focused_sample(sample, None, relation, space, np.random.default_rng(0), None, None)  # type: ignore[arg-type]
     assert applied == [
         *((0, "within"), (0, "other"), (1, "within"), (1, "other")),
         *((0, "other"), (0, "within"), (0, "within")),

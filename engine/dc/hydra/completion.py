@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.dc.hydra.levels import refine_by_order
-from tuplewise.engine.dc.hydra.refiners import Node, Refiner
+from tuplewise.engine.dc.hydra.refiners import STEP_SECONDS, Node, Refiner
 from tuplewise.engine.dc.hydra.sampling import Evidences
 from tuplewise.engine.dc.violations.program import satisfied
 from tuplewise.engine.dc.violations.refine import Work, agreeing
@@ -30,12 +30,13 @@ from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.relation.relation import NULL_CODE
 from tuplewise.gpu_kernels.clues import ComparableRows
 from tuplewise.gpu_kernels.control import usable_cores
+from tuplewise.gpu_kernels.evidence import ClueSet
 from tuplewise.gpu_kernels.refine import Algorithm, ClusterPairs, Comparison, PairJoin, all_rows, join, restrict
 
 CHUNK_PAIRS = 1 << 20  # pairs of rows that are listed at a time (more where one row has more partners)
 LISTED_PAIRS_PER_ROW = 4  # what a join finds is listed up to so many pairs a row
-PAIR_SECONDS = 0.75e-9  # for an ordered pair that is compared, on one core, measured
-ROW_SECONDS = 1e-7  # for a row, left or right, and a constraint below a node
+# Seconds for a row of cluster pairs, left or right, and for a pair of rows, to be compared; on one core, measured.
+COMPARED_ROW_SECONDS, COMPARED_PAIR_SECONDS = 6e-7, 4e-9
 LEAVES_OF_TASK = 16  # below so many constraints the tree is not divided among threads
 
 Rows = NDArray[np.int32]
@@ -47,49 +48,75 @@ class Delta:
 
     Attributes
     ----------
-    violating_pairs : ordered pairs that reached a leaf, once for each leaf that they reached
+    violating_pairs : ordered pairs that reached a leaf (or are of clusters compared whole), once for each time
     compared_pairs : pairs of rows compared
     new : evidences that were not in `evidences` before; they are added
     """
 
     def __init__(self, rows: ComparableRows, evidences: Evidences, deadline: float | None) -> None:
         self._rows, self._evidences, self._deadline = rows, evidences, deadline
-        self._waiting: list[tuple[Rows, Rows]] = []
-        self._waiting_pairs = 0
-        self._lock = threading.Lock()
+        self._listed: list[tuple[Rows, Rows]] = []
+        self._clusters: list[ClusterPairs] = []
+        self._waiting = 0
+        self._lock, self._comparing = threading.Lock(), threading.Lock()
         self.violating_pairs = self.compared_pairs = self.new = 0
 
     def add(self, t: Rows, u: Rows) -> None:
         """Pairs of different rows."""
         with self._lock:
-            self.violating_pairs += len(t)
-            self._waiting.append((t, u))
-            self._waiting_pairs += len(t)
-            if self._waiting_pairs >= CHUNK_PAIRS:
-                self._compare()
+            self._listed.append((t, u))
+            self._waiting += len(t)
+        self._compare(CHUNK_PAIRS)
 
     def add_clusters(self, pairs: ClusterPairs) -> None:
-        """All pairs of different rows inside cluster pairs. Raises LimitReached at the deadline."""
+        """All pairs of different rows inside cluster pairs."""
         with self._lock:
-            found = self._rows.within(pairs, deadline=self._deadline)
-            if not found.complete:
-                raise LimitReached("time limit reached")
-            self.violating_pairs += found.ordered_pairs
-            self.compared_pairs += found.ordered_pairs // 2
-            self.new += self._evidences.add(found.clues)
+            self._clusters.append(pairs)
+            self._waiting += len(pairs.left) + len(pairs.right)
+        self._compare(CHUNK_PAIRS)
 
     def finish(self) -> None:
         """Compare what is left."""
-        with self._lock:
-            self._compare()
+        self._compare(0)
 
-    def _compare(self) -> None:
-        if not self._waiting:
+    def _compare(self, least: int) -> None:
+        """Compare all that waits, if so many rows do. Raises LimitReached at the deadline."""
+        if self._waiting <= least:
             return
-        t, u = (np.concatenate(side) for side in zip(*self._waiting, strict=True))
-        self._waiting, self._waiting_pairs = [], 0
-        self.compared_pairs += len(t)
-        self.new += self._evidences.add(self._rows.of_pairs(t, u).clues)
+        with self._comparing:
+            with self._lock:
+                listed, clusters = self._listed, self._clusters
+                self._listed, self._clusters, self._waiting = [], [], 0
+            if listed:
+                t, u = (np.concatenate(side) for side in zip(*listed, strict=True))
+                self._learn(self._rows.of_pairs(t, u))
+            for reflexive in (True, False):
+                some = [pairs for pairs in clusters if pairs.reflexive == reflexive]
+                if some:
+                    self._learn(self._rows.within(_together(some), deadline=self._deadline))
+
+    def _learn(self, found: ClueSet) -> None:
+        if not found.complete:
+            raise LimitReached("time limit reached")
+        self.violating_pairs += found.ordered_pairs
+        self.compared_pairs += found.ordered_pairs // 2
+        self.new += self._evidences.add(found.clues)
+
+
+def _together(clusters: list[ClusterPairs]) -> ClusterPairs:
+    """The cluster pairs of several, all reflexive or none. A row may be in several sets then: to be compared only."""
+    if len(clusters) == 1:
+        return clusters[0]
+    left, left_offsets = _side([p.left for p in clusters], [p.left_offsets for p in clusters])
+    if clusters[0].reflexive:
+        return ClusterPairs(left, left_offsets, left, left_offsets)
+    right, right_offsets = _side([p.right for p in clusters], [p.right_offsets for p in clusters])
+    return ClusterPairs(left, left_offsets, right, right_offsets)
+
+
+def _side(rows: list[Rows], offsets: list[NDArray[np.int64]]) -> tuple[Rows, NDArray[np.int64]]:
+    sizes = np.concatenate([np.diff(o) for o in offsets])
+    return np.concatenate(rows), np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
 class Completion:
@@ -162,12 +189,12 @@ class Completion:
 
     def _reached(self, node: Node, pairs: ClusterPairs, share: float) -> None:
         """Cluster pairs satisfy all refiners down to a node."""
-        count = pairs.pairs if pairs.clusters else 0
-        if count and (not node.children or self._worth_comparing(node, pairs, count)):
+        some = pairs.clusters > 0 and pairs.pairs > 0
+        if some and (not node.children or self._worth_comparing(pairs, node.row_seconds)):
             self._delta.add_clusters(pairs)
             self._count("compared_whole", node.leaves)
-            count = 0
-        if not count:
+            some = False
+        if not some:
             self._finished(share)
             return
         for child in node.children:
@@ -177,23 +204,26 @@ class Completion:
             else:
                 self._visit(child, pairs, part)
 
-    def _worth_comparing(self, node: Node, pairs: ClusterPairs, count: int) -> bool:
-        """Whether comparing all pairs costs less than the refiners below: about one pass over the rows a constraint."""
+    def _worth_comparing(self, pairs: ClusterPairs, row_seconds: float) -> bool:
+        """Whether comparing all pairs costs less than refiners that take so long a row."""
         rows = len(pairs.left) + len(pairs.right)
-        return count * PAIR_SECONDS <= rows * node.leaves * ROW_SECONDS
+        compared = pairs.pairs / 2 if pairs.reflexive else pairs.pairs
+        return rows * COMPARED_ROW_SECONDS + compared * COMPARED_PAIR_SECONDS <= rows * row_seconds
 
     def _join(self, node: Node, pairs: ClusterPairs, share: float) -> None:
-        """Refine by a non-equality, or by one or two inequalities."""
+        """Refine by a non-equality, or by one or two inequalities: by listing pairs, or into levels where many are."""
         assert node.refiner is not None
         comparisons = node.refiner.comparisons
         pairs = restrict(pairs, self._both(c.left for c in comparisons), self._both(c.right for c in comparisons))
         self._count("joins", 1)
         if len(pairs.left) and len(pairs.right):
             joined = self._joined(pairs, comparisons)
-            if len(joined.find(1)):
+            partners = len(joined.find(len(pairs.left)))
+            if partners:
                 counts = np.zeros(self._work.rows, dtype=np.int64)
-                total = joined.count(counts, 1)
-                if total > LISTED_PAIRS_PER_ROW * (len(pairs.left) + len(pairs.right)):
+                most = LISTED_PAIRS_PER_ROW * (len(pairs.left) + len(pairs.right))
+                # where most rows have a partner, there are many pairs: no need to count them
+                if (len(comparisons) == 2 and 2 * partners > len(pairs.left)) or joined.count(counts, 1) > most:
                     del joined, counts
                     self._through(node, pairs, comparisons, share)
                     return
@@ -205,7 +235,7 @@ class Completion:
         """Refine cluster pairs by comparisons into cluster pairs and go on below a node."""
         if not comparisons:
             self._reached(node, pairs, share)
-        elif self._worth_comparing(node, pairs, pairs.pairs):
+        elif self._worth_comparing(pairs, node.row_seconds + len(comparisons) * STEP_SECONDS["inequality"]):
             self._delta.add_clusters(pairs)
             self._count("compared_whole", node.leaves)
             self._finished(share)

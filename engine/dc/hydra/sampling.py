@@ -12,6 +12,7 @@ from __future__ import annotations
 import heapq
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -22,12 +23,14 @@ from tuplewise.engine.dc.predicate import PredicateSpace
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.relation.relation import NULL_CODE, Relation
 from tuplewise.gpu_kernels.clues import ComparableRows
+from tuplewise.gpu_kernels.control import usable_cores
 from tuplewise.gpu_kernels.evidence import ClueSet
 from tuplewise.gpu_kernels.words import COMPARISONS_PER_WORD, clue_words, merge_clues
 
 PARTNERS = 20  # k: random partners of a tuple
 THRESHOLD = 0.005  # least efficiency at which a focus is applied again
 CHUNK_PAIRS = 1 << 22  # pairs that are drawn and compared at a time
+PAIRS_OF_THREADS = 1 << 16  # from so many pairs on, several threads compare them
 
 Strategy = Literal["within", "other", "back", "forth"]
 Progress = Callable[[float], None] | None
@@ -134,10 +137,9 @@ def random_sample(
     for first in range(0, PARTNERS, together):
         t = np.tile(np.arange(count, dtype=np.int32), min(together, PARTNERS - first))
         u = (t + rng.integers(1, count, len(t), dtype=np.int32)) % np.int32(count)
-        found = rows.of_pairs(t, u, counting=True)
-        assert found.counts is not None
-        seen = found.clues if space.closed else cut(found.clues, space.groups)
-        clues, counts = merge_clues(np.concatenate([clues, seen]), np.concatenate([counts, found.counts]))
+        seen, times = compare(rows, t, u)
+        seen = seen if space.closed else cut(seen, space.groups)
+        clues, counts = merge_clues(np.concatenate([clues, seen]), np.concatenate([counts, times]))
         pairs += len(t)
         _go_on(deadline, progress, min(1.0, (first + together) / PARTNERS))
     evidences = Evidences(space)
@@ -166,7 +168,7 @@ def focused_sample(
             clusterings[focus.column] = Clustering(relation.codes[focus.column], keep_nulls)
         compared, new = 0, 0
         for t, u in clusterings[focus.column].partners(focus.strategy, rng):
-            new += sample.evidences.add(rows.of_pairs(t, u).clues)
+            new += sample.evidences.add(compare(rows, t, u)[0])
             compared += len(t)
         focus.applications += 1
         focus.pairs += compared
@@ -180,6 +182,19 @@ def focused_sample(
     while queue:
         apply(heapq.heappop(queue)[1])
         _go_on(deadline, progress, 1.0)
+
+
+def compare(rows: ComparableRows, t: Rows, u: Rows) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """Distinct clues of pairs and of the exchanged pairs, with counts, on all cores."""
+    cores = usable_cores() if len(t) >= PAIRS_OF_THREADS else 1
+    parts = list(zip(np.array_split(t, cores), np.array_split(u, cores), strict=True))
+    if cores == 1:
+        found = [rows.of_pairs(t, u, counting=True)]
+    else:
+        with ThreadPoolExecutor(cores) as pool:
+            found = list(pool.map(lambda part: rows.of_pairs(*part, counting=True), parts))
+    clues, counts = (np.concatenate(arrays) for arrays in zip(*((f.clues, f.counts) for f in found), strict=True))
+    return merge_clues(clues, counts)
 
 
 def foci_of(space: PredicateSpace) -> list[Focus]:
