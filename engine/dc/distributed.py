@@ -18,6 +18,7 @@ from tuplewise.engine.dc.constraint import DenialConstraint
 from tuplewise.engine.dc.hybrid import JUDGED_ROWS, SAMPLED_GROUP_ROWS, TIME_LIMIT, pieces
 from tuplewise.engine.dc.predicate import PredicateSpace
 from tuplewise.engine.dc.violations.distributed import find_witnesses_on_spark
+from tuplewise.engine.dc.violations.existence import find_witnesses
 from tuplewise.engine.dc.violations.refine import Work, agreeing, start
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.loop import Agreement, Clues, Compared
@@ -188,23 +189,42 @@ class SparkTable:
 
         Notes
         -----
-        Witnesses are found as in rule checking, by position; one job more brings the codes of their rows here.
+        Most rules that are violated are so by the judged rows, which are here. The others are checked in Spark: their
+        witnesses come by position, and one job more brings the codes of those rows.
         """
-        nothing = [np.zeros((0, self._space.layout.words), dtype=np.uint64) for _ in rules]
+        here = replace(self._distinct.header, codes=self._judged, positions=None)
         with self._within_time():
-            found = find_witnesses_on_spark(
-                self._distinct, rules, nulls=self._nulls, limit=limit, device=self._device, deadline=self._deadline
+            witnesses = find_witnesses(
+                here, rules, nulls=self._nulls, limit=limit, device="cpu", deadline=self._deadline
             )
-            wanted = np.concatenate([np.zeros(0, dtype=np.int64), *(pairs.ravel() for pairs in found)])
-            if not len(wanted):
-                return nothing
+            clues = [self._clues_of(self._judged, *pairs.T) for pairs in witnesses]
+            open_ = [i for i, pairs in enumerate(witnesses) if not len(pairs)]
+            if open_ and len(self._judged.T) < self.rows:
+                chosen = [rules[i] for i in open_]
+                for i, found in zip(open_, self._violating_in_spark(chosen, limit), strict=True):
+                    clues[i] = found
+        return clues
+
+    def _violating_in_spark(self, rules: Sequence[DenialConstraint], limit: int) -> list[Clues]:
+        found = find_witnesses_on_spark(
+            self._distinct, rules, nulls=self._nulls, limit=limit, device=self._device, deadline=self._deadline
+        )
+        wanted = np.concatenate([pairs.ravel() for pairs in found])
+        if len(wanted):
             positions, codes = pairs_on_spark.codes_at(self._distinct.frame, self._columns, wanted)
-        rows = lay_out(codes, self._space.layout, nulls=self._nulls, device="cpu")
-        clues = []
-        for pairs in found:
-            t, u = np.searchsorted(positions, pairs.T).astype(np.int32)
-            clues.append(rows.of_pairs(t, u, counting=True).clues)
-            self._new(clues[-1])
+            found = [np.searchsorted(positions, pairs) for pairs in found]
+        else:
+            codes = self._judged[:, :0]
+        return [self._clues_of(codes, *pairs.T) for pairs in found]
+
+    def _clues_of(self, codes: NDArray[np.int32], t: NDArray[np.int64], u: NDArray[np.int64]) -> Clues:
+        """Clues of pairs of rows and of the exchanged pairs; they are known now."""
+        if not len(t):
+            return np.zeros((0, self._space.layout.words), dtype=np.uint64)
+        used, places = np.unique(np.concatenate([t, u]), return_inverse=True)
+        rows = lay_out(np.ascontiguousarray(codes[:, used]), self._space.layout, nulls=self._nulls, device="cpu")
+        clues = rows.of_pairs(*places.astype(np.int32).reshape(2, -1), counting=True).clues
+        self._new(clues)
         return clues
 
     def _compared(self, found: Collected, started: float, before_seconds: float) -> Compared:

@@ -11,10 +11,11 @@ import re
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,12 +29,14 @@ from tuplewise.engine.spark.tiles import Sizes
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
+T = TypeVar("T")
 FEWEST_TILE_ROWS, MOST_TILE_ROWS = 1 << 16, 1 << 22
 KERNEL_BYTES = 160
 """What a row of a tile takes beside its codes: kernels up to 65 bytes (measured), the hand-over 60, some to spare."""
 TASK_BYTES = 512 << 20
 """Memory of a Python worker where no setting says."""
 CANCEL_SECONDS = 0.2
+MOST_AT_ONCE = 4
 PAIRS = "t bigint, u bigint"
 
 
@@ -189,8 +192,9 @@ def find_pairs(asked: RuleOnSpark, limit: int) -> NDArray[np.int64]:
             return np.empty((0, 2), dtype=np.int64)
         work = _work(asked, layout)
         found = sent.mapInArrow(lambda batches: work.find(batches, limit), PAIRS)
-        with _setting(spark, "spark.sql.limit.initialNumPartitions", str(asked.sizes.slots)):
-            rows = found.take(limit)
+        # the session is a clone of our own, and others may be taking at the same time: it stays set
+        spark.conf.set("spark.sql.limit.initialNumPartitions", str(asked.sizes.slots))
+        rows = found.take(limit)
     pairs = np.array([(row["t"], row["u"]) for row in rows], dtype=np.int64).reshape(-1, 2)
     if asked.one_way:
         pairs = np.unique(np.sort(pairs, axis=1), axis=0)
@@ -297,6 +301,21 @@ def until(spark: SparkSession, deadline: float | None) -> Iterator[None]:
         spark.sparkContext.removeJobTag(tag)
 
 
+def at_once(spark: SparkSession, work: Sequence[Callable[[], T]]) -> list[T]:
+    """What each of these returns, a few at a time: most of a small job is planning and waiting."""
+    context = spark.sparkContext._jsc.sc()
+    properties = context.getLocalProperties()
+
+    def run(one: Callable[[], T]) -> T:
+        context.setLocalProperties(properties.clone())
+        return one()
+
+    if len(work) < 2:
+        return [one() for one in work]
+    with ThreadPoolExecutor(min(len(work), MOST_AT_ONCE), "Spark jobs") as pool:
+        return list(pool.map(run, work))
+
+
 @contextlib.contextmanager
 def _named_faults() -> Iterator[None]:
     """What users can mend, in a message of ours."""
@@ -308,16 +327,6 @@ def _named_faults() -> Iterator[None]:
             hint = "Install tuplewise there, or name a Python that has it: --conf spark.pyspark.python=PATH"
             raise InputError(message("Spark's Python workers lack a module", missing.group(1), hint=hint)) from problem
         raise
-
-
-@contextlib.contextmanager
-def _setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
-    before = spark.conf.get(name)
-    spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        spark.conf.set(name, before)
 
 
 @contextlib.contextmanager

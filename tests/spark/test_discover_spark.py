@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -20,13 +22,18 @@ from held import Held
 from numpy.typing import NDArray
 from oracles import clues as oracle
 
+import tuplewise as tw
+from tuplewise.engine.cli import main as cli
 from tuplewise.engine.dc.distributed import SparkTable
+from tuplewise.engine.dc.distributed_discover import most_bytes_to_search
 from tuplewise.engine.dc.distributed_figures import SparkFigures
 from tuplewise.engine.dc.evidence import collect_evidence
 from tuplewise.engine.dc.hybrid import find
 from tuplewise.engine.dc.inversion import invert
 from tuplewise.engine.dc.outcome_counts import table_outcome_counts, undecided_pairs
 from tuplewise.engine.dc.predicate import PredicateSpace, build_space
+from tuplewise.engine.dc.violations import distributed
+from tuplewise.engine.errors import InputError
 from tuplewise.engine.loop import Compared
 from tuplewise.engine.options import DcDiscoverOptions, LoadOptions
 from tuplewise.engine.relation.relation import Relation
@@ -159,29 +166,80 @@ class Priced(SparkTable):
         return replace(compared, grouping_seconds=1e-4 * self.rows, comparing_seconds=1.0 * compared.pairs)
 
 
-CASES: dict[str, tuple[int, tuple[str, ...], dict[str, Any]]] = {
-    "unknown": (11, ("integer", "text", "integer", "date"), {}),
-    "value": (12, ("text", "decimal", "integer", "boolean"), {"single_tuple": True, "minimality": "subset"}),
+CASES: dict[str, tuple[int, tuple[str, ...], int, dict[str, Any]]] = {
+    "unknown": (11, ("integer", "text", "integer", "date"), 40, {}),
+    "value": (12, ("text", "decimal", "integer", "boolean"), 8, {"single_tuple": True, "minimality": "subset"}),
 }
 
 
 @pytest.mark.usefixtures("small_tiles")
 @pytest.mark.parametrize("nulls", CASES)
 def test_constraints_are_those_of_all_pairs(spark: Any, nulls: str) -> None:
-    seed, types, options = CASES[nulls]
+    seed, types, judged_rows, options = CASES[nulls]
     relation = encode(random_table(seed, rows=40, types=types, null_share=0.1, values=9, fewest=4))
     space = space_of(relation, nulls, **options)
     everything = invert(collect_evidence(relation, space, device="cpu"))
-    with in_spark(spark, relation, space, made=Priced, least_pairs=12) as table:
-        elsewhere = replace(relation, codes=relation.codes[:, :0], table_rows=relation.rows)
-        found = find(
-            elsewhere, space, device=pick_device("cpu"), deadline=None, progress=None, lap=lambda _: None, table=table
-        )
+    elsewhere = replace(relation, codes=relation.codes[:, :0], table_rows=relation.rows)
+    how: dict[str, Any] = {"device": pick_device("cpu"), "deadline": None, "progress": None, "lap": lambda _: None}
+    with in_spark(spark, relation, space, made=Priced, least_pairs=12, judged_rows=judged_rows) as table:
+        found = find(elsewhere, space, **how, table=table)
     for name in ("predicates", "sizes", "one_row"):
         assert np.array_equal(getattr(found.arrays, name), getattr(everything, name)), name
     assert len(found.arrays) > 5
-    assert found.search["column_sets"]
-    assert found.search["validated"] > 0
+    assert found.search["validated"] > found.search["violated"] > 0
+    assert found.search["undecided"] == 0
+
+
+ROWS = "".join(f"{i // 2},{i % 7},{'AB'[i % 3 // 2]},{(i * 37) % 19},{i * 3 % 19 or ''}\n" for i in range(40))
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> str:
+    path = tmp_path / "places.csv"
+    path.write_text("id,zip,city,pay,rate\n" + ROWS)
+    return str(path)
+
+
+def test_a_file_searched_in_spark_gives_the_same_bytes(
+    places: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = tw.discover_dcs(places, device="cpu", run_on="driver", algorithm="evidence")
+    monkeypatch.setattr(distributed, "SHARE_HERE", 0)  # no memory for it here
+    argv = ["dc", "discover", places, "--device", "cpu", "--format", "json", "-o", str(tmp_path / "found.json")]
+    assert cli.run(argv) == 0
+    there, known = json.loads((tmp_path / "found.json").read_text()), here.to_dict()
+    for name in ("constraints", "count", "pairs", "predicate_space"):
+        assert there["result"][name] == known["result"][name], name
+    assert there["tables"] == known["tables"]
+    assert [n for n in there["notes"] if n in known["notes"]] == known["notes"]
+    assert any(note.startswith("nulls (rule unknown)") for note in known["notes"])
+    assert there["device_reason"].startswith("kernels run in the tasks of Spark")
+    assert there["result"]["algorithm"] == "hybrid"
+    assert there["result"]["search"]["undecided"] == 0
+    late = tw.discover_dcs(places, device="cpu", run_on="spark", time_limit=1e-3)
+    assert late.partial
+    assert len(late) == 0
+    assert "time limit reached before any constraint was decided" in late.notes
+
+
+@pytest.mark.parametrize("rows", ["", "1,x\n"])
+def test_tables_without_pairs_are_searched_here(tmp_path: Path, rows: str) -> None:
+    (tmp_path / "t.csv").write_text("a,b\n" + rows)
+    found = [tw.discover_dcs(str(tmp_path / "t.csv"), device="cpu", run_on=w) for w in ("spark", "driver")]  # type: ignore[arg-type]
+    assert found[0].to_dict()["result"]["constraints"] == found[1].to_dict()["result"]["constraints"]
+    assert found[0].notes == found[1].notes
+
+
+def test_what_is_not_searched_in_spark_is_refused(places: str) -> None:
+    with pytest.raises(InputError, match=r"run_on 'spark' with algorithm: 'evidence'.*'auto' or 'hybrid'"):
+        tw.discover_dcs(places, run_on="spark", algorithm="evidence")
+    with pytest.raises(InputError, match=r"run_on 'spark' with error: '0\.1'.*counted in one process"):
+        tw.discover_dcs(places, run_on="spark", error=0.1)
+    with pytest.raises(InputError, match=r"run_on 'spark' for a table that is held here.*a path"):
+        tw.discover_dcs(pd.DataFrame({"a": [1, 2]}), run_on="spark")
+    assert most_bytes_to_search(DcDiscoverOptions(error=Decimal("0.1"))) is None, "such tables come here"
+    assert most_bytes_to_search(DcDiscoverOptions(run_on="driver")) is None
+    assert most_bytes_to_search(DcDiscoverOptions()) is not None
 
 
 @pytest.mark.parametrize("wide", [False, True])
@@ -197,23 +255,25 @@ def test_figures_of_columns_are_those_of_the_relation(spark: Any, tmp_path: Path
         "a": drawn([-3, 1, 2, far], pa.int64()),
         "b": drawn([1, 2, 5, far], pa.int64()),
         "c": drawn([Decimal("1.00"), Decimal("2.50"), Decimal("-3.00")], pa.decimal128(8, 2)),
-        "x": drawn([0.1, 0.7, 1e17, -0.0], pa.float64()),
-        "y": drawn([0.1, 0.7, 0.0, 2.5, *[float("nan")] * wide], pa.float64()),
-        "s": drawn(["u", "v", "w"], pa.string()),
-        "r": drawn(["v", "w", ""], pa.string()),
         "never": pa.nulls(50, pa.int64()),
     }
+    if wide:
+        columns["x"] = drawn([0.1, 0.7, 1e17, -0.0], pa.float64())
+        columns["y"] = drawn([0.1, 0.7, 0.0, 2.5, float("nan")], pa.float64())
+        columns["s"] = drawn(["u", "v", "w"], pa.string())
+        columns["r"] = drawn(["v", "w", ""], pa.string())
     pq.write_table(pa.table(columns), tmp_path / "t.parquet")
     opened = open_with_spark(str(tmp_path / "t.parquet"), None, LoadOptions(), None, None, lambda step: None)
     here = load_with_spark(str(tmp_path / "t.parquet"), None, LoadOptions(), None, None, lambda step: None)
     table = encode_as_frame(opened, list(columns), lambda step: None)
     figures = SparkFigures(table)
-    for nulls in ("unknown", "value"):
-        options = DcDiscoverOptions(nulls=nulls, single_tuple=True, shared_values=Decimal("0.1"), order_text=wide)  # type: ignore[arg-type]
-        space, known = build_space(table.header, options, figures), build_space(here, options)
-        for name in ("left", "right", "shared", "larger", "kept", "ordered", "means"):
-            assert np.array_equal(getattr(space.candidates, name), getattr(known.candidates, name)), name
-        assert space.groups == known.groups > len(columns) + 4
-        assert np.array_equal(figures.outcome_counts(space), table_outcome_counts(here, known))
-        assert figures.undecided_pairs(space) == undecided_pairs(here, known)
+    options = DcDiscoverOptions(
+        nulls="unknown" if wide else "value", single_tuple=True, shared_values=Decimal("0.1"), order_text=wide
+    )
+    space, known = build_space(table.header, options, figures), build_space(here, options)
+    for name in ("left", "right", "shared", "larger", "kept", "ordered", "means"):
+        assert np.array_equal(getattr(space.candidates, name), getattr(known.candidates, name)), name
+    assert space.groups == known.groups > len(columns) + 3
+    assert np.array_equal(figures.outcome_counts(space), table_outcome_counts(here, known))
+    assert figures.undecided_pairs(space) == undecided_pairs(here, known)
     table.close()

@@ -11,6 +11,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -226,17 +227,18 @@ def find_witnesses_on_spark(
     device: str = "auto", deadline: float | None = None,
 ) -> list[NDArray[np.int64]]:  # fmt: skip
     """At most `limit` violating pairs of each rule, by position; see `existence.find_witnesses`."""
-    found = []
-    for rule in rules:
+    spark = table.frame.sparkSession
+
+    def witnesses(rule: DenialConstraint) -> NDArray[np.int64]:
         program = bind(rule, table.header, nulls)
-        with run.until(table.frame.sparkSession, deadline):
+        with run.until(spark, deadline):
             if program.never:
-                found.append(np.empty((0, 2), dtype=np.int64))
-            elif program.one_row:
-                found.append(run.check_rows(rule_on(table, program, device), rows=limit).first)
-            else:
-                found.append(run.find_pairs(rule_on(table, program, device), limit))
-    return found
+                return np.empty((0, 2), dtype=np.int64)
+            if program.one_row:
+                return run.check_rows(rule_on(table, program, device), rows=limit).first
+            return run.find_pairs(rule_on(table, program, device), limit)
+
+    return run.at_once(spark, [partial(witnesses, rule) for rule in rules])
 
 
 def rule_on(table: EncodedFrame, program: Program, device: str = "auto", seed: int = 0) -> run.RuleOnSpark:
