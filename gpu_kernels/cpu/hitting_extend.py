@@ -16,7 +16,8 @@ from tuplewise.gpu_kernels.cpu.threads import run_tasks
 
 TASK_SETS = 512  # most sets in one task
 TASK_WORDS = 1 << 22  # bitmap words that a task works through before it hands back what it has not searched
-TESTED_WORDS = 8  # words of bitmaps tested at once, so that the compiler can use vector instructions
+TESTED_WORDS = 64  # words of bitmaps tested at once, with unsigned indexes: so they become vector instructions
+FIRST_WORDS = 4  # words tested one by one before: most critical edges are found there
 
 
 def misses_some(
@@ -64,7 +65,7 @@ def run(
     the next node takes them over up to the vertex in which it differs.
     Cost: edges / 64 words for each node and each vertex tried; memory: two bitmaps for each level, in each thread.
     """
-    masks = np.concatenate([edges, new_edges])
+    masks = np.concatenate([edges, new_edges[_order(new_edges, problem.vertices)]])
     has = edge_bitmaps(masks, problem.vertices)
     most_nodes = max(16, TASK_WORDS // has.shape[1])
     found: list[NDArray[np.uint64]] = []
@@ -104,6 +105,17 @@ def run(
         paths, lengths, complete = wave(paths, lengths, progress)
         done += (1 - done) / 2
     return np.concatenate(found) if found else starts[:0].copy(), complete
+
+
+def _order(edges: NDArray[np.uint64], vertices: int) -> NDArray[np.int64]:
+    """Edges of frequent vertices first: on evidence of real tables this took half the time of no order, and where nearly
+    all sets are missed a third of that of the reverse; elsewhere it makes no difference."""
+    has = edge_bitmaps(edges, vertices)
+    frequency = np.bitwise_count(has).sum(axis=1, dtype=np.int64)
+    weight = np.zeros(len(edges), dtype=np.int64)
+    for v, count in enumerate(frequency.tolist()):
+        weight += count * ((edges[:, v // 64] >> np.uint64(v % 64)) & np.uint64(1)).astype(np.int64)
+    return np.argsort(-weight, kind="stable")
 
 
 def _parts(count: int, threads: int) -> list[slice]:
@@ -150,12 +162,25 @@ def _nothing_hit(has, edges):
 
 
 @njit(cache=True, nogil=True)
+def _some_missed(hit, joined, first, last):
+    some = np.uint64(0)
+    for b in range(np.uint64(first), np.uint64(last)):
+        some |= ~(hit[b] | joined[b])
+    return some != 0
+
+
+@njit(cache=True, nogil=True)
 def _next_missed(hit, joined, first_block):
     """The first edge, from a block on, that is neither in `hit` nor in `joined`; -1 where there is none."""
-    for b in range(first_block, len(hit)):
-        missed = ~(hit[b] | joined[b])
-        if missed:
-            return 64 * b + lowest_bit(missed)
+    blocks = len(hit)
+    while first_block < blocks:
+        last = min(first_block + TESTED_WORDS, blocks)
+        if _some_missed(hit, joined, first_block, last):
+            for b in range(first_block, last):
+                missed = ~(hit[b] | joined[b])
+                if missed:
+                    return 64 * b + lowest_bit(missed)
+        first_block = last
     return -1
 
 
@@ -180,21 +205,27 @@ def _mark_missing(paths, lengths, has, edges, missed):
 
 
 @njit(cache=True, nogil=True)
+def _some_critical(once, own, joined, first, last):
+    some = np.uint64(0)
+    for b in range(np.uint64(first), np.uint64(last)):
+        some |= once[b] & own[b] & ~joined[b]
+    return some != 0
+
+
+@njit(cache=True, nogil=True)
 def _stays_critical(once, own, joined, last):
-    """Whether an edge up to `last` is hit only once, by `own`, and not by the vertex that joins."""
+    """Whether an edge before `last` is hit only once, by `own`, and not by the vertex that joins."""
     whole = last // 64
     b = 0
-    while b + TESTED_WORDS <= whole:
-        some = np.uint64(0)
-        for k in range(b, b + TESTED_WORDS):
-            some |= once[k] & own[k] & ~joined[k]
-        if some:
-            return True
-        b += TESTED_WORDS
-    while b < whole:
+    while b < min(whole, FIRST_WORDS):
         if once[b] & own[b] & ~joined[b]:
             return True
         b += 1
+    while b < whole:
+        end = min(b + TESTED_WORDS, whole)
+        if _some_critical(once, own, joined, b, end):
+            return True
+        b = end
     below = (np.uint64(1) << np.uint64(last % 64)) - np.uint64(1)
     return (once[whole] & own[whole] & ~joined[whole] & below) != 0
 
