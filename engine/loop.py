@@ -30,6 +30,8 @@ Clues = NDArray[np.uint64]
 
 SAMPLED_PAIRS_A_ROW = 20  # of a random sample, and of a sample of agreeing pairs
 MOST_COLUMN_PAIRS = 4  # column pairs in a set that is exhausted
+ODD_ROWS = 64  # rows that are compared with all others at once, and how many new clues make a row one of them
+CLUES_OF_AN_ODD_ROW = 4
 SETS_A_ROUND = 12  # sets that are exhausted before the inversion is continued
 JUDGED_CANDIDATES = 2000  # undecided candidates that a choice looks at; of more, so many at random
 ROUNDS_WITHOUT_PRICE = 3.0  # groupings that a validation is taken to cost before one was measured
@@ -43,11 +45,13 @@ class Compared:
     Attributes
     ----------
     clues : uint64 (new, words), those not met before, of both orders
+    rows : int32 (new, 2), a pair of rows that left each; (0, 2) where that isn't told
     pairs : unordered pairs of rows that were compared
     grouping_seconds, comparing_seconds : what it took
     """
 
     clues: Clues
+    rows: NDArray[np.int32]
     pairs: int
     grouping_seconds: float
     comparing_seconds: float
@@ -71,12 +75,20 @@ class Table(Protocol):
         """Compare all pairs that agree on these column pairs; with none, all pairs. Raises LimitReached."""
 
 
+    def compare_rows(self, rows: NDArray[np.int32]) -> Compared:
+        """Compare these rows, int32 (k,), with all rows. Raises LimitReached."""
+
+    def without(self, rows: NDArray[np.int32]) -> Table:
+        """The table without these rows; it has met no clue yet."""
+
+
 @dataclass(frozen=True, eq=False)
 class Validated:
-    """What validating some candidates gave: clues of violating pairs, how many candidates it was, how many of them were
-    violated, and what they were taken to cost, in cheapest validations."""
+    """What validating some candidates gave: clues of violating pairs with their pairs of rows, how many candidates it
+    was, how many of them were violated, and what they were taken to cost, in cheapest validations."""
 
     clues: Clues
+    rows: NDArray[np.int32]
     candidates: int
     violated: int
     effort: float
@@ -99,7 +111,7 @@ class Candidates(Protocol):
     def decide(self, column_pairs: Sequence[int]) -> int:
         """Take the candidates that agree on all of these for decided, now and later; returns how many are new."""
 
-    def validate(self, most: int) -> Validated:
+    def validate(self, table: Any, most: int) -> Validated:
         """Decide at most so many undecided candidates on the table, the cheapest first. Raises LimitReached."""
 
 
@@ -107,11 +119,13 @@ class Candidates(Protocol):
 class Record:
     """What was done. `column_sets` holds (agreement, pairs, candidates decided).
 
-    `sampled_pairs` are those drawn at random and those of `samples` samples of agreeing pairs.
+    `sampled_pairs` are those drawn at random and those of `samples` samples of agreeing pairs; `odd_rows` rows were
+    compared with all others.
     """
 
     sampled_pairs: int = 0
     samples: int = 0
+    odd_rows: int = 0
     compared_pairs: int = 0
     rounds: int = 0
     column_sets: list[tuple[Agreement, int, int]] = field(default_factory=list)
@@ -170,17 +184,51 @@ class Loop:
         self._rng = np.random.default_rng(seed)
         self._estimates: dict[Agreement, float] = {}
         self._sampled: set[Agreement] = set()
+        self._clues_of_row = np.zeros(table.rows, dtype=np.int32)
+        self._set_aside: list[Clues] = []
 
     def run(self) -> None:
-        """Until nothing is undecided. Raises LimitReached; what is decided by then holds."""
-        compared = [self.table.sample()]
-        self._met(compared[0])
-        self.record.sampled_pairs = compared[0].pairs
+        """Until nothing is undecided. Raises LimitReached; what is decided by then holds.
+
+        Errors in data make odd rows, which violate with many rows, in many ways, what all others keep to. So the rules
+        of the others are found first; they are fewer, shorter and sooner proven. The odd rows were compared with all
+        rows by then: their clues are all that is left to learn, and leave nothing undecided.
+        """
+        found = self._sample_table()
+        found, odd = self._compare_odd_rows(found)
+        self._lap("sample")
+        if not len(odd):
+            self._learn(found)
+            self._decide_all()
+            return
+        self._set_aside = found
+        self.table = self.table.without(odd)
+        self._clues_of_row = np.zeros(self.table.rows, dtype=np.int32)
+        self._sampled.clear()
+        self._estimates.clear()
+        found = self._sample_table()
+        self._lap("sample")
+        self._learn(found)
+        self._decide_all()
+        self._learn(self._set_aside)
+        self._set_aside = []
+        self.candidates.decide(())
+
+    @property
+    def set_aside(self) -> Clues | None:
+        """Clues that were not learnt when a limit came: a candidate that they violate does not hold."""
+        return np.concatenate(self._set_aside) if self._set_aside else None
+
+    def _sample_table(self) -> list[Clues]:
+        before = self.record.compared_pairs
+        found = [self._met(self.table.sample())]
+        self.record.sampled_pairs += self.record.compared_pairs - before
         for number in range(len(self.candidates.column_pairs)):
             if self._worth_sampling((number,)):
-                compared.append(self._sample((number,)))
-        self._lap("sample")
-        self._learn(np.concatenate([c.clues for c in compared]))
+                found.append(self._sample((number,)))
+        return found
+
+    def _decide_all(self) -> None:
         while True:
             undecided, effort = self.candidates.undecided()
             if self._progress is not None:
@@ -192,9 +240,9 @@ class Loop:
             unsampled = [numbers for numbers in chosen if self._worth_sampling(numbers)]
             self._lap("choice")
             if unsampled:
-                clues = [self._sample(numbers).clues for numbers in unsampled]
+                found = [self._sample(numbers) for numbers in unsampled]
                 self._lap("sample")
-                self._learn(np.concatenate(clues))
+                self._learn(found)
             elif chosen:
                 self._exhaust(chosen)
             else:
@@ -209,50 +257,80 @@ class Loop:
         many = 4 * SAMPLED_PAIRS_A_ROW * self.table.rows
         return bool(numbers) and agreement not in self._sampled and self._pairs(numbers) > many
 
-    def _sample(self, numbers: tuple[int, ...]) -> Compared:
+    def _sample(self, numbers: tuple[int, ...]) -> Clues:
         agreement = self._agreement(numbers)
         self._sampled.add(agreement)
         self.record.samples += 1
-        compared = self.table.sample_agreeing(agreement)
-        self._met(compared)
-        self.record.sampled_pairs += compared.pairs
-        if self._progress is not None:
-            self._progress(0.0)
-        return compared
+        before = self.record.compared_pairs
+        clues = self._met(self.table.sample_agreeing(agreement))
+        self.record.sampled_pairs += self.record.compared_pairs - before
+        return clues
 
-    def _met(self, compared: Compared) -> None:
+    def _met(self, compared: Compared) -> Clues:
+        """Its clues; takes note of what they cost and which rows left them."""
         self.prices.add(compared, self.table.rows)
         self.record.compared_pairs += compared.pairs
+        self._note(compared.rows)
+        if self._progress is not None:
+            self._progress(0.0)
+        return compared.clues
 
-    def _learn(self, clues: Clues) -> None:
+    def _note(self, rows: NDArray[np.int32]) -> None:
+        if len(rows):
+            self._clues_of_row += np.bincount(rows.ravel(), minlength=self.table.rows).astype(np.int32)
+
+    def _learn(self, found: list[Clues]) -> None:
+        clues = np.concatenate(found)
         if len(clues):
             self.candidates.learn(clues)
         self._lap("inversion")
 
+    def _compare_odd_rows(self, found: list[Clues]) -> tuple[list[Clues], NDArray[np.int32]]:
+        """Compare the rows that left most new clues with all rows, as long as that brings new ones.
+
+        Returns all clues, and those rows.
+        """
+        odd = [np.zeros(0, dtype=np.int32)]
+        while True:
+            most = np.argsort(-self._clues_of_row, kind="stable")[:ODD_ROWS].astype(np.int32)
+            most = most[self._clues_of_row[most] >= CLUES_OF_AN_ODD_ROW]
+            if not len(most) or 2 * sum(map(len, odd)) > self.table.rows:
+                break
+            found.append(self._met(self.table.compare_rows(most)))
+            self._clues_of_row[most] = np.iinfo(np.int32).min // 2  # each row once
+            odd.append(most)
+            if len(found[-1]) < len(most):
+                break
+        self._clues_of_row[self._clues_of_row > 0] = 0
+        rows = np.concatenate(odd)
+        self.record.odd_rows += len(rows)
+        return found, rows
+
     def _exhaust(self, chosen: list[tuple[int, ...]]) -> None:
         """Compare the agreeing pairs of each set; only when all their clues are learnt is anything decided by them."""
-        found = []
+        found, pairs = [], []
         for numbers in chosen:
-            compared = self.table.compare_agreeing(self._agreement(numbers))
-            self._met(compared)
-            found.append(compared)
-            if self._progress is not None:
-                self._progress(len(found) / len(chosen))
+            before = self.record.compared_pairs
+            found.append(self._met(self.table.compare_agreeing(self._agreement(numbers))))
+            pairs.append(self.record.compared_pairs - before)
+        found, _ = self._compare_odd_rows(found)
         self._lap("exhaust")
-        self._learn(np.concatenate([c.clues for c in found]))
-        for numbers, compared in zip(chosen, found, strict=True):
+        self._learn(found)
+        for numbers, compared in zip(chosen, pairs, strict=True):
             decided = self.candidates.decide(numbers)
-            self.record.column_sets.append((self._agreement(numbers), compared.pairs, decided))
+            self.record.column_sets.append((self._agreement(numbers), compared, decided))
 
     def _validate(self) -> None:
         started = time.perf_counter()
-        validated = self.candidates.validate(VALIDATED_A_ROUND)
+        validated = self.candidates.validate(self.table, VALIDATED_A_ROUND)
         self.prices.validating += time.perf_counter() - started
         self.prices.effort += validated.effort
         self.record.validated += validated.candidates
         self.record.violated += validated.violated
+        self._note(np.repeat(validated.rows, CLUES_OF_AN_ODD_ROW, axis=0))  # whatever sampling missed is odd
         self._lap("validation")
-        self._learn(validated.clues)
+        found, _ = self._compare_odd_rows([validated.clues])
+        self._learn(found)
 
     def _agreement(self, numbers: tuple[int, ...]) -> Agreement:
         return tuple(sorted(self.candidates.column_pairs[i] for i in numbers))
@@ -307,6 +385,7 @@ class Loop:
         return {
             "sampled_pairs": r.sampled_pairs,
             "samples": r.samples,
+            "odd_rows": r.odd_rows,
             "compared_pairs": r.compared_pairs,
             "share_of_pairs": r.compared_pairs / max(1, all_pairs),
             "equal_rows": equal_rows,

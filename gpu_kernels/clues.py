@@ -6,7 +6,8 @@ Discovery on large tables compares few of all pairs, in many portions, and only 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, Protocol
+from dataclasses import dataclass
+from typing import Literal, Protocol, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +19,40 @@ from tuplewise.gpu_kernels.refine import ClusterPairs
 from tuplewise.gpu_kernels.words import ClueLayout, merge_clues, mirror_clues
 
 
+@dataclass(frozen=True, eq=False)
+class NewClues:
+    """The clues that a portion of pairs brought.
+
+    Attributes
+    ----------
+    clues : uint64 array (new, words), sorted, distinct, of both orders
+    rows : int32 array (new, 2)
+        A pair (t, u) that left each; with no rows where the device doesn't tell.
+    ordered_pairs : int
+        How many ordered pairs were compared (twice the number of pairs of rows).
+    complete : bool
+        False where a deadline came first: then some pairs were not compared.
+    """
+
+    clues: NDArray[np.uint64]
+    rows: NDArray[np.int32]
+    ordered_pairs: int
+    complete: bool
+
+
 class _Twin(Protocol):
-    def within(self, pairs: ClusterPairs, control: Control) -> tuple[NDArray[np.uint64], bool]: ...
+    def within(
+        self, pairs: ClusterPairs, control: Control
+    ) -> tuple[NDArray[np.uint64], NDArray[np.int32], bool]: ...
 
     def of_pairs(
         self, t: NDArray[np.int32], u: NDArray[np.int32], counting: bool
-    ) -> tuple[NDArray[np.uint64], NDArray[np.int64]]: ...
+    ) -> tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.int64]]: ...
+
+
+def _sorted(clues: NDArray[np.uint64], rows: NDArray[np.int32], pairs: int, complete: bool) -> NewClues:
+    order = np.lexsort(clues.T[::-1])
+    return NewClues(np.ascontiguousarray(clues[order]), rows[order] if len(rows) else rows, pairs, complete)
 
 
 class ComparableRows:
@@ -42,7 +71,7 @@ class ComparableRows:
         *,
         deadline: float | None = None,
         progress: Callable[[float], None] | None = None,
-    ) -> ClueSet:
+    ) -> NewClues:
         """Compare all pairs of different rows inside cluster pairs.
 
         Parameters
@@ -51,12 +80,6 @@ class ComparableRows:
             Left sets are t, right sets are u; of reflexive ones each pair of rows is compared once.
         deadline : float or None
             `time.monotonic()` value; comparing ends soon after it and the result is marked incomplete.
-
-        Returns
-        -------
-        ClueSet
-            The new clues, of both orders, sorted; `counts` is None; `ordered_pairs` is how many were compared (twice
-            the number of pairs of rows).
 
         Notes
         -----
@@ -70,13 +93,20 @@ class ComparableRows:
         if self._threads is not None:
             control.threads = self._threads
         with self._device.active():
-            clues, complete = self._twin.within(pairs, control)
-        order = np.lexsort(clues.T[::-1])
+            clues, rows, complete = self._twin.within(pairs, control)
         both = int(np.dot(np.diff(pairs.left_offsets), np.diff(pairs.right_offsets)))
         compared = both - len(pairs.left) if pairs.reflexive else 2 * both
-        return ClueSet(np.ascontiguousarray(clues[order]), None, compared, complete)
+        return _sorted(clues, rows, compared, complete)
 
-    def of_pairs(self, t: NDArray[np.int32], u: NDArray[np.int32], *, counting: bool = False) -> ClueSet:
+    @overload
+    def of_pairs(self, t: NDArray[np.int32], u: NDArray[np.int32]) -> NewClues: ...
+
+    @overload
+    def of_pairs(self, t: NDArray[np.int32], u: NDArray[np.int32], *, counting: Literal[True]) -> ClueSet: ...
+
+    def of_pairs(
+        self, t: NDArray[np.int32], u: NDArray[np.int32], *, counting: bool = False
+    ) -> NewClues | ClueSet:
         """Compare the rows t[i] with u[i], and u[i] with t[i].
 
         Parameters
@@ -93,10 +123,10 @@ class ComparableRows:
         """
         if t.shape != u.shape or t.ndim != 1:
             raise ValueError(f"t and u: arrays of shapes {t.shape} and {u.shape}; allowed: two of one length")
-        clues, counts = self._twin.of_pairs(t.astype(np.int32, copy=False), u.astype(np.int32, copy=False), counting)
+        t, u = t.astype(np.int32, copy=False), u.astype(np.int32, copy=False)
+        clues, rows, counts = self._twin.of_pairs(t, u, counting)
         if not counting:
-            order = np.lexsort(clues.T[::-1])
-            return ClueSet(np.ascontiguousarray(clues[order]), None, 2 * len(t), True)
+            return _sorted(clues, rows, 2 * len(t), True)
         both = np.concatenate([clues, mirror_clues(clues, self._layout)])
         return ClueSet(*merge_clues(both, np.concatenate([counts, counts])), 2 * len(t), True)
 

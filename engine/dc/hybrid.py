@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from time import monotonic, perf_counter
@@ -35,7 +36,7 @@ from tuplewise.engine.relation.relation import NULL_CODE, Relation
 from tuplewise.gpu_kernels.clues import lay_out
 from tuplewise.gpu_kernels.control import usable_cores
 from tuplewise.gpu_kernels.device import Device
-from tuplewise.gpu_kernels.hitting import extend_hitting_sets
+from tuplewise.gpu_kernels.hitting import extend_hitting_sets, misses_some
 from tuplewise.gpu_kernels.refine import ClusterPairs, all_rows
 from tuplewise.gpu_kernels.words import ACROSS, merge_clues
 
@@ -103,12 +104,14 @@ def find(
 
     reached = None
     rows = table or LocalTable(relation, space, device, deadline, progress)
-    candidates = DcCandidates(rows, space, deadline)
+    candidates = DcCandidates(space, deadline)
     loop = Loop(rows, candidates, seed=space.options.seed, lap=lap, progress=watch)
     try:
         loop.run()
     except LimitReached as limit:
         reached = str(limit)
+        if loop.set_aside is not None:
+            candidates.drop_violated(loop.set_aside)
     undecided = len(candidates.undecided()[0])
     n = relation.all_rows
     search = loop.report(undecided, n * (n - 1) // 2, n - rows.rows, relation.column_names)
@@ -118,8 +121,11 @@ def find(
 class ValidatingTable(Table, Protocol):
     """A table that also says whether constraints hold."""
 
-    def violating_clues(self, rules: Sequence[DenialConstraint], limit: int) -> list[Clues]:
-        """Clues of at most `limit` violating pairs of each constraint; none where it holds. Raises LimitReached."""
+    def violating_clues(
+        self, rules: Sequence[DenialConstraint], limit: int
+    ) -> tuple[list[Clues], NDArray[np.int32]]:
+        """Clues of at most `limit` violating pairs of each constraint, none where it holds; and some of these pairs,
+        int32 (pairs, 2), may be none. Raises LimitReached."""
 
 
 class LocalTable:
@@ -138,16 +144,31 @@ class LocalTable:
         started = perf_counter()
         columns = sorted({int(c) for c in (*space.left, *space.right)}, key=lambda c: -relation.columns[c].distinct)
         kept, doubled = collapse(relation.codes, columns, device)
-        self._collapsing_seconds = perf_counter() - started
         # In random order, any run of rows of a group is a random sample of it.
         order = np.random.default_rng(space.options.seed).permutation(len(kept))
-        self._doubled = np.flatnonzero(doubled[order]).astype(np.int32)
-        codes = np.ascontiguousarray(relation.codes[:, kept[order]])
+        self._take(relation, kept[order], doubled[order], device)
+        self._collapsing_seconds = perf_counter() - started
+
+    def _take(
+        self, relation: Relation, rows: NDArray[np.int32], doubled: NDArray[np.bool_], device: Device
+    ) -> None:
+        """Lay out these rows of a relation; `doubled`: whether each stands for others, too."""
+        codes = np.ascontiguousarray(relation.codes[:, rows])
         self._relation = replace(relation, codes=codes, positions=None)
-        self.rows = len(kept)
-        self._work = Work(self._relation.codes, device, deadline=deadline)
-        self._comparable = lay_out(self._relation.codes, space.layout, nulls=space.options.nulls, device=device)
+        self._doubled = doubled
+        self.rows = len(rows)
+        self._work = Work(codes, device, deadline=self._deadline)
+        self._comparable = lay_out(codes, self._space.layout, nulls=self._space.options.nulls, device=device)
         self._groupings: dict[Any, ClusterPairs] = {}
+        self.__dict__.pop("_judged", None)
+
+    def without(self, rows: NDArray[np.int32]) -> LocalTable:
+        kept = np.ones(self.rows, dtype=np.bool_)
+        kept[rows] = False
+        rest = copy(self)
+        rest._collapsing_seconds = 0.0
+        rest._take(self._relation, np.flatnonzero(kept).astype(np.int32), self._doubled[kept], self._work.device)
+        return rest
 
     def sample(self) -> Compared:
         """All pairs inside random groups of rows: as many a row as Hydra draws, at a fraction of the cost.
@@ -157,9 +178,11 @@ class LocalTable:
         rows = np.arange(self.rows, dtype=np.int32)
         groups = max(1, -(-self.rows // SAMPLED_GROUP_ROWS))
         offsets = np.linspace(0, self.rows, groups + 1).astype(np.int64)
-        own = self._comparable.of_pairs(self._doubled, self._doubled)
+        doubled = np.flatnonzero(self._doubled).astype(np.int32)
+        own = self._comparable.of_pairs(doubled, doubled)
         compared = self._compare(ClusterPairs(rows, offsets, rows, offsets), self._collapsing_seconds)
-        return replace(compared, clues=np.concatenate([own.clues, compared.clues]))
+        clues, rows = np.concatenate([own.clues, compared.clues]), np.concatenate([own.rows, compared.rows])
+        return replace(compared, clues=clues, rows=rows)
 
     def estimate_pairs(self, agreements: Sequence[Agreement]) -> NDArray[np.float64]:
         judged = self._judged.shape[1]
@@ -176,7 +199,13 @@ class LocalTable:
         pairs = agreeing(self._work, start(self._work), agreement, self._keep_nulls)
         return self._compare(pairs, perf_counter() - started)
 
-    def violating_clues(self, rules: Sequence[DenialConstraint], limit: int) -> list[Clues]:
+    def compare_rows(self, rows: NDArray[np.int32]) -> Compared:
+        everything = np.arange(self.rows, dtype=np.int32)
+        return self._compare(all_rows(np.sort(rows), everything), 0.0)
+
+    def violating_clues(
+        self, rules: Sequence[DenialConstraint], limit: int
+    ) -> tuple[list[Clues], NDArray[np.int32]]:
         programs = [bind(rule, self._relation, self._space.options.nulls) for rule in rules]
         threads = min(len(programs), usable_cores()) if self._work.device.kind == "cpu" else 1
         work = self._work if threads < 2 else replace(self._work, threads=1)
@@ -194,7 +223,8 @@ class LocalTable:
             found = self._comparable.of_pairs(t, u, counting=True)
             self._comparable.of_pairs(t, u)  # they are met now
             clues.append(found.clues)
-        return clues
+        rows = np.concatenate([np.zeros((0, 2), dtype=np.int32), *(p[:1] for p in witnesses if len(p))])
+        return clues, rows[np.all(rows >= 0, axis=1)].astype(np.int32)
 
     def _witnesses(self, work: Work, program: Program, sizes: Cardinalities, limit: int) -> NDArray[np.int64]:
         made = plan(program, sizes, self._relation.column_names)
@@ -211,7 +241,7 @@ class LocalTable:
         found = self._comparable.within(pairs, deadline=self._deadline, progress=self._progress)
         if not found.complete:
             raise LimitReached(TIME_LIMIT)
-        return Compared(found.clues, found.ordered_pairs // 2, grouping_seconds, perf_counter() - started)
+        return Compared(found.clues, found.rows, found.ordered_pairs // 2, grouping_seconds, perf_counter() - started)
 
     @cached_property
     def _judged(self) -> NDArray[np.int32]:
@@ -296,8 +326,8 @@ def collapse(
 class DcCandidates:
     """Minimal hitting sets of what is known, and which of them are decided."""
 
-    def __init__(self, table: ValidatingTable, space: PredicateSpace, deadline: float | None) -> None:
-        self._table, self._space, self._deadline = table, space, deadline
+    def __init__(self, space: PredicateSpace, deadline: float | None) -> None:
+        self._space, self._deadline = space, deadline
         self._by_atom = space.options.minimality == "implication"
         first = space.first_atom if self._by_atom else space.first_predicate
         self._vertices = int(first[-1])
@@ -354,22 +384,27 @@ class DcCandidates:
     def decide(self, column_pairs: Sequence[int]) -> int:
         self._exhausted.append(list(column_pairs))
         open_ = np.flatnonzero(~self._decided)
-        now = self._agreements(self._sets[open_])[:, list(column_pairs)].all(axis=1)
+        now = self._agreements(self._sets[open_])[:, list(column_pairs)].all(axis=1)  # with none, all of them
         self._decided[open_[now]] = True
         return int(np.count_nonzero(now))
 
-    def validate(self, most: int) -> Validated:
+    def validate(self, table: ValidatingTable, most: int) -> Validated:
         open_ = np.flatnonzero(~self._decided)
         effort = self._effort(self._sets[open_])
         cheapest = np.argsort(effort, kind="stable")[:most]
         chosen = open_[cheapest]
         predicates, sizes = read_sets(self._sets[chosen], self._space, self._by_atom)
         rules = [self._space.constraint(p[:n].tolist()) for p, n in zip(predicates, sizes, strict=True)]
-        clues = self._table.violating_clues(rules, WITNESSES)
+        clues, rows = table.violating_clues(rules, WITNESSES)
         holds = np.array([not len(c) for c in clues], dtype=np.bool_)
         self._decided[chosen[holds]] = True
         violated = int(np.count_nonzero(~holds))
-        return Validated(np.concatenate(clues), len(chosen), violated, float(effort[cheapest].sum()))
+        return Validated(np.concatenate(clues), rows, len(chosen), violated, float(effort[cheapest].sum()))
+
+    def drop_violated(self, clues: Clues) -> None:
+        """Take those that these clues violate from the candidates; what takes their place is not searched."""
+        kept = ~misses_some(self._sets, self._edges_of(clues), atoms=self._vertices)
+        self._sets, self._decided = self._sets[kept], self._decided[kept]
 
     def constraints(self, rows: int, complete: bool) -> ConstraintArrays:
         """Those that are decided, of a table of so many rows."""
@@ -386,10 +421,10 @@ class DcCandidates:
         operators = np.where(predicates >= 0, self._space.predicate_operator[predicates], 0)
         inequalities = np.count_nonzero(operators >= 2, axis=1)
         unequals = np.count_nonzero(operators == 1, axis=1)
-        effort = TREE_LEVELS ** np.maximum(0, inequalities - 2.0) * 2.0 ** np.maximum(
+        effort: NDArray[np.float64] = TREE_LEVELS ** np.maximum(0, inequalities - 2.0) * 2.0 ** np.maximum(
             0, np.minimum(unequals, unequals + inequalities - 1)
         )
-        return np.minimum(effort, MOST_EFFORT)
+        return np.asarray(np.minimum(effort, MOST_EFFORT))
 
     def _edges_of(self, clues: Clues) -> NDArray[np.uint64]:
         ones = np.ones(len(clues), dtype=np.int64)

@@ -122,8 +122,11 @@ class ComparableRows:
         self._seen = np.zeros(1 << self._terms.bits if self._direct else 1, dtype=np.uint8)
         self._hashed = _Hashed(-(-self._terms.words // 2))
 
-    def within(self, pairs: ClusterPairs, control: Control) -> tuple[NDArray[np.uint64], bool]:
-        """Clues that no earlier call returned, uint64 (new, words), and whether all pairs were compared."""
+    def within(
+        self, pairs: ClusterPairs, control: Control
+    ) -> tuple[NDArray[np.uint64], NDArray[np.int32], bool]:
+        """Clues that no earlier call returned, uint64 (new, words), a pair of rows that left each, int32 (new, 2), and
+        whether all pairs were compared."""
         order, costs, jobs = _jobs(pairs)
         states: list[_Thread] = []
 
@@ -145,7 +148,7 @@ class ComparableRows:
             return work
 
         complete = run_tasks(costs, make_worker, control)
-        return self._collect(states), complete
+        return (*self._collect(states), complete)
 
     @property
     def _seen_or_none(self) -> NDArray[np.uint8] | None:
@@ -153,9 +156,9 @@ class ComparableRows:
 
     def of_pairs(
         self, t: NDArray[np.int32], u: NDArray[np.int32], counting: bool
-    ) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-        """Distinct clues of these pairs, not of the exchanged ones, and how often each occurs; the new ones only
-        unless `counting`."""
+    ) -> tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.int64]]:
+        """With `counting`: distinct clues of these pairs, not of the exchanged ones, and how often each occurs. Else
+        the new clues, of both orders, and their pairs of rows."""
         keys = np.zeros((self._terms.words, len(t)), dtype=np.uint32)
         lanes.keys_of_pairs(self._table, self._own, *_plain(self._terms), t, u, keys)
         keys = np.ascontiguousarray(keys.T)
@@ -168,38 +171,39 @@ class ComparableRows:
         counts = np.diff(np.append(starts, len(wide))).astype(np.int64)
         distinct = keys[order][starts]
         if counting:
-            return self._decoded(distinct), counts
-        return self._fresh(distinct), np.zeros(0, dtype=np.int64)
+            return self._decoded(distinct), np.zeros((0, 2), dtype=np.int32), counts
+        chosen = order[starts]
+        clues, rows = self._fresh(distinct, np.stack([t[chosen], u[chosen]], axis=1))
+        return clues, rows, np.zeros(0, dtype=np.int64)
 
-    def _collect(self, states: list[_Thread]) -> NDArray[np.uint64]:
-        if self._direct:
-            logged = [s.log[: s.logged] for s in states]
-            keys = np.unique(np.concatenate(logged)) if logged else np.zeros(0, dtype=np.uint32)
-            return self._both_orders(keys[:, None])
-        found = [s.keys[np.flatnonzero(s.counts)] for s in states]
-        wide = np.concatenate(found) if found else np.zeros((0, self._hashed.words), dtype=np.uint64)
-        return self._fresh(_narrowed(wide, self._terms.words))
+    def _collect(self, states: list[_Thread]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+        wide = np.concatenate([np.zeros((0, self._hashed.words), np.uint64), *(s.log_keys[: s.logged] for s in states)])
+        rows = np.concatenate([np.zeros((0, 2), np.int32), *(s.log_rows[: s.logged] for s in states)])
+        if not self._direct:
+            return self._fresh(_narrowed(wide, self._terms.words), rows)
+        keys, first = np.unique(wide[:, 0].astype(np.uint32), return_index=True)
+        return self._both_orders(keys[:, None], rows[first])
 
-    def _fresh(self, keys: Keys) -> NDArray[np.uint64]:
-        """Clues, with their mirrors, of those of these keys that were not seen before."""
-        if self._direct:
-            flat = keys[:, 0]
-            new = flat[self._seen[flat] == 0]
-            self._seen[new] = 1
-            return self._both_orders(np.unique(new)[:, None])
-        return self._both_orders(self._hashed.add(keys))
+    def _fresh(self, keys: Keys, rows: NDArray[np.int32]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+        """Clues, with their mirrors, of those of these keys that were not seen before, and their pairs of rows."""
+        new = self._add(keys)
+        return self._both_orders(keys[new], rows[new])
 
-    def _both_orders(self, keys: Keys) -> NDArray[np.uint64]:
+    def _add(self, keys: Keys) -> NDArray[np.int64]:
+        """Mark keys as seen; places of those that were not, each key once."""
+        if not self._direct:
+            return self._hashed.add(keys)
+        unseen = np.flatnonzero(self._seen[keys[:, 0]] == 0)
+        self._seen[keys[:, 0]] = 1
+        return unseen[np.unique(keys[unseen, 0], return_index=True)[1]]
+
+    def _both_orders(self, keys: Keys, rows: NDArray[np.int32]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
         """Clues of new keys and of their mirrors; the mirrors are marked as seen, too."""
         clues = self._decoded(keys)
         mirrored = _encode(mirror_clues(clues, self._layout), self._terms)
-        if self._direct:
-            flat = mirrored[:, 0]
-            fresh = np.unique(flat[self._seen[flat] == 0])[:, None]
-            self._seen[flat] = 1
-        else:
-            fresh = self._hashed.add(mirrored)
-        return np.concatenate([clues, self._decoded(fresh)])
+        new = self._add(mirrored)
+        both = np.concatenate([clues, self._decoded(mirrored[new])])
+        return both, np.concatenate([rows, rows[new, ::-1]])
 
     def _decoded(self, keys: Keys) -> NDArray[np.uint64]:
         """Clue words of keys; uint64 (keys, words)."""
@@ -236,12 +240,12 @@ class _Hashed:
         self._counts = np.zeros(1 << 12, dtype=np.int64)
         self._used = 0
 
-    def add(self, keys: Keys) -> Keys:
-        """The keys that were not in the set, each once; they are now."""
+    def add(self, keys: Keys) -> NDArray[np.int64]:
+        """Places of the keys that were not in the set, each key once; they are now."""
         wide = np.ascontiguousarray(_widened(keys).T)
         new = np.zeros(wide.shape[1], dtype=np.bool_)
         self._keys, self._counts, self._used = lanes.add_keys(self._keys, self._counts, self._used, wide, new)
-        return keys[new]
+        return np.flatnonzero(new)
 
 
 class _Thread:
@@ -252,27 +256,31 @@ class _Thread:
             np.zeros((columns, 2 * LANES), dtype=np.int32),  # rows, and room to look some distance ahead
             np.zeros((words, LANES), dtype=np.uint32),
             np.zeros(LANES, dtype=np.uint32),
+            np.zeros(2 * LANES, dtype=np.int32),
         )
-        self.log = np.zeros(1 << 12, dtype=np.uint32)
+        self.log_keys = np.zeros((1 << 12, wide_words), dtype=np.uint64)
+        self.log_rows = np.zeros((1 << 12, 2), dtype=np.int32)
         self.logged = 0
         self.keys = np.zeros((1 << 12, wide_words), dtype=np.uint64)
         self.counts = np.zeros(1 << 12, dtype=np.int64)
         self.used = 0
         self.recent = np.zeros((RECENT, wide_words), dtype=np.uint64)
         self.recent[0] = 1  # no slot may hold the key 0 before it was met: slot 0 is where 0 hashes to
-        self.wide = np.zeros((wide_words, LANES), dtype=np.uint64)
-        self.hashes = np.zeros(LANES, dtype=np.uint64)
+        self.wide = np.zeros((wide_words, 1), dtype=np.uint64)
+        self.hashes = np.zeros(1, dtype=np.uint64)
 
     def compare(
         self, direct: Callable[..., Any], hashed: Callable[..., Any], given: tuple[Any, ...],
         seen: NDArray[np.uint8] | None,
     ) -> None:  # fmt: skip
         """Run one of two loops, by whether there is a table of the keys that were seen."""
+        log = (self.log_keys, self.log_rows, self.logged)
         if seen is not None:
-            self.log, self.logged = direct(*given, *self.scratch, seen, self.log, self.logged)
+            self.log_keys, self.log_rows, self.logged = direct(*given, *self.scratch, seen, *log)
         else:
-            self.keys, self.counts, self.used = hashed(
-                *given, *self.scratch, self.keys, self.counts, self.used, self.recent, self.wide, self.hashes
+            table = (self.keys, self.counts, self.used, self.recent, self.wide, self.hashes)
+            self.keys, self.counts, self.used, self.log_keys, self.log_rows, self.logged = hashed(
+                *given, *self.scratch, *table, *log
             )
 
 

@@ -196,8 +196,21 @@ def _start_keys(own, right, first, keys, low, high, fixed):
 
 
 @njit(cache=True, nogil=True)
-def _log_new(keys, valid, low, high, seen, log, logged):
-    """Log the valid keys of lanes `low` to `high` that `seen`, uint8 (keys,), doesn't have; returns the log.
+def _longer(log_keys, log_rows, logged):
+    """The log with room for a row of lanes more."""
+    if logged + LANES <= len(log_rows):
+        return log_keys, log_rows
+    keys = np.zeros((4 * len(log_rows), log_keys.shape[1]), dtype=np.uint64)
+    rows = np.zeros((4 * len(log_rows), 2), dtype=np.int32)
+    keys[:logged] = log_keys[:logged]
+    rows[:logged] = log_rows[:logged]
+    return keys, rows
+
+
+@njit(cache=True, nogil=True)
+def _log_new(keys, valid, low, high, t, distance, lane_rows, seen, log_keys, log_rows, logged):
+    """Log the valid keys of lanes `low` to `high` that `seen`, uint8 (keys,), doesn't have, each with its pair of rows:
+    row t (where that is -1, the lane's own) and the row of the lane `distance` ahead. Returns the log.
 
     `valid`: uint32 (lanes,), all bits where a lane counts, else 0.
     """
@@ -205,25 +218,26 @@ def _log_new(keys, valid, low, high, seen, log, logged):
     for j in range(np.uint64(low), np.uint64(high)):  # an invalid lane looks where a valid one is likely to have looked
         unseen |= np.uint32(seen[keys[0, j] & valid[j]] ^ 1) & valid[j]
     if unseen == 0:
-        return log, logged
-    if logged + LANES > len(log):
-        longer = np.zeros(4 * len(log), dtype=np.uint32)
-        longer[:logged] = log[:logged]
-        log = longer
+        return log_keys, log_rows, logged
+    log_keys, log_rows = _longer(log_keys, log_rows, logged)
     for j in range(low, high):
         k = keys[0, j]
         if seen[k] == 0 and valid[j]:
             seen[k] = 1
-            log[logged] = k
+            log_keys[logged, 0] = k
+            log_rows[logged, 0] = lane_rows[j] if t < 0 else t
+            log_rows[logged, 1] = lane_rows[j + distance]
             logged += 1
-    return log, logged
+    return log_keys, log_rows, logged
 
 
 @njit(cache=True, nogil=True)
-def _insert_new(keys, valid, low, high, found, counts, used, recent, wide, hashes):
-    """The same into a hash table; keys met a moment ago are not looked up again."""
+def _insert_new(
+    keys, valid, low, high, t, distance, lane_rows, found, counts, used, recent, wide, hashes, log_keys, log_rows,
+    logged,
+):  # fmt: skip
+    """The same with a hash table; keys met a moment ago are not looked up again."""
     mask = np.uint64(len(recent) - 1)
-    some = 0
     for j in range(low, high):
         if not valid[j]:
             continue
@@ -236,22 +250,28 @@ def _insert_new(keys, valid, low, high, found, counts, used, recent, wide, hashe
             x = np.uint64(keys[2 * w, j]) << np.uint64(32)
             if 2 * w + 1 < keys.shape[0]:
                 x |= np.uint64(keys[2 * w + 1, j])
-            wide[w, some] = x
+            wide[w, 0] = x
             same &= recent[slot, w] == x
         if same:
             continue
         for w in range(wide.shape[0]):
-            recent[slot, w] = wide[w, some]
-        some += 1
-    if some:
-        found, counts, used = add_row(found, counts, used, wide, hashes, 0, some, 1)
-    return found, counts, used
+            recent[slot, w] = wide[w, 0]
+        before = used
+        found, counts, used = add_row(found, counts, used, wide, hashes, 0, 1, 1)
+        if used > before:
+            log_keys, log_rows = _longer(log_keys, log_rows, logged)
+            for w in range(wide.shape[0]):
+                log_keys[logged, w] = wide[w, 0]
+            log_rows[logged, 0] = lane_rows[j] if t < 0 else t
+            log_rows[logged, 1] = lane_rows[j + distance]
+            logged += 1
+    return found, counts, used, log_keys, log_rows, logged
 
 
 @njit(cache=True, nogil=True)
 def compare_direct(
     table, own, order, equal, unknown, left, left_offsets, right, right_offsets, reflexive, cluster, first_block,
-    last_block, lanes, keys, valid, seen, log, logged,
+    last_block, lanes, keys, valid, lane_rows, seen, log_keys, log_rows, logged,
 ):  # fmt: skip
     """Log the keys of all pairs of some blocks of a cluster pair that `seen` does not have; returns the log.
 
@@ -264,7 +284,7 @@ def compare_direct(
     begin, end = right_offsets[cluster], right_offsets[cluster + 1]
     t_first, t_end = left_offsets[cluster], left_offsets[cluster + 1]
     if t_first == t_end or begin == end:
-        return log, logged
+        return log_keys, log_rows, logged
     _mark_constant(table, left, t_first, t_end, constant[0])
     if not reflexive:
         _mark_constant(table, right, begin, end, constant[1])
@@ -279,6 +299,7 @@ def compare_direct(
         u_last = min(u_first + LANES, end)
         count = u_last - u_first
         _gather(table, right, u_first, u_last, lanes)
+        lane_rows[:count] = right[u_first:u_last]
         for i in range(t_first, u_last - 1 if reflexive else t_end):
             t = left[i]
             low = max(0, i + 1 - u_first) if reflexive else 0
@@ -290,14 +311,17 @@ def compare_direct(
             if not reflexive:
                 for j in range(count):
                     valid[j] = EVERY_BIT if right[u_first + j] != t else np.uint32(0)
-            log, logged = _log_new(keys, valid, low, count, seen, log, logged)
-    return log, logged
+            log_keys, log_rows, logged = _log_new(
+                keys, valid, low, count, t, 0, lane_rows, seen, log_keys, log_rows, logged
+            )
+    return log_keys, log_rows, logged
 
 
 @njit(cache=True, nogil=True)
 def compare_hashed(
     table, own, order, equal, unknown, left, left_offsets, right, right_offsets, reflexive, cluster, first_block,
-    last_block, lanes, keys, valid, found, counts, used, recent, wide, hashes,
+    last_block, lanes, keys, valid, lane_rows, found, counts, used, recent, wide, hashes,
+    log_keys, log_rows, logged,
 ):  # fmt: skip
     """The same into a hash table."""
     constant = np.zeros((2, table.shape[1]), dtype=np.bool_)
@@ -307,7 +331,7 @@ def compare_hashed(
     begin, end = right_offsets[cluster], right_offsets[cluster + 1]
     t_first, t_end = left_offsets[cluster], left_offsets[cluster + 1]
     if t_first == t_end or begin == end:
-        return found, counts, used
+        return found, counts, used, log_keys, log_rows, logged
     _mark_constant(table, left, t_first, t_end, constant[0])
     if not reflexive:
         _mark_constant(table, right, begin, end, constant[1])
@@ -322,6 +346,7 @@ def compare_hashed(
         u_last = min(u_first + LANES, end)
         count = u_last - u_first
         _gather(table, right, u_first, u_last, lanes)
+        lane_rows[:count] = right[u_first:u_last]
         for i in range(t_first, u_last - 1 if reflexive else t_end):
             t = left[i]
             low = max(0, i + 1 - u_first) if reflexive else 0
@@ -333,10 +358,11 @@ def compare_hashed(
             if not reflexive:
                 for j in range(count):
                     valid[j] = EVERY_BIT if right[u_first + j] != t else np.uint32(0)
-            found, counts, used = _insert_new(
-                keys, valid, low, count, found, counts, used, recent, wide, hashes
-            )
-    return found, counts, used
+            found, counts, used, log_keys, log_rows, logged = _insert_new(
+                keys, valid, low, count, t, 0, lane_rows, found, counts, used, recent, wide, hashes, log_keys,
+                log_rows, logged,
+            )  # fmt: skip
+    return found, counts, used, log_keys, log_rows, logged
 
 
 @njit(cache=True, nogil=True)
@@ -353,7 +379,7 @@ def _start_keys_at(own, rows, at, keys, low, high, fixed):
 @njit(cache=True, nogil=True)
 def compare_small_direct(
     table, own, order, equal, unknown, rows, offsets, sequence, first, last, lanes, keys, valid,
-    seen, log, logged,
+    lane_rows, seen, log_keys, log_rows, logged,
 ):  # fmt: skip
     """The same for the reflexive clusters sequence[first:last], each of at most LANES rows.
 
@@ -379,6 +405,7 @@ def compare_small_direct(
             for i in range(begin, end):
                 row = rows[i]
                 at[count] = i
+                lane_rows[count] = row
                 ends[count] = np.int32(count + end - i)
                 for c in range(table.shape[1]):
                     lanes[c, count] = table[row, c]
@@ -423,7 +450,9 @@ def compare_small_direct(
                 )  # fmt: skip
                 for j in range(np.uint64(0), np.uint64(high)):
                     valid[j] = EVERY_BIT if ends[j] > np.int32(j) + far else np.uint32(0)
-                log, logged = _log_new(keys, valid, 0, high, seen, log, logged)
+                log_keys, log_rows, logged = _log_new(
+                    keys, valid, 0, high, -1, distance, lane_rows, seen, log_keys, log_rows, logged
+                )
             continue
         valid[:] = EVERY_BIT
         for i in range(count - 1):
@@ -435,14 +464,17 @@ def compare_small_direct(
                 table, own, order, equal, unknown, rows[at[i]], lanes, keys, low & -STEP, (high + STEP - 1) & -STEP,
                 active_order[:used_order], active_equal[:used_equal],
             )  # fmt: skip
-            log, logged = _log_new(keys, valid, low, high, seen, log, logged)
-    return log, logged
+            log_keys, log_rows, logged = _log_new(
+                keys, valid, low, high, rows[at[i]], 0, lane_rows, seen, log_keys, log_rows, logged
+            )
+    return log_keys, log_rows, logged
 
 
 @njit(cache=True, nogil=True)
 def compare_small_hashed(
     table, own, order, equal, unknown, rows, offsets, sequence, first, last, lanes, keys, valid,
-    found, counts, used, recent, wide, hashes,
+    lane_rows, found, counts, used, recent, wide, hashes,
+    log_keys, log_rows, logged,
 ):  # fmt: skip
     """The same into a hash table."""
     varies = np.zeros(table.shape[1], dtype=np.bool_)
@@ -465,6 +497,7 @@ def compare_small_hashed(
             for i in range(begin, end):
                 row = rows[i]
                 at[count] = i
+                lane_rows[count] = row
                 ends[count] = np.int32(count + end - i)
                 for c in range(table.shape[1]):
                     lanes[c, count] = table[row, c]
@@ -509,9 +542,10 @@ def compare_small_hashed(
                 )  # fmt: skip
                 for j in range(np.uint64(0), np.uint64(high)):
                     valid[j] = EVERY_BIT if ends[j] > np.int32(j) + far else np.uint32(0)
-                found, counts, used = _insert_new(
-                    keys, valid, 0, high, found, counts, used, recent, wide, hashes
-                )
+                found, counts, used, log_keys, log_rows, logged = _insert_new(
+                    keys, valid, 0, high, -1, distance, lane_rows, found, counts, used, recent, wide, hashes,
+                    log_keys, log_rows, logged,
+                )  # fmt: skip
             continue
         valid[:] = EVERY_BIT
         for i in range(count - 1):
@@ -523,10 +557,11 @@ def compare_small_hashed(
                 table, own, order, equal, unknown, rows[at[i]], lanes, keys, low & -STEP, (high + STEP - 1) & -STEP,
                 active_order[:used_order], active_equal[:used_equal],
             )  # fmt: skip
-            found, counts, used = _insert_new(
-                keys, valid, low, high, found, counts, used, recent, wide, hashes
-            )
-    return found, counts, used
+            found, counts, used, log_keys, log_rows, logged = _insert_new(
+                keys, valid, low, high, rows[at[i]], 0, lane_rows, found, counts, used, recent, wide, hashes, log_keys,
+                log_rows, logged,
+            )  # fmt: skip
+    return found, counts, used, log_keys, log_rows, logged
 
 
 @njit(cache=True, nogil=True)

@@ -40,6 +40,19 @@ def expected(codes: NDArray[np.int32], layout: ClueLayout, nulls: str, pairs: se
     return {oracle.words(oracle.clue(table, comparisons, t, u, nulls == "unknown")) for t, u in both}
 
 
+def left_by(
+    codes: NDArray[np.int32], layout: ClueLayout, nulls: str, rows: NDArray[np.int32]
+) -> list[tuple[int, ...]]:
+    """The clue of each pair of rows."""
+    pairs = rows.tolist()
+    return [next(iter(clue_of(codes, layout, nulls, t, u))) for t, u in pairs]
+
+
+def clue_of(codes: NDArray[np.int32], layout: ClueLayout, nulls: str, t: int, u: int) -> Words:
+    columns = zip(layout.left.tolist(), layout.right.tolist(), layout.scope.tolist(), layout.ordered, strict=True)
+    return {oracle.words(oracle.clue(codes.tolist(), list(columns), t, u, nulls == "unknown"))}
+
+
 def words(clues: NDArray[np.uint64]) -> Words:
     """As a set; checks that they are sorted and distinct."""
     rows = [tuple(int(w) for w in row) for row in clues]
@@ -95,6 +108,7 @@ def test_portions_give_each_clue_once(seed: int, how: str, monkeypatch: pytest.M
         compared |= row_pairs(pairs)
         assert words(got.clues) == expected(codes, layout, nulls, compared) - known
         known |= words(got.clues)
+        assert left_by(codes, layout, nulls, got.rows) == [tuple(map(int, clue)) for clue in got.clues]
     t, u = (rng.integers(0, rows, 20).astype(np.int32) for _ in range(2))
     chosen = set(zip(t.tolist(), u.tolist(), strict=True))
     counted = comparable.of_pairs(t, u, counting=True)
