@@ -17,6 +17,7 @@ from tuplewise.gpu_kernels.cpu.threads import run_tasks
 TASK_SETS = 512  # most sets in one task
 TASK_WORDS = 1 << 21  # bitmap words that a task works through before it hands back what it has not searched
 TESTED_WORDS = 64  # words of bitmaps tested at once, with unsigned indexes: so they become vector instructions
+STRIP_WORDS = 256  # words of bitmaps that all sets are tested against before the next
 FIRST_WORDS = 4  # words tested one by one before: most critical edges are found there
 
 
@@ -189,22 +190,25 @@ def _next_missed(hit, joined, first_block):
 
 @njit(cache=True, nogil=True)
 def _mark_missing(paths, lengths, has, edges, missed):
-    """Write to `missed` (sets,) whether each set misses an edge."""
-    hit = np.empty((paths.shape[1] + 1, has.shape[1]), dtype=np.uint64)
-    hit[0] = _nothing_hit(has, edges)
+    """Write to `missed` (sets,) whether each set misses an edge; one that does is not looked at in later strips."""
+    nothing = _nothing_hit(has, edges)
+    hit = np.empty((paths.shape[1] + 1, STRIP_WORDS), dtype=np.uint64)
     current = np.empty(paths.shape[1], dtype=np.int16)
-    depth = 0
-    for i in range(len(paths)):
-        last = lengths[i] - 1  # its bitmap is only looked at, not kept
-        if last < 0:
-            missed[i] = edges > 0
-            continue
-        depth = _in_common(paths[i], current, min(depth, last))
-        while depth < last:
-            hit[depth + 1] = hit[depth] | has[paths[i, depth]]
-            current[depth] = paths[i, depth]
-            depth += 1
-        missed[i] = _next_missed(hit[depth], has[paths[i, last]], 0) >= 0
+    for first in range(0, len(nothing), STRIP_WORDS):
+        strip = nothing[first : first + STRIP_WORDS]
+        hit[0, : len(strip)] = strip
+        depth = 0
+        for i in range(len(paths)):
+            if missed[i]:
+                continue
+            depth = _in_common(paths[i], current, min(depth, lengths[i]))
+            while depth < lengths[i]:
+                vertex = paths[i, depth]
+                for b in range(len(strip)):
+                    hit[depth + 1, b] = hit[depth, b] | has[vertex, first + b]
+                current[depth] = vertex
+                depth += 1
+            missed[i] = _some_missed(hit[depth], hit[depth], 0, len(strip))
 
 
 @njit(cache=True, nogil=True)
