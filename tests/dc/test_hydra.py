@@ -174,7 +174,7 @@ def test_any_seed_gives_the_same_constraints() -> None:
 
 @pytest.mark.outside
 @pytest.mark.parametrize(
-    ("name", "rows"), [("airport_original.csv", 10_000), pytest.param("adult.csv", 2_000, marks=pytest.mark.slow)]
+    ("name", "rows"), [("airport_original.csv", 30_000), pytest.param("adult.csv", 2_000, marks=pytest.mark.slow)]
 )
 def test_known_tables_equal_evidence(name: str, rows: int) -> None:
     path = SHARED / "data" / name

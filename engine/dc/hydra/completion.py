@@ -1,13 +1,17 @@
 """Evidence set completion: the evidence of every pair of rows that violates a preliminary constraint.
 
-Cluster pairs go down the tree of refiners depth first: filters and equalities make smaller cluster pairs; below the
-first inequality or non-equality, pairs of rows are listed in bounded portions, each of which goes down to the leaves
-before the next is made. What reaches a leaf violates a constraint, and its evidence (of both orders) is kept.
+Cluster pairs go down the tree of refiners depth first: filters and equalities make smaller cluster pairs; inequalities
+and non-equalities list the pairs of rows that satisfy them, in bounded portions, each of which goes down to the leaves
+before the next is made, or, where there are many, make cluster pairs level by level (levels.py). What reaches a leaf
+violates a constraint, and its evidence (of both orders) is kept.
 
-Source: Bleifuss, Kruse, Naumann (PVLDB 11(3), 2017), sections 6.2 to 6.4. Departures: joins list pairs of rows, not
-cluster pairs, and refiners below them test these one by one (also where a cluster pair holds few pairs to begin with);
-neighbouring equalities are one sort; a join that finds no pair at all ends before it is counted; parts of the tree run
-on several threads.
+Source: Bleifuss, Kruse, Naumann (PVLDB 11(3), 2017), sections 6.2 to 6.4. Departures:
+
+- Cluster pairs of small sets are compared whole where the refiners below would cost more: the clue kernel tests all
+  predicates of a pair at once. The delta evidence is then larger than it has to be, never smaller.
+- Joins list pairs of rows, not cluster pairs, where they find few; refiners below them test these one by one.
+- Neighbouring equalities are one sort; a join that finds no pair ends before pairs are counted.
+- Parts of the tree run on several threads.
 """
 
 from __future__ import annotations
@@ -34,7 +38,8 @@ from tuplewise.gpu_kernels.evidence import ClueSet
 from tuplewise.gpu_kernels.refine import Algorithm, ClusterPairs, Comparison, PairJoin, all_rows, join, restrict
 
 CHUNK_PAIRS = 1 << 20  # pairs of rows that are listed at a time (more where one row has more partners)
-LISTED_PAIRS_PER_ROW = 4  # what a join finds is listed up to so many pairs a row
+LISTED_PAIRS_PER_ROW = 4  # what a join finds is listed up to so many pairs a row, left or right
+WHOLE_PAIRS_PER_ROW = 512  # with more pairs a row, left or right, cluster pairs are not compared whole above a leaf
 # Seconds for a row of cluster pairs, left or right, and for a pair of rows, to be compared; on one core, measured.
 COMPARED_ROW_SECONDS, COMPARED_PAIR_SECONDS = 6e-7, 4e-9
 LEAVES_OF_TASK = 16  # below so many constraints the tree is not divided among threads
@@ -147,7 +152,8 @@ class Completion:
     def run(self, root: Node) -> None:
         """Walk the whole tree. Raises LimitReached at the deadline, and what `progress` raises."""
         everything = all_rows(np.arange(self._work.rows, dtype=np.int32))
-        with ThreadPoolExecutor(usable_cores()) as pool:
+        threads = usable_cores() if self._work.device.kind == "cpu" else 1
+        with ThreadPoolExecutor(threads) as pool:
             self._pool = pool
             for child in root.children:
                 self._start(child, everything, child.leaves / root.leaves)
@@ -205,8 +211,10 @@ class Completion:
                 self._visit(child, pairs, part)
 
     def _worth_comparing(self, pairs: ClusterPairs, row_seconds: float) -> bool:
-        """Whether comparing all pairs costs less than refiners that take so long a row."""
+        """Whether sets are small and comparing all pairs costs less than refiners that take so long a row."""
         rows = len(pairs.left) + len(pairs.right)
+        if pairs.pairs > WHOLE_PAIRS_PER_ROW * rows:
+            return False
         compared = pairs.pairs / 2 if pairs.reflexive else pairs.pairs
         return rows * COMPARED_ROW_SECONDS + compared * COMPARED_PAIR_SECONDS <= rows * row_seconds
 
