@@ -31,10 +31,12 @@ Clues = NDArray[np.uint64]
 SAMPLED_PAIRS_A_ROW = 20  # of a random sample, and of a sample of agreeing pairs
 MOST_COLUMN_PAIRS = 4  # column pairs in a set that is exhausted
 ODD_ROWS = 64  # rows that are compared with all others at once, and how many new clues make a row one of them
-CLUES_OF_AN_ODD_ROW = 4
+CLUES_OF_AN_ODD_ROW = 3
+MOST_ODD_TIMES = 6
+MOST_ODD_SHARE = 0.02
 SETS_A_ROUND = 12  # sets that are exhausted before the inversion is continued
 JUDGED_CANDIDATES = 2000  # undecided candidates that a choice looks at; of more, so many at random
-ROUNDS_WITHOUT_PRICE = 3.0  # groupings that a validation is taken to cost before one was measured
+FIRST_VALIDATED = 4  # candidates that are validated to know what that costs
 VALIDATED_A_ROUND = 16
 
 
@@ -45,7 +47,7 @@ class Compared:
     Attributes
     ----------
     clues : uint64 (new, words), those not met before, of both orders
-    rows : int32 (new, 2), a pair of rows that left each; (0, 2) where that isn't told
+    rows : int32 (rare, 2), pairs of rows that left rare ones of them, as far as that is told
     pairs : unordered pairs of rows that were compared
     grouping_seconds, comparing_seconds : what it took
     """
@@ -158,9 +160,10 @@ class Prices:
     def row(self) -> float:
         return self.grouping / max(1, self.rows)
 
-    def validation(self, rows: int) -> float:
+    @property
+    def validation(self) -> float:
         """Of the cheapest kind."""
-        return self.validating / self.effort if self.effort else ROUNDS_WITHOUT_PRICE * rows * self.row
+        return self.validating / max(1.0, self.effort)
 
 
 class Loop:
@@ -192,27 +195,27 @@ class Loop:
 
         Errors in data make odd rows, which violate with many rows, in many ways, what all others keep to. So the rules
         of the others are found first; they are fewer, shorter and sooner proven. The odd rows were compared with all
-        rows by then: their clues are all that is left to learn, and leave nothing undecided.
+        rows by then: their clues are all that is left to learn, and leave nothing undecided. Without the oddest rows
+        others come to light, so this is done several times.
         """
         found = self._sample_table()
-        found, odd = self._compare_odd_rows(found)
-        self._lap("sample")
-        if not len(odd):
-            self._learn(found)
-            self._decide_all()
-            return
-        self._set_aside = found
-        self.table = self.table.without(odd)
-        self._clues_of_row = np.zeros(self.table.rows, dtype=np.int32)
-        self._sampled.clear()
-        self._estimates.clear()
-        found = self._sample_table()
+        for _ in range(MOST_ODD_TIMES):
+            found, odd = self._compare_odd_rows(found)
+            if not len(odd):
+                break
+            self._set_aside += found
+            self.table = self.table.without(odd)
+            self._clues_of_row = np.zeros(self.table.rows, dtype=np.int32)
+            self._sampled.clear()
+            self._estimates.clear()
+            found = self._sample_table()
         self._lap("sample")
         self._learn(found)
         self._decide_all()
-        self._learn(self._set_aside)
-        self._set_aside = []
-        self.candidates.decide(())
+        if self._set_aside:
+            self._learn(self._set_aside)
+            self._set_aside = []
+            self.candidates.decide(())
 
     @property
     def set_aside(self) -> Clues | None:
@@ -236,6 +239,9 @@ class Loop:
             if not len(undecided):
                 return
             self.record.rounds += 1
+            if not self.prices.effort:  # a few, to know what one costs
+                self._validate(FIRST_VALIDATED)
+                continue
             chosen = self._choose(undecided, effort)
             unsampled = [numbers for numbers in chosen if self._worth_sampling(numbers)]
             self._lap("choice")
@@ -246,7 +252,7 @@ class Loop:
             elif chosen:
                 self._exhaust(chosen)
             else:
-                self._validate()
+                self._validate(VALIDATED_A_ROUND)
 
     def _worth_sampling(self, numbers: tuple[int, ...]) -> bool:
         """Whether a set has so many agreeing pairs that some of them are looked at first.
@@ -294,7 +300,7 @@ class Loop:
         while True:
             most = np.argsort(-self._clues_of_row, kind="stable")[:ODD_ROWS].astype(np.int32)
             most = most[self._clues_of_row[most] >= CLUES_OF_AN_ODD_ROW]
-            if not len(most) or 2 * sum(map(len, odd)) > self.table.rows:
+            if not len(most) or MOST_ODD_SHARE * self.table.rows < sum(map(len, odd)):
                 break
             found.append(self._met(self.table.compare_rows(most)))
             self._clues_of_row[most] = np.iinfo(np.int32).min // 2  # each row once
@@ -320,9 +326,9 @@ class Loop:
             decided = self.candidates.decide(numbers)
             self.record.column_sets.append((self._agreement(numbers), compared, decided))
 
-    def _validate(self) -> None:
+    def _validate(self, most: int) -> None:
         started = time.perf_counter()
-        validated = self.candidates.validate(self.table, VALIDATED_A_ROUND)
+        validated = self.candidates.validate(self.table, most)
         self.prices.validating += time.perf_counter() - started
         self.prices.effort += validated.effort
         self.record.validated += validated.candidates
@@ -346,7 +352,7 @@ class Loop:
             share = len(undecided) / JUDGED_CANDIDATES
             judged = self._rng.choice(len(undecided), JUDGED_CANDIDATES, replace=False)
             undecided, effort = undecided[judged], effort[judged]
-        saved = effort * (share * self.prices.validation(self.table.rows))
+        saved = effort * (share * self.prices.validation)
         chosen: list[tuple[int, ...]] = []
         while len(undecided) and len(chosen) < SETS_A_ROUND:
             best = self._most_worth(undecided, saved)
@@ -397,7 +403,7 @@ class Loop:
             "validated": r.validated,
             "violated": r.violated,
             "undecided": undecided,
-            "seconds_per": {"pair": p.pair, "row": p.row, "validation": p.validation(self.table.rows)},
+            "seconds_per": {"pair": p.pair, "row": p.row, "validation": p.validation},
         }
 
 

@@ -44,6 +44,7 @@ SAMPLED_GROUP_ROWS = 2 * SAMPLED_PAIRS_A_ROW + 1  # rows of a group whose pairs 
 JUDGED_ROWS = 1 << 15  # rows that estimates of agreeing pairs come from
 WITNESSES = 64  # violating pairs that a violated candidate gives back
 CACHED_GROUPINGS = 8
+COMMON_PART = 8  # one part in so many of a sample tells which clues are common
 TREE_LEVELS = 8.0  # half of the bits of a rank
 MOST_EFFORT = 64.0  # what bitmaps of a whole group cost at most, with the groups that are left by then
 
@@ -180,9 +181,8 @@ class LocalTable:
         offsets = np.linspace(0, self.rows, groups + 1).astype(np.int64)
         doubled = np.flatnonzero(self._doubled).astype(np.int32)
         own = self._comparable.of_pairs(doubled, doubled)
-        compared = self._compare(ClusterPairs(rows, offsets, rows, offsets), self._collapsing_seconds)
-        clues, rows = np.concatenate([own.clues, compared.clues]), np.concatenate([own.rows, compared.rows])
-        return replace(compared, clues=clues, rows=rows)
+        compared = self._compare_sample(ClusterPairs(rows, offsets, rows, offsets), self._collapsing_seconds)
+        return replace(compared, clues=np.concatenate([own.clues, compared.clues]))
 
     def estimate_pairs(self, agreements: Sequence[Agreement]) -> NDArray[np.float64]:
         judged = self._judged.shape[1]
@@ -192,7 +192,7 @@ class LocalTable:
     def sample_agreeing(self, agreement: Agreement) -> Compared:
         started = perf_counter()
         pairs = pieces(agreeing(self._work, start(self._work), agreement, self._keep_nulls), SAMPLED_GROUP_ROWS)
-        return self._compare(pairs, perf_counter() - started)
+        return self._compare_sample(pairs, perf_counter() - started)
 
     def compare_agreeing(self, agreement: Agreement) -> Compared:
         started = perf_counter()
@@ -235,6 +235,16 @@ class LocalTable:
             if len(self._groupings) < CACHED_GROUPINGS:
                 self._groupings[key] = pairs
         return find_pairs(work, made, pairs, program.keep_nulls, limit)
+
+    def _compare_sample(self, pairs: ClusterPairs, grouping_seconds: float) -> Compared:
+        """Compare a part first: clues that it doesn't bring are rare, and only their pairs of rows are told."""
+        cut = pairs.clusters // COMMON_PART
+        first, rest = _clusters(pairs, 0, cut), _clusters(pairs, cut, pairs.clusters)
+        common = self._compare(first, grouping_seconds)
+        rare = self._compare(rest, 0.0)
+        clues = np.concatenate([common.clues, rare.clues])
+        seconds = common.comparing_seconds + rare.comparing_seconds
+        return Compared(clues, rare.rows, common.pairs + rare.pairs, grouping_seconds, seconds)
 
     def _compare(self, pairs: ClusterPairs, grouping_seconds: float) -> Compared:
         started = perf_counter()
@@ -284,6 +294,17 @@ def pieces(pairs: ClusterPairs, rows: int) -> ClusterPairs:
     right = pairs.right[np.repeat(pairs.right_offsets[:-1], both) + within]
     offsets = _cut_offsets(np.concatenate([[0], ends]), both, rows)
     return ClusterPairs(left, offsets, right, offsets)
+
+
+def _clusters(pairs: ClusterPairs, first: int, last: int) -> ClusterPairs:
+    """Some neighbouring cluster pairs."""
+    offsets = pairs.left_offsets[first : last + 1]
+    left = pairs.left[offsets[0] : offsets[-1]]
+    if pairs.reflexive:
+        return ClusterPairs(left, offsets - offsets[0], left, offsets - offsets[0])
+    right_offsets = pairs.right_offsets[first : last + 1]
+    right = pairs.right[right_offsets[0] : right_offsets[-1]]
+    return ClusterPairs(left, offsets - offsets[0], right, right_offsets - right_offsets[0])
 
 
 def _cut_offsets(offsets: NDArray[np.int64], sizes: NDArray[np.int64], rows: int) -> NDArray[np.int64]:
