@@ -32,9 +32,8 @@ from tuplewise.engine.dc.violations.program import satisfied
 from tuplewise.engine.dc.violations.refine import Work, agreeing
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.relation.relation import NULL_CODE
-from tuplewise.gpu_kernels.clues import ComparableRows
+from tuplewise.gpu_kernels.clues import ComparableRows, NewClues
 from tuplewise.gpu_kernels.control import usable_cores
-from tuplewise.gpu_kernels.evidence import ClueSet
 from tuplewise.gpu_kernels.refine import Algorithm, ClusterPairs, Comparison, PairJoin, all_rows, join, restrict
 
 CHUNK_PAIRS = 1 << 20  # pairs of rows that are listed at a time (more where one row has more partners)
@@ -100,7 +99,7 @@ class Delta:
                 if some:
                     self._learn(self._rows.within(_together(some), deadline=self._deadline))
 
-    def _learn(self, found: ClueSet) -> None:
+    def _learn(self, found: NewClues) -> None:
         if not found.complete:
             raise LimitReached("time limit reached")
         self.violating_pairs += found.ordered_pairs
