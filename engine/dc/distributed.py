@@ -9,13 +9,15 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.dc.constraint import DenialConstraint
-from tuplewise.engine.dc.hybrid import JUDGED_ROWS, SAMPLED_GROUP_ROWS, TIME_LIMIT, pieces
+from tuplewise.engine.dc.hybrid import COMMON_PART, JUDGED_ROWS, SAMPLED_GROUP_ROWS, TIME_LIMIT, pieces
 from tuplewise.engine.dc.predicate import PredicateSpace
 from tuplewise.engine.dc.violations.distributed import find_witnesses_on_spark
 from tuplewise.engine.dc.violations.existence import find_witnesses
@@ -26,12 +28,25 @@ from tuplewise.engine.options import Nulls
 from tuplewise.engine.relation.spark_frame import EncodedFrame
 from tuplewise.engine.spark import agreeing as pairs_on_spark
 from tuplewise.engine.spark import run
-from tuplewise.engine.spark.agreeing import LEAST_PAIRS, ClueKernels, Collected, PairSizes, PairsOnSpark, SampleSizes
+from tuplewise.engine.spark.agreeing import (
+    LEAST_PAIRS,
+    ClueKernels,
+    Collected,
+    PairSizes,
+    PairsOnSpark,
+    SampleSizes,
+    TileClues,
+)
 from tuplewise.engine.spark.tasks import Rows
 from tuplewise.gpu_kernels.clues import lay_out
 from tuplewise.gpu_kernels.device import pick_device
 from tuplewise.gpu_kernels.refine import ClusterPairs, all_rows, refine_equal, rows_on_both_sides
-from tuplewise.gpu_kernels.words import ClueLayout, merge_clues
+from tuplewise.gpu_kernels.words import ClueLayout
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+NO_ROWS = np.zeros((0, 2), dtype=np.int32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,26 +59,25 @@ class Asked:
     sampled: bool = False
 
 
-def compare_tile(
-    codes: NDArray[np.int32], asked: Asked, left: Rows, right: Rows, device: str
-) -> tuple[NDArray[np.uint64], int]:
+def compare_tile(codes: NDArray[np.int32], asked: Asked, left: Rows, right: Rows, device: str) -> TileClues:
     """Clues of the agreeing pairs of a tile; see `engine.spark.agreeing.CompareTile`. One thread: tasks are many."""
     picked = pick_device(device)
     everything = np.arange(codes.shape[1], dtype=np.int32)
     pairs = all_rows(everything) if left is None or right is None else all_rows(left, right)
     pairs = refine_equal(pairs, codes, asked.agreement, device=picked, threads=1)
     if not pairs.clusters:
-        return np.zeros((0, asked.layout.words), dtype=np.uint64), 0
+        return TileClues(np.zeros((0, asked.layout.words), dtype=np.uint64), NO_ROWS, 0)
     if asked.sampled:
         pairs = pieces(pairs, SAMPLED_GROUP_ROWS)
     used, pairs = _narrowed(pairs, codes.shape[1])
-    rows = lay_out(codes[:, used], asked.layout, nulls=asked.nulls, device=picked, threads=1)
-    return rows.within(pairs).clues, _pairs_of_rows(pairs, len(used))
+    rows = lay_out(np.ascontiguousarray(codes[:, used]), asked.layout, nulls=asked.nulls, device=picked, threads=1)
+    found = rows.within(pairs)
+    return TileClues(found.clues, used[found.rows], _pairs_of_rows(pairs, len(used)))
 
 
 def sample_rows(
     codes: NDArray[np.int32], repeated: NDArray[np.bool_], asked: Asked, seed: Sequence[int], device: str
-) -> tuple[NDArray[np.uint64], int]:
+) -> TileClues:
     """Clues of all pairs inside random groups of rows; see `engine.spark.agreeing.SamplePairs`."""
     rows = lay_out(codes, asked.layout, nulls=asked.nulls, device=device, threads=1)
     order = np.random.default_rng(seed).permutation(codes.shape[1]).astype(np.int32)
@@ -72,7 +86,12 @@ def sample_rows(
     twice = np.flatnonzero(repeated).astype(np.int32)
     own = rows.of_pairs(twice, twice)
     found = rows.within(ClusterPairs(order, offsets, order, offsets))
-    return np.concatenate([own.clues, found.clues]), found.ordered_pairs // 2
+    told = len(own.rows) + len(found.rows) == len(own.clues) + len(found.clues)
+    return TileClues(
+        np.concatenate([own.clues, found.clues]),
+        np.concatenate([own.rows, found.rows]) if told else NO_ROWS,
+        found.ordered_pairs // 2,
+    )
 
 
 KERNELS = ClueKernels(compare_tile, sample_rows)
@@ -122,21 +141,30 @@ class SparkTable:
         self._least_pairs = least_pairs
         self._columns = len(table.header.columns)
         self._spark = table.frame.sparkSession
-        self._known = np.zeros((0, space.layout.words), dtype=np.uint64)
+        self._judged_rows = judged_rows
+        self._distinct = table
         started = time.perf_counter()
         frame = pairs_on_spark.distinct_rows(table.frame, self._columns).persist()
         try:
             with self._within_time():
-                self._distinct = replace(table, frame=frame, rows=frame.count())
-                self._collapsing_seconds = time.perf_counter() - started
-                self._judged = pairs_on_spark.sampled_rows(
-                    frame, self._columns, self._distinct.rows, judged_rows, space.options.seed
-                )
+                rows = frame.count()
+            self._collapsing_seconds = time.perf_counter() - started
+            self._take(frame, rows)
         except BaseException:
             frame.unpersist()
             raise
-        self.rows = self._distinct.rows
-        self._cut = run.cluster_sizes(self._spark, self.rows, self._columns)
+
+    def _take(self, frame: DataFrame, rows: int) -> None:
+        """Work on so many different rows from now on, having met no clue."""
+        self.rows = rows
+        self._distinct = replace(self._distinct, frame=frame, rows=rows)
+        self._cut = run.cluster_sizes(self._spark, rows, self._columns)
+        self._known = np.zeros((0, self._space.layout.words), dtype=np.uint64)
+        self._told: dict[int, int] = {}
+        with self._within_time():
+            self._judged = pairs_on_spark.sampled_rows(
+                frame, self._columns, rows, self._judged_rows, self._space.options.seed
+            )
 
     def close(self) -> None:
         """Let Spark drop what this holds."""
@@ -146,9 +174,24 @@ class SparkTable:
         """All pairs inside random groups of rows, and the pairs of equal rows."""
         started = time.perf_counter()
         with self._within_time():
-            others = self._judged[:, [0, -1]]
+            others = self._judged[:, [0, -1]] if self.rows else None
             found = pairs_on_spark.sample_pairs(self._asked(), others, self._space.options.seed)
-        return self._compared(found, started, self._collapsing_seconds)
+        return self._compared(found, started, self._collapsing_seconds, sampled=True)
+
+    def compare_rows(self, rows: NDArray[np.int32]) -> Compared:
+        """Rows that some `Compared` told of with all rows, in tasks."""
+        started = time.perf_counter()
+        with self._within_time():
+            found = pairs_on_spark.compare_known(self._asked(), self._positions_of(rows))
+        return self._compared(found, started)
+
+    def without(self, rows: NDArray[np.int32]) -> SparkTable:
+        """The table without some of the rows it told of. It holds nothing of its own: close the whole one."""
+        rest = copy(self)
+        frame = pairs_on_spark.without_rows(self._distinct.frame, self._positions_of(rows))
+        rest._take(frame, self.rows - len(rows))
+        rest._collapsing_seconds = 0.0
+        return rest
 
     def estimate_pairs(self, agreements: Sequence[Agreement]) -> NDArray[np.float64]:
         """Pairs that agree, from the judged rows; float64 (agreements,). One more than was found there counts, so that
@@ -182,10 +225,13 @@ class SparkTable:
         with self._within_time():
             asked = self._asked(agreement, sampled=sampled)
             found = pairs_on_spark.compare_agreeing(asked, agreement, sizes)
-        return self._compared(found, started, 0.0)
+        return self._compared(found, started, sampled=sampled)
 
-    def violating_clues(self, rules: Sequence[DenialConstraint], limit: int) -> list[Clues]:
-        """Clues of at most `limit` violating pairs of each rule (about two rows) and of the exchanged pairs.
+    def violating_clues(
+        self, rules: Sequence[DenialConstraint], limit: int
+    ) -> tuple[list[Clues], NDArray[np.int32]]:
+        """Clues of at most `limit` violating pairs of each rule (about two rows) and of the exchanged pairs; and the
+        first of these pairs where it was found in Spark.
 
         Notes
         -----
@@ -193,6 +239,7 @@ class SparkTable:
         witnesses come by position, and one job more brings the codes of those rows.
         """
         here = replace(self._distinct.header, codes=self._judged, positions=None)
+        rows = NO_ROWS
         with self._within_time():
             witnesses = find_witnesses(
                 here, rules, nulls=self._nulls, limit=limit, device="cpu", deadline=self._deadline
@@ -200,22 +247,23 @@ class SparkTable:
             clues = [self._clues_of(self._judged, *pairs.T) for pairs in witnesses]
             open_ = [i for i, pairs in enumerate(witnesses) if not len(pairs)]
             if open_ and len(self._judged.T) < self.rows:
-                chosen = [rules[i] for i in open_]
-                for i, found in zip(open_, self._violating_in_spark(chosen, limit), strict=True):
-                    clues[i] = found
-        return clues
+                found, rows = self._violating_in_spark([rules[i] for i in open_], limit)
+                for i, own in zip(open_, found, strict=True):
+                    clues[i] = own
+        return clues, rows
 
-    def _violating_in_spark(self, rules: Sequence[DenialConstraint], limit: int) -> list[Clues]:
+    def _violating_in_spark(
+        self, rules: Sequence[DenialConstraint], limit: int
+    ) -> tuple[list[Clues], NDArray[np.int32]]:
         found = find_witnesses_on_spark(
             self._distinct, rules, nulls=self._nulls, limit=limit, device=self._device, deadline=self._deadline
         )
-        wanted = np.concatenate([pairs.ravel() for pairs in found])
-        if len(wanted):
-            positions, codes = pairs_on_spark.codes_at(self._distinct.frame, self._columns, wanted)
-            found = [np.searchsorted(positions, pairs) for pairs in found]
-        else:
-            codes = self._judged[:, :0]
-        return [self._clues_of(codes, *pairs.T) for pairs in found]
+        every = np.concatenate(found)
+        if not len(every):
+            return [self._clues_of(self._judged, *pairs.T) for pairs in found], NO_ROWS
+        positions, codes = pairs_on_spark.codes_at(self._distinct.frame, self._columns, every.ravel())
+        clues = [self._clues_of(codes, *np.searchsorted(positions, pairs).T) for pairs in found]
+        return clues, self._numbers_of(np.concatenate([pairs[:1] for pairs in found]))
 
     def _clues_of(self, codes: NDArray[np.int32], t: NDArray[np.int64], u: NDArray[np.int64]) -> Clues:
         """Clues of pairs of rows and of the exchanged pairs; they are known now."""
@@ -227,19 +275,44 @@ class SparkTable:
         self._new(clues)
         return clues
 
-    def _compared(self, found: Collected, started: float, before_seconds: float) -> Compared:
-        """Kernels' seconds count as comparing, all else (shuffles, starting jobs) as grouping."""
-        clues = self._new(found.clues)
+    def _compared(
+        self, found: Collected, started: float, before_seconds: float = 0.0, *, sampled: bool = False
+    ) -> Compared:
+        """Kernels' seconds count as comparing, all else (shuffles, starting jobs) as grouping.
+
+        Of a sample only the rows of rare clues are told: those that one tile met, where another was met by as many as
+        COMMON_PART.
+        """
+        new = self._new(found.clues)
+        told = new
+        if sampled:
+            told = new[found.tiles[new] == 1] if found.tiles.max(initial=0) >= COMMON_PART else new[:0]
+        rows = self._numbers_of(found.positions[told])
         seconds = time.perf_counter() - started
         comparing = min(seconds, found.task_seconds / self._cut.slots)
-        return Compared(clues, found.pairs, before_seconds + seconds - comparing, comparing)
+        return Compared(found.clues[new], rows, found.pairs, before_seconds + seconds - comparing, comparing)
 
-    def _new(self, clues: Clues) -> Clues:
-        """Those that weren't known before; now they are."""
-        marks = np.repeat(np.array([1, 2], dtype=np.int64), [len(self._known), len(clues)])
-        self._known, marks = merge_clues(np.concatenate([self._known, clues]), marks)
-        new: Clues = self._known[marks == 2]
-        return new
+    def _new(self, clues: Clues) -> NDArray[np.int64]:
+        """Which of these distinct clues weren't known before; now they are."""
+        both = np.concatenate([self._known, clues])
+        order = np.lexsort(both.T[::-1])
+        begins = np.ones(len(both), dtype=np.bool_)
+        begins[1:] = (both[order[1:]] != both[order[:-1]]).any(axis=1)
+        first = order[begins]  # the sort is stable: of two alike, the known one comes first
+        self._known = np.ascontiguousarray(both[first])
+        return first[first >= len(both) - len(clues)] - (len(both) - len(clues))
+
+    def _numbers_of(self, positions: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Small numbers for the rows at some positions, int32 in their shape, the same ever after; none where one is
+        not told."""
+        if (positions < 0).any():
+            return NO_ROWS
+        told = self._told
+        numbers = [told.setdefault(position, len(told)) for position in positions.ravel().tolist()]
+        return np.array(numbers, dtype=np.int32).reshape(-1, 2)
+
+    def _positions_of(self, rows: NDArray[np.int32]) -> NDArray[np.int64]:
+        return np.array(list(self._told), dtype=np.int64)[rows]
 
     @contextmanager
     def _within_time(self) -> Iterator[None]:

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.spark.layout import NULL, RowTest, lay_out
 from tuplewise.engine.spark.routes import send_rows
-from tuplewise.engine.spark.tasks import Batches, Rows, spare_zip_reading, task_device, tiles_of
-from tuplewise.engine.spark.tiles import WAVES, Sizes
+from tuplewise.engine.spark.tasks import Batches, Rows, Tile, make_tile, spare_zip_reading, task_device, tiles_of
+from tuplewise.engine.spark.tiles import LEFT, RIGHT, WAVES, Sizes
 from tuplewise.gpu_kernels.refine import EQUAL, Comparison
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 LEAST_PAIRS = 1 << 27
 """Pairs that a task compares in about the time that it takes to start: fewer are not worth a task of their own."""
 POSITION = "position"
+FIGURES = ("t", "u", "pairs", "nanoseconds")
 COPIES = "copies"
 
 
@@ -85,20 +86,35 @@ class SampleSizes(Sizes):
         return -(-group_rows // self.heavy_rows)
 
 
+@dataclass(frozen=True, eq=False)
+class TileClues:
+    """What the rows of a tile leave.
+
+    Attributes
+    ----------
+    clues : uint64 (clues, words), distinct, of both orders of the pairs
+    rows : int32 (clues, 2), a pair of rows of the tile that left each; (0, 2) where that isn't told
+    pairs : unordered pairs that were compared
+    """
+
+    clues: NDArray[np.uint64]
+    rows: NDArray[np.int32]
+    pairs: int
+
+
 class CompareTile(Protocol):
     def __call__(
         self, codes: NDArray[np.int32], asked: Any, left: Rows, right: Rows, device: str
-    ) -> tuple[NDArray[np.uint64], int]:
-        """Distinct clues, uint64 (clues, words), of both orders of the pairs (t in left, u in right) that agree, and
-        how many such pairs (unordered) were compared."""
+    ) -> TileClues:
+        """What the pairs (t in left, u in right) that agree leave."""
 
 
 class SamplePairs(Protocol):
     def __call__(
         self, codes: NDArray[np.int32], repeated: NDArray[np.bool_], asked: Any, seed: Sequence[int], device: str
-    ) -> tuple[NDArray[np.uint64], int]:
-        """As `CompareTile`, of random pairs, each row in one at least (where there are two), and of the pairs of
-        repeated rows with their equals."""
+    ) -> TileClues:
+        """What random pairs leave, each row in one at least (where there are two), and the pairs of repeated rows with
+        their equals."""
 
 
 @dataclass(frozen=True)
@@ -111,10 +127,13 @@ class ClueKernels:
 
 @dataclass(frozen=True, eq=False)
 class Collected:
-    """What tasks compared: distinct clues, uint64 (clues, words), unordered pairs, and the seconds of their kernels
-    together."""
+    """What tasks compared: distinct clues, uint64 (clues, words), with the positions of a pair of rows that left each,
+    int64 (clues, 2), -1 where that isn't told, and in how many tiles each was met, int64 (clues,); unordered pairs; and
+    the seconds of their kernels together."""
 
     clues: NDArray[np.uint64]
+    positions: NDArray[np.int64]
+    tiles: NDArray[np.int64]
     pairs: int
     task_seconds: float
 
@@ -141,8 +160,8 @@ class PairsOnSpark:
 
     @property
     def schema(self) -> str:
-        """What tasks return: the words of a clue; and pairs and time of a whole tile, on its first clue."""
-        return "".join(f"{name} bigint, " for name in self.word_names) + "pairs bigint, nanoseconds bigint"
+        """What tasks return: a clue, and where rows lie that left it; pairs and time of a tile, with its first clue."""
+        return ", ".join(f"{name} bigint" for name in (*self.word_names, *FIGURES))
 
     @property
     def word_names(self) -> list[str]:
@@ -184,13 +203,21 @@ class ClueWork:
     others: NDArray[np.int32] | None = None
 
     def compare(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """The clues of each tile: (w0, w1, ..., pairs, nanoseconds)."""
+        """The clues of each tile: `PairsOnSpark.schema`."""
         spare_zip_reading()
         for tile in tiles_of(batches, self.columns):
-            start = time.perf_counter_ns()
-            device = task_device(self.device)
-            clues, pairs = self.kernels.compare(tile.codes, self.asked, tile.left, tile.right, device)
-            yield _batch(clues, pairs, time.perf_counter_ns() - start)
+            yield self._compared(tile)
+
+    def compare_known(
+        self, batches: Batches, positions: NDArray[np.int64], codes: NDArray[np.int32]
+    ) -> Iterator[pa.RecordBatch]:
+        """The clues of some known rows, int64 (rows,) and int32 (columns, rows), with all rows of each batch."""
+        spare_zip_reading()
+        for batch in batches:
+            came, own = _rows_of(batch, self.columns)
+            sides = np.repeat(np.array([LEFT, RIGHT], dtype=np.int8), [len(positions), len(came)])
+            given = np.concatenate([codes, own], axis=1)
+            yield self._compared(make_tile(0, np.concatenate([positions, came]), sides, given))
 
     def sample(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """The clues of random pairs of rows that lie in one batch. Rows (codes, copies) lie at random already."""
@@ -201,27 +228,40 @@ class ClueWork:
         partition = 0 if context is None else context.partitionId()
         for number, batch in enumerate(batches):
             start = time.perf_counter_ns()
-            codes = np.empty((self.columns, len(batch)), dtype=np.int32)
-            for i in range(self.columns):
-                codes[i] = batch.column(f"c{i}").to_numpy(zero_copy_only=False)
+            positions, codes = _rows_of(batch, self.columns)
             repeated = batch.column(COPIES).to_numpy(zero_copy_only=False) > 1
             if len(batch) == 1 and self.others is not None:
                 another = self.others[:, (self.others != codes).any(axis=0)][:, :1]
                 codes = np.concatenate([codes, another], axis=1)
                 repeated = np.concatenate([repeated, np.zeros(another.shape[1], dtype=np.bool_)])
+                positions = np.repeat(positions, codes.shape[1])
             seed = (self.seed, partition, number)
-            clues, pairs = self.kernels.sample(codes, repeated, self.asked, seed, task_device(self.device))
-            yield _batch(clues, pairs, time.perf_counter_ns() - start)
+            found = self.kernels.sample(codes, repeated, self.asked, seed, task_device(self.device))
+            yield _batch(found, positions, time.perf_counter_ns() - start)
+
+    def _compared(self, tile: Tile) -> pa.RecordBatch:
+        start = time.perf_counter_ns()
+        found = self.kernels.compare(tile.codes, self.asked, tile.left, tile.right, task_device(self.device))
+        return _batch(found, tile.positions, time.perf_counter_ns() - start)
 
 
-def _batch(clues: NDArray[np.uint64], pairs: int, nanoseconds: int) -> pa.RecordBatch:
+def _rows_of(batch: pa.RecordBatch, columns: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Positions and codes, int32 (columns, rows)."""
+    codes = np.empty((columns, len(batch)), dtype=np.int32)
+    for i in range(columns):
+        codes[i] = batch.column(f"c{i}").to_numpy(zero_copy_only=False)
+    return batch.column(POSITION).to_numpy(zero_copy_only=False), codes
+
+
+def _batch(found: TileClues, positions: NDArray[np.int64], nanoseconds: int) -> pa.RecordBatch:
     """Clues as Spark takes them, signed; the figures stand with the first one (no pairs, no clues)."""
     import pyarrow as pa
 
-    figures = np.zeros((2, len(clues)), dtype=np.int64)
-    figures[:, :1] = [[pairs], [nanoseconds]]
-    words = np.ascontiguousarray(clues.T).view(np.int64)
-    names = [*(f"w{i}" for i in range(len(words))), "pairs", "nanoseconds"]
+    figures = np.zeros((len(FIGURES), len(found.clues)), dtype=np.int64)
+    figures[:2] = positions[found.rows].T if len(found.rows) else -1
+    figures[2:, :1] = [[found.pairs], [nanoseconds]]
+    words = np.ascontiguousarray(found.clues.T).view(np.int64)
+    names = [*(f"w{i}" for i in range(len(words))), *FIGURES]
     return pa.RecordBatch.from_arrays([pa.array(column) for column in (*words, *figures)], names=names)
 
 
@@ -236,10 +276,10 @@ def distinct_rows(frame: DataFrame, columns: int) -> DataFrame:
     return found.select(POSITION, *codes, COPIES)
 
 
-def sample_pairs(asked: PairsOnSpark, others: NDArray[np.int32], seed: int) -> Collected:
+def sample_pairs(asked: PairsOnSpark, others: NDArray[np.int32] | None, seed: int) -> Collected:
     """Random pairs of the rows of `distinct_rows`, each row in one at least, and pairs of equal rows. One job."""
     work = ClueWork(asked.kernels, asked.asked, asked.columns, asked.device, seed, others)
-    chosen = asked.frame.select(*(f"c{i}" for i in range(asked.columns)), COPIES)
+    chosen = asked.frame.select(POSITION, *(f"c{i}" for i in range(asked.columns)), COPIES)
     return _collected(asked, chosen.mapInArrow(work.sample, asked.schema))
 
 
@@ -265,21 +305,48 @@ def compare_agreeing(
     try:
         sent = send_rows(layout, sizes) if layout.light_tiles > 0 or len(layout.tiles) else None
         if sent is None:
-            return Collected(np.zeros((0, asked.words), dtype=np.uint64), 0, 0.0)
+            nothing = np.zeros((0, 2), dtype=np.int64)
+            return Collected(np.zeros((0, asked.words), dtype=np.uint64), nothing, nothing[:, 0], 0, 0.0)
         work = ClueWork(asked.kernels, asked.asked, asked.columns, asked.device)
         return _collected(asked, sent.mapInArrow(work.compare, asked.schema))
     finally:
         layout.close()
 
 
-def _collected(asked: PairsOnSpark, found: DataFrame) -> Collected:
+def compare_known(asked: PairsOnSpark, positions: NDArray[np.int64]) -> Collected:
+    """Clues of the pairs of the rows at some positions with all rows, which stay where they are. Two jobs."""
+    positions, codes = codes_at(asked.frame, asked.columns, positions)
+    work = ClueWork(asked.kernels, asked.asked, asked.columns, asked.device)
+    chosen = asked.frame.select(POSITION, *(f"c{i}" for i in range(asked.columns)))
+    compared = chosen.mapInArrow(lambda batches: work.compare_known(batches, positions, codes), asked.schema)
+    return _collected(asked, compared)
+
+
+def without_rows(frame: DataFrame, positions: NDArray[np.int64]) -> DataFrame:
+    """The other rows of a frame."""
+    return frame.join(_known_positions(frame, positions), POSITION, "left_anti")
+
+
+def _known_positions(frame: DataFrame, positions: NDArray[np.int64]) -> DataFrame:
+    import pyarrow as pa
     from pyspark.sql import functions as f
 
-    sums = (f.sum(name).alias(name) for name in ("pairs", "nanoseconds"))
-    table = found.groupBy(*asked.word_names).agg(*sums).toArrow()
-    words = np.stack([np.asarray(table[name].to_numpy(), dtype=np.int64) for name in asked.word_names], axis=1)
-    pairs, nanoseconds = (sum(table[name].to_pylist()) for name in ("pairs", "nanoseconds"))
-    return Collected(np.ascontiguousarray(words).view(np.uint64), int(pairs), nanoseconds / 1e9)
+    return f.broadcast(frame.sparkSession.createDataFrame(pa.table({POSITION: np.unique(positions)})))
+
+
+def _collected(asked: PairsOnSpark, found: DataFrame) -> Collected:
+    """Each clue once. Of the pairs that left it, one that comes first will do."""
+    from pyspark.sql import functions as f
+
+    kept = [f.first(name).alias(name) for name in FIGURES[:2]] + [f.sum(name).alias(name) for name in FIGURES[2:]]
+    table = found.groupBy(*asked.word_names).agg(*kept, f.count("*").alias("tiles")).toArrow()
+    words, rows = (
+        np.stack([np.asarray(table[name].to_numpy(), dtype=np.int64) for name in names], axis=1)
+        for names in (asked.word_names, FIGURES[:2])
+    )
+    pairs, nanoseconds = (sum(table[name].to_pylist()) for name in FIGURES[2:])
+    tiles = np.asarray(table["tiles"].to_numpy(), dtype=np.int64)
+    return Collected(np.ascontiguousarray(words).view(np.uint64), rows, tiles, int(pairs), nanoseconds / 1e9)
 
 
 def sampled_rows(frame: DataFrame, columns: int, rows: int, wanted: int, seed: int) -> NDArray[np.int32]:
@@ -293,11 +360,7 @@ def codes_at(
     frame: DataFrame, columns: int, positions: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Positions (ascending, each once) and codes, int32 (columns, rows), of the rows at some positions."""
-    import pyarrow as pa
-    from pyspark.sql import functions as f
-
-    wanted = frame.sparkSession.createDataFrame(pa.table({POSITION: np.unique(positions)}))
-    chosen = frame.join(f.broadcast(wanted), POSITION, "left_semi")
+    chosen = frame.join(_known_positions(frame, positions), POSITION, "left_semi")
     return _codes_of(chosen.select(POSITION, *(f"c{i}" for i in range(columns))), columns)
 
 

@@ -171,7 +171,7 @@ class FirstPairs:
         sides = np.full(len(positions), RIGHT, dtype=np.int8)
         sides[: len(self.positions)] = LEFT
         given = [np.concatenate([self.codes[c], _numpy(batch, f"c{c}")]) for c in range(columns)]
-        tile = _tile(0, positions, sides, given)
+        tile = make_tile(0, positions, sides, given)
         found = np.empty((0, 2), dtype=np.int64)
         for chunk in self.kernels.pairs(
             tile.codes, self.rule, tile.left, tile.right, self.one_way, task_device(self.device)
@@ -237,12 +237,13 @@ def _assemble(number: int, parts: list[pa.RecordBatch], columns: int) -> Tile:
     def whole(name: str) -> NDArray[Any]:
         return np.concatenate([_numpy(part, name) for part in parts])
 
-    return _tile(number, whole("position"), whole("side").astype(np.int8), (whole(f"c{c}") for c in range(columns)))
+    return make_tile(number, whole("position"), whole("side").astype(np.int8), (whole(f"c{c}") for c in range(columns)))
 
 
-def _tile(
+def make_tile(
     number: int, positions: NDArray[np.int64], sides: NDArray[np.int8], given: Iterable[NDArray[np.int32]]
 ) -> Tile:
+    """The rows that came as a tile: in order of position, each once, though it came for both sides."""
     order, left, right = local_rows(positions, sides)
     rows = [column[order] for column in given]
     codes = np.stack(rows) if rows else np.empty((0, len(order)), dtype=np.int32)

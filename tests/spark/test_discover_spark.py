@@ -40,12 +40,12 @@ from tuplewise.engine.relation.relation import Relation
 from tuplewise.engine.relation.spark_frame import encode_as_frame
 from tuplewise.engine.relation.spark_load import load_with_spark, open_with_spark
 from tuplewise.engine.spark import run
-from tuplewise.engine.spark.agreeing import Collected
 from tuplewise.engine.spark.tiles import Sizes
 from tuplewise.gpu_kernels.device import pick_device
 from tuplewise.gpu_kernels.words import WITHIN_T, outcomes
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+POSITIONS = np.sort(np.random.default_rng(3).choice(10**11, 90, replace=False))
 TYPES = ("integer", "integer", "text", "decimal", "text")
 
 
@@ -65,8 +65,7 @@ def space_of(relation: Relation, nulls: str, **options: Any) -> PredicateSpace:
 def in_spark(
     spark: Any, relation: Relation, space: PredicateSpace, made: type[SparkTable] = SparkTable, **sizes: int
 ) -> Iterator[SparkTable]:
-    positions = np.sort(np.random.default_rng(3).choice(10**11, relation.rows, replace=False))
-    held = Held.of(spark, relation, positions)
+    held = Held.of(spark, relation, POSITIONS[: relation.rows])
     table = made(held, space, device="cpu", **sizes)
     try:
         yield table
@@ -144,7 +143,8 @@ def test_a_sample_has_every_row_and_pairs_of_equal_rows(spark: Any) -> None:
     relation = encode(random_table(5, rows=90, types=TYPES, null_share=0.15, values=5, fewest=3))
     space = space_of(relation, "unknown", single_tuple=True)
     truth = Definition(relation, space)
-    with in_spark(spark, relation, space, judged_rows=40) as table:
+    with in_spark(spark, relation, space, made=Known, judged_rows=40) as table:
+        assert isinstance(table, Known)
         everything, own = truth.agreeing(())[0], {truth.clue(r, r) for r in truth.repeated}
         sampled = table.sample()
         assert own <= as_set(sampled.clues) <= everything | own
@@ -152,18 +152,41 @@ def test_a_sample_has_every_row_and_pairs_of_equal_rows(spark: Any) -> None:
         within = np.flatnonzero(space.scope == WITHIN_T).tolist()
         seen = set(zip(*(outcomes(sampled.clues, g).tolist() for g in within), strict=True))
         assert {truth.outcomes(row, within) for row in truth.rows} <= seen
+        agreeing = table.compare_agreeing(((1, 1),))
+        assert len(agreeing.rows) == len(agreeing.clues)
+        odd = np.unique(agreeing.rows)[:2]
+        known = [tuple(row) for row in relation.codes[:, table.places_of(odd)].T.tolist()]
+        pairs = [(t, u) for t in known for u in truth.rows if t != u]
+        found, rest = table.compare_rows(odd), table.without(odd)
+        assert found.pairs == len(pairs)
+        of_known = {truth.clue(*p) for t, u in pairs for p in ((t, u), (u, t))}
+        assert as_set(found.clues) == of_known - as_set(sampled.clues) - as_set(agreeing.clues)
+        assert rest.rows == table.rows - 2
+        truth.rows = [row for row in truth.rows if row not in known]
+        everything = truth.agreeing(())[0]
+        assert as_set(rest.compare_agreeing(()).clues) == everything, "and none was met before"
         agreements = (((0, 0),), ((2, 2),), ())
-        guessed = table.estimate_pairs(agreements)
+        guessed = rest.estimate_pairs(agreements)
         for agreement, guess in zip(agreements, guessed.tolist(), strict=True):
             assert guess == pytest.approx(truth.agreeing(agreement)[1], rel=0.5)
 
 
-class Priced(SparkTable):
-    """With prices that make the loop exhaust small column sets and validate the rest, whatever the machine does."""
+class Known(SparkTable):
+    """With the rows that it told of found again."""
 
-    def _compared(self, found: Collected, started: float, before_seconds: float) -> Compared:
-        compared = super()._compared(found, started, before_seconds)
-        return replace(compared, grouping_seconds=1e-4 * self.rows, comparing_seconds=1.0 * compared.pairs)
+    def places_of(self, numbers: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Indexes in the relation."""
+        return np.searchsorted(POSITIONS, self._positions_of(numbers))
+
+
+class Priced(SparkTable):
+    """With prices that make the loop exhaust small column sets and validate the rest, whatever the machine does; no row
+    is told to be odd, or in a small table all would be."""
+
+    def _compared(self, *given: Any, **how: Any) -> Compared:
+        compared = super()._compared(*given, **how)
+        prices = {"grouping_seconds": 1e-4 * self.rows, "comparing_seconds": 1.0 * compared.pairs}
+        return replace(compared, rows=compared.rows[:0], **prices)
 
 
 CASES: dict[str, tuple[int, tuple[str, ...], int, dict[str, Any]]] = {
