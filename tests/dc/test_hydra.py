@@ -118,7 +118,7 @@ def test_hydra_equals_evidence(how: Callable[[pytest.MonkeyPatch], None] | None,
     if how is not None:
         how(monkeypatch)
     found_later = 0
-    for seed in range(80):
+    for seed in range(60):
         rng = random.Random(f"{how} {seed}")
         types = rng.choice(TYPE_SETS)
         rows = rng.choice([0, 1, 2, 3, 8, 20, 60] if len(types) < 3 else [2, 3, 8, 20])
@@ -136,7 +136,7 @@ def test_hydra_equals_evidence(how: Callable[[pytest.MonkeyPatch], None] | None,
             seed=rng.randrange(1000),
         )
         found_later += int(same_as_evidence(table, options).search["delta_evidences"])
-    assert found_later > 20 or how in (None, never_whole)
+    assert found_later > 15 or how in (None, never_whole)
 
 
 def wide_table(rows: int, seed: int = 7) -> Table:
@@ -174,7 +174,7 @@ def test_any_seed_gives_the_same_constraints() -> None:
 
 @pytest.mark.outside
 @pytest.mark.parametrize(
-    ("name", "rows"), [("airport_original.csv", 30_000), pytest.param("adult.csv", 2_000, marks=pytest.mark.slow)]
+    ("name", "rows"), [("airport_original.csv", 10_000), pytest.param("adult.csv", 2_000, marks=pytest.mark.slow)]
 )
 def test_known_tables_equal_evidence(name: str, rows: int) -> None:
     path = SHARED / "data" / name
@@ -420,7 +420,7 @@ def test_theorem_2_on_table_1(monkeypatch: Any) -> None:
 def test_every_violating_pair_is_compared(monkeypatch: Any) -> None:
     """The delta has the evidence of every pair that violates a preliminary rule, and without `whole` no other's."""
     by_levels(monkeypatch)
-    for seed in range(12):
+    for seed in range(6):
         table = random_table(seed, rows=25, types=["integer", "text", "integer"], values=5, null_share=0.05)
         relation = encode(table)
         space, evidences, _, _, arrays = completed(relation, [(0, 1), (2, 3), (4, 5)])

@@ -7,8 +7,8 @@ violates a constraint, and its evidence (of both orders) is kept.
 
 Source: Bleifuss, Kruse, Naumann (PVLDB 11(3), 2017), sections 6.2 to 6.4. Departures:
 
-- Cluster pairs of small sets are compared whole where the refiners below would cost more: the clue kernel tests all
-  predicates of a pair at once. The delta evidence is then larger than it has to be, never smaller.
+- Cluster pairs below which the refiners would cost more are compared whole: the clue kernel tests all predicates of a
+  pair at once. The delta evidence is then larger than it has to be, never smaller. The root is always refined.
 - Joins list pairs of rows, not cluster pairs, where they find few; refiners below them test these one by one.
 - Neighbouring equalities are one sort; a join that finds no pair ends before pairs are counted.
 - Parts of the tree run on several threads.
@@ -38,7 +38,6 @@ from tuplewise.gpu_kernels.refine import Algorithm, ClusterPairs, Comparison, Pa
 
 CHUNK_PAIRS = 1 << 20  # pairs of rows that are listed at a time (more where one row has more partners)
 LISTED_PAIRS_PER_ROW = 4  # what a join finds is listed up to so many pairs a row, left or right
-WHOLE_PAIRS_PER_ROW = 512  # with more pairs a row, left or right, cluster pairs are not compared whole above a leaf
 # Seconds for a row of cluster pairs, left or right, and for a pair of rows, to be compared; on one core, measured.
 COMPARED_ROW_SECONDS, COMPARED_PAIR_SECONDS = 6e-7, 4e-9
 LEAVES_OF_TASK = 16  # below so many constraints the tree is not divided among threads
@@ -210,10 +209,8 @@ class Completion:
                 self._visit(child, pairs, part)
 
     def _worth_comparing(self, pairs: ClusterPairs, row_seconds: float) -> bool:
-        """Whether sets are small and comparing all pairs costs less than refiners that take so long a row."""
+        """Whether comparing all pairs costs less than refiners that take so long a row."""
         rows = len(pairs.left) + len(pairs.right)
-        if pairs.pairs > WHOLE_PAIRS_PER_ROW * rows:
-            return False
         compared = pairs.pairs / 2 if pairs.reflexive else pairs.pairs
         return rows * COMPARED_ROW_SECONDS + compared * COMPARED_PAIR_SECONDS <= rows * row_seconds
 

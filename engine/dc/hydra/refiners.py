@@ -32,6 +32,7 @@ Kind = Literal["filter", "equality", "inequality", "non-equality"]
 RANK: dict[Kind, int] = {"filter": 0, "equality": 0, "inequality": 1, "non-equality": 1}
 # Seconds for a row, left or right, on one core, measured: a mask; a share of a sort; a sort, a join and some levels.
 STEP_SECONDS: dict[Kind, float] = {"filter": 1e-8, "equality": 5e-8, "inequality": 5e-7, "non-equality": 5e-7}
+ROWS_OF_LEVELS = 1.5  # rows, over all levels, that a join which finds many pairs hands on for each one it got, measured
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +59,7 @@ class Node:
     ----------
     refiner : None at the root
     leaves : constraints that end here or below
-    row_seconds : what a row that gets here costs below, if it gets through all refiners once
+    row_seconds : what a row that gets here is expected to cost below
     """
 
     refiner: Refiner | None
@@ -223,5 +224,7 @@ def build_tree(paths: Iterable[Sequence[Refiner]]) -> Node:
 
 def _add_up(node: Node) -> float:
     """Write the costs below a node; returns them with its own."""
-    node.row_seconds = sum(map(_add_up, node.children))
-    return node.row_seconds + (STEP_SECONDS[node.refiner.kind] if node.refiner else 0.0)
+    below = node.row_seconds = sum(map(_add_up, node.children))
+    if node.refiner is None:
+        return below
+    return STEP_SECONDS[node.refiner.kind] + (below if RANK[node.refiner.kind] == 0 else ROWS_OF_LEVELS * below)
