@@ -62,3 +62,30 @@ def check_there(cluster: Loopback, path: Path) -> None:
     assert [rule["violating_pairs"] > 0 for rule in here] == [True] * 2
     for a, b in zip(here, there, strict=True):
         assert {k: v for k, v in a.items() if k != "plan"} == {k: v for k, v in b.items() if k != "plan"}
+
+
+def test_constraints_found_on_a_cluster(tmp_path: Path) -> None:
+    rng = np.random.default_rng(6)
+    rows = 600
+    codes = (rng.random(rows) ** 3 * 40).astype(np.int64)  # some heavy groups
+    pay = rng.integers(0, 300, rows)
+    table = pa.table(
+        {
+            "zip": codes,
+            "city": pa.array(np.array(["A", "B", "C"])[codes % 3]),
+            "pay": pay,
+            "tax": pay // 7,
+            "id": pa.array(rng.permutation(rows), mask=rng.random(rows) < 0.05),
+        }
+    )
+    pq.write_table(table, tmp_path / "table.parquet", row_group_size=150)
+    folder = tmp_path / "cluster"
+    folder.mkdir()
+    with loopback_cluster(folder) as cluster:
+        found = cluster.run(HERE / "discover_on_cluster.py", str(tmp_path / "table.parquet"))
+    assert belonging_to(folder) == []
+    here, there = found["driver"], found["spark"]
+    assert here["count"] > 5
+    assert here["constraints"] == there["constraints"]
+    assert there["search"]["column_sets"]
+    assert there["search"]["validated"] > 0
