@@ -32,6 +32,7 @@ SAMPLED_PAIRS_A_ROW = 20  # of a random sample, and of a sample of agreeing pair
 MOST_COLUMN_PAIRS = 4  # column pairs in a set that is exhausted
 ODD_ROWS = 64  # rows that are compared with all others at once, and how many new clues make a row one of them
 CLUES_OF_AN_ODD_ROW = 3
+FEWEST_ODD_ROWS = 128  # fewer are no reason to look at the others alone
 MOST_ODD_TIMES = 6
 MOST_ODD_SHARE = 0.02
 SETS_A_ROUND = 12  # sets that are exhausted before the inversion is continued
@@ -201,7 +202,7 @@ class Loop:
         found = self._sample_table()
         for _ in range(MOST_ODD_TIMES):
             found, odd = self._compare_odd_rows(found)
-            if not len(odd):
+            if len(odd) < FEWEST_ODD_ROWS:
                 break
             self._set_aside += found
             self.table = self.table.without(odd)
@@ -286,9 +287,7 @@ class Loop:
             self._clues_of_row += np.bincount(rows.ravel(), minlength=self.table.rows).astype(np.int32)
 
     def _learn(self, found: list[Clues]) -> None:
-        clues = np.concatenate(found)
-        if len(clues):
-            self.candidates.learn(clues)
+        self.candidates.learn(np.concatenate(found))
         self._lap("inversion")
 
     def _compare_odd_rows(self, found: list[Clues]) -> tuple[list[Clues], NDArray[np.int32]]:

@@ -162,11 +162,11 @@ def extend_hitting_sets(
     missed = misses_some(sets, new_edges, atoms=atoms, threads=threads)
     starts = sets[missed]
     if mirror is not None:
-        starts = np.unique(np.concatenate([starts, _mirrored(starts, mirror)]), axis=0)
+        starts = np.unique(np.concatenate([starts, mirrored(starts, mirror)]), axis=0)
     problem = _problem(atoms, group, mirror, exclusive, max_groups, 0)
     added, complete = hitting_extend.run(starts, edges, new_edges, problem, _control(deadline, progress, threads))
     if mirror is not None:
-        added = added[_not_after(added, _mirrored(added, mirror))]
+        added = added[_not_after(added, mirrored(added, mirror))]
     result = np.concatenate([sets[~missed], added])
     kept = np.concatenate([np.flatnonzero(~missed), np.full(len(added), -1, dtype=np.int64)])
     order = np.lexsort(result.T[::-1])
@@ -182,7 +182,7 @@ def misses_some(
     return hitting_extend.misses_some(sets, edges, atoms, _control(None, None, threads))
 
 
-def _mirrored(sets: NDArray[np.uint64], mirror: NDArray[np.int32]) -> NDArray[np.uint64]:
+def mirrored(sets: NDArray[np.uint64], mirror: NDArray[np.int32]) -> NDArray[np.uint64]:
     """The sets with each atom replaced by its mirror."""
     result = np.zeros_like(sets)
     for atom, other in enumerate(mirror.tolist()):

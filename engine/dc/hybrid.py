@@ -15,18 +15,21 @@ from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 from time import monotonic, perf_counter
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.dc.constraint import DenialConstraint
+from tuplewise.engine.dc.constraint import DenialConstraint, Predicate
 from tuplewise.engine.dc.evidence import EvidenceSet, cut_clues
 from tuplewise.engine.dc.inversion import ConstraintArrays, constraints_of, mirror_of_bits, read_sets
-from tuplewise.engine.dc.predicate import PredicateSpace
+from tuplewise.engine.dc.predicate import EXCLUDED_ORDERED, EXCLUDED_UNORDERED, PredicateSpace
 from tuplewise.engine.dc.violations.cardinalities import Cardinalities, cardinalities
+from tuplewise.engine.dc.violations.count import count_pairs
 from tuplewise.engine.dc.violations.existence import find_pairs
+from tuplewise.engine.dc.violations.listing import pairs_in_order
 from tuplewise.engine.dc.violations.planner import plan
 from tuplewise.engine.dc.violations.program import Program, bind
 from tuplewise.engine.dc.violations.refine import Work, agreeing, start, without_unfit
@@ -36,7 +39,7 @@ from tuplewise.engine.relation.relation import NULL_CODE, Relation
 from tuplewise.gpu_kernels.clues import lay_out
 from tuplewise.gpu_kernels.control import usable_cores
 from tuplewise.gpu_kernels.device import Device
-from tuplewise.gpu_kernels.hitting import extend_hitting_sets, misses_some
+from tuplewise.gpu_kernels.hitting import extend_hitting_sets, mirrored, misses_some
 from tuplewise.gpu_kernels.refine import ClusterPairs, all_rows
 from tuplewise.gpu_kernels.words import ACROSS, merge_clues
 
@@ -46,7 +49,10 @@ WITNESSES = 64  # violating pairs that a violated candidate gives back
 CACHED_GROUPINGS = 8
 COMMON_PART = 8  # one part in so many of a sample tells which clues are common
 TREE_LEVELS = 8.0  # half of the bits of a rank
-MOST_EFFORT = 64.0  # what bitmaps of a whole group cost at most, with the groups that are left by then
+EASY_EFFORT = 4.0  # candidates of more are decided by listing the pairs that satisfy a part of their predicates
+MOST_EFFORT = 8.0  # what that costs
+LISTED_PAIRS_A_ROW = 40  # that may satisfy the part
+LISTED_AT_ONCE = 1 << 20
 
 TIME_LIMIT = "time limit reached"
 
@@ -128,6 +134,12 @@ class ValidatingTable(Table, Protocol):
         """Clues of at most `limit` violating pairs of each constraint, none where it holds; and some of these pairs,
         int32 (pairs, 2), may be none. Raises LimitReached."""
 
+    def estimate_violations(self, rule: DenialConstraint) -> float:
+        """About how many ordered pairs violate a constraint of equalities and at most two inequalities."""
+
+    def all_violating_clues(self, rule: DenialConstraint, most: int) -> Clues | None:
+        """Clues, new ones only, of all pairs that violate such a constraint; None where these are more than `most`."""
+
 
 class LocalTable:
     """Rows in this process."""
@@ -185,9 +197,7 @@ class LocalTable:
         return replace(compared, clues=np.concatenate([own.clues, compared.clues]))
 
     def estimate_pairs(self, agreements: Sequence[Agreement]) -> NDArray[np.float64]:
-        judged = self._judged.shape[1]
-        scale = self.rows * (self.rows - 1) / max(1, judged * (judged - 1))
-        return np.array([scale * self._agreeing_in_sample(a) for a in agreements])
+        return np.array([self._scale * self._agreeing_in_sample(a) for a in agreements])
 
     def sample_agreeing(self, agreement: Agreement) -> Compared:
         started = perf_counter()
@@ -226,6 +236,31 @@ class LocalTable:
         rows = np.concatenate([np.zeros((0, 2), dtype=np.int32), *(p[:1] for p in witnesses if len(p))])
         return clues, rows[np.all(rows >= 0, axis=1)].astype(np.int32)
 
+    def estimate_violations(self, rule: DenialConstraint) -> float:
+        judged = replace(self._relation, codes=self._judged)
+        work = replace(self._work, codes=self._judged)
+        program = bind(rule, judged, self._space.options.nulls)
+        made = plan(program, cardinalities(judged), judged.column_names)
+        pairs = agreeing(work, without_unfit(work, program, start(work)), made.equalities, program.keep_nulls)
+        return float(count_pairs(work, made, pairs, program.keep_nulls) * self._scale)
+
+    def all_violating_clues(self, rule: DenialConstraint, most: int) -> Clues | None:
+        program = bind(rule, self._relation, self._space.options.nulls)
+        made = plan(program, cardinalities(self._relation), self._relation.column_names)
+        work, keep_nulls = self._work, program.keep_nulls
+        as_left = np.zeros(self.rows, dtype=np.int64)
+        try:
+            pairs = agreeing(work, without_unfit(work, program, start(work)), made.equalities, keep_nulls)
+            if count_pairs(work, made, pairs, keep_nulls, as_left) > most:
+                return None
+            found = [np.zeros((0, self._space.layout.words), dtype=np.uint64)]
+            for listed in pairs_in_order(work, made, pairs, as_left, False, LISTED_AT_ONCE, LISTED_AT_ONCE):
+                t, u = (np.ascontiguousarray(listed[:, side], dtype=np.int32) for side in (0, 1))
+                found.append(self._comparable.of_pairs(t, u).clues)
+        except TimeoutError as error:
+            raise LimitReached(TIME_LIMIT) from error
+        return np.concatenate(found)
+
     def _witnesses(self, work: Work, program: Program, sizes: Cardinalities, limit: int) -> NDArray[np.int64]:
         made = plan(program, sizes, self._relation.column_names)
         key = (made.equalities, program.left_needed, program.right_needed, program.left_tests, program.right_tests)
@@ -260,6 +295,12 @@ class LocalTable:
             return self._relation.codes
         rng = np.random.default_rng(self._space.options.seed)
         return np.ascontiguousarray(self._relation.codes[:, rng.choice(self.rows, JUDGED_ROWS, replace=False)])
+
+    @property
+    def _scale(self) -> float:
+        """Pairs of rows for each pair of drawn ones."""
+        judged = self._judged.shape[1]
+        return self.rows * (self.rows - 1) / max(1, judged * (judged - 1))
 
     def _agreeing_in_sample(self, agreement: Agreement) -> float:
         """Unordered pairs of drawn rows that agree. Rows are told apart by a 64-bit sum of hashed codes."""
@@ -367,16 +408,21 @@ class DcCandidates:
         self._across = np.zeros(words, dtype=np.uint64)
         for vertex in np.flatnonzero(space.scope[self._group] == ACROSS).tolist():
             self._across[vertex // 64] |= np.uint64(1 << (vertex % 64))
+        self._estimates: dict[DenialConstraint, float] = {}
         self._edges = np.zeros((0, words), dtype=np.uint64)
         self._sets = np.zeros((1, words), dtype=np.uint64)
         self._decided = np.zeros(1, dtype=np.bool_)
-        self._exhausted: list[list[int]] = []
+        self._exhausted: list[NDArray[np.uint64]] = []  # all pairs that satisfy these were compared
+        self._listed: list[NDArray[np.uint64]] = []  # the same, whose clues are still to be learnt
 
     @property
     def column_pairs(self) -> Sequence[tuple[int, int]]:
         return self._column_pairs
 
     def learn(self, clues: Clues) -> None:
+        if not len(clues):
+            self._settle()
+            return
         edges = self._edges_of(clues)
         found = extend_hitting_sets(
             self._sets,
@@ -397,30 +443,105 @@ class DcCandidates:
         decided[new] = self._decided_by_comparing(found.sets[new])
         self._sets, self._decided = found.sets, decided
         self._edges = np.concatenate([self._edges, edges])
+        self._settle()
+
+    def _settle(self) -> None:
+        """What was listed has been learnt."""
+        for vertices in self._listed:
+            self._decide(vertices)
+            if self._mirror is not None:
+                self._decide(mirrored(vertices[None, :], self._mirror)[0])
+        self._listed.clear()
 
     def undecided(self) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
         open_ = self._sets[~self._decided]
         return self._agreements(open_), self._effort(open_)
 
     def decide(self, column_pairs: Sequence[int]) -> int:
-        self._exhausted.append(list(column_pairs))
-        open_ = np.flatnonzero(~self._decided)
-        now = self._agreements(self._sets[open_])[:, list(column_pairs)].all(axis=1)  # with none, all of them
-        self._decided[open_[now]] = True
+        return self._decide(np.bitwise_or.reduce(self._equality[list(column_pairs)], axis=0, initial=np.uint64(0)))
+
+    def _decide(self, vertices: NDArray[np.uint64]) -> int:
+        self._exhausted.append(vertices)
+        now = ~self._decided & np.all(self._sets & vertices == vertices, axis=1)
+        self._decided |= now
         return int(np.count_nonzero(now))
 
     def validate(self, table: ValidatingTable, most: int) -> Validated:
         open_ = np.flatnonzero(~self._decided)
         effort = self._effort(self._sets[open_])
         cheapest = np.argsort(effort, kind="stable")[:most]
-        chosen = open_[cheapest]
-        predicates, sizes = read_sets(self._sets[chosen], self._space, self._by_atom)
-        rules = [self._space.constraint(p[:n].tolist()) for p, n in zip(predicates, sizes, strict=True)]
-        clues, rows = table.violating_clues(rules, WITNESSES)
+        easy = cheapest[effort[cheapest] <= EASY_EFFORT]
+        if len(easy):
+            return self._check(table, open_[easy], effort[easy])
+        clues, left = self._list_parts(table, open_[cheapest])
+        if not left:
+            rows = np.zeros((0, 2), dtype=np.int32)
+            return Validated(np.concatenate(clues), rows, len(cheapest), 0, float(effort[cheapest].sum()))
+        return self._check(table, np.array(left), np.full(len(left), MOST_EFFORT))
+
+    def _check(
+        self, table: ValidatingTable, chosen: NDArray[np.int64], effort: NDArray[np.float64]
+    ) -> Validated:
+        """Check whole candidates."""
+        clues, rows = table.violating_clues(self._rules(chosen), WITNESSES)
         holds = np.array([not len(c) for c in clues], dtype=np.bool_)
         self._decided[chosen[holds]] = True
         violated = int(np.count_nonzero(~holds))
-        return Validated(np.concatenate(clues), rows, len(chosen), violated, float(effort[cheapest].sum()))
+        return Validated(np.concatenate(clues), rows, len(chosen), violated, float(effort.sum()))
+
+    def _list_parts(
+        self, table: ValidatingTable, chosen: NDArray[np.int64]
+    ) -> tuple[list[Clues], list[int]]:
+        """For each candidate list the pairs that satisfy its equalities and two of its inequalities, if they are few:
+        their clues decide it, and whatever else has these predicates. Returns the clues, and for whom they are many."""
+        clues, left = [], []
+        first = self._space.first_atom if self._by_atom else self._space.first_predicate
+        for candidate, rule in zip(chosen.tolist(), self._rules(chosen), strict=True):
+            if any(np.all(self._sets[candidate] & part == part) for part in self._listed):
+                continue
+            equal = [p for p in rule.predicates if p.operator == "==" and p.left_role != p.right_role]
+            ordering = [p for p in rule.predicates if p.operator not in ("==", "!=") and p.left_role != p.right_role]
+            parts = [DenialConstraint((*equal, *two)) for two in combinations(ordering, min(2, len(ordering)))]
+            parts = [part for part in parts if part.predicates]
+            estimates = [self._estimate(table, part) for part in parts]
+            most = LISTED_PAIRS_A_ROW * table.rows
+            found = None
+            if parts and min(estimates) <= most:
+                part = parts[int(np.argmin(estimates))]
+                found = table.all_violating_clues(part, 4 * most)
+            if found is None:
+                left.append(candidate)
+                continue
+            clues.append(found)
+            vertices = np.zeros_like(self._across)
+            for p in part.predicates:
+                for vertex in self._vertices_of(p, first):
+                    vertices[vertex // 64] |= np.uint64(1 << (vertex % 64))
+            self._listed.append(vertices)
+        return clues, left
+
+    def _estimate(self, table: ValidatingTable, part: DenialConstraint) -> float:
+        if part not in self._estimates:
+            self._estimates[part] = table.estimate_violations(part)
+        return self._estimates[part]
+
+    def _vertices_of(self, predicate: Predicate, first: NDArray[np.int32]) -> list[int]:
+        """The vertices that a predicate of the space is made of."""
+        number = self._numbers[predicate]
+        group = int(self._space.predicate_group[number])
+        if not self._by_atom:
+            return [number]
+        excluded = EXCLUDED_ORDERED if self._space.ordered[group] else EXCLUDED_UNORDERED
+        mask = excluded[int(self._space.predicate_operator[number])]
+        return [int(first[group]) + bit for bit in range(3) if mask >> bit & 1]
+
+    @cached_property
+    def _numbers(self) -> dict[Predicate, int]:
+        return {self._space.predicate(i): i for i in range(self._space.predicates)}
+
+    def _rules(self, chosen: NDArray[np.int64]) -> list[DenialConstraint]:
+        predicates, sizes = read_sets(self._sets[chosen], self._space, self._by_atom)
+        return [self._space.constraint(p[:n].tolist()) for p, n in zip(predicates, sizes, strict=True)]
 
     def drop_violated(self, clues: Clues) -> None:
         """Take those that these clues violate from the candidates; what takes their place is not searched."""
@@ -465,7 +586,6 @@ class DcCandidates:
     def _decided_by_comparing(self, sets: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """Whether each set holds the equalities of an exhausted set, or is about one row."""
         decided: NDArray[np.bool_] = ~np.any(sets & self._across, axis=1)
-        has = self._agreements(sets)
-        for numbers in self._exhausted:
-            decided |= has[:, numbers].all(axis=1)
+        for vertices in self._exhausted:
+            decided |= np.all(sets & vertices == vertices, axis=1)
         return decided
