@@ -64,7 +64,8 @@ class HydraFound:
     evidences : int or None
         Distinct evidences that the constraints follow from; None where a limit came first.
     search : dict
-        What was done, for the result.
+        What was done, for the result. A pair of rows that is met again is compared again, so `share_of_pairs`, that of
+        compared pairs of all, may be above 1 in small tables.
     reached : str or None
         Which limit ended the work, and what that means.
     """

@@ -168,7 +168,15 @@ class Completion:
 
     def _start(self, node: Node, pairs: ClusterPairs, share: float) -> None:
         with self._lock:
-            self._tasks.append(self._pool.submit(self._visit, node, pairs, share))
+            self._tasks.append(self._pool.submit(self._task, node, pairs, share))
+
+    def _task(self, node: Node, pairs: ClusterPairs, share: float) -> None:
+        """One thread's part. Where it fails, the others end soon."""
+        try:
+            self._visit(node, pairs, share)
+        except BaseException:
+            self._stopped.set()
+            raise
 
     def _visit(self, node: Node, pairs: ClusterPairs, share: float) -> None:
         """Refine cluster pairs by a node and go on below it. `share`: of the whole work, for progress."""
