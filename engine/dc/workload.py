@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,10 @@ MOST_SECONDS = 4 * 3600.0
 SMALL_BYTES = 1 << 30
 COPIES = 6
 SAMPLED_PAIRS = 1 << 15
-_SECONDS_PER_DRAW = 1e-6  # of 16 comparisons: a random pair and its order exchanged, counted
+_HYBRID = "compares pairs that agree on chosen column sets, validates the rest"
+# Where choosing pairs begins to pay (benchmarks, group `dc_hybrid`): what it takes whatever the table, and a row.
+_HYBRID_SECONDS, _HYBRID_SECONDS_A_ROW = 0.3, 2e-5
+_SECONDS_PER_DRAW = 5e-7  # of 16 comparisons: a random pair and its order exchanged, counted
 _SECONDS_PER_PAIR = {"cpu": 2.5e-9, "cuda": 2e-11}  # of 16 comparisons, on one core or one device
 
 
@@ -63,6 +67,35 @@ def estimate(relation: Relation, space: PredicateSpace, device_kind: str) -> Wor
     if pairs * clue_bytes > SMALL_BYTES:
         distinct = min(pairs, _distinct_clues(relation, space))
     return Workload(pairs, layout.comparisons, space.predicates, space.atoms, seconds, distinct * clue_bytes)
+
+
+def choose_algorithm(
+    work: Workload, rows: int, options: DcDiscoverOptions, available_bytes: int
+) -> tuple[Literal["evidence", "hybrid", "hydra"], str]:
+    """The algorithm, and why."""
+    if rows < 2:
+        return "evidence", "there are no pairs of rows to choose from"
+    if options.algorithm == "hydra":
+        return "hydra", "asked for: Hydra as published"
+    if options.algorithm == "evidence":
+        return "evidence", "asked for: compares all pairs of rows once"
+    if options.algorithm == "hybrid":
+        return "hybrid", f"asked for: {_HYBRID}"
+    if options.error > 0:
+        return "evidence", "auto: compares all pairs of rows once, since approximate constraints need their counts"
+    seconds = _HYBRID_SECONDS + rows * max(1.0, work.comparisons / 16) * _HYBRID_SECONDS_A_ROW
+    about = f"all {work.ordered_pairs:,} pairs would take about {_duration(work.evidence_seconds)}"
+    if work.evidence_bytes > (available_bytes if options.memory_limit is None else options.memory_limit):
+        return "hybrid", f"auto: {_HYBRID}; the evidence of all pairs would not fit into memory"
+    if work.evidence_seconds > seconds:
+        return "hybrid", f"auto: {_HYBRID}; {about}, this about {_duration(seconds)}"
+    return "evidence", f"auto: compares all pairs of rows once; {about}, choosing among them no less"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{max(0.1, seconds):.1f} s"
+    return f"{seconds / 60:,.0f} minutes" if seconds < 7200 else f"{seconds / 3600:,.0f} hours"
 
 
 def refuse_hopeless(work: Workload, relation: Relation, options: DcDiscoverOptions, available_bytes: int) -> None:

@@ -357,14 +357,14 @@ def test_a_refusal_offers_a_sample_that_fits_the_error_and_tells_its_time() -> N
     assert long == (
         "3 rows make 1,000,000,000,000 pairs of 64 comparisons, about 278 hours here; allowed: 4 hours without a "
         "limit. Look at fewer rows (--rows), say how long it may take (--time-limit), or estimate g1 from a sample: "
-        "--sample-pairs 1000000 are drawn in about 4 s"
+        "--sample-pairs 1000000 are drawn in about 2 s"
     )
-    assert python_names(long).endswith("from a sample: sample_pairs=1000000 are drawn in about 4 s")
+    assert python_names(long).endswith("from a sample: sample_pairs=1000000 are drawn in about 2 s")
     large = refused("0.00001", 1, 2**40)
     assert large.endswith(
         "leave distinct evidence of at least 1,024.0 GiB; allowed: 1.0 GiB of memory. Choose columns (--columns, "
         "--exclude) or fewer rows (--rows), or estimate g1 from a sample: --sample-pairs 40000000 are drawn in about "
-        "160 s"
+        "80 s"
     )
 
 
