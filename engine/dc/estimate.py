@@ -34,8 +34,8 @@ from tuplewise.gpu_kernels.words import merge_clues
 
 CONFIDENCE = 0.95
 DRAWS_AT_ONCE = 1 << 20
-# A pair that is drawn costs as much as hundreds that are compared in order; but more pairs leave more distinct evidence,
-# which inversion has to read, so a small sample stays one.
+# A pair that is drawn costs as much as hundreds that are compared in order; but more pairs leave more distinct
+# evidence, which inversion has to read, so a small sample stays one.
 SHARE_TO_COMPARE_ALL = 8
 
 
