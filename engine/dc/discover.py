@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.dc import workload
+from tuplewise.engine.dc import estimate, hybrid, hydra, workload
 from tuplewise.engine.dc.constraint import DenialConstraint
 from tuplewise.engine.dc.estimate import Estimate
 from tuplewise.engine.dc.evidence import EvidenceSet, collect_evidence
 from tuplewise.engine.dc.inversion import ConstraintArrays, invert
+from tuplewise.engine.dc.outcome_counts import table_outcome_counts, undecided_pairs
 from tuplewise.engine.dc.predicate import PredicateSpace, allowed_violations, build_space
-from tuplewise.engine.dc.ranking import Ranking, order_by, rank
+from tuplewise.engine.dc.ranking import Ranking, order_by, rank_counted
 from tuplewise.engine.errors import InputError, LimitReached, message
 from tuplewise.engine.options import DcDiscoverOptions, RankBy
 from tuplewise.engine.relation.relation import NULL_CODE, Relation
@@ -114,7 +115,7 @@ def discover(
     relation : Relation
     options : DcDiscoverOptions or None
     progress : callable or None
-        Called with the stage ("evidence", "inversion") and the share of it that is done.
+        Called with the stage (of evidence: "evidence", "inversion") and the share of it that is done.
     deadline : float or None
         On the clock of time.monotonic; None: now and options.time_limit.
 
@@ -127,8 +128,9 @@ def discover(
 
     Notes
     -----
-    Cost: rows squared times comparisons for the evidence; then the minimal hitting sets of the distinct evidences,
-    whose number no bound in the size of the table limits.
+    Cost: that of the algorithm (workload.choose_algorithm takes one): rows squared times comparisons for the evidence
+    of all pairs, or what hybrid.py or hydra say; and the minimal hitting sets of distinct evidences, whose number no
+    bound in the size of the table limits.
     """
     options = options or DcDiscoverOptions()
     if options.run_on == "spark":
@@ -141,37 +143,97 @@ def discover(
     workload.refuse_many_columns(relation, options)
     space = build_space(relation, options)
     clock.lap("space")
-    if relation.rows > 1:
-        work = workload.estimate(relation, space, device.kind)
-        workload.refuse_hopeless(work, relation, options, _available_bytes())
+    work = workload.estimate(relation, space, device.kind)
+    available = available_bytes()
+    algorithm, reason = workload.choose_algorithm(work, relation.rows, options, available)
+    sampled = options.sample_pairs is not None and relation.rows > 1
+    if relation.rows > 1 and algorithm == "evidence" and not sampled:
+        workload.refuse_hopeless(work, relation, options, available)
+    else:
+        workload.refuse_many_atoms(relation, space.atoms, options)
     clock.lap("estimate")
     watch = Watch(progress, options.memory_limit)
-    notes = notes_on_table(relation, options, space)
-    evidence, arrays, reached = _search(relation, space, device, deadline, watch, clock)
-    if reached:
-        notes.append(reached)
-    if evidence is not None:
-        notes += _notes_on_nulls(relation, options, evidence)
-        ranking = rank(arrays, evidence)
+    if sampled:
+        reason = "a sample of pairs was asked for"
+        found = estimate.find(relation, space, device=device, deadline=deadline, stage=watch.stage, lap=clock.lap)
+        searched = _Searched(
+            found.arrays, found.reached, found.evidences, ranking=found.ranking, estimate=found.estimate,
+            notes=found.notes,
+        )  # fmt: skip
     else:
-        ranking = Ranking.none()
+        run = {"evidence": _by_evidence, "hybrid": _by_hybrid, "hydra": _by_hydra}[algorithm]
+        searched = run(relation, space, device, deadline, watch, clock)
+    ranking = searched.ranking
+    if ranking is None:
+        counts = searched.outcome_counts
+        if counts is None and len(searched.arrays):
+            counts = table_outcome_counts(relation, space)
+        ranking = Ranking.none() if counts is None else rank_counted(searched.arrays, space, counts, relation.rows)
+    notes = notes_on_table(relation, options, space) + ([] if searched.reached is None else [searched.reached])
     clock.lap("ranking")
     return DcDiscovery(
         relation=relation,
         options=options,
         space=space,
-        arrays=arrays,
+        arrays=searched.arrays,
         ranking=ranking,
-        distinct_evidences=None if evidence is None else len(evidence),
+        distinct_evidences=searched.evidences,
         ordered_pairs=relation.rows * (relation.rows - 1),
-        algorithm="evidence",
-        algorithm_reason=_algorithm_reason(options),
+        algorithm=algorithm,
+        algorithm_reason=reason,
         device="cpu" if device.kind == "cpu" else f"cuda:{device.index} {device.name}",
         device_reason=device.reason,
         timings_seconds=clock.seconds,
-        partial=reached is not None,
-        notes=notes,
+        partial=searched.reached is not None,
+        notes=[*notes, *_notes_on_nulls(relation, options, space), *searched.notes],
+        search=searched.search,
+        estimate=searched.estimate,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Searched:
+    """What a search found: `reached` says what a limit means for it, `evidences` how many distinct ones there were.
+
+    Without a ranking it is made from `outcome_counts`, or from counts of the table.
+    """
+
+    arrays: ConstraintArrays = field(default_factory=ConstraintArrays.none)
+    reached: str | None = None
+    evidences: int | None = None
+    search: Mapping[str, Any] | None = None
+    outcome_counts: NDArray[np.int64] | None = None
+    ranking: Ranking | None = None
+    estimate: Estimate | None = None
+    notes: list[str] = field(default_factory=list)
+
+
+def _by_hybrid(
+    relation: Relation, space: PredicateSpace, device: Device, deadline: float | None, watch: Watch, clock: Clock
+) -> _Searched:
+    """The loop of chosen pairs and validations."""
+    progress = watch.stage(hybrid.STAGE)
+    found = hybrid.find(relation, space, device=device, deadline=deadline, progress=progress, lap=clock.lap)
+    reached = None if found.reached is None else hybrid.what_a_limit_means(found, space)
+    return _Searched(found.arrays, reached, search=found.search)
+
+
+def _by_hydra(
+    relation: Relation, space: PredicateSpace, device: Device, deadline: float | None, watch: Watch, clock: Clock
+) -> _Searched:
+    """Hydra as published."""
+    found = hydra.find(relation, space, device=device, deadline=deadline, stage=watch.stage, clock=clock)
+    return _Searched(found.arrays, found.reached, search=found.search)
+
+
+def _by_evidence(
+    relation: Relation, space: PredicateSpace, device: Device, deadline: float | None, watch: Watch, clock: Clock
+) -> _Searched:
+    """All pairs compared once, and their evidence inverted."""
+    evidence, arrays, reached = _search(relation, space, device, deadline, watch, clock)
+    if evidence is None:
+        return _Searched(arrays, reached)
+    return _Searched(arrays, reached, len(evidence), outcome_counts=evidence.outcome_counts)
 
 
 def _search(
@@ -239,15 +301,10 @@ class Watch:
         return report
 
 
-def _available_bytes() -> int:
+def available_bytes() -> int:
     import psutil
 
     return int(psutil.virtual_memory().available * 0.9)
-
-
-def _algorithm_reason(options: DcDiscoverOptions) -> str:
-    chosen = "asked for" if options.algorithm == "evidence" else "auto"
-    return f"{chosen}: compares all pairs of rows once; serves exact and approximate constraints"
 
 
 def _names(relation: Relation, columns: NDArray[np.int64] | list[int]) -> str:
@@ -285,12 +342,12 @@ def _count(number: int, thing: str) -> str:
     return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
 
 
-def _notes_on_nulls(relation: Relation, options: DcDiscoverOptions, evidence: EvidenceSet) -> list[str]:
+def _notes_on_nulls(relation: Relation, options: DcDiscoverOptions, space: PredicateSpace) -> list[str]:
     """How much the rule "unknown" leaves out."""
     if options.nulls != "unknown" or relation.rows < 2:
         return []
     with_null = int(np.count_nonzero(np.any(relation.codes == NULL_CODE, axis=0)))
-    return notes_on_nulls(with_null, relation.rows, evidence.undecided_pairs()) if with_null else []
+    return notes_on_nulls(with_null, relation.rows, undecided_pairs(relation, space)) if with_null else []
 
 
 def notes_on_nulls(with_null: int, rows: int, undecided_pairs: int) -> list[str]:

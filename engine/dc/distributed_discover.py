@@ -12,7 +12,7 @@ from tuplewise.engine.dc import workload
 from tuplewise.engine.dc.discover import Clock, DcDiscovery, Progress, Watch, discover, notes_on_nulls, notes_on_table
 from tuplewise.engine.dc.distributed import SparkTable
 from tuplewise.engine.dc.distributed_figures import SparkFigures
-from tuplewise.engine.dc.hybrid import Found, find
+from tuplewise.engine.dc.hybrid import STAGE, Found, find, what_a_limit_means
 from tuplewise.engine.dc.inversion import ConstraintArrays
 from tuplewise.engine.dc.predicate import PredicateSpace, build_space
 from tuplewise.engine.dc.ranking import Ranking, rank_counted
@@ -24,8 +24,6 @@ from tuplewise.engine.relation.spark_encode import NotInSpark
 from tuplewise.engine.relation.spark_frame import EncodedFrame, encode_as_frame
 from tuplewise.engine.relation.spark_load import Opened, spark_failures
 from tuplewise.gpu_kernels.device import pick_device
-
-STAGE = "searching"
 
 
 def most_bytes_to_search(options: DcDiscoverOptions) -> int | None:
@@ -99,7 +97,7 @@ def discover_on_spark(
     clock.lap("space")
     notes = notes_on_table(relation, options, space)
     found = _find(table, relation, space, deadline, watch, clock)
-    notes += [] if found.reached is None else [_what_a_limit_means(found, space)]
+    notes += [] if found.reached is None else [what_a_limit_means(found, space)]
     with_null = figures.rows_with_null() if options.nulls == "unknown" else 0
     notes += notes_on_nulls(with_null, table.rows, figures.undecided_pairs(space)) if with_null else []
     ranking = Ranking.none()
@@ -146,11 +144,3 @@ def _find(
     finally:
         rows.close()
 
-
-def _what_a_limit_means(found: Found, space: PredicateSpace) -> str:
-    if not len(found.arrays):
-        return f"{found.reached} before any constraint was decided"
-    said = f"{found.reached} with {found.undecided:,} candidates undecided: each one listed holds, others are missing"
-    if not space.closed and space.options.minimality == "implication":
-        said += "; one that is missing may imply one that is listed (columns are compared with each other)"
-    return said

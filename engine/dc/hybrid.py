@@ -55,6 +55,7 @@ LISTED_PAIRS_A_ROW = 40  # that may satisfy the part
 LISTED_AT_ONCE = 1 << 20
 
 TIME_LIMIT = "time limit reached"
+STAGE = "searching"  # what progress is told of a search
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +124,16 @@ def find(
     n = relation.all_rows
     search = loop.report(undecided, n * (n - 1) // 2, n - rows.rows, relation.column_names)
     return Found(candidates.constraints(n, reached is None), undecided, search, reached)
+
+
+def what_a_limit_means(found: Found, space: PredicateSpace) -> str:
+    """What to say of a search that a limit ended."""
+    if not len(found.arrays):
+        return f"{found.reached} before any constraint was decided"
+    said = f"{found.reached} with {found.undecided:,} candidates undecided: each one listed holds, others are missing"
+    if not space.closed and space.options.minimality == "implication":
+        said += "; one that is missing may imply one that is listed (columns are compared with each other)"
+    return said
 
 
 class ValidatingTable(Table, Protocol):
@@ -242,7 +253,7 @@ class LocalTable:
         program = bind(rule, judged, self._space.options.nulls)
         made = plan(program, cardinalities(judged), judged.column_names)
         pairs = agreeing(work, without_unfit(work, program, start(work)), made.equalities, program.keep_nulls)
-        return float(count_pairs(work, made, pairs, program.keep_nulls) * self._scale)
+        return float(self._scale * count_pairs(work, made, pairs, program.keep_nulls))
 
     def all_violating_clues(self, rule: DenialConstraint, most: int) -> Clues | None:
         program = bind(rule, self._relation, self._space.options.nulls)

@@ -296,7 +296,9 @@ def test_a_limit_lets_thousands_of_columns_start() -> None:
 def test_memory_that_is_not_there_is_refused() -> None:
     rng = np.random.default_rng(1)
     table: Table = [(f"c{i}", "integer", rng.permutation(20_000).tolist()) for i in range(40)]
-    options = DcDiscoverOptions(device="cpu", cross_columns=False, memory_limit=2**28, time_limit=60)
+    options = DcDiscoverOptions(
+        device="cpu", cross_columns=False, memory_limit=2**28, time_limit=60, algorithm="evidence"
+    )
     with pytest.raises(InputError, match=r"399,980,000 pairs of 40 comparisons leave .*; allowed: 256\.0 MiB"):
         discover(encode(table), options)
 
