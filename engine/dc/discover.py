@@ -154,7 +154,7 @@ def discover(
     clock.lap("estimate")
     watch = Watch(progress, options.memory_limit)
     if sampled:
-        reason = "a sample of pairs was asked for"
+        algorithm, reason = "evidence", "a sample of pairs was asked for"
         found = estimate.find(relation, space, device=device, deadline=deadline, stage=watch.stage, lap=clock.lap)
         searched = _Searched(
             found.arrays, found.reached, found.evidences, ranking=found.ranking, estimate=found.estimate,
