@@ -17,10 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.dc.constraint import DenialConstraint
-from tuplewise.engine.dc.hybrid import COMMON_PART, JUDGED_ROWS, SAMPLED_GROUP_ROWS, TIME_LIMIT, pieces
+from tuplewise.engine.dc.hybrid import COMMON_PART, JUDGED_ROWS, LISTED_AT_ONCE, SAMPLED_GROUP_ROWS, TIME_LIMIT, pieces
 from tuplewise.engine.dc.predicate import PredicateSpace
-from tuplewise.engine.dc.violations.distributed import find_witnesses_on_spark
+from tuplewise.engine.dc.violations.count import count_pairs, count_program, prepared
+from tuplewise.engine.dc.violations.distributed import find_witnesses_on_spark, rule_on
 from tuplewise.engine.dc.violations.existence import find_witnesses
+from tuplewise.engine.dc.violations.listing import pairs_in_order
+from tuplewise.engine.dc.violations.program import Program, bind
 from tuplewise.engine.dc.violations.refine import Work, agreeing, start
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.loop import Agreement, Clues, Compared
@@ -39,7 +42,7 @@ from tuplewise.engine.spark.agreeing import (
 )
 from tuplewise.engine.spark.tasks import Rows
 from tuplewise.gpu_kernels.clues import lay_out
-from tuplewise.gpu_kernels.device import pick_device
+from tuplewise.gpu_kernels.device import Device, pick_device
 from tuplewise.gpu_kernels.refine import ClusterPairs, all_rows, refine_equal, rows_on_both_sides
 from tuplewise.gpu_kernels.words import ClueLayout
 
@@ -51,17 +54,21 @@ NO_ROWS = np.zeros((0, 2), dtype=np.int32)
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """What the tasks of a job compare: the clue, the null rule, what pairs agree on, and whether some of them do."""
+    """What the tasks of a job compare: the clue, the null rule; what pairs agree on, and whether some of them do; or
+    the rule that they violate."""
 
     layout: ClueLayout
     nulls: Nulls
     agreement: Agreement = ()
     sampled: bool = False
+    program: Program | None = None
 
 
 def compare_tile(codes: NDArray[np.int32], asked: Asked, left: Rows, right: Rows, device: str) -> TileClues:
     """Clues of the agreeing pairs of a tile; see `engine.spark.agreeing.CompareTile`. One thread: tasks are many."""
     picked = pick_device(device)
+    if asked.program is not None:
+        return _violating_in_tile(codes, asked, asked.program, left, right, picked)
     everything = np.arange(codes.shape[1], dtype=np.int32)
     pairs = all_rows(everything) if left is None or right is None else all_rows(left, right)
     pairs = refine_equal(pairs, codes, asked.agreement, device=picked, threads=1)
@@ -73,6 +80,20 @@ def compare_tile(codes: NDArray[np.int32], asked: Asked, left: Rows, right: Rows
     rows = lay_out(np.ascontiguousarray(codes[:, used]), asked.layout, nulls=asked.nulls, device=picked, threads=1)
     found = rows.within(pairs)
     return TileClues(found.clues, used[found.rows], _pairs_of_rows(pairs, len(used)))
+
+
+def _violating_in_tile(
+    codes: NDArray[np.int32], asked: Asked, program: Program, left: Rows, right: Rows, device: Device
+) -> TileClues:
+    work, made, pairs = prepared(codes, program, left, right, device, threads=1)
+    clues, listed = [np.zeros((0, asked.layout.words), dtype=np.uint64)], 0
+    as_left = np.zeros(work.rows, dtype=np.int64)
+    if pairs is not None and count_pairs(work, made, pairs, program.keep_nulls, as_left):
+        rows = lay_out(codes, asked.layout, nulls=asked.nulls, device=device, threads=1)
+        for found in pairs_in_order(work, made, pairs, as_left, False, LISTED_AT_ONCE, LISTED_AT_ONCE):
+            clues.append(rows.of_pairs(*np.ascontiguousarray(found.T, dtype=np.int32)).clues)
+            listed += len(found)
+    return TileClues(np.concatenate(clues), NO_ROWS, listed)
 
 
 def sample_rows(
@@ -251,6 +272,25 @@ class SparkTable:
                 for i, own in zip(open_, found, strict=True):
                     clues[i] = own
         return clues, rows
+
+    def estimate_violations(self, rule: DenialConstraint) -> float:
+        """From the judged rows."""
+        here = replace(self._distinct.header, codes=self._judged, positions=None)
+        judged = self._judged.shape[1]
+        found = count_program(self._judged, bind(rule, here, self._nulls), device="cpu")
+        scale: float = self.rows * (self.rows - 1) / max(1, judged * (judged - 1))
+        return found * scale
+
+    def all_violating_clues(self, rule: DenialConstraint, most: int) -> Clues | None:
+        """Pairs are counted in tasks, and then listed there, where they are no more."""
+        program = bind(rule, self._distinct.header, self._nulls)
+        with self._within_time():
+            if run.count_pairs(rule_on(self._distinct, program, self._device)) > most:
+                return None
+            asked = self._asked()
+            asked = replace(asked, asked=replace(asked.asked, program=program))
+            found = pairs_on_spark.compare_violating(asked, program, self._cut)
+        return found.clues[self._new(found.clues)]
 
     def _violating_in_spark(
         self, rules: Sequence[DenialConstraint], limit: int

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.spark.layout import NULL, RowTest, lay_out
+from tuplewise.engine.spark.layout import NULL, Layout, RowTest, Rule, lay_out
 from tuplewise.engine.spark.routes import send_rows
 from tuplewise.engine.spark.tasks import Batches, Rows, Tile, make_tile, spare_zip_reading, task_device, tiles_of
 from tuplewise.engine.spark.tiles import LEFT, RIGHT, WAVES, Sizes
@@ -302,6 +302,10 @@ def compare_agreeing(
     if isinstance(sizes, SampleSizes):
         itself = layout.tiles.left == layout.tiles.right
         layout.tiles = replace(layout.tiles, left=layout.tiles.left[itself], right=layout.tiles.right[itself])
+    return _compare_tiles(asked, layout, sizes)
+
+
+def _compare_tiles(asked: PairsOnSpark, layout: Layout, sizes: Sizes) -> Collected:
     try:
         sent = send_rows(layout, sizes) if layout.light_tiles > 0 or len(layout.tiles) else None
         if sent is None:
@@ -311,6 +315,13 @@ def compare_agreeing(
         return _collected(asked, sent.mapInArrow(work.compare, asked.schema))
     finally:
         layout.close()
+
+
+def compare_violating(asked: PairsOnSpark, rule: Rule, sizes: Sizes) -> Collected:
+    """Clues of the pairs that violate a rule over these columns, as the kernel that is asked finds them in a tile, and
+    of the exchanged pairs. Rows are sent to tiles as for checking."""
+    layout = lay_out(asked.frame, asked.columns, rule, sizes, full=False)
+    return _compare_tiles(asked, layout, sizes)
 
 
 def compare_known(asked: PairsOnSpark, positions: NDArray[np.int64]) -> Collected:

@@ -24,6 +24,7 @@ from oracles import clues as oracle
 
 import tuplewise as tw
 from tuplewise.engine.cli import main as cli
+from tuplewise.engine.dc.constraint import DenialConstraint, Predicate
 from tuplewise.engine.dc.distributed import SparkTable
 from tuplewise.engine.dc.distributed_discover import most_bytes_to_search
 from tuplewise.engine.dc.distributed_figures import SparkFigures
@@ -137,6 +138,25 @@ def test_agreeing_pairs_are_compared_whole_however_groups_are_cut(spark: Any, nu
             assert as_set(found.clues) == clues - met, agreement
             assert found.pairs == pairs, agreement
             met |= clues
+
+
+@pytest.mark.usefixtures("small_tiles")
+def test_all_violating_pairs_leave_their_clues(spark: Any) -> None:
+    relation = encode(random_table(7, rows=60, types=TYPES, null_share=0.15, values=5, fewest=3))
+    space = space_of(relation, "unknown")
+    truth = Definition(relation, space)
+    rule = DenialConstraint((Predicate("t", "c0", "==", "u", "c1"), Predicate("t", "c3", "<", "u", "c3")))
+    pairs = [
+        (t, u)
+        for t, u in itertools.permutations(truth.rows, 2)
+        if t[0] == u[1] != -1 and -1 not in (t[3], u[3]) and t[3] < u[3]
+    ]
+    with in_spark(spark, relation, space) as table:
+        assert table.estimate_violations(rule) == len(pairs) > 20
+        assert table.all_violating_clues(rule, len(pairs) - 1) is None
+        found = table.all_violating_clues(rule, len(pairs))
+        assert found is not None
+        assert as_set(found) == {truth.clue(*p) for t, u in pairs for p in ((t, u), (u, t))}
 
 
 def test_a_sample_has_every_row_and_pairs_of_equal_rows(spark: Any) -> None:
