@@ -536,3 +536,18 @@ def test_an_error_is_refused() -> None:
     assert len(hydra(encode(table), DcDiscoverOptions(error=Decimal("0.001"))).arrays) > 0  # of 380 pairs: none
     with pytest.raises(ValueError, match=r"error: 0\.01; allowed: 0\. Hydra finds exact constraints only"):
         hydra(encode(table), DcDiscoverOptions(error=Decimal("0.01")))
+
+
+@pytest.mark.cuda
+@pytest.mark.skipif(
+    os.environ.get("NUMBA_ENABLE_CUDASIM") != "1", reason="needs a process of its own with NUMBA_ENABLE_CUDASIM=1"
+)
+def test_refinements_on_a_device_equal_evidence(monkeypatch: Any) -> None:
+    as_published(monkeypatch)
+    table = random_table(5, rows=10, types=["integer", "text", "integer"], values=5, null_share=0.05)
+    relation, options = encode(table), DcDiscoverOptions(device="cpu", algorithm="evidence", cross_columns=False)
+    space = build_space(relation, options)
+    found = find(relation, space, device=pick_device("cuda"), deadline=None, stage=unwatched, clock=Laps())
+    assert found.arrays.predicates.tolist() == discover(relation, options).arrays.predicates.tolist()
+    assert found.search["delta_evidences"] > 0
+    assert found.search["refiners_applied"]["joins"] > 0
