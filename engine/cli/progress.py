@@ -13,7 +13,7 @@ _STEPS = {
     "sample": "comparing random pairs of rows",
     "focused_sample": "comparing pairs of neighbouring rows",
     "inversion": "searching constraints",
-    "hybrid": "searching constraints, comparing the pairs that settle them",
+    "searching": "searching constraints, comparing the pairs that settle them",
     "refinement": "looking for pairs that violate constraints",
     "checking": "checking rules",
 }
