@@ -11,6 +11,7 @@ import json
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,12 +19,16 @@ import pyarrow.orc as orc
 import pyarrow.parquet as pq
 from pyspark.sql.classic.dataframe import DataFrame
 
+from tuplewise.engine.dc.distributed import SparkTable
+from tuplewise.engine.dc.distributed_figures import SparkFigures
+from tuplewise.engine.dc.predicate import build_space
 from tuplewise.engine.dc.rule_text import read_rule
 from tuplewise.engine.dc.violations.distributed import rule_on
 from tuplewise.engine.dc.violations.program import bind
-from tuplewise.engine.options import LoadOptions
+from tuplewise.engine.options import DcDiscoverOptions, LoadOptions
 from tuplewise.engine.relation.spark_frame import encode_as_frame
 from tuplewise.engine.relation.spark_load import load_with_spark, open_with_spark
+from tuplewise.engine.spark import run
 from tuplewise.engine.spark.layout import lay_out
 from tuplewise.engine.spark.routes import full_row_counts, send_rows, tiles_both_ways
 from tuplewise.engine.spark.session import open_session
@@ -83,6 +88,22 @@ def explain_check(path: str, rule: str, note: Callable[[DataFrame], DataFrame]) 
         note(part.groupBy("position").sum("as_t", "as_u"))
 
 
+def explain_discovery(path: str) -> None:
+    """Encode a table as a frame, and do in small tiles what discovery does there: figures, samples, agreeing pairs."""
+    opened = open_with_spark(path, None, LoadOptions(), None, None, lambda step: None)
+    table = encode_as_frame(opened, [opened.plan.names[i] for i in opened.plan.kept], lambda step: None)
+    figures = SparkFigures(table)
+    space = build_space(table.header, DcDiscoverOptions(shared_values=Decimal(0)), figures)
+    figures.outcome_counts(space)
+    run.cluster_sizes = lambda spark, rows, columns: Sizes(rows, slots=2, tile_rows=9, least_rows=4, most_partitions=3)
+    rows = SparkTable(table, space, device="cpu", least_pairs=9, judged_rows=8)
+    rows.sample()
+    rows.sample_agreeing(((6, 6),))
+    for agreement in (((3, 3), (6, 6)), ((0, 1),)):
+        rows.compare_agreeing(agreement)
+    rows.violating_clues([read_rule(rule) for rule in CHECKED], 2)
+
+
 def main(jar: str, folder: str) -> None:
     # Interpreted plans of few partitions: the same operators, without seconds of compiling for twenty rows.
     quick = {
@@ -111,6 +132,9 @@ def main(jar: str, folder: str) -> None:
         plans.clear()
         explain_check(str(tables["parquet"]), rule, note)
         found[f"check {rule}"] = list(plans)
+    plans.clear()
+    explain_discovery(str(tables["parquet"]))
+    found["discover"] = list(plans)
     for name, path in tables.items():
         for large in (False, True) if name in ("parquet", "csv_doubled") else (True,):
             plans.clear()
