@@ -216,7 +216,7 @@ CASES: dict[str, tuple[int, tuple[str, ...], int, dict[str, Any]]] = {
 
 
 @pytest.mark.usefixtures("small_tiles")
-@pytest.mark.parametrize("nulls", CASES)
+@pytest.mark.parametrize("nulls", [pytest.param("unknown", marks=pytest.mark.slow), "value"])
 def test_constraints_are_those_of_all_pairs(spark: Any, nulls: str) -> None:
     seed, types, judged_rows, options = CASES[nulls]
     relation = encode(random_table(seed, rows=40, types=types, null_share=0.1, values=9, fewest=4))
