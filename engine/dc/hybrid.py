@@ -311,7 +311,7 @@ class LocalTable:
     def _scale(self) -> float:
         """Pairs of rows for each pair of drawn ones."""
         judged = self._judged.shape[1]
-        return self.rows * (self.rows - 1) / max(1, judged * (judged - 1))
+        return float(self.rows * (self.rows - 1) / max(1, judged * (judged - 1)))
 
     def _agreeing_in_sample(self, agreement: Agreement) -> float:
         """Unordered pairs of drawn rows that agree. Rows are told apart by a 64-bit sum of hashed codes."""
@@ -488,7 +488,8 @@ class DcCandidates:
         if not left:
             rows = np.zeros((0, 2), dtype=np.int32)
             return Validated(np.concatenate(clues), rows, len(cheapest), 0, float(effort[cheapest].sum()))
-        return self._check(table, np.array(left), np.full(len(left), MOST_EFFORT))
+        checked = self._check(table, np.array(left), np.full(len(left), MOST_EFFORT))
+        return replace(checked, clues=np.concatenate([*clues, checked.clues]))
 
     def _check(
         self, table: ValidatingTable, chosen: NDArray[np.int64], effort: NDArray[np.float64]

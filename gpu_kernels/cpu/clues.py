@@ -217,10 +217,13 @@ class ComparableRows:
         return clues
 
     def _row_keys(self, codes: NDArray[np.int32], nullable: bool) -> NDArray[np.uint32]:
-        """What the comparisons within one row put into keys: uint32 (2, rows or 1, words), as t and as u."""
+        """What the comparisons within one row put into keys: uint32 (2, rows, words), as t and as u.
+
+        Without such comparisons there are no rows.
+        """
         layout, terms = self._layout, self._terms
         own = np.flatnonzero(layout.scope != ACROSS)
-        keys = np.zeros((2, codes.shape[1] if len(own) else 1, terms.words), dtype=np.uint32)
+        keys = np.zeros((2, codes.shape[1] if len(own) else 0, terms.words), dtype=np.uint32)
         for g in own:
             a, b = codes[layout.left[g]], codes[layout.right[g]]
             outcome = np.where(a == b, EQUAL, np.where((a > b) & layout.ordered[g], GREATER, 0)).astype(np.uint32)

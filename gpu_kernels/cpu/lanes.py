@@ -131,7 +131,7 @@ def _fill_keys(table, own, order, equal, unknown, t, lanes, keys, first, last, a
             word, weight = unknown[x, 1], np.uint32(unknown[x, 2])
             for j in range(np.uint64(first), np.uint64(last)):
                 keys[word, j] += weight
-    if own.shape[1] > 1:
+    if own.shape[1] > 0:
         for w in range(keys.shape[0]):
             for j in range(np.uint64(first), np.uint64(last)):
                 keys[w, j] += own[0, t, w]
@@ -158,7 +158,7 @@ def _fill_keys_at(own, rows, at, order, equal, distance, lanes, keys, last, acti
     for w in range(keys.shape[0]):
         for j in range(np.uint64(0), np.uint64(padded)):
             keys[w, j] = fixed[w]
-        if own.shape[1] > 1:
+        if own.shape[1] > 0:
             for j in range(last):
                 keys[w, j] += own[0, rows[at[j]], w] + own[1, rows[at[j + distance]], w]
     for x in range(0, len(active_order), ORDERS):
@@ -190,7 +190,7 @@ def _start_keys(own, right, first, keys, low, high, fixed):
     for w in range(keys.shape[0]):
         for j in range(np.uint64(low & -STEP), np.uint64((high + STEP - 1) & -STEP)):
             keys[w, j] = fixed[w]
-        if own.shape[1] > 1:
+        if own.shape[1] > 0:
             for j in range(low, high):
                 keys[w, j] += own[1, right[first + j], w]
 
@@ -371,7 +371,7 @@ def _start_keys_at(own, rows, at, keys, low, high, fixed):
     for w in range(keys.shape[0]):
         for j in range(np.uint64(low & -STEP), np.uint64((high + STEP - 1) & -STEP)):
             keys[w, j] = fixed[w]
-        if own.shape[1] > 1:
+        if own.shape[1] > 0:
             for j in range(low, high):
                 keys[w, j] += own[1, rows[at[j]], w]
 
@@ -582,7 +582,7 @@ def keys_of_pairs(table, own, order, equal, unknown, t_rows, u_rows, out):
     """out[:, i] = key of the pair (t_rows[i], u_rows[i]), comparison by comparison; uint32 (words, pairs)."""
     for i in range(len(t_rows)):
         t, u = t_rows[i], u_rows[i]
-        if own.shape[1] > 1:
+        if own.shape[1] > 0:
             for w in range(out.shape[0]):
                 out[w, i] = own[0, t, w] + own[1, u, w]
         for x in range(len(unknown)):
