@@ -17,6 +17,7 @@ from benchmarks.check_cases import CHECK_CASES
 from benchmarks.choice_cases import CHOICE_CASES
 from benchmarks.commands import run_command
 from benchmarks.datasets import Source
+from benchmarks.hybrid_cases import HYBRID_CASES, SLOW_HYBRID_CASES
 from benchmarks.memory import extra_peak_bytes
 from benchmarks.records import cores
 
@@ -224,5 +225,7 @@ CASES: dict[str, Case] = {
         Case("cli/import", datasets.TAX_1000, measure_import, warm_runs=9),
         *CHECK_CASES,
         *CHOICE_CASES,
+        *HYBRID_CASES,
+        *SLOW_HYBRID_CASES,
     )
 }

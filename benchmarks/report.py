@@ -18,6 +18,7 @@ from benchmarks.outside import REPOSITORY
 from benchmarks.records import Record
 from benchmarks.report_cells import alignment, megabytes, peer_of, peer_seconds, seconds, typical
 from benchmarks.report_checks import SHOWN_CHECKS, check_sentences, check_table
+from benchmarks.report_hybrid import SEARCHES, hybrid_sentences, hybrid_table
 
 BEGIN, END = "<!-- figures: begin (python -m benchmarks.report) -->", "<!-- figures: end -->"
 README = REPOSITORY / "README.md"
@@ -42,6 +43,8 @@ def figures(everything: list[Record]) -> str:
     """The Markdown between the markers, from the newest record of each case."""
     parts = [
         _discoveries(everything),
+        hybrid_table(everything),
+        hybrid_sentences(everything),
         _evidences(everything),
         check_table(everything),
         check_sentences(everything),
@@ -117,7 +120,7 @@ def _circumstances(everything: list[Record]) -> str:
         return ""
     shown = [
         records.latest(everything, case)
-        for case in (*DISCOVERIES, *EVIDENCES, *SHOWN_CHECKS, "cli/tax-1000", "cli/import")
+        for case in (*DISCOVERIES, *SEARCHES, *EVIDENCES, *SHOWN_CHECKS, "cli/tax-1000", "cli/import")
     ]
     devices = sorted({r["device"] for r in shown if r})
     versions = ours[-1]["versions"]

@@ -170,7 +170,12 @@ def lay_out(
     if layout.comparisons and int(max(layout.left.max(), layout.right.max())) >= len(codes):
         raise ValueError(f"the layout names column {int(max(layout.left.max(), layout.right.max()))} of {len(codes)}")
     picked = pick_device(device) if isinstance(device, str) else device
-    from tuplewise.gpu_kernels.cpu.clues import ComparableRows as Rows
+    if picked.kind == "cuda":
+        from tuplewise.gpu_kernels.cuda.clues import ComparableRows as CudaRows
 
-    twin = Rows(codes, layout, nulls == "unknown", 0)
+        twin: _Twin = CudaRows(codes, layout, nulls == "unknown", picked)
+    else:
+        from tuplewise.gpu_kernels.cpu.clues import ComparableRows as Rows
+
+        twin = Rows(codes, layout, nulls == "unknown")
     return ComparableRows(twin, layout, picked, threads)

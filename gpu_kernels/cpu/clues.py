@@ -108,8 +108,8 @@ def _with_padding(terms: list[tuple[int, ...]]) -> NDArray[np.int64]:
 class ComparableRows:
     """The rows of a table laid out for comparing, and the keys that were seen."""
 
-    def __init__(self, codes: NDArray[np.int32], layout: ClueLayout, nullable: bool, threads: int) -> None:
-        self._layout, self._threads = layout, threads
+    def __init__(self, codes: NDArray[np.int32], layout: ClueLayout, nullable: bool) -> None:
+        self._layout = layout
         used = np.unique(np.concatenate([layout.left, layout.right])) if layout.comparisons else np.zeros(1, np.int32)
         place = np.zeros(len(codes), dtype=np.int64)
         place[used] = np.arange(len(used))
@@ -200,7 +200,7 @@ class ComparableRows:
     def _both_orders(self, keys: Keys, rows: NDArray[np.int32]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
         """Clues of new keys and of their mirrors; the mirrors are marked as seen, too."""
         clues = self._decoded(keys)
-        mirrored = _encode(mirror_clues(clues, self._layout), self._terms)
+        mirrored = encode(mirror_clues(clues, self._layout), self._terms)
         new = self._add(mirrored)
         both = np.concatenate([clues, self._decoded(mirrored[new])])
         return both, np.concatenate([rows, rows[new, ::-1]])
@@ -336,7 +336,7 @@ def _narrowed(wide: NDArray[np.uint64], words: int) -> Keys:
     return keys
 
 
-def _encode(clues: NDArray[np.uint64], terms: Terms) -> Keys:
+def encode(clues: NDArray[np.uint64], terms: Terms) -> Keys:
     """Keys of clues."""
     keys = np.zeros((len(clues), terms.words), dtype=np.uint32)
     for g in range(len(terms.word)):

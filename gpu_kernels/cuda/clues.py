@@ -1,0 +1,63 @@
+"""CUDA twin: distinct clues of chosen pairs of rows, as tiles of the evidence kernel.
+
+Cluster pairs become groups of rows whose pairs the evidence kernel compares; which clues are new is kept on the host,
+where they are few. Scattered pairs (samples, witnesses) are compared on the host.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.gpu_kernels.control import Control
+from tuplewise.gpu_kernels.cpu import clues as cpu
+from tuplewise.gpu_kernels.device import Device
+from tuplewise.gpu_kernels.evidence import collect_clues
+from tuplewise.gpu_kernels.refine import ClusterPairs
+from tuplewise.gpu_kernels.words import ClueLayout
+
+
+class ComparableRows(cpu.ComparableRows):
+    """The rows of a table laid out for comparing. Which rows left a clue is not told."""
+
+    def __init__(self, codes: NDArray[np.int32], layout: ClueLayout, nullable: bool, device: Device) -> None:
+        super().__init__(codes, layout, nullable)
+        self._codes, self._nullable, self._device = codes, nullable, device
+
+    def within(
+        self, pairs: ClusterPairs, control: Control
+    ) -> tuple[NDArray[np.uint64], NDArray[np.int32], bool]:
+        members, offsets = groups_of(pairs)
+        found = collect_clues(
+            self._codes,
+            self._layout,
+            nulls="unknown" if self._nullable else "value",
+            members=members,
+            group_offsets=offsets,
+            counting=False,
+            device=self._device,
+            deadline=control.deadline,
+            progress=control.progress,
+            threads=control.threads,
+        )
+        keys = cpu.encode(found.clues, self._terms)
+        clues, _ = self._fresh(keys, np.zeros((len(keys), 2), dtype=np.int32))
+        return clues, np.zeros((0, 2), dtype=np.int32), found.complete
+
+
+def groups_of(pairs: ClusterPairs) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Groups of rows that hold every pair of rows of the cluster pairs: members int32, offsets int64 (groups + 1,).
+
+    Where the sides differ, a group is the rows of both: more pairs than were asked for, whose clues are as true.
+    """
+    if pairs.reflexive:
+        return pairs.left, pairs.left_offsets
+    sides = [
+        np.repeat(np.arange(pairs.clusters, dtype=np.int64), np.diff(offsets))
+        for offsets in (pairs.left_offsets, pairs.right_offsets)
+    ]
+    both = np.unique(
+        np.stack([np.concatenate(sides), np.concatenate([pairs.left, pairs.right]).astype(np.int64)], axis=1), axis=0
+    )
+    offsets = np.searchsorted(both[:, 0], np.arange(pairs.clusters + 1)).astype(np.int64)
+    return both[:, 1].astype(np.int32), offsets
