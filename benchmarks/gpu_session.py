@@ -157,7 +157,7 @@ def run_device_tests(session: Session) -> None:
         return say("skipped: device tests: no GPU in this run")
     if importlib.util.find_spec("pytest") is None or session.left() < 240:
         return say("skipped: device tests: no pytest, or no time left")
-    files = ("tests/kernels/test_evidence_device.py", "tests/kernels/test_refine_device.py")
+    files = [f"tests/kernels/{name}.py" for name in ("test_evidence_device", "test_refine_device", "test_clues_cuda")]
     command = [sys.executable, "-m", "pytest", "-m", "device", *files, "-q", "-x", "-W", "default",
                "-p", "no:cacheprovider"]  # fmt: skip
     try:

@@ -214,7 +214,7 @@ def test_odd_rows_are_set_aside(monkeypatch: pytest.MonkeyPatch) -> None:
     assert_same(found, by("evidence", relation, options))
 
 
-@pytest.mark.parametrize(("name", "rows"), [("airport_original.csv", 2000), ("adult.csv", 400)])
+@pytest.mark.parametrize(("name", "rows"), [("airport_original.csv", 2000), ("adult.csv", 200)])
 def test_real_tables(name: str, rows: int | None) -> None:
     path = next(DATA.rglob(name), None)
     if path is None:

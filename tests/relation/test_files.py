@@ -83,7 +83,7 @@ def test_without_header_and_other_separators(tmp_path: Path) -> None:
     assert relation.column_names == ["c1", "c2"]
     assert rows_of(relation) == [(1, "x"), (2, "y")]
     hinted = read(tmp_path / "t.csv", "a;b\n2;y\n")
-    assert any("--sep" in note for note in hinted.notes)
+    assert any("separator" in note for note in hinted.notes)
 
 
 def test_a_row_of_empty_fields_is_no_blank_line(tmp_path: Path) -> None:

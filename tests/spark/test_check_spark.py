@@ -180,7 +180,7 @@ def test_the_command_goes_to_spark_where_memory_is_short(
     assert cli.run(["dc", "check", str(places), "--rule", "zip -> nowhere", "--run-on", "spark"]) == 2
     assert "nowhere" in capsys.readouterr().err
     assert cli.run([*argv[:5], "--run-on", "spark", "--key", "ID"]) == 2
-    assert "no column of that name" in capsys.readouterr().err
+    assert "no column of the name" in capsys.readouterr().err
     assert cli.run([*argv[:5], "--run-on", "spark", "--split", str(tmp_path / "s")]) == 2
     assert "--split" in capsys.readouterr().err
 
