@@ -33,6 +33,7 @@ MOST_COLUMN_PAIRS = 4  # column pairs in a set that is exhausted
 ODD_ROWS = 64  # rows that are compared with all others at once, and how many new clues make a row one of them
 CLUES_OF_AN_ODD_ROW = 3
 FEWEST_ODD_ROWS = 128  # fewer are no reason to look at the others alone
+LEAST_ODD_GAIN = 0.1  # clues that the first of them must add to those of the sample
 MOST_ODD_TIMES = 6
 MOST_ODD_SHARE = 0.02
 SETS_A_ROUND = 12  # sets that are exhausted before the inversion is continued
@@ -201,8 +202,10 @@ class Loop:
         """
         found = self._sample_table()
         for _ in range(MOST_ODD_TIMES):
+            common = sum(map(len, found))
             found, odd = self._compare_odd_rows(found)
-            if len(odd) < FEWEST_ODD_ROWS:
+            few = not self._set_aside and sum(map(len, found)) < (1 + LEAST_ODD_GAIN) * common
+            if few or len(odd) < FEWEST_ODD_ROWS:
                 break
             self._set_aside += found
             self.table = self.table.without(odd)
