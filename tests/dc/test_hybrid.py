@@ -34,7 +34,13 @@ from oracles import dc as oracle
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 EVERY_WAY = {  # little is sampled, so that all other ways of deciding are needed
     "as it is": {},
-    "odd rows": {"LEAST_ODD_GAIN": 0.0, "FEWEST_ODD_ROWS": 1, "MOST_ODD_SHARE": 0.3, "CLUES_OF_AN_ODD_ROW": 1, "ODD_ROWS": 2},
+    "odd rows": {
+        "LEAST_ODD_GAIN": 0.0,
+        "FEWEST_ODD_ROWS": 1,
+        "MOST_ODD_SHARE": 0.3,
+        "CLUES_OF_AN_ODD_ROW": 1,
+        "ODD_ROWS": 2,
+    },
     "listed parts": {"EASY_EFFORT": 0.0, "MOST_EFFORT": 1e-9, "FIRST_VALIDATED": 2, "VALIDATED_A_ROUND": 100},
     "validated": {"MOST_EFFORT": 1e-9, "EASY_EFFORT": 1.0, "VALIDATED_A_ROUND": 200},
     "exhausted": {"FIRST_VALIDATED": 1, "SETS_A_ROUND": 2, "MOST_EFFORT": 1e9},
