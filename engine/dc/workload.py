@@ -24,8 +24,9 @@ SMALL_BYTES = 1 << 30
 COPIES = 6
 SAMPLED_PAIRS = 1 << 15
 _HYBRID = "compares pairs that agree on chosen column sets, validates the rest"
-# Where choosing pairs begins to pay (benchmarks, group `dc_hybrid`): what it takes whatever the table, and a row.
-_HYBRID_SECONDS, _HYBRID_SECONDS_A_ROW = 0.3, 2e-5
+# All pairs must take so long, for each row, before choosing among them surely pays (benchmarks, group `dc_hybrid`: the
+# search takes far less on large tables, but up to this on tables of 100,000 rows with many constraints).
+_WORTH_SECONDS_A_ROW = 7e-5
 _SECONDS_PER_DRAW = 5e-7  # of 16 comparisons: a random pair and its order exchanged, counted
 _SECONDS_PER_PAIR = {"cpu": 2.5e-9, "cuda": 2e-11}  # of 16 comparisons, on one core or one device
 
@@ -83,13 +84,13 @@ def choose_algorithm(
         return "hybrid", f"asked for: {_HYBRID}"
     if options.error > 0:
         return "evidence", "auto: compares all pairs of rows once, since approximate constraints need their counts"
-    seconds = _HYBRID_SECONDS + rows * max(1.0, work.comparisons / 16) * _HYBRID_SECONDS_A_ROW
+    worth = rows * max(1.0, work.comparisons / 16) * _WORTH_SECONDS_A_ROW
     about = f"all {work.ordered_pairs:,} pairs would take about {_duration(work.evidence_seconds)}"
     if work.evidence_bytes > (available_bytes if options.memory_limit is None else options.memory_limit):
         return "hybrid", f"auto: {_HYBRID}; the evidence of all pairs would not fit into memory"
-    if work.evidence_seconds > seconds:
-        return "hybrid", f"auto: {_HYBRID}; {about}, this about {_duration(seconds)}"
-    return "evidence", f"auto: compares all pairs of rows once; {about}, choosing among them no less"
+    if work.evidence_seconds > worth:
+        return "hybrid", f"auto: {_HYBRID}; {about}"
+    return "evidence", f"auto: compares all pairs of rows once; {about}, so choosing among them does not pay"
 
 
 def _duration(seconds: float) -> str:
