@@ -78,7 +78,6 @@ class Table(Protocol):
     def compare_agreeing(self, agreement: Agreement) -> Compared:
         """Compare all pairs that agree on these column pairs; with none, all pairs. Raises LimitReached."""
 
-
     def compare_rows(self, rows: NDArray[np.int32]) -> Compared:
         """Compare these rows, int32 (k,), with all rows. Raises LimitReached."""
 

@@ -184,7 +184,8 @@ class LocalTable:
         self._work = Work(codes, device, deadline=self._deadline)
         self._comparable = lay_out(codes, self._space.layout, nulls=self._space.options.nulls, device=device)
         self._groupings: dict[Any, ClusterPairs] = {}
-        self.__dict__.pop("_judged", None)
+        judged = codes[:, :JUDGED_ROWS]  # rows are in random order
+        self._judged = replace(self._relation, codes=np.ascontiguousarray(judged))
 
     def without(self, rows: NDArray[np.int32]) -> LocalTable:
         kept = np.ones(self.rows, dtype=np.bool_)
@@ -248,10 +249,9 @@ class LocalTable:
         return clues, rows[np.all(rows >= 0, axis=1)].astype(np.int32)
 
     def estimate_violations(self, rule: DenialConstraint) -> float:
-        judged = replace(self._relation, codes=self._judged)
-        work = replace(self._work, codes=self._judged)
-        program = bind(rule, judged, self._space.options.nulls)
-        made = plan(program, cardinalities(judged), judged.column_names)
+        work = replace(self._work, codes=self._judged.codes)
+        program = bind(rule, self._judged, self._space.options.nulls)
+        made = plan(program, cardinalities(self._judged), self._judged.column_names)
         pairs = agreeing(work, without_unfit(work, program, start(work)), made.equalities, program.keep_nulls)
         return float(self._scale * count_pairs(work, made, pairs, program.keep_nulls))
 
@@ -299,28 +299,20 @@ class LocalTable:
             raise LimitReached(TIME_LIMIT)
         return Compared(found.clues, found.rows, found.ordered_pairs // 2, grouping_seconds, perf_counter() - started)
 
-    @cached_property
-    def _judged(self) -> NDArray[np.int32]:
-        """Codes of rows drawn at random, int32 (columns, rows)."""
-        if self.rows <= JUDGED_ROWS:
-            return self._relation.codes
-        rng = np.random.default_rng(self._space.options.seed)
-        return np.ascontiguousarray(self._relation.codes[:, rng.choice(self.rows, JUDGED_ROWS, replace=False)])
-
     @property
     def _scale(self) -> float:
         """Pairs of rows for each pair of drawn ones."""
-        judged = self._judged.shape[1]
+        judged = self._judged.rows
         return float(self.rows * (self.rows - 1) / max(1, judged * (judged - 1)))
 
     def _agreeing_in_sample(self, agreement: Agreement) -> float:
         """Unordered pairs of drawn rows that agree. Rows are told apart by a 64-bit sum of hashed codes."""
         sides = []
         for side in (0, 1):
-            keys = np.zeros(self._judged.shape[1], dtype=np.uint64)
+            keys = np.zeros(self._judged.rows, dtype=np.uint64)
             passing = np.ones(len(keys), dtype=np.bool_)
             for place, pair in enumerate(agreement):
-                codes = self._judged[pair[side]]
+                codes = self._judged.codes[pair[side]]
                 keys += hashed(codes, place)
                 if not self._keep_nulls:
                     passing &= codes != NULL_CODE

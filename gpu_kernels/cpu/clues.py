@@ -139,20 +139,15 @@ class ComparableRows:
                 cluster, first, last = jobs[task]
                 if cluster < 0:
                     small = (*given, pairs.left, pairs.left_offsets, order, first, last)
-                    state.compare(lanes.compare_small_direct, lanes.compare_small_hashed, small, self._seen_or_none)
+                    state.compare(lanes.compare_small, small, self._direct, self._seen)
                 else:
                     sides = (pairs.left, pairs.left_offsets, pairs.right, pairs.right_offsets, pairs.reflexive)
-                    large = (*given, *sides, cluster, first, last)
-                    state.compare(lanes.compare_direct, lanes.compare_hashed, large, self._seen_or_none)
+                    state.compare(lanes.compare, (*given, *sides, cluster, first, last), self._direct, self._seen)
 
             return work
 
         complete = run_tasks(costs, make_worker, control)
         return (*self._collect(states), complete)
-
-    @property
-    def _seen_or_none(self) -> NDArray[np.uint8] | None:
-        return self._seen if self._direct else None
 
     def of_pairs(
         self, t: NDArray[np.int32], u: NDArray[np.int32], counting: bool
@@ -162,6 +157,8 @@ class ComparableRows:
         keys = np.zeros((self._terms.words, len(t)), dtype=np.uint32)
         lanes.keys_of_pairs(self._table, self._own, *_plain(self._terms), t, u, keys)
         keys = np.ascontiguousarray(keys.T)
+        if not counting:
+            return (*self._fresh(keys, np.stack([t, u], axis=1)), np.zeros(0, dtype=np.int64))
         wide = _widened(keys)
         order = np.lexsort(wide.T[::-1])
         wide = wide[order]
@@ -169,12 +166,7 @@ class ComparableRows:
         first[1:] = np.any(wide[1:] != wide[:-1], axis=1)
         starts = np.flatnonzero(first)
         counts = np.diff(np.append(starts, len(wide))).astype(np.int64)
-        distinct = keys[order][starts]
-        if counting:
-            return self._decoded(distinct), np.zeros((0, 2), dtype=np.int32), counts
-        chosen = order[starts]
-        clues, rows = self._fresh(distinct, np.stack([t[chosen], u[chosen]], axis=1))
-        return clues, rows, np.zeros(0, dtype=np.int64)
+        return self._decoded(keys[order[starts]]), np.zeros((0, 2), dtype=np.int32), counts
 
     def _collect(self, states: list[_Thread]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
         wide = np.concatenate([np.zeros((0, self._hashed.words), np.uint64), *(s.log_keys[: s.logged] for s in states)])
@@ -273,18 +265,13 @@ class _Thread:
         self.hashes = np.zeros(1, dtype=np.uint64)
 
     def compare(
-        self, direct: Callable[..., Any], hashed: Callable[..., Any], given: tuple[Any, ...],
-        seen: NDArray[np.uint8] | None,
-    ) -> None:  # fmt: skip
-        """Run one of two loops, by whether there is a table of the keys that were seen."""
-        log = (self.log_keys, self.log_rows, self.logged)
-        if seen is not None:
-            self.log_keys, self.log_rows, self.logged = direct(*given, *self.scratch, seen, *log)
-        else:
-            table = (self.keys, self.counts, self.used, self.recent, self.wide, self.hashes)
-            self.keys, self.counts, self.used, self.log_keys, self.log_rows, self.logged = hashed(
-                *given, *self.scratch, *table, *log
-            )
+        self, loop: Callable[..., Any], given: tuple[Any, ...], direct: bool, seen: NDArray[np.uint8]
+    ) -> None:
+        """Run a loop and keep what it found: by the table `seen` of all keys where there is one (`direct`)."""
+        table = (self.keys, self.counts, self.used, self.recent, self.wide, self.hashes)
+        self.keys, self.counts, self.used, self.log_keys, self.log_rows, self.logged = loop(
+            *given, *self.scratch, direct, seen, *table, self.log_keys, self.log_rows, self.logged
+        )
 
 
 def _plain(terms: Terms) -> tuple[NDArray[np.int64], ...]:

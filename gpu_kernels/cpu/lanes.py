@@ -208,17 +208,21 @@ def _longer(log_keys, log_rows, logged):
 
 
 @njit(cache=True, nogil=True)
-def _log_new(keys, valid, low, high, t, distance, lane_rows, seen, log_keys, log_rows, logged):
-    """Log the valid keys of lanes `low` to `high` that `seen`, uint8 (keys,), doesn't have, each with its pair of rows:
-    row t (where that is -1, the lane's own) and the row of the lane `distance` ahead. Returns the log.
+def _all_seen(keys, valid, low, high, seen):
+    """Whether `seen`, uint8 (keys,), has the keys of all valid lanes from `low` to `high`: how most rows end.
 
     `valid`: uint32 (lanes,), all bits where a lane counts, else 0.
     """
     unseen = np.uint32(0)
     for j in range(np.uint64(low), np.uint64(high)):  # an invalid lane looks where a valid one is likely to have looked
         unseen |= np.uint32(seen[keys[0, j] & valid[j]] ^ 1) & valid[j]
-    if unseen == 0:
-        return log_keys, log_rows, logged
+    return unseen == 0
+
+
+@njit(cache=True, nogil=True)
+def _log_new(keys, valid, low, high, t, distance, lane_rows, seen, log_keys, log_rows, logged):
+    """Log the valid keys of lanes `low` to `high` that `seen` doesn't have, each with its pair of rows: row t (where
+    that is -1, the lane's own) and the row of the lane `distance` ahead. Returns the log."""
     log_keys, log_rows = _longer(log_keys, log_rows, logged)
     for j in range(low, high):
         k = keys[0, j]
@@ -269,61 +273,34 @@ def _insert_new(
 
 
 @njit(cache=True, nogil=True)
-def compare_direct(
-    table, own, order, equal, unknown, left, left_offsets, right, right_offsets, reflexive, cluster, first_block,
-    last_block, lanes, keys, valid, lane_rows, seen, log_keys, log_rows, logged,
+def _keep_new(
+    direct, keys, valid, low, high, t, distance, lane_rows, seen, found, counts, used, recent, wide, hashes, log_keys,
+    log_rows, logged,
 ):  # fmt: skip
-    """Log the keys of all pairs of some blocks of a cluster pair that `seen` does not have; returns the log.
-
-    Threads share `seen`. Two may log the same key; none is lost.
-    """
-    constant = np.zeros((2, table.shape[1]), dtype=np.bool_)
-    active_order = np.zeros(ORDERS * len(order), dtype=np.int64)
-    active_equal = np.zeros(EQUALS * len(equal), dtype=np.int64)
-    fixed = np.zeros(keys.shape[0], dtype=np.uint32)
-    begin, end = right_offsets[cluster], right_offsets[cluster + 1]
-    t_first, t_end = left_offsets[cluster], left_offsets[cluster + 1]
-    if t_first == t_end or begin == end:
-        return log_keys, log_rows, logged
-    _mark_constant(table, left, t_first, t_end, constant[0])
-    if not reflexive:
-        _mark_constant(table, right, begin, end, constant[1])
-    constant_right = constant[0] if reflexive else constant[1]
-    used_order = _pick_active(order, ORDERS, constant[0], constant_right, True, active_order)
-    used_equal = _pick_active(equal, EQUALS, constant[0], constant_right, True, active_equal)
-    _fix(table, left[t_first], right[begin], order, True, constant[0], constant_right, fixed)
-    _fix(table, left[t_first], right[begin], equal, False, constant[0], constant_right, fixed)
-    valid[:] = EVERY_BIT
-    for block in range(first_block, last_block):
-        u_first = begin + block * LANES
-        u_last = min(u_first + LANES, end)
-        count = u_last - u_first
-        _gather(table, right, u_first, u_last, lanes)
-        lane_rows[:count] = right[u_first:u_last]
-        for i in range(t_first, u_last - 1 if reflexive else t_end):
-            t = left[i]
-            low = max(0, i + 1 - u_first) if reflexive else 0
-            _start_keys(own, right, u_first, keys, low, count, fixed)
-            _fill_keys(
-                table, own, order, equal, unknown, t, lanes, keys, low & -STEP, (count + STEP - 1) & -STEP,
-                active_order[:used_order], active_equal[:used_equal],
-            )  # fmt: skip
-            if not reflexive:
-                for j in range(count):
-                    valid[j] = EVERY_BIT if right[u_first + j] != t else np.uint32(0)
-            log_keys, log_rows, logged = _log_new(
-                keys, valid, low, count, t, 0, lane_rows, seen, log_keys, log_rows, logged
-            )
-    return log_keys, log_rows, logged
+    """Log the new keys, by the table of bytes or by the hash table. Returns the hash table and the log."""
+    if direct:
+        log_keys, log_rows, logged = _log_new(
+            keys, valid, low, high, t, distance, lane_rows, seen, log_keys, log_rows, logged
+        )
+    else:
+        found, counts, used, log_keys, log_rows, logged = _insert_new(
+            keys, valid, low, high, t, distance, lane_rows, found, counts, used, recent, wide, hashes, log_keys,
+            log_rows, logged,
+        )  # fmt: skip
+    return found, counts, used, log_keys, log_rows, logged
 
 
 @njit(cache=True, nogil=True)
-def compare_hashed(
+def compare(
     table, own, order, equal, unknown, left, left_offsets, right, right_offsets, reflexive, cluster, first_block,
-    last_block, lanes, keys, valid, lane_rows, found, counts, used, recent, wide, hashes,
+    last_block, lanes, keys, valid, lane_rows, direct, seen, found, counts, used, recent, wide, hashes,
     log_keys, log_rows, logged,
 ):  # fmt: skip
-    """The same into a hash table."""
+    """Log the new keys of all pairs of some blocks of a cluster pair; returns the hash table and the log.
+
+    With `direct`, keys are looked up in `seen`, which threads share: two may log the same key, none is lost. Else each
+    thread has a hash table of its own.
+    """
     constant = np.zeros((2, table.shape[1]), dtype=np.bool_)
     active_order = np.zeros(ORDERS * len(order), dtype=np.int64)
     active_equal = np.zeros(EQUALS * len(equal), dtype=np.int64)
@@ -358,9 +335,11 @@ def compare_hashed(
             if not reflexive:
                 for j in range(count):
                     valid[j] = EVERY_BIT if right[u_first + j] != t else np.uint32(0)
-            found, counts, used, log_keys, log_rows, logged = _insert_new(
-                keys, valid, low, count, t, 0, lane_rows, found, counts, used, recent, wide, hashes, log_keys,
-                log_rows, logged,
+            if direct and _all_seen(keys, valid, low, count, seen):
+                continue
+            found, counts, used, log_keys, log_rows, logged = _keep_new(
+                direct, keys, valid, low, count, t, 0, lane_rows, seen, found, counts, used, recent,
+                wide, hashes, log_keys, log_rows, logged,
             )  # fmt: skip
     return found, counts, used, log_keys, log_rows, logged
 
@@ -377,9 +356,10 @@ def _start_keys_at(own, rows, at, keys, low, high, fixed):
 
 
 @njit(cache=True, nogil=True)
-def compare_small_direct(
+def compare_small(
     table, own, order, equal, unknown, rows, offsets, sequence, first, last, lanes, keys, valid,
-    lane_rows, seen, log_keys, log_rows, logged,
+    lane_rows, direct, seen, found, counts, used, recent, wide, hashes,
+    log_keys, log_rows, logged,
 ):  # fmt: skip
     """The same for the reflexive clusters sequence[first:last], each of at most LANES rows.
 
@@ -450,101 +430,11 @@ def compare_small_direct(
                 )  # fmt: skip
                 for j in range(np.uint64(0), np.uint64(high)):
                     valid[j] = EVERY_BIT if ends[j] > np.int32(j) + far else np.uint32(0)
-                log_keys, log_rows, logged = _log_new(
-                    keys, valid, 0, high, -1, distance, lane_rows, seen, log_keys, log_rows, logged
-                )
-            continue
-        valid[:] = EVERY_BIT
-        for i in range(count - 1):
-            low, high = i + 1, ends[i]
-            if low == high:
-                continue
-            _start_keys_at(own, rows, at, keys, low, high, fixed)
-            _fill_keys(
-                table, own, order, equal, unknown, rows[at[i]], lanes, keys, low & -STEP, (high + STEP - 1) & -STEP,
-                active_order[:used_order], active_equal[:used_equal],
-            )  # fmt: skip
-            log_keys, log_rows, logged = _log_new(
-                keys, valid, low, high, rows[at[i]], 0, lane_rows, seen, log_keys, log_rows, logged
-            )
-    return log_keys, log_rows, logged
-
-
-@njit(cache=True, nogil=True)
-def compare_small_hashed(
-    table, own, order, equal, unknown, rows, offsets, sequence, first, last, lanes, keys, valid,
-    lane_rows, found, counts, used, recent, wide, hashes,
-    log_keys, log_rows, logged,
-):  # fmt: skip
-    """The same into a hash table."""
-    varies = np.zeros(table.shape[1], dtype=np.bool_)
-    constant = np.zeros(table.shape[1], dtype=np.bool_)
-    active_order = np.zeros(ORDERS * len(order), dtype=np.int64)
-    active_equal = np.zeros(EQUALS * len(equal), dtype=np.int64)
-    fixed = np.zeros(keys.shape[0], dtype=np.uint32)
-    at = np.empty(LANES, dtype=np.int64)
-    ends = np.empty(LANES, dtype=np.int32)
-    x = first
-    while x < last:
-        count = 0
-        widest = 0
-        varies[:] = False
-        while x < last:
-            begin, end = offsets[sequence[x]], offsets[sequence[x] + 1]
-            if count + end - begin > LANES:
-                break
-            widest = max(widest, end - begin)
-            for i in range(begin, end):
-                row = rows[i]
-                at[count] = i
-                lane_rows[count] = row
-                ends[count] = np.int32(count + end - i)
-                for c in range(table.shape[1]):
-                    lanes[c, count] = table[row, c]
-                if i > begin:
-                    for c in range(table.shape[1]):
-                        varies[c] |= lanes[c, count] != lanes[c, count - 1]
-                count += 1
-            x += 1
-        if widest < 2:
-            continue
-        # A null is unknown to what it is compared with: where there is one, rows are taken one by one.
-        nulls = False
-        for k in range(len(unknown)):
-            for j in range(count):
-                nulls |= lanes[unknown[k, 0], j] == -1
-        for k in range(len(equal) - 1):
-            if equal[k, 4]:
-                for j in range(count):
-                    nulls |= lanes[equal[k, 1], j] == -1
-        for c in range(len(varies)):
-            constant[c] = not varies[c]
-        for k in range(len(order) - 1):  # constant within clusters says nothing of two columns
-            if order[k, 0] != order[k, 1]:
-                constant[order[k, 0]] = False
-        for k in range(len(equal) - 1):
-            if equal[k, 0] != equal[k, 1]:
-                constant[equal[k, 0]] = False
-        if nulls:
-            constant[:] = False
-        used_order = _pick_active(order, ORDERS, constant, constant, nulls, active_order)
-        used_equal = _pick_active(equal, EQUALS, constant, constant, nulls, active_equal)
-        fixed[:] = 0
-        if not nulls:
-            _fix(table, rows[at[0]], rows[at[0]], order, True, constant, constant, fixed)
-            _fix(table, rows[at[0]], rows[at[0]], equal, False, constant, constant, fixed)
-            for distance in range(1, widest):
-                high = count - distance
-                far = np.int32(distance)
-                _fill_keys_at(
-                    own, rows, at, order, equal, distance, lanes, keys, high, active_order[:used_order],
-                    active_equal[:used_equal], fixed,
-                )  # fmt: skip
-                for j in range(np.uint64(0), np.uint64(high)):
-                    valid[j] = EVERY_BIT if ends[j] > np.int32(j) + far else np.uint32(0)
-                found, counts, used, log_keys, log_rows, logged = _insert_new(
-                    keys, valid, 0, high, -1, distance, lane_rows, found, counts, used, recent, wide, hashes,
-                    log_keys, log_rows, logged,
+                if direct and _all_seen(keys, valid, 0, high, seen):
+                    continue
+                found, counts, used, log_keys, log_rows, logged = _keep_new(
+                    direct, keys, valid, 0, high, -1, distance, lane_rows, seen, found, counts, used, recent,
+                    wide, hashes, log_keys, log_rows, logged,
                 )  # fmt: skip
             continue
         valid[:] = EVERY_BIT
@@ -557,9 +447,11 @@ def compare_small_hashed(
                 table, own, order, equal, unknown, rows[at[i]], lanes, keys, low & -STEP, (high + STEP - 1) & -STEP,
                 active_order[:used_order], active_equal[:used_equal],
             )  # fmt: skip
-            found, counts, used, log_keys, log_rows, logged = _insert_new(
-                keys, valid, low, high, rows[at[i]], 0, lane_rows, found, counts, used, recent, wide, hashes, log_keys,
-                log_rows, logged,
+            if direct and _all_seen(keys, valid, low, high, seen):
+                continue
+            found, counts, used, log_keys, log_rows, logged = _keep_new(
+                direct, keys, valid, low, high, rows[at[i]], 0, lane_rows, seen, found, counts, used, recent,
+                wide, hashes, log_keys, log_rows, logged,
             )  # fmt: skip
     return found, counts, used, log_keys, log_rows, logged
 
