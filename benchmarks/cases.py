@@ -8,7 +8,7 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from benchmarks import datasets, peer
 from benchmarks.answers import Triple, digest_bytes, digest_constraints
@@ -17,44 +17,24 @@ from benchmarks.check_cases import CHECK_CASES
 from benchmarks.choice_cases import CHOICE_CASES
 from benchmarks.commands import run_command
 from benchmarks.datasets import Source
+from benchmarks.discoveries import timed_discovery
 from benchmarks.hybrid_cases import HYBRID_CASES, SLOW_HYBRID_CASES
 from benchmarks.memory import extra_peak_bytes
 from benchmarks.records import cores
 
-if TYPE_CHECKING:
-    from tuplewise.engine.dc.discover import DcDiscovery
-
 
 def measure_discovery(case: Case, path: Path, warm_runs: int) -> Measurement:
-    """`discover` on a loaded table: predicate space, evidence and inversion; loading and encoding are left out."""
-    from tuplewise.engine.dc.discover import discover
+    """Discovery by all pairs: predicate space, evidence and inversion."""
     from tuplewise.engine.options import DcDiscoverOptions
 
-    relation = case.dataset.load(path)
-    options = DcDiscoverOptions(cross_columns=case.parameters["cross_columns"], device="cpu")
-    kernels: dict[str, list[float]] = {}
-
-    def work() -> DcDiscovery:
-        found = discover(relation, options)
-        for name, value in found.timings_seconds.items():
-            kernels.setdefault(name, []).append(value)
-        return found
-
-    seconds, results = timed(work, warm_runs)
-    found = results[-1]
-    count, digest = digest_constraints(
-        [(p.left, p.operator, str(p.right)) for p in constraint.predicates] for constraint in found.constraints
-    )
-    return {
-        "cold_seconds": seconds[0],
-        "warm_seconds": seconds[1:],
-        "kernel_seconds": kernels,
-        "answer": {"count": count, "digest": digest, "listed": len(found.constraints)},
+    options = DcDiscoverOptions(cross_columns=case.parameters["cross_columns"], algorithm="evidence", device="cpu")
+    measured, found = timed_discovery(case, path, options, warm_runs)
+    return measured | {
         "figures": {
             "predicates": found.space.predicates,
             "distinct_evidences": found.distinct_evidences,
             "ordered_pairs": found.ordered_pairs,
-        },
+        }
     }
 
 

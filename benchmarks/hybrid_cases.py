@@ -13,16 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks import datasets
-from benchmarks.answers import digest_constraints
-from benchmarks.case import Case, Measurement, timed
+from benchmarks.case import Case, Measurement
 from benchmarks.datasets import ParquetTable, Source
+from benchmarks.discoveries import timed_discovery
 from benchmarks.generators import tax
 from benchmarks.outside import package_folder
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from tuplewise.engine.dc.discover import DcDiscovery
 
 TEXT = ("carrier", "tailnum", "origin", "dest", "flight")
 NUMBERS = ("month", "day", "dep_time", "arr_time", "dep_delay", "arr_delay", "air_time", "distance")
@@ -47,37 +45,18 @@ def departures(rows: int) -> pa.Table:
 
 
 def measure_search(case: Case, path: Path, warm_runs: int) -> Measurement:
-    """`discover` by one algorithm on a loaded table, same-column predicates unless the case says otherwise."""
-    from tuplewise.engine.dc.discover import discover
+    """Discovery by the algorithm of the case."""
     from tuplewise.engine.options import DcDiscoverOptions
 
-    relation = case.dataset.load(path)
     options = DcDiscoverOptions(
         cross_columns=case.parameters["cross_columns"], algorithm=case.parameters["algorithm"], device="cpu"
     )
-    kernels: dict[str, list[float]] = {}
-
-    def work() -> DcDiscovery:
-        found = discover(relation, options)
-        for name, value in found.timings_seconds.items():
-            kernels.setdefault(name, []).append(value)
-        return found
-
-    seconds, results = timed(work, warm_runs)
-    found = results[-1]
-    count, digest = digest_constraints(
-        [(p.left, p.operator, str(p.right)) for p in constraint.predicates] for constraint in found.constraints
-    )
+    measured, found = timed_discovery(case, path, options, warm_runs)
     search: dict[str, Any] = dict(found.search or {})
     search["column_sets"] = len(search.get("column_sets", ()))
     search.pop("foci", None)
-    return {
-        "cold_seconds": seconds[0],
-        "warm_seconds": seconds[1:],
-        "kernel_seconds": kernels,
-        "answer": {"count": count, "digest": digest, "listed": len(found.constraints)},
-        "figures": {"predicates": found.space.predicates, "algorithm": found.algorithm, "search": search},
-    }
+    figures = {"predicates": found.space.predicates, "algorithm": found.algorithm, "search": search}
+    return measured | {"figures": figures}
 
 
 def _case(
