@@ -17,7 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.dc.constraint import DenialConstraint
-from tuplewise.engine.dc.hybrid import COMMON_PART, JUDGED_ROWS, LISTED_AT_ONCE, SAMPLED_GROUP_ROWS, TIME_LIMIT, pieces
+from tuplewise.engine.dc.hybrid import (
+    COMMON_PART,
+    JUDGED_ROWS,
+    LISTED_AT_ONCE,
+    SAMPLED_GROUP_ROWS,
+    TIME_LIMIT,
+    pairs_of_rows,
+    pieces,
+)
 from tuplewise.engine.dc.predicate import PredicateSpace
 from tuplewise.engine.dc.violations.count import count_pairs, count_program, prepared
 from tuplewise.engine.dc.violations.distributed import find_witnesses_on_spark, rule_on
@@ -43,7 +51,7 @@ from tuplewise.engine.spark.agreeing import (
 from tuplewise.engine.spark.tasks import Rows
 from tuplewise.gpu_kernels.clues import lay_out
 from tuplewise.gpu_kernels.device import Device, pick_device
-from tuplewise.gpu_kernels.refine import ClusterPairs, all_rows, refine_equal, rows_on_both_sides
+from tuplewise.gpu_kernels.refine import ClusterPairs, all_rows, refine_equal
 from tuplewise.gpu_kernels.words import ClueLayout
 
 if TYPE_CHECKING:
@@ -79,7 +87,7 @@ def compare_tile(codes: NDArray[np.int32], asked: Asked, left: Rows, right: Rows
     used, pairs = _narrowed(pairs, codes.shape[1])
     rows = lay_out(np.ascontiguousarray(codes[:, used]), asked.layout, nulls=asked.nulls, device=picked, threads=1)
     found = rows.within(pairs)
-    return TileClues(found.clues, used[found.rows], _pairs_of_rows(pairs, len(used)))
+    return TileClues(found.clues, used[found.rows], pairs_of_rows(pairs, len(used)))
 
 
 def _violating_in_tile(
@@ -128,12 +136,6 @@ def _narrowed(pairs: ClusterPairs, rows: int) -> tuple[NDArray[np.int32], Cluste
     left = place[pairs.left]
     right = left if pairs.reflexive else place[pairs.right]
     return np.flatnonzero(there).astype(np.int32), ClusterPairs(left, pairs.left_offsets, right, pairs.right_offsets)
-
-
-def _pairs_of_rows(pairs: ClusterPairs, rows: int) -> int:
-    """Pairs of different rows inside cluster pairs; of reflexive ones each once."""
-    both = pairs.pairs - len(rows_on_both_sides(pairs, rows))
-    return both // 2 if pairs.reflexive else both
 
 
 class SparkTable:
@@ -222,7 +224,7 @@ class SparkTable:
         found = np.zeros(len(agreements), dtype=np.float64)
         for i, agreement in enumerate(agreements):
             pairs = agreeing(work, start(work), agreement, self._nulls == "value")
-            found[i] = _pairs_of_rows(pairs, judged)
+            found[i] = pairs_of_rows(pairs, judged)
         if judged < self.rows:
             found = (found + 1) * (self.rows * (self.rows - 1) / max(1, judged * (judged - 1)))
         return found

@@ -35,12 +35,12 @@ from tuplewise.engine.dc.violations.program import Program, bind
 from tuplewise.engine.dc.violations.refine import Work, agreeing, start, without_unfit
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.loop import SAMPLED_PAIRS_A_ROW, Agreement, Clues, Compared, Loop, Table, Validated
-from tuplewise.engine.relation.relation import NULL_CODE, Relation
+from tuplewise.engine.relation.relation import Relation
 from tuplewise.gpu_kernels.clues import lay_out
 from tuplewise.gpu_kernels.control import usable_cores
 from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.hitting import extend_hitting_sets, mirrored, misses_some
-from tuplewise.gpu_kernels.refine import ClusterPairs, all_rows
+from tuplewise.gpu_kernels.refine import ClusterPairs, all_rows, rows_on_both_sides
 from tuplewise.gpu_kernels.words import ACROSS, merge_clues
 
 SAMPLED_GROUP_ROWS = 2 * SAMPLED_PAIRS_A_ROW + 1  # rows of a group whose pairs are a sample
@@ -209,7 +209,9 @@ class LocalTable:
         return replace(compared, clues=np.concatenate([own.clues, compared.clues]))
 
     def estimate_pairs(self, agreements: Sequence[Agreement]) -> NDArray[np.float64]:
-        return np.array([self._scale * self._agreeing_in_sample(a) for a in agreements])
+        work = replace(self._work, codes=self._judged.codes)
+        found = [agreeing(work, start(work), agreement, self._keep_nulls) for agreement in agreements]
+        return np.array([self._scale * pairs_of_rows(pairs, self._judged.rows) for pairs in found])
 
     def sample_agreeing(self, agreement: Agreement) -> Compared:
         started = perf_counter()
@@ -305,24 +307,11 @@ class LocalTable:
         judged = self._judged.rows
         return float(self.rows * (self.rows - 1) / max(1, judged * (judged - 1)))
 
-    def _agreeing_in_sample(self, agreement: Agreement) -> float:
-        """Unordered pairs of drawn rows that agree. Rows are told apart by a 64-bit sum of hashed codes."""
-        sides = []
-        for side in (0, 1):
-            keys = np.zeros(self._judged.rows, dtype=np.uint64)
-            passing = np.ones(len(keys), dtype=np.bool_)
-            for place, pair in enumerate(agreement):
-                codes = self._judged.codes[pair[side]]
-                keys += hashed(codes, place)
-                if not self._keep_nulls:
-                    passing &= codes != NULL_CODE
-            sides.append(keys[passing])
-        values, counts = np.unique(sides[0], return_counts=True)
-        if all(a == b for a, b in agreement):
-            return float(np.sum(counts.astype(np.float64) * (counts - 1)) / 2)
-        others, other_counts = np.unique(sides[1], return_counts=True)
-        _, mine, theirs = np.intersect1d(values, others, assume_unique=True, return_indices=True)
-        return float(np.dot(counts[mine].astype(np.float64), other_counts[theirs]))
+
+def pairs_of_rows(pairs: ClusterPairs, rows: int) -> int:
+    """Pairs of different rows inside cluster pairs; of reflexive ones each once. `rows`: of the table."""
+    both = pairs.pairs - len(rows_on_both_sides(pairs, rows))
+    return both // 2 if pairs.reflexive else both
 
 
 def pieces(pairs: ClusterPairs, rows: int) -> ClusterPairs:
@@ -357,14 +346,6 @@ def _cut_offsets(offsets: NDArray[np.int64], sizes: NDArray[np.int64], rows: int
     number = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
     starts = np.repeat(offsets[:-1], count) + np.repeat(sizes, count) * number // np.repeat(count, count)
     return np.append(starts, offsets[-1]).astype(np.int64)
-
-
-def hashed(codes: NDArray[np.int32], salt: int) -> NDArray[np.uint64]:
-    """64 well mixed bits of each code (the finaliser of SplitMix64)."""
-    x = (codes.astype(np.int64).astype(np.uint64) + np.uint64(salt * 0x9E37 + 1)) * np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
 
 
 def collapse(

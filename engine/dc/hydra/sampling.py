@@ -19,13 +19,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from tuplewise.engine.dc.evidence import cut_clues
 from tuplewise.engine.dc.predicate import PredicateSpace
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.relation.relation import NULL_CODE, Relation
 from tuplewise.gpu_kernels.clues import ComparableRows
 from tuplewise.gpu_kernels.control import usable_cores
 from tuplewise.gpu_kernels.evidence import ClueSet
-from tuplewise.gpu_kernels.words import COMPARISONS_PER_WORD, clue_words, merge_clues
+from tuplewise.gpu_kernels.words import clue_words, merge_clues
 
 PARTNERS = 20  # k: random partners of a tuple
 THRESHOLD = 0.005  # least efficiency at which a focus is applied again
@@ -35,15 +36,6 @@ PAIRS_OF_THREADS = 1 << 16  # from so many pairs on, several threads compare the
 Strategy = Literal["within", "other", "back", "forth"]
 Progress = Callable[[float], None] | None
 Rows = NDArray[np.int32]
-
-
-def cut(clues: NDArray[np.uint64], groups: int) -> NDArray[np.uint64]:
-    """The first `groups` comparisons of each clue: those of the predicate space."""
-    kept = clues[:, : clue_words(groups)].copy()
-    used = groups % COMPARISONS_PER_WORD
-    if used:
-        kept[:, -1] &= np.uint64(4**used - 1)
-    return kept
 
 
 class Evidences:
@@ -66,7 +58,7 @@ class Evidences:
         if not len(clues):
             return 0
         before = len(self.clues)
-        both = np.concatenate([self.clues, clues if self._space.closed else cut(clues, self._space.groups)])
+        both = np.concatenate([self.clues, clues if self._space.closed else cut_clues(clues, self._space.groups)])
         self.clues = merge_clues(both, np.ones(len(both), dtype=np.int64))[0]
         return len(self.clues) - before
 
@@ -138,7 +130,7 @@ def random_sample(
         t = np.tile(np.arange(count, dtype=np.int32), min(together, PARTNERS - first))
         u = (t + rng.integers(1, count, len(t), dtype=np.int32)) % np.int32(count)
         seen, times = compare(rows, t, u)
-        seen = seen if space.closed else cut(seen, space.groups)
+        seen = seen if space.closed else cut_clues(seen, space.groups)
         clues, counts = merge_clues(np.concatenate([clues, seen]), np.concatenate([counts, times]))
         pairs += len(t)
         _go_on(deadline, progress, min(1.0, (first + together) / PARTNERS))
