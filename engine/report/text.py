@@ -165,9 +165,10 @@ def how_it_was_found(result: Mapping[str, Any], verbose: bool) -> list[Any]:
         validated, violated = search["validated"], search["violated"]
         checked = f"{validated:,} candidate{_s(validated)} checked on the table, "
         checked += f"{violated:,} violated" if violated else "none violated"
-        said.append(checked if validated else "nothing left to check on the table")
+        if validated or not search.get("undecided"):
+            said.append(checked if validated else "nothing left to check on the table")
     if search.get("odd_rows"):
-        said.append(f"{search['odd_rows']:,} odd row{_s(search['odd_rows'])} set aside and taken up last")
+        said.append(f"{search['odd_rows']:,} odd row{_s(search['odd_rows'])} compared with all others")
     if "preliminary_constraints" in search:
         preliminary, pairs = search["preliminary_constraints"], search["violating_pairs"]
         said.append(f"{preliminary:,} rule{_s(preliminary)} of the sample refined to {pairs:,} violating pairs")
