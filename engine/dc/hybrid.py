@@ -51,6 +51,7 @@ COMMON_PART = 8  # one part in so many of a sample tells which clues are common
 TREE_LEVELS = 8.0  # half of the bits of a rank
 EASY_EFFORT = 4.0  # candidates of more are decided by listing the pairs that satisfy a part of their predicates
 MOST_EFFORT = 8.0  # what that costs
+ROWS_A_COMBINATION = 4  # of a candidate's values: with more, collapsing them pays
 LISTED_PAIRS_A_ROW = 40  # that may satisfy the part
 LISTED_AT_ONCE = 1 << 20
 
@@ -276,6 +277,12 @@ class LocalTable:
 
     def _witnesses(self, work: Work, program: Program, sizes: Cardinalities, limit: int) -> NDArray[np.int64]:
         made = plan(program, sizes, self._relation.column_names)
+        columns = program.columns
+        if ROWS_A_COMBINATION * sizes.of(columns) < work.rows and (made.compared or made.excluded):
+            chosen = two_of_each(work, columns)
+            few = replace(work, codes=np.ascontiguousarray(work.codes[:, chosen]))
+            alike = agreeing(few, without_unfit(few, program, start(few)), made.equalities, program.keep_nulls)
+            return chosen[find_pairs(few, made, alike, program.keep_nulls, limit)].astype(np.int64)
         key = (made.equalities, program.left_needed, program.right_needed, program.left_tests, program.right_tests)
         pairs = self._groupings.get(key)
         if pairs is None:
@@ -355,18 +362,30 @@ def collapse(
 
     Nulls are equal to each other here.
     """
-    rows = codes.shape[1]
-    everything = all_rows(np.arange(rows, dtype=np.int32))
-    alike = agreeing(Work(codes, device), everything, [(c, c) for c in columns], keep_nulls=True)
-    if not columns or not alike.clusters:
-        return everything.left, np.zeros(rows, dtype=np.bool_)
-    first = np.zeros(len(alike.left), dtype=np.bool_)
-    first[alike.left_offsets[:-1]] = True
-    kept = np.ones(rows, dtype=np.bool_)
-    kept[alike.left[~first]] = False
-    doubled = np.zeros(rows, dtype=np.bool_)
-    doubled[alike.left[first]] = True
-    return np.flatnonzero(kept).astype(np.int32), doubled[kept]
+    place, alone = _places_in_classes(Work(codes, device), columns)
+    first = place == 0
+    return np.flatnonzero(first).astype(np.int32), ~alone[first]
+
+
+def two_of_each(work: Work, columns: Sequence[int]) -> NDArray[np.int32]:
+    """Two rows of each class of rows that are equal on `columns`, or the only one: int32, ascending.
+
+    Whatever pair of rows satisfies predicates over these columns, a pair of these does.
+    """
+    place, _ = _places_in_classes(work, columns)
+    return np.flatnonzero(place < 2).astype(np.int32)
+
+
+def _places_in_classes(work: Work, columns: Sequence[int]) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+    """How many earlier rows are equal to each on `columns`, int32 (rows,), and whether no other row is; nulls are equal
+    to each other."""
+    place, alone = np.zeros(work.rows, dtype=np.int32), np.ones(work.rows, dtype=np.bool_)
+    if columns:
+        alike = agreeing(work, start(work), [(c, c) for c in columns], keep_nulls=True)
+        sizes = np.diff(alike.left_offsets)
+        place[alike.left] = np.arange(len(alike.left)) - np.repeat(alike.left_offsets[:-1], sizes)
+        alone[alike.left] = False
+    return place, alone
 
 
 class DcCandidates:

@@ -83,6 +83,13 @@ class Program:
     def inequalities(self) -> tuple[Comparison, ...]:
         return tuple(c for c in self.comparisons if c.outcomes not in (EQUAL, LESS | GREATER))
 
+    @property
+    def columns(self) -> list[int]:
+        """All columns that it looks at, ascending."""
+        tests = (*self.left_tests, *self.right_tests)
+        compared = {c for pair in self.comparisons for c in (pair.left, pair.right)}
+        return sorted(compared | {c for test in tests for c in (test.left, test.right) if c >= 0})
+
     def mirror(self) -> Program:
         """The same with t and u exchanged."""
         return Program(
