@@ -1,0 +1,60 @@
+"""What a search for dependencies found, and what a discovery says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.od.dependency import Dependencies
+from tuplewise.engine.relation.relation import Relation
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a search found.
+
+    Attributes
+    ----------
+    dependencies : those that are decided and minimal, in result order; all of them where nothing is undecided
+    undecided : candidates that a limit left undecided
+    search : what was done, for results
+    reached : the limit that was reached, or None
+    removals : int64 (dependencies,), rows to remove so that each holds; None where all hold as they are
+    """
+
+    dependencies: Dependencies
+    undecided: int
+    search: dict[str, Any]
+    reached: str | None
+    removals: NDArray[np.int64] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Discovery:
+    """What a discovery of keys, functional or order dependencies found, and how.
+
+    Attributes
+    ----------
+    options : OdDiscoverOptions, FdDiscoverOptions or KeyDiscoverOptions
+    dependencies : minimal ones, in result order
+    removals : int64 (dependencies,), rows to remove so that each holds; None where `options.error` is 0
+    partial : whether a limit ended the work; `notes` say what that means
+    search : what was done (result.search in JSON)
+    """
+
+    relation: Relation
+    options: Any
+    dependencies: Dependencies
+    removals: NDArray[np.int64] | None
+    algorithm: str
+    algorithm_reason: str
+    device: str
+    device_reason: str
+    timings_seconds: Mapping[str, float]
+    partial: bool
+    notes: list[str]
+    search: Mapping[str, Any]
