@@ -25,8 +25,8 @@ COPIES = 6
 SAMPLED_PAIRS = 1 << 15
 _HYBRID = "compares pairs that agree on chosen column sets, validates the rest"
 # All pairs must take so long, for each row, before choosing among them surely pays (benchmarks, group `dc_hybrid`: the
-# search takes far less on large tables, but up to this on tables of 100,000 rows with many constraints).
-_WORTH_SECONDS_A_ROW = 7e-5
+# search takes far less on large tables, but up to this on tables of some 80,000 rows with many constraints).
+_WORTH_SECONDS_A_ROW = 5e-5
 _SECONDS_PER_DRAW = 5e-7  # of 16 comparisons: a random pair and its order exchanged, counted
 _SECONDS_PER_PAIR = {"cpu": 2.5e-9, "cuda": 2e-11}  # of 16 comparisons, on one core or one device
 
