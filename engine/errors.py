@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+import unicodedata
+from collections.abc import Iterable, Sequence
 
 
 class TuplewiseError(Exception):
@@ -50,6 +51,69 @@ def near_names(name: str, names: Iterable[str]) -> str | None:
     if known and len(known) <= 12:
         return "Known: " + ", ".join(repr(n) for n in known)
     return None
+
+
+def near_hint(name: str, columns: Sequence[str]) -> str | None:
+    """Names near to one that is unknown; one that differs in case only goes first."""
+    same = [c for c in columns if c.casefold() == name.casefold()]
+    return near_names(name, same or columns) if same or columns else None
+
+
+class Fault(Exception):
+    """Something wrong at one place of a text.
+
+    Attributes
+    ----------
+    what : what was found or expected, one sentence without a full stop
+    at : index into the text
+    hint : what to do, or None
+    """
+
+    def __init__(self, what: str, at: int, hint: str | None = None) -> None:
+        super().__init__(what)
+        self.what, self.at, self.hint = what, at, hint
+
+
+class Faults(Exception):
+    """All that is wrong with one text."""
+
+    def __init__(self, found: Sequence[Fault]) -> None:
+        super().__init__(*(f.what for f in found))
+        self.found = tuple(found)
+
+
+def describe(text: str, faults: Iterable[Fault], place: str = "rule") -> str:
+    """Each fault with its position (1-based, in characters), the text, and a caret below the place."""
+    parts = []
+    for fault in faults:
+        hint = f". {fault.hint}" if fault.hint else ""
+        parts.append(f"{place}, position {fault.at + 1}: {fault.what}{hint}\n{_pointed(text, fault.at)}")
+    return "\n".join(parts)
+
+
+_WIDEST = 100
+
+
+def _pointed(text: str, at: int) -> str:
+    """The part of the text round a place, and a caret below it."""
+    start = max(0, min(at - _WIDEST // 2, len(text) - _WIDEST))
+    end = start + _WIDEST
+    front, back = "..." if start else "", "..." if end < len(text) else ""
+    shown = front + "".join(map(_visible, text[start:end])) + back
+    width = len(front) + sum(_width(_visible(c)) for c in text[start:at])
+    return f"    {shown}\n    {' ' * width}^"
+
+
+def _visible(char: str) -> str:
+    """The character; a blank for one that would move the line or hide."""
+    return char if char.isprintable() or unicodedata.combining(char) else " "
+
+
+def _width(char: str) -> int:
+    """Cells that a terminal gives a character."""
+    if unicodedata.combining(char):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
 _OPTION = re.compile(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
+
+from tuplewise.engine.relation.schema import quote_name
 
 Operator = Literal["==", "!=", "<", "<=", ">", ">=", "is", "is not"]
 Role = Literal["t", "u"]
@@ -27,22 +28,6 @@ EXCHANGED: dict[Operator, Operator] = {
     "is": "is",
     "is not": "is not",
 }
-
-_BARE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_RESERVED = frozenset({"and", "or", "not", "true", "false", "null"})
-
-
-def quote_name(name: str) -> str:
-    """A column name as rules spell it: bare where it is a plain word, else in back-quotes (doubled inside).
-
-    Examples
-    --------
-    >>> quote_name("zip"), quote_name("ident(String)"), quote_name("a`b")
-    ('zip', '`ident(String)`', '`a``b`')
-    """
-    if _BARE_NAME.fullmatch(name) and name.lower() not in _RESERVED:
-        return name
-    return "`" + name.replace("`", "``") + "`"
 
 
 @dataclass(frozen=True, slots=True)

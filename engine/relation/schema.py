@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from tuplewise.engine.errors import InputError, message, near_names
@@ -21,6 +22,21 @@ _ALIASES: dict[str, TypeName] = {
     "string": "text",
     "str": "text",
 }
+_BARE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_RESERVED = frozenset({"and", "or", "not", "true", "false", "null"})
+
+
+def quote_name(name: str) -> str:
+    """A column name as rules spell it: bare where it is a plain word, else in back-quotes (doubled inside).
+
+    Examples
+    --------
+    >>> quote_name("zip"), quote_name("ident(String)"), quote_name("a`b")
+    ('zip', '`ident(String)`', '`a``b`')
+    """
+    if _BARE_NAME.fullmatch(name) and name.lower() not in _RESERVED:
+        return name
+    return "`" + name.replace("`", "``") + "`"
 
 
 def repair_names(header: Sequence[str | None]) -> tuple[list[str], list[str]]:

@@ -6,8 +6,8 @@ import re
 
 from tuplewise.engine.dc.constraint import DenialConstraint, Operator, Predicate
 from tuplewise.engine.dc.rule_text.draft import Reference, resolve
-from tuplewise.engine.dc.rule_text.faults import Fault
 from tuplewise.engine.dc.rule_text.scanner import Cursor
+from tuplewise.engine.errors import Fault
 
 ARROWS = ("->", "→")
 _BRACKETS = {"[": "]", "{": "}", "(": ")"}

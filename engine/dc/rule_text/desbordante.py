@@ -11,9 +11,9 @@ import re
 
 from tuplewise.engine.dc.constraint import Constant, Operator
 from tuplewise.engine.dc.rule_text.draft import Comparison, Draft, Literal, Reference
-from tuplewise.engine.dc.rule_text.faults import Fault
 from tuplewise.engine.dc.rule_text.logic import open_rule
 from tuplewise.engine.dc.rule_text.scanner import OPERATOR_SIGNS, Cursor, number_constant, spells_number
+from tuplewise.engine.errors import Fault
 
 _AND = re.compile(r"\s+and\s+|\s*∧\s*")
 _SIGNS = "|".join(map(re.escape, OPERATOR_SIGNS))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tuplewise.engine.dc.constraint import EXCHANGED, Constant, DenialConstraint, Operator, Predicate, Role
-from tuplewise.engine.dc.rule_text.faults import Fault, Faults, near_hint
+from tuplewise.engine.errors import Fault, Faults, near_hint
 
 KNOWN_PAIRS = (("t", "u"), ("t", "s"), ("t", "t'"), ("t1", "t2"), ("t0", "t1"))
 """Names of tuples that mean (t, u) in this order, whichever appears first."""

@@ -20,10 +20,10 @@ from tuplewise.engine.dc.constraint import (
     Predicate,
     Role,
 )
-from tuplewise.engine.dc.rule_text.faults import ACCEPTED, Fault, Faults, describe, near_hint
+from tuplewise.engine.dc.rule_text.faults import ACCEPTED
 from tuplewise.engine.dc.rule_text.reading import RulesSyntax, check_syntax, rules_or_faults
 from tuplewise.engine.dc.rule_text.scanner import number_constant
-from tuplewise.engine.errors import RuleError, message
+from tuplewise.engine.errors import Fault, Faults, RuleError, describe, message, near_hint
 
 Placed = tuple[DenialConstraint, str]
 
@@ -49,7 +49,7 @@ def read_rule_file(
     RuleError : one error with all faults of the file, each with its line; also where the file holds no rule
     """
     check_syntax(syntax)
-    name, text = Path(path).name, _content(Path(path))
+    name, text = Path(path).name, content_of(Path(path))
     if _JSON_START.match(text):
         document = _json(text)
         if document is not None:
@@ -59,7 +59,7 @@ def read_rule_file(
     return _from_lines(text, name, columns, syntax)
 
 
-def _content(path: Path) -> str:
+def content_of(path: Path) -> str:
     try:
         data = path.read_bytes()
     except OSError as error:

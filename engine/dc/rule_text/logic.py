@@ -15,8 +15,8 @@ import re
 
 from tuplewise.engine.dc.constraint import NULL, Operator
 from tuplewise.engine.dc.rule_text.draft import Comparison, Draft, Literal, Reference
-from tuplewise.engine.dc.rule_text.faults import Fault
 from tuplewise.engine.dc.rule_text.scanner import Cursor
+from tuplewise.engine.errors import Fault
 
 NAMED_OPERATORS: dict[str, Operator] = {
     "eq": "==",

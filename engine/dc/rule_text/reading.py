@@ -7,9 +7,9 @@ from typing import Literal, get_args
 
 from tuplewise.engine.dc.constraint import DenialConstraint
 from tuplewise.engine.dc.rule_text import dependency, desbordante, holoclean, logic
-from tuplewise.engine.dc.rule_text.faults import Fault, Faults, rule_error
+from tuplewise.engine.dc.rule_text.faults import rule_error
 from tuplewise.engine.dc.rule_text.scanner import Cursor
-from tuplewise.engine.errors import InputError, RuleError, message
+from tuplewise.engine.errors import Fault, Faults, InputError, RuleError, message
 
 RulesSyntax = Literal["auto", "holoclean", "desbordante"]
 SYNTAXES: tuple[str, ...] = get_args(RulesSyntax)

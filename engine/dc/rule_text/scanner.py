@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from tuplewise.engine.dc.constraint import Constant, Operator
 from tuplewise.engine.dc.rule_text.draft import Literal, Reference
-from tuplewise.engine.dc.rule_text.faults import Fault
+from tuplewise.engine.errors import Fault
 
 OPERATOR_SIGNS: dict[str, Operator] = {
     "==": "==",
