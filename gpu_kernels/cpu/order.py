@@ -1,0 +1,288 @@
+"""CPU twin: checks of keys, constancies and order compatibility over stripped partitions, on all cores.
+
+Checks are sorted by context, contexts so that those with a common prefix are together; a task is some checks in that
+order. Each thread keeps the partitions that it made (see `partitions`) from one call to the next.
+"""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, no-any-return"
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from tuplewise.gpu_kernels.control import Control
+from tuplewise.gpu_kernels.cpu.partitions import (
+    Columns,
+    Kept,
+    Scratch,
+    make_kept,
+    make_scratch,
+    order_column,
+    partition_of,
+    path_of,
+    ranked_contexts,
+)
+from tuplewise.gpu_kernels.cpu.removals import removals_of
+from tuplewise.gpu_kernels.cpu.threads import run_tasks
+from tuplewise.gpu_kernels.cpu.violations import best_pairs, count_different, count_swaps, sort_classes
+from tuplewise.gpu_kernels.order import ASCENDING, CONSTANT, DESCENDING, KEY
+
+COMPARED_CODES = 1 << 15  # codes of a violated check's pairs that are compared for their agreement, about
+MOST_COMPARED, LEAST_COMPARED = 1024, 64  # pairs
+FOUND_SHARE = 4  # pairs that can be collected for each that is compared
+TASK_ROWS = 1 << 22  # rows that a task goes through, about
+MOST_TASKS_A_THREAD = 256
+
+
+class Checks(NamedTuple):
+    """Checks in order of (context, kind of work, left, right).
+
+    Attributes
+    ----------
+    contexts : uint64 (contexts, words), bits are ranks of columns
+    by_rank : int64 (columns,), the column of each rank
+    which : int64 (checks,); kind int8, left, right int32 (checks,)
+    """
+
+    contexts: NDArray[np.uint64]
+    by_rank: NDArray[np.int64]
+    which: NDArray[np.int64]
+    kind: NDArray[np.int8]
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+
+
+def compared_pairs(columns: int) -> int:
+    """Pairs of a violated check whose agreement is counted, at most."""
+    return max(LEAST_COMPARED, min(MOST_COMPARED, COMPARED_CODES // max(1, columns)))
+
+
+@njit(cache=True, nogil=True)
+def context_partition(columns, checks, k, strict, everything, scratch, kept):
+    """The partition of check k's context; of the empty one `everything`: all rows as they come, with their bounds."""
+    path, prefixes = path_of(checks.contexts[checks.which[k]], checks.by_rank)
+    if len(path) == 0:
+        rows, bounds = everything
+        return rows, bounds, len(rows) if len(bounds) else 0
+    return partition_of(columns, path, prefixes, strict, scratch, kept)
+
+
+@njit(cache=True, nogil=True)
+def check_range(columns, checks, first, last, limit, compared, strict, everything, scratch, kept, holds, counts):
+    """Decide checks first to last - 1: holds[k], counts[k] = pairs of check k; returns the pairs, int32 (any, 2)."""
+    pairs = np.empty((16, 2), dtype=np.int32)
+    used = 0
+    early = limit == 0
+    no_marks = scratch.marks[:0]
+    rows, bounds, members = context_partition(columns, checks, first, strict, everything, scratch, kept)
+    ordered, marks = rows, no_marks
+    k = first
+    while k < last:
+        fresh = k > first and checks.which[k] != checks.which[k - 1]
+        if fresh:
+            rows, bounds, members = context_partition(columns, checks, k, strict, everything, scratch, kept)
+        kind, left, right = checks.kind[k], checks.left[k], checks.right[k]
+        end = k + 1  # checks k to end - 1 share a pass
+        if kind == KEY:
+            rises, falls = members - len(bounds), 0
+        elif kind == CONSTANT:
+            rises, falls = count_different(rows, bounds, columns.codes[left], strict, early), 0
+        else:
+            if fresh or k == first or checks.kind[k - 1] <= CONSTANT or checks.left[k - 1] != left:
+                ordered, marks = sort_classes(
+                    rows, bounds, members, columns.codes[left], columns.order[left], columns.marks[left], scratch
+                )
+            up, down = kind == ASCENDING, kind == DESCENDING
+            while end < last and same_pass(checks, k, end):
+                up |= checks.kind[end] == ASCENDING
+                down |= checks.kind[end] == DESCENDING
+                end += 1
+            rises, falls = count_swaps(ordered, marks, columns.codes[right], up, down, early)
+        while k < end:
+            kind = checks.kind[k]
+            violations = falls if kind == DESCENDING else rises
+            holds[k] = violations == 0
+            if violations > 0 and limit > 0:
+                number = best_pairs(
+                    ordered if kind >= ASCENDING else rows, bounds, marks,
+                    columns.codes[max(0, right if kind >= ASCENDING else left)], kind, strict, violations,
+                    columns.codes, compared, limit, scratch.found,
+                )  # fmt: skip
+                if used + number > len(pairs):
+                    grown = np.empty((2 * (used + number), 2), dtype=np.int32)
+                    grown[:used] = pairs[:used]
+                    pairs = grown
+                pairs[used : used + number] = scratch.found[:number]
+                used += number
+                counts[k] = number
+            k += 1
+    return pairs[:used]
+
+
+@njit(cache=True, nogil=True)
+def same_pass(checks, k, other):
+    """Whether two checks of order compatibility, next to each other, are of one context and pair of columns."""
+    return (
+        checks.which[k] == checks.which[other]
+        and checks.kind[other] >= ASCENDING
+        and checks.left[k] == checks.left[other]
+        and checks.right[k] == checks.right[other]
+    )
+
+
+@njit(cache=True, nogil=True)
+def removals_range(columns, checks, first, last, most, strict, everything, scratch, kept, removed):
+    """removed[k] = rows to remove of checks first to last - 1, at most `most` + 1."""
+    rows, bounds, members = context_partition(columns, checks, first, strict, everything, scratch, kept)
+    for k in range(first, last):
+        if k > first and checks.which[k] != checks.which[k - 1]:
+            rows, bounds, members = context_partition(columns, checks, k, strict, everything, scratch, kept)
+        left, right = columns.codes[max(0, checks.left[k])], columns.codes[max(0, checks.right[k])]
+        removed[k] = removals_of(rows, bounds, members, left, right, checks.kind[k], strict, most, scratch)
+
+
+class PartitionedRows:
+    """The columns of a table, their orders as they are asked for, and what each thread works in and keeps."""
+
+    def __init__(self, codes: NDArray[np.int32], strict: bool, cache_bytes: int, threads: int) -> None:
+        width, rows = codes.shape
+        self._codes, self._strict, self._words = codes, strict, max(1, -(-width // 64))
+        values = codes.max(axis=1, initial=-1).astype(np.int64) + 1
+        self._values = values
+        self.by_rank = np.lexsort((np.arange(width), -values))
+        room = np.minimum(values + 1, rows // 2 + 1)
+        self._columns = Columns(
+            codes,
+            np.empty((width, rows), dtype=np.int32),
+            np.empty((width, rows), dtype=np.uint8),
+            np.empty((int(room.sum()), 2), dtype=np.int32),
+            np.concatenate([[0], np.cumsum(room)])[:-1].astype(np.int64),
+            np.zeros(width, dtype=np.int64),
+            np.zeros(width, dtype=np.int64),
+        )
+        self._ready = np.zeros(width, dtype=np.bool_)
+        whole = np.array([[0, rows]] if rows > 1 else np.zeros((0, 2)), dtype=np.int32)
+        self._everything = np.arange(rows, dtype=np.int32), whole
+        self._cache_bytes, self._threads = max(0, cache_bytes) // max(1, threads), threads
+        self._spare: list[tuple[Scratch, Kept]] = []
+
+    def check(
+        self, checks: Checks, limit: int, control: Control
+    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], bool]:
+        """As the front door's: holds bool (K,), counts int64 (K,), pairs int32 (P, 2) check by check, complete."""
+        holds, counts = np.zeros(len(checks.which), dtype=np.bool_), np.zeros(len(checks.which), dtype=np.int64)
+        compared = compared_pairs(len(self._codes))
+
+        def run(bounds: tuple[int, int], scratch: Scratch, kept: Kept) -> NDArray[np.int32]:
+            found: NDArray[np.int32] = check_range(
+                self._columns, checks, *bounds, limit, compared, self._strict, self._everything, scratch, kept,
+                holds, counts,
+            )  # fmt: skip
+            return found
+
+        parts, complete = self._run(checks, run, control)
+        return holds, counts, np.concatenate([np.zeros((0, 2), dtype=np.int32), *parts]), complete
+
+    def removals(self, checks: Checks, most: int, control: Control) -> tuple[NDArray[np.int64], bool]:
+        """As the front door's: rows int64 (K,), complete."""
+        removed = np.zeros(len(checks.which), dtype=np.int64)
+
+        def run(bounds: tuple[int, int], scratch: Scratch, kept: Kept) -> NDArray[np.int32]:
+            removals_range(
+                self._columns, checks, *bounds, most, self._strict, self._everything, scratch, kept, removed
+            )  # fmt: skip
+            return self._everything[0][:0]
+
+        return removed, self._run(checks, run, control)[1]
+
+    def _run(
+        self, checks: Checks, run: Callable[[tuple[int, int], Scratch, Kept], NDArray[np.int32]], control: Control
+    ) -> tuple[list[NDArray[np.int32]], bool]:
+        """What `run` gives for all stretches of checks, in their order, and whether it was run for all."""
+        if len(checks.which) == 0 or not self._order_columns(self._asked(checks), control):
+            return [], len(checks.which) == 0
+        cuts, costs = self._tasks(checks, control.threads)
+        parts: list[NDArray[np.int32] | None] = [None] * len(costs)
+        used: list[tuple[Scratch, Kept]] = []
+
+        def make_worker() -> Callable[[int], None]:
+            own = self._spare.pop() if self._spare else self._room()
+            used.append(own)
+
+            def work(task: int) -> None:
+                parts[task] = run((cuts[task], cuts[task + 1]), *own)
+
+            return work
+
+        complete = run_tasks(costs, make_worker, control)
+        self._spare.extend(used)
+        return [part for part in parts if part is not None], complete
+
+    def _room(self) -> tuple[Scratch, Kept]:
+        """What one more thread works in and keeps."""
+        found = FOUND_SHARE * compared_pairs(len(self._codes))
+        codes = int(self._values.max(initial=0)) + 1
+        return make_scratch(self._codes.shape[1], codes, found), make_kept(self._cache_bytes, self._words)
+
+    def _asked(self, checks: Checks) -> NDArray[np.int64]:
+        """Columns whose order is needed: those that begin a context, and the left ones of pairs."""
+        ranked = np.unique(checks.which)
+        begins = np.full(len(ranked), -1, dtype=np.int64)
+        for w in range(self._words - 1, -1, -1):
+            word = checks.contexts[ranked, w]
+            lowest = word & (~word + np.uint64(1))
+            begins = np.where(word != 0, 64 * w + np.bitwise_count(lowest - np.uint64(1)).astype(np.int64), begins)
+        wanted = np.zeros(len(self._codes), dtype=np.bool_)
+        wanted[checks.by_rank[begins[begins >= 0]]] = True
+        wanted[checks.left[checks.kind >= ASCENDING]] = True
+        return np.flatnonzero(wanted & ~self._ready)
+
+    def _order_columns(self, wanted: NDArray[np.int64], control: Control) -> bool:
+        """Orders and classes of columns; False where the deadline came first."""
+        columns = self._columns
+
+        def work(task: int) -> None:
+            c = int(wanted[task])
+            bounds = columns.bounds[columns.first[c] : columns.first[c + 1] if c + 1 < len(columns.first) else None]
+            columns.classes[c], columns.members[c] = order_column(
+                columns.codes[c], self._values[c], self._strict, columns.order[c], columns.marks[c], bounds
+            )
+            self._ready[c] = True
+
+        quiet = Control(control.deadline, None, control.threads, control.stopped)
+        return run_tasks([1.0] * len(wanted), lambda: work, quiet)
+
+    def _tasks(self, checks: Checks, threads: int) -> tuple[list[int], list[float]]:
+        """Where tasks begin and end among the checks, and about how many rows each goes through."""
+        rows = self._codes.shape[1] + 64
+        changes = np.concatenate([[True], checks.which[1:] != checks.which[:-1]])
+        depth = np.bitwise_count(checks.contexts).sum(axis=1, dtype=np.int64)[checks.which]
+        costs = rows * (1.0 + np.where(changes, depth, 0))
+        ends = np.cumsum(costs)
+        tasks = max(1, min(int(ends[-1]) // TASK_ROWS, MOST_TASKS_A_THREAD * threads, len(costs)))
+        cuts = np.unique(np.searchsorted(ends, ends[-1] / tasks * np.arange(tasks + 1)))
+        cuts = np.unique(np.concatenate([[0], cuts, [len(costs)]]))
+        before = np.concatenate([[0.0], ends])
+        return cuts.tolist(), np.diff(before[cuts]).tolist()
+
+
+def sorted_checks(
+    contexts: NDArray[np.uint64],
+    by_rank: NDArray[np.int64],
+    which: NDArray[np.int32],
+    kind: NDArray[np.int8],
+    left: NDArray[np.int32],
+    right: NDArray[np.int32],
+) -> tuple[Checks, NDArray[np.int64]]:
+    """Checks in the order of work, and the number that each had."""
+    ranked, order = ranked_contexts(contexts, by_rank)
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    work = np.minimum(kind, ASCENDING)
+    asked = np.lexsort((kind, right, left, work, place[which]))
+    return Checks(ranked[order], by_rank, place[which][asked], kind[asked], left[asked], right[asked]), asked

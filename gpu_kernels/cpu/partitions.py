@@ -1,0 +1,303 @@
+"""Stripped partitions: the rows of each class of equal rows, without rows that are alone, refined column by column.
+
+A partition is `rows`, int32, and `bounds`, int32 (classes, 2): class c is rows[bounds[c, 0]:bounds[c, 1]], ascending.
+The partitions of single columns are the columns' own orders. Others are refined from the longest prefix that is kept:
+columns are taken by their number of values, most first, so that what is refined further soon is small.
+
+Source: Huhtala, Karkkainen, Porkka, Toivonen, "TANE: an efficient algorithm for discovering functional and approximate
+dependencies", The Computer Journal 42(2), 1999, sections 4 and 5. Departures: a partition is refined by one column at
+a time instead of multiplied by another partition (no pass over rows outside classes); what is kept is bounded by
+bytes, in two generations of which the older one goes when the newer one is full.
+"""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, no-any-return, assignment"
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+LEAST_SLOTS, MOST_SLOTS = 16, 1 << 16
+BYTES_A_SLOT = 1 << 11  # of kept partitions, for each slot of their index
+
+
+class Columns(NamedTuple):
+    """A table and, of the columns that were asked for, their orders.
+
+    Attributes
+    ----------
+    codes : int32 (columns, rows), -1 is null
+    order : int32 (columns, rows), the rows by (code, row)
+    marks : uint8 (columns, rows), of each row in that order: 2 the first, 1 the first of its value, else 0
+    bounds : int32 (any, 2); `first` int64 (columns,): where those of a column begin
+    classes, members : int64 (columns,), classes of at least two rows, and their rows
+    """
+
+    codes: NDArray[np.int32]
+    order: NDArray[np.int32]
+    marks: NDArray[np.uint8]
+    bounds: NDArray[np.int32]
+    first: NDArray[np.int64]
+    classes: NDArray[np.int64]
+    members: NDArray[np.int64]
+
+
+class Scratch(NamedTuple):
+    """What one thread works in. `counts` is all zeros and `numbers` all -1 between calls.
+
+    Attributes
+    ----------
+    rows : int32 (2, rows); bounds : int32 (2, rows // 2 + 1, 2), two partitions that are not kept
+    counts, starts : int32 (codes + 1,); seen : int32 (rows,), for refining
+    numbers : int32 (rows,); cursors : int32 (rows // 2 + 1, 2), for sorting large classes in a pass over an order
+    sorted : int32 (rows,); marks : uint8 (rows,); keys : uint64 (rows,)
+    found : int32 (any, 2), violating pairs to choose from
+    """
+
+    rows: NDArray[np.int32]
+    bounds: NDArray[np.int32]
+    counts: NDArray[np.int32]
+    starts: NDArray[np.int32]
+    seen: NDArray[np.int32]
+    numbers: NDArray[np.int32]
+    cursors: NDArray[np.int32]
+    sorted: NDArray[np.int32]
+    marks: NDArray[np.uint8]
+    keys: NDArray[np.uint64]
+    found: NDArray[np.int32]
+
+
+class Kept(NamedTuple):
+    """Partitions that one thread keeps, in two generations.
+
+    Attributes
+    ----------
+    arena : int32 (2, numbers), rows and then bounds of one partition after another
+    contexts : uint64 (2, slots, words); entries : int64 (2, slots, 3), place in the arena + 1 (0: free), rows, classes
+    state : int64 (5,), the generation that is filled; numbers used, and entries, of each
+    """
+
+    arena: NDArray[np.int32]
+    contexts: NDArray[np.uint64]
+    entries: NDArray[np.int64]
+    state: NDArray[np.int64]
+
+
+def make_scratch(rows: int, codes: int, found: int) -> Scratch:
+    """Memory for one thread; pages that are never written stay free."""
+    half = rows // 2 + 1
+    return Scratch(
+        np.empty((2, rows), dtype=np.int32),
+        np.empty((2, half, 2), dtype=np.int32),
+        np.zeros(codes + 1, dtype=np.int32),
+        np.empty(codes + 1, dtype=np.int32),
+        np.empty(rows, dtype=np.int32),
+        np.full(rows, -1, dtype=np.int32),
+        np.empty((half, 2), dtype=np.int32),
+        np.empty(rows, dtype=np.int32),
+        np.empty(rows, dtype=np.uint8),
+        np.empty(rows, dtype=np.uint64),
+        np.empty((found, 2), dtype=np.int32),
+    )
+
+
+def make_kept(limit_bytes: int, words: int) -> Kept:
+    """Room for partitions of about so many bytes."""
+    slots = LEAST_SLOTS
+    while slots < MOST_SLOTS and slots * BYTES_A_SLOT < limit_bytes:
+        slots *= 2
+    return Kept(
+        np.empty((2, limit_bytes // 8), dtype=np.int32),
+        np.empty((2, slots, words), dtype=np.uint64),
+        np.zeros((2, slots, 3), dtype=np.int64),
+        np.zeros(5, dtype=np.int64),
+    )
+
+
+@njit(cache=True, nogil=True)
+def order_column(codes, values, strict, order, marks, bounds):
+    """Rows by (code, row), and the classes of at least two; `strict`: nulls are in none. Returns classes and rows.
+
+    codes, order int32 (rows,); marks uint8 (rows,); bounds int32 (enough, 2); codes are below `values`.
+    """
+    starts = np.zeros(values + 2, dtype=np.int64)
+    for row in range(len(codes)):
+        starts[codes[row] + 2] += 1
+    for code in range(values + 1):
+        starts[code + 1] += starts[code]
+    for row in range(len(codes)):
+        code = codes[row] + 1
+        order[starts[code]] = row
+        starts[code] += 1
+    classes = members = begin = 0
+    marks[:] = 0
+    for code in range(values + 1):  # a code's start has moved to its end
+        end = starts[code]
+        if end > begin:
+            marks[begin] = 1
+        if end - begin > 1 and not (strict and code == 0):
+            bounds[classes, 0], bounds[classes, 1] = begin, end
+            classes += 1
+            members += end - begin
+        begin = end
+    if len(codes) > 0:
+        marks[0] = 2
+    return classes, members
+
+
+@njit(cache=True, nogil=True)
+def refine(rows, bounds, column, strict, scratch, new_rows, new_bounds):
+    """Split each class by a column; returns classes and rows. Classes come as their first rows do, rows ascend."""
+    counts, starts, seen = scratch.counts, scratch.starts, scratch.seen
+    classes = used = 0
+    for c in range(len(bounds)):
+        low, high = bounds[c, 0], bounds[c, 1]
+        if high - low == 2:
+            one, two = rows[low], rows[low + 1]
+            code = column[one]
+            if code == column[two] and not (strict and code < 0):
+                new_rows[used], new_rows[used + 1] = one, two
+                new_bounds[classes, 0], new_bounds[classes, 1] = used, used + 2
+                classes += 1
+                used += 2
+            continue
+        for i in range(low, high):
+            code = column[rows[i]] + 1
+            seen[i - low] = code
+            counts[code] += 1
+        if strict:
+            counts[0] = 0
+        for i in range(low, high):
+            code = seen[i - low]
+            count = counts[code]
+            if count == 1:
+                counts[code] = 0
+                continue
+            if count == 0:
+                continue
+            if count > 1:
+                starts[code] = used
+                new_bounds[classes, 0], new_bounds[classes, 1] = used, used + count
+                classes += 1
+                used += count
+                count = -count  # rows that are still to come
+            new_rows[starts[code]] = rows[i]
+            starts[code] += 1
+            counts[code] = count + 1
+    return classes, used
+
+
+@njit(cache=True, nogil=True)
+def slot_of(contexts, entries, context):
+    """Slot that holds a context, or the free one where it would go."""
+    mask = np.uint64(len(entries) - 1)
+    mixed = np.uint64(0)
+    for w in range(len(context)):
+        mixed = (mixed ^ context[w]) * np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(29)
+    slot = mixed & mask
+    while entries[slot, 0] != 0:
+        same = True
+        for w in range(len(context)):
+            if contexts[slot, w] != context[w]:
+                same = False
+        if same:
+            break
+        slot = (slot + np.uint64(1)) & mask
+    return np.int64(slot)
+
+
+@njit(cache=True, nogil=True)
+def keep(kept, context, rows, bounds, members):
+    """Keep a partition (compact, its bounds from 0 on), where it fits into a generation at all."""
+    state = kept.state
+    needed = members + 2 * len(bounds)
+    g = state[0]
+    slots = kept.entries.shape[1]
+    if needed > kept.arena.shape[1]:
+        return
+    if state[1 + g] + needed > kept.arena.shape[1] or 2 * state[3 + g] >= slots:
+        g = state[0] = 1 - g
+        kept.entries[g, :, 0] = 0
+        state[1 + g] = state[3 + g] = 0
+    slot = slot_of(kept.contexts[g], kept.entries[g], context)
+    if kept.entries[g, slot, 0] != 0:
+        return
+    at = state[1 + g]
+    kept.arena[g, at : at + members] = rows[:members]
+    for c in range(len(bounds)):
+        kept.arena[g, at + members + 2 * c] = bounds[c, 0]
+        kept.arena[g, at + members + 2 * c + 1] = bounds[c, 1]
+    kept.contexts[g, slot] = context
+    kept.entries[g, slot, 0], kept.entries[g, slot, 1], kept.entries[g, slot, 2] = at + 1, members, len(bounds)
+    state[1 + g] += needed
+    state[3 + g] += 1
+
+
+@njit(cache=True, nogil=True)
+def longest_kept(kept, path, prefixes):
+    """The longest prefix that is kept, of at least two columns: its length (0: none), generation and slot."""
+    for length in range(len(path), 1, -1):
+        for turn in range(2):
+            g = kept.state[0] if turn == 0 else 1 - kept.state[0]
+            slot = slot_of(kept.contexts[g], kept.entries[g], prefixes[length - 1])
+            if kept.entries[g, slot, 0] != 0:
+                return length, g, slot
+    return 0, 0, 0
+
+
+@njit(cache=True, nogil=True)
+def path_of(context, by_rank):
+    """The columns of a context whose bits are ranks, by rank, and the contexts of its prefixes."""
+    columns = 0
+    for r in range(len(by_rank)):
+        columns += np.int64((context[r >> 6] >> np.uint64(r & 63)) & np.uint64(1))
+    path = np.empty(columns, dtype=np.int64)
+    prefixes = np.zeros((columns, len(context)), dtype=np.uint64)
+    at = 0
+    for r in range(len(by_rank)):
+        if (context[r >> 6] >> np.uint64(r & 63)) & np.uint64(1):
+            path[at] = by_rank[r]
+            if at > 0:
+                prefixes[at] = prefixes[at - 1]
+            prefixes[at, r >> 6] |= np.uint64(1) << np.uint64(r & 63)
+            at += 1
+    return path, prefixes
+
+
+@njit(cache=True, nogil=True)
+def partition_of(columns, path, prefixes, strict, scratch, kept):
+    """The stripped partition of a context of at least one column: rows, bounds, how many rows are in classes."""
+    length, g, slot = longest_kept(kept, path, prefixes)
+    if length:
+        place, members, classes = kept.entries[g, slot, 0] - 1, kept.entries[g, slot, 1], kept.entries[g, slot, 2]
+        rows = kept.arena[g][place : place + members]
+        bounds = kept.arena[g][place + members : place + members + 2 * classes].reshape(classes, 2)
+    else:
+        length = 1
+        first, classes, members = columns.first[path[0]], columns.classes[path[0]], columns.members[path[0]]
+        rows = columns.order[path[0]]
+        bounds = columns.bounds[first : first + classes]
+    side = 0
+    while length < len(path) and members > 0:
+        column = columns.codes[path[length]]
+        classes, members = refine(rows, bounds, column, strict, scratch, scratch.rows[side], scratch.bounds[side])
+        rows, bounds = scratch.rows[side], scratch.bounds[side][:classes]
+        length += 1
+        keep(kept, prefixes[length - 1], rows, bounds, members)
+        side = 1 - side
+    return rows, bounds, members
+
+
+def ranked_contexts(contexts: NDArray[np.uint64], by_rank: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Contexts with ranks for bits, uint64 (contexts, words), and their order, int64: those of one prefix together."""
+    as_bytes = np.ascontiguousarray(contexts).view(np.uint8).reshape(len(contexts), 8 * contexts.shape[1])
+    bits = np.unpackbits(as_bytes, axis=1, bitorder="little")
+    ranked = np.zeros_like(bits)
+    ranked[:, : len(by_rank)] = bits[:, by_rank]
+    words = np.packbits(ranked, axis=1, bitorder="little").view(np.uint64)
+    first_high = np.packbits(ranked, axis=1, bitorder="big").view(">u8")
+    return words.reshape(contexts.shape), np.lexsort([~first_high[:, w] for w in range(words.shape[1])][::-1])

@@ -1,0 +1,282 @@
+"""Violations of keys, constancies and order compatibility inside the classes of a stripped partition.
+
+Each row is met as the later one of at most one pair per check: after the first row of its class (keys, constancies), or
+after the row that has the extreme B among those of strictly smaller A (order compatibility), of equal ones the first by
+(A, row). For order compatibility rows are put in order of (class, A) once for all partners B of an A; then one pass
+over them finds swaps of both directions, without a branch, and reads of B only.
+
+Of the pairs that are met those few of the smallest mixed row numbers are compared on all columns, so that the choice
+depends neither on the order of classes nor on threads or devices.
+"""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, no-any-return"
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from tuplewise.gpu_kernels.order import ASCENDING, CONSTANT, KEY
+
+SMALL = 24  # rows of a class up to which insertion sorts it best
+SORT_SHARE = 12  # large classes of more than one in so many rows are sorted by a pass over all rows
+BLOCK = 4096  # rows after which a check looks whether it is decided
+LOWEST, HIGHEST = -2147483648, 2147483647
+HASHES = 1 << 32
+
+
+@njit(cache=True, nogil=True)
+def mixed(row):
+    """A row number's place in an order that has nothing to do with the table: a bijection of 32 bits."""
+    x = np.uint64(row)
+    x ^= x >> np.uint64(16)
+    x = (x * np.uint64(0x7FEB352D)) & np.uint64(0xFFFFFFFF)
+    x ^= x >> np.uint64(15)
+    x = (x * np.uint64(0x846CA68B)) & np.uint64(0xFFFFFFFF)
+    return x ^ (x >> np.uint64(16))
+
+
+@njit(cache=True, nogil=True)
+def sort_classes(rows, bounds, members, column, order, marks, scratch):
+    """The rows of classes in order of (class, code, row), with marks: 2 where a class begins, 1 another code, 0 else.
+
+    `order`, `marks`: those of the column over the whole table.
+    """
+    if members == len(order) and len(bounds) == 1:
+        return order, marks
+    new_rows, new_marks = scratch.sorted[:members], scratch.marks[:members]
+    large = large_rows = 0
+    for c in range(len(bounds)):
+        size = bounds[c, 1] - bounds[c, 0]
+        if size > SMALL:
+            large_rows += size
+    by_order = large_rows * SORT_SHARE > len(order)
+    at = 0
+    for c in range(len(bounds)):
+        low, high = bounds[c, 0], bounds[c, 1]
+        size = high - low
+        if size <= SMALL:
+            insert_sorted(rows[low:high], column, new_rows[at : at + size], new_marks[at : at + size])
+        elif by_order:
+            for i in range(low, high):
+                scratch.numbers[rows[i]] = large
+            scratch.cursors[large, 0], scratch.cursors[large, 1] = at, -1
+            large += 1
+        else:
+            sort_by_keys(rows[low:high], column, scratch.keys, new_rows[at : at + size], new_marks[at : at + size])
+        at += size
+    if large:
+        scatter_by_order(order, marks, scratch.numbers, scratch.cursors, new_rows, new_marks)
+    return new_rows, new_marks
+
+
+@njit(cache=True, nogil=True)
+def insert_sorted(rows, column, new_rows, new_marks):
+    """One small class; rows ascend, so equal codes stay in order."""
+    for i in range(len(rows)):
+        row = rows[i]
+        code = column[row]
+        j = i
+        while j > 0 and column[new_rows[j - 1]] > code:
+            new_rows[j] = new_rows[j - 1]
+            j -= 1
+        new_rows[j] = row
+    mark_codes(new_rows, column, new_marks)
+
+
+@njit(cache=True, nogil=True)
+def sort_by_keys(rows, column, keys, new_rows, new_marks):
+    """One class of some size: keys of code and row, sorted."""
+    keys = keys[: len(rows)]
+    for i in range(len(rows)):
+        keys[i] = (np.uint64(column[rows[i]] + 1) << np.uint64(32)) | np.uint64(rows[i])
+    keys.sort()
+    for i in range(len(rows)):
+        new_rows[i] = np.int32(keys[i] & np.uint64(0xFFFFFFFF))
+    mark_codes(new_rows, column, new_marks)
+
+
+@njit(cache=True, nogil=True)
+def mark_codes(rows, column, marks):
+    """Marks of one sorted class."""
+    marks[0] = 2
+    before = column[rows[0]]
+    for i in range(1, len(rows)):
+        code = column[rows[i]]
+        marks[i] = code != before
+        before = code
+
+
+@njit(cache=True, nogil=True)
+def scatter_by_order(order, marks, numbers, cursors, new_rows, new_marks):
+    """Each numbered row to its class, which the order of the whole table leaves sorted; numbers are -1 again then.
+
+    cursors int32 (classes, 2): where the next row of a class goes, and which code (by its count) it had last.
+    """
+    code = 0
+    for i in range(len(order)):
+        code += marks[i] != 0
+        row = order[i]
+        c = numbers[row]
+        if c >= 0:
+            numbers[row] = -1
+            at = cursors[c, 0]
+            new_rows[at] = row
+            last = cursors[c, 1]
+            new_marks[at] = 2 if last < 0 else (1 if last != code else 0)
+            cursors[c, 0] = at + 1
+            cursors[c, 1] = code
+
+
+@njit(cache=True, nogil=True)
+def count_swaps(rows, marks, column, ascending, descending, early):
+    """Rows with a swap in either direction; `early`: at least one row of each that is asked for will do."""
+    rises = falls = 0
+    largest, before_largest = np.int32(LOWEST), np.int32(LOWEST)  # of B in the class so far; over strictly smaller A
+    least, before_least = np.int32(HIGHEST), np.int32(HIGHEST)
+    for begin in range(0, len(rows), BLOCK):
+        for i in range(begin, min(begin + BLOCK, len(rows))):
+            code = column[rows[i]]
+            mark = marks[i]
+            largest = np.int32(LOWEST) if mark == 2 else largest
+            least = np.int32(HIGHEST) if mark == 2 else least
+            before_largest = largest if mark else before_largest
+            before_least = least if mark else before_least
+            rises += code < before_largest
+            falls += code > before_least
+            largest = max(largest, code)
+            least = min(least, code)
+        if early and (rises > 0 or not ascending) and (falls > 0 or not descending):
+            break
+    return rises, falls
+
+
+@njit(cache=True, nogil=True)
+def collect_swaps(rows, marks, column, kind, most_mixed, found):
+    """found[k] = (row of the extreme, row) of each swap whose row is mixed to at most that; returns how many."""
+    sign = np.int64(1) if kind == ASCENDING else np.int64(-1)
+    count = 0
+    extreme = before = np.int64(LOWEST)
+    extreme_row = before_row = np.int32(-1)
+    for i in range(len(rows)):
+        code = sign * column[rows[i]]
+        if marks[i]:
+            if marks[i] == 2:
+                extreme = np.int64(LOWEST)
+            before, before_row = extreme, extreme_row
+        if code < before and mixed(rows[i]) <= most_mixed:
+            if count < len(found):
+                found[count, 0], found[count, 1] = before_row, rows[i]
+            count += 1
+        if code > extreme:
+            extreme, extreme_row = code, rows[i]
+    return count
+
+
+@njit(cache=True, nogil=True)
+def count_different(rows, bounds, column, strict, early):
+    """Rows whose code is another one than the first of their class; `strict`: nulls differ from nothing."""
+    count = 0
+    for c in range(len(bounds)):
+        low, high = bounds[c, 0], bounds[c, 1]
+        code = column[rows[low]]
+        while strict and code < 0 and low < high - 1:
+            low += 1
+            code = column[rows[low]]
+        for begin in range(low + 1, high, BLOCK):
+            end = min(begin + BLOCK, high)
+            if strict:
+                for i in range(begin, end):
+                    other = column[rows[i]]
+                    count += (other != code) & (other >= 0)
+            else:
+                for i in range(begin, end):
+                    count += column[rows[i]] != code
+            if early and count > 0:
+                return count
+    return count
+
+
+@njit(cache=True, nogil=True)
+def collect_different(rows, bounds, column, strict, most_mixed, found):
+    """found[k] = (first row of the class, row) of each row with another code, as `collect_swaps`."""
+    count = 0
+    for c in range(len(bounds)):
+        low, high = bounds[c, 0], bounds[c, 1]
+        code = column[rows[low]]
+        while strict and code < 0 and low < high - 1:
+            low += 1
+            code = column[rows[low]]
+        for i in range(low + 1, high):
+            other = column[rows[i]]
+            if other != code and not (strict and other < 0) and mixed(rows[i]) <= most_mixed:
+                if count < len(found):
+                    found[count, 0], found[count, 1] = rows[low], rows[i]
+                count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def collect_equal(rows, bounds, most_mixed, found):
+    """found[k] = (first row of the class, row) of each other row, as `collect_swaps`."""
+    count = 0
+    for c in range(len(bounds)):
+        for i in range(bounds[c, 0] + 1, bounds[c, 1]):
+            if mixed(rows[i]) <= most_mixed:
+                if count < len(found):
+                    found[count, 0], found[count, 1] = rows[bounds[c, 0]], rows[i]
+                count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def collect(rows, bounds, marks, column, kind, strict, most_mixed, found):
+    """The pairs that a check meets, by its kind. For order compatibility `rows` are the sorted ones."""
+    if kind == KEY:
+        return collect_equal(rows, bounds, most_mixed, found)
+    if kind == CONSTANT:
+        return collect_different(rows, bounds, column, strict, most_mixed, found)
+    return collect_swaps(rows, marks, column, kind, most_mixed, found)
+
+
+@njit(cache=True, nogil=True)
+def best_pairs(rows, bounds, marks, column, kind, strict, violations, codes, compared, limit, found):
+    """Put the best pairs of a violated check first in `found`, best first; returns how many.
+
+    `violations` pairs are met, at least one; those of the `compared` smallest mixed rows are compared. `found` holds
+    some times as many, so a bound on mixed rows is guessed and, seldom, moved.
+    """
+    wanted = min(compared, violations)
+    low, high = np.int64(-1), np.int64(HASHES - 1)  # at most -1: too few; at most HASHES - 1: all
+    bound = high
+    if violations > len(found):
+        bound = np.int64(HASHES // violations * 2 * compared)
+    while True:
+        count = collect(rows, bounds, marks, column, kind, strict, np.uint64(bound), found)
+        if count > len(found):
+            high = bound
+        elif count < wanted:
+            low = bound
+        else:
+            break
+        bound = (low + high + 1) >> 1
+    if count > compared:
+        order = np.argsort(np.array([mixed(found[k, 1]) for k in range(count)]))
+        found[:compared] = found[:count][order[:compared]]
+        count = compared
+    return rank_pairs(codes, strict, limit, count, found)
+
+
+@njit(cache=True, nogil=True)
+def rank_pairs(codes, strict, limit, count, found):
+    """Of found[:count] put those that agree on most columns first, of equal ones the lowest later row."""
+    keys = np.empty(count, dtype=np.int64)
+    for k in range(count):
+        agreeing = 0
+        for c in range(len(codes)):
+            code = codes[c, found[k, 0]]
+            agreeing += code == codes[c, found[k, 1]] and not (strict and code < 0)
+        keys[k] = ((len(codes) - agreeing) << 32) | found[k, 1]
+    best = np.argsort(keys)[:limit]
+    found[: len(best)] = found[:count][best]
+    return len(best)
