@@ -1,0 +1,389 @@
+"""Dependencies level by level: HyOD as published, and those that hold but for some rows.
+
+At level l are constancies and keys with contexts of l attributes, and pairs with contexts of l - 1: whether a pair is
+minimal depends on the constancies of its own context. What is a candidate is settled by bits over all targets for each
+context (gpu_kernels/lattice.py), so no work is done for a candidate in Python.
+
+Source: Li, Li, Tan, Yang, "Efficient Set-based Order Dependency Discovery with a Level-wise Hybrid Strategy", ICDE
+2023, algorithms 1 to 4: discovery on a sample, validation on the table of what holds there, and a sample that grows by
+the tuples of the pairs that violate it. All its pruning rules are here: no context of a candidate contains one where
+the target holds; none, for a pair, one where a side of it is constant; and none contains an attribute that the others
+determine (TANE's rule, for pairs as well). Departures: keys are found alike, and dependencies that hold but for some
+rows; C+ is kept for contexts, not for unions of context and target, which prunes the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.errors import LimitReached
+from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, Dependencies, Mask, Targets, context_words
+from tuplewise.engine.od.found import Found
+from tuplewise.gpu_kernels.lattice import Lattice
+from tuplewise.gpu_kernels.order import PartitionedRows, lay_out_orders
+
+SAMPLED_ROWS = 100  # of the first sample: the paper's
+PAIRS_OF_A_VIOLATION = 10  # whose tuples join the sample: the paper's
+CHECKED_AT_ONCE = 1 << 20  # candidates, on the sample
+STEPS_AT_ONCE = 1 << 28  # rows times candidates, on the table: what a limit may waste
+
+TIME_LIMIT = "time limit reached"
+NULL_CODE = -1
+
+_Kept = tuple[Mask, NDArray[np.int64], NDArray[np.int64]]
+
+
+def find(
+    codes: NDArray[np.int32],
+    targets: Targets,
+    *,
+    nulls: Literal["unknown", "value"] = "value",
+    device: Any = "auto",
+    max_context: int | None = None,
+    allowed_removals: int | None = None,
+    seed: int = 0,
+    deadline: float | None = None,
+    progress: Callable[[float], None] | None = None,
+    lap: Callable[[str], None] | None = None,
+) -> Found:
+    """The minimal contexts of each target, level by level.
+
+    Parameters
+    ----------
+    codes : int32 (columns, rows), C order
+        Order-preserving dense ranks, -1 is null.
+    targets : Targets
+        Any of them. Constancies that are among them prune pairs, as the paper's minimality wants.
+    nulls : "value" (nulls are equal to each other, and first) or "unknown" (of keys and constancies only)
+    device : "auto", "cpu", "cuda" or a Device
+    max_context : int or None
+        Contexts of more attributes are not looked at.
+    allowed_removals : int or None
+        A dependency holds where so many rows, or fewer, can be removed so that no pair violates it: all candidates are
+        checked on the table, and `removals` says how many. None: none may be, found by way of a sample.
+    seed : int
+        Of the first sample; it changes how the result is found, not the result.
+    deadline : float or None
+        On the clock of time.monotonic. What is decided by then is returned: all of the levels that are done and, of the
+        one that is not, what was validated.
+    progress : callable or None
+        Called with the share that is done, a guess; may raise LimitReached.
+    lap : callable or None
+        Called with "candidates", "sample" or "validation" when some of that work is over.
+
+    Raises
+    ------
+    ValueError
+        Where pairs are looked for under "unknown", or arrays don't fit.
+
+    Notes
+    -----
+    `search` of the result: for each level its candidates, how many were validated on the table, how many of these hold,
+    and the rows of the sample they were checked on (the paper's figures 3a and 3b); and the sums of it.
+    Cost: at worst 2^columns contexts for each target, each with a pass over the sample; rows for each that holds on it.
+    Memory: a bit for each target of each context of two levels, and the codes twice.
+
+    Examples
+    --------
+    >>> codes = np.array([[0, 0, 1, 1], [0, 1, 2, 3], [1, 1, 0, 0]], dtype=np.int32)
+    >>> found = find(codes, Targets.of_functional(3)).dependencies
+    >>> found.contexts[:, 0].tolist(), found.left.tolist()  # {1} -> 0, {2} -> 0; {0} -> 2, {1} -> 2
+    ([2, 4, 1, 2], [0, 0, 2, 2])
+    """
+    if nulls == "unknown" and np.any(targets.kind >= ASCENDING):
+        raise ValueError("nulls: 'unknown' is for keys and constancies; allowed for pairs: 'value'")
+
+    def watch(share: float) -> None:
+        if deadline is not None and monotonic() >= deadline:
+            raise LimitReached(TIME_LIMIT)
+        if progress is not None:
+            progress(share)
+
+    table = _Table(codes, nulls, device, seed, allowed_removals, deadline)
+    search = _Search(table, targets, max_context, watch, lap or (lambda stage: None))
+    reached = None
+    try:
+        search.run()
+    except LimitReached as limit:
+        reached = str(limit)
+    return search.found(reached)
+
+
+class _Table:
+    """The rows, and the growing sample of them."""
+
+    def __init__(
+        self,
+        codes: NDArray[np.int32],
+        nulls: Literal["unknown", "value"],
+        device: Any,
+        seed: int,
+        allowed_removals: int | None,
+        deadline: float | None,
+    ) -> None:
+        self.codes, self.nulls = codes, nulls
+        self.allowed_removals, self.deadline = allowed_removals, deadline
+        self._device = device
+        self.all = self._lay_out(codes)
+        self.sampled = np.zeros(codes.shape[1], dtype=np.bool_)
+        if allowed_removals is None:
+            drawn = min(SAMPLED_ROWS, codes.shape[1])
+            self.sampled[np.random.default_rng(seed).choice(codes.shape[1], drawn, replace=False)] = True
+        self._sample: PartitionedRows | None = None
+
+    @property
+    def sample(self) -> PartitionedRows:
+        """The sample, laid out."""
+        if self._sample is None:
+            self._sample = self._lay_out(_dense(self.codes[:, self.sampled]))
+        return self._sample
+
+    @property
+    def sample_rows(self) -> int:
+        return int(np.count_nonzero(self.sampled))
+
+    def add(self, rows: NDArray[np.int32]) -> None:
+        """Rows that join the sample, some of them again."""
+        if not self.sampled[rows].all():
+            self.sampled[rows] = True
+            self._sample = None
+
+    def _lay_out(self, codes: NDArray[np.int32]) -> PartitionedRows:
+        return lay_out_orders(codes, nulls=self.nulls, device=self._device)
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """Targets whose contexts have one size at a level. `lag`: what they have less than the level's number."""
+
+    lag: int
+    targets: Targets
+    numbers: NDArray[np.int64]  # of these targets among all
+    involved: Mask  # (attributes + 1, target words): the targets with an attribute, and, last, all of them
+    lattice: Lattice
+
+    @staticmethod
+    def of(targets: Targets, numbers: NDArray[np.int64], attributes: int, lag: int) -> _Side:
+        bits = np.zeros((attributes + 1, 64 * max(1, -(-len(numbers) // 64))), dtype=np.uint8)
+        place = np.arange(len(numbers))
+        for side in (targets.left, targets.right):
+            has = side[numbers] >= 0
+            bits[side[numbers][has], place[has]] = 1
+        bits[attributes, : len(numbers)] = 1
+        involved = np.packbits(bits, axis=1, bitorder="little").view("<u8").astype(np.uint64)
+        return _Side(lag, targets, numbers, involved, Lattice(involved[:attributes], len(numbers)))
+
+    def checks(
+        self, rows: NDArray[np.int32], places: NDArray[np.int32]
+    ) -> tuple[Mask, NDArray[np.int32], NDArray[np.int8], NDArray[np.int32], NDArray[np.int32]]:
+        """What a check is told of candidates, rows ascending: contexts, which of them, kind, left and right."""
+        first = np.diff(rows, prepend=np.int32(-1)) > 0
+        which = (np.cumsum(first) - 1).astype(np.int32)
+        number = self.numbers[places]
+        of = self.targets
+        return self.lattice.contexts[rows[first]], which, of.kind[number], of.left[number], of.right[number]
+
+
+@dataclass(frozen=True, eq=False)
+class _Constancies:
+    """Those that were found with contexts of one size. `exact`: whether a context is no finer with the attribute."""
+
+    contexts: Mask
+    attributes: NDArray[np.int32]
+    exact: NDArray[np.bool_]
+
+
+class _Search:
+    """One search: the levels, what was found, and what is open at the level at hand."""
+
+    def __init__(
+        self,
+        table: _Table,
+        targets: Targets,
+        max_context: int | None,
+        watch: Callable[[float], None],
+        lap: Callable[[str], None],
+    ) -> None:
+        attributes = len(table.codes)
+        self._table, self._targets, self._lap, self._watch_all = table, targets, lap, watch
+        self._most = attributes if max_context is None else max_context
+        pairs = targets.kind >= ASCENDING
+        self._functional = _Side.of(targets, np.flatnonzero(~pairs), attributes, 0)
+        self._pairs = _Side.of(targets, np.flatnonzero(pairs), attributes, 1)
+        # Under "unknown" a null in an attribute takes its row out of every class, whatever determines it.
+        self._pruning = np.full(attributes, table.nulls == "value") | ~np.any(table.codes == NULL_CODE, axis=1)
+        none = np.zeros(0, dtype=np.int64)
+        # Contexts, numbers of targets, removals
+        self._kept: list[_Kept] = [(np.zeros((0, context_words(attributes)), dtype=np.uint64), none, none)]
+        self._levels: list[dict[str, int]] = []
+        self._violated = self._undecided = 0
+        self._done = 0.0
+
+    def run(self) -> None:
+        """All levels. Raises LimitReached; what was found by then holds and is minimal."""
+        level = 0
+        before = self._constancies(0)  # with contexts of the size that those of pairs had
+        while len(self._pairs.lattice) or len(self._functional.lattice):
+            sides = [side for side in (self._pairs, self._functional) if level >= side.lag and len(side.lattice)]
+            kept = len(self._kept)
+            self._decide_level(level, sides)
+            self._done += (1 - self._done) / 2
+            now = self._constancies(kept)
+            self._undecided = sum(int(side.lattice.counts().sum()) for side in sides)
+            self._grow(self._functional, level + 1, now)
+            if level:
+                self._grow(self._pairs, level, before)
+            self._pairs.lattice.strike(now.contexts, self._pairs.involved[now.attributes])
+            self._lap("candidates")
+            before, level = now, level + 1
+
+    def found(self, reached: str | None) -> Found:
+        """What was found."""
+        contexts, numbers, counted = self._since(0)
+        found = Dependencies.of(contexts, self._targets, numbers)
+        result = found.in_result_order()
+        removals = None
+        if self._table.allowed_removals is not None:
+            removals = np.zeros(len(result), dtype=np.int64)
+            removals[_any_order(result)] = counted[_any_order(found)]
+        search = {
+            "levels": self._levels,
+            "sample_rows": self._table.sample_rows,
+            "checked_on_sample": self._sum("candidates") if self._table.allowed_removals is None else 0,
+            "validated": self._sum("validated"),
+            "violated": self._violated,
+        }
+        return Found(result, self._undecided if reached else 0, search, reached, removals)
+
+    def _sum(self, figure: str) -> int:
+        return sum(level[figure] for level in self._levels)
+
+    def _watch(self, share: float) -> None:
+        self._watch_all(self._done + share * (1 - self._done) / 2)
+
+    def _grow(self, side: _Side, size: int, constancies: _Constancies) -> None:
+        """To contexts of one more attribute, without those in which one is determined by the others."""
+        if size > self._most:
+            side.lattice.end()
+            return
+        if not side.lattice.grow(deadline=self._table.deadline, progress=self._watch):
+            raise LimitReached(TIME_LIMIT)
+        contexts, attributes = constancies.contexts[constancies.exact], constancies.attributes[constancies.exact]
+        whole = contexts.copy()
+        whole[np.arange(len(whole)), attributes // 64] |= np.uint64(1) << (attributes % 64).astype(np.uint64)
+        side.lattice.strike(whole, np.repeat(side.involved[-1:], len(whole), axis=0))
+
+    def _constancies(self, first: int) -> _Constancies:
+        """Those among what was kept from some place on."""
+        contexts, numbers, removals = self._since(first)
+        wanted = self._targets.kind[numbers] == CONSTANT
+        attributes = self._targets.left[numbers[wanted]]
+        return _Constancies(contexts[wanted], attributes, (removals[wanted] == 0) & self._pruning[attributes])
+
+    def _since(self, first: int) -> _Kept:
+        """What was kept from some place on."""
+        contexts, numbers, removals = zip(self._kept[0], *self._kept[first:], strict=True)
+        return np.concatenate(contexts), np.concatenate(numbers), np.concatenate(removals)
+
+    def _decide_level(self, level: int, sides: list[_Side]) -> None:
+        candidates = sum(int(side.lattice.counts().sum()) for side in sides)
+        self._undecided = candidates
+        figures = {"level": level, "candidates": candidates, "validated": 0, "valid": 0}
+        figures["sample_rows"] = self._table.sample_rows
+        self._levels.append(figures)
+        if self._table.allowed_removals is None:
+            held = [self._discover(side) for side in sides]
+            self._lap("sample")
+            for side, (rows, places) in zip(sides, held, strict=True):
+                self._validate(side, rows, places, figures)
+        else:
+            for side in sides:
+                for block in side.lattice.blocks(self._at_once):
+                    self._count_removals(side, *side.lattice.candidates(*block), figures)
+        self._lap("validation")
+
+    @property
+    def _at_once(self) -> int:
+        """Candidates that are checked on the table at once."""
+        return max(64, STEPS_AT_ONCE // max(1, self._table.codes.shape[1]))
+
+    def _discover(self, side: _Side) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """The candidates that hold on the sample (algorithm 2)."""
+        held = [(np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int32))]
+        for block in side.lattice.blocks(CHECKED_AT_ONCE):
+            rows, places = side.lattice.candidates(*block)
+            checked = self._table.sample.check(
+                *side.checks(rows, places), limit=0, deadline=self._table.deadline, progress=self._watch
+            )
+            if not checked.complete:
+                raise LimitReached(TIME_LIMIT)
+            held.append((rows[checked.holds], places[checked.holds]))
+            self._undecided -= len(rows) - len(held[-1][0])
+        return np.concatenate([rows for rows, _ in held]), np.concatenate([places for _, places in held])
+
+    def _validate(
+        self, side: _Side, rows: NDArray[np.int32], places: NDArray[np.int32], figures: dict[str, int]
+    ) -> None:
+        """Check them on the table; tuples of pairs that violate one join the sample (algorithm 4)."""
+        for first in range(0, len(rows), self._at_once):
+            part = slice(first, first + self._at_once)
+            checked = self._table.all.check(
+                *side.checks(rows[part], places[part]),
+                limit=PAIRS_OF_A_VIOLATION, deadline=self._table.deadline, progress=self._watch,
+            )  # fmt: skip
+            if not checked.complete:
+                raise LimitReached(TIME_LIMIT)
+            self._table.add(checked.pairs.ravel())
+            none = np.zeros(len(checked.holds), dtype=np.int64)
+            self._keep(side, rows[part], places[part], checked.holds, none, figures)
+
+    def _count_removals(
+        self, side: _Side, rows: NDArray[np.int32], places: NDArray[np.int32], figures: dict[str, int]
+    ) -> None:
+        """Count on the table how many rows are in their way."""
+        allowed = self._table.allowed_removals or 0
+        counted = self._table.all.removals(
+            *side.checks(rows, places), most=allowed, deadline=self._table.deadline, progress=self._watch
+        )
+        if not counted.complete:
+            raise LimitReached(TIME_LIMIT)
+        self._keep(side, rows, places, counted.rows <= allowed, counted.rows, figures)
+
+    def _keep(
+        self,
+        side: _Side,
+        rows: NDArray[np.int32],
+        places: NDArray[np.int32],
+        holds: NDArray[np.bool_],
+        removals: NDArray[np.int64],
+        figures: dict[str, int],
+    ) -> None:
+        """Take note of what was decided on the table."""
+        self._kept.append((side.lattice.contexts[rows[holds]], side.numbers[places[holds]], removals[holds]))
+        side.lattice.close(rows[holds], places[holds])
+        valid = int(np.count_nonzero(holds))
+        figures["validated"] += len(rows)
+        figures["valid"] += valid
+        self._violated += len(rows) - valid
+        self._undecided -= len(rows)
+
+
+def _dense(codes: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Ranks without gaps, for each column; nulls stay nulls."""
+    ranks = np.empty(codes.shape, dtype=np.int32)
+    for rank, column in zip(ranks, codes, strict=True):
+        values, rank[:] = np.unique(column, return_inverse=True)
+        if len(values) and values[0] == NULL_CODE:
+            rank -= 1
+    return ranks
+
+
+def _any_order(dependencies: Dependencies) -> NDArray[np.int64]:
+    """An order that is the same for the same dependencies, whatever order they come in."""
+    return np.lexsort((dependencies.kind, dependencies.left, dependencies.right, *dependencies.contexts.T))

@@ -1,0 +1,225 @@
+"""Next level of a lattice of contexts: two contexts that differ in their lowest attribute are joined, the others of the
+subsets are looked up, and the targets that are open for all of them stay open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from tuplewise.gpu_kernels.control import Control
+from tuplewise.gpu_kernels.cpu.hitting_sets import lowest_bit
+from tuplewise.gpu_kernels.cpu.threads import run_tasks
+
+Mask = NDArray[np.uint64]
+
+TASKS_A_THREAD = 8
+FIRST_CAPACITY = 256
+
+
+def run(contexts: Mask, open_: Mask, control: Control) -> tuple[Mask, Mask] | None:
+    """Contexts of one attribute more, ascending, and their open targets; None where a deadline came first.
+
+    `contexts`: uint64 (contexts, words), all of one size above 0, ascending (the last word the most significant);
+    `open_`: uint64 (contexts, target words), no row 0.
+
+    Notes
+    -----
+    Contexts that agree on all but the lowest attribute are neighbours; joined in order, so are what they make.
+    Cost: the joins, each with its size in look-ups of `target words` words. Memory: 8 bytes a context and the result.
+    Source: apriori-gen of Agrawal, Srikant, "Fast algorithms for mining association rules", VLDB 1994.
+    """
+    slots = index_rows(contexts)
+    starts = _starts_of_groups(contexts)
+    sizes = np.diff(starts)
+    joins = np.cumsum(sizes * (sizes - 1) // 2)
+    total = int(joins[-1]) if len(joins) else 0
+    parts = max(1, min(total, TASKS_A_THREAD * control.threads))
+    bounds = np.searchsorted(joins, np.arange(1, parts) * (total / parts), side="left")
+    edges = np.unique(np.concatenate([[0], bounds, [len(sizes)]])).tolist()
+    found: list[tuple[Mask, Mask]] = [(contexts[:0], open_[:0])] * (len(edges) - 1)
+
+    def worker() -> Callable[[int], None]:
+        def task(number: int) -> None:
+            found[number] = _join(edges[number], edges[number + 1], starts, contexts, open_, slots)
+
+        return task
+
+    before = [0, *joins.tolist()]
+    costs = [float(before[b] - before[a]) for a, b in pairwise(edges)]
+    if not run_tasks(costs, worker, control):
+        return None
+    return (
+        np.concatenate([contexts[:0], *(part[0] for part in found)]),
+        np.concatenate([open_[:0], *(part[1] for part in found)]),
+    )
+
+
+@njit(cache=True, nogil=True)
+def _lowest(word: np.uint64) -> np.uint64:
+    """The lowest set bit alone."""
+    return word & (~word + np.uint64(1))
+
+
+@njit(cache=True, nogil=True)
+def _starts_of_groups(contexts: Mask) -> NDArray[np.int64]:
+    """Where runs of contexts begin that are equal but for their lowest attribute, and the end: int64 (groups + 1,)."""
+    words = contexts.shape[1]
+    starts = np.empty(len(contexts) + 1, dtype=np.int64)
+    groups = 0
+    for row in range(len(contexts)):
+        same = row > 0
+        if same:
+            mine, other = True, True  # whether the lowest attribute is still to come
+            for w in range(words):
+                a, b = contexts[row, w], contexts[row - 1, w]
+                if mine and a:
+                    a, mine = a ^ _lowest(a), False
+                if other and b:
+                    b, other = b ^ _lowest(b), False
+                if a != b:
+                    same = False
+                    break
+        if not same:
+            starts[groups] = row
+            groups += 1
+    starts[groups] = len(contexts)
+    return starts[: groups + 1].copy()
+
+
+@njit(cache=True, nogil=True)
+def _slot_of(context: Mask, last_slot: np.uint64) -> np.uint64:
+    """Where the search for a context begins."""
+    mixed = np.uint64(0x9E3779B97F4A7C15)
+    for w in range(len(context)):
+        mixed = (mixed ^ context[w]) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed ^= mixed >> np.uint64(32)
+    return mixed & last_slot
+
+
+@njit(cache=True, nogil=True)
+def index_rows(contexts: Mask) -> NDArray[np.int32]:
+    """A hash table of distinct contexts: int32 (a power of two, at least twice as many), a row or -1."""
+    size = 4
+    while size < 2 * len(contexts):
+        size *= 2
+    slots = np.full(size, -1, dtype=np.int32)
+    last_slot = np.uint64(size - 1)
+    for row in range(len(contexts)):
+        slot = _slot_of(contexts[row], last_slot)
+        while slots[slot] >= 0:
+            slot = (slot + np.uint64(1)) & last_slot
+        slots[slot] = row
+    return slots
+
+
+@njit(cache=True, nogil=True)
+def _row_of(context: Mask, contexts: Mask, slots: NDArray[np.int32]) -> int:
+    """The row of a context, or -1."""
+    last_slot = np.uint64(len(slots) - 1)
+    slot = _slot_of(context, last_slot)
+    while slots[slot] >= 0:
+        row = slots[slot]
+        same = True
+        for w in range(len(context)):
+            if contexts[row, w] != context[w]:
+                same = False
+                break
+        if same:
+            return row
+        slot = (slot + np.uint64(1)) & last_slot
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def _intersect(mine: Mask, other: Mask) -> bool:
+    """Keep of `mine` what `other` has, too; whether anything is left."""
+    left = np.uint64(0)
+    for w in range(len(mine)):
+        mine[w] &= other[w]
+        left |= mine[w]
+    return left != np.uint64(0)
+
+
+@njit(cache=True, nogil=True)
+def _open_for_all(union: Mask, still: Mask, contexts: Mask, open_: Mask, slots: NDArray[np.int32]) -> bool:
+    """Keep of `still` what is open for each subset of `union` that lacks neither of its two lowest attributes."""
+    seen = 0
+    for w in range(len(union)):
+        rest = union[w]
+        while rest:
+            attribute = _lowest(rest)
+            rest ^= attribute
+            seen += 1
+            if seen <= 2:
+                continue
+            union[w] ^= attribute
+            row = _row_of(union, contexts, slots)
+            union[w] ^= attribute
+            if row < 0 or not _intersect(still, open_[row]):
+                return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _join(
+    first: int, last: int, starts: NDArray[np.int64], contexts: Mask, open_: Mask, slots: NDArray[np.int32]
+) -> tuple[Mask, Mask]:
+    """What the contexts of some groups make: contexts and open targets."""
+    words, target_words = contexts.shape[1], open_.shape[1]
+    found = np.empty((FIRST_CAPACITY, words), dtype=np.uint64)
+    stays = np.empty((FIRST_CAPACITY, target_words), dtype=np.uint64)
+    count = 0
+    union, still = np.empty(words, dtype=np.uint64), np.empty(target_words, dtype=np.uint64)
+    for group in range(first, last):
+        for j in range(starts[group] + 1, starts[group + 1]):
+            for i in range(starts[group], j):
+                still[:] = open_[j]
+                if not _intersect(still, open_[i]):
+                    continue
+                for w in range(words):
+                    union[w] = contexts[i, w] | contexts[j, w]
+                if not _open_for_all(union, still, contexts, open_, slots):
+                    continue
+                if count == len(found):
+                    found = np.concatenate((found, np.empty_like(found)))
+                    stays = np.concatenate((stays, np.empty_like(stays)))
+                found[count] = union
+                stays[count] = still
+                count += 1
+    return found[:count].copy(), stays[:count].copy()
+
+
+@njit(cache=True, nogil=True)
+def list_bits(bits: Mask, count: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Row and place of each of `count` set bits: int32 (count,) twice, in order."""
+    rows, places = np.empty(count, dtype=np.int32), np.empty(count, dtype=np.int32)
+    k = 0
+    for row in range(len(bits)):
+        for w in range(bits.shape[1]):
+            word = bits[row, w]
+            while word:
+                rows[k], places[k] = row, 64 * w + lowest_bit(word)
+                word ^= _lowest(word)
+                k += 1
+    return rows, places
+
+
+@njit(cache=True, nogil=True)
+def clear_bits(bits: Mask, rows: NDArray[np.int32], places: NDArray[np.int32]) -> None:
+    """Clear one bit for each of these."""
+    for k in range(len(rows)):
+        bits[rows[k], places[k] // 64] &= ~(np.uint64(1) << np.uint64(places[k] % 64))
+
+
+@njit(cache=True, nogil=True)
+def clear_masks(contexts: Mask, slots: NDArray[np.int32], bits: Mask, given: Mask, cleared: Mask) -> None:
+    """Clear the bits of each mask in the row of its context, if there is one."""
+    for k in range(len(given)):
+        row = _row_of(given[k], contexts, slots)
+        if row >= 0:
+            for w in range(bits.shape[1]):
+                bits[row, w] &= ~cleared[k, w]
