@@ -1,0 +1,142 @@
+"""List order dependencies decided from what was discovered, without rows."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from od.list_od_tables import FLIGHTS, NAMES, discovered, list_od, random_values
+from oracles import list_od as oracle
+
+from tuplewise.engine.errors import InputError
+from tuplewise.engine.od.dependency import CONSTANT, members
+from tuplewise.engine.od.implied import SavedOds, check_against
+from tuplewise.engine.od.list_od import read_od
+
+
+def document_of(saved: SavedOds, **options: Any) -> dict[str, Any]:
+    """What `od discover` writes of it."""
+    dependencies = saved.dependencies
+    constant: list[dict[str, Any]] = []
+    pairs: list[dict[str, Any]] = []
+    for i, (kind, left, right) in enumerate(
+        zip(dependencies.kind.tolist(), dependencies.left.tolist(), dependencies.right.tolist(), strict=True)
+    ):
+        context = [saved.names[c] for c in members(dependencies.contexts[i])]
+        if kind == CONSTANT:
+            constant.append({"context": context, "attribute": saved.names[left]})
+        else:
+            direction = {2: "ascending", 3: "descending"}[kind]
+            sides = {"left": saved.names[left], "right": saved.names[right]}
+            pairs.append({"context": context, **sides, "direction": direction})
+    return {
+        "schema": "tuplewise/1",
+        "command": "od discover",
+        "tables": [{"name": "t", "columns": [{"name": name} for name in saved.names]}],
+        "options": {"error": 0, "max_context": saved.max_context, **options},
+        "partial": False,
+        "result": {"constant": constant, "order_compatible": pairs, "count": len(dependencies)},
+    }
+
+
+def test_verdicts_equal_those_on_the_table() -> None:
+    verdicts = 0
+    for seed in range(25):
+        table = random_values(seed, 3 + seed % 2)
+        saved = SavedOds.of_document(json.loads(json.dumps(document_of(discovered(table)))))
+        asked = list(itertools.product(oracle.lists(range(len(table)), 2), repeat=2))
+        checks = check_against(saved, [list_od(left, right, saved.names) for left, right in asked])
+        orders = oracle.Orders(table)
+        for (left, right), check in zip(asked, checks, strict=True):
+            assert check.holds == orders.holds(left, right), (table, str(check.od))
+            assert check.violation is None
+            verdicts += check.holds
+    assert verdicts > 5000
+
+
+def test_repeated_columns_and_longer_lists() -> None:
+    saved = discovered(FLIGHTS, NAMES)
+    asked = {
+        "MTOW -> CAP": True, "Type -> Type, MC": True, "M, W -> W, M": True, "W, M -> M, W": True,
+        "DT, ET -> DT, AT": True, "DT, DT desc, ET, ET -> DT, AT": True, "MTOW desc -> CAP desc, CAP": True,
+        "M -> W": False, "ET -> AT": False, "MTOW -> CAP desc": False, "M -> M desc": False,
+    }  # fmt: skip
+    found = check_against(saved, [read_od(text, NAMES) for text in asked])
+    assert {text: check.holds for text, check in zip(asked, found, strict=True)} == asked
+
+
+def test_contexts_that_were_not_looked_at_are_undecided() -> None:
+    undecided = 0
+    for seed in range(20):
+        table = random_values(seed, 4)
+        saved = discovered(table, max_context=1)
+        orders = oracle.Orders(table)
+        asked = list(itertools.product(oracle.lists(range(4), 2), repeat=2))
+        checks = check_against(saved, [list_od(left, right, saved.names) for left, right in asked])
+        for (left, right), check in zip(asked, checks, strict=True):
+            assert check.holds is None or check.holds == orders.holds(left, right)
+            undecided += check.holds is None
+    assert undecided > 0
+
+
+
+
+def test_a_partial_discovery_denies_nothing() -> None:
+    whole = discovered(FLIGHTS, NAMES)
+    partial = SavedOds(NAMES, whole.dependencies, complete=False)
+    held, other = check_against(partial, [read_od(text, NAMES) for text in ("MTOW -> CAP", "M -> W")])
+    assert (held.holds, other.holds) == (True, None)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"command": "dc discover"}, "is not of od discover: 'dc discover'; allowed: JSON that `od discover` wrote"),
+        ({"partial": True}, "saved result is partial: what it lacks may hold as well: 'saved.json'. Run it again"),
+        ({"options": {"error": 0.01, "max_context": None}}, "that rows may break: error: '0.01'; allowed: 0. Discover"),
+        ({"options": {"error": "1e-400", "max_context": None}}, "rows may break"),
+        ({"options": {}}, "saved result 'saved.json' is not complete"),
+        ({"result": {"constant": [], "order_compatible": [], "count": 3}}, "lists 0 of its dependencies: 3. Save it"),
+        ({"result": {"fds": []}}, "is not complete"),
+        ({"tables": []}, "is not complete"),
+        ({"tables": [{"columns": [{"name": "M"}]}]}, "is not complete"),
+    ],
+)
+def test_results_that_do_not_tell_are_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    document = {**document_of(discovered(FLIGHTS, NAMES)), **change}
+    path = tmp_path / "saved.json"
+    path.write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        SavedOds.read(path)
+    assert message in str(caught.value)
+
+
+def test_files_that_are_no_results_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "saved.json"
+    with pytest.raises(InputError, match="can't be read"):
+        SavedOds.read(path)
+    path.write_text("[")
+    with pytest.raises(InputError, match=r"is no JSON: 'saved\.json'"):
+        SavedOds.read(path)
+    path.write_text("[]")
+    with pytest.raises(InputError, match="not of od discover: 'list'"):
+        SavedOds.read(path)
+
+
+def test_a_saved_file_reads_back(tmp_path: Path) -> None:
+    whole = discovered(FLIGHTS, NAMES)
+    path = tmp_path / "saved.json"
+    path.write_text("\ufeff" + json.dumps(document_of(whole)), encoding="utf-8")
+    saved = SavedOds.read(path)
+    assert saved.names == NAMES
+    assert (saved.complete, saved.max_context) == (True, None)
+    assert len(saved.dependencies) == len(whole.dependencies)
+
+
+def test_unknown_columns_are_named_with_near_ones() -> None:
+    saved = discovered(FLIGHTS, NAMES)
+    with pytest.raises(InputError, match=r"no column of that name in the discovery: 'MTOV'\. Did you mean 'MTOW'"):
+        check_against(saved, [read_od("MTOV -> CAP", ["MTOV", "CAP"])])
