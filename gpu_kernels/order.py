@@ -123,7 +123,7 @@ class PartitionedRows:
         Cost: a context refines its longest kept prefix, some 6 ns a row of a class and column; then a constancy gathers
         one code a row of a class, an order-compatible pair too, after one sort for each `left`. Work is in rows of
         classes of two and more, not in all rows. A violated check with `limit` above 0 takes a second pass, and
-        compares at most 1,024 pairs on all columns (fewer where columns are many), those whose u has the smallest mixed
+        compares at most 256 pairs on all columns (fewer where columns are many), those whose u has the smallest mixed
         row number among one pair for each violating row. Memory: 9 bytes a row and column for orders and marks of the
         columns that were asked for; about 45 bytes a row and thread; what `lay_out_orders` was told to keep.
 

@@ -29,11 +29,17 @@ from tuplewise.gpu_kernels.cpu.partitions import (
 )
 from tuplewise.gpu_kernels.cpu.removals import removals_of
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
-from tuplewise.gpu_kernels.cpu.violations import best_pairs, count_different, count_swaps, sort_classes
+from tuplewise.gpu_kernels.cpu.violations import (
+    best_pairs,
+    count_different,
+    count_swaps,
+    number_classes,
+    sort_classes,
+)
 from tuplewise.gpu_kernels.order import ASCENDING, CONSTANT, DESCENDING, KEY
 
-COMPARED_CODES = 1 << 15  # codes of a violated check's pairs that are compared for their agreement, about
-MOST_COMPARED, LEAST_COMPARED = 1024, 64  # pairs
+COMPARED_CODES = 1 << 14  # codes of a violated check's pairs that are compared for their agreement, about
+MOST_COMPARED, LEAST_COMPARED = 256, 64  # pairs
 FOUND_SHARE = 4  # pairs that can be collected for each that is compared
 TASK_ROWS = 1 << 22  # rows that a task goes through, about
 MOST_TASKS_A_THREAD = 256
@@ -81,11 +87,13 @@ def check_range(columns, checks, first, last, limit, compared, strict, everythin
     no_marks = scratch.marks[:0]
     rows, bounds, members = context_partition(columns, checks, first, strict, everything, scratch, kept)
     ordered, marks = rows, no_marks
+    numbered = by_order = False
     k = first
     while k < last:
         fresh = k > first and checks.which[k] != checks.which[k - 1]
         if fresh:
             rows, bounds, members = context_partition(columns, checks, k, strict, everything, scratch, kept)
+            numbered = False
         kind, left, right = checks.kind[k], checks.left[k], checks.right[k]
         end = k + 1  # checks k to end - 1 share a pass
         if kind == KEY:
@@ -94,9 +102,13 @@ def check_range(columns, checks, first, last, limit, compared, strict, everythin
             rises, falls = count_different(rows, bounds, columns.codes[left], strict, early), 0
         else:
             if fresh or k == first or checks.kind[k - 1] <= CONSTANT or checks.left[k - 1] != left:
+                if not numbered:
+                    by_order = number_classes(rows, bounds, members, columns.codes.shape[1], scratch)
+                    numbered = True
                 ordered, marks = sort_classes(
-                    rows, bounds, members, columns.codes[left], columns.order[left], columns.marks[left], scratch
-                )
+                    rows, bounds, members, columns.codes[left], columns.order[left], columns.marks[left], by_order,
+                    scratch,
+                )  # fmt: skip
             up, down = kind == ASCENDING, kind == DESCENDING
             while end < last and same_pass(checks, k, end):
                 up |= checks.kind[end] == ASCENDING

@@ -46,13 +46,13 @@ class Columns(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """What one thread works in. `counts` is all zeros and `numbers` all -1 between calls.
+    """What one thread works in. `counts` is all zeros between calls.
 
     Attributes
     ----------
     rows : int32 (2, rows); bounds : int32 (2, rows // 2 + 1, 2), two partitions that are not kept
     counts, starts : int32 (codes + 1,); seen : int32 (rows,), for refining
-    numbers : int32 (rows,); cursors : int32 (rows // 2 + 1, 2), for sorting large classes in a pass over an order
+    numbers : int32 (rows,); cursors : int32 (rows // 2 + 1, 2), for sorting classes in a pass over an order
     sorted : int32 (rows,); marks : uint8 (rows,); keys : uint64 (rows,)
     found : int32 (any, 2), violating pairs to choose from
     """
@@ -95,7 +95,7 @@ def make_scratch(rows: int, codes: int, found: int) -> Scratch:
         np.zeros(codes + 1, dtype=np.int32),
         np.empty(codes + 1, dtype=np.int32),
         np.empty(rows, dtype=np.int32),
-        np.full(rows, -1, dtype=np.int32),
+        np.empty(rows, dtype=np.int32),
         np.empty((half, 2), dtype=np.int32),
         np.empty(rows, dtype=np.int32),
         np.empty(rows, dtype=np.uint8),

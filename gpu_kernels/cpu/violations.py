@@ -19,7 +19,7 @@ from numba import njit
 from tuplewise.gpu_kernels.order import ASCENDING, CONSTANT, KEY
 
 SMALL = 24  # rows of a class up to which insertion sorts it best
-SORT_SHARE = 12  # large classes of more than one in so many rows are sorted by a pass over all rows
+ORDER_COST, MEMBER_COST, SMALL_COST, STEP_COST = 2, 9, 25, 6
 BLOCK = 4096  # rows after which a check looks whether it is decided
 LOWEST, HIGHEST = -2147483648, 2147483647
 HASHES = 1 << 32
@@ -37,35 +37,47 @@ def mixed(row):
 
 
 @njit(cache=True, nogil=True)
-def sort_classes(rows, bounds, members, column, order, marks, scratch):
+def number_classes(rows, bounds, members, total, scratch):
+    """Whether classes are best sorted by a pass over the order of all rows; then numbers[row] = class, -1: none.
+
+    Measured (ns): a row of such a pass, of a small class, of a step of the sort of a large one.
+    """
+    if members == total and len(bounds) == 1:
+        return False
+    cost = 0.0
+    for c in range(len(bounds)):
+        size = bounds[c, 1] - bounds[c, 0]
+        cost += size * (SMALL_COST if size <= SMALL else STEP_COST * np.log2(size))
+    if cost < ORDER_COST * total + members * MEMBER_COST:
+        return False
+    scratch.numbers[:] = -1
+    for c in range(len(bounds)):
+        for i in range(bounds[c, 0], bounds[c, 1]):
+            scratch.numbers[rows[i]] = c
+    return True
+
+
+@njit(cache=True, nogil=True)
+def sort_classes(rows, bounds, members, column, order, marks, by_order, scratch):
     """The rows of classes in order of (class, code, row), with marks: 2 where a class begins, 1 another code, 0 else.
 
-    `order`, `marks`: those of the column over the whole table.
+    order, marks : those of the column over the whole table; by_order : what `number_classes` said of this partition
     """
     if members == len(order) and len(bounds) == 1:
         return order, marks
     new_rows, new_marks = scratch.sorted[:members], scratch.marks[:members]
-    large = large_rows = 0
-    for c in range(len(bounds)):
-        size = bounds[c, 1] - bounds[c, 0]
-        if size > SMALL:
-            large_rows += size
-    by_order = large_rows * SORT_SHARE > len(order)
     at = 0
     for c in range(len(bounds)):
         low, high = bounds[c, 0], bounds[c, 1]
-        size = high - low
-        if size <= SMALL:
-            insert_sorted(rows[low:high], column, new_rows[at : at + size], new_marks[at : at + size])
-        elif by_order:
-            for i in range(low, high):
-                scratch.numbers[rows[i]] = large
-            scratch.cursors[large, 0], scratch.cursors[large, 1] = at, -1
-            large += 1
+        end = at + high - low
+        if by_order:
+            scratch.cursors[c, 0], scratch.cursors[c, 1] = at, -1
+        elif high - low <= SMALL:
+            insert_sorted(rows[low:high], column, new_rows[at:end], new_marks[at:end])
         else:
-            sort_by_keys(rows[low:high], column, scratch.keys, new_rows[at : at + size], new_marks[at : at + size])
-        at += size
-    if large:
+            sort_by_keys(rows[low:high], column, scratch.keys, new_rows[at:end], new_marks[at:end])
+        at = end
+    if by_order:
         scatter_by_order(order, marks, scratch.numbers, scratch.cursors, new_rows, new_marks)
     return new_rows, new_marks
 
@@ -109,7 +121,7 @@ def mark_codes(rows, column, marks):
 
 @njit(cache=True, nogil=True)
 def scatter_by_order(order, marks, numbers, cursors, new_rows, new_marks):
-    """Each numbered row to its class, which the order of the whole table leaves sorted; numbers are -1 again then.
+    """Each numbered row to its class, which the order of the whole table leaves sorted.
 
     cursors int32 (classes, 2): where the next row of a class goes, and which code (by its count) it had last.
     """
@@ -119,7 +131,6 @@ def scatter_by_order(order, marks, numbers, cursors, new_rows, new_marks):
         row = order[i]
         c = numbers[row]
         if c >= 0:
-            numbers[row] = -1
             at = cursors[c, 0]
             new_rows[at] = row
             last = cursors[c, 1]
@@ -155,21 +166,20 @@ def count_swaps(rows, marks, column, ascending, descending, early):
 def collect_swaps(rows, marks, column, kind, most_mixed, found):
     """found[k] = (row of the extreme, row) of each swap whose row is mixed to at most that; returns how many."""
     sign = np.int64(1) if kind == ASCENDING else np.int64(-1)
+    nothing = np.int64(LOWEST) << 32
+    half = np.int64(HIGHEST)
     count = 0
-    extreme = before = np.int64(LOWEST)
-    extreme_row = before_row = np.int32(-1)
+    extreme = before = nothing  # code, then how far from the last place: of equal codes the first is largest
     for i in range(len(rows)):
-        code = sign * column[rows[i]]
-        if marks[i]:
-            if marks[i] == 2:
-                extreme = np.int64(LOWEST)
-            before, before_row = extreme, extreme_row
-        if code < before and mixed(rows[i]) <= most_mixed:
+        row = rows[i]
+        code = sign * column[row]
+        extreme = nothing if marks[i] == 2 else extreme
+        before = extreme if marks[i] else before
+        if (code < (before >> 32)) & (mixed(row) <= most_mixed):
             if count < len(found):
-                found[count, 0], found[count, 1] = before_row, rows[i]
+                found[count, 0], found[count, 1] = rows[half - (before & half)], row
             count += 1
-        if code > extreme:
-            extreme, extreme_row = code, rows[i]
+        extreme = max(extreme, (code << 32) | (half - i))
     return count
 
 
@@ -209,7 +219,7 @@ def collect_different(rows, bounds, column, strict, most_mixed, found):
             code = column[rows[low]]
         for i in range(low + 1, high):
             other = column[rows[i]]
-            if other != code and not (strict and other < 0) and mixed(rows[i]) <= most_mixed:
+            if (other != code) & ((other >= 0) | (not strict)) & (mixed(rows[i]) <= most_mixed):
                 if count < len(found):
                     found[count, 0], found[count, 1] = rows[low], rows[i]
                 count += 1

@@ -18,7 +18,7 @@ from tuplewise.gpu_kernels.cpu import order as cpu
 from tuplewise.gpu_kernels.cpu import violations
 from tuplewise.gpu_kernels.order import ASCENDING, CONSTANT, DESCENDING, KEY, PartitionedRows, lay_out_orders
 
-COMPARED = 1024
+COMPARED = 256
 
 
 def laid_out(case: Case, **options: Any) -> PartitionedRows:
