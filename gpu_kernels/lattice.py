@@ -88,11 +88,16 @@ class Lattice:
         bounds = np.unique(np.concatenate([[0], edges, [len(total)]])).tolist()
         return list(pairwise(bounds))
 
-    def candidates(self, first: int, last: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Context and target, by their numbers, of each open target of a range of contexts: int32 (candidates,)."""
+    def candidates(
+        self, first: int, last: int, among: Mask | None = None
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Context and target, by their numbers, of each open target of a range of contexts: int32 (candidates,).
+
+        `among`: instead of those that are open, these, uint64 (last - first, target words).
+        """
         from tuplewise.gpu_kernels.cpu import lattice
 
-        bits = self.open[first:last]
+        bits = self.open[first:last] if among is None else among
         rows, targets = lattice.list_bits(bits, int(np.bitwise_count(bits).sum(dtype=np.int64)))
         rows += np.int32(first)
         return rows, targets

@@ -8,8 +8,10 @@ Source: Li, Li, Tan, Yang, "Efficient Set-based Order Dependency Discovery with 
 2023, algorithms 1 to 4: discovery on a sample, validation on the table of what holds there, and a sample that grows by
 the tuples of the pairs that violate it. All its pruning rules are here: no context of a candidate contains one where
 the target holds; none, for a pair, one where a side of it is constant; and none contains an attribute that the others
-determine (TANE's rule, for pairs as well). Departures: keys are found alike, and dependencies that hold but for some
-rows; C+ is kept for contexts, not for unions of context and target, which prunes the same.
+determine (TANE's rule, for pairs as well). Departures: a candidate is checked on the sample by trying first the pairs
+of its rows that violated others (gpu_kernels/witnesses.py), which refute nearly all that can be refuted; C+ is kept for
+contexts, not for unions of context and target, which prunes the same; keys are found alike, and dependencies that hold
+but for some rows.
 """
 
 from __future__ import annotations
@@ -25,8 +27,9 @@ from numpy.typing import NDArray
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, Dependencies, Mask, Targets, context_words
 from tuplewise.engine.od.found import Found
+from tuplewise.engine.od.growing_sample import NULL_CODE, GrowingSample
 from tuplewise.gpu_kernels.lattice import Lattice
-from tuplewise.gpu_kernels.order import PartitionedRows, lay_out_orders
+from tuplewise.gpu_kernels.witnesses import Witnesses
 
 SAMPLED_ROWS = 100  # of the first sample: the paper's
 PAIRS_OF_A_VIOLATION = 10  # whose tuples join the sample: the paper's
@@ -34,7 +37,6 @@ CHECKED_AT_ONCE = 1 << 20  # candidates, on the sample
 STEPS_AT_ONCE = 1 << 28  # rows times candidates, on the table: what a limit may waste
 
 TIME_LIMIT = "time limit reached"
-NULL_CODE = -1
 
 _Kept = tuple[Mask, NDArray[np.int64], NDArray[np.int64]]
 
@@ -93,8 +95,8 @@ def find(
     --------
     >>> codes = np.array([[0, 0, 1, 1], [0, 1, 2, 3], [1, 1, 0, 0]], dtype=np.int32)
     >>> found = find(codes, Targets.of_functional(3)).dependencies
-    >>> found.contexts[:, 0].tolist(), found.left.tolist()  # {1} -> 0, {2} -> 0; {0} -> 2, {1} -> 2
-    ([2, 4, 1, 2], [0, 0, 2, 2])
+    >>> found.contexts[:, 0].tolist(), found.left.tolist()  # {0} -> 2, {1} -> 0, {1} -> 2, {2} -> 0
+    ([1, 2, 2, 4], [2, 0, 2, 0])
     """
     if nulls == "unknown" and np.any(targets.kind >= ASCENDING):
         raise ValueError("nulls: 'unknown' is for keys and constancies; allowed for pairs: 'value'")
@@ -105,8 +107,9 @@ def find(
         if progress is not None:
             progress(share)
 
-    table = _Table(codes, nulls, device, seed, allowed_removals, deadline)
-    search = _Search(table, targets, max_context, watch, lap or (lambda stage: None))
+    sample = GrowingSample(codes, nulls, device, SAMPLED_ROWS if allowed_removals is None else 0, seed)
+    limits = _Limits(len(codes) if max_context is None else max_context, allowed_removals, deadline, watch)
+    search = _Search(sample, targets, limits, lap or (lambda stage: None))
     reached = None
     try:
         search.run()
@@ -115,47 +118,14 @@ def find(
     return search.found(reached)
 
 
-class _Table:
-    """The rows, and the growing sample of them."""
+@dataclass(frozen=True)
+class _Limits:
+    """As `find` takes them; `watch` is called with a share that is done."""
 
-    def __init__(
-        self,
-        codes: NDArray[np.int32],
-        nulls: Literal["unknown", "value"],
-        device: Any,
-        seed: int,
-        allowed_removals: int | None,
-        deadline: float | None,
-    ) -> None:
-        self.codes, self.nulls = codes, nulls
-        self.allowed_removals, self.deadline = allowed_removals, deadline
-        self._device = device
-        self.all = self._lay_out(codes)
-        self.sampled = np.zeros(codes.shape[1], dtype=np.bool_)
-        if allowed_removals is None:
-            drawn = min(SAMPLED_ROWS, codes.shape[1])
-            self.sampled[np.random.default_rng(seed).choice(codes.shape[1], drawn, replace=False)] = True
-        self._sample: PartitionedRows | None = None
-
-    @property
-    def sample(self) -> PartitionedRows:
-        """The sample, laid out."""
-        if self._sample is None:
-            self._sample = self._lay_out(_dense(self.codes[:, self.sampled]))
-        return self._sample
-
-    @property
-    def sample_rows(self) -> int:
-        return int(np.count_nonzero(self.sampled))
-
-    def add(self, rows: NDArray[np.int32]) -> None:
-        """Rows that join the sample, some of them again."""
-        if not self.sampled[rows].all():
-            self.sampled[rows] = True
-            self._sample = None
-
-    def _lay_out(self, codes: NDArray[np.int32]) -> PartitionedRows:
-        return lay_out_orders(codes, nulls=self.nulls, device=self._device)
+    max_context: int
+    allowed_removals: int | None
+    deadline: float | None
+    watch: Callable[[float], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,9 +137,11 @@ class _Side:
     numbers: NDArray[np.int64]  # of these targets among all
     involved: Mask  # (attributes + 1, target words): the targets with an attribute, and, last, all of them
     lattice: Lattice
+    witnesses: Witnesses
 
     @staticmethod
-    def of(targets: Targets, numbers: NDArray[np.int64], attributes: int, lag: int) -> _Side:
+    def of(targets: Targets, numbers: NDArray[np.int64], sample: GrowingSample, lag: int) -> _Side:
+        attributes = len(sample.codes)
         bits = np.zeros((attributes + 1, 64 * max(1, -(-len(numbers) // 64))), dtype=np.uint8)
         place = np.arange(len(numbers))
         for side in (targets.left, targets.right):
@@ -177,7 +149,11 @@ class _Side:
             bits[side[numbers][has], place[has]] = 1
         bits[attributes, : len(numbers)] = 1
         involved = np.packbits(bits, axis=1, bitorder="little").view("<u8").astype(np.uint64)
-        return _Side(lag, targets, numbers, involved, Lattice(involved[:attributes], len(numbers)))
+        lattice = Lattice(involved[:attributes], len(numbers))
+        kind, left, right = targets.kind[numbers], targets.left[numbers], targets.right[numbers]
+        return _Side(
+            lag, targets, numbers, involved, lattice, Witnesses(sample.codes, kind, left, right, nulls=sample.nulls)
+        )
 
     def checks(
         self, rows: NDArray[np.int32], places: NDArray[np.int32]
@@ -203,21 +179,15 @@ class _Search:
     """One search: the levels, what was found, and what is open at the level at hand."""
 
     def __init__(
-        self,
-        table: _Table,
-        targets: Targets,
-        max_context: int | None,
-        watch: Callable[[float], None],
-        lap: Callable[[str], None],
+        self, sample: GrowingSample, targets: Targets, limits: _Limits, lap: Callable[[str], None]
     ) -> None:
-        attributes = len(table.codes)
-        self._table, self._targets, self._lap, self._watch_all = table, targets, lap, watch
-        self._most = attributes if max_context is None else max_context
+        attributes = len(sample.codes)
+        self._rows, self._targets, self._limits, self._lap = sample, targets, limits, lap
         pairs = targets.kind >= ASCENDING
-        self._functional = _Side.of(targets, np.flatnonzero(~pairs), attributes, 0)
-        self._pairs = _Side.of(targets, np.flatnonzero(pairs), attributes, 1)
+        self._functional = _Side.of(targets, np.flatnonzero(~pairs), sample, 0)
+        self._pairs = _Side.of(targets, np.flatnonzero(pairs), sample, 1)
         # Under "unknown" a null in an attribute takes its row out of every class, whatever determines it.
-        self._pruning = np.full(attributes, table.nulls == "value") | ~np.any(table.codes == NULL_CODE, axis=1)
+        self._pruning = np.full(attributes, sample.nulls == "value") | ~np.any(sample.codes == NULL_CODE, axis=1)
         none = np.zeros(0, dtype=np.int64)
         # Contexts, numbers of targets, removals
         self._kept: list[_Kept] = [(np.zeros((0, context_words(attributes)), dtype=np.uint64), none, none)]
@@ -249,13 +219,13 @@ class _Search:
         found = Dependencies.of(contexts, self._targets, numbers)
         result = found.in_result_order()
         removals = None
-        if self._table.allowed_removals is not None:
+        if self._limits.allowed_removals is not None:
             removals = np.zeros(len(result), dtype=np.int64)
             removals[_any_order(result)] = counted[_any_order(found)]
         search = {
             "levels": self._levels,
-            "sample_rows": self._table.sample_rows,
-            "checked_on_sample": self._sum("candidates") if self._table.allowed_removals is None else 0,
+            "sample_rows": self._rows.sampled,
+            "checked_on_sample": self._sum("candidates") if self._limits.allowed_removals is None else 0,
             "validated": self._sum("validated"),
             "violated": self._violated,
         }
@@ -265,14 +235,14 @@ class _Search:
         return sum(level[figure] for level in self._levels)
 
     def _watch(self, share: float) -> None:
-        self._watch_all(self._done + share * (1 - self._done) / 2)
+        self._limits.watch(self._done + share * (1 - self._done) / 2)
 
     def _grow(self, side: _Side, size: int, constancies: _Constancies) -> None:
         """To contexts of one more attribute, without those in which one is determined by the others."""
-        if size > self._most:
+        if size > self._limits.max_context:
             side.lattice.end()
             return
-        if not side.lattice.grow(deadline=self._table.deadline, progress=self._watch):
+        if not side.lattice.grow(deadline=self._limits.deadline, progress=self._watch):
             raise LimitReached(TIME_LIMIT)
         contexts, attributes = constancies.contexts[constancies.exact], constancies.attributes[constancies.exact]
         whole = contexts.copy()
@@ -295,9 +265,9 @@ class _Search:
         candidates = sum(int(side.lattice.counts().sum()) for side in sides)
         self._undecided = candidates
         figures = {"level": level, "candidates": candidates, "validated": 0, "valid": 0}
-        figures["sample_rows"] = self._table.sample_rows
+        figures["sample_rows"] = self._rows.sampled
         self._levels.append(figures)
-        if self._table.allowed_removals is None:
+        if self._limits.allowed_removals is None:
             held = [self._discover(side) for side in sides]
             self._lap("sample")
             for side, (rows, places) in zip(sides, held, strict=True):
@@ -311,21 +281,30 @@ class _Search:
     @property
     def _at_once(self) -> int:
         """Candidates that are checked on the table at once."""
-        return max(64, STEPS_AT_ONCE // max(1, self._table.codes.shape[1]))
+        return max(64, STEPS_AT_ONCE // max(1, self._rows.rows))
 
     def _discover(self, side: _Side) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """The candidates that hold on the sample (algorithm 2)."""
         held = [(np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int32))]
-        for block in side.lattice.blocks(CHECKED_AT_ONCE):
-            rows, places = side.lattice.candidates(*block)
-            checked = self._table.sample.check(
-                *side.checks(rows, places), limit=0, deadline=self._table.deadline, progress=self._watch
+        for first, last in side.lattice.blocks(CHECKED_AT_ONCE):
+            self._watch(first / len(side.lattice))
+            open_ = side.lattice.open[first:last]
+            unrefuted = side.witnesses.unrefuted(side.lattice.contexts[first:last], open_)
+            rows, places = side.lattice.candidates(first, last, unrefuted)
+            checked = self._rows.sample.check(
+                *side.checks(rows, places), limit=1, deadline=self._limits.deadline, progress=self._watch
             )
             if not checked.complete:
                 raise LimitReached(TIME_LIMIT)
             held.append((rows[checked.holds], places[checked.holds]))
-            self._undecided -= len(rows) - len(held[-1][0])
+            self._undecided -= int(np.bitwise_count(open_).sum()) - len(held[-1][0])
+            self._learn(self._rows.numbers[checked.pairs])
         return np.concatenate([rows for rows, _ in held]), np.concatenate([places for _, places in held])
+
+    def _learn(self, pairs: NDArray[np.int32]) -> None:
+        """Pairs of rows that violate something."""
+        for side in (self._functional, self._pairs):
+            side.witnesses.add(pairs)
 
     def _validate(
         self, side: _Side, rows: NDArray[np.int32], places: NDArray[np.int32], figures: dict[str, int]
@@ -333,13 +312,14 @@ class _Search:
         """Check them on the table; tuples of pairs that violate one join the sample (algorithm 4)."""
         for first in range(0, len(rows), self._at_once):
             part = slice(first, first + self._at_once)
-            checked = self._table.all.check(
+            checked = self._rows.table.check(
                 *side.checks(rows[part], places[part]),
-                limit=PAIRS_OF_A_VIOLATION, deadline=self._table.deadline, progress=self._watch,
+                limit=PAIRS_OF_A_VIOLATION, deadline=self._limits.deadline, progress=self._watch,
             )  # fmt: skip
             if not checked.complete:
                 raise LimitReached(TIME_LIMIT)
-            self._table.add(checked.pairs.ravel())
+            self._rows.add(checked.pairs.ravel())
+            self._learn(checked.pairs)
             none = np.zeros(len(checked.holds), dtype=np.int64)
             self._keep(side, rows[part], places[part], checked.holds, none, figures)
 
@@ -347,9 +327,9 @@ class _Search:
         self, side: _Side, rows: NDArray[np.int32], places: NDArray[np.int32], figures: dict[str, int]
     ) -> None:
         """Count on the table how many rows are in their way."""
-        allowed = self._table.allowed_removals or 0
-        counted = self._table.all.removals(
-            *side.checks(rows, places), most=allowed, deadline=self._table.deadline, progress=self._watch
+        allowed = self._limits.allowed_removals or 0
+        counted = self._rows.table.removals(
+            *side.checks(rows, places), most=allowed, deadline=self._limits.deadline, progress=self._watch
         )
         if not counted.complete:
             raise LimitReached(TIME_LIMIT)
@@ -372,16 +352,6 @@ class _Search:
         figures["valid"] += valid
         self._violated += len(rows) - valid
         self._undecided -= len(rows)
-
-
-def _dense(codes: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Ranks without gaps, for each column; nulls stay nulls."""
-    ranks = np.empty(codes.shape, dtype=np.int32)
-    for rank, column in zip(ranks, codes, strict=True):
-        values, rank[:] = np.unique(column, return_inverse=True)
-        if len(values) and values[0] == NULL_CODE:
-            rank -= 1
-    return ranks
 
 
 def _any_order(dependencies: Dependencies) -> NDArray[np.int64]:

@@ -1,0 +1,94 @@
+"""Front door of known violating pairs: what they refute needs no other check."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.gpu_kernels.control import Control, usable_cores
+
+Mask = NDArray[np.uint64]
+
+MOST_PAIRS = 1 << 14
+MOST_BYTES = 1 << 26  # of what pairs violate
+
+
+class Witnesses:
+    """Pairs of rows that violate dependencies: those that agree most, of all that were added.
+
+    Parameters
+    ----------
+    codes : int32 (columns, rows), order-preserving ranks, -1 is null
+    kind, left, right : int8, int32, int32 (targets,), as PartitionedRows.check takes them
+    nulls : "value" or "unknown"
+    threads : int or None
+        None: one for each core.
+
+    Notes
+    -----
+    Memory: for each pair a bit a target and a bit a column.
+
+    Examples
+    --------
+    >>> codes = np.array([[0, 0, 1], [0, 1, 1], [2, 2, 0]], dtype=np.int32)
+    >>> constant = np.ones(3, dtype=np.int8), np.arange(3, dtype=np.int32), np.full(3, -1, dtype=np.int32)
+    >>> witnesses = Witnesses(codes, *constant)
+    >>> witnesses.add(np.array([[0, 1]], dtype=np.int32))  # column 1 alone differs
+    >>> contexts = np.array([[0b101], [0b010]], dtype=np.uint64)
+    >>> witnesses.unrefuted(contexts, np.array([[0b111], [0b101]], dtype=np.uint64)).tolist()
+    [[5], [5]]
+    """
+
+    def __init__(
+        self,
+        codes: NDArray[np.int32],
+        kind: NDArray[np.int8],
+        left: NDArray[np.int32],
+        right: NDArray[np.int32],
+        *,
+        nulls: Literal["unknown", "value"] = "value",
+        threads: int | None = None,
+    ) -> None:
+        self._codes, self._targets, self._strict = codes, (kind, left, right), nulls == "unknown"
+        self._threads = threads or usable_cores()
+        self._target_words = max(1, -(-len(kind) // 64))
+        self._pairs = np.zeros((0, 2), dtype=np.int32)
+        self._agreeing: Mask = np.zeros((len(codes), 0), dtype=np.uint64)
+        self._violated: Mask = np.zeros((0, self._target_words), dtype=np.uint64)
+
+    def add(self, pairs: NDArray[np.int32]) -> None:
+        """Pairs of rows, int32 (pairs, 2), that violate some of the targets in some context."""
+        from tuplewise.gpu_kernels.cpu import witnesses
+
+        if not len(pairs):
+            return
+        rows = self._codes.shape[1]
+        first, second = np.sort(np.concatenate([self._pairs, pairs]), axis=1).T.astype(np.int64)
+        known = np.stack(np.divmod(np.unique(first * rows + second), rows), axis=1).astype(np.int32)
+        agreements = witnesses.count_agreements(self._codes, known)
+        most = max(64, min(MOST_PAIRS, MOST_BYTES // (8 * self._target_words)))
+        self._pairs = known[np.argsort(-agreements, kind="stable")[:most]]
+        self._agreeing, self._violated = witnesses.mark_pairs(
+            self._codes, self._pairs, *self._targets, self._strict, self._target_words
+        )
+
+    def unrefuted(self, contexts: Mask, open_: Mask) -> Mask:
+        """Targets that no pair is known to violate: uint64 (contexts, target words).
+
+        Parameters
+        ----------
+        contexts : uint64 (contexts, words), column c is bit c % 64 of word c // 64
+        open_ : uint64 (contexts, target words), the targets in question
+
+        Notes
+        -----
+        Cost: pairs / 64 for each column of a context, and the targets of the pairs that agree on it until none is left.
+        """
+        from tuplewise.gpu_kernels.cpu import witnesses
+
+        still = open_.copy()
+        if len(self._pairs):
+            witnesses.run(contexts, still, self._agreeing, self._violated, Control(threads=self._threads))
+        return still
