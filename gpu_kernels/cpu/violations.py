@@ -270,6 +270,12 @@ def best_pairs(rows, bounds, marks, column, kind, strict, violations, codes, com
         else:
             break
         bound = (low + high + 1) >> 1
+    return choose_pairs(codes, strict, compared, limit, count, found)
+
+
+@njit(cache=True, nogil=True)
+def choose_pairs(codes, strict, compared, limit, count, found):
+    """Of found[:count] compare the `compared` smallest mixed rows; put the best first, best first; how many."""
     if count > compared:
         order = np.argsort(np.array([mixed(found[k, 1]) for k in range(count)]))
         found[:compared] = found[:count][order[:compared]]

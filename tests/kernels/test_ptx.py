@@ -58,7 +58,9 @@ def ptx_of(digits: int, capability: tuple[int, int], monkeypatch: pytest.MonkeyP
     return str(text)
 
 
-REFINEMENTS = ("grouping", "slices", "wavelet", "extremes", "joins", "boxes", "bitmaps")
+REFINEMENTS = (
+    "grouping", "slices", "wavelet", "extremes", "joins", "boxes", "bitmaps", "partitions", "violations"
+)  # fmt: skip
 # where the time of a join goes: these are assembled, too
 HOT = {"locate_slices_kernel": 40, "count_join_kernel": 64, "emit_join_kernel": 64, "flag_partners_kernel": 64,
        "count_boxes_kernel": 80, "count_bitmaps_kernel": 168}  # fmt: skip

@@ -1,0 +1,249 @@
+"""Violations inside classes on the device: many checks of many contexts a launch, as `cpu.violations` defines them.
+
+A kernel counts the violating rows of each check that are mixed to at most a bound, and writes as many of their pairs as
+there is room for: without room it only counts. Which of more pairs are written is left to the device.
+"""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, no-any-return"
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import cuda
+from numpy.typing import NDArray
+
+from tuplewise.gpu_kernels.cuda.grouping import HIGHEST_CODE, first_above
+from tuplewise.gpu_kernels.cuda.partitions import Level, Spread
+from tuplewise.gpu_kernels.cuda.primitives import empty, filled, launch, to_device, to_host
+
+STRIP = 64  # places of a job that one thread goes through
+NOTHING = -(1 << 63)  # below every extreme
+LOW_HALF = (1 << 31) - 1
+
+
+@cuda.jit(device=True)
+def mixed(row):
+    """A bijection of 32 bits, as on the CPU."""
+    x = np.uint64(row)
+    x ^= x >> np.uint64(16)
+    x = (x * np.uint64(0x7FEB352D)) & np.uint64(0xFFFFFFFF)
+    x ^= x >> np.uint64(15)
+    x = (x * np.uint64(0x846CA68B)) & np.uint64(0xFFFFFFFF)
+    return np.int64(x ^ (x >> np.uint64(16)))
+
+
+@cuda.jit(cache=True)
+def find_firsts_kernel(offsets, jobs, codes, rows, numbers, least, firsts):
+    """firsts[class of a job] = its lowest row whose code is at least `least`, int32, given as the highest int32.
+
+    One thread a member of a job, a grid of any size; atomic minimum. A job without a column takes every row.
+    """
+    for i in range(cuda.grid(1), offsets[offsets.shape[0] - 1], cuda.gridsize(1)):
+        job = first_above(offsets, 0, offsets.shape[0], i) - 1
+        place = jobs[job, 0] + i - offsets[job]
+        row = rows[place]
+        if jobs[job, 2] < 0 or codes[jobs[job, 2], row] >= least:
+            cuda.atomic.min(firsts, numbers[place] + jobs[job, 1], row)
+
+
+FIND_FIRSTS_SIGNATURE = "void(int64[::1], int64[:,::1], int32[:,::1], int32[::1], int32[::1], int64, int32[::1])"
+
+
+@cuda.jit(cache=True)
+def find_different_kernel(offsets, jobs, codes, rows, numbers, least, firsts, bounds, found, counts):
+    """counts[job] += rows with another code than the first of their class; of a job without a column, all but it.
+
+    Codes below `least` don't differ; only rows that are mixed to at most bounds[job], int64, count. found[job, k] =
+    (first, row), int32 (jobs, room, 2), in any order: an atomic count gives each its place. One thread a member of a
+    job, a grid of any size.
+    """
+    for i in range(cuda.grid(1), offsets[offsets.shape[0] - 1], cuda.gridsize(1)):
+        job = first_above(offsets, 0, offsets.shape[0], i) - 1
+        place = jobs[job, 0] + i - offsets[job]
+        row = rows[place]
+        first = firsts[numbers[place] + jobs[job, 1]]
+        column = jobs[job, 2]
+        if column < 0:
+            different = row != first
+        else:
+            different = codes[column, row] >= least and codes[column, row] != codes[column, first]
+        if different and mixed(row) <= bounds[job]:
+            k = cuda.atomic.add(counts, job, 1)
+            if k < found.shape[1]:
+                found[job, k, 0] = first
+                found[job, k, 1] = row
+
+
+FIND_DIFFERENT_SIGNATURE = (
+    "void(int64[::1], int64[:,::1], int32[:,::1], int32[::1], int32[::1], int64, int32[::1], int64[::1], "
+    "int32[:,:,::1], int64[::1])"
+)
+
+
+@cuda.jit(cache=True)
+def arrange_members_kernel(order, rows, numbers, codes, sorted_rows, marks):
+    """The k-th member in order of (class, code, row), int32, and its mark, int8: 2 a new class, 1 a new code, else 0.
+
+    One thread a member, a grid of any size.
+    """
+    for k in range(cuda.grid(1), order.shape[0], cuda.gridsize(1)):
+        i = order[k]
+        sorted_rows[k] = rows[i]
+        marks[k] = 2
+        if k > 0:
+            j = order[k - 1]
+            if numbers[i] == numbers[j]:
+                marks[k] = 1 if codes[i] != codes[j] else 0
+
+
+ARRANGE_MEMBERS_SIGNATURE = "void(int32[::1], int32[::1], int32[::1], int32[::1], int32[::1], int8[::1])"
+
+
+@cuda.jit(device=True)
+def packed(code, place):
+    """A code, and how far its place is from the last one: of equal codes the first is largest. int64."""
+    return (np.int64(code) << np.int64(32)) | (np.int64(LOW_HALF) - np.int64(place))
+
+
+@cuda.jit(device=True)
+def place_of(extreme):
+    """The place that was packed."""
+    return np.int64(LOW_HALF) - (extreme & np.int64(LOW_HALF))
+
+
+@cuda.jit(cache=True)
+def summarize_strips_kernel(strips, jobs, codes, rows, marks, state):
+    """state[s] = what strip s alone leaves, int64 (strips, 5): the last kind of beginning, extremes, those before it.
+
+    One thread a strip of at most STRIP places, a grid of any size. strips int64 (jobs + 1,): where those of a job
+    begin; jobs int64 (jobs, 3): where its sorted members begin and end, and its column B. Extremes are of B and of -B,
+    of the class so far and over strictly smaller A, packed with their place in the job.
+    """
+    for s in range(cuda.grid(1), strips[strips.shape[0] - 1], cuda.gridsize(1)):
+        job = first_above(strips, 0, strips.shape[0], s) - 1
+        begin = jobs[job, 0] + (s - strips[job]) * STRIP
+        column = jobs[job, 2]
+        begun = np.int64(0)
+        high = low = before_high = before_low = np.int64(NOTHING)
+        for k in range(begin, min(begin + STRIP, jobs[job, 1])):
+            mark = marks[k]
+            if mark == 2:
+                high = low = np.int64(NOTHING)
+            if mark > 0:
+                begun = max(begun, np.int64(mark))
+                before_high, before_low = high, low
+            code = np.int64(codes[column, rows[k]])
+            high = max(high, packed(code, k - jobs[job, 0]))
+            low = max(low, packed(-code, k - jobs[job, 0]))
+        state[s, 0] = begun
+        state[s, 1] = high
+        state[s, 2] = low
+        state[s, 3] = before_high
+        state[s, 4] = before_low
+
+
+SUMMARIZE_STRIPS_SIGNATURE = "void(int64[::1], int64[:,::1], int32[:,::1], int32[::1], int8[::1], int64[:,::1])"
+
+
+@cuda.jit(cache=True)
+def carry_strips_kernel(strips, state):
+    """state[s, 1:] = the extremes at the beginning of strip s; one thread a job goes through its strips."""
+    for job in range(cuda.grid(1), strips.shape[0] - 1, cuda.gridsize(1)):
+        high = low = before_high = before_low = np.int64(NOTHING)
+        for s in range(strips[job], strips[job + 1]):
+            begun = state[s, 0]
+            own_high, own_low = state[s, 1], state[s, 2]
+            own_before_high, own_before_low = state[s, 3], state[s, 4]
+            state[s, 1] = high
+            state[s, 2] = low
+            state[s, 3] = before_high
+            state[s, 4] = before_low
+            if begun == 2:
+                high, low, before_high, before_low = own_high, own_low, own_before_high, own_before_low
+            else:
+                if begun == 1:
+                    before_high = max(high, own_before_high)
+                    before_low = max(low, own_before_low)
+                high = max(high, own_high)
+                low = max(low, own_low)
+
+
+CARRY_STRIPS_SIGNATURE = "void(int64[::1], int64[:,::1])"
+
+
+@cuda.jit(device=True)
+def note_swap(job, way, row, first, bounds, found, counts):
+    """Count a swap, and write it where there is room."""
+    if mixed(row) <= bounds[job, way]:
+        k = cuda.atomic.add(counts, (job, way), 1)
+        if k < found.shape[2]:
+            found[job, way, k, 0] = first
+            found[job, way, k, 1] = row
+
+
+@cuda.jit(cache=True)
+def find_swaps_kernel(strips, jobs, codes, rows, marks, state, bounds, found, counts):
+    """counts[job, way] += swaps, ascending and descending, int64 (jobs, 2), of rows mixed to at most bounds[job, way].
+
+    found[job, way, k] = (row of the extreme, row), int32 (jobs, 2, room, 2), in any order: an atomic count gives each
+    its place. One thread a strip, a grid of any size; arrays as `summarize_strips_kernel`, state after
+    `carry_strips_kernel`.
+    """
+    for s in range(cuda.grid(1), strips[strips.shape[0] - 1], cuda.gridsize(1)):
+        job = first_above(strips, 0, strips.shape[0], s) - 1
+        first = jobs[job, 0]
+        begin = first + (s - strips[job]) * STRIP
+        column = jobs[job, 2]
+        high, low, before_high, before_low = state[s, 1], state[s, 2], state[s, 3], state[s, 4]
+        for k in range(begin, min(begin + STRIP, jobs[job, 1])):
+            mark = marks[k]
+            if mark == 2:
+                high = low = np.int64(NOTHING)
+            if mark > 0:
+                before_high, before_low = high, low
+            row = rows[k]
+            code = np.int64(codes[column, row])
+            if code < (before_high >> np.int64(32)):
+                note_swap(job, 0, row, rows[first + place_of(before_high)], bounds, found, counts)
+            if -code < (before_low >> np.int64(32)):
+                note_swap(job, 1, row, rows[first + place_of(before_low)], bounds, found, counts)
+            high = max(high, packed(code, k - first))
+            low = max(low, packed(-code, k - first))
+
+
+FIND_SWAPS_SIGNATURE = (
+    "void(int64[::1], int64[:,::1], int32[:,::1], int32[::1], int8[::1], int64[:,::1], int64[:,::1], "
+    "int32[:,:,:,::1], int64[:,::1])"
+)
+
+
+def find_different(
+    level: Level, jobs: Spread, codes: Any, strict: bool, bounds: NDArray[np.int64], room: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Counts (jobs,) and, with room, pairs (jobs, room, 2) of constancies and keys; at least one member in all."""
+    offsets, least = to_device(jobs.offsets), 0 if strict else -1
+    firsts = filled(jobs.classes, HIGHEST_CODE, np.int32)
+    launch(find_firsts_kernel, jobs.items, offsets, jobs.jobs, codes, level.rows, level.numbers, least, firsts)
+    found, counts = empty((len(bounds), room, 2), np.int32), filled(len(bounds), 0, np.int64)
+    launch(
+        find_different_kernel, jobs.items, offsets, jobs.jobs, codes, level.rows, level.numbers, least, firsts,
+        to_device(bounds), found, counts,
+    )  # fmt: skip
+    return to_host(counts), to_host(found) if room else np.zeros((len(bounds), 0, 2), dtype=np.int32)
+
+
+def find_swaps(
+    rows: Any, marks: Any, jobs: NDArray[np.int64], codes: Any, bounds: NDArray[np.int64], room: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Counts (jobs, 2) and, with room, pairs (jobs, 2, room, 2) of order compatibility, over sorted members."""
+    strips = np.concatenate([[0], np.cumsum(-(-(jobs[:, 1] - jobs[:, 0]) // STRIP))]).astype(np.int64)
+    total = int(strips[-1])
+    on_device = to_device(strips), to_device(jobs)
+    state = empty((total, 5), np.int64)
+    launch(summarize_strips_kernel, total, *on_device, codes, rows, marks, state)
+    launch(carry_strips_kernel, len(jobs), on_device[0], state)
+    found, counts = empty((len(jobs), 2, room, 2), np.int32), to_device(np.zeros((len(jobs), 2), dtype=np.int64))
+    launch(find_swaps_kernel, total, *on_device, codes, rows, marks, state, to_device(bounds), found, counts)
+    return to_host(counts), to_host(found) if room else np.zeros((len(jobs), 2, 0, 2), dtype=np.int32)
