@@ -3,15 +3,15 @@
     benchmarks/gpu_session.sh [--device cuda:0] [--budget-seconds 450]
 
 1. CUDA twin against CPU twin, byte for byte, on random and adversarial tables.
-   Then the refinements, timed cases included (see `gpu_refine.py`).
+   Then the refinements and the checks over partitions, timed cases included (see `gpu_refine.py`, `gpu_order.py`).
 2. compute-sanitizer (memcheck, racecheck) on small cases; a refusal is recorded with its reason.
 3. Sizes of the evidence kernel against each other.
 4. Timed cases of it with the CPU twin beside them, with the share of the floor that `cuda/evidence.py` states.
 5. The kernel tests marked `device`, where pytest is installed.
 
-Needs numpy, numba and numba-cuda, CuPy for the refinements at their full speed; no Spark, no network. Appends JSON
-lines to `gpu_evidence.jsonl` and `gpu_refine.jsonl` in `benchmarks/results/gpu` or the folder of --out. Ends with 0
-where all that ran was right, 1 where something was wrong, 2 where there is no such device.
+Needs numpy, numba and numba-cuda, CuPy for all but evidence at full speed; no Spark, no network. Appends JSON
+lines to `gpu_evidence.jsonl`, `gpu_refine.jsonl` and `gpu_order.jsonl` in `benchmarks/results/gpu` or the folder of
+--out. Ends with 0 where all that ran was right, 1 where something was wrong, 2 where there is no such device.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks import gpu_refine, records
+from benchmarks import gpu_order, gpu_refine, records
 from benchmarks.answers import digest_bytes
 from benchmarks.generators import table_with_clues
 from benchmarks.gpu_records import Session, say, simulated
@@ -48,6 +48,7 @@ OPERATIONS_ORDERED = 4  # int32 operations a pair and comparison: two subtractio
 INT32_LANES = 64  # a multiprocessor and clock, compute capability 8.0 and 9.0
 CPU_SECONDS = 15.0  # after which the CPU twin is stopped: its rate is known by then
 CUDA_SECONDS = 40.0
+SANITIZED = {"refine": gpu_refine.sanitizer_case, "order": gpu_order.sanitizer_case}
 
 
 def ordered_layout(columns: int, ordered: int | None = None) -> ClueLayout:
@@ -117,8 +118,8 @@ def sanitizer_case(peek: bool) -> None:
 def run_sanitizer(session: Session) -> None:
     """memcheck as shipped; racecheck with atomic access to keys only (a look before the swap is a benign race)."""
     tool = shutil.which("compute-sanitizer")
-    for check, small in (("memcheck", "peek"), ("racecheck", "atomic"), ("memcheck", "refine")):
-        case = f"sanitizer-{check}" + ("-refine" if small == "refine" else "")
+    for check, small in (("memcheck", "peek"), ("racecheck", "atomic"), ("memcheck", "refine"), ("memcheck", "order")):
+        case = f"sanitizer-{check}" + (f"-{small}" if small in SANITIZED else "")
         if session.device.kind != "cuda" or simulated():
             reason: str | None = "no GPU in this run"
         elif tool is None:
@@ -343,7 +344,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Checks and measures the CUDA kernels on a GPU.")
     parser.add_argument("--device", default="cuda", help="cuda (default), cuda:N, or cpu to try the session itself")
     parser.add_argument("--smoke", action="store_true", help="tiny sizes, to try the session itself")
-    parser.add_argument("--only", choices=["evidence", "refine"], help="one part of the checks and timings")
+    parser.add_argument("--only", choices=["evidence", "refine", "order"], help="one part of the checks and timings")
     parser.add_argument(
         "--out", type=Path, default=Path(os.environ.get("OUT") or records.RESULTS / "gpu"), help="folder of JSON lines"
     )
@@ -351,7 +352,7 @@ def main(argv: list[str] | None = None) -> int:
         "--budget-seconds", type=float, default=450.0, help="steps that would go beyond this are skipped"
     )
     parser.add_argument(
-        "--sanitizer-case", choices=["peek", "atomic", "refine"], help="only the small case for compute-sanitizer"
+        "--sanitizer-case", choices=["peek", "atomic", *SANITIZED], help="only the small case for compute-sanitizer"
     )
     options = parser.parse_args(argv)
     try:
@@ -361,21 +362,24 @@ def main(argv: list[str] | None = None) -> int:
         return error.exit_code
     if options.sanitizer_case:
         with device.active():
-            if options.sanitizer_case == "refine":
-                gpu_refine.sanitizer_case()
+            if options.sanitizer_case in SANITIZED:
+                SANITIZED[options.sanitizer_case]()
             else:
                 sanitizer_case(options.sanitizer_case == "peek")
         return 0
     session = Session(device, options.smoke, options.out, time.monotonic() + options.budget_seconds)
     say(f"device: {device}; {device.reason}")
     with device.active():
-        if options.only != "refine":
+        if options.only in (None, "evidence"):
             check_twins(session)
-        if options.only != "evidence":
+        if options.only in (None, "refine"):
             gpu_refine.check_refinements(session)
             gpu_refine.time_refinements(session)
+        if options.only in (None, "order"):
+            gpu_order.check_orders(session)
+            gpu_order.time_orders(session)
         run_sanitizer(session)
-        if options.only != "refine":
+        if options.only in (None, "evidence"):
             compare_sizes(session)
             time_cases(session)
     run_device_tests(session)

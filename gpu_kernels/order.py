@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 KEY, CONSTANT, ASCENDING, DESCENDING = 0, 1, 2, 3
 CACHE_BYTES = 1 << 28
 
+Numbers = NDArray[np.integer[Any]]
+
 
 @dataclass(frozen=True, eq=False)
 class Checked:
@@ -78,10 +80,10 @@ class PartitionedRows:
     def check(
         self,
         contexts: NDArray[np.uint64],
-        which: NDArray[np.int32],
-        kind: NDArray[np.int8],
-        left: NDArray[np.int32],
-        right: NDArray[np.int32],
+        which: Numbers,
+        kind: Numbers,
+        left: Numbers,
+        right: Numbers,
         *,
         limit: int = 1,
         deadline: float | None = None,
@@ -158,10 +160,10 @@ class PartitionedRows:
     def removals(
         self,
         contexts: NDArray[np.uint64],
-        which: NDArray[np.int32],
-        kind: NDArray[np.int8],
-        left: NDArray[np.int32],
-        right: NDArray[np.int32],
+        which: Numbers,
+        kind: Numbers,
+        left: Numbers,
+        right: Numbers,
         *,
         most: int | None = None,
         deadline: float | None = None,

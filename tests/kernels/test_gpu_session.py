@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import gpu_refine, gpu_session
+from benchmarks import gpu_order, gpu_refine, gpu_session
 from benchmarks.gpu_records import Session
 from benchmarks.gpu_refine import timed_cases
 from tuplewise.gpu_kernels.device import pick_device
@@ -29,6 +29,8 @@ def test_it_tries_itself_on_the_cpu(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert {entry["skipped"] for entry in entries if "skipped" in entry} == {"no GPU in this run"}
     refinements = [json.loads(line) for line in (tmp_path / "gpu_refine.jsonl").read_text().splitlines()]
     assert [entry["case"] for entry in refinements] == [f"gpu_refine/{case.name}" for case in timed_cases(True)]
+    orders = [json.loads(line) for line in (tmp_path / "gpu_order.jsonl").read_text().splitlines()]
+    assert [entry["parameters"]["contexts"] for entry in orders] == [1, 10, 45, 120]
     sizes = {entry["case"].split("/")[1]: entry["answer"]["size"] for entry in refinements}
     assert sizes["tax-phi7-exists"] == 0
     assert min(sizes["tax-phi7-count"], sizes["tax-phi7-listed"], sizes["tax-one-inequality-count"]) > 0
@@ -74,3 +76,13 @@ def test_without_a_gpu_it_ends_with_the_reason() -> None:
     )
     assert done.returncode == 2, done.stderr
     assert done.stdout.startswith("error: device: 'cuda'; allowed: a GPU that works, 'auto' or 'cpu'. ")
+
+
+def test_a_wrong_check_over_partitions_is_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = iter(range(1000))
+    monkeypatch.setattr(gpu_order, "bytes_of", lambda checked: next(answers))
+    session = Session(pick_device("cpu"), True, tmp_path, float("inf"))
+    gpu_order.check_orders(session)
+    assert session.faults[0] == (
+        "twins differ: checks over partitions, all kinds of columns, 300 rows: nulls='value', limit 0"
+    )

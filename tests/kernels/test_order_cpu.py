@@ -16,6 +16,7 @@ from order_cases import Case, assert_checked, masks, random_case, random_codes, 
 
 from tuplewise.gpu_kernels.cpu import order as cpu
 from tuplewise.gpu_kernels.cpu import violations
+from tuplewise.gpu_kernels.device import pick_device
 from tuplewise.gpu_kernels.order import ASCENDING, CONSTANT, DESCENDING, KEY, PartitionedRows, lay_out_orders
 
 COMPARED = 256
@@ -187,3 +188,14 @@ def test_tables_that_do_not_fit() -> None:
         rows.check(masks([frozenset()], 2), [0], [DESCENDING], [0], [1])
     with pytest.raises(ValueError, match="most: -1; allowed: None, or 0 and above"):
         rows.removals(masks([frozenset()], 2), [0], [KEY], [-1], [-1], most=-1)
+
+
+@pytest.mark.device
+def test_a_device_finds_what_the_cpu_finds() -> None:
+    device = pick_device("auto")
+    if device.kind != "cuda":
+        pytest.skip(f"no GPU: {device.reason}")
+    case = large_case()
+    for limit in (0, 1, 5):
+        here, there = (lay_out_orders(case.codes, device=d).check(*case.arguments, limit=limit) for d in ("cpu", device))
+        assert same(here, there)
