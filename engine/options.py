@@ -8,7 +8,7 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from numbers import Real
 from operator import index
-from typing import Any, Literal, TypedDict, get_args
+from typing import Any, Literal, TypedDict, TypeVar, get_args
 
 from tuplewise.engine.errors import InputError, message, near_names
 
@@ -18,7 +18,9 @@ Minimality = Literal["implication", "subset"]
 Algorithm = Literal["auto", "evidence", "hybrid", "hydra"]
 RulesSyntax = Literal["auto", "holoclean", "desbordante"]
 Together = Literal["auto", "cost", "frequency", "none"]
+DependencyAlgorithm = Literal["auto", "hybrid", "levelwise"]
 RunOn = Literal["auto", "driver", "spark"]
+D = TypeVar("D", bound="DependencyOptions | OdCheckOptions")
 
 
 def _collect(problems: list[str]) -> None:
@@ -185,6 +187,105 @@ class DcCheckOptions:
         _collect(problems + _limit_faults(self))
 
 
+@dataclass(frozen=True, kw_only=True)
+class DependencyOptions:
+    """What the discoveries of keys, functional and order dependencies have in common.
+
+    Attributes
+    ----------
+    error : share of rows (g3) that may have to be removed so that a dependency holds; kept as the decimal that was
+        written, so that the bound in rows, floor(error * n), is exact
+    max_context : most columns of a key, of a left side, or of the context of an order dependency; None: any number
+    """
+
+    error: Decimal = Decimal(0)
+    max_context: int | None = None
+    algorithm: DependencyAlgorithm = "auto"
+    device: str = "auto"
+    time_limit: float | None = None
+    memory_limit: int | None = None
+    seed: int = 0
+    run_on: RunOn = "auto"
+
+    def __post_init__(self) -> None:
+        _collect(self._faults())
+
+    def _faults(self) -> list[str]:
+        faults = []
+        if not 0 <= self.error < 1:
+            faults.append(message("error", str(self.error), "0 <= error < 1 (share of rows to remove, g3)"))
+        faults += _number_faults(self, max_context=0, seed=0)
+        faults += _choice_faults(self, algorithm=DependencyAlgorithm, run_on=RunOn)
+        if self.error > 0 and self.algorithm == "hybrid":
+            hint = "Leave the algorithm out"
+            faults.append(message("algorithm with error above 0", self.algorithm, "'auto' or 'levelwise'", hint))
+        return faults + _limit_faults(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FdDiscoverOptions(DependencyOptions):
+    """What `fd discover` looks for and how.
+
+    Under nulls "unknown" a null is equal to nothing and differs from nothing: rows with a null on the left side are
+    left out, and a null on the right violates nothing.
+    """
+
+    nulls: Nulls = "unknown"
+
+    def _faults(self) -> list[str]:
+        return super()._faults() + _choice_faults(self, nulls=Nulls)
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyDiscoverOptions(FdDiscoverOptions):
+    """What `key discover` looks for and how: under nulls "unknown" rows with a null in the key are left out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OdDiscoverOptions(DependencyOptions):
+    """What `od discover` looks for and how.
+
+    Attributes
+    ----------
+    lexicographic : most columns on each side of the list-based dependencies that are derived; None: none are
+    nulls : always "value", equal to each other and before all others, as ORDER BY ... NULLS FIRST has them
+    """
+
+    lexicographic: int | None = None
+    nulls: Nulls = "value"
+
+    def _faults(self) -> list[str]:
+        faults = super()._faults() + _number_faults(self, lexicographic=1) + _order_nulls_faults(self)
+        if self.lexicographic is not None and self.error > 0:
+            hint = "Dependencies with exceptions imply no list-based ones: leave one of the two out"
+            faults.append(message("lexicographic with error", str(self.error), "0", hint))
+        return faults
+
+
+@dataclass(frozen=True, kw_only=True)
+class OdCheckOptions:
+    """How `od check` checks list-based order dependencies. Nulls are as in OdDiscoverOptions."""
+
+    nulls: Nulls = "value"
+    device: str = "auto"
+    time_limit: float | None = None
+    memory_limit: int | None = None
+    seed: int = 0
+    run_on: RunOn = "auto"
+
+    def __post_init__(self) -> None:
+        problems = _number_faults(self, seed=0) + _choice_faults(self, run_on=RunOn)
+        _collect(problems + _order_nulls_faults(self) + _limit_faults(self))
+
+
+def _order_nulls_faults(options: Any) -> list[str]:
+    """Order dependencies know one rule for nulls."""
+    if options.nulls == "value":
+        return []
+    hint = "Order dependencies are about ORDER BY ... NULLS FIRST: nulls are equal to each other and before all others"
+    return [message("nulls of order dependencies", options.nulls, "'value'", hint)]
+
+
 def _choice_faults(options: Any, **choices: Any) -> list[str]:
     """One message for each option that is none of its choices."""
     faults = []
@@ -308,6 +409,30 @@ class CheckKeywords(TypedDict, total=False):
     seed: int
 
 
+class DependencyKeywords(TypedDict, total=False):
+    """What `discover_fds` and `discover_keys` can be told beside their own arguments; see DependencyOptions."""
+
+    algorithm: DependencyAlgorithm
+    run_on: RunOn
+    memory_limit: int | None
+    seed: int
+
+
+class OdKeywords(DependencyKeywords, total=False):
+    """What `discover_ods` can be told beside its own arguments; see OdDiscoverOptions."""
+
+    nulls: Nulls
+
+
+class OdCheckKeywords(TypedDict, total=False):
+    """What `check_ods` can be told beside its own arguments; see OdCheckOptions."""
+
+    nulls: Nulls
+    run_on: RunOn
+    memory_limit: int | None
+    seed: int
+
+
 def load_options(given: Mapping[str, Any]) -> LoadOptions:
     """Load options from keyword arguments; one name may stand for a list of one."""
     _refuse_unknown("load", LoadOptions, given)
@@ -326,6 +451,15 @@ def dc_discover_options(given: Mapping[str, Any]) -> DcDiscoverOptions:
         if name in values:
             values[name] = exact_decimal(name, values[name])
     return DcDiscoverOptions(**values)
+
+
+def dependency_options(function: str, kind: type[D], given: Mapping[str, Any]) -> D:
+    """Options of one kind from keyword arguments of a function; an error may be float, text or Decimal."""
+    _refuse_unknown(function, kind, given)
+    values = dict(given)
+    if "error" in values:
+        values["error"] = exact_decimal("error", values["error"])
+    return kind(**values)
 
 
 def dc_check_options(given: Mapping[str, Any]) -> DcCheckOptions:

@@ -22,7 +22,7 @@ def modules_with_examples() -> list[str]:
         for path, prefix in found
         if ">>> " in path.read_text(encoding="utf-8")
     ]
-    return ["tuplewise", *names]
+    return ["tuplewise", "tuplewise.dependencies", *names]
 
 
 @pytest.mark.parametrize("name", modules_with_examples())

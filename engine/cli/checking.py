@@ -6,9 +6,10 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from tuplewise.engine.cli.listing import CheckListing
 from tuplewise.engine.cli.loading import Loading
 from tuplewise.engine.cli.progress import Progress
-from tuplewise.engine.cli.settings import CheckListing, State
+from tuplewise.engine.cli.settings import State
 from tuplewise.engine.errors import InputError, LimitReached, RuleError, message, near_names
 from tuplewise.engine.options import DcCheckOptions, LoadOptions
 

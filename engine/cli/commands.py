@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -10,17 +9,28 @@ import click
 
 from tuplewise.engine.cli import output, settings
 from tuplewise.engine.cli.checking import Checking, check_listing
-from tuplewise.engine.cli.discovery import Discovery
+from tuplewise.engine.cli.dependency_commands import fd, key, od
+from tuplewise.engine.cli.discovery import DcRun
+from tuplewise.engine.cli.listing import (
+    EXIT_LIMIT,
+    CheckListing,
+    DcListing,
+    check_sql_table,
+    format_of,
+    listing_of,
+    working,
+    write_found,
+)
 from tuplewise.engine.cli.progress import Progress
-from tuplewise.engine.cli.settings import CheckListing, Listing, State
+from tuplewise.engine.cli.settings import State
+from tuplewise.engine.options import DcDiscoverOptions
 
 if TYPE_CHECKING:
     from tuplewise.engine.report.check_result import CheckResult
-    from tuplewise.engine.report.dc_result import DcResult
 
 EXIT_VIOLATED = 1
 EXIT_USAGE = 2
-EXIT_LIMIT = 3
+_NULLS = "A null satisfies no predicate, or is a value equal to itself and lower than all others."
 
 
 def _print_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
@@ -38,8 +48,8 @@ def _print_version(ctx: click.Context, param: click.Parameter, value: bool) -> N
 def cli() -> None:
     """Finds the rules that hold in tables by looking at pairs of rows.
 
-    Exit codes: 0 done; 1 rules are violated (dc check); 2 bad usage, rule, input or device; 3 a time or memory limit
-    was reached (what was found is printed and marked partial); 130 interrupted.
+    Exit codes: 0 done; 1 rules are violated (dc check, od check); 2 bad usage, rule, input or device; 3 a time or
+    memory limit was reached (what was found is printed and marked partial); 130 interrupted.
     """
 
 
@@ -51,7 +61,7 @@ def dc() -> None:
 @dc.command("discover")
 @click.argument("table")
 @settings.discover_options
-@settings.run_options
+@settings.run_options("unknown", _NULLS)
 @settings.input_options
 @settings.output_options("text", "json", "csv", "sql")
 @click.pass_obj
@@ -62,55 +72,27 @@ def dc_discover(state: State, /, table: str, **given: Any) -> int:
     or spark:db.table.
     """
     explain = bool(given.pop("explain_space"))
-    listing = Listing(**{name: given.pop(name) for name in Listing.__dataclass_fields__})
-    load_options, options = settings.load_and_discover_options(given)
-    form = listing.form or output.default_format(listing.output)
-    _check_listing(listing, form, explain)
-    _listen_to_log(state)
-    with Progress(state.quiet) as progress:
-        if listing.form is None and (note := output.surprising_format(form, listing.output)):
-            progress.say(f"note: {note}")
-        job = Discovery(table, load_options, options, progress, state)
-        if explain:
-            output.write(job.explain(form), listing.output)
-            return 0
-        found = job.discover(listing)
-        progress.step("writing")
-        pieces = found.pieces(form, **_how(listing, form)) if form != "text" else [_text(found, listing, state)]
-    output.write(pieces, listing.output)
-    return EXIT_LIMIT if found.partial else 0
-
-
-def _how(listing: Listing, form: str) -> dict[str, Any]:
-    how: dict[str, Any] = {"rank_by": listing.rank_by, "limit": listing.limit}
-    return {**how, "dialect": listing.dialect, "table": listing.sql_table} if form == "sql" else how
-
-
-def _text(found: DcResult, listing: Listing, state: State) -> str:
-    return found.to_text(
-        rank_by=listing.rank_by,
-        limit=listing.limit,
-        verbose=state.verbose > 0,
-        command_line=True,
-        **output.terminal(listing.output),
-    )
-
-
-def _check_listing(listing: Listing, form: str, explain: bool) -> None:
-    """Faults in what is to be written, before any work."""
-    from tuplewise.engine.report import sql
-
+    listing = listing_of(DcListing, given)
+    load_options, options = settings.load_options_and(DcDiscoverOptions, given)
+    form = format_of(listing)
     if explain and form not in ("text", "json"):
         raise click.UsageError(f"--explain-space has the formats text and json, not {form}.")
-    if listing.sql_table is not None:
-        sql.table_parts(listing.sql_table)
-    output.check_output(listing.output)
+    check_sql_table(listing.sql_table)
+
+    def run(progress: Progress) -> DcRun:
+        return DcRun(table, load_options, options, progress, state)
+
+    if explain:
+        with working(listing, form, state) as progress:
+            output.write(run(progress).explain(form), listing.output)
+            return 0
+    return write_found(listing, form, state, lambda progress: run(progress).discover(listing))
 
 
 @dc.command("check")
 @click.argument("table")
 @settings.check_options
-@settings.run_options
+@settings.run_options("unknown", _NULLS)
 @settings.input_options
 @settings.output_options("text", "json", "csv", "sql")
 @click.pass_obj
@@ -124,19 +106,15 @@ def dc_check(state: State, /, table: str, **given: Any) -> int:
     Exit codes: 0 no rule is violated (beyond --fail-on); 1 some are; 2 bad usage, rule, input or device; 3 a limit was
     reached, and no violation found before.
     """
-    listing = CheckListing(**{name: given.pop(name) for name in CheckListing.__dataclass_fields__})
+    listing = listing_of(CheckListing, given)
     if not listing.rules and not listing.rule_files:
         raise click.UsageError("No rule is given: --rule TEXT, or --rules FILE.")
     load_options, options = settings.load_and_check_options(given, listing)
-    form = listing.form or output.default_format(listing.output)
+    form = format_of(listing)
     if listing.explain and form not in ("text", "json"):
         raise click.UsageError(f"--explain has the formats text and json, not {form}.")
-    output.check_output(listing.output)
     check_listing(listing, options, table)
-    _listen_to_log(state)
-    with Progress(state.quiet) as progress:
-        if listing.form is None and (note := output.surprising_format(form, listing.output)):
-            progress.say(f"note: {note}")
+    with working(listing, form, state) as progress:
         result = Checking(table, load_options, options, listing, progress, state).check()
         progress.step("writing")
         pieces = _check_pieces(result, listing, form, state)
@@ -162,15 +140,8 @@ def _check_pieces(result: CheckResult, listing: CheckListing, form: str, state: 
     return result.pieces(form)
 
 
-def _listen_to_log(state: State) -> None:
-    """Our log goes to stderr, as much of it as was asked for."""
-    logger = logging.getLogger("tuplewise")
-    levels = [logging.WARNING, logging.INFO, logging.DEBUG]
-    logger.setLevel(logging.ERROR if state.quiet else levels[min(state.verbose, 2)])
-    if not logger.handlers:
-        handler = logging.StreamHandler()
-        handler.setFormatter(logging.Formatter("tuplewise: %(message)s"))
-        logger.addHandler(handler)
+for _group in (fd, key, od):
+    cli.add_command(_group)
 
 
 @cli.command()

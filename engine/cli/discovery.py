@@ -1,30 +1,54 @@
-"""`dc discover` step by step: load the table, search, hand on what was found."""
+"""`... discover` step by step: load the table, search, hand on what was found."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from tuplewise.engine.cli.listing import DcListing, Listing
 from tuplewise.engine.cli.loading import Loading
 from tuplewise.engine.cli.progress import Progress
-from tuplewise.engine.cli.settings import Listing, State
-from tuplewise.engine.options import Algorithm, DcDiscoverOptions, LoadOptions
+from tuplewise.engine.cli.settings import State
+from tuplewise.engine.options import (
+    Algorithm,
+    DcDiscoverOptions,
+    DependencyOptions,
+    FdDiscoverOptions,
+    LoadOptions,
+    OdDiscoverOptions,
+)
 
 if TYPE_CHECKING:
     from tuplewise.engine.dc.discover import DcDiscovery
     from tuplewise.engine.relation.relation import Relation
     from tuplewise.engine.report.dc_result import DcResult
+    from tuplewise.engine.report.dependency_result import DependencyResult
+
+O = TypeVar("O", DcDiscoverOptions, DependencyOptions)  # noqa: E741
 
 
-class Discovery:
-    """One run of the command."""
+class _Discovery(Generic[O]):
+    """One run of a command that discovers."""
 
-    def __init__(
-        self, table: str, load_options: LoadOptions, options: DcDiscoverOptions, progress: Progress, state: State
-    ) -> None:
+    def __init__(self, table: str, load_options: LoadOptions, options: O, progress: Progress, state: State) -> None:
         self._loading = Loading(table, load_options, options.device, progress, state)
-        self._load_options, self._options = load_options, options
+        self._load_options = load_options
+        self._options: O = options
         self._progress, self._state = progress, state
+
+    def _handed_on(self, **shown: Any) -> dict[str, Any]:
+        """What a result is told beside what was found."""
+        from tuplewise.engine.report import model
+
+        return {
+            "options": model.options_record(self._load_options, self._options, **shown),
+            "notes": self._loading.notes,
+            "total_seconds": self._loading.seconds,
+        }
+
+
+class DcRun(_Discovery[DcDiscoverOptions]):
+    """One run of `dc discover`."""
 
     def explain(self, form: str) -> Iterator[str]:
         """The predicate space as text or JSON."""
@@ -43,19 +67,12 @@ class Discovery:
             else text.render(text.space_parts(document, verbose=self._state.verbose > 0))
         )
 
-    def discover(self, listing: Listing) -> DcResult:
+    def discover(self, listing: DcListing) -> DcResult:
         """What holds in the table."""
-        from tuplewise.engine.report import model
+        found = self._find()
         from tuplewise.engine.report.dc_result import DcResult
 
-        found = self._find()
-        shown = {"rank_by": listing.rank_by, "limit": listing.limit, "explain_space": False}
-        return DcResult(
-            found,
-            options=model.options_record(self._load_options, self._options, **shown),
-            notes=self._loading.notes,
-            total_seconds=self._loading.seconds,
-        )
+        return DcResult(found, **self._handed_on(rank_by=listing.rank_by, limit=listing.limit, explain_space=False))
 
     def _find(self) -> DcDiscovery:
         """What was found, here or in Spark."""
@@ -83,3 +100,34 @@ class Discovery:
             algorithms = ["evidence", "hybrid"]
         for algorithm in algorithms:
             discover(few, DcDiscoverOptions(device=options.device, error=options.error, algorithm=algorithm))
+
+
+class DependencyRun(_Discovery[DependencyOptions]):
+    """One run of `fd discover`, `key discover` or `od discover`: its options say which."""
+
+    def discover(self, listing: Listing) -> DependencyResult:
+        """What holds in the table."""
+        options = self._options
+        find, result = _ways(options)
+        relation = self._loading.relation(self._warm_up)
+        deadline = self._loading.deadline(options.time_limit)
+        found = find(relation, options, progress=self._progress.share, deadline=deadline)
+        return result(found, **self._handed_on(limit=listing.limit))
+
+    def _warm_up(self, few: Relation) -> None:
+        find, _ = _ways(self._options)
+        options = self._options
+        find(few, type(options)(device=options.device, error=options.error, algorithm=options.algorithm))
+
+
+def _ways(options: DependencyOptions) -> tuple[Callable[..., Any], type[DependencyResult]]:
+    """What finds the dependencies that options are about, and what they are handed on as."""
+    if isinstance(options, OdDiscoverOptions):
+        from tuplewise.engine.od.discover import discover_orders
+        from tuplewise.engine.report.od_result import OdResult
+
+        return discover_orders, OdResult
+    from tuplewise.engine.fd.discover import discover_functional, discover_keys
+    from tuplewise.engine.report.fd_result import FdResult, KeyResult
+
+    return (discover_functional, FdResult) if type(options) is FdDiscoverOptions else (discover_keys, KeyResult)

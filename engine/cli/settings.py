@@ -5,13 +5,16 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from tuplewise.engine.cli.parameters import Assignment, Bound, Bytes, ExactDecimal, Names
 from tuplewise.engine.errors import InputError
-from tuplewise.engine.options import DcCheckOptions, DcDiscoverOptions, LoadOptions, RankBy
+from tuplewise.engine.options import DcCheckOptions, LoadOptions
+
+if TYPE_CHECKING:
+    from tuplewise.engine.cli.listing import CheckListing
 
 KERNELS_THREAD = "kernels"
 
@@ -97,17 +100,17 @@ def input_options(command: F) -> F:
     )(command)
 
 
-def run_options(command: F) -> F:
-    """Where and how long it runs."""
+def run_options(nulls: str, help_on_nulls: str) -> Callable[[F], F]:
+    """What nulls are by default, and where and how long it runs."""
     option = click.option
     return _together(
         [
             option(
                 "--nulls",
                 type=click.Choice(["unknown", "value"]),
-                default="unknown",
+                default=nulls,
                 show_default=True,
-                help="A null satisfies no predicate, or is a value equal to itself and lower than all others.",
+                help=help_on_nulls,
             ),
             option(
                 "--device",
@@ -129,7 +132,7 @@ def run_options(command: F) -> F:
                 "--memory-limit", type=Bytes(), metavar="BYTES", help="Stop when this process holds more (512M, 4G)."
             ),
         ]
-    )(command)
+    )
 
 
 def output_options(*formats: str) -> Callable[[F], F]:
@@ -163,19 +166,65 @@ def _sql_options() -> list[Callable[[F], F]]:
     ]
 
 
+def _limit_option(says: str) -> Callable[[F], F]:
+    limit = click.IntRange(min=1)
+    return click.option("--limit", type=limit, metavar="N", help=f"{says} [default: all; text: 20]")
+
+
+def _error_option(says: str) -> Callable[[F], F]:
+    return click.option("--error", type=ExactDecimal(), default="0", metavar="E", show_default=True, help=says)
+
+
+def dependency_options(context: str, limit: str = "List the first N only.") -> Callable[[F], F]:
+    """What discoveries of keys, functional and order dependencies look for and list. `context`: what it is there."""
+    option = click.option
+    return _together(
+        [
+            _error_option("Share of rows that may have to be removed so that a dependency holds (g3)."),
+            option("--max-context", type=int, metavar="K", help=f"{context} of at most K columns."),
+            option(
+                "--algorithm",
+                type=click.Choice(["auto", "hybrid", "levelwise"]),
+                default="auto",
+                show_default=True,
+                help="How they are found: by comparing few pairs of rows and checking the rest, or level by level as"
+                " HyOD does.",
+            ),
+            _limit_option(limit),
+            *_sql_options(),
+        ]
+    )
+
+
+def order_check_options(command: F) -> F:
+    """Which order dependencies `od check` checks, and against what."""
+    option = click.option
+    return _together(
+        [
+            option("--od", "ods", multiple=True, metavar="TEXT", help="An order dependency (may be given again)."),
+            option(
+                "--ods",
+                "od_files",
+                multiple=True,
+                type=click.Path(),
+                metavar="FILE",
+                help="Order dependencies, one a line, or the JSON of od check (may be given again).",
+            ),
+            against_option("Instead of TABLE: the JSON that od discover wrote for it, which decides without rows."),
+        ]
+    )(command)
+
+
+def against_option(says: str, *, required: bool = False) -> Callable[[F], F]:
+    return click.option("--against", type=click.Path(), required=required, metavar="RESULT", help=says)
+
+
 def discover_options(command: F) -> F:
     """What `dc discover` looks for and lists."""
     option = click.option
     return _together(
         [
-            option(
-                "--error",
-                type=ExactDecimal(),
-                default="0",
-                metavar="E",
-                show_default=True,
-                help="Share of ordered pairs (g1) that may violate a constraint.",
-            ),
+            _error_option("Share of ordered pairs (g1) that may violate a constraint."),
             option("--max-predicates", type=int, metavar="K", help="Constraints of at most K predicates."),
             option(
                 "--no-cross-columns",
@@ -230,12 +279,7 @@ def discover_options(command: F) -> F:
                 type=click.Choice(["succinctness", "coverage", "g1"]),
                 help="List best first. [default: order of size; text and --limit: succinctness]",
             ),
-            option(
-                "--limit",
-                type=click.IntRange(min=1),
-                metavar="N",
-                help="List the best N only. [default: all; text: 20]",
-            ),
+            _limit_option("List the best N only."),
             *_sql_options(),
         ]
     )(command)
@@ -303,38 +347,11 @@ def check_options(command: F) -> F:
     )(command)
 
 
-@dataclass(frozen=True)
-class CheckListing:
-    """Which rules `dc check` reads, what it writes, and where to."""
-
-    form: str | None
-    output: str | None
-    rules: tuple[str, ...] = ()
-    rule_files: tuple[str, ...] = ()
-    pairs: int | None = None
-    pairs_out: str | None = None
-    split: str | None = None
-    explain: bool = False
-    dialect: str = "spark"
-    sql_table: str | None = None
-
-
-@dataclass(frozen=True)
-class Listing:
-    """What is written, and where to."""
-
-    form: str | None
-    output: str | None
-    rank_by: RankBy | None = None
-    limit: int | None = None
-    dialect: str = "spark"
-    sql_table: str | None = None
-
-
-def load_and_discover_options(given: Mapping[str, Any]) -> tuple[LoadOptions, DcDiscoverOptions]:
-    """Both option sets. All faults of both come in one error."""
-    discover = {name: given[name] for name in DcDiscoverOptions.__dataclass_fields__}
-    return _both(LoadOptions, _load_values(given), DcDiscoverOptions, discover)
+def load_options_and(kind: type[A], given: Mapping[str, Any]) -> tuple[LoadOptions, A]:
+    """How the table is read, and the options of one kind. All faults of both come in one error."""
+    fields: Any = kind
+    values = {name: given[name] for name in fields.__dataclass_fields__}
+    return _both(LoadOptions, _load_values(given), kind, values)
 
 
 def load_and_check_options(given: Mapping[str, Any], listing: CheckListing) -> tuple[LoadOptions, DcCheckOptions]:

@@ -101,16 +101,6 @@ def check_heading(
     found: DcCheck, *, options: Mapping[str, Any], notes: Sequence[str], total_seconds: float
 ) -> dict[str, Any]:
     """The result of `dc check` with an empty list of rules, which is its last entry."""
-    timings = {**found.relation.timings_seconds, **found.timings_seconds, "total": total_seconds}
-    document = model.heading(
-        "dc check",
-        found.relation,
-        options=options,
-        device=found.device,
-        device_reason=found.device_reason,
-        timings_seconds=timings,
-        partial=found.partial,
-        notes=notes,
-    )
+    document = model.found_heading("dc check", found, options=options, notes=notes, total_seconds=total_seconds)
     document["result"] = {"rules": []}
     return document

@@ -40,7 +40,7 @@ def check_parts(
         if plan:
             parts += ["", _plan_grid(record)]
         elif record["pairs"] and limit:
-            parts += ["", _indented(pair_grid(record, limit)), f"  {listed(record, limit)}"]
+            parts += ["", indented(pair_grid(record, limit)), f"  {listed(record, limit)}"]
             cut |= min(limit, len(record["pairs"])) < len(record["pairs"]) or record["truncated"]
         worst = record["worst_rows"][: text.SHOWN_ROWS]
         if worst and worst[0]["pairs"] > 1 and not plan:
@@ -51,15 +51,19 @@ def check_parts(
 
 
 def summary(document: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -> str:
-    """How many rules hold and how many do not."""
-    count = len(records)
-    verdicts = [record["holds"] for record in records]
-    said = [f"{verdicts.count(v):,} {word}" for v, word in ((False, "violated"), (True, "hold"), (None, "undecided"))]
-    line = f"{count:,} rule{'' if count == 1 else 's'}: " + ", ".join(s for s in said if not s.startswith("0 "))
+    """How many rules hold and how many do not, and how many fail."""
+    line = counted("rule", "rules", [record["holds"] for record in records])
     if document["options"]["fail_on"] is not None:
         failed = sum(bool(record["failed"]) for record in records)
         line += f"; {failed:,} beyond the bound of {document['options']['fail_on']}"
     return line
+
+
+def counted(thing: str, things: str, verdicts: Sequence[bool | None]) -> str:
+    """How many of what was checked hold and how many do not."""
+    said = [f"{verdicts.count(v):,} {word}" for v, word in ((False, "violated"), (True, "hold"), (None, "undecided"))]
+    count = len(verdicts)
+    return f"{count:,} {thing if count == 1 else things}: " + ", ".join(s for s in said if not s.startswith("0 "))
 
 
 def figures(record: Mapping[str, Any]) -> str:
@@ -142,10 +146,11 @@ def _plan_grid(record: Mapping[str, Any]) -> Any:
         done = step["step"] if not step.get("predicates") else f"{step['step']}: {' and '.join(step['predicates'])}"
         rows.append([str(number), done, str(step.get("algorithm", "")), ", ".join(estimates), str(step.get("why", ""))])
     kinds = [("", "right"), ("step", "left"), ("algorithm", "left"), ("estimate", "left"), ("why", "left")]
-    return _indented(text.grid(kinds, rows))
+    return indented(text.grid(kinds, rows))
 
 
-def _indented(part: Any) -> Padding:
+def indented(part: Any) -> Padding:
+    """A part of a text, further to the right."""
     from rich.padding import Padding
 
     return Padding(part, (0, 0, 0, 2))

@@ -1,4 +1,4 @@
-"""Results as CSV: a line for each constraint, for each violating pair, or for each rule that was counted."""
+"""Results as CSV: a line for each constraint or dependency, for each violating pair, or for each rule checked."""
 
 from __future__ import annotations
 
@@ -31,8 +31,23 @@ def pieces(entries: Iterable[Mapping[str, Any]], fields: Sequence[str] = FIELDS)
 
 
 def _cell(value: Any) -> Any:
-    """Booleans as JSON and Arrow have them."""
+    """Booleans as JSON and Arrow have them; several names as `--columns` takes them."""
+    if isinstance(value, (list, tuple)):
+        return names(value)
     return str(value).lower() if isinstance(value, bool) else value
+
+
+def names(several: Sequence[str]) -> str:
+    """Column names with commas between them; a name that holds a comma or quotes stands in double quotes.
+
+    Examples
+    --------
+    >>> names(["zip", "first, last"]), names([])
+    ('zip,"first, last"', '')
+    """
+    buffer = io.StringIO()
+    csv.writer(buffer, lineterminator="\r\n").writerow(several)  # so that a name with either stands in quotes
+    return buffer.getvalue().removesuffix("\r\n")
 
 
 def table_pieces(tables: Iterable[pa.Table], schema: pa.Schema) -> Iterator[bytes]:

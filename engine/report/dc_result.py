@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -11,17 +11,17 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import RankBy
-from tuplewise.engine.report import csv, html, json, model, sql, text
+from tuplewise.engine.report import csv, html, json, model, text
+from tuplewise.engine.report.discovery_result import SHOWN_IN_REPR, DiscoveryResult
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from tuplewise.engine.dc.constraint import DenialConstraint
     from tuplewise.engine.dc.discover import DcDiscovery
-    from tuplewise.engine.relation.relation import Relation
 
 
-class DcResult:
+class DcResult(DiscoveryResult):
     """Denial constraints that hold in a table.
 
     Attributes
@@ -41,46 +41,10 @@ class DcResult:
     True
     """
 
-    def __init__(
-        self,
-        discovery: DcDiscovery,
-        *,
-        options: Mapping[str, Any] | None = None,
-        notes: Sequence[str] = (),
-        total_seconds: float = 0.0,
-    ) -> None:
-        self._found = discovery
-        self._options = dict(options or model.options_record(discovery.options))
-        self._more_notes = list(notes)
-        self._total_seconds = total_seconds
-
     @property
     def constraints(self) -> Sequence[DenialConstraint]:
-        return self._found.constraints
-
-    @property
-    def relation(self) -> Relation:
-        return self._found.relation
-
-    @property
-    def partial(self) -> bool:
-        return self._found.partial
-
-    @property
-    def notes(self) -> list[str]:
-        return [*self.relation.notes, *self._found.notes, *self._more_notes]
-
-    @property
-    def device(self) -> str:
-        return self._found.device
-
-    @property
-    def device_reason(self) -> str:
-        return self._found.device_reason
-
-    @property
-    def timings_seconds(self) -> dict[str, float]:
-        return dict(self._heading["timings_seconds"])
+        found: DcDiscovery = self._found
+        return found.constraints
 
     def __len__(self) -> int:
         return len(self._found.arrays)
@@ -89,16 +53,9 @@ class DcResult:
         return iter(self._found.constraints)
 
     def __repr__(self) -> str:
-        count, shown = len(self), [f"  {text.visible(c.rule)}" for c in self.ranked(limit=5)]
-        how = text.bound(self._heading)
-        lines = [
-            f"<DcResult: {count:,} minimal denial constraint{'' if count == 1 else 's'} of {self.relation.name!r} "
-            f"({how}{', PARTIAL' if self.partial else ''}), {self.relation.all_rows:,} rows, {self.device}>",
-            *shown,
-        ]
-        if count > len(shown):
-            lines.append(f"  ... and {count - len(shown):,} more: .constraints, .ranked(), .to_pandas()")
-        return "\n".join(lines)
+        best = [c.rule for c in self.ranked(limit=SHOWN_IN_REPR)]
+        more = ".constraints, .ranked(), .to_pandas()"
+        return self._described("denial constraint", "denial constraints", best, more)
 
     def _repr_html_(self) -> str:
         return html.constraints_html(self._heading, self._best(text.SHOWN), model.DEFAULT_RANKING)
@@ -239,16 +196,6 @@ class DcResult:
 
     def _best(self, limit: int, rank_by: RankBy | None = None) -> list[dict[str, Any]]:
         return list(self._records(self._index(rank_by, limit)))
-
-    def _sql_writer(self, dialect: str, table: str | None) -> sql.Writer:
-        sql.check_dialect(dialect)
-        return sql.Writer(
-            columns=self.relation.column_names,
-            types=[c.type for c in self.relation.columns],
-            table=[self.relation.name] if table is None else sql.table_parts(table),
-            dialect=dialect,
-            nulls=self._found.options.nulls,
-        )
 
     @cached_property
     def _heading(self) -> dict[str, Any]:

@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from tuplewise.engine.report import check_text
+from tuplewise.engine.report import check_text, dependency_text
 from tuplewise.engine.report.text import bound, interval, share, visible, what_is_missing
 
 if TYPE_CHECKING:
     from jinja2 import Template
+
+    from tuplewise.engine.report.dependency_text import Shown
 
 
 @lru_cache(maxsize=4)
@@ -46,25 +48,54 @@ def constraints_html(document: Mapping[str, Any], records: Sequence[Mapping[str,
     return rendered
 
 
+def dependencies_html(document: Mapping[str, Any], things: tuple[str, str], shown: Sequence[Shown]) -> str:
+    """A table of the first dependencies of each kind, below a line that says how many there are."""
+    rendered: str = _template("dependencies.html").render(
+        table=document["tables"][0],
+        summary=dependency_text.summary(document, things, shown),
+        algorithm=document["result"]["algorithm"],
+        missing=what_is_missing(document["result"], things[1]),
+        device=document["device"],
+        partial=document["partial"],
+        notes=document["notes"],
+        shown=shown,
+    )
+    return rendered
+
+
 def check_html(document: Mapping[str, Any], records: Sequence[Mapping[str, Any]], limit: int) -> str:
     """A block for each rule: its verdict, its figures and its first pairs."""
+    blocks = [
+        {
+            **record,
+            "pairs": record["pairs"][:limit],
+            "figures": check_text.figures(record),
+            "listed": check_text.listed(record, limit),
+        }
+        for record in records
+    ]
+    return blocks_html(document, check_text.summary(document, records), blocks)
+
+
+def blocks_html(document: Mapping[str, Any], summary: str, blocks: Sequence[Mapping[str, Any]]) -> str:
+    """A block for each thing that was checked. Of a block: rule, holds, figures, pairs, one_row, listed."""
     rules = []
-    for record in records:
-        shown = {**record, "pairs": record["pairs"][:limit]}
-        columns = list(check_text.pair_columns(shown)) if shown["pairs"] else []
+    for block in blocks:
+        columns = list(check_text.pair_columns(block)) if block["pairs"] else []
         rules.append(
             {
-                "rule": record["rule"],
-                "verdict": check_text.VERDICTS[record["holds"]],
-                "figures": check_text.figures(record),
+                "rule": block["rule"],
+                "verdict": check_text.VERDICTS[block["holds"]],
+                "figures": block["figures"],
                 "headings": [heading for heading, _ in columns],
                 "rows": list(zip(*(values for _, values in columns), strict=True)),
-                "listed": check_text.listed(record, limit) if columns else "",
+                "listed": block["listed"],
             }
         )
+    tables = document["tables"]
     rendered: str = _template("check.html").render(
-        table=document["tables"][0],
-        summary=check_text.summary(document, records),
+        table=tables[0] if tables else None,
+        summary=summary,
         device=document["device"],
         partial=document["partial"],
         notes=document["notes"],

@@ -75,7 +75,7 @@ def table_record(relation: Relation) -> dict[str, Any]:
 
 def heading(
     command: str,
-    relation: Relation,
+    relation: Relation | None,
     *,
     options: Mapping[str, Any],
     device: str | None = None,
@@ -84,22 +84,40 @@ def heading(
     partial: bool = False,
     notes: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """What every result says beside its "result"."""
-    timings = {name: round(seconds, 6) for name, seconds in (timings_seconds or relation.timings_seconds).items()}
+    """What every result says beside its "result". `relation`: None where no table was looked at."""
+    loading = {} if relation is None else relation.timings_seconds
+    timings = {name: round(seconds, 6) for name, seconds in (timings_seconds or loading).items()}
     return {
         "schema": SCHEMA,
         "command": command,
         "version": version(),
-        "tables": [table_record(relation)],
+        "tables": [] if relation is None else [table_record(relation)],
         "options": dict(options),
         "device": device,
         "device_reason": device_reason,
-        "spark": None if relation.spark is None else dict(relation.spark),
+        "spark": None if relation is None or relation.spark is None else dict(relation.spark),
         "timings_seconds": timings,
         "peak_rss_bytes": peak_rss_bytes(),
         "partial": partial,
         "notes": list(notes),
     }
+
+
+def found_heading(
+    command: str, found: Any, *, options: Mapping[str, Any], notes: Sequence[str], total_seconds: float
+) -> dict[str, Any]:
+    """The heading of what a search or a check found: it has a relation, a device, timings_seconds and partial."""
+    loading = {} if found.relation is None else found.relation.timings_seconds
+    return heading(
+        command,
+        found.relation,
+        options=options,
+        device=found.device,
+        device_reason=found.device_reason,
+        timings_seconds={**loading, **found.timings_seconds, "total": total_seconds},
+        partial=found.partial,
+        notes=notes,
+    )
 
 
 def chosen(found: DcDiscovery, *, rank_by: RankBy | None = None, limit: int | None = None) -> NDArray[np.int64]:
@@ -191,17 +209,7 @@ def dc_heading(
     found: DcDiscovery, *, options: Mapping[str, Any], notes: Sequence[str], total_seconds: float
 ) -> dict[str, Any]:
     """The result of `dc discover` with an empty list of constraints, which is its last entry."""
-    timings = {**found.relation.timings_seconds, **found.timings_seconds, "total": total_seconds}
-    document = heading(
-        "dc discover",
-        found.relation,
-        options=options,
-        device=found.device,
-        device_reason=found.device_reason,
-        timings_seconds=timings,
-        partial=found.partial,
-        notes=notes,
-    )
+    document = found_heading("dc discover", found, options=options, notes=notes, total_seconds=total_seconds)
     document["result"] = {
         "predicate_space": found.space.predicates,
         "distinct_evidences": found.distinct_evidences,

@@ -191,7 +191,8 @@ class Writer:
             source = f"FROM {rows} AS t\nJOIN {rows} AS u\n  ON "
         query = f"SELECT {', '.join(shown)}\n{source}" + "\n AND ".join(conditions) + ";\n"
         if not self.key_tells_apart:
-            numbered = f"SELECT {', '.join(map(self._q, used))},\n    {self._number}\n  FROM {self._table}"
+            columns = [", ".join(map(self._q, used))] if used else []
+            numbered = "SELECT " + ",\n    ".join([*columns, self._number]) + f"\n  FROM {self._table}"
             query = f"WITH {rows} AS (\n  {numbered}\n)\n{query}"
         return query if title is None else _comment(title) + "\n" + query
 

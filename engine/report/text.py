@@ -108,12 +108,13 @@ def interval(record: Mapping[str, Any]) -> str:
 
 
 def bound(document: Mapping[str, Any]) -> str:
-    """How far the constraints of a result hold."""
-    error, estimate = document["options"]["error"], document["result"]["estimate"]
+    """How far what a result lists holds."""
+    error, result = document["options"]["error"], document["result"]
+    measure, estimate = result.get("measure") or "g1", result.get("estimate")
     if estimate is None:
-        return "exact" if error == 0 else f"g1 <= {error}"
+        return "exact" if error == 0 else f"{measure} <= {error}"
     pairs = f"{estimate['sampled_pairs']:,} random pairs"
-    return f"not violated by {pairs}" if error == 0 else f"g1 <= {error}, estimated from {pairs}"
+    return f"not violated by {pairs}" if error == 0 else f"{measure} <= {error}, estimated from {pairs}"
 
 
 def dc_parts(
@@ -140,27 +141,22 @@ def dc_parts(
     return parts
 
 
-def what_is_missing(result: Mapping[str, Any]) -> str:
-    """What a limit has left out of a list of constraints."""
+def what_is_missing(result: Mapping[str, Any], things: str = "constraints") -> str:
+    """What a limit has left out of a list."""
     undecided = (result["search"] or {}).get("undecided")
-    missing = "a limit was reached; there may be more constraints, and smaller ones"
+    missing = f"a limit was reached; there may be more {things}, and smaller ones"
     if not undecided:
         return missing
     return f"{missing}: {undecided:,} candidate{' was' if undecided == 1 else 's were'} undecided"
 
 
 def how_it_was_found(result: Mapping[str, Any], verbose: bool) -> list[Any]:
-    """The algorithm and why; what a search compared and checked; with `verbose` each column set that was exhausted."""
+    """The algorithm and why; what a search compared and checked; with `verbose` each column set, or level, of it."""
     parts: list[Any] = [f"{result['algorithm']} ({result['algorithm_reason']})"]
     search = result["search"]
     if search is None:
         return parts
-    compared, percent = search["compared_pairs"], share(100 * search["share_of_pairs"])
-    said = [f"compared {compared:,} pairs of rows ({percent} % of all)"]
-    sets = search.get("column_sets", [])
-    if sets:
-        one_of = "one" if len(sets) == 1 else f"one of {len(sets):,}"
-        said[0] += f", among them all that agree on {one_of} column set{_s(len(sets))}"
+    said = [*_compared(search), *_sampled(search)]
     if "validated" in search:
         validated, violated = search["validated"], search["violated"]
         checked = f"{validated:,} candidate{_s(validated)} checked on the table, "
@@ -173,10 +169,46 @@ def how_it_was_found(result: Mapping[str, Any], verbose: bool) -> list[Any]:
         preliminary, pairs = search["preliminary_constraints"], search["violating_pairs"]
         said.append(f"{preliminary:,} rule{_s(preliminary)} of the sample refined to {pairs:,} violating pairs")
     parts.append("; ".join(said))
-    if sets and verbose:
-        rows = [[_agreement(s["columns"]), f"{s['pairs']:,}", f"{s['decided']:,}"] for s in sets]
-        parts += ["", grid([("equal in", "left"), ("pairs", "right"), ("candidates decided", "right")], rows), ""]
+    if verbose and (steps := _steps(search)):
+        parts += ["", steps, ""]
     return parts
+
+
+def _compared(search: Mapping[str, Any]) -> list[str]:
+    """What was compared by a search that compares pairs of rows."""
+    if "compared_pairs" not in search:
+        return []
+    compared, percent = search["compared_pairs"], share(100 * search["share_of_pairs"])
+    said = f"compared {compared:,} pairs of rows ({percent} % of all)"
+    sets = search.get("column_sets", [])
+    if sets:
+        one_of = "one" if len(sets) == 1 else f"one of {len(sets):,}"
+        said += f", among them all that agree on {one_of} column set{_s(len(sets))}"
+    return [said]
+
+
+def _sampled(search: Mapping[str, Any]) -> list[str]:
+    """What was checked on a sample by a search that goes level by level."""
+    if "levels" not in search:
+        return []
+    said = f"{len(search['levels']):,} level{_s(len(search['levels']))}"
+    checked, rows = search["checked_on_sample"], search["sample_rows"]
+    if checked:
+        said += f"; {checked:,} candidate{_s(checked)} checked on a sample, of {rows:,} row{_s(rows)} in the end"
+    return [said]
+
+
+def _steps(search: Mapping[str, Any]) -> Table | None:
+    """Each column set that was exhausted, or each level."""
+    if search.get("column_sets"):
+        rows = [[_agreement(s["columns"]), f"{s['pairs']:,}", f"{s['decided']:,}"] for s in search["column_sets"]]
+        return grid([("equal in", "left"), ("pairs", "right"), ("candidates decided", "right")], rows)
+    if search.get("levels"):
+        figures = ("level", "candidates", "sample_rows", "validated", "valid")
+        rows = [[f"{level[name]:,}" for name in figures] for level in search["levels"]]
+        headings = ("level", "candidates", "rows of the sample", "validated", "hold")
+        return grid([(heading, "right") for heading in headings], rows)
+    return None
 
 
 def _agreement(columns: Sequence[Sequence[str]]) -> str:
@@ -193,6 +225,8 @@ def how_it_ran(document: Mapping[str, Any], verbose: bool) -> str:
     seconds = document["timings_seconds"]
     took = ", ".join(f"{name} {value:.2f}" for name, value in seconds.items() if name != "total")
     total = f"{seconds['total']:.2f} s" if "total" in seconds else ""
+    if document["device"] is None:
+        return total
     if verbose:
         return f"{document['device']} ({document['device_reason']}); {total} ({took})"
     return f"{document['device']}, {total}"

@@ -21,26 +21,38 @@ if TYPE_CHECKING:
 
     F = TypeVar("F", bound=Callable[..., Any])
 
+    from tuplewise.dependencies import check_ods, discover_fds, discover_keys, discover_ods
     from tuplewise.engine.dc.constraint import DenialConstraint, Predicate
     from tuplewise.engine.errors import DeviceError, InputError, LimitReached, RuleError, TuplewiseError
     from tuplewise.engine.options import CheckKeywords, DcKeywords, LoadKeywords, Nulls
     from tuplewise.engine.relation.relation import Relation
     from tuplewise.engine.report.check_result import CheckResult
     from tuplewise.engine.report.dc_result import DcResult
+    from tuplewise.engine.report.fd_result import FdResult, KeyResult
+    from tuplewise.engine.report.od_check_result import OdCheckResult
+    from tuplewise.engine.report.od_result import OdResult
 
     __version__: str
 
 _HOMES = {
-    "CheckResult": "report.check_result",
-    "DcResult": "report.dc_result",
-    "DenialConstraint": "dc.constraint",
-    "Predicate": "dc.constraint",
-    "Relation": "relation.relation",
-    "DeviceError": "errors",
-    "InputError": "errors",
-    "LimitReached": "errors",
-    "RuleError": "errors",
-    "TuplewiseError": "errors",
+    "CheckResult": "engine.report.check_result",
+    "DcResult": "engine.report.dc_result",
+    "DenialConstraint": "engine.dc.constraint",
+    "FdResult": "engine.report.fd_result",
+    "KeyResult": "engine.report.fd_result",
+    "OdCheckResult": "engine.report.od_check_result",
+    "OdResult": "engine.report.od_result",
+    "Predicate": "engine.dc.constraint",
+    "Relation": "engine.relation.relation",
+    "DeviceError": "engine.errors",
+    "InputError": "engine.errors",
+    "LimitReached": "engine.errors",
+    "RuleError": "engine.errors",
+    "TuplewiseError": "engine.errors",
+    "check_ods": "dependencies",
+    "discover_fds": "dependencies",
+    "discover_keys": "dependencies",
+    "discover_ods": "dependencies",
 }
 
 __all__ = [
@@ -48,20 +60,28 @@ __all__ = [
     "DcResult",
     "DenialConstraint",
     "DeviceError",
+    "FdResult",
     "InputError",
+    "KeyResult",
     "LimitReached",
+    "OdCheckResult",
+    "OdResult",
     "Predicate",
     "Relation",
     "RuleError",
     "TuplewiseError",
     "__version__",
     "check",
+    "check_ods",
     "discover_dcs",
+    "discover_fds",
+    "discover_keys",
+    "discover_ods",
     "load",
 ]
 
 
-def _naming_options_as_python_does(function: F) -> F:
+def naming_options_as_python_does(function: F) -> F:
     """Errors and notes are written with the command line's names of options; a function's caller gets Python's."""
 
     @functools.wraps(function)
@@ -78,7 +98,7 @@ def _naming_options_as_python_does(function: F) -> F:
     return called  # type: ignore[return-value]
 
 
-@_naming_options_as_python_does
+@naming_options_as_python_does
 def load(
     source: Any,
     *,
@@ -120,7 +140,7 @@ def load(
     return load_table(source, load_options(options), name=name, spark=spark, progress=progress)
 
 
-@_naming_options_as_python_does
+@naming_options_as_python_does
 def discover_dcs(
     table: Any,
     *,
@@ -201,7 +221,7 @@ def discover_dcs(
     return DcResult(found, total_seconds=time.monotonic() - start)
 
 
-@_naming_options_as_python_does
+@naming_options_as_python_does
 def check(
     table: Any,
     rules: Any,
@@ -289,7 +309,7 @@ def __getattr__(name: str) -> Any:
     if name == "__version__":
         value: Any = importlib.import_module("tuplewise.engine.report.version").version()
     elif name in _HOMES:
-        value = getattr(importlib.import_module(f"tuplewise.engine.{_HOMES[name]}"), name)
+        value = getattr(importlib.import_module(f"tuplewise.{_HOMES[name]}"), name)
     else:
         raise AttributeError(f"module 'tuplewise' has no attribute {name!r}")
     globals()[name] = value

@@ -16,7 +16,14 @@ import pytest
 
 import tuplewise as tw
 from tuplewise.engine.errors import python_names
-from tuplewise.engine.options import CheckKeywords, DcKeywords, LoadKeywords
+from tuplewise.engine.options import (
+    CheckKeywords,
+    DcKeywords,
+    DependencyKeywords,
+    LoadKeywords,
+    OdCheckKeywords,
+    OdKeywords,
+)
 
 TABLE = pd.DataFrame({"a": [1, 2, 2], "b": [1, 1, 2]})
 FD = "a -> b"
@@ -69,6 +76,53 @@ def test_faults_of_a_discovery(options: dict[str, Any], fault: str) -> None:
     with pytest.raises(tw.InputError) as error:
         tw.discover_dcs(TABLE, device="cpu", **options)
     assert fault in str(error.value)
+
+
+@pytest.mark.parametrize("discover", [tw.discover_fds, tw.discover_keys, tw.discover_ods])
+@pytest.mark.parametrize(
+    ("options", "fault"),
+    [
+        ({"error": "1"}, "error: '1'; allowed: 0 <= error < 1 (share of rows to remove, g3)"),
+        ({"error": "x"}, "error: 'x'; allowed: a decimal number"),
+        ({"max_context": -1}, "max_context: -1; allowed: 0 or more"),
+        ({"max_context": 1.5}, "max_context: 1.5; allowed: a whole number, 0 or more"),
+        ({"algorithm": "hyfd"}, "algorithm: 'hyfd'; allowed: 'auto' or 'hybrid' or 'levelwise'"),
+        (
+            {"algorithm": "hybrid", "error": 0.1, "seed": -1, "time_limit": 0},
+            "seed: -1; allowed: 0 or more; algorithm with error above 0: 'hybrid'; allowed: 'auto' or 'levelwise'. "
+            "Leave the algorithm out; time_limit: 0; allowed: seconds above 0",
+        ),
+        ({"nulls": "none"}, "'none'"),
+    ],
+)
+def test_faults_of_dependency_discoveries(discover: Any, options: dict[str, Any], fault: str) -> None:
+    with pytest.raises(tw.InputError) as error:
+        discover(TABLE, device="cpu", **options)
+    assert fault in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "fault"),
+    [
+        ({"lexicographic": 0}, "lexicographic: 0; allowed: 1 or more"),
+        ({"lexicographic": 2, "error": "0.1"}, "lexicographic with error: '0.1'; allowed: 0. Dependencies with"),
+        ({"nulls": "unknown"}, "nulls of order dependencies: 'unknown'; allowed: 'value'. Order dependencies are"),
+    ],
+)
+def test_faults_of_order_discoveries(options: dict[str, Any], fault: str) -> None:
+    with pytest.raises(tw.InputError) as error:
+        tw.discover_ods(TABLE, device="cpu", **options)
+    assert fault in str(error.value)
+    if "nulls" in options:
+        with pytest.raises(tw.InputError, match=re.escape(fault)):
+            tw.check_ods(TABLE, "a -> b", nulls="unknown")
+
+
+def test_options_nobody_knows_are_told_with_near_ones() -> None:
+    with pytest.raises(TypeError, match=r"discover_fds\(\) has no option: 'max_contxt'. Did you mean 'max_context'"):
+        tw.discover_fds(TABLE, max_contxt=1)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"discover_keys\(\) has no option: 'lexicographic'"):
+        tw.discover_keys(TABLE, lexicographic=1)  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize(
@@ -124,8 +178,10 @@ def test_names_of_options(text: str, expected: str) -> None:
 
 
 def test_every_option_that_a_message_names_is_one_in_python() -> None:
-    keywords = {name for kind in (LoadKeywords, DcKeywords, CheckKeywords) for name in kind.__annotations__}
-    for function in (tw.load, tw.discover_dcs, tw.check):
+    kinds = (LoadKeywords, DcKeywords, CheckKeywords, DependencyKeywords, OdKeywords, OdCheckKeywords)
+    keywords = {name for kind in kinds for name in kind.__annotations__}
+    functions = (tw.load, tw.discover_dcs, tw.check, tw.discover_fds, tw.discover_ods, tw.check_ods)
+    for function in (*functions, tw.OdResult.to_json):
         keywords |= set(inspect.signature(function).parameters)
     root, told = Path(tw.__file__).parent / "engine", set()
     for path in sorted(root.rglob("*.py")):

@@ -60,6 +60,7 @@ def read_rule_file(
 
 
 def content_of(path: Path) -> str:
+    """The text of a file of rules. Raises RuleError where it can't be read, or is not UTF-8."""
     try:
         data = path.read_bytes()
     except OSError as error:

@@ -1,0 +1,81 @@
+"""`od check` step by step: read the dependencies, load the table, check; or decide from a saved result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tuplewise.engine.cli.listing import OrderListing
+from tuplewise.engine.cli.loading import Loading
+from tuplewise.engine.cli.progress import Progress
+from tuplewise.engine.cli.settings import State
+from tuplewise.engine.options import LoadOptions, OdCheckOptions
+
+if TYPE_CHECKING:
+    from tuplewise.engine.relation.relation import Relation
+    from tuplewise.engine.report.od_check_result import OdCheckResult
+
+_WARMING = ("a, b -> c", "a -> b desc")
+
+
+class OrderChecking:
+    """One run of the command on a table."""
+
+    def __init__(
+        self,
+        table: str,
+        load_options: LoadOptions,
+        options: OdCheckOptions,
+        listing: OrderListing,
+        progress: Progress,
+        state: State,
+    ) -> None:
+        self._loading = Loading(table, load_options, options.device, progress, state)
+        self._table, self._load_options, self._options, self._listing = table, load_options, options, listing
+        self._progress = progress
+
+    def check(self) -> OdCheckResult:
+        """What was found. Where columns are known before loading, faults in the dependencies are told then."""
+        from tuplewise.engine.relation.peek import column_names
+        from tuplewise.engine.report import model
+        from tuplewise.engine.report.od_check_result import OdCheckResult, check_table
+        from tuplewise.engine.report.od_texts import read_all_ods
+
+        names = column_names(self._table, self._load_options)
+        if names is not None:
+            read_all_ods(_given(self._listing), names)
+        relation = self._loading.relation(self._warm_up)
+        ods, notes = read_all_ods(_given(self._listing), relation.column_names)
+        deadline = self._loading.deadline(self._options.time_limit)
+        found = check_table(relation, ods, self._options, progress=self._progress.share, deadline=deadline)
+        return OdCheckResult(
+            found,
+            options=model.options_record(self._load_options, self._options, against=None),
+            notes=[*self._loading.notes, *notes],
+            total_seconds=self._loading.seconds,
+        )
+
+    def _warm_up(self, few: Relation) -> None:
+        from tuplewise.engine.report.od_check_result import check_table
+        from tuplewise.engine.report.od_texts import read_all_ods
+
+        ods, _ = read_all_ods(_WARMING, few.column_names)
+        check_table(few, ods, OdCheckOptions(device=self._options.device))
+
+
+def decide(listing: OrderListing, options: OdCheckOptions) -> OdCheckResult:
+    """Whether the dependencies follow from a saved result."""
+    from tuplewise.engine.od.implied import SavedOds
+    from tuplewise.engine.report import model
+    from tuplewise.engine.report.od_check_result import OdCheckResult, check_saved
+    from tuplewise.engine.report.od_texts import read_all_ods
+
+    saved = SavedOds.read(str(listing.against))
+    ods, notes = read_all_ods(_given(listing), saved.names)
+    found = check_saved(saved, ods, options)
+    return OdCheckResult(found, options=model.options_record(options, against=listing.against), notes=notes)
+
+
+def _given(listing: OrderListing) -> Sequence[Any]:
+    return [*listing.ods, *map(Path, listing.od_files)]

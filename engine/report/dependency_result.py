@@ -1,0 +1,197 @@
+"""What discoveries of keys, functional and order dependencies return: every form that dependencies are handed on in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.report import csv, dependency_text, html, json, model, text
+from tuplewise.engine.report.dependencies import Key, Named, NamedDependencies
+from tuplewise.engine.report.dependency_text import Group, Shown
+from tuplewise.engine.report.discovery_result import SHOWN_IN_REPR, DiscoveryResult
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tuplewise.engine.od.found import Discovery
+
+MEASURE = "g3"
+
+
+class DependencyResult(DiscoveryResult):
+    """Dependencies that hold in a table. Subclasses name the groups that they are listed in."""
+
+    COMMAND: ClassVar[str]
+    THINGS: ClassVar[tuple[str, str]]
+    GROUPS: ClassVar[tuple[Group, ...]]
+    MORE: ClassVar[str]
+
+    def __len__(self) -> int:
+        return len(self._discovery.dependencies)
+
+    def __iter__(self) -> Iterator[Named]:
+        for group in self._groups:
+            yield from group
+
+    def __repr__(self) -> str:
+        best = [str(d) for d, _ in zip(self, range(SHOWN_IN_REPR), strict=False)]
+        return self._described(*self.THINGS, best, self.MORE)
+
+    def _repr_html_(self) -> str:
+        return html.dependencies_html(self._heading, self.THINGS, self._shown(text.SHOWN))
+
+    def to_dict(self, *, limit: int | None = None) -> dict[str, Any]:
+        """The whole result as the command line's `--format json` writes it; the first `limit` of each list."""
+        document = {**self._heading, "result": dict(self._heading["result"])}
+        document["result"].update((name, list(entries)) for name, entries in self._lists(limit).items())
+        return document
+
+    def to_json(self, *, limit: int | None = None) -> str:
+        """The whole result as JSON text."""
+        return "".join(self.pieces("json", limit=limit))
+
+    def to_csv(self, *, limit: int | None = None) -> str:
+        """One line a dependency, with a header: the columns of `to_pandas`, names with commas between them."""
+        return "".join(self.pieces("csv", limit=limit))
+
+    def to_pandas(self, *, limit: int | None = None) -> pd.DataFrame:
+        """One row a dependency, with the fields that it has in JSON; several names are a tuple.
+
+        Where rows may have to be removed (error above 0), rows_to_remove and g3, their share, follow.
+        """
+        import pandas as pd
+
+        return pd.DataFrame(self._rows(limit), columns=self._fields)
+
+    def to_sql(self, dialect: str = "spark", *, table: str | None = None, limit: int | None = None) -> str:
+        """For each dependency a query that lists the pairs of rows that violate it.
+
+        Parameters
+        ----------
+        dialect : "spark", "duckdb" or "ansi"
+        table : name of the table in the database, as one writes it there (`db.orders`, `"my db".orders`);
+            default: the name that the table was loaded under.
+        """
+        return "".join(self.pieces("sql", dialect=dialect, table=table, limit=limit))
+
+    def pieces(
+        self, form: str, *, limit: int | None = None, dialect: str = "spark", table: str | None = None
+    ) -> Iterator[str]:
+        """The result as "json", "csv" or "sql" in pieces of text, for results too long to hold as one."""
+        if limit is not None and limit < 1:
+            raise InputError(message("limit", limit, "1 or more"))
+        if form == "json":
+            return json.pieces(self._heading_of_list(limit), *self._lists(limit).values())
+        if form == "csv":
+            return csv.pieces(self._rows(limit), self._fields)
+        if form == "sql":
+            writer = self._sql_writer(dialect, table)
+            return writer.script((str(d), d.rule) for group in self._groups for d in group[:limit])
+        raise InputError(message("format", form, "'json', 'csv' or 'sql'"))
+
+    def to_text(
+        self,
+        *,
+        limit: int | None = None,
+        verbose: bool = False,
+        width: int | None = None,
+        color: bool = False,
+        command_line: bool = False,
+    ) -> str:
+        """A summary and the first dependencies of each kind (20 unless limited) for people.
+
+        Where there are more, its last line says how to get them: here, or with `command_line` there.
+        """
+        shown = self._shown(limit or text.SHOWN)
+        parts = dependency_text.parts(self._heading, self.THINGS, shown, verbose=verbose)
+        if any(len(s.entries) < s.count for s in shown):
+            parts += ["", text.MORE_THERE if command_line else text.MORE_HERE]
+        return text.render(parts, width=width, color=color)
+
+    @property
+    def _discovery(self) -> Discovery:
+        found: Discovery = self._found
+        return found
+
+    @cached_property
+    def _groups(self) -> list[NamedDependencies[Any]]:
+        """The dependencies of each group."""
+        kinds = self._discovery.dependencies.kind
+        numbers = [np.flatnonzero(np.isin(kinds, group.kinds)) for group in self.GROUPS]
+        return [NamedDependencies(self._discovery, g.named, n) for g, n in zip(self.GROUPS, numbers, strict=True)]
+
+    @property
+    def _approximate(self) -> bool:
+        return self._discovery.removals is not None
+
+    def _cost(self, dependency: Named) -> dict[str, Any]:
+        """The rows to remove, where there may be some."""
+        if not self._approximate:
+            return {}
+        removed = dependency.rows_to_remove
+        return {"rows_to_remove": removed, "g3": removed / max(self.relation.all_rows, 1)}
+
+    def _record(self, dependency: Named) -> Any:
+        """One entry of a list in JSON."""
+        if isinstance(dependency, Key):
+            return list(dependency.columns)
+        values = ((name, getattr(dependency, name)) for name in dependency.FIELDS)
+        named = {name: list(value) if isinstance(value, tuple) else value for name, value in values}
+        return {**named, **self._cost(dependency)}
+
+    def _lists(self, limit: int | None) -> dict[str, Iterable[Any]]:
+        """The lists that end the document, by name: one a group, and before them what else there is."""
+        return {
+            group.name: map(self._record, listed[:limit])
+            for group, listed in zip(self.GROUPS, self._groups, strict=True)
+        }
+
+    @property
+    def _fields(self) -> list[str]:
+        """Columns of CSV and of data frames."""
+        own = dict.fromkeys(name for group in self.GROUPS for name in group.named.FIELDS)
+        kind = ["kind"] if len(self.GROUPS) > 1 else []
+        return [*kind, *own, *(["rows_to_remove", "g3"] if self._approximate else [])]
+
+    def _rows(self, limit: int | None) -> Iterator[dict[str, Any]]:
+        nothing = dict.fromkeys(self._fields)
+        for group, listed in zip(self.GROUPS, self._groups, strict=True):
+            for one in listed[:limit]:
+                values = {name: getattr(one, name) for name in one.FIELDS}
+                row = {**nothing, "kind": group.name, **values, **self._cost(one)}
+                yield {name: row[name] for name in nothing}
+
+    def _shown(self, limit: int) -> list[Shown]:
+        """The first dependencies of each group, for people."""
+        return [
+            Shown(group.means, group.short, len(listed), [(str(d), self._cost(d)) for d in listed[:limit]])
+            for group, listed in zip(self.GROUPS, self._groups, strict=True)
+        ]
+
+    def _heading_of_list(self, limit: int | None) -> Mapping[str, Any]:
+        """The heading of a list that may be cut, which a note says."""
+        listed = sum(len(group[:limit]) for group in self._groups)
+        if listed == len(self):
+            return self._heading
+        cut = f"{listed:,} of {len(self):,} {self.THINGS[1]} are listed (limit)"
+        return {**self._heading, "notes": [*self._heading["notes"], cut]}
+
+    @cached_property
+    def _heading(self) -> dict[str, Any]:
+        found = self._discovery
+        document = model.found_heading(
+            self.COMMAND, found, options=self._options, notes=self.notes, total_seconds=self._total_seconds
+        )
+        document["result"] = {
+            "algorithm": found.algorithm,
+            "algorithm_reason": found.algorithm_reason,
+            "search": dict(found.search),
+            "measure": MEASURE if self._approximate else None,
+            "count": len(self),
+            **{name: [] for name in self._lists(1)},
+        }
+        return document

@@ -1,0 +1,86 @@
+"""What every discovery's result has: its table, what is to be said of the search, and how its queries are written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tuplewise.engine.report import model, sql, text
+
+if TYPE_CHECKING:
+    from tuplewise.engine.relation.relation import Relation
+
+SHOWN_IN_REPR = 5
+
+
+class DiscoveryResult:
+    """A discovery and the document that hands it on. Subclasses say what was found, and how it is listed."""
+
+    def __init__(
+        self,
+        discovery: Any,
+        *,
+        options: Mapping[str, Any] | None = None,
+        notes: Sequence[str] = (),
+        total_seconds: float = 0.0,
+    ) -> None:
+        self._found = discovery
+        self._options = dict(options or model.options_record(discovery.options))
+        self._more_notes = list(notes)
+        self._total_seconds = total_seconds
+
+    @property
+    def relation(self) -> Relation:
+        relation: Relation = self._found.relation
+        return relation
+
+    @property
+    def partial(self) -> bool:
+        return bool(self._found.partial)
+
+    @property
+    def notes(self) -> list[str]:
+        return [*self.relation.notes, *self._found.notes, *self._more_notes]
+
+    @property
+    def device(self) -> str:
+        return str(self._found.device)
+
+    @property
+    def device_reason(self) -> str:
+        return str(self._found.device_reason)
+
+    @property
+    def timings_seconds(self) -> dict[str, float]:
+        return dict(self._heading["timings_seconds"])
+
+    @property
+    def _heading(self) -> dict[str, Any]:
+        """The result as JSON has it, with empty lists at its end instead of what was found."""
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    def _described(self, thing: str, things: str, best: Sequence[str], more: str) -> str:
+        """The text of `repr`: how many were found where, and the best of them."""
+        count = len(self)
+        lines = [
+            f"<{type(self).__name__}: {count:,} minimal {thing if count == 1 else things} of {self.relation.name!r} "
+            f"({text.bound(self._heading)}{', PARTIAL' if self.partial else ''}), {self.relation.all_rows:,} rows, "
+            f"{self.device}>",
+            *(f"  {text.visible(one)}" for one in best),
+        ]
+        if count > len(best):
+            lines.append(f"  ... and {count - len(best):,} more: {more}")
+        return "\n".join(lines)
+
+    def _sql_writer(self, dialect: str, table: str | None) -> sql.Writer:
+        sql.check_dialect(dialect)
+        return sql.Writer(
+            columns=self.relation.column_names,
+            types=[c.type for c in self.relation.columns],
+            table=[self.relation.name] if table is None else sql.table_parts(table),
+            dialect=dialect,
+            nulls=self._found.options.nulls,
+        )

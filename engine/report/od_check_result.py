@@ -1,0 +1,307 @@
+"""What `check_ods` returns: whether list-based order dependencies hold, and two rows that break each that does not."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.od.implied import SavedOds, check_against
+from tuplewise.engine.od.lexicographic import OdCheck, check_orders
+from tuplewise.engine.od.list_od import ListOd
+from tuplewise.engine.report import check_text, csv, html, json, model, text
+from tuplewise.engine.report.cells import Cells, json_values
+from tuplewise.engine.watch import Watch
+from tuplewise.gpu_kernels.device import pick_device
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tuplewise.engine.od.found import Discovery
+    from tuplewise.engine.options import OdCheckOptions
+    from tuplewise.engine.relation.relation import Relation
+
+COMMAND = "od check"
+FIELDS = ("od", "holds", "kind", "t", "u", "seconds")
+_SAID = {
+    "split": "t and u are equal on the left and differ on the right",
+    "swap": "t is before u on the left and behind it on the right",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class CheckedOds:
+    """What a check of order dependencies found, and how.
+
+    Attributes
+    ----------
+    relation : None where they were checked against a saved result
+    device, device_reason : None there
+    partial : whether some are undecided
+    """
+
+    relation: Relation | None
+    options: OdCheckOptions
+    checks: Sequence[OdCheck]
+    device: str | None
+    device_reason: str | None
+    timings_seconds: Mapping[str, float]
+    partial: bool
+    notes: Sequence[str] = ()
+
+
+class OdCheckResult:
+    """Whether list-based order dependencies hold.
+
+    Attributes
+    ----------
+    ods : list of OdCheck, each with `od`, `holds`, `violation` (None, or `kind`, "split" or "swap", and rows `t`, `u`)
+        and `seconds`
+    partial : whether some are undecided: a limit came first, or a saved result doesn't tell
+    notes : what a reader should know
+    device, device_reason : what the kernels ran on, and why; None where no table was looked at
+    timings_seconds : what took how long
+
+    Examples
+    --------
+    >>> import pandas as pd, tuplewise as tw
+    >>> days = pd.DataFrame({"month": [1, 1, 2], "week": [1, 5, 5]})
+    >>> check = tw.check_ods(days, ["month, week -> week, month", "week -> month"])
+    >>> [(str(c.od), c.holds) for c in check.ods]
+    [('month, week -> week, month', True), ('week -> month', False)]
+    >>> check.ods[1].violation.kind, check.ods[1].violation.t, check.ods[1].violation.u
+    ('split', 1, 2)
+    """
+
+    def __init__(
+        self,
+        found: CheckedOds,
+        *,
+        options: Mapping[str, Any] | None = None,
+        notes: Sequence[str] = (),
+        total_seconds: float = 0.0,
+    ) -> None:
+        self._found = found
+        self._options = dict(options or model.options_record(found.options))
+        self._more_notes = list(notes)
+        self._total_seconds = total_seconds
+        self.ods: list[OdCheck] = list(found.checks)
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError("an OdCheckResult is neither true nor false: ask .holds, or .ods for each dependency")
+
+    def __len__(self) -> int:
+        return len(self.ods)
+
+    def __repr__(self) -> str:
+        where = "" if self._found.relation is None else f" in {self._found.relation.name!r}"
+        lines = [f"  {check_text.VERDICTS[check.holds]} {text.visible(str(check.od))}" for check in self.ods]
+        return "\n".join([f"<OdCheckResult: {self._summary()}{where}>", *lines])
+
+    def _repr_html_(self) -> str:
+        blocks = [{**block, "listed": ""} for block in self._blocks()]
+        return html.blocks_html(self._heading, self._summary(), blocks)
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether all hold. None: none is known to be violated, but some are undecided."""
+        verdicts = [check.holds for check in self.ods]
+        return False if False in verdicts else None if None in verdicts else True
+
+    @property
+    def failed(self) -> bool:
+        """Whether some are violated."""
+        return self.holds is False
+
+    @property
+    def partial(self) -> bool:
+        return self._found.partial
+
+    @property
+    def notes(self) -> list[str]:
+        known = [] if self._found.relation is None else self._found.relation.notes
+        return [*known, *self._found.notes, *self._more_notes]
+
+    @property
+    def device(self) -> str | None:
+        return self._found.device
+
+    @property
+    def device_reason(self) -> str | None:
+        return self._found.device_reason
+
+    @property
+    def timings_seconds(self) -> dict[str, float]:
+        return dict(self._heading["timings_seconds"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole result as `tuplewise od check --format json` writes it."""
+        return {**self._heading, "result": {"ods": self._records()}}
+
+    def to_json(self) -> str:
+        """The whole result as JSON text."""
+        return "".join(self.pieces("json"))
+
+    def to_csv(self) -> str:
+        """One line a dependency, with a header: od, holds, kind, t, u, seconds."""
+        return "".join(self.pieces("csv"))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row a dependency: od, holds, kind ("split" or "swap"), t, u, seconds."""
+        import pandas as pd
+
+        return pd.DataFrame(self._rows(), columns=list(FIELDS)).astype({"t": "Int64", "u": "Int64"})
+
+    def pieces(self, form: str) -> Iterator[str]:
+        """The result as "json" or "csv" in pieces of text."""
+        if form == "json":
+            return json.pieces(self._heading, self._records())
+        if form == "csv":
+            return csv.pieces(self._rows(), FIELDS)
+        raise InputError(message("format", form, "'json' or 'csv'"))
+
+    def to_text(
+        self, *, verbose: bool = False, width: int | None = None, color: bool = False, command_line: bool = False
+    ) -> str:
+        """For people: each dependency, and two rows that break it."""
+        tables = self._heading["tables"]
+        parts = text.table_lines(tables[0], verbose) if tables else []
+        parts += [self._summary(), text.how_it_ran(self._heading, verbose)]
+        parts += [f"note: {note}" for note in self.notes]
+        for block in self._blocks():
+            parts += ["", f"{check_text.VERDICTS[block['holds']]}  {block['rule']}"]
+            if block["pairs"]:
+                parts += [f"  {block['figures']}", "", check_text.indented(check_text.pair_grid(block, 1))]
+        return text.render(parts, width=width, color=color)
+
+    def _summary(self) -> str:
+        verdicts = [check.holds for check in self.ods]
+        return check_text.counted("order dependency", "order dependencies", verdicts)
+
+    def _blocks(self) -> list[dict[str, Any]]:
+        """What there is to show of each dependency, as `check_text.pair_grid` takes it."""
+        return [_block(record) for record in self._records()]
+
+    def _records(self) -> list[dict[str, Any]]:
+        """The entries of "ods"."""
+        return [
+            {
+                "od": str(check.od),
+                "holds": check.holds,
+                "violation": self._violation(check),
+                "seconds": round(check.seconds, 6),
+            }
+            for check in self.ods
+        ]
+
+    def _violation(self, check: OdCheck) -> dict[str, Any] | None:
+        """The two rows, and their cells in the columns of the dependency."""
+        found = check.violation
+        if found is None or self._cells is None:
+            return None
+        names = dict.fromkeys(item.name for item in (*check.od.left, *check.od.right))
+        values = [json_values(self._cells.values(name, np.array(found.rows))) for name in names]
+        return {
+            "kind": found.kind,
+            "t": found.t,
+            "u": found.u,
+            "cells": [[role, name] for name in names for role in ("t", "u")],
+            "values": [value for both in values for value in both],
+        }
+
+    def _rows(self) -> Iterator[dict[str, Any]]:
+        for check in self.ods:
+            found = check.violation
+            kind, t, u = (None, None, None) if found is None else (found.kind, found.t, found.u)
+            yield dict(zip(FIELDS, (str(check.od), check.holds, kind, t, u, round(check.seconds, 6)), strict=True))
+
+    @cached_property
+    def _cells(self) -> Cells | None:
+        return None if self._found.relation is None else Cells(self._found.relation)
+
+    @cached_property
+    def _heading(self) -> dict[str, Any]:
+        """The result as JSON has it, without its dependencies."""
+        found = self._found
+        how: dict[str, Any] = {"options": self._options, "notes": self.notes, "total_seconds": self._total_seconds}
+        document = model.found_heading(COMMAND, found, **how)
+        document["result"] = {"ods": []}
+        return document
+
+
+def _block(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A dependency as a rule with at most one violating pair."""
+    violation = record["violation"]
+    said = "" if violation is None else f"{violation['kind']}: {_SAID[violation['kind']]}"
+    pairs = [] if violation is None else [violation]
+    return {"rule": record["od"], "holds": record["holds"], "figures": said, "pairs": pairs, "one_row": False}
+
+
+def check_table(
+    relation: Relation,
+    ods: Sequence[ListOd],
+    options: OdCheckOptions,
+    *,
+    progress: Callable[[str, float], None] | None = None,
+    deadline: float | None = None,
+) -> CheckedOds:
+    """Check list-based order dependencies on a table.
+
+    Parameters
+    ----------
+    progress : called with "checking" and the share that is done
+    deadline : on the clock of time.monotonic; None: now and options.time_limit
+
+    Raises
+    ------
+    InputError
+        Where Spark is asked for.
+    DeviceError
+        Where a device that was asked for can't be had.
+    LimitReached
+        Where the process holds more than options.memory_limit.
+    """
+    if options.run_on == "spark":
+        allowed = "'auto' or 'driver': order dependencies are checked in this process"
+        raise InputError(message("run_on", options.run_on, allowed))
+    if deadline is None and options.time_limit is not None:
+        deadline = time.monotonic() + options.time_limit
+    device = pick_device(options.device)
+    start = time.perf_counter()
+    told = Watch(progress, options.memory_limit).stage("checking")
+    checks = check_orders(relation, ods, device=options.device, deadline=deadline, progress=told)
+    undecided = sum(check.holds is None for check in checks)
+    reached = f"time limit reached: {undecided:,} of {len(checks):,} dependencies are undecided"
+    return CheckedOds(
+        relation=relation,
+        options=options,
+        checks=checks,
+        device="cpu" if device.kind == "cpu" else f"cuda:{device.index} {device.name}",
+        device_reason=device.reason,
+        timings_seconds={"checking": time.perf_counter() - start},
+        partial=undecided > 0,
+        notes=[reached] if undecided else [],
+    )
+
+
+def check_saved(saved: SavedOds | Discovery, ods: Sequence[ListOd], options: OdCheckOptions) -> CheckedOds:
+    """Decide list-based order dependencies from what a discovery found; no rows are looked at."""
+    start = time.perf_counter()
+    checks = check_against(saved, ods)
+    undecided = sum(check.holds is None for check in checks)
+    limited = f"the discovery was limited: it does not tell about {undecided:,} of {len(checks):,} dependencies"
+    return CheckedOds(
+        relation=None,
+        options=options,
+        checks=checks,
+        device=None,
+        device_reason=None,
+        timings_seconds={"checking": time.perf_counter() - start},
+        partial=undecided > 0,
+        notes=[limited] if undecided else [],
+    )

@@ -1,0 +1,117 @@
+"""What `discover_ods` returns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any
+
+from tuplewise.engine.errors import InputError
+from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, DESCENDING
+from tuplewise.engine.od.derive import derive_list_ods
+from tuplewise.engine.od.implied import SavedOds
+from tuplewise.engine.od.list_od import ListOd, read_order_by, write_order
+from tuplewise.engine.od.order_by import shortest_order_by
+from tuplewise.engine.report.dependencies import Constancy, OrderCompatibility
+from tuplewise.engine.report.dependency_result import DependencyResult
+from tuplewise.engine.report.dependency_text import Group, Shown
+
+LISTS = "lists, derived from the above (rows sorted by the left are sorted by the right)"
+
+
+class OdResult(DependencyResult):
+    """The minimal set-based order dependencies that hold in a table.
+
+    Attributes
+    ----------
+    constants : sequence of Constancy (`X: [] -> A`), by size of the context, then column positions
+    order_compatible : sequence of OrderCompatibility (`X: A ~ B`), in the same order
+    relation : the table
+    partial : whether a limit ended the search early
+    notes : what a reader should know about the table or the search
+    device, device_reason : what the kernels ran on, and why
+    timings_seconds : what took how long
+
+    Examples
+    --------
+    >>> import pandas as pd, tuplewise as tw
+    >>> pay = pd.DataFrame({"rank": [1, 2, 3, 3], "pay": [10, 20, 20, 20], "left": [9, 5, 4, 1]})
+    >>> found = tw.discover_ods(pay)
+    >>> print(*found.constants, *found.order_compatible, sep="; ")
+    rank -> pay; left -> rank; left -> pay; []: rank ~ pay; []: rank ~ left desc; []: pay ~ left desc
+    """
+
+    COMMAND = "od discover"
+    THINGS = ("order dependency", "order dependencies")
+    GROUPS = (
+        Group(
+            "constant", (CONSTANT,), Constancy, "constant",
+            "constant (rows that are equal on the left have one value on the right)",
+        ),
+        Group(
+            "order_compatible", (ASCENDING, DESCENDING), OrderCompatibility, "order compatible",
+            "order compatible (among rows that are equal on what is in brackets, where one rises the other never falls, "
+            "with desc never rises)",
+        ),
+    )  # fmt: skip
+    MORE = ".constants, .order_compatible, .to_pandas()"
+
+    @property
+    def constants(self) -> Sequence[Constancy]:
+        return self._groups[0]
+
+    @property
+    def order_compatible(self) -> Sequence[OrderCompatibility]:
+        return self._groups[1]
+
+    @property
+    def lexicographic(self) -> list[ListOd]:
+        """The list-based dependencies that these imply, such as month, week -> quarter; none without `lexicographic=N`.
+
+        Each is of at most N columns on each side, and none follows from the others and the constancies.
+        """
+        return self._derived[0]
+
+    @property
+    def notes(self) -> list[str]:
+        return [*super().notes, *self._derived[1]]
+
+    def shortest_order_by(self, columns: str) -> str:
+        """The shortest ORDER BY that sorts this table as a given one does; nulls first, where `desc` last.
+
+        Examples
+        --------
+        >>> import pandas as pd, tuplewise as tw
+        >>> days = pd.DataFrame({"quarter": [1, 1, 2], "month": [1, 3, 4], "day": [5, 2, 1]})
+        >>> tw.discover_ods(days).shortest_order_by("quarter, month desc, day")
+        'quarter, month desc'
+        """
+        items = read_order_by(columns, self.relation.column_names)
+        return write_order(shortest_order_by(items, self.known)) or "[]"
+
+    @cached_property
+    def known(self) -> SavedOds:
+        """What follows from these. Raises InputError where rows may break them (error above 0)."""
+        return SavedOds.of(self._discovery)
+
+    @cached_property
+    def _derived(self) -> tuple[list[ListOd], list[str]]:
+        """What was derived, and what is to be said of it: a discovery is not lost where there is too much to derive."""
+        most = self._discovery.options.lexicographic
+        if most is None:
+            return [], []
+        try:
+            return derive_list_ods(self.known, most), []
+        except InputError as reason:
+            return [], [f"no list-based dependencies were derived: {reason}"]
+
+    def _lists(self, limit: int | None) -> dict[str, Iterable[Any]]:
+        if self._discovery.options.lexicographic is None:
+            return super()._lists(limit)
+        return {"lexicographic": map(str, self.lexicographic[:limit]), **super()._lists(limit)}
+
+    def _shown(self, limit: int) -> list[Shown]:
+        if not self.lexicographic:
+            return super()._shown(limit)
+        derived: list[tuple[str, dict[str, Any]]] = [(str(od), {}) for od in self.lexicographic[:limit]]
+        return [*super()._shown(limit), Shown(LISTS, "", len(self.lexicographic), derived)]

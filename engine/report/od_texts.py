@@ -1,0 +1,81 @@
+"""Order dependencies as a caller gives them: texts, files of them, or results."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path, PurePath
+from typing import Any
+
+from tuplewise.engine.dc.rule_text.files import content_of
+from tuplewise.engine.errors import InputError, RuleError, message
+from tuplewise.engine.od.list_od import ACCEPTED, ListOd, read_od
+
+_LISTS = ("ods", "lexicographic")
+_FILE = "one order dependency a line, or JSON of `od check`, or of `od discover --lexicographic N`"
+
+
+def read_all_ods(given: Any, names: Sequence[str]) -> tuple[list[ListOd], list[str]]:
+    """Each order dependency once, and a note on each that was given again.
+
+    Parameters
+    ----------
+    given : text of one, a ListOd, a pathlib.Path of a file of them, or a list of these
+    names : the columns of the table
+
+    Raises
+    ------
+    RuleError : one error with all faults of all of them
+    InputError : for anything else
+    """
+    several = isinstance(given, Iterable) and not isinstance(given, (str, ListOd))
+    found: dict[ListOd, str] = {}
+    notes, faults = [], []
+    for one in given if several else [given]:
+        for text, place in _texts(one):
+            try:
+                od = text if isinstance(text, ListOd) else read_od(text, names)
+            except RuleError as error:
+                faults.append(f"{place}: {error}" if place else str(error))
+                continue
+            where = place or repr(str(text))
+            if od in found:
+                notes.append(f"{where} is the same dependency as {found[od]}: it is checked once")
+            found.setdefault(od, where)
+    if faults:
+        raise RuleError("\n".join([*(fault.removesuffix(f"\n{ACCEPTED}") for fault in faults), ACCEPTED]))
+    return list(found), notes
+
+
+def _texts(given: Any) -> Iterator[tuple[str | ListOd, str]]:
+    """What one thing that was given holds, each with its place in a file."""
+    if isinstance(given, (str, ListOd)):
+        yield given, ""
+    elif isinstance(given, PurePath):
+        yield from _of_file(Path(given))
+    else:
+        allowed = "text, a ListOd, a pathlib.Path, or a list of these"
+        raise InputError(message("an order dependency of this type can't be read", type(given).__name__, allowed))
+
+
+def _of_file(path: Path) -> list[tuple[str, str]]:
+    """The order dependencies of a file, each with its place: one a line with `#` comments, or our JSON."""
+    content = content_of(path)
+    if content.lstrip().startswith("{"):
+        found = [(text, f"{path.name} entry {number}") for number, text in enumerate(_of_json(content, path.name), 1)]
+    else:
+        lines = ((line.strip(), f"{path.name} line {number}") for number, line in enumerate(content.split("\n"), 1))
+        found = [(line, place) for line, place in lines if line and not line.startswith("#")]
+    if not found:
+        raise RuleError(message("no order dependencies in file", path.name, _FILE))
+    return found
+
+
+def _of_json(content: str, name: str) -> list[str]:
+    try:
+        result = json.loads(content)["result"]
+        entries = next(result[key] for key in _LISTS if key in result)
+        found = [entry if isinstance(entry, str) else entry["od"] for entry in entries]
+    except (ValueError, KeyError, TypeError, StopIteration):
+        raise RuleError(message("no list of order dependencies in JSON file", name, _FILE)) from None
+    return found

@@ -1,0 +1,271 @@
+"""The public functions about keys, functional and order dependencies; `tuplewise` hands them on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tuplewise import naming_options_as_python_does
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from decimal import Decimal
+    from typing import TypeVar, Unpack
+
+    from tuplewise.engine.options import DependencyKeywords, DependencyOptions, Nulls, OdCheckKeywords, OdKeywords
+    from tuplewise.engine.report.fd_result import FdResult, KeyResult
+    from tuplewise.engine.report.od_check_result import OdCheckResult
+    from tuplewise.engine.report.od_result import OdResult
+
+    R = TypeVar("R")
+
+
+@naming_options_as_python_does
+def discover_fds(
+    table: Any,
+    *,
+    error: float | str | Decimal = 0.0,
+    nulls: Nulls = "unknown",
+    max_context: int | None = None,
+    device: str = "auto",
+    time_limit: float | None = None,
+    progress: Callable[[str, float], None] | None = None,
+    **options: Unpack[DependencyKeywords],
+) -> FdResult:
+    """The minimal functional dependencies that hold in a table: X -> A, rows equal on X are equal on A.
+
+    Parameters
+    ----------
+    table : what `load` returns, or anything that `load` reads
+    error : share of rows (g3) that may have to be removed so that a dependency holds, 0 <= error < 1.
+        A float is taken as the decimal that it is written as.
+    nulls : "unknown" (a null is equal to nothing and differs from nothing) or "value" (equal to itself)
+    max_context : left sides of at most so many columns
+    device : "auto", "cpu", "cuda" or "cuda:N". The result is the same on each.
+    time_limit : seconds; the result is then marked `partial`
+    progress : called with the stage and the share of it that is done
+    **options
+        algorithm ("auto", "hybrid", "levelwise"), run_on ("auto", "driver", "spark"), memory_limit (bytes), seed.
+
+    Returns
+    -------
+    FdResult
+        With `.fds`, `.to_pandas()`, `.to_json()`, `.to_csv()`, `.to_sql()`, `.to_dict()`.
+
+    Raises
+    ------
+    InputError
+        Where the table or an option can't be used.
+    DeviceError
+        Where a device that was asked for can't be had.
+
+    Examples
+    --------
+    >>> import pandas as pd, tuplewise as tw
+    >>> places = pd.DataFrame({"zip": ["01", "01", "02"], "city": ["A", "A", "A"], "street": ["S", "T", "S"]})
+    >>> print(*tw.discover_fds(places).fds, sep="; ")
+    [] -> city
+    """
+    from tuplewise.engine.fd.discover import discover_functional
+    from tuplewise.engine.options import FdDiscoverOptions, dependency_options
+    from tuplewise.engine.report.fd_result import FdResult
+
+    named = {"error": error, "nulls": nulls, "max_context": max_context, "device": device, "time_limit": time_limit}
+    checked = dependency_options("discover_fds", FdDiscoverOptions, {**named, **options})
+    return _discover(table, checked, discover_functional, FdResult, progress)
+
+
+@naming_options_as_python_does
+def discover_keys(
+    table: Any,
+    *,
+    error: float | str | Decimal = 0.0,
+    nulls: Nulls = "unknown",
+    max_context: int | None = None,
+    device: str = "auto",
+    time_limit: float | None = None,
+    progress: Callable[[str, float], None] | None = None,
+    **options: Unpack[DependencyKeywords],
+) -> KeyResult:
+    """The minimal keys (unique column combinations) of a table.
+
+    Parameters
+    ----------
+    table : what `load` returns, or anything that `load` reads
+    error : share of rows (g3) that may have to be removed so that columns are a key, 0 <= error < 1
+    nulls : "unknown" (rows with a null in the key are left out) or "value" (a null is equal to itself)
+    max_context : keys of at most so many columns
+    device, time_limit, progress, **options : as for `discover_fds`
+
+    Returns
+    -------
+    KeyResult
+        With `.keys`, `.to_pandas()`, `.to_json()`, `.to_csv()`, `.to_sql()`, `.to_dict()`.
+
+    Raises
+    ------
+    InputError
+        Where the table or an option can't be used.
+    DeviceError
+        Where a device that was asked for can't be had.
+
+    Examples
+    --------
+    >>> import pandas as pd, tuplewise as tw
+    >>> flights = pd.DataFrame({"carrier": ["AA", "AA", "BB"], "flight": [1, 2, 1], "gate": ["x", "x", "x"]})
+    >>> print(*tw.discover_keys(flights).keys)
+    [carrier, flight]
+    """
+    from tuplewise.engine.fd.discover import discover_keys as find_keys
+    from tuplewise.engine.options import KeyDiscoverOptions, dependency_options
+    from tuplewise.engine.report.fd_result import KeyResult
+
+    named = {"error": error, "nulls": nulls, "max_context": max_context, "device": device, "time_limit": time_limit}
+    checked = dependency_options("discover_keys", KeyDiscoverOptions, {**named, **options})
+    return _discover(table, checked, find_keys, KeyResult, progress)
+
+
+@naming_options_as_python_does
+def discover_ods(
+    table: Any,
+    *,
+    error: float | str | Decimal = 0.0,
+    max_context: int | None = None,
+    lexicographic: int | None = None,
+    device: str = "auto",
+    time_limit: float | None = None,
+    progress: Callable[[str, float], None] | None = None,
+    **options: Unpack[OdKeywords],
+) -> OdResult:
+    """The minimal set-based order dependencies that hold in a table.
+
+    Within rows that are equal on a context X, a column is constant (`X: [] -> A`), or two columns are order compatible
+    (`X: A ~ B`): rows can be sorted by both at once, in the same or in opposite directions. Nulls are equal to each
+    other and before all other values; text is ordered by bytes, false before true.
+
+    Parameters
+    ----------
+    table : what `load` returns, or anything that `load` reads
+    error : share of rows (g3) that may have to be removed so that a dependency holds, 0 <= error < 1
+    max_context : contexts of at most so many columns
+    lexicographic : also derive the dependencies between lists of at most so many columns
+    device, time_limit, progress, **options : as for `discover_fds`
+
+    Returns
+    -------
+    OdResult
+        With `.constants`, `.order_compatible`, `.lexicographic`, `.shortest_order_by()`, `.to_pandas()`, `.to_json()`,
+        `.to_csv()`, `.to_sql()`, `.to_dict()`.
+
+    Raises
+    ------
+    InputError
+        Where the table or an option can't be used.
+    DeviceError
+        Where a device that was asked for can't be had.
+
+    Examples
+    --------
+    >>> import pandas as pd, tuplewise as tw
+    >>> days = pd.DataFrame({"month": [1, 1, 2], "week": [1, 5, 5], "left": [3, 2, 1]})
+    >>> found = tw.discover_ods(days)
+    >>> print(*found.constants, sep="; ")
+    left -> month; left -> week; month, week -> left
+    >>> print(*found.order_compatible, sep="; ")
+    []: month ~ week; []: month ~ left desc; []: week ~ left desc
+    """
+    from tuplewise.engine.od.discover import discover_orders
+    from tuplewise.engine.options import OdDiscoverOptions, dependency_options
+    from tuplewise.engine.report.od_result import OdResult
+
+    named = {"error": error, "max_context": max_context, "device": device, "time_limit": time_limit}
+    given = {**named, "lexicographic": lexicographic, **options}
+    checked = dependency_options("discover_ods", OdDiscoverOptions, given)
+    return _discover(table, checked, discover_orders, OdResult, progress)
+
+
+def _discover(
+    table: Any,
+    options: DependencyOptions,
+    find: Callable[..., Any],
+    result: Callable[..., R],
+    progress: Callable[[str, float], None] | None,
+) -> R:
+    """What was found in a table, which is loaded first where it is not yet."""
+    import time
+
+    from tuplewise.engine.relation.load import load as load_table
+    from tuplewise.engine.relation.relation import Relation
+
+    start = time.monotonic()
+    deadline = None if options.time_limit is None else start + options.time_limit
+    relation = table if isinstance(table, Relation) else load_table(table)
+    found = find(relation, options, progress=progress, deadline=deadline)
+    return result(found, total_seconds=time.monotonic() - start)
+
+
+@naming_options_as_python_does
+def check_ods(
+    table: Any,
+    ods: Any,
+    *,
+    device: str = "auto",
+    time_limit: float | None = None,
+    progress: Callable[[str, float], None] | None = None,
+    **options: Unpack[OdCheckKeywords],
+) -> OdCheckResult:
+    """Whether order dependencies between lists hold: rows sorted by the left columns are sorted by the right ones.
+
+    Parameters
+    ----------
+    table : what `load` returns, or anything that `load` reads; or what `discover_ods` returned, which then decides
+        without looking at rows
+    ods : text such as "month, week desc -> quarter", a `pathlib.Path` of a file of such lines, or a list of these
+    device : "auto", "cpu", "cuda" or "cuda:N". The result is the same on each.
+    time_limit : seconds; the result is then marked `partial`
+    progress : called with the stage ("checking") and the share of it that is done
+    **options
+        run_on ("auto", "driver", "spark"), memory_limit (bytes), seed.
+
+    Returns
+    -------
+    OdCheckResult
+        With `.holds`, `.ods` (of each the verdict and two rows that break it), `.to_pandas()`, `.to_json()`,
+        `.to_csv()`, `.to_dict()`.
+
+    Raises
+    ------
+    RuleError
+        Where a dependency can't be read, or names an unknown column.
+    InputError
+        Where the table or an option can't be used.
+    DeviceError
+        Where a device that was asked for can't be had.
+
+    Examples
+    --------
+    >>> import pandas as pd, tuplewise as tw
+    >>> days = pd.DataFrame({"month": [1, 1, 2], "week": [1, 5, 5]})
+    >>> tw.check_ods(days, "month, week -> week, month").holds
+    True
+    """
+    import time
+
+    from tuplewise.engine.options import OdCheckOptions, dependency_options
+    from tuplewise.engine.relation.load import load as load_table
+    from tuplewise.engine.relation.relation import Relation
+    from tuplewise.engine.report.od_check_result import OdCheckResult, check_saved, check_table
+    from tuplewise.engine.report.od_result import OdResult
+    from tuplewise.engine.report.od_texts import read_all_ods
+
+    start = time.monotonic()
+    named = {"device": device, "time_limit": time_limit}
+    checked = dependency_options("check_ods", OdCheckOptions, {**named, **options})
+    deadline = None if checked.time_limit is None else start + checked.time_limit
+    if isinstance(table, OdResult):
+        wanted, notes = read_all_ods(ods, table.relation.column_names)
+        found = check_saved(table.known, wanted, checked)
+    else:
+        relation = table if isinstance(table, Relation) else load_table(table)
+        wanted, notes = read_all_ods(ods, relation.column_names)
+        found = check_table(relation, wanted, checked, progress=progress, deadline=deadline)
+    return OdCheckResult(found, notes=notes, total_seconds=time.monotonic() - start)
