@@ -10,8 +10,8 @@ the tuples of the pairs that violate it. All its pruning rules are here: no cont
 the target holds; none, for a pair, one where a side of it is constant; and none contains an attribute that the others
 determine (TANE's rule, for pairs as well). Departures: a candidate is checked on the sample by trying first the pairs
 of its rows that violated others (gpu_kernels/witnesses.py), which refute nearly all that can be refuted; C+ is kept for
-contexts, not for unions of context and target, which prunes the same; keys are found alike, and dependencies that hold
-but for some rows.
+contexts, not for unions of context and target, which prunes the same; keys are found alike, unless equal rows rule them
+out, and dependencies that hold but for some rows.
 """
 
 from __future__ import annotations
@@ -25,7 +25,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.errors import LimitReached
-from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, Dependencies, Mask, Targets, context_words
+from tuplewise.engine.od.dependency import (
+    ASCENDING,
+    CONSTANT,
+    KEY,
+    Dependencies,
+    Mask,
+    Targets,
+    context_words,
+    mask_of,
+)
 from tuplewise.engine.od.found import Found
 from tuplewise.engine.od.growing_sample import NULL_CODE, GrowingSample
 from tuplewise.gpu_kernels.lattice import Lattice
@@ -192,11 +201,12 @@ class _Search:
         # Contexts, numbers of targets, removals
         self._kept: list[_Kept] = [(np.zeros((0, context_words(attributes)), dtype=np.uint64), none, none)]
         self._levels: list[dict[str, int]] = []
-        self._violated = self._undecided = 0
+        self._undecided, self._violated = int(self._functional.lattice.counts().sum()), 0
         self._done = 0.0
 
     def run(self) -> None:
         """All levels. Raises LimitReached; what was found by then holds and is minimal."""
+        self._give_up_keys()
         level = 0
         before = self._constancies(0)  # with contexts of the size that those of pairs had
         while len(self._pairs.lattice) or len(self._functional.lattice):
@@ -212,6 +222,24 @@ class _Search:
             self._pairs.lattice.strike(now.contexts, self._pairs.involved[now.attributes])
             self._lap("candidates")
             before, level = now, level + 1
+
+    def _give_up_keys(self) -> None:
+        """Where all columns together are no key, none is: no level need be looked at."""
+        side, attributes = self._functional, len(self._rows.codes)
+        keys = np.flatnonzero(self._targets.kind[side.numbers] == KEY)
+        if not len(keys):
+            return
+        every = mask_of(range(attributes), context_words(attributes))[None, :]
+        nothing = np.full(1, -1, dtype=np.int32)
+        allowed = self._limits.allowed_removals or 0
+        counted = self._rows.table.removals(
+            every, np.zeros(1, dtype=np.int32), np.full(1, KEY, dtype=np.int8), nothing, nothing,
+            most=allowed, deadline=self._limits.deadline,
+        )  # fmt: skip
+        if not counted.complete:
+            raise LimitReached(TIME_LIMIT)
+        if counted.rows[0] > allowed:
+            side.lattice.strike(np.zeros_like(every), mask_of(keys.tolist(), side.involved.shape[1])[None, :])
 
     def found(self, reached: str | None) -> Found:
         """What was found."""

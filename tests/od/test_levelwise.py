@@ -248,6 +248,14 @@ def test_many_columns(attributes: int) -> None:
     assert {frozenset(p[1:3]) for p in pairs if not p[0] and p[3] == oracle.ASCENDING} == same
 
 
+def test_equal_rows_leave_no_key_to_look_for() -> None:
+    codes = np.random.default_rng(7).integers(0, 2, (40, 30)).astype(np.int32)
+    codes[:, 29] = codes[:, 0]
+    found = find(codes, Targets.of_keys())
+    assert (len(found.dependencies), found.search["levels"]) == (0, [])
+    assert len(find(codes, Targets.of_keys(), allowed_removals=1, max_context=2).search["levels"]) == 3
+
+
 def test_in_result_order_and_nothing_implied() -> None:
     rng = random.Random(500)
     for _ in range(TABLES_A_SEED):
