@@ -36,7 +36,7 @@ FEWEST_ODD_ROWS = 128  # fewer are no reason to look at the others alone
 LEAST_ODD_GAIN = 0.2  # clues that the first of them must add to those of the sample
 MOST_ODD_TIMES = 6
 MOST_ODD_SHARE = 0.02
-SETS_A_ROUND = 12  # sets that are exhausted before the inversion is continued
+SETS_A_ROUND = 48  # sets that are exhausted before the inversion is continued
 JUDGED_CANDIDATES = 2000  # undecided candidates that a choice looks at; of more, so many at random
 FIRST_VALIDATED = 4  # candidates that are validated to know what that costs
 VALIDATED_A_ROUND = 16
@@ -65,15 +65,16 @@ class Table(Protocol):
     """Where the rows are: in this process, or in Spark. Rows that are equal count once."""
 
     rows: int
+    pairs_a_row: int  # of a sample
 
     def sample(self) -> Compared:
         """Pairs drawn at random, each row in at least one of them; and a pair of equal rows, where there are any."""
 
-    def estimate_pairs(self, agreements: Sequence[Agreement]) -> NDArray[np.float64]:
-        """About how many unordered pairs of rows agree on each of these."""
+    def estimate_pairs(self, agreement: Agreement) -> float:
+        """About how many unordered pairs of rows agree on these column pairs."""
 
     def sample_agreeing(self, agreement: Agreement) -> Compared:
-        """Compare some of the pairs that agree on these column pairs, some twenty a row. Raises LimitReached."""
+        """Compare some of the pairs that agree on these column pairs, so many a row as in `sample`. Raises LimitReached."""
 
     def compare_agreeing(self, agreement: Agreement) -> Compared:
         """Compare all pairs that agree on these column pairs; with none, all pairs. Raises LimitReached."""
@@ -168,9 +169,18 @@ class Prices:
 
 
 class Loop:
-    """One discovery. `lap(stage)` is called after each stage's work: "sample", "inversion", "exhaust", "validation".
+    """One discovery.
 
-    `progress(share)` may raise LimitReached.
+    Parameters
+    ----------
+    odd_rows : bool
+        Whether rows that leave rare clues are looked for: not where nearly every pair leaves a clue of its own.
+    all_at_once : int
+        Of a table with no more pairs of rows than that, all are compared at once.
+    lap : callable
+        Called after each stage's work: "sample", "inversion", "choice", "exhaust", "validation".
+    progress : callable or None
+        Called with a share that is done; may raise LimitReached.
     """
 
     def __init__(
@@ -181,12 +191,15 @@ class Loop:
         seed: int,
         lap: Callable[[str], None],
         progress: Callable[[float], None] | None,
+        odd_rows: bool = True,
+        all_at_once: int = 0,
     ) -> None:
+        self._look_for_odd_rows, self._all_at_once = odd_rows, all_at_once
         self.table, self.candidates = table, candidates
         self.record, self.prices = Record(), Prices()
         self._lap, self._progress = lap, progress
         self._rng = np.random.default_rng(seed)
-        self._estimates: dict[Agreement, float] = {}
+        self._estimates: dict[int, float] = {}  # by packed set
         self._sampled: set[Agreement] = set()
         self._clues_of_row = np.zeros(table.rows, dtype=np.int32)
         self._set_aside: list[Clues] = []
@@ -199,6 +212,11 @@ class Loop:
         rows by then: their clues are all that is left to learn, and leave nothing undecided. Without the oddest rows
         others come to light, so this is done several times.
         """
+        rows = self.table.rows
+        if rows * (rows - 1) // 2 <= self._all_at_once:
+            self._learn([self._met(self.table.sample())])
+            self._exhaust([()])
+            return
         found = self._sample_table()
         for _ in range(MOST_ODD_TIMES):
             common = sum(map(len, found))
@@ -263,7 +281,7 @@ class Loop:
         What is refuted by a few pairs needs no exhausting; most candidates with many predicates are.
         """
         agreement = self._agreement(numbers)
-        many = 4 * SAMPLED_PAIRS_A_ROW * self.table.rows
+        many = 4 * self.table.pairs_a_row * self.table.rows
         return bool(numbers) and agreement not in self._sampled and self._pairs(numbers) > many
 
     def _sample(self, numbers: tuple[int, ...]) -> Clues:
@@ -298,7 +316,7 @@ class Loop:
         Returns all clues, and those rows.
         """
         odd = [np.zeros(0, dtype=np.int32)]
-        while True:
+        while self._look_for_odd_rows:
             most = np.argsort(-self._clues_of_row, kind="stable")[:ODD_ROWS].astype(np.int32)
             most = most[self._clues_of_row[most] >= CLUES_OF_AN_ODD_ROW]
             if not len(most) or MOST_ODD_SHARE * self.table.rows < sum(map(len, odd)):
@@ -354,37 +372,47 @@ class Loop:
             judged = self._rng.choice(len(undecided), JUDGED_CANDIDATES, replace=False)
             undecided, effort = undecided[judged], effort[judged]
         saved = effort * (share * self.prices.validation)
-        chosen: list[tuple[int, ...]] = []
-        while len(undecided) and len(chosen) < SETS_A_ROUND:
-            best = self._most_worth(undecided, saved)
-            if best is None:
-                break
-            chosen.append(best)
-            left = ~undecided[:, list(best)].all(axis=1)
-            undecided, saved = undecided[left], saved[left]
-        return chosen
-
-    def _most_worth(self, undecided: NDArray[np.bool_], saved: NDArray[np.float64]) -> tuple[int, ...] | None:
-        """The set that saves most seconds for each that it costs, if it saves more than that."""
         codes, owners = list_subsets(np.ascontiguousarray(undecided), MOST_COLUMN_PAIRS)
         codes, place = np.unique(codes, return_inverse=True)
-        worth = np.bincount(place, weights=saved[owners])
+        pairs = np.array([self._estimates.get(code, np.nan) for code in codes.tolist()], dtype=np.float64)
+        chosen: list[tuple[int, ...]] = []
+        while len(chosen) < SETS_A_ROUND:
+            worth = np.bincount(place, weights=saved[owners]).astype(np.float64, copy=False)
+            best = self._most_worth(codes, pairs, worth)
+            if best is None:
+                break
+            chosen.append(unpacked(best))
+            saved = np.where(undecided[:, list(chosen[-1])].all(axis=1), 0.0, saved)
+        return chosen
+
+    def _most_worth(
+        self, codes: NDArray[np.uint64], pairs: NDArray[np.float64], worth: NDArray[np.float64]
+    ) -> int | None:
+        """The set that saves most seconds for each that it costs, if it saves more than that.
+
+        `codes`: the sets, packed; `pairs`: what agrees on each, NaN where that is not known yet (it is filled in where
+        it could matter); `worth`: what each saves.
+        """
         grouping = self.prices.row * self.table.rows
-        best, best_ratio = None, 1.0
-        for at in np.argsort(-worth, kind="stable").tolist():
+        ratios = worth / (grouping + self.prices.pair * pairs)
+        known = np.flatnonzero(ratios > 1.0)
+        best = int(known[np.argmax(ratios[known])]) if len(known) else -1
+        best_ratio = float(ratios[best]) if len(known) else 1.0
+        unknown = np.flatnonzero(np.isnan(pairs) & (worth > best_ratio * grouping))
+        for at in unknown[np.argsort(-worth[unknown], kind="stable")].tolist():
             if worth[at] <= best_ratio * grouping:  # so it is with all that save less
                 break
-            numbers = unpacked(int(codes[at]))
-            ratio = float(worth[at]) / (grouping + self.prices.pair * self._pairs(numbers))
+            pairs[at] = self._pairs(unpacked(int(codes[at])))
+            ratio = float(worth[at]) / (grouping + self.prices.pair * pairs[at])
             if ratio > best_ratio:
-                best, best_ratio = numbers, ratio
-        return best
+                best, best_ratio = at, ratio
+        return None if best < 0 else int(codes[best])
 
     def _pairs(self, numbers: tuple[int, ...]) -> float:
-        agreement = self._agreement(numbers)
-        if agreement not in self._estimates:
-            self._estimates[agreement] = float(self.table.estimate_pairs([agreement])[0])
-        return self._estimates[agreement]
+        code = packed(numbers)
+        if code not in self._estimates:
+            self._estimates[code] = self.table.estimate_pairs(self._agreement(numbers))
+        return self._estimates[code]
 
     def report(self, undecided: int, all_pairs: int, equal_rows: int, names: Sequence[str]) -> dict[str, Any]:
         """What results say about the search (result.search in JSON)."""
@@ -406,6 +434,14 @@ class Loop:
             "undecided": undecided,
             "seconds_per": {"pair": p.pair, "row": p.row, "validation": p.validation},
         }
+
+
+def packed(numbers: Sequence[int]) -> int:
+    """A set of numbers, ascending, as `list_subsets` packs it."""
+    code = 0
+    for number in numbers:
+        code = code << 16 | (number + 1)
+    return code
 
 
 def unpacked(code: int) -> tuple[int, ...]:

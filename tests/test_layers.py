@@ -19,8 +19,10 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("engine.errors", "engine.options"),
     ("gpu_kernels", "spark_conf"),
     ("engine.spark", "engine.relation"),
-    ("engine.loop",),
-    ("engine.dc", "engine.fd", "engine.od", "engine.ind"),
+    ("engine.loop", "engine.grouping", "engine.watch"),
+    ("engine.local_table",),
+    ("engine.dc", "engine.od", "engine.ind"),
+    ("engine.fd",),
     ("engine.report", "engine.doctor"),
     ("engine.cli", "__init__"),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, overload
@@ -22,10 +22,10 @@ from tuplewise.engine.dc.ranking import Ranking, order_by, rank_counted
 from tuplewise.engine.errors import InputError, LimitReached, message
 from tuplewise.engine.options import DcDiscoverOptions, RankBy
 from tuplewise.engine.relation.relation import NULL_CODE, Relation
+from tuplewise.engine.watch import Clock, Progress, Watch, available_bytes
 from tuplewise.gpu_kernels.device import Device, pick_device
 from tuplewise.gpu_kernels.words import ACROSS
 
-Progress = Callable[[str, float], None]
 NAMES_SHOWN = 10
 
 
@@ -266,45 +266,6 @@ def _search(
     if not space.closed and space.options.minimality == "implication":
         reached += "; one that is missing may imply one that is listed (columns are compared with each other)"
     return evidence, arrays, reached
-
-
-class Clock:
-    """Seconds of each stage, one after the other."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-        self._last = time.perf_counter()
-
-    def lap(self, stage: str) -> None:
-        now = time.perf_counter()
-        self.seconds[stage] = self.seconds.get(stage, 0.0) + now - self._last
-        self._last = now
-
-
-class Watch:
-    """Passes progress on and holds the memory limit."""
-
-    def __init__(self, progress: Progress | None, memory_limit: int | None) -> None:
-        self._progress, self._memory_limit = progress, memory_limit
-
-    def stage(self, name: str) -> Callable[[float], None] | None:
-        """What a kernel calls with the share that is done; None where nobody wants to know."""
-        if self._progress is None and self._memory_limit is None:
-            return None
-
-        def report(share: float) -> None:
-            if self._progress is not None:
-                self._progress(name, share)
-            if self._memory_limit is not None and workload.resident_bytes() > self._memory_limit:
-                raise LimitReached(f"memory limit of {self._memory_limit:,} bytes reached")
-
-        return report
-
-
-def available_bytes() -> int:
-    import psutil
-
-    return int(psutil.virtual_memory().available * 0.9)
 
 
 def _names(relation: Relation, columns: NDArray[np.int64] | list[int]) -> str:

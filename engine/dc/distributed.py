@@ -17,24 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.dc.constraint import DenialConstraint
-from tuplewise.engine.dc.hybrid import (
-    COMMON_PART,
-    JUDGED_ROWS,
-    LISTED_AT_ONCE,
-    SAMPLED_GROUP_ROWS,
-    TIME_LIMIT,
-    pairs_of_rows,
-    pieces,
-)
+from tuplewise.engine.dc.hybrid import LISTED_AT_ONCE
 from tuplewise.engine.dc.predicate import PredicateSpace
 from tuplewise.engine.dc.violations.count import count_pairs, count_program, prepared
 from tuplewise.engine.dc.violations.distributed import find_witnesses_on_spark, rule_on
 from tuplewise.engine.dc.violations.existence import find_witnesses
 from tuplewise.engine.dc.violations.listing import pairs_in_order
 from tuplewise.engine.dc.violations.program import Program, bind
-from tuplewise.engine.dc.violations.refine import Work, agreeing, start
 from tuplewise.engine.errors import LimitReached
-from tuplewise.engine.loop import Agreement, Clues, Compared
+from tuplewise.engine.grouping import Work, agreeing, pairs_of_rows, pieces, start
+from tuplewise.engine.local_table import COMMON_PART, JUDGED_ROWS, TIME_LIMIT
+from tuplewise.engine.loop import SAMPLED_PAIRS_A_ROW, Agreement, Clues, Compared
 from tuplewise.engine.options import Nulls
 from tuplewise.engine.relation.spark_frame import EncodedFrame
 from tuplewise.engine.spark import agreeing as pairs_on_spark
@@ -58,6 +51,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 NO_ROWS = np.zeros((0, 2), dtype=np.int32)
+SAMPLED_GROUP_ROWS = 2 * SAMPLED_PAIRS_A_ROW + 1  # rows of a group whose pairs are a sample
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,11 +138,14 @@ class SparkTable:
     Attributes
     ----------
     rows : different rows
+    pairs_a_row : of a sample
 
     Notes
     -----
     Made in one shuffle of all codes. What comes here is the codes of JUDGED_ROWS rows, once; clues; and witnesses.
     """
+
+    pairs_a_row = SAMPLED_PAIRS_A_ROW
 
     def __init__(
         self,
@@ -216,15 +213,12 @@ class SparkTable:
         rest._collapsing_seconds = 0.0
         return rest
 
-    def estimate_pairs(self, agreements: Sequence[Agreement]) -> NDArray[np.float64]:
-        """Pairs that agree, from the judged rows; float64 (agreements,). One more than was found there counts, so that
-        nothing is taken to be free."""
+    def estimate_pairs(self, agreement: Agreement) -> float:
+        """Pairs that agree, from the judged rows. One more than was found there counts, so that nothing is taken to be
+        free."""
         judged = self._judged.shape[1]
         work = Work(self._judged, pick_device("cpu"))
-        found = np.zeros(len(agreements), dtype=np.float64)
-        for i, agreement in enumerate(agreements):
-            pairs = agreeing(work, start(work), agreement, self._nulls == "value")
-            found[i] = pairs_of_rows(pairs, judged)
+        found = float(pairs_of_rows(agreeing(work, start(work), agreement, self._nulls == "value"), judged))
         if judged < self.rows:
             found = (found + 1) * (self.rows * (self.rows - 1) / max(1, judged * (judged - 1)))
         return found
@@ -237,7 +231,7 @@ class SparkTable:
 
     def compare_agreeing(self, agreement: Agreement) -> Compared:
         """All pairs that agree, in tasks."""
-        cut, pairs = self._cut, int(self.estimate_pairs([agreement])[0])
+        cut, pairs = self._cut, int(self.estimate_pairs(agreement))
         sizes = PairSizes(
             self.rows, cut.slots, cut.tile_rows, cut.least_rows, cut.most_partitions, pairs, self._least_pairs
         )

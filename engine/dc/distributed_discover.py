@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from tuplewise.engine.dc import workload
-from tuplewise.engine.dc.discover import Clock, DcDiscovery, Progress, Watch, discover, notes_on_nulls, notes_on_table
+from tuplewise.engine.dc.discover import DcDiscovery, discover, notes_on_nulls, notes_on_table
 from tuplewise.engine.dc.distributed import SparkTable
 from tuplewise.engine.dc.distributed_figures import SparkFigures
 from tuplewise.engine.dc.hybrid import STAGE, Found, find, what_a_limit_means
@@ -23,6 +23,7 @@ from tuplewise.engine.relation.relation import Relation
 from tuplewise.engine.relation.spark_encode import NotInSpark
 from tuplewise.engine.relation.spark_frame import EncodedFrame, encode_as_frame
 from tuplewise.engine.relation.spark_load import Opened, spark_failures
+from tuplewise.engine.watch import Clock, Progress, Watch
 from tuplewise.gpu_kernels.device import pick_device
 
 

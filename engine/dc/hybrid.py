@@ -12,11 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from time import monotonic, perf_counter
+from time import monotonic
 from typing import Any, Protocol
 
 import numpy as np
@@ -32,22 +31,20 @@ from tuplewise.engine.dc.violations.existence import find_pairs
 from tuplewise.engine.dc.violations.listing import pairs_in_order
 from tuplewise.engine.dc.violations.planner import plan
 from tuplewise.engine.dc.violations.program import Program, bind
-from tuplewise.engine.dc.violations.refine import Work, agreeing, start, without_unfit
+from tuplewise.engine.dc.violations.refine import without_unfit
 from tuplewise.engine.errors import LimitReached
-from tuplewise.engine.loop import SAMPLED_PAIRS_A_ROW, Agreement, Clues, Compared, Loop, Table, Validated
+from tuplewise.engine.grouping import Work, agreeing, start, two_of_each
+from tuplewise.engine.local_table import TIME_LIMIT, LocalTable
+from tuplewise.engine.loop import Clues, Loop, Table, Validated
 from tuplewise.engine.relation.relation import Relation
-from tuplewise.gpu_kernels.clues import lay_out
 from tuplewise.gpu_kernels.control import usable_cores
 from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.hitting import extend_hitting_sets, mirrored, misses_some
-from tuplewise.gpu_kernels.refine import ClusterPairs, all_rows, rows_on_both_sides
+from tuplewise.gpu_kernels.refine import ClusterPairs
 from tuplewise.gpu_kernels.words import ACROSS, merge_clues
 
-SAMPLED_GROUP_ROWS = 2 * SAMPLED_PAIRS_A_ROW + 1  # rows of a group whose pairs are a sample
-JUDGED_ROWS = 1 << 15  # rows that estimates of agreeing pairs come from
 WITNESSES = 64  # violating pairs that a violated candidate gives back
 CACHED_GROUPINGS = 8
-COMMON_PART = 8  # one part in so many of a sample tells which clues are common
 TREE_LEVELS = 8.0  # half of the bits of a rank
 EASY_EFFORT = 4.0  # candidates of more are decided by listing the pairs that satisfy a part of their predicates
 MOST_EFFORT = 8.0  # what that costs
@@ -55,7 +52,6 @@ ROWS_A_COMBINATION = 4  # of a candidate's values: with more, collapsing them pa
 LISTED_PAIRS_A_ROW = 40  # that may satisfy the part
 LISTED_AT_ONCE = 1 << 20
 
-TIME_LIMIT = "time limit reached"
 STAGE = "searching"  # what progress is told of a search
 
 
@@ -112,7 +108,7 @@ def find(
             progress(share)
 
     reached = None
-    rows = table or LocalTable(relation, space, device, deadline, progress)
+    rows = table or LocalDcTable(relation, space, device, deadline, progress)
     candidates = DcCandidates(space, deadline)
     loop = Loop(rows, candidates, seed=space.options.seed, lap=lap, progress=watch)
     try:
@@ -153,8 +149,8 @@ class ValidatingTable(Table, Protocol):
         """Clues, new ones only, of all pairs that violate such a constraint; None where these are more than `most`."""
 
 
-class LocalTable:
-    """Rows in this process."""
+class LocalDcTable(LocalTable):
+    """Rows in this process, with rule checking."""
 
     def __init__(
         self,
@@ -164,74 +160,23 @@ class LocalTable:
         deadline: float | None,
         progress: Callable[[float], None] | None,
     ) -> None:
-        self._space, self._deadline, self._progress = space, deadline, progress
-        self._keep_nulls = space.options.nulls == "value"
-        started = perf_counter()
+        self._relation = relation
         columns = sorted({int(c) for c in (*space.left, *space.right)}, key=lambda c: -relation.columns[c].distinct)
-        kept, doubled = collapse(relation.codes, columns, device)
-        # In random order, any run of rows of a group is a random sample of it.
-        order = np.random.default_rng(space.options.seed).permutation(len(kept))
-        self._take(relation, kept[order], doubled[order], device)
-        self._collapsing_seconds = perf_counter() - started
+        super().__init__(
+            relation.codes, columns, space.layout, nulls=space.options.nulls, device=device, seed=space.options.seed,
+            deadline=deadline, progress=progress,
+        )  # fmt: skip
 
-    def _take(
-        self, relation: Relation, rows: NDArray[np.int32], doubled: NDArray[np.bool_], device: Device
-    ) -> None:
-        """Lay out these rows of a relation; `doubled`: whether each stands for others, too."""
-        codes = np.ascontiguousarray(relation.codes[:, rows])
-        self._relation = replace(relation, codes=codes, positions=None)
-        self._doubled = doubled
-        self.rows = len(rows)
-        self._work = Work(codes, device, deadline=self._deadline)
-        self._comparable = lay_out(codes, self._space.layout, nulls=self._space.options.nulls, device=device)
+    def _take(self, codes: NDArray[np.int32], rows: NDArray[np.int32], doubled: NDArray[np.bool_]) -> None:
+        super()._take(codes, rows, doubled)
+        self._relation = replace(self._relation, codes=self.codes, positions=None)
+        self._judged_relation = replace(self._relation, codes=self._judged)
         self._groupings: dict[Any, ClusterPairs] = {}
-        judged = codes[:, :JUDGED_ROWS]  # rows are in random order
-        self._judged = replace(self._relation, codes=np.ascontiguousarray(judged))
-
-    def without(self, rows: NDArray[np.int32]) -> LocalTable:
-        kept = np.ones(self.rows, dtype=np.bool_)
-        kept[rows] = False
-        rest = copy(self)
-        rest._collapsing_seconds = 0.0
-        rest._take(self._relation, np.flatnonzero(kept).astype(np.int32), self._doubled[kept], self._work.device)
-        return rest
-
-    def sample(self) -> Compared:
-        """All pairs inside random groups of rows: as many a row as Hydra draws, at a fraction of the cost.
-
-        Pairs of one group share rows; for finding clues that is no loss.
-        """
-        rows = np.arange(self.rows, dtype=np.int32)
-        groups = max(1, -(-self.rows // SAMPLED_GROUP_ROWS))
-        offsets = np.linspace(0, self.rows, groups + 1).astype(np.int64)
-        doubled = np.flatnonzero(self._doubled).astype(np.int32)
-        own = self._comparable.of_pairs(doubled, doubled)
-        compared = self._compare_sample(ClusterPairs(rows, offsets, rows, offsets), self._collapsing_seconds)
-        return replace(compared, clues=np.concatenate([own.clues, compared.clues]))
-
-    def estimate_pairs(self, agreements: Sequence[Agreement]) -> NDArray[np.float64]:
-        work = replace(self._work, codes=self._judged.codes)
-        found = [agreeing(work, start(work), agreement, self._keep_nulls) for agreement in agreements]
-        return np.array([self._scale * pairs_of_rows(pairs, self._judged.rows) for pairs in found])
-
-    def sample_agreeing(self, agreement: Agreement) -> Compared:
-        started = perf_counter()
-        pairs = pieces(agreeing(self._work, start(self._work), agreement, self._keep_nulls), SAMPLED_GROUP_ROWS)
-        return self._compare_sample(pairs, perf_counter() - started)
-
-    def compare_agreeing(self, agreement: Agreement) -> Compared:
-        started = perf_counter()
-        pairs = agreeing(self._work, start(self._work), agreement, self._keep_nulls)
-        return self._compare(pairs, perf_counter() - started)
-
-    def compare_rows(self, rows: NDArray[np.int32]) -> Compared:
-        everything = np.arange(self.rows, dtype=np.int32)
-        return self._compare(all_rows(np.sort(rows), everything), 0.0)
 
     def violating_clues(
         self, rules: Sequence[DenialConstraint], limit: int
     ) -> tuple[list[Clues], NDArray[np.int32]]:
-        programs = [bind(rule, self._relation, self._space.options.nulls) for rule in rules]
+        programs = [bind(rule, self._relation, self._nulls) for rule in rules]
         threads = min(len(programs), usable_cores()) if self._work.device.kind == "cpu" else 1
         work = self._work if threads < 2 else replace(self._work, threads=1)
         sizes = cardinalities(self._relation)
@@ -252,14 +197,14 @@ class LocalTable:
         return clues, rows[np.all(rows >= 0, axis=1)].astype(np.int32)
 
     def estimate_violations(self, rule: DenialConstraint) -> float:
-        work = replace(self._work, codes=self._judged.codes)
-        program = bind(rule, self._judged, self._space.options.nulls)
-        made = plan(program, cardinalities(self._judged), self._judged.column_names)
+        work = replace(self._work, codes=self._judged)
+        program = bind(rule, self._judged_relation, self._nulls)
+        made = plan(program, cardinalities(self._judged_relation), self._relation.column_names)
         pairs = agreeing(work, without_unfit(work, program, start(work)), made.equalities, program.keep_nulls)
         return float(self._scale * count_pairs(work, made, pairs, program.keep_nulls))
 
     def all_violating_clues(self, rule: DenialConstraint, most: int) -> Clues | None:
-        program = bind(rule, self._relation, self._space.options.nulls)
+        program = bind(rule, self._relation, self._nulls)
         made = plan(program, cardinalities(self._relation), self._relation.column_names)
         work, keep_nulls = self._work, program.keep_nulls
         as_left = np.zeros(self.rows, dtype=np.int64)
@@ -267,7 +212,7 @@ class LocalTable:
             pairs = agreeing(work, without_unfit(work, program, start(work)), made.equalities, keep_nulls)
             if count_pairs(work, made, pairs, keep_nulls, as_left) > most:
                 return None
-            found = [np.zeros((0, self._space.layout.words), dtype=np.uint64)]
+            found = [np.zeros((0, self._layout.words), dtype=np.uint64)]
             for listed in pairs_in_order(work, made, pairs, as_left, False, LISTED_AT_ONCE, LISTED_AT_ONCE):
                 t, u = (np.ascontiguousarray(listed[:, side], dtype=np.int32) for side in (0, 1))
                 found.append(self._comparable.of_pairs(t, u).clues)
@@ -290,102 +235,6 @@ class LocalTable:
             if len(self._groupings) < CACHED_GROUPINGS:
                 self._groupings[key] = pairs
         return find_pairs(work, made, pairs, program.keep_nulls, limit)
-
-    def _compare_sample(self, pairs: ClusterPairs, grouping_seconds: float) -> Compared:
-        """Compare a part first: clues that it doesn't bring are rare, and only their pairs of rows are told."""
-        cut = pairs.clusters // COMMON_PART
-        first, rest = _clusters(pairs, 0, cut), _clusters(pairs, cut, pairs.clusters)
-        common = self._compare(first, grouping_seconds)
-        rare = self._compare(rest, 0.0)
-        clues = np.concatenate([common.clues, rare.clues])
-        seconds = common.comparing_seconds + rare.comparing_seconds
-        return Compared(clues, rare.rows, common.pairs + rare.pairs, grouping_seconds, seconds)
-
-    def _compare(self, pairs: ClusterPairs, grouping_seconds: float) -> Compared:
-        started = perf_counter()
-        found = self._comparable.within(pairs, deadline=self._deadline, progress=self._progress)
-        if not found.complete:
-            raise LimitReached(TIME_LIMIT)
-        return Compared(found.clues, found.rows, found.ordered_pairs // 2, grouping_seconds, perf_counter() - started)
-
-    @property
-    def _scale(self) -> float:
-        """Pairs of rows for each pair of drawn ones."""
-        judged = self._judged.rows
-        return float(self.rows * (self.rows - 1) / max(1, judged * (judged - 1)))
-
-
-def pairs_of_rows(pairs: ClusterPairs, rows: int) -> int:
-    """Pairs of different rows inside cluster pairs; of reflexive ones each once. `rows`: of the table."""
-    both = pairs.pairs - len(rows_on_both_sides(pairs, rows))
-    return both // 2 if pairs.reflexive else both
-
-
-def pieces(pairs: ClusterPairs, rows: int) -> ClusterPairs:
-    """Cluster pairs cut into pieces of at most so many rows a side: the first piece of a left set with the first of the
-    right set, and so on; what is left over of the longer side goes."""
-    if pairs.reflexive:
-        offsets = _cut_offsets(pairs.left_offsets, np.diff(pairs.left_offsets), rows)
-        return ClusterPairs(pairs.left, offsets, pairs.left, offsets)
-    both = np.minimum(np.diff(pairs.left_offsets), np.diff(pairs.right_offsets))
-    ends = np.cumsum(both)
-    within = np.arange(int(both.sum())) - np.repeat(ends - both, both)
-    left = pairs.left[np.repeat(pairs.left_offsets[:-1], both) + within]
-    right = pairs.right[np.repeat(pairs.right_offsets[:-1], both) + within]
-    offsets = _cut_offsets(np.concatenate([[0], ends]), both, rows)
-    return ClusterPairs(left, offsets, right, offsets)
-
-
-def _clusters(pairs: ClusterPairs, first: int, last: int) -> ClusterPairs:
-    """Some neighbouring cluster pairs."""
-    offsets = pairs.left_offsets[first : last + 1]
-    left = pairs.left[offsets[0] : offsets[-1]]
-    if pairs.reflexive:
-        return ClusterPairs(left, offsets - offsets[0], left, offsets - offsets[0])
-    right_offsets = pairs.right_offsets[first : last + 1]
-    right = pairs.right[right_offsets[0] : right_offsets[-1]]
-    return ClusterPairs(left, offsets - offsets[0], right, right_offsets - right_offsets[0])
-
-
-def _cut_offsets(offsets: NDArray[np.int64], sizes: NDArray[np.int64], rows: int) -> NDArray[np.int64]:
-    """Offsets of pieces of at most so many rows of each group, as equal as they can be."""
-    count = np.maximum(1, -(-sizes // rows))
-    number = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
-    starts = np.repeat(offsets[:-1], count) + np.repeat(sizes, count) * number // np.repeat(count, count)
-    return np.append(starts, offsets[-1]).astype(np.int64)
-
-
-def collapse(
-    codes: NDArray[np.int32], columns: Sequence[int], device: Device
-) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-    """One row of each class of rows that are equal on `columns`, int32, ascending; and whether its class has others.
-
-    Nulls are equal to each other here.
-    """
-    place, alone = _places_in_classes(Work(codes, device), columns)
-    first = place == 0
-    return np.flatnonzero(first).astype(np.int32), ~alone[first]
-
-
-def two_of_each(work: Work, columns: Sequence[int]) -> NDArray[np.int32]:
-    """Two rows of each class of rows that are equal on `columns`, or the only one: int32, ascending.
-
-    Whatever pair of rows satisfies predicates over these columns, a pair of these does.
-    """
-    place, _ = _places_in_classes(work, columns)
-    return np.flatnonzero(place < 2).astype(np.int32)
-
-
-def _places_in_classes(work: Work, columns: Sequence[int]) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-    """How many earlier rows are equal to each on `columns`, int32 (rows,), and whether no other row is; nulls are equal
-    to each other."""
-    place, alone = np.zeros(work.rows, dtype=np.int32), np.ones(work.rows, dtype=np.bool_)
-    if columns:
-        alike = agreeing(work, start(work), [(c, c) for c in columns], keep_nulls=True)
-        sizes = np.diff(alike.left_offsets)
-        place[alike.left] = np.arange(len(alike.left)) - np.repeat(alike.left_offsets[:-1], sizes)
-        alone[alike.left] = False
-    return place, alone
 
 
 class DcCandidates:

@@ -190,10 +190,3 @@ def _sampled_clues(relation: Relation, space: PredicateSpace) -> NDArray[np.uint
             outcome[(x == NULL_CODE) | (y == NULL_CODE)] = UNKNOWN
         clues[:, g // 32] |= outcome.astype(np.uint64) << np.uint64(2 * (g % 32))
     return clues
-
-
-def resident_bytes() -> int:
-    """Memory that this process holds now."""
-    import psutil
-
-    return int(psutil.Process().memory_info().rss)

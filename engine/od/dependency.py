@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.order import ASCENDING, CONSTANT, DESCENDING, KEY
@@ -100,7 +101,7 @@ class Dependencies:
     def in_result_order(self) -> Dependencies:
         """Constancies before pairs; by size of the context, then its columns' positions, then the target's."""
         sizes = np.bitwise_count(self.contexts).sum(axis=1, dtype=np.int64)
-        # Of contexts of one size the one with the lowest column that the other lacks comes first: bits reversed, descending
+        # Of two contexts of one size the one that has the lowest column the other lacks comes first
         reversed_words = [~_reversed_bits(word) for word in self.contexts.T]
         ordering = self.kind >= ASCENDING
         order = np.lexsort((self.kind, self.right, self.left, *reversed_words[::-1], sizes, ordering))
@@ -111,13 +112,15 @@ class Dependencies:
 
         Cost: pairs times the constancies of their two attributes.
         """
-        kept = np.ones(len(self), dtype=np.bool_)
         pairs = np.flatnonzero(self.kind >= ASCENDING)
-        for attribute in np.unique(self.left[self.kind == CONSTANT]).tolist():
-            constancies = self.contexts[(self.kind == CONSTANT) & (self.left == attribute)]
-            concerned = pairs[(self.left[pairs] == attribute) | (self.right[pairs] == attribute)]
-            for context in constancies:
-                kept[concerned] &= ~np.all(self.contexts[concerned] & context == context, axis=1)
+        constant = np.flatnonzero(self.kind == CONSTANT)
+        kept = np.ones(len(self), dtype=np.bool_)
+        if len(pairs) and len(constant):
+            constant = constant[np.argsort(self.left[constant], kind="stable")]
+            first = np.searchsorted(self.left[constant], np.arange(int(self.right[pairs].max()) + 2))
+            kept[pairs] = ~any_inside(
+                self.contexts[pairs], self.left[pairs], self.right[pairs], self.contexts[constant], first
+            )
         return self.take(kept)
 
 
@@ -150,3 +153,29 @@ def _reversed_bits(words: Mask) -> Mask:
     as_bytes = np.ascontiguousarray(words).view(np.uint8).reshape(len(words), 8)
     bits = np.unpackbits(as_bytes, axis=1, bitorder="little")
     return np.packbits(bits, axis=1, bitorder="big").view(">u8").astype(np.uint64).reshape(len(words))
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def any_inside(
+    contexts: Mask,
+    left: NDArray[np.int32],
+    right: NDArray[np.int32],
+    smaller: Mask,
+    first: NDArray[np.int64],
+) -> NDArray[np.bool_]:
+    """Whether each context includes one of smaller[first[a]:first[a + 1]], a its left or its right attribute."""
+    result = np.zeros(len(contexts), dtype=np.bool_)
+    for i in range(len(contexts)):
+        for a in (left[i], right[i]):
+            for j in range(first[a], first[a + 1]):
+                inside = True
+                for w in range(contexts.shape[1]):
+                    if smaller[j, w] & ~contexts[i, w]:
+                        inside = False
+                        break
+                if inside:
+                    result[i] = True
+                    break
+            if result[i]:
+                break
+    return result

@@ -29,7 +29,7 @@ def misses_some(
     Cost: edges / 64 words for each vertex in which a set differs from the one before it.
     """
     has = edge_bitmaps(edges, vertices)
-    paths, lengths = _paths(sets, vertices)
+    paths, lengths = paths_of(sets, vertices)
     missed = np.zeros(len(sets), dtype=np.bool_)
     parts = _parts(len(sets), control.threads)
 
@@ -95,7 +95,7 @@ def run(
         complete = run_tasks([1.0] * len(parts), worker, inner)
         return np.concatenate([p for p, _ in left]), np.concatenate([n for _, n in left]), complete
 
-    paths, lengths = _paths(starts, problem.vertices)
+    paths, lengths = paths_of(starts, problem.vertices)
     complete, done = True, 0.0
     while len(paths) and complete:
         # what a wave of tasks leaves is not known before its end: each counts for half of what remained
@@ -129,7 +129,7 @@ def _parts(count: int, threads: int) -> list[slice]:
 
 
 @njit(cache=True, nogil=True)
-def _paths(sets: NDArray[np.uint64], vertices: int) -> tuple[NDArray[np.int16], NDArray[np.int64]]:
+def paths_of(sets: NDArray[np.uint64], vertices: int) -> tuple[NDArray[np.int16], NDArray[np.int64]]:
     """The vertices of each set, int16 (sets, vertices), and their number, int64 (sets,).
 
     Words ascend and bits descend, so that neighbours in an array of sorted sets begin with the same vertices.
@@ -300,6 +300,26 @@ def _search(
                 found[count, w] |= np.uint64(1) << np.uint64(vertex % 64)
                 count += 1
     return found, count, stack[:top][::-1].copy(), height[:top][::-1].copy()
+
+
+@njit(cache=True, nogil=True)
+def search_below(starts, masks, has, old, group_masks, exclusive, max_groups, most_nodes, stop):
+    """What `run` gives, on this thread: (sets, whether all were found); `stop`: uint8 (1,), not 0 ends the search.
+
+    `masks`: uint64 (edges, words), the first `old` hit by each of `starts`; `has`: their bitmaps.
+    """
+    hit = np.empty((has.shape[0] + 1, has.shape[1]), dtype=np.uint64)
+    once = np.empty_like(hit)
+    found = starts[:0].copy()
+    paths, lengths = paths_of(starts, has.shape[0])
+    while len(paths):
+        if stop[0]:
+            return found, False
+        sets, count, paths, lengths = _search(
+            paths, lengths, masks, has, old, group_masks, exclusive, max_groups, most_nodes, hit, once
+        )
+        found = np.concatenate((found, sets[:count]))
+    return found, True
 
 
 @njit(cache=True, nogil=True)

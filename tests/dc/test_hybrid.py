@@ -16,12 +16,13 @@ import pytest
 from numpy.typing import NDArray
 
 import tuplewise as tw
-from tuplewise.engine import loop
+from tuplewise.engine import grouping, local_table, loop
 from tuplewise.engine.dc import hybrid
 from tuplewise.engine.dc.discover import DcDiscovery, discover
 from tuplewise.engine.dc.evidence import collect_evidence
 from tuplewise.engine.dc.predicate import build_space
 from tuplewise.engine.errors import InputError
+from tuplewise.engine.local_table import LocalTable
 from tuplewise.engine.options import DcDiscoverOptions
 from tuplewise.engine.relation.relation import Relation
 from tuplewise.gpu_kernels.device import pick_device
@@ -49,9 +50,8 @@ EVERY_WAY = {  # little is sampled, so that all other ways of deciding are neede
 
 def strain(monkeypatch: pytest.MonkeyPatch, way: str) -> None:
     """Small samples, and the bounds that make this way of deciding the usual one."""
-    monkeypatch.setattr(hybrid, "SAMPLED_GROUP_ROWS", 2)
-    monkeypatch.setattr(hybrid, "COMMON_PART", 2)
-    monkeypatch.setattr(loop, "SAMPLED_PAIRS_A_ROW", 1000)
+    monkeypatch.setattr(LocalTable, "_group_rows", 2)
+    monkeypatch.setattr(local_table, "COMMON_PART", 2)
     for name, value in EVERY_WAY[way].items():
         monkeypatch.setattr(hybrid if hasattr(hybrid, name) else loop, name, value)
 
@@ -233,7 +233,7 @@ def test_real_tables(name: str, rows: int | None) -> None:
 
 @pytest.mark.parametrize("seconds", [0.0, 0.05, 0.2, 0.5])
 def test_a_time_limit_leaves_constraints_that_hold(seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hybrid, "SAMPLED_GROUP_ROWS", 3)
+    monkeypatch.setattr(LocalTable, "_group_rows", 3)
     rng = np.random.default_rng(4)
     frame = pd.DataFrame({c: rng.integers(0, 30, 1500) for c in "abcdefgh"})
     relation, options = tw.load(frame), DcDiscoverOptions(cross_columns=False, algorithm="hybrid")
@@ -259,11 +259,11 @@ def test_a_limit_across_columns_says_that_closure_may_drop_more(monkeypatch: pyt
     monkeypatch.setattr(loop, "FIRST_VALIDATED", 1)
     calls = []
 
-    def compare(self: hybrid.LocalTable, agreement: loop.Agreement) -> loop.Compared:
+    def compare(self: hybrid.LocalDcTable, agreement: loop.Agreement) -> loop.Compared:
         calls.append(agreement)
         raise hybrid.LimitReached("time limit reached")
 
-    monkeypatch.setattr(hybrid.LocalTable, "compare_agreeing", compare)
+    monkeypatch.setattr(hybrid.LocalDcTable, "compare_agreeing", compare)
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"a": rng.integers(1, 9, 50), "b": rng.integers(1, 9, 50)})
     found = by("hybrid", tw.load(frame), DcDiscoverOptions(single_tuple=True))
@@ -302,10 +302,10 @@ def test_hybrid_with_an_error_is_refused() -> None:
 def test_pieces_cut_each_group() -> None:
     rows = np.arange(10, dtype=np.int32)
     offsets = np.array([0, 7, 10], dtype=np.int64)
-    cut = hybrid.pieces(ClusterPairs(rows, offsets, rows, offsets), 3)
+    cut = grouping.pieces(ClusterPairs(rows, offsets, rows, offsets), 3)
     assert cut.reflexive
     assert cut.left_offsets.tolist() == [0, 2, 4, 7, 10]
-    two = hybrid.pieces(ClusterPairs(rows, offsets, rows[::-1].copy(), np.array([0, 2, 10])), 3)
+    two = grouping.pieces(ClusterPairs(rows, offsets, rows[::-1].copy(), np.array([0, 2, 10])), 3)
     assert two.left.tolist() == [0, 1, 7, 8, 9]
     assert two.right.tolist() == [9, 8, 7, 6, 5]
     assert two.left_offsets.tolist() == two.right_offsets.tolist() == [0, 2, 5]
@@ -323,7 +323,7 @@ def test_estimates_of_agreeing_pairs_are_exact_where_all_rows_are_judged() -> No
         relation = relation_of(rng)
         nulls: Any = rng.choice(["unknown", "value"])
         space = build_space(relation, DcDiscoverOptions(nulls=nulls, shared_values=Decimal(0)))
-        table = hybrid.LocalTable(relation, space, pick_device("cpu"), None, None)
+        table = hybrid.LocalDcTable(relation, space, pick_device("cpu"), None, None)
         for left, right in {(int(a), int(b)) for a, b in zip(space.left, space.right, strict=True)}:
             agreement = ((left, right),)
             codes = table._relation.codes
@@ -334,6 +334,6 @@ def test_estimates_of_agreeing_pairs_are_exact_where_all_rows_are_judged() -> No
                 if t != u and codes[left, t] == codes[right, u] and (nulls == "value" or codes[left, t] >= 0)
             }
             if left == right:
-                assert table.estimate_pairs([agreement])[0] == pytest.approx(len(pairs))
+                assert table.estimate_pairs(agreement) == pytest.approx(len(pairs))
             compared = table.compare_agreeing(agreement)
             assert compared.pairs >= len(pairs)

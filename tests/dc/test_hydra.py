@@ -25,7 +25,7 @@ from tuplewise.engine.dc.hydra.sampling import Clustering, Evidences, Focus, foc
 from tuplewise.engine.dc.inversion import invert
 from tuplewise.engine.dc.predicate import build_space
 from tuplewise.engine.dc.violations.program import satisfied
-from tuplewise.engine.dc.violations.refine import Work
+from tuplewise.engine.grouping import Work
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.options import DcDiscoverOptions
 from tuplewise.engine.relation.relation import Relation

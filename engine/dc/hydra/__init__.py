@@ -37,8 +37,8 @@ from tuplewise.engine.dc.hydra.refiners import Order, Weights, build_tree
 from tuplewise.engine.dc.hydra.sampling import Evidences, Sample, focused_sample, random_sample
 from tuplewise.engine.dc.inversion import ConstraintArrays, invert
 from tuplewise.engine.dc.predicate import PredicateSpace, allowed_violations
-from tuplewise.engine.dc.violations.refine import Work
 from tuplewise.engine.errors import LimitReached
+from tuplewise.engine.grouping import Work
 from tuplewise.engine.relation.relation import Relation
 from tuplewise.gpu_kernels.clues import lay_out
 from tuplewise.gpu_kernels.device import Device

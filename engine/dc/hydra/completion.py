@@ -29,8 +29,8 @@ from tuplewise.engine.dc.hydra.levels import refine_by_order
 from tuplewise.engine.dc.hydra.refiners import STEP_SECONDS, Node, Refiner
 from tuplewise.engine.dc.hydra.sampling import Evidences
 from tuplewise.engine.dc.violations.program import satisfied
-from tuplewise.engine.dc.violations.refine import Work, agreeing
 from tuplewise.engine.errors import LimitReached
+from tuplewise.engine.grouping import Work, agreeing
 from tuplewise.engine.relation.relation import NULL_CODE
 from tuplewise.gpu_kernels.clues import ComparableRows, NewClues
 from tuplewise.gpu_kernels.control import usable_cores

@@ -22,11 +22,12 @@ from tuplewise.engine.dc.violations.count import both_counts, count_pairs
 from tuplewise.engine.dc.violations.listing import first_pairs, violating_rows
 from tuplewise.engine.dc.violations.planner import Plan, plan
 from tuplewise.engine.dc.violations.program import Program, bind
-from tuplewise.engine.dc.violations.refine import Work, agreeing, start, without_unfit
-from tuplewise.engine.dc.workload import resident_bytes
+from tuplewise.engine.dc.violations.refine import without_unfit
 from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.grouping import Work, agreeing, start
 from tuplewise.engine.options import DcCheckOptions
 from tuplewise.engine.relation.relation import Relation
+from tuplewise.engine.watch import resident_bytes
 from tuplewise.gpu_kernels.control import usable_cores
 from tuplewise.gpu_kernels.device import pick_device
 from tuplewise.gpu_kernels.refine import ClusterPairs

@@ -19,6 +19,7 @@ from typing import Any, Literal
 
 from tuplewise.engine.dc.violations.cardinalities import Cardinalities
 from tuplewise.engine.dc.violations.program import Program
+from tuplewise.engine.grouping import Equality
 from tuplewise.gpu_kernels.refine import EQUAL, GREATER, LESS, Algorithm, Comparison
 
 # Seconds for a left row on one core, measured (benchmarks, group `check_choice`): a wavelet join; a node of a k-d tree;
@@ -33,7 +34,6 @@ MOST_EXCLUDED = 6  # non-equalities that inclusion and exclusion takes: 2^6 term
 _SIGNS = {LESS: "<", LESS | EQUAL: "<=", EQUAL: "==", LESS | GREATER: "!=", GREATER: ">", GREATER | EQUAL: ">="}
 
 UnequalBy = Literal["none", "slices", "inclusion-exclusion", "bitmaps"]
-Equality = tuple[int, int]
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,9 @@ from itertools import combinations
 from typing import Literal
 
 from tuplewise.engine.dc.violations.cardinalities import Cardinalities
-from tuplewise.engine.dc.violations.planner import Equality, Plan
+from tuplewise.engine.dc.violations.planner import Plan
 from tuplewise.engine.dc.violations.program import Program, RowTest
+from tuplewise.engine.grouping import Equality
 
 Order = Literal["cost", "frequency", "saving"]
 RowTests = tuple[tuple[RowTest, ...], tuple[RowTest, ...]]

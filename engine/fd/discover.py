@@ -1,0 +1,42 @@
+"""Discovery of functional dependencies and keys: that of order dependencies with other targets."""
+
+from __future__ import annotations
+
+from tuplewise.engine.od.dependency import Targets
+from tuplewise.engine.od.discover import discover
+from tuplewise.engine.od.found import Discovery
+from tuplewise.engine.options import FdDiscoverOptions, KeyDiscoverOptions
+from tuplewise.engine.relation.relation import Relation
+from tuplewise.engine.watch import Progress
+
+
+def discover_functional(
+    relation: Relation,
+    options: FdDiscoverOptions | None = None,
+    *,
+    progress: Progress | None = None,
+    deadline: float | None = None,
+) -> Discovery:
+    """The minimal functional dependencies X -> A, A not in X (semantics.md, "FD and key").
+
+    Parameters and errors are those of `od.discover.discover_orders`; `options.nulls` is the null rule. Under
+    "unknown" a null agrees with nothing and differs from nothing.
+    """
+    options = options or FdDiscoverOptions()
+    targets = Targets.of_functional(len(relation.columns))
+    return discover(relation, targets, options, options.nulls, progress, deadline)
+
+
+def discover_keys(
+    relation: Relation,
+    options: KeyDiscoverOptions | None = None,
+    *,
+    progress: Progress | None = None,
+    deadline: float | None = None,
+) -> Discovery:
+    """The minimal sets of columns that no two rows share (semantics.md, "FD and key").
+
+    Parameters and errors are those of `discover_functional`. Under "unknown" a key may hold rows with nulls.
+    """
+    options = options or KeyDiscoverOptions()
+    return discover(relation, Targets.of_keys(), options, options.nulls, progress, deadline)

@@ -1,0 +1,146 @@
+"""What the loop of every discovery learns about keys, functional and order dependencies: candidates are the minimal
+contexts of each target.
+
+A candidate is decided when all pairs that agree on some of its context were compared, when it was validated, or, of an
+order-compatible pair, when its context makes one of the two attributes constant, as far as that is decided itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.errors import LimitReached
+from tuplewise.engine.loop import Clues, Table, Validated
+from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, Dependencies, Mask, Targets, any_inside
+from tuplewise.gpu_kernels.contexts import MinimalContexts
+
+WITNESSES = 16  # violating pairs that a violated candidate gives back
+CONTEXTS_FOR_ONE = 4  # contexts that are validated for each validation that is asked for: they share partitions
+
+TIME_LIMIT = "time limit reached"
+
+
+class CheckingTable(Table, Protocol):
+    """A table that also says whether dependencies hold."""
+
+    def violating_pairs(
+        self, contexts: Mask, which: NDArray[np.int32], wanted: Dependencies, limit: int
+    ) -> tuple[NDArray[np.bool_], Clues, NDArray[np.int32]]:
+        """Whether each holds; the clues of at most `limit` violating pairs of each other one, and these pairs, int32
+        (pairs, 2). `contexts` are distinct; `which` says whose each dependency is. Raises LimitReached."""
+
+
+class ContextCandidates:
+    """Minimal contexts of what is known, and which of them are decided."""
+
+    def __init__(
+        self, attributes: int, targets: Targets, *, max_context: int | None = None, deadline: float | None = None
+    ) -> None:
+        self._attributes, self._targets, self._deadline = attributes, targets, deadline
+        self._column_pairs = [(a, a) for a in range(attributes)]
+        self._minimal = MinimalContexts(attributes, targets.kind, targets.left, targets.right, max_size=max_context)
+        words = max(1, -(-attributes // 64))
+        self._contexts = np.zeros((len(targets), words), dtype=np.uint64)
+        self._target = np.arange(len(targets), dtype=np.int32)
+        self._decided = np.zeros(len(targets), dtype=np.bool_)
+        self._exhausted: list[Mask] = []  # all pairs that agree on these were compared
+
+    @property
+    def column_pairs(self) -> Sequence[tuple[int, int]]:
+        return self._column_pairs
+
+    def learn(self, clues: Clues) -> None:
+        if not len(clues):
+            return
+        found = self._minimal.extend(clues, deadline=self._deadline)
+        if not found.complete:
+            raise LimitReached(TIME_LIMIT)
+        new = found.kept < 0
+        decided = np.zeros(len(new), dtype=np.bool_)
+        decided[~new] = self._decided[found.kept[~new]]
+        self._contexts, self._target, self._decided = found.contexts, found.target, decided
+        for context in self._exhausted:
+            self._decided[new] |= np.all(found.contexts[new] & context == context, axis=1)
+        self._decide_implied(self._decided)
+
+    def undecided(self) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+        has = _as_flags(self._contexts[~self._decided], self._attributes)
+        return has, np.ones(len(has), dtype=np.float64)
+
+    def decide(self, column_pairs: Sequence[int]) -> int:
+        context = np.zeros(self._contexts.shape[1], dtype=np.uint64)
+        for a in column_pairs:
+            context[a // 64] |= np.uint64(1 << (a % 64))
+        self._exhausted.append(context)
+        now = ~self._decided & np.all(self._contexts & context == context, axis=1)
+        self._decided |= now
+        return int(np.count_nonzero(now)) + self._decide_implied(now)
+
+    def validate(self, table: CheckingTable, most: int) -> Validated:
+        open_ = self._worth_validating()
+        contexts, which = np.unique(self._contexts[open_], axis=0, return_inverse=True)
+        sizes = np.bitwise_count(contexts).sum(axis=1, dtype=np.int64)
+        smallest = np.argsort(sizes, kind="stable")[: CONTEXTS_FOR_ONE * most]
+        place = np.full(len(contexts), -1, dtype=np.int32)
+        place[smallest] = np.arange(len(smallest), dtype=np.int32)
+        of_open = place[which.ravel()]
+        chosen = open_[of_open >= 0]
+        wanted = Dependencies.of(self._contexts[chosen], self._targets, self._target[chosen])
+        holds, clues, rows = table.violating_pairs(contexts[smallest], of_open[of_open >= 0], wanted, WITNESSES)
+        now = np.zeros(len(self._decided), dtype=np.bool_)
+        now[chosen[holds]] = True
+        self._decided |= now
+        self._decide_implied(now)
+        return Validated(clues, rows, len(chosen), int(np.count_nonzero(~holds)), float(len(chosen)))
+
+    def dependencies(self) -> Dependencies:
+        """Those that are decided and that no other one implies, in result order."""
+        decided = Dependencies.of(self._contexts[self._decided], self._targets, self._target[self._decided])
+        return decided.without_implied().in_result_order()
+
+    def drop_violated(self, clues: Clues) -> None:
+        """Take those that these clues violate from the candidates; what takes their place is not searched."""
+        kept = ~self._minimal.violated(clues)
+        self._contexts, self._target, self._decided = self._contexts[kept], self._target[kept], self._decided[kept]
+
+    def _worth_validating(self) -> NDArray[np.int64]:
+        """Undecided candidates, without pairs that a constancy which is undecided itself would make hold."""
+        open_ = np.flatnonzero(~self._decided)
+        return open_[~self._within_a_constancy(open_, ~self._decided)]
+
+    def _decide_implied(self, by: NDArray[np.bool_]) -> int:
+        """A pair holds where its context makes one of the two attributes constant, by one of the marked constancies.
+        Returns for how many that decides it."""
+        open_ = np.flatnonzero(~self._decided)
+        implied = open_[self._within_a_constancy(open_, by)]
+        self._decided[implied] = True
+        return len(implied)
+
+    def _within_a_constancy(self, chosen: NDArray[np.int64], constancies: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which of the chosen candidates are pairs whose context includes that of one of the marked constancies, of one
+        of their attributes."""
+        kind, left, right = self._targets.kind, self._targets.left, self._targets.right
+        constant = np.flatnonzero(constancies & (kind[self._target] == CONSTANT))
+        result = np.zeros(len(chosen), dtype=np.bool_)
+        target = self._target[chosen]
+        pairs = np.flatnonzero(kind[target] >= ASCENDING)
+        if not len(constant) or not len(pairs):
+            return result
+        attribute = left[self._target[constant]]
+        order = np.argsort(attribute, kind="stable")
+        first = np.searchsorted(attribute[order], np.arange(self._attributes + 1))
+        result[pairs] = any_inside(
+            self._contexts[chosen[pairs]], left[target[pairs]], right[target[pairs]],
+            self._contexts[constant[order]], first,
+        )  # fmt: skip
+        return result
+
+
+def _as_flags(contexts: Mask, attributes: int) -> NDArray[np.bool_]:
+    """bool (contexts, attributes)."""
+    as_bytes = np.ascontiguousarray(contexts).view(np.uint8).reshape(len(contexts), 8 * contexts.shape[1])
+    return np.unpackbits(as_bytes, axis=1, bitorder="little", count=attributes).astype(np.bool_)

@@ -1,0 +1,135 @@
+"""Discovery of order dependencies: one call from a relation to the minimal ones. FDs and keys share all but targets."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.od import levelwise, search
+from tuplewise.engine.od.dependency import Targets
+from tuplewise.engine.od.found import Discovery, Found
+from tuplewise.engine.options import Nulls, OdDiscoverOptions
+from tuplewise.engine.relation.relation import Relation
+from tuplewise.engine.watch import Clock, Progress, Watch
+from tuplewise.gpu_kernels.device import pick_device
+
+STAGE = "searching"  # what progress is told of a search
+
+
+def discover_orders(
+    relation: Relation,
+    options: OdDiscoverOptions | None = None,
+    *,
+    progress: Progress | None = None,
+    deadline: float | None = None,
+) -> Discovery:
+    """The minimal set-based order dependencies of a relation (semantics.md, "Set-based OD").
+
+    Parameters
+    ----------
+    relation : Relation
+        All columns take part; nulls come first and are equal to each other.
+    options : OdDiscoverOptions or None
+    progress : callable or None
+        Called with the stage and the share of it that is done.
+    deadline : float or None
+        On the clock of time.monotonic; None: now and options.time_limit.
+
+    Raises
+    ------
+    DeviceError
+        For a device that was asked for and can't be had.
+
+    Notes
+    -----
+    Cost: that of the search (search.py, levelwise.py); columns squared targets.
+    """
+    targets = Targets.of_orders(len(relation.columns))
+    return discover(relation, targets, options or OdDiscoverOptions(), "value", progress, deadline)
+
+
+def discover(
+    relation: Relation,
+    targets: Targets,
+    options: Any,
+    nulls: Nulls,
+    progress: Progress | None,
+    deadline: float | None,
+) -> Discovery:
+    """The minimal dependencies with these targets.
+
+    Parameters
+    ----------
+    options : OdDiscoverOptions, FdDiscoverOptions or KeyDiscoverOptions
+    """
+    if options.run_on == "spark":
+        allowed = "a table that Spark reads: a path, spark:db.table, or a Spark DataFrame"
+        raise InputError(message("run_on 'spark' for a table that is held here", relation.name, allowed))
+    if deadline is None and options.time_limit is not None:
+        deadline = time.monotonic() + options.time_limit
+    device = pick_device(options.device)
+    clock, watch = Clock(), Watch(progress, options.memory_limit)
+    algorithm, reason = choose_algorithm(options)
+    run = {"hybrid": _by_hybrid, "levelwise": _by_levels}[algorithm]
+    found = run(
+        relation, targets, options, nulls=nulls, device=device, deadline=deadline, progress=watch.stage(STAGE),
+        lap=clock.lap,
+    )  # fmt: skip
+    return Discovery(
+        relation=relation,
+        options=options,
+        dependencies=found.dependencies,
+        removals=found.removals,
+        algorithm=algorithm,
+        algorithm_reason=reason,
+        device="cpu" if device.kind == "cpu" else f"cuda:{device.index} {device.name}",
+        device_reason=device.reason,
+        timings_seconds=clock.seconds,
+        partial=found.reached is not None,
+        notes=_notes(relation, found),
+        search=found.search,
+    )
+
+
+def choose_algorithm(options: Any) -> tuple[str, str]:
+    """The algorithm, and why."""
+    if options.algorithm != "auto":
+        return options.algorithm, "asked for"
+    if options.error > 0:
+        return "levelwise", "auto: rows to remove are counted on partitions of each candidate"
+    return "hybrid", "auto: compares pairs that agree on chosen column sets, validates the rest"
+
+
+def _by_hybrid(relation: Relation, targets: Targets, options: Any, **how: Any) -> Found:
+    return search.find(
+        relation.codes, targets, relation.column_names, max_context=options.max_context, seed=options.seed, **how
+    )
+
+
+def _by_levels(
+    relation: Relation, targets: Targets, options: Any, *, lap: Callable[[str], None], **how: Any
+) -> Found:
+    allowed = None
+    if options.error > 0:
+        numerator, denominator = options.error.as_integer_ratio()
+        allowed = numerator * relation.rows // denominator
+    return levelwise.find(
+        relation.codes, targets, max_context=options.max_context, allowed_removals=allowed, seed=options.seed,
+        lap=lap, **how,
+    )  # fmt: skip
+
+
+def _notes(relation: Relation, found: Found) -> list[str]:
+    """What in the table makes results empty or idle, and what a limit means for them."""
+    notes = []
+    if not relation.columns:
+        notes.append("the table has no columns: nothing to learn")
+    elif relation.rows < 2:
+        rows = f"{relation.rows} row" + ("" if relation.rows == 1 else "s")
+        notes.append(f"{rows}, so there are no pairs of rows: everything holds with an empty context")
+    if found.reached is not None:
+        what = f"{found.undecided:,} candidates undecided" if found.undecided else "candidates left to look at"
+        notes.append(f"{found.reached} with {what}: each one listed holds and is minimal, others are missing")
+    return notes

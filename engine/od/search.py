@@ -1,0 +1,121 @@
+"""The hybrid search for keys, functional and order dependencies: the loop of every discovery over minimal contexts.
+
+A violation of a dependency is a pair of rows that agree on its context. So comparing all pairs that agree on some
+columns decides every dependency whose context includes them; what costs more that way is validated on partitions.
+
+Source: notes on order dependencies of this project; what is found, and its minimality, as Li et al., "Efficient
+Set-based Order Dependency Discovery with a Level-wise Hybrid Strategy", ICDE 2023. Departures: no levels, no lattice,
+and a sample of pairs, not of rows (levelwise.py is the published search).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from time import monotonic
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.errors import LimitReached
+from tuplewise.engine.local_table import LocalTable
+from tuplewise.engine.loop import Clues, Loop
+from tuplewise.engine.od.candidates import TIME_LIMIT, CheckingTable, ContextCandidates
+from tuplewise.engine.od.dependency import ASCENDING, Dependencies, Mask, Targets
+from tuplewise.engine.od.found import Found
+from tuplewise.engine.options import Nulls
+from tuplewise.gpu_kernels.device import Device
+from tuplewise.gpu_kernels.order import lay_out_orders
+from tuplewise.gpu_kernels.words import ACROSS, ClueLayout, make_layout
+
+ALL_AT_ONCE = 1 << 20  # pairs of rows that are compared without choosing among them
+# Of a sample: more brings many clues, nearly all of which no minimal context needs
+PAIRS_A_ROW = 2
+SAMPLED_ROWS = 1 << 13
+JUDGED_ROWS = 1 << 12
+
+
+def find(
+    codes: NDArray[np.int32],
+    targets: Targets,
+    names: Sequence[str],
+    *,
+    nulls: Nulls,
+    device: Device,
+    max_context: int | None = None,
+    seed: int = 0,
+    deadline: float | None = None,
+    progress: Callable[[float], None] | None = None,
+    lap: Callable[[str], None] = lambda stage: None,
+    table: CheckingTable | None = None,
+) -> Found:
+    """The minimal contexts of each target, exactly.
+
+    Parameters
+    ----------
+    codes : int32 (columns, rows), -1 is null
+    targets : Targets
+    names : of the columns, for what is said of the search
+    nulls : "unknown" (keys and functional dependencies only) or "value"
+    max_context : contexts of at most so many attributes
+    deadline : on the clock of time.monotonic; what is decided by then is returned
+    progress : called with a share that is done; may raise LimitReached
+    lap : called with a stage's name when some of its work is over
+    table : where the rows are; None: in this process
+
+    Notes
+    -----
+    Cost: rows for the sample; agreeing pairs of some column sets; rows for each context that is validated, and for
+    each target of it; and the minimal contexts. Memory: the codes twice, the distinct clues, the candidates.
+    """
+
+    def watch(share: float) -> None:
+        if deadline is not None and monotonic() >= deadline:
+            raise LimitReached(TIME_LIMIT)
+        if progress is not None:
+            progress(share)
+
+    attributes, rows = codes.shape
+    layout = clue_layout(attributes, ordered=bool(np.any(targets.kind >= ASCENDING)))
+    held = table or ContextTable(
+        codes, range(attributes), layout, nulls=nulls, device=device, seed=seed, deadline=deadline,
+        progress=progress, pairs_a_row=PAIRS_A_ROW, sampled_rows=SAMPLED_ROWS, judged_rows=JUDGED_ROWS,
+    )  # fmt: skip
+    candidates = ContextCandidates(attributes, targets, max_context=max_context, deadline=deadline)
+    loop = Loop(
+        held, candidates, seed=seed, lap=lap, progress=watch, odd_rows=False, all_at_once=ALL_AT_ONCE
+    )
+    reached = None
+    try:
+        loop.run()
+    except LimitReached as limit:
+        reached = str(limit)
+        if loop.set_aside is not None:
+            candidates.drop_violated(loop.set_aside)
+    undecided = len(candidates.undecided()[0])
+    search = loop.report(undecided, rows * (rows - 1) // 2, rows - held.rows, names)
+    return Found(candidates.dependencies(), undecided, search, reached)
+
+
+def clue_layout(attributes: int, *, ordered: bool) -> ClueLayout:
+    """Each attribute compared with itself."""
+    return make_layout([(a, a, ACROSS, ordered) for a in range(attributes)])
+
+
+class ContextTable(LocalTable):
+    """Rows in this process, partitioned by contexts."""
+
+    def _take(self, codes: NDArray[np.int32], rows: NDArray[np.int32], doubled: NDArray[np.bool_]) -> None:
+        super()._take(codes, rows, doubled)
+        self._partitioned = lay_out_orders(self.codes, nulls=self._nulls, device=self._device)
+
+    def violating_pairs(
+        self, contexts: Mask, which: NDArray[np.int32], wanted: Dependencies, limit: int
+    ) -> tuple[NDArray[np.bool_], Clues, NDArray[np.int32]]:
+        checked = self._partitioned.check(
+            contexts, which, wanted.kind, wanted.left, wanted.right, limit=limit, deadline=self._deadline
+        )
+        if not checked.complete:
+            raise LimitReached(TIME_LIMIT)
+        t, u = (np.ascontiguousarray(checked.pairs[:, side]) for side in (0, 1))
+        first = checked.first[:-1][~checked.holds]
+        return checked.holds, self._comparable.of_pairs(t, u).clues, checked.pairs[first]

@@ -1,0 +1,254 @@
+"""Minimal contexts of many targets over bitmaps of clues."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from tuplewise.gpu_kernels.control import Control
+from tuplewise.gpu_kernels.cpu.hitting_extend import paths_of, search_below
+from tuplewise.gpu_kernels.cpu.hitting_search import edge_bitmaps
+from tuplewise.gpu_kernels.cpu.hitting_sets import lowest_bit
+from tuplewise.gpu_kernels.cpu.threads import run_tasks
+from tuplewise.gpu_kernels.order import ASCENDING, CONSTANT, KEY
+from tuplewise.gpu_kernels.words import COMPARISONS_PER_WORD
+
+Mask = NDArray[np.uint64]
+
+STRIP_WORDS = 64  # words of bitmaps looked at before the next strip: where nothing is missed, all of them are
+MOST_NODES = 1 << 14  # of a search between two looks at the clock
+
+
+@dataclass
+class _Target:
+    """What is known of one target: its minimal contexts and the edges that made them, uint64 (n, words) each."""
+
+    contexts: Mask
+    edges: Mask
+
+
+class State:
+    """All targets and all clues."""
+
+    def __init__(
+        self,
+        attributes: int,
+        kind: NDArray[np.int8],
+        left: NDArray[np.int32],
+        right: NDArray[np.int32],
+        max_size: int | None,
+    ) -> None:
+        self._attributes = attributes
+        self._words = max(1, -(-attributes // 64))
+        self._kind, self._left, self._right = kind, left, right
+        nothing = np.zeros((0, self._words), dtype=np.uint64)
+        self._targets = [_Target(np.zeros((1, self._words), dtype=np.uint64), nothing) for _ in range(len(kind))]
+        self._differ = nothing  # of each clue, padded to whole blocks of 64 for each portion
+        self._has = np.zeros((3, attributes, 0), dtype=np.uint64)  # differs; is less; is greater: a bit a clue
+        self._present = np.zeros(0, dtype=np.uint64)  # the bits that are of a clue
+        # Masks of one attribute each let the search count attributes; without a bound there is nothing to count
+        self._groups = np.zeros((0 if max_size is None else attributes, self._words), dtype=np.uint64)
+        for a in range(len(self._groups)):
+            self._groups[a, a // 64] = np.uint64(1 << (a % 64))
+        self._most = attributes if max_size is None else max_size
+
+    def extend(
+        self, clues: NDArray[np.uint64], control: Control, stop: NDArray[np.uint8]
+    ) -> tuple[Mask, NDArray[np.int32], NDArray[np.int64], bool]:
+        """The contexts of all targets, whose each one is, which of the former ones it is (-1: new), and whether all was
+        done; else nothing has changed."""
+        differ, has, present = self._with(clues)
+        new_block = int(self._has.shape[2])
+        found: list[tuple[Mask, Mask, NDArray[np.int64]] | None] = [None] * len(self._targets)
+
+        def worker() -> Callable[[int], None]:
+            def task(number: int) -> None:
+                target = self._targets[number]
+                contexts, edges, kept, done = _extend(
+                    target.contexts, target.edges, int(self._kind[number]), int(self._left[number]),
+                    int(self._right[number]), differ, has, present, new_block, self._groups, self._most, stop,
+                )  # fmt: skip
+                found[number] = (contexts, edges, kept) if done else None
+
+            return task
+
+        finished = run_tasks([1.0] * len(self._targets), worker, control)
+        done = [one for one in found if one is not None]
+        if not finished or len(done) < len(found):
+            nothing = np.zeros(0, dtype=np.int64)
+            return np.zeros((0, self._words), dtype=np.uint64), nothing.astype(np.int32), nothing, False
+        before = np.cumsum([0, *(len(target.contexts) for target in self._targets)])
+        kept = [np.where(k < 0, k, k + first) for (_, _, k), first in zip(done, before.tolist(), strict=False)]
+        self._targets = [_Target(contexts, edges) for contexts, edges, _ in done]
+        self._differ, self._has, self._present = differ, has, present
+        sizes = [len(target.contexts) for target in self._targets]
+        return (
+            np.concatenate([target.contexts for target in self._targets]),
+            np.repeat(np.arange(len(sizes), dtype=np.int32), sizes),
+            np.concatenate(kept),
+            True,
+        )
+
+    def violated(self, clues: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Whether each context, of all targets, is ruled out by one of these clues: bool (N,)."""
+        first = self._has.shape[2]
+        _, has, present = self._with(clues)
+        result = [np.zeros(0, dtype=np.bool_)]
+        for number, target in enumerate(self._targets):
+            attributes = int(self._left[number]), int(self._right[number])
+            speaking = _speaking(int(self._kind[number]), *attributes, has, present)
+            paths, lengths = paths_of(target.contexts, self._attributes)
+            result.append(_first_missed(paths, lengths, has, speaking[first:], first) >= 0)
+        return np.concatenate(result)
+
+    def _with(self, clues: NDArray[np.uint64]) -> tuple[Mask, NDArray[np.uint64], NDArray[np.uint64]]:
+        """All clues with these: what differs in each, the bitmaps, and which of their bits count."""
+        masks, kept = _read_clues(clues, self._attributes, self._words)
+        masks = masks[:, kept]
+        order = np.argsort(np.bitwise_count(masks[0]).sum(axis=1, dtype=np.int64), kind="stable")
+        blocks = -(-len(order) // 64)
+        padded = np.zeros((3, 64 * blocks, self._words), dtype=np.uint64)
+        padded[:, : len(order)] = masks[:, order]
+        has = np.stack([edge_bitmaps(part, self._attributes)[:, :blocks] for part in padded])
+        present = np.full(blocks, np.iinfo(np.uint64).max, dtype=np.uint64)
+        if len(order) % 64:
+            present[-1] = np.uint64((1 << (len(order) % 64)) - 1)
+        return (
+            np.concatenate([self._differ, padded[0]]),
+            np.concatenate([self._has, has], axis=2),
+            np.concatenate([self._present, present]),
+        )
+
+
+@njit(cache=True, nogil=True)
+def _even_bits(x):
+    """Bits 0, 2, 4, ... of a word, moved together."""
+    x &= np.uint64(0x5555555555555555)
+    x = (x | (x >> np.uint64(1))) & np.uint64(0x3333333333333333)
+    x = (x | (x >> np.uint64(2))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    x = (x | (x >> np.uint64(4))) & np.uint64(0x00FF00FF00FF00FF)
+    x = (x | (x >> np.uint64(8))) & np.uint64(0x0000FFFF0000FFFF)
+    return (x | (x >> np.uint64(16))) & np.uint64(0x00000000FFFFFFFF)
+
+
+@njit(cache=True, nogil=True)
+def _read_clues(clues, attributes, words):
+    """Attributes that don't agree, that are less, that are greater: uint64 (3, clues, words); and which clues to keep:
+    of a clue and that of the exchanged pair, the one in which the first attribute that is ordered differently is less.
+    """
+    masks = np.zeros((3, len(clues), words), dtype=np.uint64)
+    kept = np.ones(len(clues), dtype=np.bool_)
+    for i in range(len(clues)):
+        ordered = False
+        for w in range(-(-attributes // COMPARISONS_PER_WORD)):
+            here = min(COMPARISONS_PER_WORD, attributes - COMPARISONS_PER_WORD * w)
+            used = (np.uint64(1) << np.uint64(here)) - np.uint64(1)
+            low = _even_bits(clues[i, w])
+            high = _even_bits(clues[i, w] >> np.uint64(1))
+            less, greater = ~high & ~low & used, high & ~low & used
+            shift = np.uint64(COMPARISONS_PER_WORD * (w % 2))
+            masks[0, i, w // 2] |= (~(~high & low) & used) << shift
+            masks[1, i, w // 2] |= less << shift
+            masks[2, i, w // 2] |= greater << shift
+            first = (less | greater) & (~(less | greater) + np.uint64(1))
+            if not ordered and first:
+                ordered = True
+                kept[i] = (first & less) != 0
+    return masks, kept
+
+
+@njit(cache=True, nogil=True)
+def _speaking(kind, left, right, has, present):
+    """Which clues speak of a target: uint64 (blocks,)."""
+    if kind == KEY:
+        return present
+    if kind == CONSTANT:
+        return has[1, left] | has[2, left]
+    other = 2 if kind == ASCENDING else 1
+    return (has[1, left] & has[other, right]) | (has[2, left] & has[3 - other, right])
+
+
+@njit(cache=True, nogil=True)
+def _first_missed(paths, lengths, has, speaking, first):
+    """The first clue that speaks and that each context agrees on, int64 (contexts,), -1 where there is none.
+
+    `speaking`: from block `first` on.
+    """
+    missed = np.full(len(paths), -1, dtype=np.int64)
+    left = np.empty((paths.shape[1] + 1, STRIP_WORDS), dtype=np.uint64)
+    current = np.empty(paths.shape[1], dtype=np.int16)
+    for start in range(0, len(speaking), STRIP_WORDS):
+        size = min(STRIP_WORDS, len(speaking) - start)
+        left[0, :size] = speaking[start : start + size]
+        depth = 0
+        for i in range(len(paths)):
+            if missed[i] >= 0:
+                continue
+            shared = 0
+            while shared < min(depth, lengths[i]) and paths[i, shared] == current[shared]:
+                shared += 1
+            depth = shared
+            while depth < lengths[i]:
+                vertex = paths[i, depth]
+                for b in range(size):
+                    left[depth + 1, b] = left[depth, b] & ~has[0, vertex, first + start + b]
+                current[depth] = vertex
+                depth += 1
+            some = np.uint64(0)
+            for b in range(size):
+                some |= left[depth, b]
+            if some:
+                for b in range(size):
+                    if left[depth, b]:
+                        missed[i] = 64 * (first + start + b) + lowest_bit(left[depth, b])
+                        break
+    return missed
+
+
+@njit(cache=True, nogil=True)
+def _extend(contexts, edges, kind, left, right, differ, has, present, new_block, groups, most, stop):
+    """(contexts, edges, which of the given contexts each is or -1, whether all was done) of one target."""
+    attributes, words = has.shape[1], contexts.shape[1]
+    kept = np.arange(len(contexts))
+    target = np.zeros(words, dtype=np.uint64)
+    for a in (left, right):
+        if a >= 0:
+            target[a // 64] |= np.uint64(1) << np.uint64(a % 64)
+    first = new_block
+    speaking = _speaking(kind, left, right, has, present)
+    settled = 0  # contexts before this one miss no clue; the others are looked at from block `first` on
+    while settled < len(contexts):
+        if stop[0]:
+            return contexts, edges, kept, False
+        paths, lengths = paths_of(contexts[settled:], attributes)
+        missed = _first_missed(paths, lengths, has, speaking[first:], first)
+        clues = np.unique(missed[missed >= 0])
+        if len(clues) == 0:
+            break
+        new_edges = np.empty((len(clues), words), dtype=np.uint64)
+        for i in range(len(clues)):
+            some = np.uint64(0)
+            for w in range(words):
+                new_edges[i, w] = differ[clues[i], w] & ~target[w]
+                some |= new_edges[i, w]
+            if not some:  # two rows that agree on all else break it: no context helps
+                return contexts[:0], edges[:0], kept[:0], True
+        old = len(edges)
+        edges = np.concatenate((edges, new_edges))
+        starts = np.zeros(len(contexts), dtype=np.bool_)
+        for i in range(len(missed)):
+            starts[settled + i] = missed[i] >= 0
+        added, done = search_below(
+            contexts[starts], edges, edge_bitmaps(edges, attributes), old, groups, False, most, MOST_NODES, stop
+        )
+        if not done:
+            return contexts, edges, kept, False
+        settled = np.count_nonzero(~starts)
+        contexts = np.concatenate((contexts[~starts], added))
+        kept = np.concatenate((kept[~starts], np.full(len(added), -1, dtype=np.int64)))
+        first = 0
+    return contexts, edges, kept, True

@@ -1,0 +1,163 @@
+"""The hybrid search for keys, functional and order dependencies, forced to decide in each of its ways, against the
+definition; and one comparison of pairs for several kinds of rule."""
+
+from __future__ import annotations
+
+import random
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+from dependency_tables import Column, as_set, encode, functional_and_keys, random_table
+from numpy.typing import NDArray
+from oracles import od as oracle
+
+from tuplewise.engine import loop
+from tuplewise.engine.local_table import LocalTable, count_agreeing
+from tuplewise.engine.od import candidates, search
+from tuplewise.engine.od.dependency import Targets
+from tuplewise.engine.od.found import Found
+from tuplewise.gpu_kernels.device import pick_device
+
+TABLES_A_SEED = 30
+# Bounds that make a way of deciding the usual one. A sample is one pair of each of two rows, or nearly nothing.
+WAYS: dict[str, dict[str, Any]] = {
+    "all at once": {"ALL_AT_ONCE": 1 << 20},
+    "as it is": {"ALL_AT_ONCE": -1, "SAMPLED_ROWS": 4},
+    "validated": {"ALL_AT_ONCE": -1, "SAMPLED_ROWS": 1, "WITNESSES": 1, "SETS_A_ROUND": 0, "CONTEXTS_FOR_ONE": 1},
+    "exhausted": {"ALL_AT_ONCE": -1, "SAMPLED_ROWS": 1, "FIRST_VALIDATED": 1, "SETS_A_ROUND": 2},
+}
+
+
+def strain(monkeypatch: pytest.MonkeyPatch, way: str) -> None:
+    for name, value in WAYS[way].items():
+        owners = [module for module in (search, candidates, loop) if hasattr(module, name)]
+        assert owners
+        for module in owners:
+            monkeypatch.setattr(module, name, value)
+    if way == "exhausted":  # a validation seems to take an hour
+        monkeypatch.setattr(loop.Prices, "validation", 3600.0)
+
+
+def find(codes: NDArray[np.int32], targets: Targets, nulls: Any = "value", **options: Any) -> Found:
+    names = [f"c{i}" for i in range(len(codes))]
+    found = search.find(codes, targets, names, nulls=nulls, device=pick_device("cpu"), **options)
+    assert found.reached is None
+    assert found.undecided == 0
+    return found
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("seed", range(6))
+def test_order_dependencies_are_those_of_the_definition(seed: int, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    strain(monkeypatch, way)
+    rng = random.Random(seed)
+    for _ in range(TABLES_A_SEED):
+        columns = random_table(rng)
+        codes = encode(columns)
+        most = rng.choice([None, None, 0, 1, 2])
+        constants, compatible = oracle.minimal_ods(columns, max_context=most)
+        found = find(codes, Targets.of_orders(len(codes)), max_context=most, seed=rng.randrange(3))
+        assert as_set(found) == constants | compatible, columns
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("nulls", ["value", "unknown"])
+@pytest.mark.parametrize("seed", range(4))
+def test_functional_dependencies_and_keys(seed: int, nulls: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    strain(monkeypatch, way)
+    rng = random.Random(100 + seed)
+    for _ in range(TABLES_A_SEED):
+        columns = random_table(rng)
+        codes = encode(columns)
+        most = rng.choice([None, None, 0, 1, 2])
+        wanted = oracle.minimal_fds(columns, nulls, max_context=most) | {
+            (key,) for key in oracle.minimal_keys(columns, nulls, max_context=most)
+        }
+        found = find(codes, functional_and_keys(len(codes)), nulls, max_context=most, seed=rng.randrange(3))
+        assert as_set(found) == wanted, columns
+
+
+def test_each_way_of_deciding_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(5)
+    codes = np.stack([rng.integers(0, v, 300) for v in (3, 5, 8, 40, 200)]).astype(np.int32)
+    did = {}
+    for way in WAYS:
+        with monkeypatch.context() as patch:
+            strain(patch, way)
+            did[way] = find(codes, Targets.of_orders(5)).search
+    assert did["all at once"]["validated"] == 0
+    assert did["validated"]["validated"] > did["exhausted"]["validated"]
+    assert not did["validated"]["column_sets"]
+    assert did["exhausted"]["column_sets"]
+    assert did["validated"]["compared_pairs"] == 0
+    assert 0 < did["as it is"]["compared_pairs"] < 300 * 299 / 2
+
+
+def test_results_are_the_same_for_every_order_of_rows_and_seed() -> None:
+    rng = np.random.default_rng(8)
+    codes = np.stack([rng.integers(-1, v, 2000) for v in (4, 9, 60, 500, 900, 3)]).astype(np.int32)
+    wanted = find(codes, Targets.of_orders(6)).dependencies
+    for seed in range(3):
+        shuffled = np.ascontiguousarray(codes[:, rng.permutation(2000)])
+        again = find(shuffled, Targets.of_orders(6), seed=seed).dependencies
+        for part in ("contexts", "kind", "left", "right"):
+            assert np.array_equal(getattr(wanted, part), getattr(again, part))
+
+
+@pytest.mark.parametrize("attributes", [63, 64, 65, 129, 260])
+def test_many_attributes(attributes: int) -> None:
+    rng = np.random.default_rng(attributes)
+    codes = rng.integers(0, 2, (attributes, 40)).astype(np.int32)
+    codes[attributes - 1] = codes[0] * 2 + codes[1]
+    found = find(codes, Targets.of_functional(attributes), max_context=2)
+    listed = as_set(found)
+    assert (frozenset([0, 1]), attributes - 1) in listed
+    assert (frozenset([attributes - 1]), 0) in listed
+    assert all(len(context) <= 2 for context, _ in listed)
+
+
+def test_a_limit_leaves_what_is_decided(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "ALL_AT_ONCE", 0)
+    rng = np.random.default_rng(4)
+    codes = np.stack([rng.integers(0, 30, 3000) for _ in range(12)]).astype(np.int32)
+    whole = as_set(find(codes, Targets.of_orders(12)))
+    calls = 0
+
+    def stop(share: float) -> None:
+        nonlocal calls
+        calls += 1
+        if calls > 18:
+            raise search.LimitReached("enough")
+
+    found = search.find(
+        codes, Targets.of_orders(12), ["c"] * 12, nulls="value", device=pick_device("cpu"), progress=stop
+    )
+    assert found.reached == "enough"
+    assert found.undecided
+    assert as_set(found) <= whole
+    late = search.find(
+        codes, Targets.of_orders(12), ["c"] * 12, nulls="value", device=pick_device("cpu"), deadline=time.monotonic()
+    )
+    assert late.reached == "time limit reached"
+    assert not len(late.dependencies)
+
+
+def test_samples_are_bounded() -> None:
+    codes = np.stack([np.arange(100) % v for v in (2, 3)]).astype(np.int32)
+    layout = search.clue_layout(2, ordered=True)
+    table = LocalTable(
+        codes, range(2), layout, nulls="value", device=pick_device("cpu"), pairs_a_row=2, sampled_rows=3
+    )
+    assert table.rows == 6
+    assert table.sample().pairs == 3
+    assert table.estimate_pairs(((0, 0),)) == 6
+
+
+def test_estimates_leave_out_what_nulls_leave_out() -> None:
+    codes = np.array([[-1, -1, 0, 0, 0]], dtype=np.int32)
+    by_row = np.ascontiguousarray(np.concatenate([codes, np.arange(5, dtype=np.int32)[None]]).T)
+    both: Column = [4, 3]
+    columns = np.array([0], dtype=np.int64)
+    assert [count_agreeing(by_row, columns, keep) for keep in (True, False)] == both
