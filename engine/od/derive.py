@@ -14,7 +14,7 @@ from tuplewise.engine.od.implied import SavedOds, known_ods
 from tuplewise.engine.od.lexicographic import SignedColumn
 from tuplewise.engine.od.list_od import ListOd, OrderedColumn
 
-MOST_STEPS = 2_000_000
+MOST_STEPS = 1_000_000
 
 Signed = tuple[SignedColumn, ...]
 
@@ -31,10 +31,11 @@ def derive_list_ods(source: SavedOds | Discovery, most: int) -> list[ListOd]:
     3. X is no longer than it has to be: no proper prefix of X orders Y;
     4. Y does not fall apart: X orders no proper suffix of Y (`X -> Y` and `X -> Z` give `X -> YZ`);
     5. with Z the longest common prefix of X and Y: no column of Z can be left out of both lists;
-    6. of those that say the same one is listed: Z in the table's order of columns, ascending, and ascending the column
+    6. X and Y do not end in the same item behind lists that order each other (any item may stand behind such lists);
+    7. of those that say the same one is listed: Z in the table's order of columns, ascending, and ascending the column
        of X behind it (all directions behind Z turned round say the same; neither order nor directions of Z matter).
 
-    Every list dependency of that length which holds follows from these and the constancies, by 1 to 6.
+    Every list dependency of that length which holds follows from these and the constancies, by 1 to 7.
 
     Parameters
     ----------
@@ -100,7 +101,8 @@ class _Search:
                     yield tuple((c, True) for c in shared), (first, True), (second, kind == ASCENDING)
 
     def _common_prefixes(self, contexts: Sequence[frozenset[int]], pair: set[int]) -> Iterator[tuple[int, ...]]:
-        """Column sets that include one of the contexts, none of the pair, and no column determined by those before."""
+        """Column sets that include one of the contexts, do not determine one of the pair, and have no column that those
+        in front of it determine."""
         others = [c for c in range(len(self.known.names)) if c not in pair]
         seen: set[frozenset[int]] = set()
         for context in contexts:
@@ -112,21 +114,23 @@ class _Search:
                     if shared not in seen:
                         seen.add(shared)
                         ordered = tuple(sorted(shared))
-                        if self._undetermined(tuple((c, True) for c in ordered)):
+                        if not pair & self.known.determined(shared) and not self._idle(ordered):
                             yield ordered
+
+    def _idle(self, columns: tuple[int, ...]) -> bool:
+        """Whether one of the columns is determined by those in front of it."""
+        return any(column in self.known.determined(frozenset(columns[:i])) for i, column in enumerate(columns))
 
     def grow_left(self, left: Signed, right: Signed, shared: int) -> None:
         """Lists that begin with `left` and order something that begins with `right`, of which they order no prefix
         the other way."""
-        if not (self._undetermined(left) and self._undetermined(right)):
-            return
-        if self.known.constant(frozenset(c for c, _ in left), right[-1][0]):
+        determined = self.known.determined(frozenset(c for c, _ in left))
+        if right[-1][0] in determined:
             self._grow_right(left, right, shared)
         if len(left) == self._most:
             return
-        used = {c for c, _ in left}
         for item in self._columns:
-            if item[0] not in used:
+            if item[0] not in determined:
                 self._step()
                 if self.known.compatible(left, item, right):
                     self.grow_left((*left, item), right, shared)
@@ -137,30 +141,24 @@ class _Search:
             self.found.append((left, right))
         if len(right) == self._most:
             return
-        used = {c for c, _ in right}
-        context = frozenset(c for c, _ in left)
+        ordered = self.known.determined(frozenset(c for c, _ in left))
+        idle = self.known.determined(frozenset(c for c, _ in right))
         for item in self._columns:
-            if item[0] not in used:
+            if item[0] in ordered and item[0] not in idle:
                 self._step()
-                longer = (*right, item)
-                ordered = self.known.constant(context, item[0]) and self.known.compatible(right, item, left)
-                if ordered and not self._determined(right, item[0]):
-                    self._grow_right(left, longer, shared)
-
-    def _determined(self, items: Signed, column: int) -> bool:
-        return self.known.constant(frozenset(c for c, _ in items), column)
-
-    def _undetermined(self, items: Signed) -> bool:
-        """Whether no column of the list is determined by those in front of it."""
-        return not any(self._determined(items[:i], column) for i, (column, _) in enumerate(items))
+                if self.known.compatible(right, item, left):
+                    self._grow_right(left, (*right, item), shared)
 
     def _falls_apart(self, left: Signed, right: Signed) -> bool:
         """Whether `left` orders a proper suffix of `right`."""
-        return any(self.known.orders(left, right[i:]) for i in range(1, len(right)))
+        return any(self.known.orders(left, right[i:]) for i in range(len(right) - 1, 0, -1))
 
     def _needed(self, left: Signed, right: Signed, shared: int) -> bool:
-        """Whether a shorter left list does not order `right`, nor both hold without a column of the common prefix."""
-        if any(self.known.orders(left[:i], right) for i in range(len(left))):
+        """Whether a shorter left list does not order `right`, nor both less a common column say as much."""
+        if self.known.orders(left[:-1], right):
+            return False
+        fronts = left[:-1], right[:-1]
+        if left[-1] == right[-1] and self.known.orders(*fronts) and self.known.orders(*fronts[::-1]):
             return False
         without = ((left[:i] + left[i + 1 :], right[:i] + right[i + 1 :]) for i in range(shared))
         return not any(self.known.orders(*both) for both in without)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tuplewise.engine.errors import InputError, message, near_names
 from tuplewise.engine.od.dependency import (
@@ -23,7 +24,7 @@ from tuplewise.engine.od.dependency import (
     mask_of,
 )
 from tuplewise.engine.od.found import Discovery
-from tuplewise.engine.od.lexicographic import OdCheck, SetOd, SignedColumn, ordered_pair, set_based, signed
+from tuplewise.engine.od.lexicographic import OdCheck, SetOd, SignedColumn, each_part, ordered_pair, set_based, signed
 from tuplewise.engine.od.list_od import ListOd
 
 _KINDS = {"ascending": ASCENDING, "descending": DESCENDING}
@@ -44,8 +45,8 @@ class SavedOds:
     -----
     `X: [] -> A` holds iff A is in X or `Y: [] -> A` was found for some Y inside X. `X: A ~ B` holds iff A or B is
     constant under X, or `Y: A ~ B` of that direction was found for some Y inside X. Both follow from what minimal means
-    (Li et al., ICDE 2023, section III). One answer costs a pass over the contexts found for its right side; answers are
-    kept.
+    (Li et al., ICDE 2023, section III). An answer costs a pass over the constancies for each new
+    context, and one over the contexts found for the pair; answers are kept.
     """
 
     def __init__(
@@ -59,12 +60,17 @@ class SavedOds:
         self.names, self.dependencies = tuple(names), dependencies
         self.complete, self.max_context = complete, max_context
         self._words = context_words(len(self.names))
-        self._contexts: dict[tuple[int, int, int], Mask] = {}
-        sides = np.column_stack([dependencies.kind, dependencies.left, dependencies.right]).astype(np.int64)
+        self._constancies = dependencies.take(dependencies.kind == CONSTANT)
+        self._pairs: dict[tuple[int, int, int], Mask] = {}
+        pairs = dependencies.take(dependencies.kind >= ASCENDING)
+        sides = np.column_stack([pairs.kind, pairs.left, pairs.right]).astype(np.int64)
         distinct, number = np.unique(sides, axis=0, return_inverse=True)
-        for i, side in enumerate(distinct.tolist()):
-            self._contexts[tuple(side)] = dependencies.contexts[number.ravel() == i]
-        self._known: dict[SetOd, bool] = {}
+        by_side = np.argsort(number.ravel(), kind="stable")
+        ends = np.cumsum(np.bincount(number.ravel(), minlength=len(distinct)))
+        for side, of_side in zip(distinct.tolist(), np.split(pairs.contexts[by_side], ends[:-1]), strict=False):
+            self._pairs[tuple(side)] = of_side
+        self._determined: dict[frozenset[int], frozenset[int]] = {}
+        self._implied: dict[SetOd, bool] = {}
 
     @classmethod
     def of(cls, found: Discovery) -> SavedOds:
@@ -132,23 +138,29 @@ class SavedOds:
 
     def implies(self, asked: SetOd) -> bool:
         """Whether a set-based dependency follows from those that were found."""
-        known = self._known.get(asked)
+        determined = self.determined(asked.context)
+        if asked.left in determined or asked.right in determined:
+            return True
+        if asked.kind == CONSTANT:
+            return False
+        known = self._implied.get(asked)
         if known is None:
-            if asked.kind == CONSTANT:
-                known = asked.left in asked.context or self._found(asked)
-            else:
-                one_constant = any(self.constant(asked.context, side) for side in (asked.left, asked.right))
-                known = one_constant or self._found(asked)
-            self._known[asked] = known
+            contexts = self._pairs.get(asked[1:])
+            known = contexts is not None and bool(_within(contexts, self._mask(asked.context)).any())
+            self._implied[asked] = known
         return known
 
-    def constant(self, context: frozenset[int], attribute: int) -> bool:
-        """Whether rows that are equal on the context are known to be equal on the attribute."""
-        return self.implies(SetOd(context, CONSTANT, attribute, -1))
+    def determined(self, context: frozenset[int]) -> frozenset[int]:
+        """The columns on which rows that are equal on the context are known to be equal, the context's too."""
+        found = self._determined.get(context)
+        if found is None:
+            within = _within(self._constancies.contexts, self._mask(context))
+            found = self._determined[context] = context.union(self._constancies.left[within].tolist())
+        return found
 
     def orders(self, left: Sequence[SignedColumn], right: Sequence[SignedColumn]) -> bool:
         """Whether `left -> right` is known to hold, for lists as `signed` makes them."""
-        return all(map(self.implies, set_based(left, right)))
+        return all(map(self.implies, each_part(left, right)))
 
     def compatible(self, front: Sequence[SignedColumn], item: SignedColumn, other: Sequence[SignedColumn]) -> bool:
         """Whether `front` with `item` behind it is known to order no two rows the opposite way of `other`, if `front`
@@ -160,13 +172,8 @@ class SavedOds:
                 return False
         return True
 
-    def _found(self, asked: SetOd) -> bool:
-        """Whether it was found for a context inside the one asked for."""
-        contexts = self._contexts.get(asked[1:])
-        if contexts is None:
-            return False
-        inside = mask_of(sorted(asked.context), self._words)
-        return bool(np.any(np.all(contexts & inside == contexts, axis=1)))
+    def _mask(self, context: frozenset[int]) -> Mask:
+        return mask_of(sorted(context), self._words)
 
 
 def check_against(saved: SavedOds | Discovery, ods: Iterable[ListOd]) -> list[OdCheck]:
@@ -206,6 +213,12 @@ def check_names(asked: Iterable[str], names: Sequence[str]) -> None:
         if name not in names:
             what = "no column of that name in the discovery"
             raise InputError(message(what, name, hint=near_names(name, names)))
+
+
+def _within(contexts: Mask, context: Mask) -> NDArray[np.bool_]:
+    """Which of the contexts are within one."""
+    found: NDArray[np.bool_] = np.all(contexts & context == contexts, axis=1)
+    return found
 
 
 def _refuse_error(error: Decimal, name: str) -> None:

@@ -7,7 +7,7 @@ dependencies via set-based axioms", VLDB Journal 27(4), 2018, the mapping of lis
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -119,15 +119,19 @@ def set_based(left: Sequence[SignedColumn], right: Sequence[SignedColumn]) -> li
     >>> [(sorted(s.context), s.left, s.right) for s in set_based([(0, True), (1, True)], [(2, True), (3, True)])[2:]]
     [([], 0, 2), ([2], 0, 3), ([0], 1, 2), ([0, 2], 1, 3)]
     """
+    return list(dict.fromkeys(each_part(left, right)))
+
+
+def each_part(left: Sequence[SignedColumn], right: Sequence[SignedColumn]) -> Iterator[SetOd]:
+    """As `set_based`, one by one; some may come again."""
     everything = frozenset(a for a, _ in left)
-    found = [SetOd(everything, CONSTANT, b, -1) for b, _ in right if b not in everything]
+    yield from (SetOd(everything, CONSTANT, b, -1) for b, _ in right if b not in everything)
     for i, x in enumerate(left):
+        front = frozenset(a for a, _ in left[:i])
         for j, y in enumerate(right):
-            context = frozenset(a for a, _ in (*left[:i], *right[:j]))
-            pair = ordered_pair(context, x, y)
+            pair = ordered_pair(front.union(b for b, _ in right[:j]), x, y)
             if pair is not None:
-                found.append(pair)
-    return list(dict.fromkeys(found))
+                yield pair
 
 
 def check_orders(
@@ -151,12 +155,17 @@ def check_orders(
     ------
     DeviceError
         For a device that was asked for and can't be had.
+    InputError
+        For columns that the relation lacks, with names near to them.
 
     Notes
     -----
     Cost: a pass over the rows for each set-based dependency and context (`set_based` says how many those are); the
     classes of contexts that dependencies share are made once.
     """
+    for od in ods:
+        for item in (*od.left, *od.right):
+            relation.index_of(item.name)
     rows = lay_out_orders(relation.codes, device=device)
     checks = []
     for done, od in enumerate(ods, start=1):

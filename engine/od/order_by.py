@@ -67,7 +67,7 @@ class _Search:
         self._known, self._steps = known, 0
         kept: list[SignedColumn] = []
         for item in given:
-            if not self._determines(kept, item[0]):
+            if item[0] not in known.determined(frozenset(c for c, _ in kept)):
                 kept.append(item)
         self._given = tuple(kept)
 
@@ -114,7 +114,5 @@ class _Search:
         return all(self._known.compatible(items[:i], item, self._given) for i, item in enumerate(items))
 
     def _determine_all(self, items: Sequence[SignedColumn]) -> bool:
-        return all(self._determines(items, column) for column, _ in self._given)
-
-    def _determines(self, items: Sequence[SignedColumn], column: int) -> bool:
-        return self._known.constant(frozenset(c for c, _ in items), column)
+        determined = self._known.determined(frozenset(c for c, _ in items))
+        return all(column in determined for column, _ in self._given)

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import itertools
 import json
+from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
-from od.list_od_tables import FLIGHTS, NAMES, discovered, list_od, random_values
+from od.list_od_tables import FLIGHTS, NAMES, discovered, list_od, random_values, relation_of
 from oracles import list_od as oracle
 
 from tuplewise.engine.errors import InputError
-from tuplewise.engine.od.dependency import CONSTANT, members
+from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, Dependencies, mask_of, members
+from tuplewise.engine.od.derive import derive_list_ods
+from tuplewise.engine.od.found import Discovery
 from tuplewise.engine.od.implied import SavedOds, check_against
 from tuplewise.engine.od.list_od import read_od
+from tuplewise.engine.od.order_by import shortest_order_by
 
 
 def document_of(saved: SavedOds, **options: Any) -> dict[str, Any]:
@@ -89,6 +95,39 @@ def test_a_partial_discovery_denies_nothing() -> None:
     partial = SavedOds(NAMES, whole.dependencies, complete=False)
     held, other = check_against(partial, [read_od(text, NAMES) for text in ("MTOW -> CAP", "M -> W")])
     assert (held.holds, other.holds) == (True, None)
+
+
+def discovery(**given: Any) -> Discovery:
+    whole = discovered(FLIGHTS, NAMES)
+    options = SimpleNamespace(**{"error": Decimal(0), "max_context": None, **given})
+    partial = given.get("partial", False)
+    relation = relation_of(FLIGHTS, NAMES)
+    return Discovery(relation, options, whole.dependencies, None, "hybrid", "", "cpu", "", {}, partial, [], {})
+
+
+def test_a_discovery_at_hand_tells_the_same() -> None:
+    asked = [read_od(text, NAMES) for text in ("MTOW -> CAP", "M -> W")]
+    assert [check.holds for check in check_against(discovery(), asked)] == [True, False]
+    assert [check.holds for check in check_against(discovery(partial=True), asked)] == [True, None]
+    assert SavedOds.of(discovery(max_context=2)).max_context == 2
+    assert derive_list_ods(discovery(), 2) == derive_list_ods(discovered(FLIGHTS, NAMES), 2)
+    assert shortest_order_by([("M", "asc"), ("W", "asc")], discovery()) == [("W", "asc")]
+    with pytest.raises(InputError, match=r"that rows may break: error: '0\.01'; allowed: 0"):
+        check_against(discovery(error=Decimal("0.01")), asked)
+
+
+def test_more_columns_than_a_word_has_bits() -> None:
+    names = [f"c{i}" for i in range(130)]
+    dependencies = Dependencies(
+        np.array([mask_of([64], 3), mask_of([64, 128], 3)]),
+        np.array([CONSTANT, ASCENDING], dtype=np.int8),
+        np.array([129, 0], dtype=np.int32),
+        np.array([-1, 63], dtype=np.int32),
+    )
+    saved = SavedOds(names, dependencies)
+    asked = ["c64 -> c64, c129", "c64, c128, c0 -> c64, c128", "c64, c128, c0, c63 -> c64, c128, c63", "c0, c63 -> c63"]
+    found = check_against(saved, [read_od(text, names) for text in asked])
+    assert [check.holds for check in found] == [True, True, True, False]
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from od.list_od_tables import FLIGHTS, NAMES, list_od, random_values, relation_o
 from oracles import list_od as oracle
 from oracles import od as set_oracle
 
+from tuplewise.engine.errors import InputError
 from tuplewise.engine.od.dependency import ASCENDING, CONSTANT
 from tuplewise.engine.od.lexicographic import OdViolation, SetOd, check_orders, set_based, signed
 from tuplewise.engine.od.list_od import ListOd, OrderedColumn, read_od
@@ -119,3 +120,14 @@ def test_a_limit_that_is_over_decides_nothing_but_what_needs_no_rows() -> None:
     )
     assert [c.holds for c in checks] == [None, True]
     assert shares == [0.5, 1.0]
+
+
+def test_wide_tables_and_unknown_columns() -> None:
+    table: list[list[int | None]] = [[1, 1, 2, 2]] * 129 + [[1, 2, 3, 4], [1, 2, 4, 3]]
+    relation = relation_of(table)
+    asked = [read_od(text, relation.column_names) for text in ("c129 -> c0, c64", "c128, c130 -> c64, c129")]
+    first, second = check_orders(relation, asked, device="cpu")
+    assert first.holds is True
+    assert second.violation == OdViolation("swap", 3, 2, (3, 2))
+    with pytest.raises(InputError, match=r"no column of that name in table 'table': 'c131'\. Did you mean"):
+        check_orders(relation, [ListOd((), (OrderedColumn("c131"),))], device="cpu")

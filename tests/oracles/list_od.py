@@ -67,7 +67,7 @@ class Orders:
 
 
 def reduced(columns: Sequence[Column], most: int) -> set[tuple[Items, Items]]:
-    """The list dependencies that hold and do not follow from others, by the six rules of `derive_list_ods`."""
+    """The list dependencies that hold and do not follow from others, by the seven rules of `derive_list_ods`."""
     orders = Orders(columns)
     useful = [items for items in lists(range(len(columns)), most) if items and not orders.determined(items)]
     return {(x, y) for x in useful for y in useful if x != y and orders.holds(x, y) and _listed(orders, x, y)}
@@ -80,6 +80,8 @@ def _listed(orders: Orders, x: Items, y: Items) -> bool:
         return False
     shared = next((i for i, (a, b) in enumerate(zip(x, y, strict=False)) if a != b), min(len(x), len(y)))
     if any(orders.holds(x[:i] + x[i + 1 :], y[:i] + y[i + 1 :]) for i in range(shared)):
+        return False
+    if x[-1] == y[-1] and orders.holds(x[:-1], y[:-1]) and orders.holds(y[:-1], x[:-1]):
         return False
     front = x[:shared]
     if front != tuple(sorted(front)) or not all(ascends for _, ascends in front):
