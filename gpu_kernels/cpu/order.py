@@ -30,9 +30,9 @@ from tuplewise.gpu_kernels.cpu.partitions import (
 from tuplewise.gpu_kernels.cpu.removals import removals_of
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
 from tuplewise.gpu_kernels.cpu.violations import (
+    any_different,
+    any_swaps,
     best_pairs,
-    count_different,
-    count_swaps,
     number_classes,
     sort_classes,
 )
@@ -83,7 +83,6 @@ def check_range(columns, checks, first, last, limit, compared, strict, everythin
     """Decide checks first to last - 1: holds[k], counts[k] = pairs of check k; returns the pairs, int32 (any, 2)."""
     pairs = np.empty((16, 2), dtype=np.int32)
     used = 0
-    early = limit == 0
     no_marks = scratch.marks[:0]
     rows, bounds, members = context_partition(columns, checks, first, strict, everything, scratch, kept)
     ordered, marks = rows, no_marks
@@ -97,9 +96,9 @@ def check_range(columns, checks, first, last, limit, compared, strict, everythin
         kind, left, right = checks.kind[k], checks.left[k], checks.right[k]
         end = k + 1  # checks k to end - 1 share a pass
         if kind == KEY:
-            rises, falls = members - len(bounds), 0
+            rises, falls = members > 0, False
         elif kind == CONSTANT:
-            rises, falls = count_different(rows, bounds, columns.codes[left], strict, early), 0
+            rises, falls = any_different(rows, bounds, columns.codes[left], strict), False
         else:
             if fresh or k == first or checks.kind[k - 1] <= CONSTANT or checks.left[k - 1] != left:
                 if not numbered:
@@ -114,16 +113,15 @@ def check_range(columns, checks, first, last, limit, compared, strict, everythin
                 up |= checks.kind[end] == ASCENDING
                 down |= checks.kind[end] == DESCENDING
                 end += 1
-            rises, falls = count_swaps(ordered, marks, columns.codes[right], up, down, early)
+            rises, falls = any_swaps(ordered, marks, columns.codes[right], up, down)
         while k < end:
             kind = checks.kind[k]
-            violations = falls if kind == DESCENDING else rises
-            holds[k] = violations == 0
-            if violations > 0 and limit > 0:
+            holds[k] = not (falls if kind == DESCENDING else rises)
+            if limit > 0 and not holds[k]:
                 number = best_pairs(
                     ordered if kind >= ASCENDING else rows, bounds, marks,
-                    columns.codes[max(0, right if kind >= ASCENDING else left)], kind, strict, violations,
-                    columns.codes, compared, limit, scratch.found,
+                    columns.codes[max(0, right if kind >= ASCENDING else left)], kind, strict, columns.codes,
+                    compared, limit, scratch.found,
                 )  # fmt: skip
                 if used + number > len(pairs):
                     grown = np.empty((2 * (used + number), 2), dtype=np.int32)

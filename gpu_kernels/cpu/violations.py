@@ -5,8 +5,9 @@ after the row that has the extreme B among those of strictly smaller A (order co
 (A, row). For order compatibility rows are put in order of (class, A) once for all partners B of an A; then one pass
 over them finds swaps of both directions, without a branch, and reads of B only.
 
-Of the pairs that are met those few of the smallest mixed row numbers are compared on all columns, so that the choice
-depends neither on the order of classes nor on threads or devices.
+A check ends at its first violation. Where pairs are wanted a second pass meets them all, and those few of the smallest
+mixed row numbers are compared on all columns: a choice that depends on the order of classes, threads and devices no
+more than on the table's values.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, no-any-return"
@@ -22,7 +23,7 @@ SMALL = 24  # rows of a class up to which insertion sorts it best
 ORDER_COST, MEMBER_COST, SMALL_COST, STEP_COST = 2, 9, 25, 6
 BLOCK = 4096  # rows after which a check looks whether it is decided
 LOWEST, HIGHEST = -2147483648, 2147483647
-HASHES = 1 << 32
+EVERY_ROW = (1 << 32) - 1  # a bound on mixed rows
 
 
 @njit(cache=True, nogil=True)
@@ -140,9 +141,9 @@ def scatter_by_order(order, marks, numbers, cursors, new_rows, new_marks):
 
 
 @njit(cache=True, nogil=True)
-def count_swaps(rows, marks, column, ascending, descending, early):
-    """Rows with a swap in either direction; `early`: at least one row of each that is asked for will do."""
-    rises = falls = 0
+def any_swaps(rows, marks, column, ascending, descending):
+    """Whether there is a swap in either direction, as far as each is asked for."""
+    rises = falls = False
     largest, before_largest = np.int32(LOWEST), np.int32(LOWEST)  # of B in the class so far; over strictly smaller A
     least, before_least = np.int32(HIGHEST), np.int32(HIGHEST)
     for begin in range(0, len(rows), BLOCK):
@@ -153,40 +154,61 @@ def count_swaps(rows, marks, column, ascending, descending, early):
             least = np.int32(HIGHEST) if mark == 2 else least
             before_largest = largest if mark else before_largest
             before_least = least if mark else before_least
-            rises += code < before_largest
-            falls += code > before_least
+            rises |= code < before_largest
+            falls |= code > before_least
             largest = max(largest, code)
             least = min(least, code)
-        if early and (rises > 0 or not ascending) and (falls > 0 or not descending):
+        if (rises or not ascending) and (falls or not descending):
             break
     return rises, falls
 
 
 @njit(cache=True, nogil=True)
-def collect_swaps(rows, marks, column, kind, most_mixed, found):
-    """found[k] = (row of the extreme, row) of each swap whose row is mixed to at most that; returns how many."""
+def collect_swaps(rows, marks, column, kind, compared, found):
+    """found[k] = (row of the extreme, row) of swaps: at least those of the `compared` smallest mixed rows; how many."""
     sign = np.int64(1) if kind == ASCENDING else np.int64(-1)
     nothing = np.int64(LOWEST) << 32
     half = np.int64(HIGHEST)
     count = 0
+    bound = np.uint64(EVERY_ROW)
     extreme = before = nothing  # code, then how far from the last place: of equal codes the first is largest
     for i in range(len(rows)):
         row = rows[i]
         code = sign * column[row]
         extreme = nothing if marks[i] == 2 else extreme
         before = extreme if marks[i] else before
-        if (code < (before >> 32)) & (mixed(row) <= most_mixed):
-            if count < len(found):
-                found[count, 0], found[count, 1] = rows[half - (before & half)], row
-            count += 1
+        if (code < (before >> 32)) & (mixed(row) <= bound):
+            count, bound = add_pair(rows[half - (before & half)], row, count, bound, compared, found)
         extreme = max(extreme, (code << 32) | (half - i))
     return count
 
 
 @njit(cache=True, nogil=True)
-def count_different(rows, bounds, column, strict, early):
-    """Rows whose code is another one than the first of their class; `strict`: nulls differ from nothing."""
-    count = 0
+def add_pair(t, u, count, bound, compared, found):
+    """Add a pair; where there is no room, the `compared` smallest mixed rows stay, and only smaller ones count then.
+
+    Returns how many there are and the bound on mixed rows.
+    """
+    if count == len(found):
+        count = smallest_mixed(compared, count, found)
+        bound = mixed(found[count - 1, 1])
+        if mixed(u) > bound:
+            return count, bound
+    found[count, 0], found[count, 1] = t, u
+    return count + 1, bound
+
+
+@njit(cache=True, nogil=True)
+def smallest_mixed(compared, count, found):
+    """Keep of found[:count] those of the `compared` smallest mixed rows, ascending; returns how many there are."""
+    order = np.argsort(np.array([mixed(found[k, 1]) for k in range(count)]))[:compared]
+    found[: len(order)] = found[:count][order]
+    return len(order)
+
+
+@njit(cache=True, nogil=True)
+def any_different(rows, bounds, column, strict):
+    """Whether a row has another code than the first of its class; `strict`: nulls differ from nothing."""
     for c in range(len(bounds)):
         low, high = bounds[c, 0], bounds[c, 1]
         code = column[rows[low]]
@@ -194,23 +216,20 @@ def count_different(rows, bounds, column, strict, early):
             low += 1
             code = column[rows[low]]
         for begin in range(low + 1, high, BLOCK):
-            end = min(begin + BLOCK, high)
-            if strict:
-                for i in range(begin, end):
-                    other = column[rows[i]]
-                    count += (other != code) & (other >= 0)
-            else:
-                for i in range(begin, end):
-                    count += column[rows[i]] != code
-            if early and count > 0:
-                return count
-    return count
+            different = False
+            for i in range(begin, min(begin + BLOCK, high)):
+                other = column[rows[i]]
+                different |= (other != code) & ((other >= 0) | (not strict))
+            if different:
+                return True
+    return False
 
 
 @njit(cache=True, nogil=True)
-def collect_different(rows, bounds, column, strict, most_mixed, found):
-    """found[k] = (first row of the class, row) of each row with another code, as `collect_swaps`."""
+def collect_different(rows, bounds, column, strict, compared, found):
+    """found[k] = (first row of the class, row) of rows with another code, as `collect_swaps`."""
     count = 0
+    bound = np.uint64(EVERY_ROW)
     for c in range(len(bounds)):
         low, high = bounds[c, 0], bounds[c, 1]
         code = column[rows[low]]
@@ -219,57 +238,36 @@ def collect_different(rows, bounds, column, strict, most_mixed, found):
             code = column[rows[low]]
         for i in range(low + 1, high):
             other = column[rows[i]]
-            if (other != code) & ((other >= 0) | (not strict)) & (mixed(rows[i]) <= most_mixed):
-                if count < len(found):
-                    found[count, 0], found[count, 1] = rows[low], rows[i]
-                count += 1
+            if (other != code) & ((other >= 0) | (not strict)) & (mixed(rows[i]) <= bound):
+                count, bound = add_pair(rows[low], rows[i], count, bound, compared, found)
     return count
 
 
 @njit(cache=True, nogil=True)
-def collect_equal(rows, bounds, most_mixed, found):
-    """found[k] = (first row of the class, row) of each other row, as `collect_swaps`."""
+def collect_equal(rows, bounds, compared, found):
+    """found[k] = (first row of the class, row) of other rows, as `collect_swaps`."""
     count = 0
+    bound = np.uint64(EVERY_ROW)
     for c in range(len(bounds)):
         for i in range(bounds[c, 0] + 1, bounds[c, 1]):
-            if mixed(rows[i]) <= most_mixed:
-                if count < len(found):
-                    found[count, 0], found[count, 1] = rows[bounds[c, 0]], rows[i]
-                count += 1
+            if mixed(rows[i]) <= bound:
+                count, bound = add_pair(rows[bounds[c, 0]], rows[i], count, bound, compared, found)
     return count
 
 
 @njit(cache=True, nogil=True)
-def collect(rows, bounds, marks, column, kind, strict, most_mixed, found):
-    """The pairs that a check meets, by its kind. For order compatibility `rows` are the sorted ones."""
-    if kind == KEY:
-        return collect_equal(rows, bounds, most_mixed, found)
-    if kind == CONSTANT:
-        return collect_different(rows, bounds, column, strict, most_mixed, found)
-    return collect_swaps(rows, marks, column, kind, most_mixed, found)
-
-
-@njit(cache=True, nogil=True)
-def best_pairs(rows, bounds, marks, column, kind, strict, violations, codes, compared, limit, found):
+def best_pairs(rows, bounds, marks, column, kind, strict, codes, compared, limit, found):
     """Put the best pairs of a violated check first in `found`, best first; returns how many.
 
-    `violations` pairs are met, at least one; those of the `compared` smallest mixed rows are compared. `found` holds
-    some times as many, so a bound on mixed rows is guessed and, seldom, moved.
+    Those of the `compared` smallest mixed rows are compared; `found` has room for more. For order compatibility `rows`
+    are the sorted ones.
     """
-    wanted = min(compared, violations)
-    low, high = np.int64(-1), np.int64(HASHES - 1)  # at most -1: too few; at most HASHES - 1: all
-    bound = high
-    if violations > len(found):
-        bound = np.int64(HASHES // violations * 2 * compared)
-    while True:
-        count = collect(rows, bounds, marks, column, kind, strict, np.uint64(bound), found)
-        if count > len(found):
-            high = bound
-        elif count < wanted:
-            low = bound
-        else:
-            break
-        bound = (low + high + 1) >> 1
+    if kind == KEY:
+        count = collect_equal(rows, bounds, compared, found)
+    elif kind == CONSTANT:
+        count = collect_different(rows, bounds, column, strict, compared, found)
+    else:
+        count = collect_swaps(rows, marks, column, kind, compared, found)
     return choose_pairs(codes, strict, compared, limit, count, found)
 
 
@@ -277,9 +275,7 @@ def best_pairs(rows, bounds, marks, column, kind, strict, violations, codes, com
 def choose_pairs(codes, strict, compared, limit, count, found):
     """Of found[:count] compare the `compared` smallest mixed rows; put the best first, best first; how many."""
     if count > compared:
-        order = np.argsort(np.array([mixed(found[k, 1]) for k in range(count)]))
-        found[:compared] = found[:count][order[:compared]]
-        count = compared
+        count = smallest_mixed(compared, count, found)
     return rank_pairs(codes, strict, limit, count, found)
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cpu import order as cpu
-from tuplewise.gpu_kernels.cpu.violations import HASHES, choose_pairs
+from tuplewise.gpu_kernels.cpu.violations import EVERY_ROW, choose_pairs
 from tuplewise.gpu_kernels.cuda.grouping import order_by
 from tuplewise.gpu_kernels.cuda.partitions import Level, next_level, spread, spread_members, whole_table
 from tuplewise.gpu_kernels.cuda.primitives import empty, launch, room_bytes, to_device
@@ -150,12 +150,12 @@ class PartitionedRows(cpu.PartitionedRows):
 
     def _found(self, run: Run, checks: int, room: int) -> tuple[NDArray[np.int64], Found]:
         """Violations of each check and, with room, enough of their pairs: those mixed to at most some bound."""
-        everything = np.full(checks, HASHES - 1, dtype=np.int64)
+        everything = np.full(checks, EVERY_ROW, dtype=np.int64)
         violations, _ = run(np.arange(checks), everything, 0)
         numbers, pairs = np.zeros(checks, dtype=np.int64), np.zeros((checks, room, 2), dtype=np.int32)
         low, high, bounds = np.full(checks, -1, dtype=np.int64), everything.copy(), everything.copy()
         many = violations > room
-        bounds[many] = HASHES // violations[many] * 2 * self._compared
+        bounds[many] = EVERY_ROW // violations[many] * 2 * self._compared
         wanted = np.minimum(self._compared, violations)
         open_ = np.flatnonzero(violations > 0) if room else np.zeros(0, dtype=np.int64)
         while len(open_):

@@ -197,5 +197,5 @@ def test_a_device_finds_what_the_cpu_finds() -> None:
         pytest.skip(f"no GPU: {device.reason}")
     case = large_case()
     for limit in (0, 1, 5):
-        here, there = (lay_out_orders(case.codes, device=d).check(*case.arguments, limit=limit) for d in ("cpu", device))
-        assert same(here, there)
+        rows = [lay_out_orders(case.codes, device=where) for where in ("cpu", device)]
+        assert same(*(made.check(*case.arguments, limit=limit) for made in rows))
