@@ -393,7 +393,7 @@ class Loop:
         `codes`: the sets, packed; `pairs`: what agrees on each, NaN where that is not known yet (it is filled in where
         it could matter); `worth`: what each saves.
         """
-        grouping = self.prices.row * self.table.rows
+        grouping = max(1e-9, self.prices.row * self.table.rows)
         ratios = worth / (grouping + self.prices.pair * pairs)
         known = np.flatnonzero(ratios > 1.0)
         best = int(known[np.argmax(ratios[known])]) if len(known) else -1

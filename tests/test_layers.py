@@ -21,8 +21,10 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("engine.spark", "engine.relation"),
     ("engine.loop", "engine.grouping", "engine.watch"),
     ("engine.local_table",),
+    ("engine.spark_table",),
     ("engine.dc", "engine.od", "engine.ind"),
     ("engine.fd",),
+    ("engine.together",),
     ("engine.report", "engine.doctor"),
     ("engine.cli", "__init__"),
 )

@@ -156,13 +156,44 @@ def discover(
     if sampled:
         algorithm, reason = "evidence", "a sample of pairs was asked for"
         found = estimate.find(relation, space, device=device, deadline=deadline, stage=watch.stage, lap=clock.lap)
-        searched = _Searched(
+        searched = Searched(
             found.arrays, found.reached, found.evidences, ranking=found.ranking, estimate=found.estimate,
             notes=found.notes,
         )  # fmt: skip
     else:
         run = {"evidence": _by_evidence, "hybrid": _by_hybrid, "hydra": _by_hydra}[algorithm]
         searched = run(relation, space, device, deadline, watch, clock)
+    return discovery_of(relation, options, space, searched, algorithm, reason, device, clock)
+
+
+@dataclass(frozen=True, eq=False)
+class Searched:
+    """What a search found: `reached` says what a limit means for it, `evidences` how many distinct ones there were.
+
+    Without a ranking it is made from `outcome_counts`, or from counts of the table.
+    """
+
+    arrays: ConstraintArrays = field(default_factory=ConstraintArrays.none)
+    reached: str | None = None
+    evidences: int | None = None
+    search: Mapping[str, Any] | None = None
+    outcome_counts: NDArray[np.int64] | None = None
+    ranking: Ranking | None = None
+    estimate: Estimate | None = None
+    notes: list[str] = field(default_factory=list)
+
+
+def discovery_of(
+    relation: Relation,
+    options: DcDiscoverOptions,
+    space: PredicateSpace,
+    searched: Searched,
+    algorithm: str,
+    reason: str,
+    device: Device,
+    clock: Clock,
+) -> DcDiscovery:
+    """What a search found, ranked, with what there is to say."""
     ranking = searched.ranking
     if ranking is None:
         counts = searched.outcome_counts
@@ -191,49 +222,32 @@ def discover(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Searched:
-    """What a search found: `reached` says what a limit means for it, `evidences` how many distinct ones there were.
-
-    Without a ranking it is made from `outcome_counts`, or from counts of the table.
-    """
-
-    arrays: ConstraintArrays = field(default_factory=ConstraintArrays.none)
-    reached: str | None = None
-    evidences: int | None = None
-    search: Mapping[str, Any] | None = None
-    outcome_counts: NDArray[np.int64] | None = None
-    ranking: Ranking | None = None
-    estimate: Estimate | None = None
-    notes: list[str] = field(default_factory=list)
-
-
 def _by_hybrid(
     relation: Relation, space: PredicateSpace, device: Device, deadline: float | None, watch: Watch, clock: Clock
-) -> _Searched:
+) -> Searched:
     """The loop of chosen pairs and validations."""
     progress = watch.stage(hybrid.STAGE)
     found = hybrid.find(relation, space, device=device, deadline=deadline, progress=progress, lap=clock.lap)
     reached = None if found.reached is None else hybrid.what_a_limit_means(found, space)
-    return _Searched(found.arrays, reached, search=found.search)
+    return Searched(found.arrays, reached, search=found.search)
 
 
 def _by_hydra(
     relation: Relation, space: PredicateSpace, device: Device, deadline: float | None, watch: Watch, clock: Clock
-) -> _Searched:
+) -> Searched:
     """Hydra as published."""
     found = hydra.find(relation, space, device=device, deadline=deadline, stage=watch.stage, clock=clock)
-    return _Searched(found.arrays, found.reached, search=found.search)
+    return Searched(found.arrays, found.reached, search=found.search)
 
 
 def _by_evidence(
     relation: Relation, space: PredicateSpace, device: Device, deadline: float | None, watch: Watch, clock: Clock
-) -> _Searched:
+) -> Searched:
     """All pairs compared once, and their evidence inverted."""
     evidence, arrays, reached = _search(relation, space, device, deadline, watch, clock)
     if evidence is None:
-        return _Searched(arrays, reached)
-    return _Searched(arrays, reached, len(evidence), outcome_counts=evidence.outcome_counts)
+        return Searched(arrays, reached)
+    return Searched(arrays, reached, len(evidence), outcome_counts=evidence.outcome_counts)
 
 
 def _search(

@@ -41,7 +41,7 @@ from tuplewise.gpu_kernels.control import usable_cores
 from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.hitting import extend_hitting_sets, mirrored, misses_some
 from tuplewise.gpu_kernels.refine import ClusterPairs
-from tuplewise.gpu_kernels.words import ACROSS, merge_clues
+from tuplewise.gpu_kernels.words import ACROSS, ClueLayout, merge_clues
 
 WITNESSES = 64  # violating pairs that a violated candidate gives back
 CACHED_GROUPINGS = 8
@@ -150,7 +150,7 @@ class ValidatingTable(Table, Protocol):
 
 
 class LocalDcTable(LocalTable):
-    """Rows in this process, with rule checking."""
+    """Rows in this process, with rule checking. `layout`: of clues; None: that of the space."""
 
     def __init__(
         self,
@@ -159,11 +159,12 @@ class LocalDcTable(LocalTable):
         device: Device,
         deadline: float | None,
         progress: Callable[[float], None] | None,
+        layout: ClueLayout | None = None,
     ) -> None:
         self._relation = relation
         columns = sorted({int(c) for c in (*space.left, *space.right)}, key=lambda c: -relation.columns[c].distinct)
         super().__init__(
-            relation.codes, columns, space.layout, nulls=space.options.nulls, device=device, seed=space.options.seed,
+            relation.codes, columns, layout or space.layout, nulls=space.options.nulls, device=device, seed=space.options.seed,
             deadline=deadline, progress=progress,
         )  # fmt: skip
 

@@ -13,7 +13,7 @@ from tuplewise.engine.od.found import Discovery, Found
 from tuplewise.engine.options import Nulls, OdDiscoverOptions
 from tuplewise.engine.relation.relation import Relation
 from tuplewise.engine.watch import Clock, Progress, Watch
-from tuplewise.gpu_kernels.device import pick_device
+from tuplewise.gpu_kernels.device import Device, pick_device
 
 STAGE = "searching"  # what progress is told of a search
 
@@ -77,6 +77,13 @@ def discover(
         relation, targets, options, nulls=nulls, device=device, deadline=deadline, progress=watch.stage(STAGE),
         lap=clock.lap,
     )  # fmt: skip
+    return discovery_of(relation, options, found, algorithm, reason, device, clock)
+
+
+def discovery_of(
+    relation: Relation, options: Any, found: Found, algorithm: str, reason: str, device: Device, clock: Clock
+) -> Discovery:
+    """What a search found, with what there is to say."""
     return Discovery(
         relation=relation,
         options=options,

@@ -1,0 +1,235 @@
+"""Denial constraints, order dependencies, FDs and keys of one table, found together: its pairs are compared once.
+
+Their searches are one loop (loop.py) that learns from one set of clues. A column set that is exhausted decides rules of
+every kind; what is left is validated, each kind its own way, and the clues of violating pairs go to all of them.
+
+Source: notes on this project, conditions for one set of clues. They hold where all kinds see nulls alike (as values, or
+where there are none) and no column is compared with another.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.dc import discover as dc_discover
+from tuplewise.engine.dc import hybrid, workload
+from tuplewise.engine.dc.discover import DcDiscovery
+from tuplewise.engine.dc.inversion import ConstraintArrays
+from tuplewise.engine.dc.predicate import PredicateSpace, build_space
+from tuplewise.engine.errors import InputError, LimitReached, message
+from tuplewise.engine.loop import Clues, Loop, Validated
+from tuplewise.engine.od import discover as od_discover
+from tuplewise.engine.od import search
+from tuplewise.engine.od.candidates import TIME_LIMIT, ContextCandidates
+from tuplewise.engine.od.dependency import Targets
+from tuplewise.engine.od.found import Discovery, Found
+from tuplewise.engine.options import (
+    DcDiscoverOptions,
+    FdDiscoverOptions,
+    KeyDiscoverOptions,
+    OdDiscoverOptions,
+)
+from tuplewise.engine.relation.relation import Relation
+from tuplewise.engine.watch import Clock, Progress, Watch
+from tuplewise.gpu_kernels.device import Device, pick_device
+from tuplewise.gpu_kernels.words import COMPARISONS_PER_WORD, ClueLayout
+
+OptionsOfContexts = OdDiscoverOptions | FdDiscoverOptions | KeyDiscoverOptions
+
+REASON = "several kinds of rule were asked for together: their pairs are compared once"
+
+
+@dataclass(frozen=True, eq=False)
+class Together:
+    """What was found of each kind; None where it wasn't asked for. `search`: what was done, for all of them."""
+
+    dcs: DcDiscovery | None
+    ods: Discovery | None
+    fds: Discovery | None
+    keys: Discovery | None
+    search: dict[str, Any]
+
+
+def discover(
+    relation: Relation,
+    *,
+    dcs: DcDiscoverOptions | None = None,
+    ods: OdDiscoverOptions | None = None,
+    fds: FdDiscoverOptions | None = None,
+    keys: KeyDiscoverOptions | None = None,
+    device: str = "auto",
+    time_limit: float | None = None,
+    memory_limit: int | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Together:
+    """What `dc.discover`, `od.discover` and `fd.discover` find, from one comparison of pairs.
+
+    Parameters
+    ----------
+    dcs, ods, fds, keys : options of each kind, None where it isn't wanted. Of these only what says which rules are
+        wanted counts; how they are searched say the others here.
+
+    Raises
+    ------
+    InputError
+        Where one set of clues can't serve them all: predicates across columns, errors above 0, or null rules that
+        differ on a table with nulls.
+    """
+    kinds: list[Any] = [kind for kind in (dcs, ods, fds, keys) if kind is not None]
+    _refuse_unlike(relation, dcs, kinds)
+    deadline = None if time_limit is None else time.monotonic() + time_limit
+    picked = pick_device(device)
+    clock, watch = Clock(), Watch(progress, memory_limit)
+    space = build_space(relation, dcs or DcDiscoverOptions(cross_columns=False, nulls="value"))
+    if dcs is not None:
+        workload.refuse_many_atoms(relation, space.atoms, dcs)
+    parts = _Parts(relation, space, dcs, (ods, fds, keys), deadline)
+    shared = search.clue_layout(len(relation.columns), ordered=dcs is not None or ods is not None)
+    stage = watch.stage(od_discover.STAGE)
+
+    def look(share: float) -> None:
+        if deadline is not None and time.monotonic() >= deadline:
+            raise LimitReached(TIME_LIMIT)
+        if stage is not None:
+            stage(share)
+
+    table = SharedTable(relation, space, picked, deadline, stage, shared)
+    # Where text is ordered, too, nearly every pair leaves a clue of its own: no row is odd for that
+    loop = Loop(
+        table, parts, seed=seed, lap=clock.lap, progress=look, odd_rows=ods is None, all_at_once=search.ALL_AT_ONCE
+    )
+    reached = None
+    try:
+        loop.run()
+    except LimitReached as limit:
+        reached = str(limit)
+        if loop.set_aside is not None:
+            parts.drop_violated(loop.set_aside)
+    n = relation.rows
+    undecided = len(parts.undecided()[0])
+    said = loop.report(undecided, n * (n - 1) // 2, n - table.rows, relation.column_names)
+    return parts.results(reached, said, picked, clock)
+
+
+def _refuse_unlike(relation: Relation, dcs: DcDiscoverOptions | None, kinds: Sequence[Any]) -> None:
+    """Raise InputError where kinds of rule can't share clues."""
+    hint = "Ask for that kind by itself"
+    for kind in kinds:
+        if kind.error > 0:
+            raise InputError(message("error, for several kinds of rule together", str(kind.error), "0", hint))
+    if dcs is not None and dcs.cross_columns:
+        raise InputError(message("cross_columns, for several kinds of rule together", True, "False", hint))
+    rules = sorted({kind.nulls for kind in kinds})
+    if len(rules) > 1 and any(column.nulls for column in relation.columns):
+        allowed = "one rule for all (order dependencies know 'value' only), or a table without nulls"
+        raise InputError(message("nulls, for several kinds of rule together", " and ".join(rules), allowed, hint))
+
+
+class SharedTable(hybrid.LocalDcTable, search.ContextTable):
+    """Rows in this process, with rule checking and with partitions by contexts."""
+
+
+class _Part(Protocol):
+    """What learns from clues of its own layout (loop.Candidates)."""
+
+    def learn(self, clues: Clues) -> None: ...
+
+    def undecided(self) -> tuple[NDArray[np.bool_], NDArray[np.float64]]: ...
+
+    def decide(self, column_pairs: Sequence[int]) -> int: ...
+
+    def validate(self, table: Any, most: int) -> Validated: ...
+
+    def drop_violated(self, clues: Clues) -> None: ...
+
+
+class _Parts:
+    """The candidates of all kinds as one."""
+
+    def __init__(
+        self,
+        relation: Relation,
+        space: PredicateSpace,
+        dcs: DcDiscoverOptions | None,
+        of_contexts: tuple[OdDiscoverOptions | None, FdDiscoverOptions | None, KeyDiscoverOptions | None],
+        deadline: float | None,
+    ) -> None:
+        self._relation, self._space, self._dcs, self._of_contexts = relation, space, dcs, of_contexts
+        attributes = len(relation.columns)
+        self.column_pairs = [(a, a) for a in range(attributes)]
+        self._constraints = None if dcs is None else hybrid.DcCandidates(space, deadline)
+        targets = (Targets.of_orders(attributes), Targets.of_functional(attributes), Targets.of_keys())
+        self._contexts = [
+            None if o is None else ContextCandidates(attributes, t, max_context=o.max_context, deadline=deadline)
+            for o, t in zip(of_contexts, targets, strict=True)
+        ]
+        parts: list[_Part | None] = [self._constraints, *self._contexts]
+        self._parts = [part for part in parts if part is not None]
+
+    def learn(self, clues: Clues) -> None:
+        for part in self._parts:
+            part.learn(self._of_part(part, clues))
+
+    def undecided(self) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+        flags, efforts = zip(*(part.undecided() for part in self._parts), strict=True)
+        return np.concatenate(flags), np.concatenate(efforts)
+
+    def decide(self, column_pairs: Sequence[int]) -> int:
+        return sum(part.decide(column_pairs) for part in self._parts)
+
+    def validate(self, table: Any, most: int) -> Validated:
+        """Candidates of the first kind that has undecided ones, those over contexts first: they cost less."""
+        part = next(part for part in reversed(self._parts) if len(part.undecided()[0]))
+        return part.validate(table, most)
+
+    def drop_violated(self, clues: Clues) -> None:
+        for part in self._parts:
+            part.drop_violated(self._of_part(part, clues))
+
+    def _of_part(self, part: _Part, clues: Clues) -> Clues:
+        """Constraints see columns without an order as equal or different."""
+        return without_order(clues, self._space.layout) if part is self._constraints else clues
+
+    def results(self, reached: str | None, said: dict[str, Any], device: Device, clock: Clock) -> Together:
+        found_dcs = None
+        if self._dcs is not None and self._constraints is not None:
+            undecided = len(self._constraints.undecided()[0])
+            arrays = ConstraintArrays.none()
+            if self._relation.rows > 1:
+                arrays = self._constraints.constraints(self._relation.rows, reached is None)
+            limit = hybrid.Found(arrays, undecided, said, reached)
+            means = None if reached is None else hybrid.what_a_limit_means(limit, self._space)
+            searched = dc_discover.Searched(arrays, means, search=said)
+            found_dcs = dc_discover.discovery_of(
+                self._relation, self._dcs, self._space, searched, "hybrid", REASON, device, clock
+            )
+        found: list[Discovery | None] = []
+        for options, contexts in zip(self._of_contexts, self._contexts, strict=True):
+            if options is None or contexts is None:
+                found.append(None)
+                continue
+            own = Found(contexts.dependencies(), len(contexts.undecided()[0]), said, reached)
+            found.append(
+                od_discover.discovery_of(self._relation, options, own, "hybrid", REASON, device, clock)
+            )
+        ods, fds, keys = found
+        return Together(found_dcs, ods, fds, keys, said)
+
+
+def without_order(clues: Clues, layout: ClueLayout) -> Clues:
+    """Clues over the same comparisons as a layout's, with LESS and GREATER made DIFFERENT where it has no order.
+
+    uint64 (clues, words), distinct.
+    """
+    high = np.zeros(clues.shape[1], dtype=np.uint64)
+    for g in np.flatnonzero(~layout.ordered).tolist():
+        high[g // COMPARISONS_PER_WORD] |= np.uint64(2 << (2 * (g % COMPARISONS_PER_WORD)))
+    # GREATER is 10, DIFFERENT 00, EQUAL 01, UNKNOWN 11: the high bit stays where the low one is set
+    return np.unique(clues & (~high | (clues << np.uint64(1))), axis=0)

@@ -1,0 +1,123 @@
+"""Several kinds of rule from one comparison of pairs: the same as one by one, and no pair compared for each kind."""
+
+from __future__ import annotations
+
+import random
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import tuplewise as tw
+from tuplewise.engine import together
+from tuplewise.engine.dc import discover as dc
+from tuplewise.engine.errors import InputError
+from tuplewise.engine.fd.discover import discover_functional, discover_keys
+from tuplewise.engine.od import search
+from tuplewise.engine.od.discover import discover_orders
+from tuplewise.engine.od.found import Discovery
+from tuplewise.engine.options import DcDiscoverOptions, FdDiscoverOptions, KeyDiscoverOptions, OdDiscoverOptions
+from tuplewise.engine.relation.relation import Relation
+from tuplewise.gpu_kernels import clues
+
+
+def random_relation(rng: random.Random, rows: int, nulls: bool) -> Relation:
+    def column() -> list[Any]:
+        values: list[Any] = [f"v{i}" for i in range(rng.choice([2, 3, 9]))] if rng.random() < 0.4 else list(range(9))
+        drawn = rng.choices(values[: rng.choice([1, 3, 9])], k=rows)
+        return [None if nulls and rng.random() < 0.15 else value for value in drawn]
+
+    return tw.load(pd.DataFrame({f"c{i}": pd.Series(column(), dtype=object) for i in range(rng.randint(1, 5))}))
+
+
+def same(found: Discovery | None, wanted: Discovery) -> bool:
+    assert found is not None
+    parts = ("contexts", "kind", "left", "right")
+    return all(np.array_equal(getattr(found.dependencies, p), getattr(wanted.dependencies, p)) for p in parts)
+
+
+def all_kinds(nulls: Any) -> dict[str, Any]:
+    return {
+        "dcs": DcDiscoverOptions(cross_columns=False, nulls=nulls),
+        "ods": OdDiscoverOptions(),
+        "fds": FdDiscoverOptions(nulls=nulls),
+        "keys": KeyDiscoverOptions(nulls=nulls),
+    }
+
+
+@pytest.mark.parametrize("all_at_once", [-1, 1 << 20])
+@pytest.mark.parametrize("seed", range(6))
+def test_each_kind_is_what_it_is_alone(seed: int, all_at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "ALL_AT_ONCE", all_at_once)
+    rng = random.Random(seed)
+    for _ in range(8):
+        with_nulls = rng.random() < 0.5
+        relation = random_relation(rng, rng.choice([0, 1, 2, 5, 12, 30]), with_nulls)
+        kinds = all_kinds("value" if with_nulls else rng.choice(["value", "unknown"]))
+        found = together.discover(relation, **kinds, device="cpu")
+        assert found.dcs is not None
+        assert list(found.dcs.constraints) == list(dc.discover(relation, kinds["dcs"]).constraints)
+        assert same(found.ods, discover_orders(relation, kinds["ods"]))
+        assert same(found.fds, discover_functional(relation, kinds["fds"]))
+        assert same(found.keys, discover_keys(relation, kinds["keys"]))
+
+
+def test_nulls_may_be_unknown_where_no_order_is_asked_for() -> None:
+    relation = random_relation(random.Random(3), 25, nulls=True)
+    kinds = {name: options for name, options in all_kinds("unknown").items() if name != "ods"}
+    found = together.discover(relation, **kinds, device="cpu")
+    assert found.ods is None
+    assert same(found.fds, discover_functional(relation, kinds["fds"]))
+    assert same(found.keys, discover_keys(relation, kinds["keys"]))
+
+
+def test_pairs_are_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pairs that a search counts are those that were compared; a column set is exhausted once for all kinds."""
+    compared = []
+    within = clues.ComparableRows.within
+
+    def counting(self: clues.ComparableRows, *given: Any, **named: Any) -> clues.NewClues:
+        found = within(self, *given, **named)
+        compared.append(found.ordered_pairs // 2)
+        return found
+
+    monkeypatch.setattr(clues.ComparableRows, "within", counting)
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({f"c{i}": rng.integers(0, v, 4000) for i, v in enumerate((3, 12, 60, 300, 2000))})
+    frame["c5"] = frame.c4 // 7
+    relation, kinds = tw.load(frame), all_kinds("value")
+    found = together.discover(relation, **kinds, device="cpu")
+    assert sum(compared) == found.search["compared_pairs"]
+    sets = [tuple(map(tuple, one["columns"])) for one in found.search["column_sets"]]
+    assert sets
+    assert len(set(sets)) == len(sets)
+    in_one_go = sum(compared)
+    compared.clear()
+    hybrid = DcDiscoverOptions(cross_columns=False, nulls="value", algorithm="hybrid")
+    dc.discover(relation, hybrid)
+    discover_orders(relation, kinds["ods"])
+    discover_functional(relation, kinds["fds"])
+    discover_keys(relation, kinds["keys"])
+    assert in_one_go < sum(compared)
+
+
+def test_what_cannot_be_shared_is_refused() -> None:
+    relation = random_relation(random.Random(5), 10, nulls=True)
+    with pytest.raises(InputError, match=r"cross_columns, for several kinds .*: True"):
+        together.discover(relation, dcs=DcDiscoverOptions(), ods=OdDiscoverOptions())
+    with pytest.raises(InputError, match=r"nulls, for several kinds .*'unknown and value'"):
+        together.discover(relation, fds=FdDiscoverOptions(nulls="unknown"), ods=OdDiscoverOptions())
+    with pytest.raises(InputError, match=r"error, for several kinds .*'0.1'"):
+        together.discover(relation, fds=FdDiscoverOptions(error=Decimal("0.1")))
+
+
+def test_a_limit_leaves_partial_results_of_every_kind() -> None:
+    rng = np.random.default_rng(2)
+    relation = tw.load(pd.DataFrame({f"c{i}": rng.integers(0, 40, 30_000) for i in range(14)}))
+    found = together.discover(relation, **all_kinds("value"), device="cpu", time_limit=1e-3)
+    for one in (found.dcs, found.ods, found.fds, found.keys):
+        assert one is not None
+        assert one.partial
+        assert "time limit reached" in " ".join(one.notes)
