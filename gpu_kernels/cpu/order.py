@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cpu.partitions import (
+    FEW_CLASSES,
     Columns,
     Kept,
     Scratch,
@@ -32,6 +33,7 @@ from tuplewise.gpu_kernels.cpu.threads import run_tasks
 from tuplewise.gpu_kernels.cpu.violations import (
     any_different,
     any_swaps,
+    any_swaps_by_order,
     best_pairs,
     number_classes,
     sort_classes,
@@ -83,16 +85,14 @@ def check_range(columns, checks, first, last, limit, compared, strict, everythin
     """Decide checks first to last - 1: holds[k], counts[k] = pairs of check k; returns the pairs, int32 (any, 2)."""
     pairs = np.empty((16, 2), dtype=np.int32)
     used = 0
-    no_marks = scratch.marks[:0]
     rows, bounds, members = context_partition(columns, checks, first, strict, everything, scratch, kept)
-    ordered, marks = rows, no_marks
-    numbered = by_order = False
+    ordered, marks = rows, scratch.marks[:0]
+    numbered = by_order = is_sorted = False
     k = first
     while k < last:
-        fresh = k > first and checks.which[k] != checks.which[k - 1]
-        if fresh:
+        if k > first and checks.which[k] != checks.which[k - 1]:
             rows, bounds, members = context_partition(columns, checks, k, strict, everything, scratch, kept)
-            numbered = False
+            numbered = is_sorted = False
         kind, left, right = checks.kind[k], checks.left[k], checks.right[k]
         end = k + 1  # checks k to end - 1 share a pass
         if kind == KEY:
@@ -100,20 +100,30 @@ def check_range(columns, checks, first, last, limit, compared, strict, everythin
         elif kind == CONSTANT:
             rises, falls = any_different(rows, bounds, columns.codes[left], strict), False
         else:
-            if fresh or k == first or checks.kind[k - 1] <= CONSTANT or checks.left[k - 1] != left:
-                if not numbered:
-                    by_order = number_classes(rows, bounds, members, columns.codes.shape[1], scratch)
-                    numbered = True
-                ordered, marks = sort_classes(
-                    rows, bounds, members, columns.codes[left], columns.order[left], columns.marks[left], by_order,
-                    scratch,
-                )  # fmt: skip
+            if not numbered:
+                by_order = number_classes(rows, bounds, members, columns.codes.shape[1], scratch)
+                numbered = True
+            is_sorted = is_sorted and checks.left[k - 1] == left
             up, down = kind == ASCENDING, kind == DESCENDING
-            while end < last and same_pass(checks, k, end):
+            while end < last and same_sort(checks, k, end) and checks.right[end] == right:
                 up |= checks.kind[end] == ASCENDING
                 down |= checks.kind[end] == DESCENDING
                 end += 1
-            rises, falls = any_swaps(ordered, marks, columns.codes[right], up, down)
+            order, order_marks = columns.order[left], columns.marks[left]
+            alone = by_order and not is_sorted and len(bounds) <= FEW_CLASSES
+            if alone and (end == last or not same_sort(checks, k, end)):
+                rises, falls = any_swaps_by_order(
+                    order, order_marks, scratch.numbers, columns.codes[right], up, down, scratch.states[: len(bounds)]
+                )
+            else:
+                alone = False
+            if not is_sorted and not (alone and (limit == 0 or not ((rises and up) or (falls and down)))):
+                ordered, marks = sort_classes(
+                    rows, bounds, members, columns.codes[left], order, order_marks, by_order, scratch
+                )
+                is_sorted = True
+            if not alone:
+                rises, falls = any_swaps(ordered, marks, columns.codes[right], up, down)
         while k < end:
             kind = checks.kind[k]
             holds[k] = not (falls if kind == DESCENDING else rises)
@@ -123,10 +133,7 @@ def check_range(columns, checks, first, last, limit, compared, strict, everythin
                     columns.codes[max(0, right if kind >= ASCENDING else left)], kind, strict, columns.codes,
                     compared, limit, scratch.found,
                 )  # fmt: skip
-                if used + number > len(pairs):
-                    grown = np.empty((2 * (used + number), 2), dtype=np.int32)
-                    grown[:used] = pairs[:used]
-                    pairs = grown
+                pairs = with_room(pairs, used, number)
                 pairs[used : used + number] = scratch.found[:number]
                 used += number
                 counts[k] = number
@@ -135,13 +142,22 @@ def check_range(columns, checks, first, last, limit, compared, strict, everythin
 
 
 @njit(cache=True, nogil=True)
-def same_pass(checks, k, other):
-    """Whether two checks of order compatibility, next to each other, are of one context and pair of columns."""
+def with_room(pairs, used, number):
+    """An array that begins with the pairs used so far and has room for so many more."""
+    if used + number <= len(pairs):
+        return pairs
+    grown = np.empty((2 * (used + number), 2), dtype=np.int32)
+    grown[:used] = pairs[:used]
+    return grown
+
+
+@njit(cache=True, nogil=True)
+def same_sort(checks, k, other):
+    """Whether a later check is of order compatibility in the same context, with the same left column."""
     return (
         checks.which[k] == checks.which[other]
         and checks.kind[other] >= ASCENDING
         and checks.left[k] == checks.left[other]
-        and checks.right[k] == checks.right[other]
     )
 
 

@@ -14,6 +14,7 @@ bytes, in two generations of which the older one goes when the newer one is full
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,8 @@ from numpy.typing import NDArray
 
 LEAST_SLOTS, MOST_SLOTS = 16, 1 << 16
 BYTES_A_SLOT = 1 << 11  # of kept partitions, for each slot of their index
+FEW_CLASSES = 8192  # whose states stay in cache beside two columns
+LINE_BYTES = 64
 
 
 class Columns(NamedTuple):
@@ -55,6 +58,7 @@ class Scratch(NamedTuple):
     numbers : int32 (rows,); cursors : int32 (rows // 2 + 1, 2), for sorting classes in a pass over an order
     sorted : int32 (rows,); marks : uint8 (rows,); keys : uint64 (rows,)
     found : int32 (any, 2), violating pairs to choose from
+    states : int32 (FEW_CLASSES, 8), of classes in a pass over an order
     """
 
     rows: NDArray[np.int32]
@@ -68,6 +72,7 @@ class Scratch(NamedTuple):
     marks: NDArray[np.uint8]
     keys: NDArray[np.uint64]
     found: NDArray[np.int32]
+    states: NDArray[np.int32]
 
 
 class Kept(NamedTuple):
@@ -87,21 +92,21 @@ class Kept(NamedTuple):
 
 
 def make_scratch(rows: int, codes: int, found: int) -> Scratch:
-    """Memory for one thread; pages that are never written stay free."""
+    """Memory for one thread, in one piece so that large pages serve it; what is never written stays free."""
     half = rows // 2 + 1
-    return Scratch(
-        np.empty((2, rows), dtype=np.int32),
-        np.empty((2, half, 2), dtype=np.int32),
-        np.zeros(codes + 1, dtype=np.int32),
-        np.empty(codes + 1, dtype=np.int32),
-        np.empty(rows, dtype=np.int32),
-        np.empty(rows, dtype=np.int32),
-        np.empty((half, 2), dtype=np.int32),
-        np.empty(rows, dtype=np.int32),
-        np.empty(rows, dtype=np.uint8),
-        np.empty(rows, dtype=np.uint64),
-        np.empty((found, 2), dtype=np.int32),
-    )
+    shapes: list[tuple[tuple[int, ...], type[np.generic]]] = [
+        ((2, rows), np.int32), ((2, half, 2), np.int32), ((codes + 1,), np.int32), ((codes + 1,), np.int32),
+        ((rows,), np.int32), ((rows,), np.int32), ((half, 2), np.int32), ((rows,), np.int32), ((rows,), np.uint8),
+        ((rows,), np.uint64), ((found, 2), np.int32), ((FEW_CLASSES, 8), np.int32),
+    ]  # fmt: skip
+    sizes = [math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in shapes]
+    begins = np.cumsum([0, *(-(-size // LINE_BYTES) * LINE_BYTES for size in sizes)])
+    block = np.empty(int(begins[-1]), dtype=np.uint8)
+    parts = (block[begin : begin + size].view(dtype).reshape(shape)
+             for begin, size, (shape, dtype) in zip(begins.tolist(), sizes, shapes, strict=False))  # fmt: skip
+    scratch = Scratch(*parts)
+    scratch.counts[:] = 0
+    return scratch
 
 
 def make_kept(limit_bytes: int, words: int) -> Kept:

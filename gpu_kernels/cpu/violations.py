@@ -164,6 +164,38 @@ def any_swaps(rows, marks, column, ascending, descending):
 
 
 @njit(cache=True, nogil=True)
+def any_swaps_by_order(order, marks, numbers, column, ascending, descending, states):
+    """As `any_swaps`, in a pass over the order of the whole table: for one B, where classes are few.
+
+    states int32 (classes, 8): of each class the last A (by its count), largest and least, those before, three unused.
+    """
+    rises = falls = False
+    for c in range(len(states)):
+        states[c, 0] = -1
+        states[c, 1] = states[c, 3] = LOWEST
+        states[c, 2] = states[c, 4] = HIGHEST
+    left = 0
+    for begin in range(0, len(order), BLOCK):
+        for i in range(begin, min(begin + BLOCK, len(order))):
+            left += marks[i] != 0
+            row = order[i]
+            c = numbers[row]
+            if c >= 0:
+                code = column[row]
+                new = states[c, 0] != left
+                largest, least = states[c, 1], states[c, 2]
+                before_largest = largest if new else states[c, 3]
+                before_least = least if new else states[c, 4]
+                states[c, 0], states[c, 3], states[c, 4] = left, before_largest, before_least
+                rises |= code < before_largest
+                falls |= code > before_least
+                states[c, 1], states[c, 2] = max(largest, code), min(least, code)
+        if (rises or not ascending) and (falls or not descending):
+            break
+    return rises, falls
+
+
+@njit(cache=True, nogil=True)
 def collect_swaps(rows, marks, column, kind, compared, found):
     """found[k] = (row of the extreme, row) of swaps: at least those of the `compared` smallest mixed rows; how many."""
     sign = np.int64(1) if kind == ASCENDING else np.int64(-1)
