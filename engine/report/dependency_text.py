@@ -81,7 +81,8 @@ def parts(
     found = [*text.table_lines(document["tables"][0], verbose), summary(document, things, shown)]
     found += [text.how_it_ran(document, verbose), *text.how_it_was_found(result, verbose)]
     if document["partial"]:
-        found.append(f"PARTIAL: {text.what_is_missing(result, things[1])}.")
+        missing = text.what_is_missing(result, f"more {things[1]}")
+        found.append(f"PARTIAL: {missing}.")
     found += [f"note: {note}" for note in document["notes"]]
     for one in shown:
         if one.entries:

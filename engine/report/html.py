@@ -54,7 +54,7 @@ def dependencies_html(document: Mapping[str, Any], things: tuple[str, str], show
         table=document["tables"][0],
         summary=dependency_text.summary(document, things, shown),
         algorithm=document["result"]["algorithm"],
-        missing=what_is_missing(document["result"], things[1]),
+        missing=what_is_missing(document["result"], f"more {things[1]}"),
         device=document["device"],
         partial=document["partial"],
         notes=document["notes"],

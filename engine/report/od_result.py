@@ -50,8 +50,8 @@ class OdResult(DependencyResult):
         ),
         Group(
             "order_compatible", (ASCENDING, DESCENDING), OrderCompatibility, "order compatible",
-            "order compatible (among rows that are equal on what is in brackets, where one rises the other never falls, "
-            "with desc never rises)",
+            "order compatible (among rows that are equal on what is in brackets, where one rises the other never "
+            "falls, with desc never rises)",
         ),
     )  # fmt: skip
     MORE = ".constants, .order_compatible, .to_pandas()"

@@ -141,10 +141,10 @@ def dc_parts(
     return parts
 
 
-def what_is_missing(result: Mapping[str, Any], things: str = "constraints") -> str:
+def what_is_missing(result: Mapping[str, Any], more: str = "more constraints, and smaller ones") -> str:
     """What a limit has left out of a list."""
     undecided = (result["search"] or {}).get("undecided")
-    missing = f"a limit was reached; there may be more {things}, and smaller ones"
+    missing = f"a limit was reached; there may be {more}"
     if not undecided:
         return missing
     return f"{missing}: {undecided:,} candidate{' was' if undecided == 1 else 's were'} undecided"

@@ -285,7 +285,7 @@ def test_a_limit_that_was_reached_is_marked_everywhere() -> None:
     result = ods(partial=True, search=search)
     assert result.partial
     assert json.loads(result.to_json())["partial"] is True
-    missing = "a limit was reached; there may be more order dependencies, and smaller ones: 7 candidates were undecided"
+    missing = "a limit was reached; there may be more order dependencies: 7 candidates were undecided"
     assert f"PARTIAL: {missing}." in result.to_text()
     assert f"Partial: {missing}." in result._repr_html_()
     assert "PARTIAL" in repr(result)
