@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 Triple = tuple[str, str, str]
 """(column of t, operator, column of u)."""
+Dependency = tuple[tuple[int, ...], str, tuple[int, ...]]
+"""(columns of the context, "key", "constant", "ascending" or "descending", columns of the right side), by position."""
 
 EXCHANGED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
@@ -30,6 +32,19 @@ def canonical(predicates: Iterable[Triple]) -> tuple[Triple, ...]:
 def digest_constraints(constraints: Iterable[Sequence[Triple]]) -> tuple[int, str]:
     """Number of different constraints and the SHA-256 of the sorted list, both modulo mirrors."""
     lines = {" & ".join(" ".join(p) for p in canonical(c)) for c in constraints}
+    return len(lines), hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()
+
+
+def digest_dependencies(dependencies: Iterable[Dependency]) -> tuple[int, str]:
+    """Number of different dependencies and the SHA-256 of the sorted list; neither side's order counts.
+
+    Examples
+    --------
+    >>> one, same = ((2, 0), "ascending", (3, 1)), ((0, 2), "ascending", (1, 3))
+    >>> digest_dependencies([one, same]) == digest_dependencies([same])
+    True
+    """
+    lines = {f"{sorted(context)} {kind} {sorted(right)}" for context, kind, right in dependencies}
     return len(lines), hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()
 
 

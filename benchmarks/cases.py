@@ -20,6 +20,7 @@ from benchmarks.datasets import Source
 from benchmarks.discoveries import timed_discovery
 from benchmarks.hybrid_cases import HYBRID_CASES, SLOW_HYBRID_CASES
 from benchmarks.memory import extra_peak_bytes
+from benchmarks.od_cases import DEPENDENCY_CASES
 from benchmarks.records import cores
 
 
@@ -207,5 +208,6 @@ CASES: dict[str, Case] = {
         *CHOICE_CASES,
         *HYBRID_CASES,
         *SLOW_HYBRID_CASES,
+        *DEPENDENCY_CASES,
     )
 }

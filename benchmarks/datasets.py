@@ -142,7 +142,7 @@ class ParquetTable:
 def content_sha256(table: pa.Table) -> str:
     """SHA-256 of a table's column names, types and values, whatever version of a file format held them.
 
-    The table has no nulls. Text counts by its bytes and lengths, anything else by its numbers.
+    Text counts by its bytes and lengths, anything else by its numbers; of nulls it counts where they are.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -150,9 +150,12 @@ def content_sha256(table: pa.Table) -> str:
     whole = hashlib.sha256()
     for name in table.column_names:
         column = pa.chunked_array(table.column(name).combine_chunks())
-        if column.null_count:
-            raise ValueError(f"column {name!r} has {column.null_count} nulls; a table without nulls is wanted")
         whole.update(f"{name}: {column.type}, {len(column)}\n".encode())
+        if column.null_count:
+            whole.update(f"nulls: {column.null_count}\n".encode())
+            whole.update(column.is_null().to_numpy().tobytes())
+            filler = pa.scalar("" if pa.types.is_string(column.type) else 0).cast(column.type)
+            column = column.fill_null(filler)
         for chunk in column.chunks:
             if pa.types.is_string(chunk.type):
                 chunk = chunk.cast(pa.binary())

