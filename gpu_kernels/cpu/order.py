@@ -28,7 +28,7 @@ from tuplewise.gpu_kernels.cpu.partitions import (
     path_of,
     ranked_contexts,
 )
-from tuplewise.gpu_kernels.cpu.removals import removals_of
+from tuplewise.gpu_kernels.cpu.removals import outside_longest_runs, outside_majorities
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
 from tuplewise.gpu_kernels.cpu.violations import (
     any_different,
@@ -165,11 +165,31 @@ def same_sort(checks, k, other):
 def removals_range(columns, checks, first, last, most, strict, everything, scratch, kept, removed):
     """removed[k] = rows to remove of checks first to last - 1, at most `most` + 1."""
     rows, bounds, members = context_partition(columns, checks, first, strict, everything, scratch, kept)
+    ordered, marks = rows, scratch.marks[:0]
+    numbered = by_order = is_sorted = False
     for k in range(first, last):
         if k > first and checks.which[k] != checks.which[k - 1]:
             rows, bounds, members = context_partition(columns, checks, k, strict, everything, scratch, kept)
-        left, right = columns.codes[max(0, checks.left[k])], columns.codes[max(0, checks.right[k])]
-        removed[k] = removals_of(rows, bounds, members, left, right, checks.kind[k], strict, most, scratch)
+            numbered = is_sorted = False
+        kind, left = checks.kind[k], checks.left[k]
+        if kind == KEY:
+            removed[k] = min(members - len(bounds), most + 1)
+        elif kind == CONSTANT:
+            removed[k] = outside_majorities(rows, bounds, columns.codes[left], strict, most, scratch.counts)
+        else:
+            if not numbered:
+                by_order = number_classes(rows, bounds, members, columns.codes.shape[1], scratch)
+                numbered = True
+            if not is_sorted or checks.left[k - 1] != left:
+                ordered, marks = sort_classes(
+                    rows, bounds, members, columns.codes[left], columns.order[left], columns.marks[left], by_order,
+                    scratch,
+                )  # fmt: skip
+                is_sorted = True
+            removed[k] = outside_longest_runs(
+                ordered, marks, columns.codes[checks.right[k]], kind == ASCENDING, most, scratch.seen,
+                scratch.keys.view(np.int32),
+            )  # fmt: skip
 
 
 class PartitionedRows:

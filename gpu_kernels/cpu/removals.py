@@ -13,24 +13,13 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from tuplewise.gpu_kernels.order import ASCENDING, CONSTANT, KEY
-
-CODES = 1 << 32
-LOW_HALF = np.uint64(CODES - 1)
-
 
 @njit(cache=True, nogil=True)
-def removals_of(rows, bounds, members, left, right, kind, strict, most, scratch):
-    """Rows to remove for one check: `most` + 1 as soon as it is more than that."""
-    if kind == KEY:
-        return min(members - len(bounds), most + 1)
-    removed = np.int64(0)
+def outside_majorities(rows, bounds, column, strict, most, counts):
+    """Rows outside their class's most frequent code: `most` + 1 as soon as they are more than that."""
+    removed = 0
     for c in range(len(bounds)):
-        members_of_class = rows[bounds[c, 0] : bounds[c, 1]]
-        if kind == CONSTANT:
-            removed += outside_majority(members_of_class, left, strict, scratch.counts)
-        else:
-            removed += outside_longest_run(members_of_class, left, right, kind == ASCENDING, scratch)
+        removed += outside_majority(rows[bounds[c, 0] : bounds[c, 1]], column, strict, counts)
         if removed > most:
             return most + 1
     return removed
@@ -53,32 +42,45 @@ def outside_majority(rows, column, strict, counts):
 
 
 @njit(cache=True, nogil=True)
-def outside_longest_run(rows, left, right, ascending, scratch):
-    """Rows outside the longest subsequence without a swap: by (A, B), where B doesn't fall.
+def outside_longest_runs(rows, marks, column, ascending, most, tails, run):
+    """Rows outside the longest subsequence of their class in which B doesn't fall: at most `most` + 1.
 
-    Descending is ascending with B the other way round, in which ties of A are ordered as well.
+    rows, marks : in order of (class, A), as `violations.sort_classes` leaves them; of equal A, B is put in order here.
+    Descending is ascending with -B. `tails`, `run` : int32, room for as many rows.
     """
-    keys, tails = scratch.keys[: len(rows)], scratch.seen
-    for i in range(len(rows)):
-        code = np.int64(right[rows[i]]) + 1
-        if not ascending:
-            code = CODES - 1 - code
-        keys[i] = (np.uint64(left[rows[i]] + 1) << np.uint64(32)) | np.uint64(code)
-    keys.sort()
-    length = 0
-    for i in range(len(rows)):
-        low_half = np.int64(keys[i] & LOW_HALF)
-        code = low_half - 1 if ascending else CODES - 2 - low_half
-        tail = np.int32(code if ascending else -code)
-        low, high = 0, length
-        if length > 0 and tails[length - 1] <= tail:
-            low = length
-        while low < high:
-            middle = (low + high) >> 1
-            if tails[middle] <= tail:
-                low = middle + 1
-            else:
-                high = middle
-        tails[low] = tail
-        length = max(length, low + 1)
-    return len(rows) - length
+    sign = np.int32(1) if ascending else np.int32(-1)
+    removed = length = size = i = 0
+    while i < len(rows):
+        if marks[i] == 2:
+            removed += size - length
+            length = size = 0
+        end = i + 1
+        while end < len(rows) and marks[end] == 0:
+            end += 1
+        for j in range(i, end):
+            run[j - i] = sign * column[rows[j]]
+        if end - i > 1:
+            run[: end - i].sort()
+        for j in range(end - i):
+            length = lengthen(run[j], length, tails)
+        size += end - i
+        if removed + size - length > most:  # what is outside so far stays outside
+            return most + 1
+        i = end
+    return removed + size - length
+
+
+@njit(cache=True, nogil=True)
+def lengthen(code, length, tails):
+    """Patience: put a code on the first tail above it, or after all; returns how many tails there are."""
+    low, high = 0, length
+    if length > 0 and tails[length - 1] <= code:
+        low = length
+    while low < high:
+        middle = (low + high) >> 1
+        if tails[middle] <= code:
+            low = middle + 1
+        else:
+            high = middle
+    tails[low] = code
+    return max(length, low + 1)
