@@ -98,8 +98,10 @@ class ContextCandidates:
         return Validated(clues, rows, len(chosen), int(np.count_nonzero(~holds)), float(len(chosen)))
 
     def dependencies(self) -> Dependencies:
-        """Those that are decided and that no other one implies, in result order."""
-        decided = Dependencies.of(self._contexts[self._decided], self._targets, self._target[self._decided])
+        """Those that are decided and that no other one implies, nor may imply when it is decided; in result order."""
+        chosen = np.flatnonzero(self._decided)
+        chosen = chosen[~self._within_a_constancy(chosen, ~self._decided)]
+        decided = Dependencies.of(self._contexts[chosen], self._targets, self._target[chosen])
         return decided.without_implied().in_result_order()
 
     def drop_violated(self, clues: Clues) -> None:

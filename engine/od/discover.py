@@ -16,6 +16,7 @@ from tuplewise.engine.watch import Clock, Progress, Watch
 from tuplewise.gpu_kernels.device import Device, pick_device
 
 STAGE = "searching"  # what progress is told of a search
+MANY_COLUMNS = 64  # of more, contexts are looked at from small to large, and only within a limit
 
 
 def discover_orders(
@@ -69,9 +70,10 @@ def discover(
         raise InputError(message("run_on 'spark' for a table that is held here", relation.name, allowed))
     if deadline is None and options.time_limit is not None:
         deadline = time.monotonic() + options.time_limit
+    refuse_many_columns(len(relation.columns), options)
     device = pick_device(options.device)
     clock, watch = Clock(), Watch(progress, options.memory_limit)
-    algorithm, reason = choose_algorithm(options)
+    algorithm, reason = choose_algorithm(options, len(relation.columns))
     run = {"hybrid": _by_hybrid, "levelwise": _by_levels}[algorithm]
     found = run(
         relation, targets, options, nulls=nulls, device=device, deadline=deadline, progress=watch.stage(STAGE),
@@ -95,17 +97,26 @@ def discovery_of(
         device_reason=device.reason,
         timings_seconds=clock.seconds,
         partial=found.reached is not None,
-        notes=_notes(relation, found),
+        notes=notes_on(relation, found),
         search=found.search,
     )
 
 
-def choose_algorithm(options: Any) -> tuple[str, str]:
-    """The algorithm, and why."""
+def refuse_many_columns(columns: int, options: Any) -> None:
+    """Raise InputError for a table so wide that contexts may be too many ever to end, where nothing limits them."""
+    if columns > MANY_COLUMNS and options.max_context is None and options.time_limit is None:
+        hint = "Bound the search, --max-context 2 or --time-limit 600, or look at fewer columns: --columns, --exclude"
+        raise InputError(message("columns of the table", columns, f"{MANY_COLUMNS} without a bound", hint))
+
+
+def choose_algorithm(options: Any, columns: int) -> tuple[str, str]:
+    """The algorithm for a table of so many columns, and why."""
     if options.algorithm != "auto":
         return options.algorithm, "asked for"
     if options.error > 0:
         return "levelwise", "auto: rows to remove are counted on partitions of each candidate"
+    if columns > MANY_COLUMNS:
+        return "levelwise", "auto: of so many columns small contexts are looked at first"
     return "hybrid", "auto: compares pairs that agree on chosen column sets, validates the rest"
 
 
@@ -128,13 +139,13 @@ def _by_levels(
     )  # fmt: skip
 
 
-def _notes(relation: Relation, found: Found) -> list[str]:
+def notes_on(relation: Relation, found: Found) -> list[str]:
     """What in the table makes results empty or idle, and what a limit means for them."""
     notes = []
     if not relation.columns:
         notes.append("the table has no columns: nothing to learn")
-    elif relation.rows < 2:
-        rows = f"{relation.rows} row" + ("" if relation.rows == 1 else "s")
+    elif relation.all_rows < 2:
+        rows = f"{relation.all_rows} row" + ("" if relation.all_rows == 1 else "s")
         notes.append(f"{rows}, so there are no pairs of rows: everything holds with an empty context")
     if found.reached is not None:
         what = f"{found.undecided:,} candidates undecided" if found.undecided else "candidates left to look at"

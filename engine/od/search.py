@@ -47,6 +47,7 @@ def find(
     progress: Callable[[float], None] | None = None,
     lap: Callable[[str], None] = lambda stage: None,
     table: CheckingTable | None = None,
+    rows: int | None = None,
 ) -> Found:
     """The minimal contexts of each target, exactly.
 
@@ -61,6 +62,7 @@ def find(
     progress : called with a share that is done; may raise LimitReached
     lap : called with a stage's name when some of its work is over
     table : where the rows are; None: in this process
+    rows : of the table, where they are not here
 
     Notes
     -----
@@ -74,7 +76,8 @@ def find(
         if progress is not None:
             progress(share)
 
-    attributes, rows = codes.shape
+    attributes = len(codes)
+    rows = codes.shape[1] if rows is None else rows
     layout = clue_layout(attributes, ordered=bool(np.any(targets.kind >= ASCENDING)))
     held = table or ContextTable(
         codes, range(attributes), layout, nulls=nulls, device=device, seed=seed, deadline=deadline,

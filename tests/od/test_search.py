@@ -8,16 +8,21 @@ import time
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from dependency_tables import Column, as_set, encode, functional_and_keys, random_table
 from numpy.typing import NDArray
 from oracles import od as oracle
 
+import tuplewise as tw
 from tuplewise.engine import loop
+from tuplewise.engine.errors import InputError
 from tuplewise.engine.local_table import LocalTable, count_agreeing
 from tuplewise.engine.od import candidates, search
 from tuplewise.engine.od.dependency import Targets
+from tuplewise.engine.od.discover import discover_orders
 from tuplewise.engine.od.found import Found
+from tuplewise.engine.options import OdDiscoverOptions
 from tuplewise.gpu_kernels.device import pick_device
 
 TABLES_A_SEED = 30
@@ -161,3 +166,14 @@ def test_estimates_leave_out_what_nulls_leave_out() -> None:
     both: Column = [4, 3]
     columns = np.array([0], dtype=np.int64)
     assert [count_agreeing(by_row, columns, keep) for keep in (True, False)] == both
+
+
+def test_wide_tables_need_a_bound() -> None:
+    relation = tw.load(pd.DataFrame(np.zeros((3, 65), dtype=np.int64)))
+    with pytest.raises(InputError, match=r"columns of the table: 65; allowed: 64 without a bound. Bound the search"):
+        discover_orders(relation)
+    for bound in ({"max_context": 1}, {"time_limit": 60}):
+        found = discover_orders(relation, OdDiscoverOptions(**bound))
+        assert found.algorithm == "levelwise"
+        assert len(found.dependencies) == 65
+    assert discover_orders(relation.select(relation.column_names[:64])).algorithm == "hybrid"
