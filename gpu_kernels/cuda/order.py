@@ -29,6 +29,7 @@ from tuplewise.gpu_kernels.cuda.violations import arrange_members_kernel, find_d
 from tuplewise.gpu_kernels.order import ASCENDING, KEY
 
 CONTEXT_BYTES, ORDER_BYTES, CHECK_BYTES = 192, 64, 8  # a row: while a context is refined; of an order; of a check
+MOST_CHECKS = 4096  # of a batch, whose pairs lie in host memory; deadlines are looked at between batches
 Run = Callable[[NDArray[np.int64], NDArray[np.int64], int], tuple[NDArray[np.int64], NDArray[np.int32]]]
 Found = tuple[NDArray[np.int64], NDArray[np.int32]]
 
@@ -76,7 +77,7 @@ class PartitionedRows(cpu.PartitionedRows):
         ends = np.cumsum(costs)
         while cuts[-1] < len(costs):
             cut = int(np.searchsorted(ends, used + room, side="right"))
-            cuts.append(max(cut, cuts[-1] + 1))
+            cuts.append(max(min(cut, cuts[-1] + MOST_CHECKS), cuts[-1] + 1))
             used = int(ends[cuts[-1] - 1])
         return cuts
 

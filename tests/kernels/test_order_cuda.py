@@ -21,6 +21,7 @@ from order_cases import Case, assert_checked, random_case, same  # noqa: E402
 
 from tuplewise.gpu_kernels.cpu import order as cpu  # noqa: E402
 from tuplewise.gpu_kernels.cuda import grouping, primitives, violations  # noqa: E402
+from tuplewise.gpu_kernels.cuda import order as cuda_order  # noqa: E402
 from tuplewise.gpu_kernels.order import CONSTANT, KEY, PartitionedRows, lay_out_orders  # noqa: E402
 
 
@@ -40,8 +41,9 @@ def test_checks_by_definition(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_everything_is_cut_into_pieces(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Batches of one check, keys in two passes, many strips, few pairs of many."""
-    monkeypatch.setattr(primitives, "SIMULATED_ROOM_BYTES", 30_000 * (seed % 2))
+    """Batches of one check or three, keys in two passes, many strips, few pairs of many."""
+    monkeypatch.setattr(primitives, "SIMULATED_ROOM_BYTES", [0, 30_000, 1 << 26][seed % 3])
+    monkeypatch.setattr(cuda_order, "MOST_CHECKS", 3)
     monkeypatch.setattr(grouping, "KEY_BITS", 10)
     monkeypatch.setattr(violations, "STRIP", 5)
     for name in ("MOST_COMPARED", "LEAST_COMPARED"):
