@@ -103,7 +103,7 @@ class PartitionedRows:
         left, right : integer arrays (checks,)
             Columns; `right` counts for pairs of columns only, neither for KEY.
         limit : int
-            Pairs wanted of each violated check, best first, no more than are compared (64 to 256, see the notes); 0: none.
+            Pairs wanted of each violated check, best first, at most those that are compared (64 to 256); 0: none.
         deadline : float or None
             `time.monotonic()` value; work ends soon after it and the result is marked incomplete.
         progress : callable or None
