@@ -36,6 +36,22 @@ class _Discovery(Generic[O]):
         self._options: O = options
         self._progress, self._state = progress, state
 
+    def _search(self, find: Callable[..., Any], find_opened: Callable[..., Any], most_bytes: int | None) -> Any:
+        """What was found: here, or in Spark where the codes of the table take more bytes than may be here."""
+        from tuplewise.engine.relation.spark_load import BeyondDriver
+
+        deadline = self._loading.deadline(self._options.time_limit)
+        how: dict[str, Any] = {"progress": self._progress.share, "deadline": deadline}
+        try:
+            relation = self._loading.relation(self._warm_up, most_bytes=most_bytes)
+        except BeyondDriver as beyond:
+            return find_opened(beyond.opened, self._options, step=self._progress.step, **how)
+        return find(relation, self._options, **how)
+
+    def _warm_up(self, few: Relation) -> None:
+        """Do with a few rows what is going to be done with all."""
+        raise NotImplementedError
+
     def _handed_on(self, **shown: Any) -> dict[str, Any]:
         """What a result is told beside what was found."""
         from tuplewise.engine.report import model
@@ -75,20 +91,12 @@ class DcRun(_Discovery[DcDiscoverOptions]):
         return DcResult(found, **self._handed_on(rank_by=listing.rank_by, limit=listing.limit, explain_space=False))
 
     def _find(self) -> DcDiscovery:
-        """What was found, here or in Spark."""
+        """What was found."""
         from tuplewise.engine.dc.discover import discover
         from tuplewise.engine.dc.distributed_discover import discover_opened, most_bytes_to_search
-        from tuplewise.engine.relation.spark_load import BeyondDriver
 
-        options, deadline = self._options, self._loading.deadline(self._options.time_limit)
-        most_bytes = most_bytes_to_search(options)
-        try:
-            relation = self._loading.relation(self._warm_up, most_bytes=most_bytes)
-        except BeyondDriver as beyond:
-            return discover_opened(
-                beyond.opened, options, step=self._progress.step, progress=self._progress.share, deadline=deadline
-            )
-        return discover(relation, options, progress=self._progress.share, deadline=deadline)
+        found: DcDiscovery = self._search(discover, discover_opened, most_bytes_to_search(self._options))
+        return found
 
     def _warm_up(self, few: Relation) -> None:
         """Discover in a few rows by each algorithm that may be taken."""
@@ -107,11 +115,10 @@ class DependencyRun(_Discovery[DependencyOptions]):
 
     def discover(self, listing: Listing) -> DependencyResult:
         """What holds in the table."""
-        options = self._options
-        find, result = _ways(options)
-        relation = self._loading.relation(self._warm_up)
-        deadline = self._loading.deadline(options.time_limit)
-        found = find(relation, options, progress=self._progress.share, deadline=deadline)
+        from tuplewise.engine.od.distributed_discover import discover_opened, most_bytes_to_search
+
+        find, result = _ways(self._options)
+        found = self._search(find, discover_opened, most_bytes_to_search(self._options))
         return result(found, **self._handed_on(limit=listing.limit))
 
     def _warm_up(self, few: Relation) -> None:

@@ -168,7 +168,7 @@ def how_it_was_found(result: Mapping[str, Any], verbose: bool) -> list[Any]:
     if "preliminary_constraints" in search:
         preliminary, pairs = search["preliminary_constraints"], search["violating_pairs"]
         said.append(f"{preliminary:,} rule{_s(preliminary)} of the sample refined to {pairs:,} violating pairs")
-    parts.append("; ".join(said))
+    parts += ["; ".join(said)] if said else []
     if verbose and (steps := _steps(search)):
         parts += ["", steps, ""]
     return parts

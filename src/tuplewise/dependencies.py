@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 from tuplewise import naming_options_as_python_does
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from decimal import Decimal
     from typing import TypeVar, Unpack
 
     from tuplewise.engine.options import DependencyKeywords, DependencyOptions, Nulls, OdCheckKeywords, OdKeywords
+    from tuplewise.engine.report.dc_result import DcResult
     from tuplewise.engine.report.fd_result import FdResult, KeyResult
     from tuplewise.engine.report.od_check_result import OdCheckResult
     from tuplewise.engine.report.od_result import OdResult
@@ -183,6 +184,89 @@ def discover_ods(
     return _discover(table, checked, discover_orders, OdResult, progress)
 
 
+@naming_options_as_python_does
+def discover_together(
+    table: Any,
+    kinds: Sequence[str] = ("dc", "od", "fd", "key"),
+    *,
+    nulls: Nulls = "value",
+    max_predicates: int | None = None,
+    max_context: int | None = None,
+    device: str = "auto",
+    time_limit: float | None = None,
+    memory_limit: int | None = None,
+    seed: int = 0,
+    progress: Callable[[str, float], None] | None = None,
+) -> dict[str, DcResult | OdResult | FdResult | KeyResult]:
+    """Rules of several kinds from one comparison of pairs: each result is what its own function returns.
+
+    Denial constraints compare each column with itself only, as `discover_dcs(table, cross_columns=False)` does.
+
+    Parameters
+    ----------
+    table : what `load` returns, or anything that `load` reads
+    kinds : which of "dc", "od", "fd", "key"
+    nulls : one rule for all. Order dependencies know "value" only; on a table without nulls it makes no difference.
+    max_predicates : constraints of at most so many predicates
+    max_context : dependencies and keys of at most so many columns
+    device, time_limit, memory_limit, seed, progress : as for `discover_dcs`; for all kinds together
+
+    Returns
+    -------
+    dict
+        By kind: DcResult, OdResult, FdResult, KeyResult.
+
+    Raises
+    ------
+    InputError
+        Where the table or an option can't be used, or one null rule can't serve all kinds.
+    DeviceError
+        Where a device that was asked for can't be had.
+
+    Examples
+    --------
+    >>> import pandas as pd, tuplewise as tw
+    >>> planes = pd.DataFrame({"tail": ["N1", "N2", "N3"], "type": ["A", "B", "B"], "seats": [90, 150, 150]})
+    >>> found = tw.discover_together(planes, ["fd", "key"])
+    >>> print(*found["key"].keys, *found["fd"].fds, sep="; ")
+    [tail]; tail -> type; tail -> seats; type -> seats; seats -> type
+    """
+    import time
+
+    from tuplewise.engine import together
+    from tuplewise.engine.errors import InputError, message
+    from tuplewise.engine.options import (
+        DcDiscoverOptions,
+        FdDiscoverOptions,
+        KeyDiscoverOptions,
+        OdDiscoverOptions,
+    )
+    from tuplewise.engine.relation.load import load
+    from tuplewise.engine.relation.relation import Relation
+    from tuplewise.engine.report.dc_result import DcResult
+    from tuplewise.engine.report.fd_result import FdResult, KeyResult
+    from tuplewise.engine.report.od_result import OdResult
+
+    known = {"dc": DcResult, "od": OdResult, "fd": FdResult, "key": KeyResult}
+    wanted = [kinds] if isinstance(kinds, str) else list(kinds)
+    if not wanted or any(kind not in known for kind in wanted):
+        raise InputError(message("kinds", wanted, "some of 'dc', 'od', 'fd', 'key'"))
+    start = time.monotonic()
+    limits: dict[str, Any] = {"device": device, "time_limit": time_limit, "memory_limit": memory_limit, "seed": seed}
+    of_contexts = {"max_context": max_context, **limits}
+    options = {
+        "dc": DcDiscoverOptions(cross_columns=False, nulls=nulls, max_predicates=max_predicates, **limits),
+        "od": OdDiscoverOptions(**of_contexts),
+        "fd": FdDiscoverOptions(nulls=nulls, **of_contexts),
+        "key": KeyDiscoverOptions(nulls=nulls, **of_contexts),
+    }
+    relation = table if isinstance(table, Relation) else load(table)
+    asked: Any = {f"{kind}s": options[kind] if kind in wanted else None for kind in known}
+    found = together.discover(relation, **asked, **limits, progress=progress)
+    seconds = time.monotonic() - start
+    return {kind: known[kind](getattr(found, f"{kind}s"), total_seconds=seconds) for kind in known if kind in wanted}
+
+
 def _discover(
     table: Any,
     options: DependencyOptions,
@@ -190,16 +274,23 @@ def _discover(
     result: Callable[..., R],
     progress: Callable[[str, float], None] | None,
 ) -> R:
-    """What was found in a table, which is loaded first where it is not yet."""
+    """What was found in a table, which is loaded first where it is not yet; in Spark where it is too large for here."""
     import time
 
+    from tuplewise.engine.od.distributed_discover import discover_opened, most_bytes_to_search
     from tuplewise.engine.relation.load import load as load_table
     from tuplewise.engine.relation.relation import Relation
+    from tuplewise.engine.relation.spark_load import BeyondDriver
 
     start = time.monotonic()
     deadline = None if options.time_limit is None else start + options.time_limit
-    relation = table if isinstance(table, Relation) else load_table(table)
-    found = find(relation, options, progress=progress, deadline=deadline)
+    most_bytes = most_bytes_to_search(options)
+    try:
+        relation = table if isinstance(table, Relation) else load_table(table, most_bytes=most_bytes)
+    except BeyondDriver as beyond:
+        found = discover_opened(beyond.opened, options, progress=progress, deadline=deadline)
+    else:
+        found = find(relation, options, progress=progress, deadline=deadline)
     return result(found, total_seconds=time.monotonic() - start)
 
 

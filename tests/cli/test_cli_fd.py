@@ -88,6 +88,8 @@ def test_a_time_limit_prints_what_was_found_and_exits_3(
         (["--max-context", "-1"], "max_context: -1; allowed: 0 or more"),
         (["--columns", "id,zpi"], "Did you mean 'zip'?"),
         (["--run-on", "spark"], "run_on 'spark' for a table that is held here"),
+        (["--run-on", "spark", "--algorithm", "levelwise"], "run_on 'spark' with algorithm: 'levelwise';"),
+        (["--run-on", "spark", "--error", "0.1"], "run_on 'spark' with error: '0.1'; allowed: 0"),
     ],
 )
 def test_faults_are_one_message(
