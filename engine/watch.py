@@ -1,12 +1,16 @@
-"""What every discovery keeps an eye on: seconds of its stages, its progress, the memory limit."""
+"""What every task keeps an eye on: seconds of its stages, its progress, the memory limit; and what fits here."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Protocol
 
 from tuplewise.engine.errors import LimitReached
+from tuplewise.engine.options import RunOn
 
+SHARE_HERE = 0.25
+"""Share of this machine's memory that codes may take before work goes to Spark: kernels take a few times as much."""
 Progress = Callable[[str, float], None]
 
 
@@ -41,6 +45,30 @@ class Watch:
                 raise LimitReached(f"memory limit of {self._memory_limit:,} bytes reached")
 
         return report
+
+
+class Placed(Protocol):
+    """Options that say where work is done."""
+
+    @property
+    def run_on(self) -> RunOn: ...
+    @property
+    def memory_limit(self) -> int | None: ...
+
+
+def most_bytes_here(options: Placed) -> int | None:
+    """Bytes that the codes of a table may take for work in this process; None: any. See `load`."""
+    if options.run_on == "driver":
+        return None
+    return 0 if options.run_on == "spark" else bytes_for_codes(options.memory_limit)
+
+
+def bytes_for_codes(memory_limit: int | None = None) -> int:
+    """Bytes that the codes of a table may take here, of this machine's memory or of what work is limited to."""
+    import psutil
+
+    memory = int(psutil.virtual_memory().total)
+    return int(SHARE_HERE * min(memory, memory_limit or memory))
 
 
 def available_bytes() -> int:

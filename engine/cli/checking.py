@@ -90,8 +90,9 @@ class Checking:
     def _find(self) -> tuple[DcCheck, float | None]:
         """What was found, here or in Spark, and when the time limit ends the work."""
         from tuplewise.engine.dc.violations.detect import check_rules
-        from tuplewise.engine.dc.violations.distributed import check_opened, most_bytes_here
+        from tuplewise.engine.dc.violations.distributed import check_opened
         from tuplewise.engine.relation.spark_load import BeyondDriver
+        from tuplewise.engine.watch import most_bytes_here
 
         options, deadline = self._options, self._loading.deadline(self._options.time_limit)
         most_bytes = most_bytes_here(options) if self._listing.split is None else None

@@ -1,17 +1,12 @@
-"""Discovery on a table whose codes stay in Spark: pairs are compared, and candidates validated, in its tasks.
+"""Discovery of denial constraints on a table whose codes stay in Spark: candidates are validated in its tasks.
 
-The same loop as in-process (`engine.loop`) over another table: groups come from shuffles on column sets, tasks return
-distinct clues only, validation is that of rule checking in Spark.
+Validation is that of rule checking in Spark; the rest of the table is that of every discovery (`engine.spark_table`).
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from copy import copy
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,128 +19,49 @@ from tuplewise.engine.dc.violations.distributed import find_witnesses_on_spark, 
 from tuplewise.engine.dc.violations.existence import find_witnesses
 from tuplewise.engine.dc.violations.listing import pairs_in_order
 from tuplewise.engine.dc.violations.program import Program, bind
-from tuplewise.engine.errors import LimitReached
-from tuplewise.engine.grouping import Work, agreeing, pairs_of_rows, pieces, start
-from tuplewise.engine.local_table import COMMON_PART, JUDGED_ROWS, TIME_LIMIT
-from tuplewise.engine.loop import SAMPLED_PAIRS_A_ROW, Agreement, Clues, Compared
+from tuplewise.engine.local_table import JUDGED_ROWS
+from tuplewise.engine.loop import Clues
 from tuplewise.engine.options import Nulls
+from tuplewise.engine.relation.relation import Relation
 from tuplewise.engine.relation.spark_frame import EncodedFrame
 from tuplewise.engine.spark import agreeing as pairs_on_spark
 from tuplewise.engine.spark import run
-from tuplewise.engine.spark.agreeing import (
-    LEAST_PAIRS,
-    ClueKernels,
-    Collected,
-    PairSizes,
-    PairsOnSpark,
-    SampleSizes,
-    TileClues,
-)
+from tuplewise.engine.spark.agreeing import LEAST_PAIRS, ClueKernels, TileClues
 from tuplewise.engine.spark.tasks import Rows
+from tuplewise.engine.spark_table import NO_ROWS, SparkTable, sample_rows
 from tuplewise.gpu_kernels.clues import lay_out
-from tuplewise.gpu_kernels.device import Device, pick_device
-from tuplewise.gpu_kernels.refine import ClusterPairs, all_rows, refine_equal
+from tuplewise.gpu_kernels.device import pick_device
 from tuplewise.gpu_kernels.words import ClueLayout
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-NO_ROWS = np.zeros((0, 2), dtype=np.int32)
-SAMPLED_GROUP_ROWS = 2 * SAMPLED_PAIRS_A_ROW + 1  # rows of a group whose pairs are a sample
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
-    """What the tasks of a job compare: the clue, the null rule; what pairs agree on, and whether some of them do; or
-    the rule that they violate."""
+class Violating:
+    """What the tasks of a job compare: the pairs that violate a rule; the clue, the null rule."""
 
     layout: ClueLayout
     nulls: Nulls
-    agreement: Agreement = ()
-    sampled: bool = False
-    program: Program | None = None
+    program: Program
 
 
-def compare_tile(codes: NDArray[np.int32], asked: Asked, left: Rows, right: Rows, device: str) -> TileClues:
-    """Clues of the agreeing pairs of a tile; see `engine.spark.agreeing.CompareTile`. One thread: tasks are many."""
+def compare_violating(codes: NDArray[np.int32], asked: Violating, left: Rows, right: Rows, device: str) -> TileClues:
+    """Clues of the violating pairs of a tile; see `engine.spark.agreeing.CompareTile`. One thread: tasks are many."""
     picked = pick_device(device)
-    if asked.program is not None:
-        return _violating_in_tile(codes, asked, asked.program, left, right, picked)
-    everything = np.arange(codes.shape[1], dtype=np.int32)
-    pairs = all_rows(everything) if left is None or right is None else all_rows(left, right)
-    pairs = refine_equal(pairs, codes, asked.agreement, device=picked, threads=1)
-    if not pairs.clusters:
-        return TileClues(np.zeros((0, asked.layout.words), dtype=np.uint64), NO_ROWS, 0)
-    if asked.sampled:
-        pairs = pieces(pairs, SAMPLED_GROUP_ROWS)
-    used, pairs = _narrowed(pairs, codes.shape[1])
-    rows = lay_out(np.ascontiguousarray(codes[:, used]), asked.layout, nulls=asked.nulls, device=picked, threads=1)
-    found = rows.within(pairs)
-    return TileClues(found.clues, used[found.rows], pairs_of_rows(pairs, len(used)))
-
-
-def _violating_in_tile(
-    codes: NDArray[np.int32], asked: Asked, program: Program, left: Rows, right: Rows, device: Device
-) -> TileClues:
-    work, made, pairs = prepared(codes, program, left, right, device, threads=1)
+    work, made, pairs = prepared(codes, asked.program, left, right, picked, threads=1)
     clues, listed = [np.zeros((0, asked.layout.words), dtype=np.uint64)], 0
     as_left = np.zeros(work.rows, dtype=np.int64)
-    if pairs is not None and count_pairs(work, made, pairs, program.keep_nulls, as_left):
-        rows = lay_out(codes, asked.layout, nulls=asked.nulls, device=device, threads=1)
+    if pairs is not None and count_pairs(work, made, pairs, asked.program.keep_nulls, as_left):
+        rows = lay_out(codes, asked.layout, nulls=asked.nulls, device=picked, threads=1)
         for found in pairs_in_order(work, made, pairs, as_left, False, LISTED_AT_ONCE, LISTED_AT_ONCE):
             clues.append(rows.of_pairs(*np.ascontiguousarray(found.T, dtype=np.int32)).clues)
             listed += len(found)
     return TileClues(np.concatenate(clues), NO_ROWS, listed)
 
 
-def sample_rows(
-    codes: NDArray[np.int32], repeated: NDArray[np.bool_], asked: Asked, seed: Sequence[int], device: str
-) -> TileClues:
-    """Clues of all pairs inside random groups of rows; see `engine.spark.agreeing.SamplePairs`."""
-    rows = lay_out(codes, asked.layout, nulls=asked.nulls, device=device, threads=1)
-    order = np.random.default_rng(seed).permutation(codes.shape[1]).astype(np.int32)
-    groups = max(1, -(-len(order) // SAMPLED_GROUP_ROWS))
-    offsets = np.linspace(0, len(order), groups + 1).astype(np.int64)
-    twice = np.flatnonzero(repeated).astype(np.int32)
-    own = rows.of_pairs(twice, twice)
-    found = rows.within(ClusterPairs(order, offsets, order, offsets))
-    told = len(own.rows) + len(found.rows) == len(own.clues) + len(found.clues)
-    return TileClues(
-        np.concatenate([own.clues, found.clues]),
-        np.concatenate([own.rows, found.rows]) if told else NO_ROWS,
-        found.ordered_pairs // 2,
-    )
+KERNELS = ClueKernels(compare_violating, sample_rows)
 
 
-KERNELS = ClueKernels(compare_tile, sample_rows)
-
-
-def _narrowed(pairs: ClusterPairs, rows: int) -> tuple[NDArray[np.int32], ClusterPairs]:
-    """The rows that are in cluster pairs, and the pairs with rows numbered among them. Most rows agree with no other
-    on a selective column set: they need not be laid out."""
-    there = np.zeros(rows, dtype=np.bool_)
-    there[pairs.left] = True
-    there[pairs.right] = True
-    place = (np.cumsum(there) - 1).astype(np.int32)
-    left = place[pairs.left]
-    right = left if pairs.reflexive else place[pairs.right]
-    return np.flatnonzero(there).astype(np.int32), ClusterPairs(left, pairs.left_offsets, right, pairs.right_offsets)
-
-
-class SparkTable:
-    """The table of the loop, in Spark (`hybrid.ValidatingTable`). Equal rows are collapsed; close it after use.
-
-    Attributes
-    ----------
-    rows : different rows
-    pairs_a_row : of a sample
-
-    Notes
-    -----
-    Made in one shuffle of all codes. What comes here is the codes of JUDGED_ROWS rows, once; clues; and witnesses.
-    """
-
-    pairs_a_row = SAMPLED_PAIRS_A_ROW
+class SparkDcTable(SparkTable):
+    """Rows in Spark, checked as rules are (`hybrid.ValidatingTable`). Close it after use."""
 
     def __init__(
         self,
@@ -157,92 +73,11 @@ class SparkTable:
         judged_rows: int = JUDGED_ROWS,
         least_pairs: int = LEAST_PAIRS,
     ) -> None:
-        self._space, self._device, self._deadline = space, device, deadline
-        self._least_pairs = least_pairs
-        self._columns = len(table.header.columns)
-        self._spark = table.frame.sparkSession
-        self._judged_rows = judged_rows
-        self._distinct = table
-        started = time.perf_counter()
-        frame = pairs_on_spark.distinct_rows(table.frame, self._columns).persist()
-        try:
-            with self._within_time():
-                rows = frame.count()
-            self._collapsing_seconds = time.perf_counter() - started
-            self._take(frame, rows)
-        except BaseException:
-            frame.unpersist()
-            raise
-
-    def _take(self, frame: DataFrame, rows: int) -> None:
-        """Work on so many different rows from now on, having met no clue."""
-        self.rows = rows
-        self._distinct = replace(self._distinct, frame=frame, rows=rows)
-        self._cut = run.cluster_sizes(self._spark, rows, self._columns)
-        self._known = np.zeros((0, self._space.layout.words), dtype=np.uint64)
-        self._told: dict[int, int] = {}
-        with self._within_time():
-            self._judged = pairs_on_spark.sampled_rows(
-                frame, self._columns, rows, self._judged_rows, self._space.options.seed
-            )
-
-    def close(self) -> None:
-        """Let Spark drop what this holds."""
-        self._distinct.frame.unpersist()
-
-    def sample(self) -> Compared:
-        """All pairs inside random groups of rows, and the pairs of equal rows."""
-        started = time.perf_counter()
-        with self._within_time():
-            others = self._judged[:, [0, -1]] if self.rows else None
-            found = pairs_on_spark.sample_pairs(self._asked(), others, self._space.options.seed)
-        return self._compared(found, started, self._collapsing_seconds, sampled=True)
-
-    def compare_rows(self, rows: NDArray[np.int32]) -> Compared:
-        """Rows that some `Compared` told of with all rows, in tasks."""
-        started = time.perf_counter()
-        with self._within_time():
-            found = pairs_on_spark.compare_known(self._asked(), self._positions_of(rows))
-        return self._compared(found, started)
-
-    def without(self, rows: NDArray[np.int32]) -> SparkTable:
-        """The table without some of the rows it told of. It holds nothing of its own: close the whole one."""
-        rest = copy(self)
-        frame = pairs_on_spark.without_rows(self._distinct.frame, self._positions_of(rows))
-        rest._take(frame, self.rows - len(rows))
-        rest._collapsing_seconds = 0.0
-        return rest
-
-    def estimate_pairs(self, agreement: Agreement) -> float:
-        """Pairs that agree, from the judged rows. One more than was found there counts, so that nothing is taken to be
-        free."""
-        judged = self._judged.shape[1]
-        work = Work(self._judged, pick_device("cpu"))
-        found = float(pairs_of_rows(agreeing(work, start(work), agreement, self._nulls == "value"), judged))
-        if judged < self.rows:
-            found = (found + 1) * (self.rows * (self.rows - 1) / max(1, judged * (judged - 1)))
-        return found
-
-    def sample_agreeing(self, agreement: Agreement) -> Compared:
-        """Pairs inside pieces of the groups that agree, in tasks."""
-        cut = self._cut
-        sizes = SampleSizes(self.rows, cut.slots, cut.tile_rows, cut.least_rows, cut.most_partitions)
-        return self._compare(agreement, sizes, sampled=True)
-
-    def compare_agreeing(self, agreement: Agreement) -> Compared:
-        """All pairs that agree, in tasks."""
-        cut, pairs = self._cut, int(self.estimate_pairs(agreement))
-        sizes = PairSizes(
-            self.rows, cut.slots, cut.tile_rows, cut.least_rows, cut.most_partitions, pairs, self._least_pairs
-        )
-        return self._compare(agreement, sizes, sampled=False)
-
-    def _compare(self, agreement: Agreement, sizes: PairSizes | SampleSizes, *, sampled: bool) -> Compared:
-        started = time.perf_counter()
-        with self._within_time():
-            asked = self._asked(agreement, sampled=sampled)
-            found = pairs_on_spark.compare_agreeing(asked, agreement, sizes)
-        return self._compared(found, started, sampled=sampled)
+        options = space.options
+        super().__init__(
+            table, space.layout, nulls=options.nulls, seed=options.seed, device=device, deadline=deadline,
+            judged_rows=judged_rows, least_pairs=least_pairs,
+        )  # fmt: skip
 
     def violating_clues(
         self, rules: Sequence[DenialConstraint], limit: int
@@ -255,11 +90,10 @@ class SparkTable:
         Most rules that are violated are so by the judged rows, which are here. The others are checked in Spark: their
         witnesses come by position, and one job more brings the codes of those rows.
         """
-        here = replace(self._distinct.header, codes=self._judged, positions=None)
         rows = NO_ROWS
         with self._within_time():
             witnesses = find_witnesses(
-                here, rules, nulls=self._nulls, limit=limit, device="cpu", deadline=self._deadline
+                self._here, rules, nulls=self._nulls, limit=limit, device="cpu", deadline=self._deadline
             )
             clues = [self._clues_of(self._judged, *pairs.T) for pairs in witnesses]
             open_ = [i for i, pairs in enumerate(witnesses) if not len(pairs)]
@@ -271,9 +105,8 @@ class SparkTable:
 
     def estimate_violations(self, rule: DenialConstraint) -> float:
         """From the judged rows."""
-        here = replace(self._distinct.header, codes=self._judged, positions=None)
         judged = self._judged.shape[1]
-        found = count_program(self._judged, bind(rule, here, self._nulls), device="cpu")
+        found = count_program(self._judged, bind(rule, self._here, self._nulls), device="cpu")
         scale: float = self.rows * (self.rows - 1) / max(1, judged * (judged - 1))
         return found * scale
 
@@ -283,8 +116,9 @@ class SparkTable:
         with self._within_time():
             if run.count_pairs(rule_on(self._distinct, program, self._device)) > most:
                 return None
-            asked = self._asked()
-            asked = replace(asked, asked=replace(asked.asked, program=program))
+            asked = replace(
+                self._asked(), kernels=KERNELS, asked=Violating(self._layout, self._nulls, program)
+            )
             found = pairs_on_spark.compare_violating(asked, program, self._cut)
         return found.clues[self._new(found.clues)]
 
@@ -297,74 +131,11 @@ class SparkTable:
         every = np.concatenate(found)
         if not len(every):
             return [self._clues_of(self._judged, *pairs.T) for pairs in found], NO_ROWS
-        positions, codes = pairs_on_spark.codes_at(self._distinct.frame, self._columns, every.ravel())
+        positions, codes = self._codes_at(every.ravel())
         clues = [self._clues_of(codes, *np.searchsorted(positions, pairs).T) for pairs in found]
         return clues, self._numbers_of(np.concatenate([pairs[:1] for pairs in found]))
 
-    def _clues_of(self, codes: NDArray[np.int32], t: NDArray[np.int64], u: NDArray[np.int64]) -> Clues:
-        """Clues of pairs of rows and of the exchanged pairs; they are known now."""
-        if not len(t):
-            return np.zeros((0, self._space.layout.words), dtype=np.uint64)
-        used, places = np.unique(np.concatenate([t, u]), return_inverse=True)
-        rows = lay_out(np.ascontiguousarray(codes[:, used]), self._space.layout, nulls=self._nulls, device="cpu")
-        clues = rows.of_pairs(*places.astype(np.int32).reshape(2, -1), counting=True).clues
-        self._new(clues)
-        return clues
-
-    def _compared(
-        self, found: Collected, started: float, before_seconds: float = 0.0, *, sampled: bool = False
-    ) -> Compared:
-        """Kernels' seconds count as comparing, all else (shuffles, starting jobs) as grouping.
-
-        Of a sample only the rows of rare clues are told: those that one tile met, where another was met by as many as
-        COMMON_PART.
-        """
-        new = self._new(found.clues)
-        told = new
-        if sampled:
-            told = new[found.tiles[new] == 1] if found.tiles.max(initial=0) >= COMMON_PART else new[:0]
-        rows = self._numbers_of(found.positions[told])
-        seconds = time.perf_counter() - started
-        comparing = min(seconds, found.task_seconds / self._cut.slots)
-        return Compared(found.clues[new], rows, found.pairs, before_seconds + seconds - comparing, comparing)
-
-    def _new(self, clues: Clues) -> NDArray[np.int64]:
-        """Which of these distinct clues weren't known before; now they are."""
-        both = np.concatenate([self._known, clues])
-        order = np.lexsort(both.T[::-1])
-        begins = np.ones(len(both), dtype=np.bool_)
-        begins[1:] = (both[order[1:]] != both[order[:-1]]).any(axis=1)
-        first = order[begins]  # the sort is stable: of two alike, the known one comes first
-        self._known = np.ascontiguousarray(both[first])
-        return first[first >= len(both) - len(clues)] - (len(both) - len(clues))
-
-    def _numbers_of(self, positions: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Small numbers for the rows at some positions, int32 in their shape, the same ever after; none where one is
-        not told."""
-        if (positions < 0).any():
-            return NO_ROWS
-        told = self._told
-        numbers = [told.setdefault(position, len(told)) for position in positions.ravel().tolist()]
-        return np.array(numbers, dtype=np.int32).reshape(-1, 2)
-
-    def _positions_of(self, rows: NDArray[np.int32]) -> NDArray[np.int64]:
-        return np.array(list(self._told), dtype=np.int64)[rows]
-
-    @contextmanager
-    def _within_time(self) -> Iterator[None]:
-        try:
-            with run.until(self._spark, self._deadline):
-                yield
-        except TimeoutError as error:
-            raise LimitReached(TIME_LIMIT) from error
-
     @property
-    def _nulls(self) -> Nulls:
-        return self._space.options.nulls
-
-    def _asked(self, agreement: Agreement = (), *, sampled: bool = False) -> PairsOnSpark:
-        layout = self._space.layout
-        asked = Asked(layout, self._nulls, agreement, sampled)
-        return PairsOnSpark(
-            self._distinct.frame, self._columns, layout.words, KERNELS, asked, self._nulls == "value", self._device
-        )
+    def _here(self) -> Relation:
+        """The judged rows."""
+        return replace(self._distinct.header, codes=self._judged, positions=None)

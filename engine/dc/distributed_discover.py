@@ -10,20 +10,20 @@ import numpy as np
 
 from tuplewise.engine.dc import workload
 from tuplewise.engine.dc.discover import DcDiscovery, discover, notes_on_nulls, notes_on_table
-from tuplewise.engine.dc.distributed import SparkTable
+from tuplewise.engine.dc.distributed import SparkDcTable
 from tuplewise.engine.dc.distributed_figures import SparkFigures
 from tuplewise.engine.dc.hybrid import STAGE, Found, find, what_a_limit_means
 from tuplewise.engine.dc.inversion import ConstraintArrays
 from tuplewise.engine.dc.predicate import PredicateSpace, build_space
 from tuplewise.engine.dc.ranking import Ranking, rank_counted
-from tuplewise.engine.dc.violations.distributed import device_of_tasks, most_bytes_here
 from tuplewise.engine.errors import InputError, LimitReached, message
 from tuplewise.engine.options import DcDiscoverOptions
 from tuplewise.engine.relation.relation import Relation
 from tuplewise.engine.relation.spark_encode import NotInSpark
 from tuplewise.engine.relation.spark_frame import EncodedFrame, encode_as_frame
 from tuplewise.engine.relation.spark_load import Opened, spark_failures
-from tuplewise.engine.watch import Clock, Progress, Watch
+from tuplewise.engine.spark.run import device_of_tasks
+from tuplewise.engine.watch import Clock, Progress, Watch, most_bytes_here
 from tuplewise.gpu_kernels.device import pick_device
 
 
@@ -116,7 +116,7 @@ def discover_on_spark(
         ordered_pairs=table.rows * (table.rows - 1),
         algorithm="hybrid",
         algorithm_reason=f"{asked}: compares pairs that agree on chosen column sets, validates the rest",
-        device=device_of_tasks(table, options.device),
+        device=device_of_tasks(table.frame.sparkSession, options.device),
         device_reason=f"kernels run in the tasks of Spark ({table.frame.sparkSession.sparkContext.master})",
         timings_seconds=clock.seconds,
         partial=found.reached is not None,
@@ -129,7 +129,7 @@ def _find(
     table: EncodedFrame, relation: Relation, space: PredicateSpace, deadline: float | None, watch: Watch, clock: Clock
 ) -> Found:
     try:
-        rows = SparkTable(table, space, device=space.options.device, deadline=deadline)
+        rows = SparkDcTable(table, space, device=space.options.device, deadline=deadline)
     except LimitReached as limit:
         return Found(ConstraintArrays.none(False), 0, {}, str(limit))
     try:

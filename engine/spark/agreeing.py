@@ -276,6 +276,14 @@ def distinct_rows(frame: DataFrame, columns: int) -> DataFrame:
     return found.select(POSITION, *codes, COPIES)
 
 
+def some_rows(frame: DataFrame, share: float, seed: int) -> DataFrame:
+    """A random share of the rows of `distinct_rows`, and all those that stand for several."""
+    from pyspark.sql import functions as f
+
+    single = frame.where(f.col(COPIES) == 1).sample(share, seed)
+    return single.unionAll(frame.where(f.col(COPIES) > 1))
+
+
 def sample_pairs(asked: PairsOnSpark, others: NDArray[np.int32] | None, seed: int) -> Collected:
     """Random pairs of the rows of `distinct_rows`, each row in one at least, and pairs of equal rows. One job."""
     work = ClueWork(asked.kernels, asked.asked, asked.columns, asked.device, seed, others)

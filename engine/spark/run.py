@@ -90,6 +90,13 @@ def tasks_have_gpus(spark: SparkSession) -> bool:
     return float(spark.sparkContext.getConf().get("spark.task.resource.gpu.amount") or 0) > 0
 
 
+def device_of_tasks(spark: SparkSession, asked: str) -> str:
+    """What tasks run kernels on, as `tasks.task_device` decides it."""
+    if asked != "auto":
+        return asked
+    return "cuda" if tasks_have_gpus(spark) else "cpu"
+
+
 def count_where(frame: DataFrame, conditions: Sequence[str]) -> list[int]:
     """Rows that satisfy each condition, SQL text; an empty one is satisfied by none. One job."""
     from pyspark.sql import functions as f

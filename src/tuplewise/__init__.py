@@ -53,6 +53,7 @@ _HOMES = {
     "discover_fds": "dependencies",
     "discover_keys": "dependencies",
     "discover_ods": "dependencies",
+    "discover_together": "dependencies",
 }
 
 __all__ = [
@@ -77,6 +78,7 @@ __all__ = [
     "discover_fds",
     "discover_keys",
     "discover_ods",
+    "discover_together",
     "load",
 ]
 
@@ -278,12 +280,13 @@ def check(
     import time
 
     from tuplewise.engine.dc.violations.detect import check_rules
-    from tuplewise.engine.dc.violations.distributed import check_opened, most_bytes_here
+    from tuplewise.engine.dc.violations.distributed import check_opened
     from tuplewise.engine.options import dc_check_options
     from tuplewise.engine.relation.load import load as load_table
     from tuplewise.engine.relation.relation import Relation
     from tuplewise.engine.relation.spark_load import BeyondDriver
     from tuplewise.engine.report.check_result import CheckResult, read_all
+    from tuplewise.engine.watch import most_bytes_here
 
     start = time.monotonic()
     named = {"key": key, "pairs": pairs, "nulls": nulls, "device": device, "time_limit": time_limit}

@@ -22,7 +22,7 @@ def small_tiles(spark: Any, rows: int, columns: int) -> Sizes:
     return Sizes(rows, slots=2, tile_rows=150, least_rows=60, most_partitions=6)
 
 
-class SmallTable(distributed.SparkTable):
+class SmallTable(distributed.SparkDcTable):
     """Groups of a few rows are cut, few rows are judged here, and comparing has a price: sets and validations."""
 
     def __init__(self, *given: Any, **options: Any) -> None:
@@ -36,7 +36,7 @@ class SmallTable(distributed.SparkTable):
 
 def main(path: str) -> None:
     run.cluster_sizes = small_tiles
-    distributed_discover.SparkTable = SmallTable  # type: ignore[misc]
+    distributed_discover.SparkDcTable = SmallTable  # type: ignore[misc]
     open_session(master=os.environ["LOOPBACK_MASTER"], conf=json.loads(os.environ["LOOPBACK_CONF"]))
     found = {}
     for where, algorithm in (("spark", "hybrid"), ("driver", "evidence")):

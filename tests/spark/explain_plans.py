@@ -14,17 +14,21 @@ from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 from pyspark.sql.classic.dataframe import DataFrame
 
-from tuplewise.engine.dc.distributed import SparkTable
+from tuplewise.engine.dc.distributed import SparkDcTable
 from tuplewise.engine.dc.distributed_figures import SparkFigures
 from tuplewise.engine.dc.predicate import build_space
 from tuplewise.engine.dc.rule_text import read_rule
 from tuplewise.engine.dc.violations.distributed import rule_on
 from tuplewise.engine.dc.violations.program import bind
+from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, KEY, Dependencies
+from tuplewise.engine.od.distributed import SparkContextTable
+from tuplewise.engine.od.search import clue_layout
 from tuplewise.engine.options import DcDiscoverOptions, LoadOptions
 from tuplewise.engine.relation.spark_frame import encode_as_frame
 from tuplewise.engine.relation.spark_load import load_with_spark, open_with_spark
@@ -96,12 +100,32 @@ def explain_discovery(path: str) -> None:
     space = build_space(table.header, DcDiscoverOptions(shared_values=Decimal(0)), figures)
     figures.outcome_counts(space)
     run.cluster_sizes = lambda spark, rows, columns: Sizes(rows, slots=2, tile_rows=9, least_rows=4, most_partitions=3)
-    rows = SparkTable(table, space, device="cpu", least_pairs=9, judged_rows=8)
+    rows = SparkDcTable(table, space, device="cpu", least_pairs=9, judged_rows=8)
     rows.sample()
     rows.sample_agreeing(((6, 6),))
     for agreement in (((3, 3), (6, 6)), ((0, 1),)):
         rows.compare_agreeing(agreement)
     rows.violating_clues([read_rule(rule) for rule in CHECKED], 2)
+
+
+def explain_orders(path: str) -> None:
+    """Encode a table as a frame, and check contexts there: over codes that all tasks have, by classes, sorted."""
+    opened = open_with_spark(path, None, LoadOptions(), None, None, lambda step: None)
+    table = encode_as_frame(opened, [opened.plan.names[i] for i in opened.plan.kept], lambda step: None)
+    layout = clue_layout(len(table.header.columns), ordered=True)
+    contexts = np.array([[1 << 0], [1 << 6]], dtype=np.uint64)  # few classes by the second one
+    which = np.array([0, 0, 1, 1], dtype=np.int32)
+    kind = np.array([KEY, CONSTANT, CONSTANT, ASCENDING], dtype=np.int8)
+    left, right = (np.array(side, dtype=np.int32) for side in ([-1, 2, 2, 2], [-1, -1, -1, 3]))
+    for tile_rows in (1000, 9):
+        run.cluster_sizes = lambda spark, rows, columns, most=tile_rows: Sizes(rows, 2, most, 4, 3)
+        rows = SparkContextTable(
+            table, layout, nulls="value", device="cpu", pairs_a_row=1, sampled_rows=9, judged_rows=8
+        )
+        rows.sample()
+        rows.sample_agreeing(((6, 6),))
+        rows.violating_pairs(contexts, which, Dependencies(contexts[which], kind, left, right), 2)
+        rows.close()
 
 
 def main(jar: str, folder: str) -> None:
@@ -135,6 +159,9 @@ def main(jar: str, folder: str) -> None:
     plans.clear()
     explain_discovery(str(tables["parquet"]))
     found["discover"] = list(plans)
+    plans.clear()
+    explain_orders(str(tables["parquet"]))
+    found["orders"] = list(plans)
     for name, path in tables.items():
         for large in (False, True) if name in ("parquet", "csv_doubled") else (True,):
             plans.clear()

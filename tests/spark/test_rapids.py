@@ -50,7 +50,7 @@ def explained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[list[s
 @pytest.mark.spark
 def test_plans_stay_on_the_gpu(explained: dict[str, list[list[str]]]) -> None:
     assert {case.split()[0] for case in explained} == {
-        "check", "discover", "parquet", "orc", "csv", "csv_quoted", "csv_doubled",
+        "check", "discover", "orders", "parquet", "orc", "csv", "csv_quoted", "csv_doubled",
     }  # fmt: skip
     for case, plans in explained.items():
         allowed = STAYS_ON_CPU.get(case.split()[0], {})
@@ -68,6 +68,15 @@ def test_rows_are_sent_to_tiles_on_the_gpu(explained: dict[str, list[list[str]]]
     for plan in kernels:
         assert "*Exec <MapInArrowExec> will partially run on GPU" in "\n".join(plan)
         assert any("HashPartitioning" in line and "will run" in line for line in plan)
+
+
+@pytest.mark.rapids
+@pytest.mark.spark
+def test_contexts_are_put_in_classes_and_sorted_on_the_gpu(explained: dict[str, list[list[str]]]) -> None:
+    kernels = [plan for plan in explained["orders"] if any("<MapInArrowExec>" in line for line in plan)]
+    assert all("*Exec <MapInArrowExec> will partially run on GPU" in "\n".join(plan) for plan in kernels)
+    for what in ("<RangeExec>", "HashPartitioning", "RangePartitioning"):
+        assert any(what in line and "will run" in line for plan in kernels for line in plan), what
 
 
 @pytest.mark.rapids

@@ -26,7 +26,7 @@ from tuplewise.engine.dc.violations.listing import CHUNK_PAIRS, FIRST_CHUNK_PAIR
 from tuplewise.engine.dc.violations.planner import plan
 from tuplewise.engine.dc.violations.program import Program, RowTest, bind
 from tuplewise.engine.errors import InputError, message, near_names
-from tuplewise.engine.options import DcCheckOptions, DcDiscoverOptions
+from tuplewise.engine.options import DcCheckOptions
 from tuplewise.engine.relation.relation import NULL_CODE, Relation
 from tuplewise.engine.relation.spark_encode import NotInSpark
 from tuplewise.engine.relation.spark_frame import EncodedFrame, encode_as_frame
@@ -79,22 +79,6 @@ def find_in_tile(codes: Codes, rule: Program, left: Rows, right: Rows, limit: in
 
 
 KERNELS = Kernels(count_tile, count_tile_rows, list_tile, find_in_tile)
-
-
-SHARE_HERE = 0.25
-"""Share of this machine's memory that codes may take before work goes to Spark: kernels take a few times as much."""
-
-
-def most_bytes_here(options: DcCheckOptions | DcDiscoverOptions) -> int | None:
-    """Bytes that the codes of a table may take for work in this process; None: any. See `load`."""
-    if options.run_on == "driver":
-        return None
-    if options.run_on == "spark":
-        return 0
-    import psutil
-
-    memory = int(psutil.virtual_memory().total)
-    return int(SHARE_HERE * min(memory, options.memory_limit or memory))
 
 
 def check_opened(
@@ -171,7 +155,7 @@ def check_on_spark(
         relation=replace(relation, table_rows=table.rows),
         options=options,
         rules=tuple(checks),
-        device=device_of_tasks(table, options.device),
+        device=run.device_of_tasks(spark, options.device),
         device_reason=f"kernels run in the tasks of Spark ({spark.sparkContext.master})",
         timings_seconds={"plan": planned - began, "check": time.monotonic() - planned},
         partial=any(check.holds is None for check in checks),
@@ -342,10 +326,3 @@ def _as_check(
         plan=steps,
         seconds=seconds,
     )  # fmt: skip
-
-
-def device_of_tasks(table: EncodedFrame, asked: str) -> str:
-    """What tasks run kernels on, as `tasks.task_device` decides it."""
-    if asked != "auto":
-        return asked
-    return "cuda" if run.tasks_have_gpus(table.frame.sparkSession) else "cpu"

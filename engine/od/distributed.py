@@ -1,0 +1,147 @@
+"""Discovery of keys, functional and order dependencies on a table whose codes stay in Spark: contexts are validated in
+its tasks, the rest of the table is that of every discovery (`engine.spark_table`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.grouping import Work, agreeing, start
+from tuplewise.engine.loop import Clues
+from tuplewise.engine.od.dependency import Dependencies, Mask
+from tuplewise.engine.spark import agreeing as pairs_on_spark
+from tuplewise.engine.spark import run
+from tuplewise.engine.spark.orders import (
+    OrderChecks,
+    OrdersOnSpark,
+    SharedRows,
+    check_shared,
+    cut_checks,
+    flags_of,
+    laid_out,
+)
+from tuplewise.engine.spark_table import NO_ROWS, SparkTable
+from tuplewise.engine.watch import bytes_for_codes
+from tuplewise.gpu_kernels.device import pick_device
+
+if TYPE_CHECKING:
+    from pyspark import Broadcast
+    from pyspark.sql import DataFrame
+
+Violations = NDArray[np.int64]  # (violations, 3): check, positions t and u
+CODE_BYTES = 4
+
+
+class SparkContextTable(SparkTable):
+    """Rows in Spark, put in classes by contexts (`candidates.CheckingTable`). Close it after use.
+
+    Notes
+    -----
+    Most contexts that are violated are so by the judged rows, which are here. The others are validated in tasks. Where
+    the memory of a task has room for all codes, every worker gets them, once, and tasks share contexts. Beyond that,
+    contexts that have a column in common are validated on one shuffle by it; those whose classes are too large for a
+    task, by one sort in Spark for each left column.
+    """
+
+    def _take(self, frame: DataFrame, rows: int) -> None:
+        super()._take(frame, rows)
+        self._partitioned = laid_out(self._judged, self._nulls, "cpu")
+        self._shared: Broadcast[SharedRows] | None = None
+        self._largest: dict[tuple[int, ...], float] = {}
+
+    def close(self) -> None:
+        super().close()
+        if self._shared is not None:
+            self._shared.destroy()
+
+    def violating_pairs(
+        self, contexts: Mask, which: NDArray[np.int32], wanted: Dependencies, limit: int
+    ) -> tuple[NDArray[np.bool_], Clues, NDArray[np.int32]]:
+        """See `candidates.CheckingTable`; the pairs themselves are not told."""
+        numbers = np.arange(len(which), dtype=np.int64)
+        flags = flags_of(contexts, self._columns)
+        checks = OrderChecks(flags, which, wanted.kind, wanted.left, wanted.right, numbers)
+        holds = np.ones(len(which), dtype=np.bool_)
+        violated, pairs = checks.violated_in(self._partitioned, limit)
+        holds[violated] = False
+        clues = [self._clues_of(self._judged, *pairs.astype(np.int64).T)]
+        if holds.any() and self._judged.shape[1] < self.rows:
+            with self._within_time():
+                violated, found = self._violating_in_spark(checks.take(holds), limit)
+            holds[violated] = False
+            clues.append(found)
+        return holds, np.concatenate(clues), NO_ROWS
+
+    def _violating_in_spark(self, checks: OrderChecks, limit: int) -> tuple[NDArray[np.int64], Clues]:
+        """Checks that are violated, and clues."""
+        if self._fits_a_task:
+            return self._violating_in_shared(checks, limit)
+        table = OrdersOnSpark(self._distinct.frame, self._nulls, self._cut, limit, self._device)
+        found = _first_of_each(np.concatenate(run.at_once(self._spark, self._jobs(table, checks))), limit)
+        if not len(found):
+            return found[:, 0], self._clues_of(self._judged, found[:, 1], found[:, 2])
+        positions, codes = self._codes_at(found[:, 1:].ravel())
+        return found[:, 0], self._clues_of(codes, *np.searchsorted(positions, found[:, 1:]).T)
+
+    @property
+    def _fits_a_task(self) -> bool:
+        """Whether a task has room for all codes, and this process, through which they are sent."""
+        here = CODE_BYTES * self.rows * self._columns <= bytes_for_codes()
+        return here and self.rows <= self._cut.tile_rows
+
+    def _violating_in_shared(self, checks: OrderChecks, limit: int) -> tuple[NDArray[np.int64], Clues]:
+        if self._shared is None:
+            codes = pairs_on_spark.sampled_rows(self._distinct.frame, self._columns, self.rows, self.rows, self._seed)
+            self._shared = self._spark.sparkContext.broadcast(SharedRows(codes, self._layout, self._nulls))
+        worth = -(-len(checks) * self.rows // self._cut.least_rows)
+        distinct = [column.distinct for column in self._distinct.header.columns]
+        parts = cut_checks(checks, distinct, min(self._cut.slots, max(1, worth)))
+        violated, clues = check_shared(self._spark, self._shared, parts, limit, self._layout.words, self._device)
+        self._new(clues)
+        return violated, clues
+
+    def _jobs(self, table: OrdersOnSpark, checks: OrderChecks) -> list[Callable[[], Violations]]:
+        """What decides all checks: one shuffle for the contexts that have a column by which no class is too large, the
+        column of most contexts first; one for each other context without such classes; else a sort."""
+        jobs: list[Callable[[], Violations]] = []
+        open_ = np.ones(len(checks.contexts), dtype=np.bool_)
+        small = np.array([self._stays_whole([c]) for c in range(self._columns)], dtype=np.bool_)
+        while open_.any():
+            served = np.count_nonzero(checks.contexts[open_] & small, axis=0)
+            column = int(np.argmax(served))
+            if not served[column]:
+                break
+            having = open_ & checks.contexts[:, column]
+            jobs.append(partial(table.check_classes, checks.take(having[checks.which]), [column]))
+            open_ &= ~having
+        for context in np.flatnonzero(open_):
+            own = checks.take(np.flatnonzero(checks.which == context))
+            columns = np.flatnonzero(checks.contexts[context]).tolist()
+            if columns and self._stays_whole(columns):
+                jobs.append(partial(table.check_classes, own, columns))
+            else:
+                for left in np.unique(own.left):
+                    jobs.append(partial(table.check_sorted, own.take(own.left == left)))
+        return jobs
+
+    def _stays_whole(self, columns: Sequence[int]) -> bool:
+        """Whether no class by these columns is too large for one task, or so large that others wait for it."""
+        key = tuple(columns)
+        if key not in self._largest:
+            work = Work(self._judged, pick_device("cpu"))
+            classes = agreeing(work, start(work), [(c, c) for c in columns], self._nulls == "value")
+            judged = self._judged.shape[1]
+            largest = int(np.diff(classes.left_offsets).max(initial=1))
+            self._largest[key] = largest * self.rows / max(1, judged)
+        return self._largest[key] <= self._cut.heavy_rows
+
+
+def _first_of_each(found: Violations, limit: int) -> Violations:
+    """At most `limit` of each check, the first ones by position."""
+    found = np.unique(found, axis=0)
+    begins = np.searchsorted(found[:, 0], found[:, 0])
+    return found[np.arange(len(found)) - begins < limit]

@@ -1,0 +1,318 @@
+"""The table of a discovery whose rows are in Spark: what `engine.loop` compares and samples, in tasks.
+
+The same as in-process (`engine.local_table`): groups come from shuffles on column sets, tasks return distinct clues
+only. Whether rules hold there is the business of the tables of each kind of rule, which are made of this one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.errors import LimitReached
+from tuplewise.engine.grouping import Work, agreeing, pairs_of_rows, pieces, start
+from tuplewise.engine.local_table import COMMON_PART, JUDGED_ROWS, TIME_LIMIT, count_agreeing
+from tuplewise.engine.loop import SAMPLED_PAIRS_A_ROW, Agreement, Clues, Compared
+from tuplewise.engine.options import Nulls
+from tuplewise.engine.relation.spark_frame import EncodedFrame
+from tuplewise.engine.spark import agreeing as pairs_on_spark
+from tuplewise.engine.spark import run
+from tuplewise.engine.spark.agreeing import (
+    LEAST_PAIRS,
+    ClueKernels,
+    Collected,
+    PairSizes,
+    PairsOnSpark,
+    SampleSizes,
+    TileClues,
+)
+from tuplewise.engine.spark.tasks import Rows
+from tuplewise.gpu_kernels.clues import lay_out
+from tuplewise.gpu_kernels.device import pick_device
+from tuplewise.gpu_kernels.refine import ClusterPairs, all_rows, refine_equal
+from tuplewise.gpu_kernels.words import ClueLayout
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+NO_ROWS = np.zeros((0, 2), dtype=np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What the tasks of a job compare: the clue, the null rule; what pairs agree on, and of how many rows a group is
+    cut whose pairs are a sample; None: all pairs are compared."""
+
+    layout: ClueLayout
+    nulls: Nulls
+    agreement: Agreement = ()
+    group_rows: int | None = None
+
+
+def compare_tile(codes: NDArray[np.int32], asked: Asked, left: Rows, right: Rows, device: str) -> TileClues:
+    """Clues of the agreeing pairs of a tile; see `engine.spark.agreeing.CompareTile`. One thread: tasks are many."""
+    picked = pick_device(device)
+    everything = np.arange(codes.shape[1], dtype=np.int32)
+    pairs = all_rows(everything) if left is None or right is None else all_rows(left, right)
+    pairs = refine_equal(pairs, codes, asked.agreement, device=picked, threads=1)
+    if not pairs.clusters:
+        return TileClues(np.zeros((0, asked.layout.words), dtype=np.uint64), NO_ROWS, 0)
+    if asked.group_rows is not None:
+        pairs = pieces(pairs, asked.group_rows)
+    used, pairs = _narrowed(pairs, codes.shape[1])
+    rows = lay_out(np.ascontiguousarray(codes[:, used]), asked.layout, nulls=asked.nulls, device=picked, threads=1)
+    found = rows.within(pairs)
+    return TileClues(found.clues, used[found.rows], pairs_of_rows(pairs, len(used)))
+
+
+def sample_rows(
+    codes: NDArray[np.int32], repeated: NDArray[np.bool_], asked: Asked, seed: Sequence[int], device: str
+) -> TileClues:
+    """Clues of all pairs inside random groups of rows; see `engine.spark.agreeing.SamplePairs`."""
+    assert asked.group_rows is not None
+    rows = lay_out(codes, asked.layout, nulls=asked.nulls, device=device, threads=1)
+    order = np.random.default_rng(seed).permutation(codes.shape[1]).astype(np.int32)
+    groups = max(1, -(-len(order) // asked.group_rows))
+    offsets = np.linspace(0, len(order), groups + 1).astype(np.int64)
+    twice = np.flatnonzero(repeated).astype(np.int32)
+    own = rows.of_pairs(twice, twice)
+    found = rows.within(ClusterPairs(order, offsets, order, offsets))
+    told = len(own.rows) + len(found.rows) == len(own.clues) + len(found.clues)
+    return TileClues(
+        np.concatenate([own.clues, found.clues]),
+        np.concatenate([own.rows, found.rows]) if told else NO_ROWS,
+        found.ordered_pairs // 2,
+    )
+
+
+KERNELS = ClueKernels(compare_tile, sample_rows)
+
+
+def _narrowed(pairs: ClusterPairs, rows: int) -> tuple[NDArray[np.int32], ClusterPairs]:
+    """The rows that are in cluster pairs, and the pairs with rows numbered among them. Most rows agree with no other
+    on a selective column set: they need not be laid out."""
+    there = np.zeros(rows, dtype=np.bool_)
+    there[pairs.left] = True
+    there[pairs.right] = True
+    place = (np.cumsum(there) - 1).astype(np.int32)
+    left = place[pairs.left]
+    right = left if pairs.reflexive else place[pairs.right]
+    return np.flatnonzero(there).astype(np.int32), ClusterPairs(left, pairs.left_offsets, right, pairs.right_offsets)
+
+
+class SparkTable:
+    """Rows in Spark. Equal ones are collapsed; close it after use.
+
+    Parameters
+    ----------
+    table : EncodedFrame
+        All its columns count.
+    layout : what clues compare
+    pairs_a_row : pairs of a sample, for each sampled row
+    sampled_rows : about so many rows are drawn for a sample, beside those that stand for several; None: all
+    judged_rows : rows that estimates come from, about
+    least_pairs : pairs that are worth a task
+
+    Attributes
+    ----------
+    rows : different rows
+    pairs_a_row : of a sample
+
+    Notes
+    -----
+    Made in one shuffle of all codes. What comes here is the codes of the judged rows, once; clues; and witnesses.
+    """
+
+    def __init__(
+        self,
+        table: EncodedFrame,
+        layout: ClueLayout,
+        *,
+        nulls: Nulls,
+        seed: int = 0,
+        device: str = "auto",
+        deadline: float | None = None,
+        pairs_a_row: int = SAMPLED_PAIRS_A_ROW,
+        sampled_rows: int | None = None,
+        judged_rows: int = JUDGED_ROWS,
+        least_pairs: int = LEAST_PAIRS,
+    ) -> None:
+        self._layout, self._nulls, self._seed = layout, nulls, seed
+        self._device, self._deadline = device, deadline
+        self.pairs_a_row = pairs_a_row
+        self._most_sampled, self._most_judged, self._least_pairs = sampled_rows, judged_rows, least_pairs
+        self._columns = len(table.header.columns)
+        self._spark = table.frame.sparkSession
+        self._distinct = table
+        started = time.perf_counter()
+        frame = pairs_on_spark.distinct_rows(table.frame, self._columns).persist()
+        try:
+            with self._within_time():
+                rows = frame.count()
+            self._collapsing_seconds = time.perf_counter() - started
+            self._take(frame, rows)
+        except BaseException:
+            frame.unpersist()
+            raise
+
+    def _take(self, frame: DataFrame, rows: int) -> None:
+        """Work on so many different rows from now on, having met no clue."""
+        self.rows = rows
+        self._distinct = replace(self._distinct, frame=frame, rows=rows)
+        self._cut = run.cluster_sizes(self._spark, rows, self._columns)
+        self._known = np.zeros((0, self._layout.words), dtype=np.uint64)
+        self._told: dict[int, int] = {}
+        with self._within_time():
+            self._judged = pairs_on_spark.sampled_rows(frame, self._columns, rows, self._most_judged, self._seed)
+        self._judged_by_row = np.ascontiguousarray(self._judged.T)
+
+    def close(self) -> None:
+        """Let Spark drop what this holds."""
+        self._distinct.frame.unpersist()
+
+    def sample(self) -> Compared:
+        """All pairs inside random groups of rows, and the pairs of equal rows."""
+        started = time.perf_counter()
+        share = self._sampled_share
+        with self._within_time():
+            others = self._judged[:, [0, -1]] if self.rows else None
+            asked = self._asked(sampled=True)
+            if share < 1:
+                asked = replace(asked, frame=pairs_on_spark.some_rows(asked.frame, share, self._seed))
+            found = pairs_on_spark.sample_pairs(asked, others, self._seed)
+        return self._compared(found, started, self._collapsing_seconds, sampled=True)
+
+    def compare_rows(self, rows: NDArray[np.int32]) -> Compared:
+        """Rows that some `Compared` told of with all rows, in tasks."""
+        started = time.perf_counter()
+        with self._within_time():
+            found = pairs_on_spark.compare_known(self._asked(), self._positions_of(rows))
+        return self._compared(found, started)
+
+    def without(self, rows: NDArray[np.int32]) -> Self:
+        """The table without some of the rows it told of. It holds nothing of its own: close the whole one."""
+        rest = copy(self)
+        frame = pairs_on_spark.without_rows(self._distinct.frame, self._positions_of(rows))
+        rest._take(frame, self.rows - len(rows))
+        rest._collapsing_seconds = 0.0
+        return rest
+
+    def estimate_pairs(self, agreement: Agreement) -> float:
+        """Pairs that agree, from the judged rows. One more than was found there counts, so that nothing is taken to be
+        free."""
+        judged = self._judged.shape[1]
+        if all(left == right for left, right in agreement):
+            columns = np.array([left for left, _ in agreement], dtype=np.int64)
+            found = float(count_agreeing(self._judged_by_row, columns, self._nulls == "value"))
+        else:
+            work = Work(self._judged, pick_device("cpu"))
+            found = float(pairs_of_rows(agreeing(work, start(work), agreement, self._nulls == "value"), judged))
+        if judged < self.rows:
+            found = (found + 1) * (self.rows * (self.rows - 1) / max(1, judged * (judged - 1)))
+        return found
+
+    def sample_agreeing(self, agreement: Agreement) -> Compared:
+        """Pairs inside pieces of the groups that agree, in tasks."""
+        cut, share = self._cut, self._sampled_share
+        rows = max(1, int(share * self.rows))
+        sizes = SampleSizes(rows, cut.slots, cut.tile_rows, cut.least_rows, cut.most_partitions)
+        asked = self._asked(agreement, sampled=True)
+        if share < 1:
+            asked = replace(asked, frame=asked.frame.sample(share, self._seed))
+        return self._compare(asked, agreement, sizes, sampled=True)
+
+    def compare_agreeing(self, agreement: Agreement) -> Compared:
+        """All pairs that agree, in tasks."""
+        cut, pairs = self._cut, int(self.estimate_pairs(agreement))
+        sizes = PairSizes(
+            self.rows, cut.slots, cut.tile_rows, cut.least_rows, cut.most_partitions, pairs, self._least_pairs
+        )
+        return self._compare(self._asked(agreement), agreement, sizes, sampled=False)
+
+    def _compare(
+        self, asked: PairsOnSpark, agreement: Agreement, sizes: PairSizes | SampleSizes, *, sampled: bool
+    ) -> Compared:
+        started = time.perf_counter()
+        with self._within_time():
+            found = pairs_on_spark.compare_agreeing(asked, agreement, sizes)
+        return self._compared(found, started, sampled=sampled)
+
+    def _codes_at(self, positions: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Positions (ascending, each once) and codes, int32 (columns, rows), of rows. One job."""
+        return pairs_on_spark.codes_at(self._distinct.frame, self._columns, positions)
+
+    def _clues_of(self, codes: NDArray[np.int32], t: NDArray[np.int64], u: NDArray[np.int64]) -> Clues:
+        """Clues of pairs of rows and of the exchanged pairs; they are known now."""
+        if not len(t):
+            return np.zeros((0, self._layout.words), dtype=np.uint64)
+        used, places = np.unique(np.concatenate([t, u]), return_inverse=True)
+        rows = lay_out(np.ascontiguousarray(codes[:, used]), self._layout, nulls=self._nulls, device="cpu")
+        clues = rows.of_pairs(*places.astype(np.int32).reshape(2, -1), counting=True).clues
+        self._new(clues)
+        return clues
+
+    def _compared(
+        self, found: Collected, started: float, before_seconds: float = 0.0, *, sampled: bool = False
+    ) -> Compared:
+        """Kernels' seconds count as comparing, all else (shuffles, starting jobs) as grouping.
+
+        Of a sample only the rows of rare clues are told: those that one tile met, where another was met by as many as
+        COMMON_PART.
+        """
+        new = self._new(found.clues)
+        told = new
+        if sampled:
+            told = new[found.tiles[new] == 1] if found.tiles.max(initial=0) >= COMMON_PART else new[:0]
+        rows = self._numbers_of(found.positions[told])
+        seconds = time.perf_counter() - started
+        comparing = min(seconds, found.task_seconds / self._cut.slots)
+        return Compared(found.clues[new], rows, found.pairs, before_seconds + seconds - comparing, comparing)
+
+    def _new(self, clues: Clues) -> NDArray[np.int64]:
+        """Which of these distinct clues weren't known before; now they are."""
+        both = np.concatenate([self._known, clues])
+        order = np.lexsort(both.T[::-1])
+        begins = np.ones(len(both), dtype=np.bool_)
+        begins[1:] = (both[order[1:]] != both[order[:-1]]).any(axis=1)
+        first = order[begins]  # the sort is stable: of two alike, the known one comes first
+        self._known = np.ascontiguousarray(both[first])
+        return first[first >= len(both) - len(clues)] - (len(both) - len(clues))
+
+    def _numbers_of(self, positions: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Small numbers for the rows at some positions, int32 in their shape, the same ever after; none where one is
+        not told."""
+        if (positions < 0).any():
+            return NO_ROWS
+        told = self._told
+        numbers = [told.setdefault(position, len(told)) for position in positions.ravel().tolist()]
+        return np.array(numbers, dtype=np.int32).reshape(-1, 2)
+
+    def _positions_of(self, rows: NDArray[np.int32]) -> NDArray[np.int64]:
+        return np.array(list(self._told), dtype=np.int64)[rows]
+
+    @contextmanager
+    def _within_time(self) -> Iterator[None]:
+        try:
+            with run.until(self._spark, self._deadline):
+                yield
+        except TimeoutError as error:
+            raise LimitReached(TIME_LIMIT) from error
+
+    @property
+    def _sampled_share(self) -> float:
+        """Share of the rows that samples are drawn from."""
+        return 1.0 if self._most_sampled is None else min(1.0, self._most_sampled / max(1, self.rows))
+
+    def _asked(self, agreement: Agreement = (), *, sampled: bool = False) -> PairsOnSpark:
+        asked = Asked(self._layout, self._nulls, agreement, 2 * self.pairs_a_row + 1 if sampled else None)
+        return PairsOnSpark(
+            self._distinct.frame, self._columns, self._layout.words, KERNELS, asked, self._nulls == "value",
+            self._device,
+        )  # fmt: skip
