@@ -38,17 +38,25 @@ class OrderChecking:
     def check(self) -> OdCheckResult:
         """What was found. Where columns are known before loading, faults in the dependencies are told then."""
         from tuplewise.engine.relation.peek import column_names
+        from tuplewise.engine.relation.spark_load import BeyondDriver
         from tuplewise.engine.report import model
-        from tuplewise.engine.report.od_check_result import OdCheckResult, check_table
+        from tuplewise.engine.report.od_check_result import OdCheckResult, check_opened, check_table
         from tuplewise.engine.report.od_texts import read_all_ods
+        from tuplewise.engine.watch import most_bytes_here
 
         names = column_names(self._table, self._load_options)
         if names is not None:
             read_all_ods(_given(self._listing), names)
-        relation = self._loading.relation(self._warm_up)
-        ods, notes = read_all_ods(_given(self._listing), relation.column_names)
         deadline = self._loading.deadline(self._options.time_limit)
-        found = check_table(relation, ods, self._options, progress=self._progress.share, deadline=deadline)
+        how: dict[str, Any] = {"progress": self._progress.share, "deadline": deadline}
+        try:
+            relation = self._loading.relation(self._warm_up, most_bytes=most_bytes_here(self._options))
+        except BeyondDriver as beyond:
+            ods, notes = read_all_ods(_given(self._listing), beyond.column_names)
+            found = check_opened(beyond.opened, ods, self._options, step=self._progress.step, **how)
+        else:
+            ods, notes = read_all_ods(_given(self._listing), relation.column_names)
+            found = check_table(relation, ods, self._options, **how)
         return OdCheckResult(
             found,
             options=model.options_record(self._load_options, self._options, against=None),

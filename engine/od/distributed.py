@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tuplewise.engine.grouping import Work, agreeing, start
 from tuplewise.engine.loop import Clues
 from tuplewise.engine.od.dependency import Dependencies, Mask
+from tuplewise.engine.options import Nulls
 from tuplewise.engine.spark import agreeing as pairs_on_spark
 from tuplewise.engine.spark import run
 from tuplewise.engine.spark.orders import (
@@ -24,6 +25,7 @@ from tuplewise.engine.spark.orders import (
     flags_of,
     laid_out,
 )
+from tuplewise.engine.spark.tiles import Sizes
 from tuplewise.engine.spark_table import NO_ROWS, SparkTable
 from tuplewise.engine.watch import bytes_for_codes
 from tuplewise.gpu_kernels.device import pick_device
@@ -36,22 +38,83 @@ Violations = NDArray[np.int64]  # (violations, 3): check, positions t and u
 CODE_BYTES = 4
 
 
+class ContextsOnSpark:
+    """What decides dependencies on the rows of a frame beyond one task.
+
+    Contexts that have a column in common are validated on one shuffle by it; those whose classes are too large for a
+    task, by one sort in Spark for each left column.
+
+    Parameters
+    ----------
+    frame : position (bigint) and codes c0, c1, ... (int); null is -1
+    judged : int32 (columns, rows), of some rows: what sizes of classes are estimated from
+    rows : of the frame
+    """
+
+    def __init__(
+        self, frame: DataFrame, judged: NDArray[np.int32], rows: int, nulls: Nulls, sizes: Sizes, device: str
+    ) -> None:
+        self._frame, self._judged, self._rows = frame, judged, rows
+        self._nulls, self._sizes, self._device = nulls, sizes, device
+        self._largest: dict[tuple[int, ...], float] = {}
+
+    def violations(self, checks: OrderChecks, limit: int) -> Violations:
+        """Violating pairs, the first `limit` of each check by position among those that tasks return."""
+        jobs = self._jobs(OrdersOnSpark(self._frame, self._nulls, self._sizes, limit, self._device), checks)
+        found = np.concatenate([np.zeros((0, 3), dtype=np.int64), *run.at_once(self._frame.sparkSession, jobs)])
+        return _first_of_each(found, limit)
+
+    def _jobs(self, table: OrdersOnSpark, checks: OrderChecks) -> list[Callable[[], Violations]]:
+        """What decides all checks: one shuffle for the contexts that have a column by which no class is too large, the
+        column of most contexts first; one for each other context without such classes; else a sort."""
+        jobs: list[Callable[[], Violations]] = []
+        open_ = np.ones(len(checks.contexts), dtype=np.bool_)
+        small = np.array([self._stays_whole([c]) for c in range(len(self._judged))], dtype=np.bool_)
+        while open_.any():
+            served = np.count_nonzero(checks.contexts[open_] & small, axis=0)
+            column = int(np.argmax(served)) if len(served) else 0
+            if not served.any():
+                break
+            having = open_ & checks.contexts[:, column]
+            jobs.append(partial(table.check_classes, checks.take(having[checks.which]), [column]))
+            open_ &= ~having
+        for context in np.flatnonzero(open_):
+            own = checks.take(np.flatnonzero(checks.which == context))
+            columns = np.flatnonzero(checks.contexts[context]).tolist()
+            if columns and self._stays_whole(columns):
+                jobs.append(partial(table.check_classes, own, columns))
+            else:
+                for left in np.unique(own.left):
+                    jobs.append(partial(table.check_sorted, own.take(own.left == left)))
+        return jobs
+
+    def _stays_whole(self, columns: Sequence[int]) -> bool:
+        """Whether no class by these columns is too large for one task, or so large that others wait for it."""
+        key = tuple(columns)
+        if key not in self._largest:
+            work = Work(self._judged, pick_device("cpu"))
+            classes = agreeing(work, start(work), [(c, c) for c in columns], self._nulls == "value")
+            judged = self._judged.shape[1]
+            largest = int(np.diff(classes.left_offsets).max(initial=1))
+            self._largest[key] = largest * self._rows / max(1, judged)
+        return self._largest[key] <= self._sizes.heavy_rows
+
+
 class SparkContextTable(SparkTable):
     """Rows in Spark, put in classes by contexts (`candidates.CheckingTable`). Close it after use.
 
     Notes
     -----
     Most contexts that are violated are so by the judged rows, which are here. The others are validated in tasks. Where
-    the memory of a task has room for all codes, every worker gets them, once, and tasks share contexts. Beyond that,
-    contexts that have a column in common are validated on one shuffle by it; those whose classes are too large for a
-    task, by one sort in Spark for each left column.
+    the memory of a task has room for all codes, every worker gets them, once, and tasks share contexts; beyond that, as
+    `ContextsOnSpark` says.
     """
 
     def _take(self, frame: DataFrame, rows: int) -> None:
         super()._take(frame, rows)
         self._partitioned = laid_out(self._judged, self._nulls, "cpu")
+        self._contexts = ContextsOnSpark(frame, self._judged, rows, self._nulls, self._cut, self._device)
         self._shared: Broadcast[SharedRows] | None = None
-        self._largest: dict[tuple[int, ...], float] = {}
 
     def close(self) -> None:
         super().close()
@@ -80,8 +143,7 @@ class SparkContextTable(SparkTable):
         """Checks that are violated, and clues."""
         if self._fits_a_task:
             return self._violating_in_shared(checks, limit)
-        table = OrdersOnSpark(self._distinct.frame, self._nulls, self._cut, limit, self._device)
-        found = _first_of_each(np.concatenate(run.at_once(self._spark, self._jobs(table, checks))), limit)
+        found = self._contexts.violations(checks, limit)
         if not len(found):
             return found[:, 0], self._clues_of(self._judged, found[:, 1], found[:, 2])
         positions, codes = self._codes_at(found[:, 1:].ravel())
@@ -103,41 +165,6 @@ class SparkContextTable(SparkTable):
         violated, clues = check_shared(self._spark, self._shared, parts, limit, self._layout.words, self._device)
         self._new(clues)
         return violated, clues
-
-    def _jobs(self, table: OrdersOnSpark, checks: OrderChecks) -> list[Callable[[], Violations]]:
-        """What decides all checks: one shuffle for the contexts that have a column by which no class is too large, the
-        column of most contexts first; one for each other context without such classes; else a sort."""
-        jobs: list[Callable[[], Violations]] = []
-        open_ = np.ones(len(checks.contexts), dtype=np.bool_)
-        small = np.array([self._stays_whole([c]) for c in range(self._columns)], dtype=np.bool_)
-        while open_.any():
-            served = np.count_nonzero(checks.contexts[open_] & small, axis=0)
-            column = int(np.argmax(served))
-            if not served[column]:
-                break
-            having = open_ & checks.contexts[:, column]
-            jobs.append(partial(table.check_classes, checks.take(having[checks.which]), [column]))
-            open_ &= ~having
-        for context in np.flatnonzero(open_):
-            own = checks.take(np.flatnonzero(checks.which == context))
-            columns = np.flatnonzero(checks.contexts[context]).tolist()
-            if columns and self._stays_whole(columns):
-                jobs.append(partial(table.check_classes, own, columns))
-            else:
-                for left in np.unique(own.left):
-                    jobs.append(partial(table.check_sorted, own.take(own.left == left)))
-        return jobs
-
-    def _stays_whole(self, columns: Sequence[int]) -> bool:
-        """Whether no class by these columns is too large for one task, or so large that others wait for it."""
-        key = tuple(columns)
-        if key not in self._largest:
-            work = Work(self._judged, pick_device("cpu"))
-            classes = agreeing(work, start(work), [(c, c) for c in columns], self._nulls == "value")
-            judged = self._judged.shape[1]
-            largest = int(np.diff(classes.left_offsets).max(initial=1))
-            self._largest[key] = largest * self.rows / max(1, judged)
-        return self._largest[key] <= self._cut.heavy_rows
 
 
 def _first_of_each(found: Violations, limit: int) -> Violations:

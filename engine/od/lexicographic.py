@@ -203,10 +203,10 @@ def _check(
     violated = np.flatnonzero(~checked.holds)
     if not len(violated):
         return True, None
-    return False, _violation(relation, left, checked.pairs[checked.first[violated[0]]])
+    return False, violation_of(relation, left, checked.pairs[checked.first[violated[0]]])
 
 
-def _violation(relation: Relation, left: Sequence[SignedColumn], pair: NDArray[np.int32]) -> OdViolation:
+def violation_of(relation: Relation, left: Sequence[SignedColumn], pair: NDArray[np.int32]) -> OdViolation:
     """Two rows that break one of the set-based dependencies as a violation of the list one (`set_based` says why)."""
     t, u = sorted(pair.tolist())
     kind: Literal["split", "swap"] = "split"

@@ -78,6 +78,10 @@ class BeyondDriver(Exception):
         super().__init__(f"table {opened.table!r} stays in Spark")
         self.opened = opened
 
+    @property
+    def column_names(self) -> list[str]:
+        return [self.opened.plan.names[i] for i in self.opened.plan.kept]
+
 
 def load_with_spark(
     target: Any,

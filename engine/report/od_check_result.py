@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tuplewise.engine.od.found import Discovery
     from tuplewise.engine.options import OdCheckOptions
     from tuplewise.engine.relation.relation import Relation
+    from tuplewise.engine.relation.spark_load import Opened
 
 COMMAND = "od check"
 FIELDS = ("od", "holds", "kind", "t", "u", "seconds")
@@ -260,30 +261,63 @@ def check_table(
     Raises
     ------
     InputError
-        Where Spark is asked for.
+        Where Spark is asked for: the table is here.
     DeviceError
         Where a device that was asked for can't be had.
     LimitReached
         Where the process holds more than options.memory_limit.
     """
     if options.run_on == "spark":
-        allowed = "'auto' or 'driver': order dependencies are checked in this process"
-        raise InputError(message("run_on", options.run_on, allowed))
+        allowed = "a table that Spark reads: a path, spark:db.table, or a Spark DataFrame"
+        raise InputError(message("run_on 'spark' for a table that is held here", relation.name, allowed))
     if deadline is None and options.time_limit is not None:
         deadline = time.monotonic() + options.time_limit
     device = pick_device(options.device)
     start = time.perf_counter()
     told = Watch(progress, options.memory_limit).stage("checking")
     checks = check_orders(relation, ods, device=options.device, deadline=deadline, progress=told)
+    name = "cpu" if device.kind == "cpu" else f"cuda:{device.index} {device.name}"
+    return _checked(relation, options, checks, name, device.reason, time.perf_counter() - start)
+
+
+def check_opened(
+    opened: Opened,
+    ods: Sequence[ListOd],
+    options: OdCheckOptions,
+    *,
+    step: Callable[[str], None] = lambda step: None,
+    progress: Callable[[str, float], None] | None = None,
+    deadline: float | None = None,
+) -> CheckedOds:
+    """Check list-based order dependencies on a table that Spark can read, in its tasks; see `check_table`."""
+    from tuplewise.engine.od import distributed_check
+    from tuplewise.engine.spark.run import device_of_tasks
+
+    if deadline is None and options.time_limit is not None:
+        deadline = time.monotonic() + options.time_limit
+    start = time.perf_counter()
+    relation, checks = distributed_check.check_opened(
+        opened, ods, device=options.device, seed=options.seed, deadline=deadline, step=step,
+        progress=Watch(progress, options.memory_limit).stage("checking"),
+    )  # fmt: skip
+    spark, master = opened.session.spark, opened.session.master
+    reason = f"kernels run in the tasks of Spark ({master})"
+    seconds = time.perf_counter() - start
+    return _checked(relation, options, checks, device_of_tasks(spark, options.device), reason, seconds)
+
+
+def _checked(
+    relation: Relation, options: OdCheckOptions, checks: Sequence[OdCheck], device: str, reason: str, seconds: float
+) -> CheckedOds:
     undecided = sum(check.holds is None for check in checks)
     reached = f"time limit reached: {undecided:,} of {len(checks):,} dependencies are undecided"
     return CheckedOds(
         relation=relation,
         options=options,
         checks=checks,
-        device="cpu" if device.kind == "cpu" else f"cuda:{device.index} {device.name}",
-        device_reason=device.reason,
-        timings_seconds={"checking": time.perf_counter() - start},
+        device=device,
+        device_reason=reason,
+        timings_seconds={"checking": seconds},
         partial=undecided > 0,
         notes=[reached] if undecided else [],
     )

@@ -344,9 +344,11 @@ def check_ods(
     from tuplewise.engine.options import OdCheckOptions, dependency_options
     from tuplewise.engine.relation.load import load as load_table
     from tuplewise.engine.relation.relation import Relation
-    from tuplewise.engine.report.od_check_result import OdCheckResult, check_saved, check_table
+    from tuplewise.engine.relation.spark_load import BeyondDriver
+    from tuplewise.engine.report.od_check_result import OdCheckResult, check_opened, check_saved, check_table
     from tuplewise.engine.report.od_result import OdResult
     from tuplewise.engine.report.od_texts import read_all_ods
+    from tuplewise.engine.watch import most_bytes_here
 
     start = time.monotonic()
     named = {"device": device, "time_limit": time_limit}
@@ -356,7 +358,13 @@ def check_ods(
         wanted, notes = read_all_ods(ods, table.relation.column_names)
         found = check_saved(table.known, wanted, checked)
     else:
-        relation = table if isinstance(table, Relation) else load_table(table)
-        wanted, notes = read_all_ods(ods, relation.column_names)
-        found = check_table(relation, wanted, checked, progress=progress, deadline=deadline)
+        how: dict[str, Any] = {"progress": progress, "deadline": deadline}
+        try:
+            relation = table if isinstance(table, Relation) else load_table(table, most_bytes=most_bytes_here(checked))
+        except BeyondDriver as beyond:
+            wanted, notes = read_all_ods(ods, beyond.column_names)
+            found = check_opened(beyond.opened, wanted, checked, **how)
+        else:
+            wanted, notes = read_all_ods(ods, relation.column_names)
+            found = check_table(relation, wanted, checked, **how)
     return OdCheckResult(found, notes=notes, total_seconds=time.monotonic() - start)

@@ -454,5 +454,5 @@ def test_faults_in_dependencies_come_together(tmp_path: Path) -> None:
         check(empty)
     with pytest.raises(tw.InputError, match="an order dependency of this type can't be read: 'int'"):
         check([5])
-    with pytest.raises(tw.InputError, match="run_on: 'spark'; allowed: 'auto' or 'driver'"):
+    with pytest.raises(tw.InputError, match="run_on 'spark' for a table that is held here"):
         check("month -> no", run_on="spark")

@@ -89,3 +89,28 @@ def test_constraints_found_on_a_cluster(tmp_path: Path) -> None:
     assert here["constraints"] == there["constraints"]
     assert there["search"]["column_sets"]
     assert there["search"]["validated"] > 0
+
+
+def test_order_dependencies_found_on_a_cluster(tmp_path: Path) -> None:
+    rows = 400
+    v = np.random.default_rng(8).permutation(rows)
+    table = pa.table(
+        {
+            "week": v // 9,
+            "month": pa.array(v // 36, mask=v < 36),
+            "day": v % 7,
+            "left": 50 - v // 10,
+            "site": np.where(v % 40 == 0, v % 3, 5),  # one heavy group
+        }
+    )
+    pq.write_table(table, tmp_path / "table.parquet", row_group_size=100)
+    folder = tmp_path / "cluster"
+    folder.mkdir()
+    with loopback_cluster(folder) as cluster:
+        found = cluster.run(HERE / "order_on_cluster.py", str(tmp_path / "table.parquet"))
+    assert belonging_to(folder) == []
+    assert found["driver"]["count"] > 5
+    for way in ("shared", "shuffled"):
+        for name in ("constant", "order_compatible"):
+            assert found[way][name] == found["driver"][name]
+        assert found[way]["search"]["validated"] > 0

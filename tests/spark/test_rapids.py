@@ -24,6 +24,7 @@ STAYS_ON_CPU = {
     # Small tables of the driver's, sent to all tasks: splits, heavy groups, where blocks go. Nothing that grows with
     # the rows. The kernels run in Python, which the GPU feeds ("partially").
     "check": {"LocalTableScanExec": "does not currently support the operator class"},
+    "orders": {"LocalTableScanExec": "does not currently support the operator class"},
     # A few witnesses are taken from the tasks that find them; the plugin leaves that to the CPU, unless told otherwise.
     "discover": {
         "LocalTableScanExec": "does not currently support the operator class",
