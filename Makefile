@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 EXAMPLE := examples/tax.csv
-CASES ?= evidence inversion dc_discover check cli
+CASES ?= evidence inversion dc_discover check od fd key cli
 PYTEST := $(BIN)/python -m pytest
 # Processes that share the default tests; each starts a JVM of its own
 WORKERS ?= 2

@@ -168,7 +168,7 @@ class LocalTable:
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def count_agreeing(codes: NDArray[np.int32], columns: NDArray[np.int64], keep_nulls: bool) -> int:
-    """Unordered pairs of rows that agree on some columns; codes: int32 (rows, columns). By a 64-bit hash of what rows hold
+    """Unordered pairs of rows that agree on some columns, of int32 (rows, columns): by a 64-bit hash of what rows hold
     there, so that two values may, very rarely, be taken for one."""
     slots = 16
     while slots < 2 * len(codes):

@@ -36,6 +36,7 @@ FEWEST_ODD_ROWS = 128  # fewer are no reason to look at the others alone
 LEAST_ODD_GAIN = 0.2  # clues that the first of them must add to those of the sample
 MOST_ODD_TIMES = 6
 MOST_ODD_SHARE = 0.02
+MANY_PAIRS_A_ROW = 4  # that agree on a set: so many that its rows cost nothing beside them
 SETS_A_ROUND = 48  # sets that are exhausted before the inversion is continued
 JUDGED_CANDIDATES = 2000  # undecided candidates that a choice looks at; of more, so many at random
 FIRST_VALIDATED = 4  # candidates that are validated to know what that costs
@@ -74,7 +75,7 @@ class Table(Protocol):
         """About how many unordered pairs of rows agree on these column pairs."""
 
     def sample_agreeing(self, agreement: Agreement) -> Compared:
-        """Compare some of the pairs that agree on these column pairs, so many a row as in `sample`. Raises LimitReached."""
+        """Compare some of the pairs that agree on these column pairs, as many as in `sample`. Raises LimitReached."""
 
     def compare_agreeing(self, agreement: Agreement) -> Compared:
         """Compare all pairs that agree on these column pairs; with none, all pairs. Raises LimitReached."""
@@ -112,6 +113,11 @@ class Candidates(Protocol):
         """Which column pairs each undecided candidate agrees on, bool (undecided, column pairs), and what validating it
         costs, as a multiple of the cheapest validation, float64 (undecided,)."""
 
+    def weighed(
+        self, table: Any, undecided: NDArray[np.bool_], effort: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """What validating some undecided candidates costs, as said above, looked at more closely."""
+
     def decide(self, column_pairs: Sequence[int]) -> int:
         """Take the candidates that agree on all of these for decided, now and later; returns how many are new."""
 
@@ -139,10 +145,15 @@ class Record:
 
 @dataclass
 class Prices:
-    """Seconds that things take here, measured as the loop runs."""
+    """Seconds that things take here, measured as the loop runs.
+
+    Where few pairs agree, bringing their rows together costs more than comparing them: that is a price of rows.
+    """
 
     comparing: float = 0.0
     pairs: int = 0
+    of_many: float = 0.0  # seconds and pairs of sets that many pairs agree on
+    many: int = 0
     grouping: float = 0.0
     rows: int = 0
     validating: float = 0.0
@@ -151,16 +162,20 @@ class Prices:
     def add(self, compared: Compared, rows: int) -> None:
         self.comparing += compared.comparing_seconds
         self.pairs += compared.pairs
+        if compared.pairs > MANY_PAIRS_A_ROW * rows:
+            self.of_many += compared.comparing_seconds
+            self.many += compared.pairs
         self.grouping += compared.grouping_seconds
         self.rows += rows
 
     @property
     def pair(self) -> float:
-        return self.comparing / max(1, self.pairs)
+        return self.of_many / self.many if self.many else self.comparing / max(1, self.pairs)
 
     @property
     def row(self) -> float:
-        return self.grouping / max(1, self.rows)
+        gathering = self.comparing - self.pair * self.pairs
+        return (self.grouping + max(0.0, gathering)) / max(1, self.rows)
 
     @property
     def validation(self) -> float:
@@ -371,7 +386,7 @@ class Loop:
             share = len(undecided) / JUDGED_CANDIDATES
             judged = self._rng.choice(len(undecided), JUDGED_CANDIDATES, replace=False)
             undecided, effort = undecided[judged], effort[judged]
-        saved = effort * (share * self.prices.validation)
+        saved = self.candidates.weighed(self.table, undecided, effort) * (share * self.prices.validation)
         codes, owners = list_subsets(np.ascontiguousarray(undecided), MOST_COLUMN_PAIRS)
         codes, place = np.unique(codes, return_inverse=True)
         pairs = np.array([self._estimates.get(code, np.nan) for code in codes.tolist()], dtype=np.float64)

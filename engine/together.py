@@ -143,6 +143,10 @@ class _Part(Protocol):
 
     def undecided(self) -> tuple[NDArray[np.bool_], NDArray[np.float64]]: ...
 
+    def weighed(
+        self, table: Any, undecided: NDArray[np.bool_], effort: NDArray[np.float64]
+    ) -> NDArray[np.float64]: ...
+
     def decide(self, column_pairs: Sequence[int]) -> int: ...
 
     def validate(self, table: Any, most: int) -> Validated: ...
@@ -180,6 +184,11 @@ class _Parts:
     def undecided(self) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
         flags, efforts = zip(*(part.undecided() for part in self._parts), strict=True)
         return np.concatenate(flags), np.concatenate(efforts)
+
+    def weighed(
+        self, table: Any, undecided: NDArray[np.bool_], effort: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        return effort if self._constraints is not None else self._parts[0].weighed(table, undecided, effort)
 
     def decide(self, column_pairs: Sequence[int]) -> int:
         return sum(part.decide(column_pairs) for part in self._parts)

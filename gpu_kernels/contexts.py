@@ -102,5 +102,5 @@ class MinimalContexts:
             alarm.cancel()
 
     def violated(self, clues: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Whether each context that was last returned is ruled out by some of these clues, of both orders: bool (N,)."""
+        """Whether some of these clues, of both orders, rule out each context that was last returned: bool (N,)."""
         return self._state.violated(clues)

@@ -121,3 +121,21 @@ def test_a_limit_leaves_partial_results_of_every_kind() -> None:
         assert one is not None
         assert one.partial
         assert "time limit reached" in " ".join(one.notes)
+
+
+def test_the_public_function_returns_the_results_of_its_fellows() -> None:
+    frame = pd.DataFrame({"tail": ["N1", "N2", "N3"], "type": ["A", "B", "B"], "seats": [90, 150, 150]})
+    found = tw.discover_together(frame, device="cpu")
+    assert list(found) == ["dc", "od", "fd", "key"]
+    alone = {
+        "dc": tw.discover_dcs(frame, cross_columns=False, nulls="value", device="cpu"),
+        "od": tw.discover_ods(frame, device="cpu"),
+        "fd": tw.discover_fds(frame, nulls="value", device="cpu"),
+        "key": tw.discover_keys(frame, nulls="value", device="cpu"),
+    }
+    for kind, result in found.items():
+        assert type(result) is type(alone[kind])
+        assert result.to_pandas().equals(alone[kind].to_pandas())
+    assert list(tw.discover_together(frame, "key")) == ["key"]
+    with pytest.raises(InputError, match=r"kinds: \['fds'\]; allowed: some of 'dc', 'od', 'fd', 'key'"):
+        tw.discover_together(frame, ["fds"])

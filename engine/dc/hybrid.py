@@ -164,8 +164,8 @@ class LocalDcTable(LocalTable):
         self._relation = relation
         columns = sorted({int(c) for c in (*space.left, *space.right)}, key=lambda c: -relation.columns[c].distinct)
         super().__init__(
-            relation.codes, columns, layout or space.layout, nulls=space.options.nulls, device=device, seed=space.options.seed,
-            deadline=deadline, progress=progress,
+            relation.codes, columns, layout or space.layout, nulls=space.options.nulls, device=device,
+            seed=space.options.seed, deadline=deadline, progress=progress,
         )  # fmt: skip
 
     def _take(self, codes: NDArray[np.int32], rows: NDArray[np.int32], doubled: NDArray[np.bool_]) -> None:
@@ -309,6 +309,11 @@ class DcCandidates:
     def undecided(self) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
         open_ = self._sets[~self._decided]
         return self._agreements(open_), self._effort(open_)
+
+    def weighed(
+        self, table: ValidatingTable, undecided: NDArray[np.bool_], effort: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        return effort
 
     def decide(self, column_pairs: Sequence[int]) -> int:
         return self._decide(np.bitwise_or.reduce(self._equality[list(column_pairs)], axis=0, initial=np.uint64(0)))

@@ -19,7 +19,8 @@ from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, Dependencies, Ma
 from tuplewise.gpu_kernels.contexts import MinimalContexts
 
 WITNESSES = 16  # violating pairs that a violated candidate gives back
-CONTEXTS_FOR_ONE = 4  # contexts that are validated for each validation that is asked for: they share partitions
+CONTEXT_EFFORT = 3.0  # of putting rows into classes, in checks of one target inside them
+LEAST_EFFORT = 0.05  # of validating a context whose classes hold few rows, in validations of one whose hold all
 
 TIME_LIMIT = "time limit reached"
 
@@ -68,8 +69,23 @@ class ContextCandidates:
         self._decide_implied(self._decided)
 
     def undecided(self) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-        has = _as_flags(self._contexts[~self._decided], self._attributes)
-        return has, np.ones(len(has), dtype=np.float64)
+        """The effort is a part of that of its context, which all that have it share, and its own."""
+        contexts = self._contexts[~self._decided]
+        _, which, count = np.unique(contexts, axis=0, return_inverse=True, return_counts=True)
+        return _as_flags(contexts, self._attributes), 1.0 + CONTEXT_EFFORT / count[which.ravel()]
+
+    def weighed(
+        self, table: CheckingTable, undecided: NDArray[np.bool_], effort: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """By how many rows agree with another one on the context."""
+        shares: dict[bytes, float] = {}
+        for flags in undecided:
+            key = flags.tobytes()
+            if key not in shares:
+                pairs = table.estimate_pairs(tuple((a, a) for a in np.flatnonzero(flags).tolist()))
+                shares[key] = LEAST_EFFORT + min(1.0, 2.0 * pairs / max(1, table.rows))
+        weights = np.array([shares[flags.tobytes()] for flags in undecided], dtype=np.float64)
+        return np.asarray(effort * weights)
 
     def decide(self, column_pairs: Sequence[int]) -> int:
         context = np.zeros(self._contexts.shape[1], dtype=np.uint64)
@@ -84,7 +100,12 @@ class ContextCandidates:
         open_ = self._worth_validating()
         contexts, which = np.unique(self._contexts[open_], axis=0, return_inverse=True)
         sizes = np.bitwise_count(contexts).sum(axis=1, dtype=np.int64)
-        smallest = np.argsort(sizes, kind="stable")[: CONTEXTS_FOR_ONE * most]
+        smallest = np.argsort(sizes, kind="stable")[: most * most]  # few at first, when nothing is known
+        flags = _as_flags(contexts[smallest], self._attributes)
+        effort = self.weighed(table, flags, np.ones(len(flags)))
+        cheapest = np.argsort(effort, kind="stable")
+        within = max(1, int(np.searchsorted(np.cumsum(effort[cheapest]), most)))
+        smallest, effort = smallest[cheapest[:within]], effort[cheapest[:within]]
         place = np.full(len(contexts), -1, dtype=np.int32)
         place[smallest] = np.arange(len(smallest), dtype=np.int32)
         of_open = place[which.ravel()]
@@ -95,7 +116,9 @@ class ContextCandidates:
         now[chosen[holds]] = True
         self._decided |= now
         self._decide_implied(now)
-        return Validated(clues, rows, len(chosen), int(np.count_nonzero(~holds)), float(len(chosen)))
+        targets = np.bincount(of_open[of_open >= 0], minlength=len(effort))
+        spent = float(np.dot(effort, CONTEXT_EFFORT + targets))
+        return Validated(clues, rows, len(chosen), int(np.count_nonzero(~holds)), spent)
 
     def dependencies(self) -> Dependencies:
         """Those that are decided and that no other one implies, nor may imply when it is decided; in result order."""

@@ -247,7 +247,7 @@ def discover_together(
     from tuplewise.engine.report.fd_result import FdResult, KeyResult
     from tuplewise.engine.report.od_result import OdResult
 
-    known = {"dc": DcResult, "od": OdResult, "fd": FdResult, "key": KeyResult}
+    known: dict[str, Any] = {"dc": DcResult, "od": OdResult, "fd": FdResult, "key": KeyResult}
     wanted = [kinds] if isinstance(kinds, str) else list(kinds)
     if not wanted or any(kind not in known for kind in wanted):
         raise InputError(message("kinds", wanted, "some of 'dc', 'od', 'fd', 'key'"))

@@ -25,8 +25,8 @@ from tuplewise.engine.dc.hydra.sampling import Clustering, Evidences, Focus, foc
 from tuplewise.engine.dc.inversion import invert
 from tuplewise.engine.dc.predicate import build_space
 from tuplewise.engine.dc.violations.program import satisfied
-from tuplewise.engine.grouping import Work
 from tuplewise.engine.errors import LimitReached
+from tuplewise.engine.grouping import Work
 from tuplewise.engine.options import DcDiscoverOptions
 from tuplewise.engine.relation.relation import Relation
 from tuplewise.gpu_kernels.clues import lay_out

@@ -30,7 +30,7 @@ TABLES_A_SEED = 30
 WAYS: dict[str, dict[str, Any]] = {
     "all at once": {"ALL_AT_ONCE": 1 << 20},
     "as it is": {"ALL_AT_ONCE": -1, "SAMPLED_ROWS": 4},
-    "validated": {"ALL_AT_ONCE": -1, "SAMPLED_ROWS": 1, "WITNESSES": 1, "SETS_A_ROUND": 0, "CONTEXTS_FOR_ONE": 1},
+    "validated": {"ALL_AT_ONCE": -1, "SAMPLED_ROWS": 1, "WITNESSES": 1, "SETS_A_ROUND": 0},
     "exhausted": {"ALL_AT_ONCE": -1, "SAMPLED_ROWS": 1, "FIRST_VALIDATED": 1, "SETS_A_ROUND": 2},
 }
 
