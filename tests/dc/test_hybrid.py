@@ -21,6 +21,7 @@ from tuplewise.engine.dc import hybrid
 from tuplewise.engine.dc.discover import DcDiscovery, discover
 from tuplewise.engine.dc.evidence import collect_evidence
 from tuplewise.engine.dc.predicate import build_space
+from tuplewise.engine.dc.violations.existence import find_witnesses
 from tuplewise.engine.errors import InputError
 from tuplewise.engine.local_table import LocalTable
 from tuplewise.engine.options import DcDiscoverOptions
@@ -337,3 +338,23 @@ def test_estimates_of_agreeing_pairs_are_exact_where_all_rows_are_judged() -> No
                 assert table.estimate_pairs(agreement) == pytest.approx(len(pairs))
             compared = table.compare_agreeing(agreement)
             assert compared.pairs >= len(pairs)
+
+
+@pytest.mark.parametrize("nulls", ["unknown", "value"])
+def test_rules_over_few_combinations_are_validated_as_on_all_rows(nulls: Any) -> None:
+    """Two rows of each combination stand for all, also where only rows that are equal violate."""
+    rng = np.random.default_rng(6)
+    values = {f"c{i}": rng.integers(0, 3, 300).astype(float) for i in range(3)}
+    values["c2"][rng.random(300) < 0.1] = np.nan
+    values["c0"][values["c1"] == 2] = 2
+    relation = tw.load(pd.DataFrame({**values, "id": [f"r{i}" for i in range(300)]}))  # so no two rows are equal
+    space = build_space(relation, DcDiscoverOptions(nulls=nulls, shared_values=Decimal(0), comparable_means=Decimal(0)))
+    table = hybrid.LocalDcTable(relation, space, pick_device("cpu"), None, None)
+    group = space.predicate_group
+    usable = np.flatnonzero(space.left[group] < 3)
+    drawn = [rng.choice(usable, int(rng.integers(1, 5)), replace=False) for _ in range(500)]
+    rules = [space.constraint(sorted(some.tolist())) for some in drawn if len(set(group[some])) == len(some)]
+    clues, _ = table.violating_clues(rules, 3)
+    wanted = [len(found) > 0 for found in find_witnesses(relation, rules, nulls=nulls, device="cpu")]
+    assert [len(found) > 0 for found in clues] == wanted
+    assert 0.1 < np.mean(wanted) < 0.99
