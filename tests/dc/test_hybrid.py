@@ -353,7 +353,9 @@ def test_rules_over_few_combinations_are_validated_as_on_all_rows(nulls: Any) ->
     group = space.predicate_group
     usable = np.flatnonzero(space.left[group] < 3)
     drawn = [rng.choice(usable, int(rng.integers(1, 5)), replace=False) for _ in range(500)]
+    drawn.append(np.flatnonzero((space.predicate_operator == 0) & space.same_column[group] & (space.left[group] < 3)))
     rules = [space.constraint(sorted(some.tolist())) for some in drawn if len(set(group[some])) == len(some)]
+    assert str(rules[-1]) == "not(t.c0 == u.c0 and t.c1 == u.c1 and t.c2 == u.c2)"  # violated by equal ones alone
     clues, _ = table.violating_clues(rules, 3)
     wanted = [len(found) > 0 for found in find_witnesses(relation, rules, nulls=nulls, device="cpu")]
     assert [len(found) > 0 for found in clues] == wanted
