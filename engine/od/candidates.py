@@ -43,6 +43,7 @@ class ContextCandidates:
     ) -> None:
         self._attributes, self._targets, self._deadline = attributes, targets, deadline
         self._column_pairs = [(a, a) for a in range(attributes)]
+        self._weights: dict[bytes, float] = {}  # of contexts, as flags: estimates, whatever rows are set aside
         self._minimal = MinimalContexts(attributes, targets.kind, targets.left, targets.right, max_size=max_context)
         words = max(1, -(-attributes // 64))
         self._contexts = np.zeros((len(targets), words), dtype=np.uint64)
@@ -78,13 +79,13 @@ class ContextCandidates:
         self, table: CheckingTable, undecided: NDArray[np.bool_], effort: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """By how many rows agree with another one on the context."""
-        shares: dict[bytes, float] = {}
-        for flags in undecided:
+        weights = np.empty(len(undecided), dtype=np.float64)
+        for i, flags in enumerate(undecided):
             key = flags.tobytes()
-            if key not in shares:
+            if key not in self._weights:
                 pairs = table.estimate_pairs(tuple((a, a) for a in np.flatnonzero(flags).tolist()))
-                shares[key] = LEAST_EFFORT + min(1.0, 2.0 * pairs / max(1, table.rows))
-        weights = np.array([shares[flags.tobytes()] for flags in undecided], dtype=np.float64)
+                self._weights[key] = LEAST_EFFORT + min(1.0, 2.0 * pairs / max(1, table.rows))
+            weights[i] = self._weights[key]
         return np.asarray(effort * weights)
 
     def decide(self, column_pairs: Sequence[int]) -> int:
