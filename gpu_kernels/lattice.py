@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.control import Control
+from tuplewise.gpu_kernels.words import as_masks
 
 Mask = NDArray[np.uint64]
 
@@ -68,9 +69,7 @@ class Lattice:
         self._own, self._threads = own, threads
         self.size = 0
         self.contexts: Mask = np.zeros((1, max(1, -(-len(own) // 64))), dtype=np.uint64)
-        bits = np.zeros(64 * target_words, dtype=np.uint8)
-        bits[:targets] = 1
-        self.open: Mask = np.packbits(bits, bitorder="little").view("<u8").astype(np.uint64)[None, :]
+        self.open: Mask = as_masks(np.ones((1, targets), dtype=np.bool_))
         self._drop_closed()
 
     def __len__(self) -> int:

@@ -123,3 +123,23 @@ def merge_clues(
     np.any(clues[1:] != clues[:-1], axis=1, out=first[1:])
     starts = np.flatnonzero(first)
     return np.ascontiguousarray(clues[starts]), np.add.reduceat(counts, starts)
+
+
+def as_flags(masks: NDArray[np.uint64], count: int) -> NDArray[np.bool_]:
+    """Sets in words as flags, bool (sets, count): bit b % 64 of word b // 64 is flag b. `masks`: uint64 (sets, words).
+
+    Examples
+    --------
+    >>> as_flags(np.array([[0b101]], dtype=np.uint64), 3).tolist()
+    [[True, False, True]]
+    """
+    as_bytes = np.ascontiguousarray(masks).astype("<u8", copy=False).view(np.uint8)
+    as_bytes = as_bytes.reshape(len(masks), 8 * masks.shape[1])
+    return np.unpackbits(as_bytes, axis=1, bitorder="little", count=count).astype(np.bool_)
+
+
+def as_masks(flags: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """Sets in flags, bool (sets, any), as words: uint64 (sets, words), one word at least."""
+    padded = np.zeros((len(flags), 64 * max(1, -(-flags.shape[1] // 64))), dtype=np.bool_)
+    padded[:, : flags.shape[1]] = flags
+    return np.packbits(padded, axis=1, bitorder="little").view("<u8").astype(np.uint64)

@@ -15,8 +15,18 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.loop import Clues, Table, Validated
-from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, Dependencies, Mask, Targets, any_inside
+from tuplewise.engine.od.dependency import (
+    ASCENDING,
+    CONSTANT,
+    Dependencies,
+    Mask,
+    Targets,
+    any_inside,
+    context_words,
+    mask_of,
+)
 from tuplewise.gpu_kernels.contexts import MinimalContexts
+from tuplewise.gpu_kernels.words import as_flags
 
 WITNESSES = 16  # violating pairs that a violated candidate gives back
 CONTEXT_EFFORT = 3.0  # of putting rows into classes, in checks of one target inside them
@@ -45,8 +55,7 @@ class ContextCandidates:
         self._column_pairs = [(a, a) for a in range(attributes)]
         self._weights: dict[bytes, float] = {}  # of contexts, as flags: estimates, whatever rows are set aside
         self._minimal = MinimalContexts(attributes, targets.kind, targets.left, targets.right, max_size=max_context)
-        words = max(1, -(-attributes // 64))
-        self._contexts = np.zeros((len(targets), words), dtype=np.uint64)
+        self._contexts = np.zeros((len(targets), context_words(attributes)), dtype=np.uint64)
         self._target = np.arange(len(targets), dtype=np.int32)
         self._decided = np.zeros(len(targets), dtype=np.bool_)
         self._exhausted: list[Mask] = []  # all pairs that agree on these were compared
@@ -73,7 +82,7 @@ class ContextCandidates:
         """The effort is a part of that of its context, which all that have it share, and its own."""
         contexts = self._contexts[~self._decided]
         _, which, count = np.unique(contexts, axis=0, return_inverse=True, return_counts=True)
-        return _as_flags(contexts, self._attributes), 1.0 + CONTEXT_EFFORT / count[which.ravel()]
+        return as_flags(contexts, self._attributes), 1.0 + CONTEXT_EFFORT / count[which.ravel()]
 
     def weighed(
         self, table: CheckingTable, undecided: NDArray[np.bool_], effort: NDArray[np.float64]
@@ -89,9 +98,7 @@ class ContextCandidates:
         return np.asarray(effort * weights)
 
     def decide(self, column_pairs: Sequence[int]) -> int:
-        context = np.zeros(self._contexts.shape[1], dtype=np.uint64)
-        for a in column_pairs:
-            context[a // 64] |= np.uint64(1 << (a % 64))
+        context = mask_of(column_pairs, self._contexts.shape[1])
         self._exhausted.append(context)
         now = ~self._decided & np.all(self._contexts & context == context, axis=1)
         self._decided |= now
@@ -102,7 +109,7 @@ class ContextCandidates:
         contexts, which = np.unique(self._contexts[open_], axis=0, return_inverse=True)
         sizes = np.bitwise_count(contexts).sum(axis=1, dtype=np.int64)
         smallest = np.argsort(sizes, kind="stable")[: most * most]  # few at first, when nothing is known
-        flags = _as_flags(contexts[smallest], self._attributes)
+        flags = as_flags(contexts[smallest], self._attributes)
         effort = self.weighed(table, flags, np.ones(len(flags)))
         cheapest = np.argsort(effort, kind="stable")
         within = max(1, int(np.searchsorted(np.cumsum(effort[cheapest]), most)))
@@ -164,9 +171,3 @@ class ContextCandidates:
             self._contexts[constant[order]], first,
         )  # fmt: skip
         return result
-
-
-def _as_flags(contexts: Mask, attributes: int) -> NDArray[np.bool_]:
-    """bool (contexts, attributes)."""
-    as_bytes = np.ascontiguousarray(contexts).view(np.uint8).reshape(len(contexts), 8 * contexts.shape[1])
-    return np.unpackbits(as_bytes, axis=1, bitorder="little", count=attributes).astype(np.bool_)

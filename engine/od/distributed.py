@@ -22,13 +22,13 @@ from tuplewise.engine.spark.orders import (
     SharedRows,
     check_shared,
     cut_checks,
-    flags_of,
     laid_out,
 )
 from tuplewise.engine.spark.tiles import Sizes
 from tuplewise.engine.spark_table import NO_ROWS, SparkTable
 from tuplewise.engine.watch import bytes_for_codes
 from tuplewise.gpu_kernels.device import pick_device
+from tuplewise.gpu_kernels.words import as_flags
 
 if TYPE_CHECKING:
     from pyspark import Broadcast
@@ -126,7 +126,7 @@ class SparkContextTable(SparkTable):
     ) -> tuple[NDArray[np.bool_], Clues, NDArray[np.int32]]:
         """See `candidates.CheckingTable`; the pairs themselves are not told."""
         numbers = np.arange(len(which), dtype=np.int64)
-        flags = flags_of(contexts, self._columns)
+        flags = as_flags(contexts, self._columns)
         checks = OrderChecks(flags, which, wanted.kind, wanted.left, wanted.right, numbers)
         holds = np.ones(len(which), dtype=np.bool_)
         violated, pairs = checks.violated_in(self._partitioned, limit)

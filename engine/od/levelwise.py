@@ -39,6 +39,7 @@ from tuplewise.engine.od.found import Found
 from tuplewise.engine.od.growing_sample import NULL_CODE, GrowingSample
 from tuplewise.gpu_kernels.lattice import Lattice
 from tuplewise.gpu_kernels.witnesses import Witnesses
+from tuplewise.gpu_kernels.words import as_masks
 
 SAMPLED_ROWS = 100  # of the first sample: the paper's
 PAIRS_OF_A_VIOLATION = 10  # whose tuples join the sample: the paper's
@@ -151,13 +152,13 @@ class _Side:
     @staticmethod
     def of(targets: Targets, numbers: NDArray[np.int64], sample: GrowingSample, lag: int) -> _Side:
         attributes = len(sample.codes)
-        bits = np.zeros((attributes + 1, 64 * max(1, -(-len(numbers) // 64))), dtype=np.uint8)
+        flags = np.zeros((attributes + 1, len(numbers)), dtype=np.bool_)
         place = np.arange(len(numbers))
         for side in (targets.left, targets.right):
             has = side[numbers] >= 0
-            bits[side[numbers][has], place[has]] = 1
-        bits[attributes, : len(numbers)] = 1
-        involved = np.packbits(bits, axis=1, bitorder="little").view("<u8").astype(np.uint64)
+            flags[side[numbers][has], place[has]] = True
+        flags[attributes] = True
+        involved = as_masks(flags)
         lattice = Lattice(involved[:attributes], len(numbers))
         kind, left, right = targets.kind[numbers], targets.left[numbers], targets.right[numbers]
         return _Side(

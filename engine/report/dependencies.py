@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tuplewise.engine.dc.constraint import DenialConstraint, Operator, Predicate
 from tuplewise.engine.od.dependency import DESCENDING
 from tuplewise.engine.relation.schema import quote_name
+from tuplewise.gpu_kernels.words import as_flags
 
 if TYPE_CHECKING:
     from tuplewise.engine.od.found import Discovery
@@ -205,8 +206,7 @@ class NamedDependencies(Sequence[N], Generic[N]):
 
 def _contexts(masks: NDArray[np.uint64], names: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """The column names of contexts, uint64 (contexts, words)."""
-    flags = np.unpackbits(np.ascontiguousarray(masks).view(np.uint8), axis=1, bitorder="little")
-    rows, columns = np.nonzero(flags)
+    rows, columns = np.nonzero(as_flags(masks, len(names)))
     ends = np.searchsorted(rows, np.arange(len(masks)), side="right").tolist()
     listed = [names[c] for c in columns.tolist()]
     start = 0

@@ -22,7 +22,7 @@ from tuplewise.engine.spark.tiles import Sizes
 from tuplewise.gpu_kernels import clues
 from tuplewise.gpu_kernels.cpu.partitions import ranked_contexts
 from tuplewise.gpu_kernels.order import ASCENDING, CONSTANT, KEY, PartitionedRows, lay_out_orders
-from tuplewise.gpu_kernels.words import ClueLayout
+from tuplewise.gpu_kernels.words import ClueLayout, as_masks
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -83,22 +83,8 @@ class OrderChecks:
 
     def violated_in(self, rows: PartitionedRows, limit: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """Pairs of rows that violate, int32 (pairs, 2), at most `limit` of each check, and of which one."""
-        checked = rows.check(words_of(self.contexts), self.which, self.kind, self.left, self.right, limit=limit)
+        checked = rows.check(as_masks(self.contexts), self.which, self.kind, self.left, self.right, limit=limit)
         return np.repeat(self.numbers, np.diff(checked.first)), checked.pairs
-
-
-def flags_of(contexts: NDArray[np.uint64], columns: int) -> NDArray[np.bool_]:
-    """Contexts in words as flags, bool (contexts, columns)."""
-    as_bytes = np.ascontiguousarray(contexts).view(np.uint8).reshape(len(contexts), 8 * contexts.shape[1])
-    return np.unpackbits(as_bytes, axis=1, bitorder="little", count=columns).astype(np.bool_)
-
-
-def words_of(contexts: NDArray[np.bool_]) -> NDArray[np.uint64]:
-    """Contexts in flags as words, uint64 (contexts, words)."""
-    words = max(1, -(-contexts.shape[1] // 64))
-    bits = np.zeros((len(contexts), 64 * words), dtype=np.bool_)
-    bits[:, : contexts.shape[1]] = contexts
-    return np.packbits(bits, axis=1, bitorder="little").view(np.uint64).reshape(len(contexts), words)
 
 
 def laid_out(codes: NDArray[np.int32], nulls: Nulls, device: str) -> PartitionedRows:
@@ -287,7 +273,7 @@ def cut_checks(checks: OrderChecks, distinct: Sequence[int], parts: int) -> list
     """At most so many parts of about as many checks each; contexts that begin alike, by the columns of most values,
     come together, as partitions are refined in that order. `distinct`: values of each column."""
     by_rank = np.argsort(-np.array(distinct, dtype=np.int64), kind="stable")
-    _, order = ranked_contexts(words_of(checks.contexts), by_rank)
+    _, order = ranked_contexts(as_masks(checks.contexts), by_rank)
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
     before = np.cumsum(np.bincount(place[checks.which], minlength=len(order)))

@@ -21,6 +21,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from tuplewise.gpu_kernels.words import as_flags, as_masks
+
 LEAST_SLOTS, MOST_SLOTS = 16, 1 << 16
 BYTES_A_SLOT = 1 << 11  # of kept partitions, for each slot of their index
 FEW_CLASSES = 8192  # whose states stay in cache beside two columns
@@ -299,10 +301,7 @@ def partition_of(columns, path, prefixes, strict, scratch, kept):
 
 def ranked_contexts(contexts: NDArray[np.uint64], by_rank: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Contexts with ranks for bits, uint64 (contexts, words), and their order, int64: those of one prefix together."""
-    as_bytes = np.ascontiguousarray(contexts).view(np.uint8).reshape(len(contexts), 8 * contexts.shape[1])
-    bits = np.unpackbits(as_bytes, axis=1, bitorder="little")
-    ranked = np.zeros_like(bits)
-    ranked[:, : len(by_rank)] = bits[:, by_rank]
-    words = np.packbits(ranked, axis=1, bitorder="little").view(np.uint64)
+    ranked = np.zeros((len(contexts), 64 * contexts.shape[1]), dtype=np.bool_)
+    ranked[:, : len(by_rank)] = as_flags(contexts, len(by_rank))[:, by_rank]
     first_high = np.packbits(ranked, axis=1, bitorder="big").view(">u8")
-    return words.reshape(contexts.shape), np.lexsort([~first_high[:, w] for w in range(words.shape[1])][::-1])
+    return as_masks(ranked), np.lexsort([~first_high[:, w] for w in range(contexts.shape[1])][::-1])

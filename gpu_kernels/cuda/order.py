@@ -27,6 +27,7 @@ from tuplewise.gpu_kernels.cuda.partitions import Level, next_level, spread, spr
 from tuplewise.gpu_kernels.cuda.primitives import empty, launch, room_bytes, to_device
 from tuplewise.gpu_kernels.cuda.violations import arrange_members_kernel, find_different, find_swaps
 from tuplewise.gpu_kernels.order import ASCENDING, KEY
+from tuplewise.gpu_kernels.words import as_flags
 
 CONTEXT_BYTES, ORDER_BYTES, CHECK_BYTES = 192, 64, 8  # a row: while a context is refined; of an order; of a check
 MOST_CHECKS = 4096  # of a batch, whose pairs lie in host memory; deadlines are looked at between batches
@@ -178,8 +179,7 @@ def _taken(checks: cpu.Checks, index: NDArray[np.int64]) -> cpu.Checks:
 
 def paths_of(contexts: NDArray[np.uint64], by_rank: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Columns of contexts whose bits are ranks, by rank: int64 (contexts, longest), filled up with -1; their number."""
-    as_bytes = np.ascontiguousarray(contexts).view(np.uint8).reshape(len(contexts), 8 * contexts.shape[1])
-    context, rank = np.nonzero(np.unpackbits(as_bytes, axis=1, bitorder="little"))
+    context, rank = np.nonzero(as_flags(contexts, len(by_rank)))
     lengths = np.bincount(context, minlength=len(contexts)).astype(np.int64)
     paths = np.full((len(contexts), int(lengths.max(initial=0))), -1, dtype=np.int64)
     paths[context, np.arange(len(context)) - (np.cumsum(lengths) - lengths)[context]] = by_rank[rank]

@@ -16,7 +16,7 @@ import pytest
 from numpy.typing import NDArray
 
 import tuplewise as tw
-from tuplewise.engine import grouping, local_table, loop
+from tuplewise.engine import column_sets, grouping, local_table, loop
 from tuplewise.engine.dc import hybrid
 from tuplewise.engine.dc.constraint import DenialConstraint, Predicate
 from tuplewise.engine.dc.discover import DcDiscovery, discover
@@ -314,8 +314,8 @@ def test_pieces_cut_each_group() -> None:
 
 
 def test_subsets_are_listed_with_their_owners() -> None:
-    codes, owners = loop.list_subsets(np.array([[True, False, True], [False, False, False]]), 4)
-    listed = [(loop.unpacked(int(c)), int(o)) for c, o in zip(codes, owners, strict=True)]
+    codes, owners = column_sets.list_subsets(np.array([[True, False, True], [False, False, False]]), 4)
+    listed = [(column_sets.unpacked(int(c)), int(o)) for c, o in zip(codes, owners, strict=True)]
     assert sorted(listed) == [((), 0), ((), 1), ((0,), 0), ((0, 2), 0), ((2,), 0)]
 
 

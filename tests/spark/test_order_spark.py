@@ -35,11 +35,11 @@ from tuplewise.engine.options import FdDiscoverOptions, KeyDiscoverOptions, OdDi
 from tuplewise.engine.relation.relation import Column, Relation
 from tuplewise.engine.spark import run
 from tuplewise.engine.spark.boundaries import Edge, Edges, crossings, edges_of
-from tuplewise.engine.spark.orders import OrderChecks, cut_checks, flags_of, words_of
+from tuplewise.engine.spark.orders import OrderChecks, cut_checks
 from tuplewise.engine.spark.tiles import Sizes
 from tuplewise.gpu_kernels.device import pick_device
 from tuplewise.gpu_kernels.order import lay_out_orders
-from tuplewise.gpu_kernels.words import EQUAL, GREATER, LESS, outcomes
+from tuplewise.gpu_kernels.words import EQUAL, GREATER, LESS, as_flags, as_masks, outcomes
 
 POSITIONS = np.sort(np.random.default_rng(3).choice(10**11, 400, replace=False))
 ROWS = 120
@@ -229,8 +229,8 @@ def test_violations_are_met_wherever_partitions_are_cut(seed: int) -> None:
 
 def test_checks_are_cut_over_tasks() -> None:
     contexts, which, wanted = every_check(list(itertools.combinations(range(6), 2)), 6, "value")
-    flags = flags_of(contexts, 6)
-    assert np.array_equal(words_of(flags), contexts)
+    flags = as_flags(contexts, 6)
+    assert np.array_equal(as_masks(flags), contexts)
     checks = OrderChecks(flags, which, wanted.kind, wanted.left, wanted.right, np.arange(len(which)) + 100)
     parts = cut_checks(checks, [9, 3, 200, 4, 5, 6], 4)
     assert np.array_equal(np.sort(np.concatenate([part.numbers for part in parts])), checks.numbers)
