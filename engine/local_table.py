@@ -25,8 +25,9 @@ from tuplewise.engine.grouping import (
     pieces,
     start,
 )
-from tuplewise.engine.loop import SAMPLED_PAIRS_A_ROW, Agreement, Compared
+from tuplewise.engine.loop import SAMPLED_PAIRS_A_ROW, Agreement, Clues, Compared
 from tuplewise.engine.options import Nulls
+from tuplewise.engine.watch import TIME_LIMIT
 from tuplewise.gpu_kernels.clues import lay_out
 from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.refine import ClusterPairs, all_rows
@@ -34,7 +35,6 @@ from tuplewise.gpu_kernels.words import ClueLayout
 
 JUDGED_ROWS = 1 << 15  # rows that estimates of agreeing pairs come from
 COMMON_PART = 8  # one part in so many of a sample tells which clues are common
-TIME_LIMIT = "time limit reached"
 
 
 class LocalTable:
@@ -95,6 +95,10 @@ class LocalTable:
         rest._take(self.codes, np.flatnonzero(kept).astype(np.int32), self._doubled[kept])
         return rest
 
+    def equal_rows(self) -> Clues:
+        doubled = np.flatnonzero(self._doubled).astype(np.int32)
+        return self._comparable.of_pairs(doubled, doubled).clues
+
     def sample(self) -> Compared:
         """All pairs inside random groups of rows: as many a row as Hydra draws, at a fraction of the cost.
 
@@ -103,10 +107,9 @@ class LocalTable:
         rows = self._sampled_rows()
         groups = max(1, -(-len(rows) // self._group_rows))
         offsets = np.linspace(0, len(rows), groups + 1).astype(np.int64)
-        doubled = np.flatnonzero(self._doubled).astype(np.int32)
-        own = self._comparable.of_pairs(doubled, doubled)
+        own = self.equal_rows()
         compared = self._compare_sample(ClusterPairs(rows, offsets, rows, offsets), self._collapsing_seconds)
-        return replace(compared, clues=np.concatenate([own.clues, compared.clues]))
+        return replace(compared, clues=np.concatenate([own, compared.clues]))
 
     def estimate_pairs(self, agreement: Agreement) -> float:
         if all(left == right for left, right in agreement):

@@ -69,6 +69,9 @@ class Table(Protocol):
     rows: int
     pairs_a_row: int  # of a sample
 
+    def equal_rows(self) -> Clues:
+        """The clues of pairs of equal rows, new ones only; of rows that are collapsed."""
+
     def sample(self) -> Compared:
         """Pairs drawn at random, each row in at least one of them; and a pair of equal rows, where there are any."""
 
@@ -230,7 +233,7 @@ class Loop:
         """
         rows = self.table.rows
         if rows * (rows - 1) // 2 <= self._all_at_once:
-            self._learn([self._met(self.table.sample())])
+            self._learn([self.table.equal_rows()])
             self._exhaust([()])
             return
         found = self._sample_table()

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.grouping import Work, agreeing, pairs_of_rows, pieces, start
-from tuplewise.engine.local_table import COMMON_PART, JUDGED_ROWS, TIME_LIMIT, count_agreeing
+from tuplewise.engine.local_table import COMMON_PART, JUDGED_ROWS, count_agreeing
 from tuplewise.engine.loop import SAMPLED_PAIRS_A_ROW, Agreement, Clues, Compared
 from tuplewise.engine.options import Nulls
 from tuplewise.engine.relation.spark_frame import EncodedFrame
@@ -34,6 +34,7 @@ from tuplewise.engine.spark.agreeing import (
     TileClues,
 )
 from tuplewise.engine.spark.tasks import Rows
+from tuplewise.engine.watch import TIME_LIMIT
 from tuplewise.gpu_kernels.clues import lay_out
 from tuplewise.gpu_kernels.device import pick_device
 from tuplewise.gpu_kernels.refine import ClusterPairs, all_rows, refine_equal
@@ -176,6 +177,10 @@ class SparkTable:
     def close(self) -> None:
         """Let Spark drop what this holds."""
         self._distinct.frame.unpersist()
+
+    def equal_rows(self) -> Clues:
+        """None by themselves: `sample` brings them."""
+        return np.zeros((0, self._layout.words), dtype=np.uint64)
 
     def sample(self) -> Compared:
         """All pairs inside random groups of rows, and the pairs of equal rows."""

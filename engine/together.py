@@ -26,7 +26,7 @@ from tuplewise.engine.errors import InputError, LimitReached, message
 from tuplewise.engine.loop import Clues, Loop, Validated
 from tuplewise.engine.od import discover as od_discover
 from tuplewise.engine.od import search
-from tuplewise.engine.od.candidates import TIME_LIMIT, ContextCandidates
+from tuplewise.engine.od.candidates import ContextCandidates
 from tuplewise.engine.od.dependency import Targets
 from tuplewise.engine.od.found import Discovery, Found
 from tuplewise.engine.options import (
@@ -36,7 +36,7 @@ from tuplewise.engine.options import (
     OdDiscoverOptions,
 )
 from tuplewise.engine.relation.relation import Relation
-from tuplewise.engine.watch import Clock, Progress, Watch
+from tuplewise.engine.watch import TIME_LIMIT, Clock, Progress, Watch
 from tuplewise.gpu_kernels.device import Device, pick_device
 from tuplewise.gpu_kernels.words import COMPARISONS_PER_WORD, ClueLayout
 

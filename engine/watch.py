@@ -13,6 +13,8 @@ SHARE_HERE = 0.25
 """Share of this machine's memory that codes may take before work goes to Spark: kernels take a few times as much."""
 Progress = Callable[[str, float], None]
 
+TIME_LIMIT = "time limit reached"  # what a search that ended there says
+
 
 class Clock:
     """Seconds of each stage, one after the other."""

@@ -81,6 +81,11 @@ class Device:
     reason: str
     memory_bytes: int
 
+    @property
+    def described(self) -> str:
+        """As results name it: "cpu", or "cuda:0" and the GPU's name."""
+        return "cpu" if self.kind == "cpu" else f"cuda:{self.index} {self.name}"
+
     def __str__(self) -> str:
         return "cpu" if self.kind == "cpu" else f"cuda:{self.index} {self.name}"
 

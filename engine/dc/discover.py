@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, overload
 
@@ -163,6 +163,8 @@ def discover(
     else:
         run = {"evidence": _by_evidence, "hybrid": _by_hybrid, "hydra": _by_hydra}[algorithm]
         searched = run(relation, space, device, deadline, watch, clock)
+    if searched.reached is not None and searched.pairs_missing:
+        searched = replace(searched, reached=f"{searched.reached}. {workload.what_would_do(work, options)}")
     return discovery_of(relation, options, space, searched, algorithm, reason, device, clock)
 
 
@@ -181,6 +183,7 @@ class Searched:
     ranking: Ranking | None = None
     estimate: Estimate | None = None
     notes: list[str] = field(default_factory=list)
+    pairs_missing: bool = False
 
 
 def discovery_of(
@@ -212,7 +215,7 @@ def discovery_of(
         ordered_pairs=relation.rows * (relation.rows - 1),
         algorithm=algorithm,
         algorithm_reason=reason,
-        device="cpu" if device.kind == "cpu" else f"cuda:{device.index} {device.name}",
+        device=device.described,
         device_reason=device.reason,
         timings_seconds=clock.seconds,
         partial=searched.reached is not None,
@@ -246,7 +249,7 @@ def _by_evidence(
     """All pairs compared once, and their evidence inverted."""
     evidence, arrays, reached = _search(relation, space, device, deadline, watch, clock)
     if evidence is None:
-        return Searched(arrays, reached)
+        return Searched(arrays, reached, pairs_missing=True)
     return Searched(arrays, reached, len(evidence), outcome_counts=evidence.outcome_counts)
 
 

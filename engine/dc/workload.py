@@ -124,6 +124,11 @@ def refuse_hopeless(work: Workload, relation: Relation, options: DcDiscoverOptio
         raise InputError(message(what, allowed=f"{_gib(limit)} of memory", hint=hint))
 
 
+def what_would_do(work: Workload, options: DcDiscoverOptions) -> str:
+    """How long comparing all pairs takes, and what finds constraints without."""
+    return f"All pairs take about {_duration(work.evidence_seconds)} here; or {_another_way(work, options)}"
+
+
 def _another_way(work: Workload, options: DcDiscoverOptions) -> str:
     """What finds constraints without comparing all pairs: few of them do for exact ones, a sample for others."""
     if options.error == 0:

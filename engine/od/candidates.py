@@ -25,6 +25,7 @@ from tuplewise.engine.od.dependency import (
     context_words,
     mask_of,
 )
+from tuplewise.engine.watch import TIME_LIMIT
 from tuplewise.gpu_kernels.contexts import MinimalContexts
 from tuplewise.gpu_kernels.words import as_flags
 
@@ -32,7 +33,6 @@ WITNESSES = 16  # violating pairs that a violated candidate gives back
 CONTEXT_EFFORT = 3.0  # of putting rows into classes, in checks of one target inside them
 LEAST_EFFORT = 0.05  # of validating a context whose classes hold few rows, in validations of one whose hold all
 
-TIME_LIMIT = "time limit reached"
 
 
 class CheckingTable(Table, Protocol):

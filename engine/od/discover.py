@@ -16,6 +16,7 @@ from tuplewise.engine.watch import Clock, Progress, Watch
 from tuplewise.gpu_kernels.device import Device, pick_device
 
 STAGE = "searching"  # what progress is told of a search
+NAMES_SHOWN = 5
 MANY_COLUMNS = 64  # of more, contexts are looked at from small to large, and only within a limit
 
 
@@ -93,11 +94,11 @@ def discovery_of(
         removals=found.removals,
         algorithm=algorithm,
         algorithm_reason=reason,
-        device="cpu" if device.kind == "cpu" else f"cuda:{device.index} {device.name}",
+        device=device.described,
         device_reason=device.reason,
         timings_seconds=clock.seconds,
         partial=found.reached is not None,
-        notes=notes_on(relation, found),
+        notes=notes_on(relation, options, found),
         search=found.search,
     )
 
@@ -139,7 +140,7 @@ def _by_levels(
     )  # fmt: skip
 
 
-def notes_on(relation: Relation, found: Found) -> list[str]:
+def notes_on(relation: Relation, options: Any, found: Found) -> list[str]:
     """What in the table makes results empty or idle, and what a limit means for them."""
     notes = []
     if not relation.columns:
@@ -147,7 +148,16 @@ def notes_on(relation: Relation, found: Found) -> list[str]:
     elif relation.all_rows < 2:
         rows = f"{relation.all_rows} row" + ("" if relation.all_rows == 1 else "s")
         notes.append(f"{rows}, so there are no pairs of rows: everything holds with an empty context")
+    with_nulls = [column.name for column in relation.columns if column.nulls]
+    if options.nulls == "unknown" and with_nulls:
+        more = " and others" if len(with_nulls) > NAMES_SHOWN else ""
+        shown = ", ".join(map(repr, with_nulls[:NAMES_SHOWN])) + more
+        notes.append(f"nulls are unknown: a row with a null agrees with no other on {shown} (--nulls value: it does)")
+    if options.max_context is not None:
+        notes.append(f"only sets of at most {options.max_context} columns were looked at")
     if found.reached is not None:
-        what = f"{found.undecided:,} candidates undecided" if found.undecided else "candidates left to look at"
+        what = "candidates left to look at"
+        if found.undecided:
+            what = f"{found.undecided:,} candidate{'s' if found.undecided > 1 else ''} undecided"
         notes.append(f"{found.reached} with {what}: each one listed holds and is minimal, others are missing")
     return notes

@@ -101,7 +101,7 @@ def discover_on_spark(
         device_reason=f"kernels run in the tasks of Spark ({spark.sparkContext.master})",
         timings_seconds=clock.seconds,
         partial=found.reached is not None,
-        notes=notes_on(relation, found),
+        notes=notes_on(relation, options, found),
         search=found.search,
     )
 

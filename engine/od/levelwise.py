@@ -37,6 +37,7 @@ from tuplewise.engine.od.dependency import (
 )
 from tuplewise.engine.od.found import Found
 from tuplewise.engine.od.growing_sample import NULL_CODE, GrowingSample
+from tuplewise.engine.watch import TIME_LIMIT
 from tuplewise.gpu_kernels.lattice import Lattice
 from tuplewise.gpu_kernels.witnesses import Witnesses
 from tuplewise.gpu_kernels.words import as_masks
@@ -46,7 +47,6 @@ PAIRS_OF_A_VIOLATION = 10  # whose tuples join the sample: the paper's
 CHECKED_AT_ONCE = 1 << 20  # candidates, on the sample
 STEPS_AT_ONCE = 1 << 28  # rows times candidates, on the table: what a limit may waste
 
-TIME_LIMIT = "time limit reached"
 
 _Kept = tuple[Mask, NDArray[np.int64], NDArray[np.int64]]
 

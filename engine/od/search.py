@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.local_table import LocalTable
 from tuplewise.engine.loop import Clues, Loop
-from tuplewise.engine.od.candidates import TIME_LIMIT, CheckingTable, ContextCandidates
+from tuplewise.engine.od.candidates import CheckingTable, ContextCandidates
 from tuplewise.engine.od.dependency import ASCENDING, Dependencies, Mask, Targets
 from tuplewise.engine.od.found import Found
 from tuplewise.engine.options import Nulls
+from tuplewise.engine.watch import TIME_LIMIT
 from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.order import lay_out_orders
 from tuplewise.gpu_kernels.words import ACROSS, ClueLayout, make_layout
@@ -85,7 +86,8 @@ def find(
     )  # fmt: skip
     candidates = ContextCandidates(attributes, targets, max_context=max_context, deadline=deadline)
     loop = Loop(
-        held, candidates, seed=seed, lap=lap, progress=watch, odd_rows=False, all_at_once=ALL_AT_ONCE
+        held, candidates, seed=seed, lap=lap, progress=watch, odd_rows=False,
+        all_at_once=ALL_AT_ONCE if table is None else -1
     )
     reached = None
     try:

@@ -276,7 +276,7 @@ def check_table(
     start = time.perf_counter()
     told = Watch(progress, options.memory_limit).stage("checking")
     checks = check_orders(relation, ods, device=options.device, deadline=deadline, progress=told)
-    name = "cpu" if device.kind == "cpu" else f"cuda:{device.index} {device.name}"
+    name = device.described
     return _checked(relation, options, checks, name, device.reason, time.perf_counter() - start)
 
 

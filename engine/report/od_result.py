@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -109,6 +109,16 @@ class OdResult(DependencyResult):
         if self._discovery.options.lexicographic is None:
             return super()._lists(limit)
         return {"lexicographic": map(str, self.lexicographic[:limit]), **super()._lists(limit)}
+
+    @property
+    def _fields(self) -> list[str]:
+        lists = [] if self._discovery.options.lexicographic is None else ["list"]
+        return [*super()._fields, *lists]
+
+    def _rows(self, limit: int | None) -> Iterator[dict[str, Any]]:
+        yield from super()._rows(limit)
+        for od in self.lexicographic[:limit]:
+            yield {**dict.fromkeys(self._fields), "kind": "lexicographic", "list": str(od)}
 
     def _shown(self, limit: int) -> list[Shown]:
         if not self.lexicographic:

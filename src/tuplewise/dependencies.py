@@ -248,7 +248,7 @@ def discover_together(
     from tuplewise.engine.report.od_result import OdResult
 
     known: dict[str, Any] = {"dc": DcResult, "od": OdResult, "fd": FdResult, "key": KeyResult}
-    wanted = [kinds] if isinstance(kinds, str) else list(kinds)
+    wanted = list(kinds) if isinstance(kinds, (list, tuple, set, frozenset)) else [kinds]
     if not wanted or any(kind not in known for kind in wanted):
         raise InputError(message("kinds", wanted, "some of 'dc', 'od', 'fd', 'key'"))
     start = time.monotonic()

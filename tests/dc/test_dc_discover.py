@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import itertools
 import random
+import re
 import time
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from dc_tables import Table, constraints, encode, groups, random_table
 from oracles import dc as oracle
 
+import tuplewise as tw
 from tuplewise.engine.dc.discover import DcDiscovery, discover
 from tuplewise.engine.dc.evidence import collect_evidence
 from tuplewise.engine.dc.predicate import build_space
@@ -366,3 +369,12 @@ def test_constraints_are_a_sequence() -> None:
     assert result.ranking.succinctness[best[0]] == result.ranking.succinctness.max()
     assert result.ranking.coverage[result.best("coverage")[0]] == result.ranking.coverage.max()
     assert result.best("g1").tolist() == list(range(len(listed)))
+
+
+def test_a_limit_too_short_for_all_pairs_says_what_would_do() -> None:
+    relation = tw.load(pd.DataFrame({f"c{i}": np.arange(3000) * 7 % (i + 5) for i in range(3)}))
+    found = discover(relation, DcDiscoverOptions(error=Decimal("0.01"), cross_columns=False, time_limit=1e-6))
+    assert found.partial
+    said = " ".join(found.notes)
+    assert re.search(r"no constraint is proven.* All pairs take about [\d.]+ s here; or estimate g1", said)
+    assert "--sample-pairs" in said

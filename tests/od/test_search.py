@@ -93,6 +93,8 @@ def test_each_way_of_deciding_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
             strain(patch, way)
             did[way] = find(codes, Targets.of_orders(5)).search
     assert did["all at once"]["validated"] == 0
+    different = len(np.unique(codes, axis=1).T)
+    assert did["all at once"]["compared_pairs"] == different * (different - 1) // 2
     assert did["validated"]["validated"] > did["exhausted"]["validated"]
     assert not did["validated"]["column_sets"]
     assert did["exhausted"]["column_sets"]

@@ -334,6 +334,8 @@ def test_list_dependencies_are_derived_where_asked_for() -> None:
     result = json.loads(found.to_json())["result"]
     assert list(result) == [*ABOUT, "lexicographic", "constant", "order_compatible"]
     assert result["lexicographic"] == ["week -> month"]
+    assert found.to_csv().splitlines()[0].endswith(",list")
+    assert found.to_csv().splitlines()[-1].endswith(",week -> month")
     assert result["count"] == len(found)
     assert "lists, derived from the above (rows sorted by the left are sorted by the right):" in found.to_text()
     plain = tw.discover_ods(days, device="cpu")
