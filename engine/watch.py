@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from tuplewise.engine.errors import LimitReached
+from tuplewise.engine.errors import InputError, LimitReached, message
 from tuplewise.engine.options import RunOn
 
 SHARE_HERE = 0.25
@@ -56,6 +56,26 @@ class Placed(Protocol):
     def run_on(self) -> RunOn: ...
     @property
     def memory_limit(self) -> int | None: ...
+
+
+def refuse_spark(options: Placed, table: str) -> None:
+    """Raise InputError where Spark is asked for and the table is held in this process."""
+    if options.run_on == "spark":
+        allowed = "a table that Spark reads: a path, spark:db.table, or a Spark DataFrame"
+        raise InputError(message("run_on 'spark' for a table that is held here", table, allowed))
+
+
+def most_bytes_unless(only_here: tuple[str, str, str] | None, options: Placed) -> int | None:
+    """`most_bytes_here`, where an option is for this process alone: its name, its value, what Spark allows; or None.
+
+    Raises InputError where Spark is asked for with it.
+    """
+    if only_here is None:
+        return most_bytes_here(options)
+    if options.run_on == "spark":
+        name, value, allowed = only_here
+        raise InputError(message(f"run_on 'spark' with {name}", value, allowed, "Leave run_on out, or take 'driver'"))
+    return None
 
 
 def most_bytes_here(options: Placed) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 O = TypeVar("O", DcDiscoverOptions, DependencyOptions)  # noqa: E741
 
 
-class _Discovery(Generic[O]):
+class _Discovery(ABC, Generic[O]):
     """One run of a command that discovers."""
 
     def __init__(self, table: str, load_options: LoadOptions, options: O, progress: Progress, state: State) -> None:
@@ -48,9 +49,9 @@ class _Discovery(Generic[O]):
             return find_opened(beyond.opened, self._options, step=self._progress.step, **how)
         return find(relation, self._options, **how)
 
+    @abstractmethod
     def _warm_up(self, few: Relation) -> None:
         """Do with a few rows what is going to be done with all."""
-        raise NotImplementedError
 
     def _handed_on(self, **shown: Any) -> dict[str, Any]:
         """What a result is told beside what was found."""

@@ -19,10 +19,10 @@ from tuplewise.engine.dc.inversion import ConstraintArrays, invert
 from tuplewise.engine.dc.outcome_counts import table_outcome_counts, undecided_pairs
 from tuplewise.engine.dc.predicate import PredicateSpace, allowed_violations, build_space
 from tuplewise.engine.dc.ranking import Ranking, order_by, rank_counted
-from tuplewise.engine.errors import InputError, LimitReached, message
+from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.options import DcDiscoverOptions, RankBy
 from tuplewise.engine.relation.relation import NULL_CODE, Relation
-from tuplewise.engine.watch import Clock, Progress, Watch, available_bytes
+from tuplewise.engine.watch import Clock, Progress, Watch, available_bytes, refuse_spark
 from tuplewise.gpu_kernels.device import Device, pick_device
 from tuplewise.gpu_kernels.words import ACROSS
 
@@ -133,9 +133,7 @@ def discover(
     bound in the size of the table limits.
     """
     options = options or DcDiscoverOptions()
-    if options.run_on == "spark":
-        allowed = "a table that Spark reads: a path, spark:db.table, or a Spark DataFrame"
-        raise InputError(message("run_on 'spark' for a table that is held here", relation.name, allowed))
+    refuse_spark(options, relation.name)
     if deadline is None and options.time_limit is not None:
         deadline = time.monotonic() + options.time_limit
     device = pick_device(options.device)

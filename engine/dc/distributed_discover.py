@@ -16,14 +16,14 @@ from tuplewise.engine.dc.hybrid import STAGE, Found, find, what_a_limit_means
 from tuplewise.engine.dc.inversion import ConstraintArrays
 from tuplewise.engine.dc.predicate import PredicateSpace, build_space
 from tuplewise.engine.dc.ranking import Ranking, rank_counted
-from tuplewise.engine.errors import InputError, LimitReached, message
+from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.options import DcDiscoverOptions
 from tuplewise.engine.relation.relation import Relation
-from tuplewise.engine.relation.spark_encode import NotInSpark
-from tuplewise.engine.relation.spark_frame import EncodedFrame, encode_as_frame
-from tuplewise.engine.relation.spark_load import Opened, spark_failures
+from tuplewise.engine.relation.spark_encoded import encode_for
+from tuplewise.engine.relation.spark_frame import EncodedFrame
+from tuplewise.engine.relation.spark_load import Opened
 from tuplewise.engine.spark.run import device_of_tasks
-from tuplewise.engine.watch import Clock, Progress, Watch, most_bytes_here
+from tuplewise.engine.watch import Clock, Progress, Watch, most_bytes_unless
 from tuplewise.gpu_kernels.device import pick_device
 
 
@@ -39,12 +39,7 @@ def most_bytes_to_search(options: DcDiscoverOptions) -> int | None:
         only_here = ("error", str(options.error), "0: violations of approximate constraints are counted in one process")
     elif options.sample_pairs is not None:
         only_here = ("sample_pairs", str(options.sample_pairs), "none: samples are drawn in one process")
-    if only_here is None:
-        return most_bytes_here(options)
-    if options.run_on == "spark":
-        name, value, allowed = only_here
-        raise InputError(message(f"run_on 'spark' with {name}", value, allowed, "Leave run_on out, or take 'driver'"))
-    return None
+    return most_bytes_unless(only_here, options)
 
 
 def discover_opened(
@@ -57,12 +52,7 @@ def discover_opened(
 ) -> DcDiscovery:
     """The minimal denial constraints of a table that was only opened; see `discover.discover`."""
     names = [opened.plan.names[i] for i in opened.plan.kept]
-    try:
-        with spark_failures(opened.table):
-            table = encode_as_frame(opened, names, step)
-    except NotInSpark as reason:
-        hint = "Discover in this process: --run-on driver"
-        raise InputError(message(f"this table can't be searched in Spark: {reason}", hint=hint)) from reason
+    table = encode_for("searched", opened, names, step)
     try:
         return discover_on_spark(table, options, progress=progress, deadline=deadline)
     finally:

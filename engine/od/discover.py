@@ -12,7 +12,7 @@ from tuplewise.engine.od.dependency import Targets
 from tuplewise.engine.od.found import Discovery, Found
 from tuplewise.engine.options import Nulls, OdDiscoverOptions
 from tuplewise.engine.relation.relation import Relation
-from tuplewise.engine.watch import Clock, Progress, Watch
+from tuplewise.engine.watch import Clock, Progress, Watch, refuse_spark
 from tuplewise.gpu_kernels.device import Device, pick_device
 
 STAGE = "searching"  # what progress is told of a search
@@ -66,9 +66,7 @@ def discover(
     ----------
     options : OdDiscoverOptions, FdDiscoverOptions or KeyDiscoverOptions
     """
-    if options.run_on == "spark":
-        allowed = "a table that Spark reads: a path, spark:db.table, or a Spark DataFrame"
-        raise InputError(message("run_on 'spark' for a table that is held here", relation.name, allowed))
+    refuse_spark(options, relation.name)
     if deadline is None and options.time_limit is not None:
         deadline = time.monotonic() + options.time_limit
     refuse_many_columns(len(relation.columns), options)

@@ -9,15 +9,14 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.local_table import JUDGED_ROWS
 from tuplewise.engine.od.distributed import ContextsOnSpark
 from tuplewise.engine.od.lexicographic import OdCheck, SetOd, set_based, signed, violation_of
 from tuplewise.engine.od.list_od import ListOd
 from tuplewise.engine.relation.relation import Relation
-from tuplewise.engine.relation.spark_encode import NotInSpark
-from tuplewise.engine.relation.spark_frame import EncodedFrame, encode_as_frame
-from tuplewise.engine.relation.spark_load import Opened, spark_failures
+from tuplewise.engine.relation.spark_encoded import encode_for
+from tuplewise.engine.relation.spark_frame import EncodedFrame
+from tuplewise.engine.relation.spark_load import Opened
 from tuplewise.engine.spark import run
 from tuplewise.engine.spark.agreeing import sampled_rows
 from tuplewise.engine.spark.orders import OrderChecks
@@ -37,12 +36,7 @@ def check_opened(
 ) -> tuple[Relation, list[OdCheck]]:
     """Check list order dependencies on a table that was only opened; see `check_orders_on_spark`."""
     used = {item.name for od in ods for item in (*od.left, *od.right)}
-    try:
-        with spark_failures(opened.table):
-            table = encode_as_frame(opened, sorted(used), step)
-    except NotInSpark as reason:
-        hint = "Check it in this process: --run-on driver"
-        raise InputError(message(f"this table can't be checked in Spark: {reason}", hint=hint)) from reason
+    table = encode_for("checked", opened, sorted(used), step)
     try:
         return check_orders_on_spark(table, ods, device=device, seed=seed, deadline=deadline, progress=progress)
     finally:

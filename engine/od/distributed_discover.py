@@ -8,18 +8,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from tuplewise.engine.errors import InputError, LimitReached, message
+from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.od.dependency import ASCENDING, Dependencies, Targets, context_words
 from tuplewise.engine.od.discover import STAGE, discover, notes_on
 from tuplewise.engine.od.distributed import SparkContextTable
 from tuplewise.engine.od.found import Discovery, Found
 from tuplewise.engine.od.search import PAIRS_A_ROW, SAMPLED_ROWS, clue_layout, find
 from tuplewise.engine.options import DependencyOptions, FdDiscoverOptions, Nulls, OdDiscoverOptions
-from tuplewise.engine.relation.spark_encode import NotInSpark
-from tuplewise.engine.relation.spark_frame import EncodedFrame, encode_as_frame
-from tuplewise.engine.relation.spark_load import Opened, spark_failures
+from tuplewise.engine.relation.spark_encoded import encode_for
+from tuplewise.engine.relation.spark_frame import EncodedFrame
+from tuplewise.engine.relation.spark_load import Opened
 from tuplewise.engine.spark.run import device_of_tasks
-from tuplewise.engine.watch import Clock, Progress, Watch, most_bytes_here
+from tuplewise.engine.watch import Clock, Progress, Watch, most_bytes_unless
 from tuplewise.gpu_kernels.device import pick_device
 
 
@@ -33,12 +33,7 @@ def most_bytes_to_search(options: DependencyOptions) -> int | None:
         only_here = ("algorithm", options.algorithm, "'auto' or 'hybrid'")
     elif options.error > 0:
         only_here = ("error", str(options.error), "0: rows to remove are counted in one process")
-    if only_here is None:
-        return most_bytes_here(options)
-    if options.run_on == "spark":
-        name, value, allowed = only_here
-        raise InputError(message(f"run_on 'spark' with {name}", value, allowed, "Leave run_on out, or take 'driver'"))
-    return None
+    return most_bytes_unless(only_here, options)
 
 
 def discover_opened(
@@ -51,12 +46,7 @@ def discover_opened(
 ) -> Discovery:
     """The minimal dependencies of a table that was only opened: what `options` are about; see `discover.discover`."""
     names = [opened.plan.names[i] for i in opened.plan.kept]
-    try:
-        with spark_failures(opened.table):
-            table = encode_as_frame(opened, names, step)
-    except NotInSpark as reason:
-        hint = "Discover in this process: --run-on driver"
-        raise InputError(message(f"this table can't be searched in Spark: {reason}", hint=hint)) from reason
+    table = encode_for("searched", opened, names, step)
     try:
         return discover_on_spark(table, options, progress=progress, deadline=deadline)
     finally:

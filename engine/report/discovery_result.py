@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 SHOWN_IN_REPR = 5
 
 
-class DiscoveryResult:
+class DiscoveryResult(ABC):
     """A discovery and the document that hands it on. Subclasses say what was found, and how it is listed."""
 
     def __init__(
@@ -55,12 +56,13 @@ class DiscoveryResult:
         return dict(self._heading["timings_seconds"])
 
     @property
+    @abstractmethod
     def _heading(self) -> dict[str, Any]:
         """The result as JSON has it, with empty lists at its end instead of what was found."""
-        raise NotImplementedError
 
+    @abstractmethod
     def __len__(self) -> int:
-        raise NotImplementedError
+        """How many were found."""
 
     def _described(self, thing: str, things: str, best: Sequence[str], more: str) -> str:
         """The text of `repr`: how many were found where, and the best of them."""

@@ -16,7 +16,7 @@ from tuplewise.engine.od.lexicographic import OdCheck, check_orders
 from tuplewise.engine.od.list_od import ListOd
 from tuplewise.engine.report import check_text, csv, html, json, model, text
 from tuplewise.engine.report.cells import Cells, json_values
-from tuplewise.engine.watch import Watch
+from tuplewise.engine.watch import Watch, refuse_spark
 from tuplewise.gpu_kernels.device import pick_device
 
 if TYPE_CHECKING:
@@ -267,9 +267,7 @@ def check_table(
     LimitReached
         Where the process holds more than options.memory_limit.
     """
-    if options.run_on == "spark":
-        allowed = "a table that Spark reads: a path, spark:db.table, or a Spark DataFrame"
-        raise InputError(message("run_on 'spark' for a table that is held here", relation.name, allowed))
+    refuse_spark(options, relation.name)
     if deadline is None and options.time_limit is not None:
         deadline = time.monotonic() + options.time_limit
     device = pick_device(options.device)

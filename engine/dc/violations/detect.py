@@ -23,11 +23,10 @@ from tuplewise.engine.dc.violations.listing import first_pairs, violating_rows
 from tuplewise.engine.dc.violations.planner import Plan, plan
 from tuplewise.engine.dc.violations.program import Program, bind
 from tuplewise.engine.dc.violations.refine import without_unfit
-from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.grouping import Work, agreeing, start
 from tuplewise.engine.options import DcCheckOptions
 from tuplewise.engine.relation.relation import Relation
-from tuplewise.engine.watch import resident_bytes
+from tuplewise.engine.watch import refuse_spark, resident_bytes
 from tuplewise.gpu_kernels.control import usable_cores
 from tuplewise.gpu_kernels.device import pick_device
 from tuplewise.gpu_kernels.refine import ClusterPairs
@@ -131,9 +130,7 @@ def check_rules(
     `count` and `gpu_kernels.refine.join` for the others. Memory: 30 to 60 bytes a row, whatever the number of pairs.
     """
     options = options or DcCheckOptions()
-    if options.run_on == "spark":
-        allowed = "a table that Spark reads: a path, spark:db.table, or a Spark DataFrame"
-        raise InputError(message("run_on 'spark' for a table that is held here", relation.name, allowed))
+    refuse_spark(options, relation.name)
     if deadline is None and options.time_limit is not None:
         deadline = time.monotonic() + options.time_limit
     device = pick_device(options.device)

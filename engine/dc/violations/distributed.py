@@ -28,9 +28,9 @@ from tuplewise.engine.dc.violations.program import Program, RowTest, bind
 from tuplewise.engine.errors import InputError, message, near_names
 from tuplewise.engine.options import DcCheckOptions
 from tuplewise.engine.relation.relation import NULL_CODE, Relation
-from tuplewise.engine.relation.spark_encode import NotInSpark
-from tuplewise.engine.relation.spark_frame import EncodedFrame, encode_as_frame
-from tuplewise.engine.relation.spark_load import Opened, spark_failures
+from tuplewise.engine.relation.spark_encoded import encode_for
+from tuplewise.engine.relation.spark_frame import EncodedFrame
+from tuplewise.engine.relation.spark_load import Opened
 from tuplewise.engine.spark import run
 from tuplewise.engine.spark.tasks import Kernels, Rows
 from tuplewise.gpu_kernels.refine import Comparison
@@ -98,12 +98,7 @@ def check_opened(
             what = f"no column of that name in table {opened.table!r}"
             raise InputError(message(what, name, hint=near_names(name, names)))
     used = {name for rule in rules for name in rule.columns}
-    try:
-        with spark_failures(opened.table):
-            table = encode_as_frame(opened, sorted(used), step, shown=options.key)
-    except NotInSpark as reason:
-        hint = "Check it in this process: --run-on driver"
-        raise InputError(message(f"this table can't be checked in Spark: {reason}", hint=hint)) from reason
+    table = encode_for("checked", opened, sorted(used), step, shown=options.key)
     return check_on_spark(table, rules, options, progress=progress, deadline=deadline)
 
 

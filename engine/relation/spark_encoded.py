@@ -1,0 +1,30 @@
+"""A table that was only opened, encoded in Spark for a task that runs there; what can't be is one clear error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.relation.spark_encode import NotInSpark
+from tuplewise.engine.relation.spark_frame import EncodedFrame, encode_as_frame
+from tuplewise.engine.relation.spark_load import Opened, spark_failures
+
+HINTS = {"searched": "Discover in this process", "checked": "Check it in this process"}
+
+
+def encode_for(
+    work: Literal["searched", "checked"],
+    opened: Opened,
+    names: Sequence[str],
+    step: Callable[[str], None],
+    *,
+    shown: Sequence[str] = (),
+) -> EncodedFrame:
+    """See `spark_frame.encode_as_frame`. Raises InputError where a column can only be encoded in-process."""
+    try:
+        with spark_failures(opened.table):
+            return encode_as_frame(opened, names, step, shown=shown)
+    except NotInSpark as reason:
+        hint = f"{HINTS[work]}: --run-on driver"
+        raise InputError(message(f"this table can't be {work} in Spark: {reason}", hint=hint)) from reason
