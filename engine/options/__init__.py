@@ -1,0 +1,67 @@
+"""What each task can be told. Frozen, checked once; the command line and the Python functions share them.
+
+A module for each task; import from here.
+"""
+
+from tuplewise.engine.options.checking import (
+    CheckKeywords,
+    DcCheckOptions,
+    FailOn,
+    RulesSyntax,
+    Together,
+    dc_check_options,
+)
+from tuplewise.engine.options.choices import Nulls, RunOn
+from tuplewise.engine.options.dependencies import (
+    DependencyAlgorithm,
+    DependencyKeywords,
+    DependencyOptions,
+    FdDiscoverOptions,
+    KeyDiscoverOptions,
+    OdCheckKeywords,
+    OdCheckOptions,
+    OdDiscoverOptions,
+    OdKeywords,
+    dependency_options,
+)
+from tuplewise.engine.options.discovery import (
+    Algorithm,
+    DcDiscoverOptions,
+    DcKeywords,
+    Minimality,
+    RankBy,
+    dc_discover_options,
+)
+from tuplewise.engine.options.keywords import exact_decimal
+from tuplewise.engine.options.loading import LoadKeywords, LoadOptions, load_options
+
+__all__ = [
+    "Algorithm",
+    "CheckKeywords",
+    "DcCheckOptions",
+    "DcDiscoverOptions",
+    "DcKeywords",
+    "DependencyAlgorithm",
+    "DependencyKeywords",
+    "DependencyOptions",
+    "FailOn",
+    "FdDiscoverOptions",
+    "KeyDiscoverOptions",
+    "LoadKeywords",
+    "LoadOptions",
+    "Minimality",
+    "Nulls",
+    "OdCheckKeywords",
+    "OdCheckOptions",
+    "OdDiscoverOptions",
+    "OdKeywords",
+    "RankBy",
+    "RulesSyntax",
+    "RunOn",
+    "Together",
+    "dc_check_options",
+    "dc_discover_options",
+    "dependency_options",
+    "exact_decimal",
+    "load_options",
+]

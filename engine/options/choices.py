@@ -1,0 +1,8 @@
+"""Choices that several tasks have."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Nulls = Literal["unknown", "value"]
+RunOn = Literal["auto", "driver", "spark"]

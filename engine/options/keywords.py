@@ -1,0 +1,45 @@
+"""Options from the keyword arguments of a Python function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from tuplewise.engine.errors import InputError, message, near_names
+
+
+def exact_decimal(name: str, value: Any) -> Decimal:
+    """A number as the decimal that it is written as: 0.1 is one tenth. Raises InputError for what is no number.
+
+    Examples
+    --------
+    >>> exact_decimal("error", 0.1), exact_decimal("error", "1e-3")
+    (Decimal('0.1'), Decimal('0.001'))
+    """
+    try:
+        number = (
+            value if isinstance(value, Decimal) else Decimal(value if isinstance(value, str) else repr(float(value)))
+        )
+    except (InvalidOperation, TypeError, ValueError):
+        number = None
+    if number is None or isinstance(value, bool) or not number.is_finite():
+        raise InputError(message(name, value, "a decimal number"))
+    return number
+
+
+def texts(name: str, given: Any) -> tuple[str, ...]:
+    """Names, or one name, as a tuple. Raises InputError for anything else."""
+    texts = (given,) if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
+    if not all(isinstance(text, str) for text in texts):
+        raise InputError(message(name, given, "text, or a list of texts"))
+    return texts
+
+
+def refuse_unknown(function: str, options: type, given: Mapping[str, Any]) -> None:
+    """Raise TypeError, as Python does, but with near names."""
+    known = [f.name for f in fields(options)]
+    for name in given:
+        if name not in known:
+            raise TypeError(message(f"{function}() has no option", name, hint=near_names(name, known)))
