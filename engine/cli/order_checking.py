@@ -37,10 +37,11 @@ class OrderChecking:
 
     def check(self) -> OdCheckResult:
         """What was found. Where columns are known before loading, faults in the dependencies are told then."""
+        from tuplewise.engine.od.check import check_opened, check_table
         from tuplewise.engine.relation.peek import column_names
         from tuplewise.engine.relation.spark_load import BeyondDriver
         from tuplewise.engine.report import model
-        from tuplewise.engine.report.od_check_result import OdCheckResult, check_opened, check_table
+        from tuplewise.engine.report.od_check_result import OdCheckResult
         from tuplewise.engine.report.od_texts import read_all_ods
         from tuplewise.engine.watch import most_bytes_here
 
@@ -65,7 +66,7 @@ class OrderChecking:
         )
 
     def _warm_up(self, few: Relation) -> None:
-        from tuplewise.engine.report.od_check_result import check_table
+        from tuplewise.engine.od.check import check_table
         from tuplewise.engine.report.od_texts import read_all_ods
 
         ods, _ = read_all_ods(_WARMING, few.column_names)
@@ -74,9 +75,10 @@ class OrderChecking:
 
 def decide(listing: OrderListing, options: OdCheckOptions) -> OdCheckResult:
     """Whether the dependencies follow from a saved result."""
+    from tuplewise.engine.od.check import check_saved
     from tuplewise.engine.od.implied import SavedOds
     from tuplewise.engine.report import model
-    from tuplewise.engine.report.od_check_result import OdCheckResult, check_saved
+    from tuplewise.engine.report.od_check_result import OdCheckResult
     from tuplewise.engine.report.od_texts import read_all_ods
 
     saved = SavedOds.read(str(listing.against))

@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from tuplewise.engine.errors import InputError, message
-from tuplewise.engine.od.implied import SavedOds, check_against
-from tuplewise.engine.od.lexicographic import OdCheck, check_orders
-from tuplewise.engine.od.list_od import ListOd
+from tuplewise.engine.od.check import CheckedOds
+from tuplewise.engine.od.lexicographic import OdCheck
 from tuplewise.engine.report import check_text, csv, html, json, model, text
 from tuplewise.engine.report.cells import Cells, json_values
-from tuplewise.engine.watch import Watch, refuse_spark
-from tuplewise.gpu_kernels.device import pick_device
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from tuplewise.engine.od.found import Discovery
-    from tuplewise.engine.options import OdCheckOptions
-    from tuplewise.engine.relation.relation import Relation
-    from tuplewise.engine.relation.spark_load import Opened
 
 COMMAND = "od check"
 FIELDS = ("od", "holds", "kind", "t", "u", "seconds")
@@ -33,27 +23,6 @@ _SAID = {
     "split": "t and u are equal on the left and differ on the right",
     "swap": "t is before u on the left and behind it on the right",
 }
-
-
-@dataclass(frozen=True, eq=False)
-class CheckedOds:
-    """What a check of order dependencies found, and how.
-
-    Attributes
-    ----------
-    relation : None where they were checked against a saved result
-    device, device_reason : None there
-    partial : whether some are undecided
-    """
-
-    relation: Relation | None
-    options: OdCheckOptions
-    checks: Sequence[OdCheck]
-    device: str | None
-    device_reason: str | None
-    timings_seconds: Mapping[str, float]
-    partial: bool
-    notes: Sequence[str] = ()
 
 
 class OdCheckResult:
@@ -241,99 +210,3 @@ def _block(record: Mapping[str, Any]) -> dict[str, Any]:
     said = "" if violation is None else f"{violation['kind']}: {_SAID[violation['kind']]}"
     pairs = [] if violation is None else [violation]
     return {"rule": record["od"], "holds": record["holds"], "figures": said, "pairs": pairs, "one_row": False}
-
-
-def check_table(
-    relation: Relation,
-    ods: Sequence[ListOd],
-    options: OdCheckOptions,
-    *,
-    progress: Callable[[str, float], None] | None = None,
-    deadline: float | None = None,
-) -> CheckedOds:
-    """Check list-based order dependencies on a table.
-
-    Parameters
-    ----------
-    progress : called with "checking" and the share that is done
-    deadline : on the clock of time.monotonic; None: now and options.time_limit
-
-    Raises
-    ------
-    InputError
-        Where Spark is asked for: the table is here.
-    DeviceError
-        Where a device that was asked for can't be had.
-    LimitReached
-        Where the process holds more than options.memory_limit.
-    """
-    refuse_spark(options, relation.name)
-    if deadline is None and options.time_limit is not None:
-        deadline = time.monotonic() + options.time_limit
-    device = pick_device(options.device)
-    start = time.perf_counter()
-    told = Watch(progress, options.memory_limit).stage("checking")
-    checks = check_orders(relation, ods, device=options.device, deadline=deadline, progress=told)
-    name = device.described
-    return _checked(relation, options, checks, name, device.reason, time.perf_counter() - start)
-
-
-def check_opened(
-    opened: Opened,
-    ods: Sequence[ListOd],
-    options: OdCheckOptions,
-    *,
-    step: Callable[[str], None] = lambda step: None,
-    progress: Callable[[str, float], None] | None = None,
-    deadline: float | None = None,
-) -> CheckedOds:
-    """Check list-based order dependencies on a table that Spark can read, in its tasks; see `check_table`."""
-    from tuplewise.engine.od import distributed_check
-    from tuplewise.engine.spark.run import device_of_tasks
-
-    if deadline is None and options.time_limit is not None:
-        deadline = time.monotonic() + options.time_limit
-    start = time.perf_counter()
-    relation, checks = distributed_check.check_opened(
-        opened, ods, device=options.device, seed=options.seed, deadline=deadline, step=step,
-        progress=Watch(progress, options.memory_limit).stage("checking"),
-    )  # fmt: skip
-    spark, master = opened.session.spark, opened.session.master
-    reason = f"kernels run in the tasks of Spark ({master})"
-    seconds = time.perf_counter() - start
-    return _checked(relation, options, checks, device_of_tasks(spark, options.device), reason, seconds)
-
-
-def _checked(
-    relation: Relation, options: OdCheckOptions, checks: Sequence[OdCheck], device: str, reason: str, seconds: float
-) -> CheckedOds:
-    undecided = sum(check.holds is None for check in checks)
-    reached = f"time limit reached: {undecided:,} of {len(checks):,} dependencies are undecided"
-    return CheckedOds(
-        relation=relation,
-        options=options,
-        checks=checks,
-        device=device,
-        device_reason=reason,
-        timings_seconds={"checking": seconds},
-        partial=undecided > 0,
-        notes=[reached] if undecided else [],
-    )
-
-
-def check_saved(saved: SavedOds | Discovery, ods: Sequence[ListOd], options: OdCheckOptions) -> CheckedOds:
-    """Decide list-based order dependencies from what a discovery found; no rows are looked at."""
-    start = time.perf_counter()
-    checks = check_against(saved, ods)
-    undecided = sum(check.holds is None for check in checks)
-    limited = f"the discovery was limited: it does not tell about {undecided:,} of {len(checks):,} dependencies"
-    return CheckedOds(
-        relation=None,
-        options=options,
-        checks=checks,
-        device=None,
-        device_reason=None,
-        timings_seconds={"checking": time.perf_counter() - start},
-        partial=undecided > 0,
-        notes=[limited] if undecided else [],
-    )

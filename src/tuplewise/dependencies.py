@@ -341,11 +341,12 @@ def check_ods(
     """
     import time
 
+    from tuplewise.engine.od.check import check_opened, check_saved, check_table
     from tuplewise.engine.options import OdCheckOptions, dependency_options
     from tuplewise.engine.relation.load import load as load_table
     from tuplewise.engine.relation.relation import Relation
     from tuplewise.engine.relation.spark_load import BeyondDriver
-    from tuplewise.engine.report.od_check_result import OdCheckResult, check_opened, check_saved, check_table
+    from tuplewise.engine.report.od_check_result import OdCheckResult
     from tuplewise.engine.report.od_result import OdResult
     from tuplewise.engine.report.od_texts import read_all_ods
     from tuplewise.engine.watch import most_bytes_here

@@ -1,0 +1,137 @@
+"""Checks of order dependencies between lists, start to end: on a table here, on one in Spark, against a discovery."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tuplewise.engine.od.implied import SavedOds, check_against
+from tuplewise.engine.od.lexicographic import OdCheck, check_orders
+from tuplewise.engine.od.list_od import ListOd
+from tuplewise.engine.watch import Watch, refuse_spark
+from tuplewise.gpu_kernels.device import pick_device
+
+if TYPE_CHECKING:
+    from tuplewise.engine.od.found import Discovery
+    from tuplewise.engine.options import OdCheckOptions
+    from tuplewise.engine.relation.relation import Relation
+    from tuplewise.engine.relation.spark_load import Opened
+
+
+@dataclass(frozen=True, eq=False)
+class CheckedOds:
+    """What a check of order dependencies found, and how.
+
+    Attributes
+    ----------
+    relation : None where they were checked against a saved result
+    device, device_reason : None there
+    partial : whether some are undecided
+    """
+
+    relation: Relation | None
+    options: OdCheckOptions
+    checks: Sequence[OdCheck]
+    device: str | None
+    device_reason: str | None
+    timings_seconds: Mapping[str, float]
+    partial: bool
+    notes: Sequence[str] = ()
+
+
+def check_table(
+    relation: Relation,
+    ods: Sequence[ListOd],
+    options: OdCheckOptions,
+    *,
+    progress: Callable[[str, float], None] | None = None,
+    deadline: float | None = None,
+) -> CheckedOds:
+    """Check list-based order dependencies on a table.
+
+    Parameters
+    ----------
+    progress : called with "checking" and the share that is done
+    deadline : on the clock of time.monotonic; None: now and options.time_limit
+
+    Raises
+    ------
+    InputError
+        Where Spark is asked for: the table is here.
+    DeviceError
+        Where a device that was asked for can't be had.
+    LimitReached
+        Where the process holds more than options.memory_limit.
+    """
+    refuse_spark(options, relation.name)
+    if deadline is None and options.time_limit is not None:
+        deadline = time.monotonic() + options.time_limit
+    device = pick_device(options.device)
+    start = time.perf_counter()
+    told = Watch(progress, options.memory_limit).stage("checking")
+    checks = check_orders(relation, ods, device=options.device, deadline=deadline, progress=told)
+    name = device.described
+    return _checked(relation, options, checks, name, device.reason, time.perf_counter() - start)
+
+
+def check_opened(
+    opened: Opened,
+    ods: Sequence[ListOd],
+    options: OdCheckOptions,
+    *,
+    step: Callable[[str], None] = lambda step: None,
+    progress: Callable[[str, float], None] | None = None,
+    deadline: float | None = None,
+) -> CheckedOds:
+    """Check list-based order dependencies on a table that Spark can read, in its tasks; see `check_table`."""
+    from tuplewise.engine.od import distributed_check
+    from tuplewise.engine.spark.run import device_of_tasks
+
+    if deadline is None and options.time_limit is not None:
+        deadline = time.monotonic() + options.time_limit
+    start = time.perf_counter()
+    relation, checks = distributed_check.check_opened(
+        opened, ods, device=options.device, seed=options.seed, deadline=deadline, step=step,
+        progress=Watch(progress, options.memory_limit).stage("checking"),
+    )  # fmt: skip
+    spark, master = opened.session.spark, opened.session.master
+    reason = f"kernels run in the tasks of Spark ({master})"
+    seconds = time.perf_counter() - start
+    return _checked(relation, options, checks, device_of_tasks(spark, options.device), reason, seconds)
+
+
+def _checked(
+    relation: Relation, options: OdCheckOptions, checks: Sequence[OdCheck], device: str, reason: str, seconds: float
+) -> CheckedOds:
+    undecided = sum(check.holds is None for check in checks)
+    reached = f"time limit reached: {undecided:,} of {len(checks):,} dependencies are undecided"
+    return CheckedOds(
+        relation=relation,
+        options=options,
+        checks=checks,
+        device=device,
+        device_reason=reason,
+        timings_seconds={"checking": seconds},
+        partial=undecided > 0,
+        notes=[reached] if undecided else [],
+    )
+
+
+def check_saved(saved: SavedOds | Discovery, ods: Sequence[ListOd], options: OdCheckOptions) -> CheckedOds:
+    """Decide list-based order dependencies from what a discovery found; no rows are looked at."""
+    start = time.perf_counter()
+    checks = check_against(saved, ods)
+    undecided = sum(check.holds is None for check in checks)
+    limited = f"the discovery was limited: it does not tell about {undecided:,} of {len(checks):,} dependencies"
+    return CheckedOds(
+        relation=None,
+        options=options,
+        checks=checks,
+        device=None,
+        device_reason=None,
+        timings_seconds={"checking": time.perf_counter() - start},
+        partial=undecided > 0,
+        notes=[limited] if undecided else [],
+    )
