@@ -1,0 +1,411 @@
+"""Inclusion dependencies, `child.a <= parent.b`: what they are, how they are written and read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from tuplewise.engine.errors import Fault, RuleError, describe, message, near_hint
+from tuplewise.engine.relation.schema import quote_name
+
+SIGNS = ("<=", "[=", "⊆", "->", "→")
+ACCEPTED = (
+    "Accepted: child.a <= parent.b | child[a, b] <= parent[x, y] | child.a, child.b <= parent.x, parent.y | "
+    "[t.a][=[u.b] | (t.csv, [a]) -> (u.csv, [b]). "
+    'Names that are no plain word stand in `...` or "...".'
+)
+
+_PLAIN = re.compile(r"[^\W\d]\w*")
+_END = re.compile(r"\s*(?:[,\])]|\[=|<=|⊆|->|→|\Z)")
+_FILE_ENDING = re.compile(r"\.(?:csv|tsv|txt|parquet|orc|jsonl|ndjson|json)(?:\.(?:gz|bz2|zst|lz4|snappy))?$", re.I)
+_BRACKETS = {"[": "]", "(": ")"}
+_NO_NAME = re.compile(r"[`\"\[\]()]")
+
+
+class Attribute(NamedTuple):
+    """A column of a table, by names. `str` writes it as `parse_attribute` reads it.
+
+    Examples
+    --------
+    >>> print(Attribute("orders", "customer"), Attribute("my orders", "a.b"))
+    orders.customer `my orders`.`a.b`
+    """
+
+    table: str
+    column: str
+
+    def __str__(self) -> str:
+        return f"{quote_name(self.table)}.{quote_name(self.column)}"
+
+
+@dataclass(frozen=True, order=True)
+class InclusionDependency:
+    """`A <= B`: every value of the dependent columns, rows with a null left out, is one of the referenced columns.
+
+    Attributes
+    ----------
+    dependent, referenced : as many columns each, at least one; those of one side are different columns of one table
+
+    Raises
+    ------
+    RuleError : where they are not
+
+    Examples
+    --------
+    >>> unary = InclusionDependency((Attribute("child", "a"),), (Attribute("parent", "b"),))
+    >>> binary = InclusionDependency(
+    ...     (Attribute("child", "a"), Attribute("child", "b")), (Attribute("parent", "x"), Attribute("parent", "y")))
+    >>> print(unary, binary, sep="; ")
+    child.a <= parent.b; child[a, b] <= parent[x, y]
+    """
+
+    dependent: tuple[Attribute, ...]
+    referenced: tuple[Attribute, ...]
+
+    def __post_init__(self) -> None:
+        for side in (self.dependent, self.referenced):
+            if problem := _side_problem(side):
+                raise RuleError(f"inclusion dependency: {problem}")
+        if problem := _size_problem(self.dependent, self.referenced):
+            raise RuleError(f"inclusion dependency: {problem}")
+
+    def __str__(self) -> str:
+        return f"{write_side(self.dependent)} <= {write_side(self.referenced)}"
+
+    @property
+    def size(self) -> int:
+        """Columns of each side."""
+        return len(self.dependent)
+
+
+def unary(dependent: Attribute, referenced: Attribute) -> InclusionDependency:
+    """The dependency between two columns.
+
+    Examples
+    --------
+    >>> print(unary(Attribute("t", "a"), Attribute("u", "b")))
+    t.a <= u.b
+    """
+    return InclusionDependency((dependent,), (referenced,))
+
+
+def write_side(side: Sequence[Attribute]) -> str:
+    """One side as text: `t.a`, or `t[a, b]` of several columns."""
+    if len(side) == 1:
+        return str(side[0])
+    return f"{quote_name(side[0].table)}[{', '.join(quote_name(a.column) for a in side)}]"
+
+
+def parse_ind(text: str, tables: Mapping[str, Sequence[str]]) -> InclusionDependency:
+    """Read an inclusion dependency.
+
+    Parameters
+    ----------
+    text : two sides with `<=`, `⊆`, `[=`, `->` or `→` between them. A side is `t.a`; `t.a, t.b`, in brackets or not;
+        `t[a, b]` or `t(a, b)`; or `(t.csv, [a, b])`. Names that are no plain word stand in back-quotes or double
+        quotes (doubled inside), or bare where no other reading is possible. A table may have its file's ending.
+    tables : the columns of each table, by its name
+
+    Raises
+    ------
+    RuleError : with the position, what was expected, and names like an unknown one
+
+    Examples
+    --------
+    >>> tables = {"child": ["a", "b c"], "parent": ["x", "y"]}
+    >>> print(parse_ind("[child.a, child.b c][=[parent.x, parent.y]", tables))
+    child[a, `b c`] <= parent[x, y]
+    >>> print(parse_ind("(child.csv, [a]) -> (parent.csv, [y])", tables))
+    child.a <= parent.y
+    """
+    reader = _Reader(text, tables)
+    try:
+        dependent = reader.side()
+        if not reader.take(*SIGNS):
+            raise reader.fault("expected a comma or <=")
+        at = reader.skip_blanks()
+        referenced = reader.side()
+        reader.finish()
+        if not reader.unknown and (problem := _size_problem(dependent, referenced)):
+            raise Fault(problem, at)
+    except Fault as fault:
+        raise _error(text, [*reader.unknown, fault]) from None
+    if reader.unknown:
+        raise _error(text, reader.unknown)
+    return InclusionDependency(dependent, referenced)
+
+
+def parse_attribute(text: str, tables: Mapping[str, Sequence[str]]) -> Attribute:
+    """Read `table.column`. Errors are those of `parse_ind`.
+
+    Examples
+    --------
+    >>> parse_attribute("`my orders`.id", {"my orders": ["id"]})
+    Attribute(table='my orders', column='id')
+    """
+    reader = _Reader(text, tables)
+    try:
+        found = reader.attribute()
+        reader.finish()
+    except Fault as fault:
+        raise _error(text, [*reader.unknown, fault], "column") from None
+    if reader.unknown:
+        raise _error(text, reader.unknown, "column")
+    return found
+
+
+def ind_of_record(record: Mapping[str, Any], tables: Mapping[str, Sequence[str]]) -> InclusionDependency:
+    """The dependency of an entry of our JSON: `{"dependent": "t.a", "referenced": "u.b"}`, lists of several columns.
+
+    Raises RuleError for another shape, and for unknown names.
+
+    Examples
+    --------
+    >>> tables = {"t": ["a", "b"], "u": ["x", "y"]}
+    >>> print(ind_of_record({"dependent": ["t.a", "t.b"], "referenced": ["u.x", "u.y"]}, tables))
+    t[a, b] <= u[x, y]
+    """
+    sides = []
+    for name in ("dependent", "referenced"):
+        given = record.get(name)
+        names = [given] if isinstance(given, str) else given
+        if not isinstance(names, (list, tuple)) or not names or not all(isinstance(n, str) for n in names):
+            raise RuleError(message(f"{name!r} of an inclusion dependency", given, '"table.column", or a list of such'))
+        sides.append(tuple(parse_attribute(n, tables) for n in names))
+    return InclusionDependency(*sides)
+
+
+def names_record(side: Sequence[Attribute]) -> str | list[str]:
+    """One side as JSON has it: `"t.a"`, or a list of several columns."""
+    return str(side[0]) if len(side) == 1 else [str(a) for a in side]
+
+
+def _side_problem(side: Sequence[Attribute]) -> str | None:
+    """What is wrong with one side."""
+    if not side:
+        return "a side without columns"
+    other = next((a for a in side if a.table != side[0].table), None)
+    if other is not None:
+        return f"columns of two tables on one side: {side[0]} and {other}"
+    twice = next((a for i, a in enumerate(side) if a in side[:i]), None)
+    return None if twice is None else f"a column that stands twice on one side: {twice}"
+
+
+def _size_problem(dependent: Sequence[Attribute], referenced: Sequence[Attribute]) -> str | None:
+    """What is wrong with two sides together."""
+    if len(dependent) == len(referenced):
+        return None
+    return f"{_counted(dependent)} on the left, {_counted(referenced)} on the right"
+
+
+def _counted(side: Sequence[Attribute]) -> str:
+    return f"{len(side)} column{'' if len(side) == 1 else 's'}"
+
+
+def _error(text: str, faults: Sequence[Fault], place: str = "inclusion dependency") -> RuleError:
+    return RuleError(f"{describe(text, faults, place)}\n{ACCEPTED}")
+
+
+class _Reader:
+    """A text with a place in it. `unknown`: a fault for each name that no table or column has."""
+
+    def __init__(self, text: str, tables: Mapping[str, Sequence[str]]) -> None:
+        self.text, self.at, self.tables = text, 0, tables
+        self.unknown: list[Fault] = []
+
+    def skip_blanks(self) -> int:
+        while self.at < len(self.text) and (self.text[self.at].isspace() or self.text[self.at] == "\ufeff"):
+            self.at += 1
+        return self.at
+
+    def take(self, *signs: str) -> str | None:
+        """Move past the first of the signs that is next, after blanks."""
+        at = self.skip_blanks()
+        sign = next((s for s in signs if self.text.startswith(s, at)), None)
+        self.at += len(sign or "")
+        return sign
+
+    def fault(self, what: str) -> Fault:
+        """A fault here that says what stands here instead."""
+        at = self.skip_blanks()
+        match = _PLAIN.match(self.text, at)
+        found = match.group() if match else self.text[at : at + 2].strip()
+        return Fault(f"{what}, found {found!r}" if found else f"{what}, but the text ends", at)
+
+    def finish(self) -> None:
+        """Nothing but blanks may be left."""
+        if self.skip_blanks() < len(self.text):
+            raise self.fault("expected a comma or the end")
+
+    def side(self) -> tuple[Attribute, ...]:
+        """One side, in any of its spellings."""
+        start = self.skip_blanks()
+        side = self._desbordante() or self._table_then_list() or self._attributes()
+        unknown_here = any(f.at >= start for f in self.unknown)
+        if not unknown_here and (problem := _side_problem(side)):
+            raise Fault(problem, start)
+        return side
+
+    def _desbordante(self) -> tuple[Attribute, ...] | None:
+        """`(t.csv, [a, b])`, if it is next."""
+        start = self.skip_blanks()
+        if self.take("("):
+            table = self._table_before(re.compile(r"\s*,\s*\["))
+            if table is not None and self.take(",") and self.take("["):
+                columns = self._columns(table, "]")
+                if not self.take(")"):
+                    raise self.fault("expected )")
+                return columns
+        self.at = start
+        return None
+
+    def _table_then_list(self) -> tuple[Attribute, ...] | None:
+        """`t[a, b]` or `t(a, b)`, if it is next."""
+        start = self.skip_blanks()
+        table = self._table_before(re.compile(r"\s*(?:\[(?!=)|\()"))
+        bracket = None if table is None else self.take(*_BRACKETS)
+        if table is None or bracket is None:
+            self.at = start
+            return None
+        return self._columns(table, _BRACKETS[bracket])
+
+    def _table_before(self, follows: re.Pattern[str]) -> str | None:
+        """The table that is next, if what follows it matches: quoted, a known one, or a word that is unknown."""
+        start = self.skip_blanks()
+        if self.text.startswith(("`", '"'), start):
+            name = self._quoted()
+            if follows.match(self.text, self.at):
+                return self._known_table(name, start)
+            self.at = start
+            return None
+        for end in self._ends_of(start, self._spelled_tables(), follows):
+            self.at = end
+            return self._known_table(self.text[start:end], start)
+        match = re.compile(rf"([^\s`\"\[\](),]+){follows.pattern}").match(self.text, start)
+        if match is None or ("." in match[1] and follows.match("[")):
+            return None  # `t.a[` is a column and something wrong behind it
+        self.at = match.end(1)
+        return self._known_table(match[1], start)
+
+    def _columns(self, table: str, closing: str) -> tuple[Attribute, ...]:
+        """Names of columns up to the closing bracket, which is passed."""
+        found = [Attribute(table, self._column(table))]
+        while self.take(","):
+            found.append(Attribute(table, self._column(table)))
+        if not self.take(closing):
+            raise self.fault(f"expected a comma or {closing}")
+        return tuple(found)
+
+    def _attributes(self) -> tuple[Attribute, ...]:
+        """`t.a, t.b`, in brackets or not."""
+        bracket = self.take("[", "(")
+        found = [self.attribute()]
+        while self.take(","):
+            found.append(self.attribute())
+        if bracket and not self.take(_BRACKETS[bracket]):
+            raise self.fault(f"expected a comma or {_BRACKETS[bracket]}")
+        return tuple(found)
+
+    def attribute(self) -> Attribute:
+        """`table.column`."""
+        start = self.skip_blanks()
+        if self.text.startswith(("`", '"'), start):
+            name = self._quoted()
+            if not self.take("."):
+                raise self.fault("expected a dot and the name of a column")
+            return self._of_table(self._known_table(name, start))
+        for end in self._ends_of(start, self._spelled_tables(), re.compile(r"\s*\.")):
+            self.at = end
+            self.take(".")
+            table = self._known_table(self.text[start:end], start)
+            at = self.skip_blanks()
+            if self.text.startswith(("`", '"'), at) or self._known_column(table) is not None:
+                return self._of_table(table)
+        return self._unknown_attribute(start)
+
+    def _of_table(self, table: str) -> Attribute:
+        return Attribute(table, self._column(table))
+
+    def _unknown_attribute(self, start: int) -> Attribute:
+        """A bare `table.column` of which one is not known: the table is the longest known one, or ends at a dot."""
+        self.at = start
+        end = _END.search(self.text, start)
+        written = self.text[start : end.start() if end else len(self.text)]
+        known = next(iter(self._ends_of(start, self._spelled_tables(), re.compile(r"\s*\."))), None)
+        if known is None:
+            name, dot, _ = written.partition(".")
+            if not name.strip() or _NO_NAME.search(name):
+                raise self.fault("expected table.column")
+            if not dot:
+                raise Fault(f"expected table.column, found {name!r}", start, self._tables_with(name))
+            known = start + len(name)
+        self.at = known
+        table = self._known_table(self.text[start:known].rstrip(), start)
+        self.take(".")
+        return self._of_table(table)
+
+    def _tables_with(self, column: str) -> str | None:
+        """A hint for the name of a column without its table."""
+        holders = [str(Attribute(t, column)) for t, columns in self.tables.items() if column in columns]
+        return f"Write {' or '.join(holders)}" if holders else None
+
+    def _column(self, table: str) -> str:
+        """The column that is next: quoted, known, or all up to what can't belong to a name."""
+        at = self.skip_blanks()
+        columns = self.tables.get(table)
+        if self.text.startswith(("`", '"'), at):
+            name = self._quoted()
+        else:
+            known = self._known_column(table)
+            end = _END.search(self.text, at)
+            name = known if known is not None else self.text[at : end.start() if end else len(self.text)]
+            if known is None and (not name or _NO_NAME.search(name)):
+                raise self.fault("expected the name of a column")
+            self.at = at + len(name)
+        if columns is not None and name not in columns:
+            hint = near_hint(name, list(columns))
+            self.unknown.append(Fault(f"table {table!r} has no column of the name {name!r}", at, hint))
+        return name
+
+    def _known_column(self, table: str) -> str | None:
+        """The bare column of a table that is next: a plain word before the longest name."""
+        at = self.skip_blanks()
+        ends = self._ends_of(at, self.tables.get(table, ()), _END)
+        return self.text[at : ends[0]] if ends else None
+
+    def _ends_of(self, at: int, names: Iterable[str], follows: re.Pattern[str]) -> list[int]:
+        """Where the names end that stand at a place and before such: a plain word first, then the longest."""
+        plain = _PLAIN.match(self.text, at)
+        word = plain.group() if plain else ""
+        standing = sorted({n for n in names if n and self.text.startswith(n, at)}, key=lambda n: (n != word, -len(n)))
+        return [at + len(n) for n in standing if follows.match(self.text, at + len(n))]
+
+    def _spelled_tables(self) -> list[str]:
+        """The tables as a text may name them bare: with the ending of a file too."""
+        with_ending = (f"{name}{m.group()}" for name in self.tables for m in _endings(self.text))
+        return [*self.tables, *with_ending]
+
+    def _known_table(self, spelled: str, at: int) -> str:
+        """The name of a table, without a file's ending where only that makes it known."""
+        bare = _FILE_ENDING.sub("", spelled)
+        name = spelled if spelled in self.tables or bare not in self.tables else bare
+        if name not in self.tables:
+            self.unknown.append(Fault(f"no table of the name {name!r}", at, near_hint(name, list(self.tables))))
+        return name
+
+    def _quoted(self) -> str:
+        """The text between the quotes that are next; a doubled quote inside stands for one."""
+        quote = self.text[self.at]
+        match = re.compile(f"{quote}((?:[^{quote}]|{quote}{quote})*){quote}").match(self.text, self.at)
+        if match is None:
+            hint = f"Double it where it belongs to the name: {quote * 2}"
+            raise Fault(f"a {quote} that is not closed", self.at, hint)
+        self.at = match.end()
+        return match.group(1).replace(quote * 2, quote)
+
+
+def _endings(text: str) -> Iterable[re.Match[str]]:
+    """What looks like the ending of a file anywhere in a text."""
+    return re.finditer(_FILE_ENDING.pattern.removesuffix("$"), text, re.IGNORECASE)
