@@ -1,0 +1,185 @@
+"""Which values are compared with which, and how a value is written as bytes that are equal when values are.
+
+Values of one *family* are compared. Whole numbers and decimals are one (compared exactly), dates and timestamps
+another: a date is its midnight in UTC, so that Spark's common type of the two loses nothing. Doubles stand alone, since
+64-bit integers do not fit a double; text is never compared with others. With `as_text` all are one family: text.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+
+from tuplewise.engine.relation.relation import TypeName
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Family = Literal["number", "double", "instant", "boolean", "text"]
+FAMILIES: tuple[Family, ...] = get_args(Family)
+FAMILY_OF_TYPE: dict[TypeName, Family] = {
+    "integer": "number",
+    "decimal": "number",
+    "double": "double",
+    "date": "instant",
+    "timestamp": "instant",
+    "boolean": "boolean",
+    "text": "text",
+}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_DAY_MICROSECONDS = 86_400_000_000
+_NAN = struct.pack(">d", float("nan"))
+
+
+def family_of(type_name: TypeName, as_text: bool = False) -> Family:
+    """The family of a type.
+
+    Examples
+    --------
+    >>> family_of("decimal"), family_of("date"), family_of("date", as_text=True)
+    ('number', 'instant', 'text')
+    """
+    return "text" if as_text else FAMILY_OF_TYPE[type_name]
+
+
+def canonical_bytes(family: Family, value: Any) -> bytes:
+    """A value that isn't null as bytes: those of two values of a family are equal exactly when the values are.
+
+    Parameters
+    ----------
+    value : int or Decimal (number), float (double), date or datetime (instant; without a zone it is UTC), bool, str
+
+    Notes
+    -----
+    number: digits without zeros that mean nothing, `-1.5`, `100`. double: its 8 bytes, most significant first, one NaN,
+    0.0 for -0.0. instant: whole microseconds since 1970 as digits. boolean: `true`, `false`. text: UTF-8.
+
+    Examples
+    --------
+    >>> [canonical_bytes("number", value) for value in (Decimal("1.00"), 1, Decimal("-0.50"))]
+    [b'1', b'1', b'-0.5']
+    >>> canonical_bytes("instant", date(1970, 1, 2)) == canonical_bytes("instant", datetime(1970, 1, 2))
+    True
+    """
+    return _WRITERS[family](value)
+
+
+def _number(value: Any) -> bytes:
+    text = format(Decimal(value), "f")
+    if "." in text:
+        text = text.rstrip("0").rstrip(".")
+    return b"0" if text in ("-0", "0") else text.encode()
+
+
+def _double(value: Any) -> bytes:
+    number = float(value) + 0.0
+    return _NAN if number != number else struct.pack(">d", number)
+
+
+def _instant(value: Any) -> bytes:
+    if not isinstance(value, datetime):
+        return str((value - date(1970, 1, 1)).days * _DAY_MICROSECONDS).encode()
+    nanoseconds = getattr(value, "nanosecond", 0)  # pandas' timestamps have them
+    aware = value if value.tzinfo else value.replace(tzinfo=UTC)
+    text = str((aware - _EPOCH) // _MICROSECOND)
+    return (f"{text}.{nanoseconds:03}" if nanoseconds else text).encode()
+
+
+def _boolean(value: Any) -> bytes:
+    return b"true" if value else b"false"
+
+
+def _text(value: Any) -> bytes:
+    return str(value).encode()
+
+
+_WRITERS: dict[Family, Callable[[Any], bytes]] = {
+    "number": _number,
+    "double": _double,
+    "instant": _instant,
+    "boolean": _boolean,
+    "text": _text,
+}
+
+
+def canonical_array(family: Family, values: pa.Array) -> pa.Array:
+    """`canonical_bytes` of many values.
+
+    Parameters
+    ----------
+    values : pyarrow array (values,), no nulls
+        int64 or decimal (number), float64, date32 or timestamp (instant), bool, large_string: what columns of a
+        relation hold.
+
+    Returns
+    -------
+    large_binary (values,)
+    """
+    import pyarrow as pa
+
+    if family == "number":
+        return _numbers(values).cast(pa.large_binary())
+    if family == "double":
+        plain = np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64) + 0.0
+        plain[np.isnan(plain)] = np.nan
+        return _fixed_width(plain.astype(">f8"))
+    if family == "instant":
+        return _instants(values).cast(pa.large_binary())
+    return values.cast(pa.large_string()).cast(pa.large_binary())
+
+
+def _fixed_width(values: np.ndarray[Any, Any]) -> pa.Array:
+    import pyarrow as pa
+
+    size = values.dtype.itemsize
+    offsets = np.arange(len(values) + 1, dtype=np.int64) * size
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(values))]
+    return pa.Array.from_buffers(pa.large_binary(), len(values), buffers)
+
+
+def _numbers(values: pa.Array) -> pa.Array:
+    """Plain digits; zeros at the end of a fraction left out."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_decimal(values.type):
+        return values.cast(pa.large_string())
+    scale, width = values.type.scale, values.type.byte_width
+    kind = pa.decimal128(38, 0) if width == 16 else pa.decimal256(76, 0)
+    unscaled = pa.Array.from_buffers(kind, len(values), values.buffers(), offset=values.offset).cast(pa.large_string())
+    if scale == 0:
+        return unscaled
+    digits = pc.utf8_lpad(pc.utf8_ltrim(unscaled, "-"), scale + 1, "0")
+    whole = pc.utf8_slice_codeunits(digits, 0, -scale)
+    fraction = pc.utf8_rtrim(pc.utf8_slice_codeunits(digits, -scale), "0")
+    point = pc.if_else(pc.equal(fraction, ""), "", ".")
+    sign = pc.if_else(pc.starts_with(unscaled, "-"), "-", "")
+    return pc.binary_join_element_wise(sign, whole, point, fraction, "").cast(pa.large_string())
+
+
+def _instants(values: pa.Array) -> pa.Array:
+    """Microseconds; three digits more where a value has nanoseconds."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_date(values.type):
+        days = values.cast(pa.date32()).cast(pa.int32()).cast(pa.int64())
+        return pc.multiply(days, _DAY_MICROSECONDS).cast(pa.large_string())
+    zone = values.type.tz
+    if values.type.unit != "ns":
+        micro = values.cast(pa.timestamp("us", tz=zone)).cast(pa.int64())
+        return micro.cast(pa.large_string())
+    nano = np.asarray(values.cast(pa.int64()).to_numpy(zero_copy_only=False), dtype=np.int64)
+    micro, rest = np.floor_divide(nano, 1000), np.mod(nano, 1000)
+    text = pa.array(micro).cast(pa.large_string())
+    if not rest.any():
+        return text
+    digits = pc.utf8_lpad(pa.array(rest).cast(pa.large_string()), 3, "0")
+    long = pc.binary_join_element_wise(text, digits, ".")
+    return pc.if_else(pa.array(rest == 0), text, long)

@@ -1,0 +1,93 @@
+"""Intersections of clusters and common values on the CPU: each task has some attributes, or some clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from tuplewise.gpu_kernels.control import Control
+from tuplewise.gpu_kernels.cpu.threads import run_tasks
+
+
+@njit(cache=True, nogil=True)
+def lowest_bit(word):
+    """Place of the lowest bit of a word that isn't 0."""
+    place = 0
+    if word & np.uint64(0xFFFFFFFF) == 0:
+        place += 32
+        word >>= np.uint64(32)
+    if word & np.uint64(0xFFFF) == 0:
+        place += 16
+        word >>= np.uint64(16)
+    if word & np.uint64(0xFF) == 0:
+        place += 8
+        word >>= np.uint64(8)
+    if word & np.uint64(0xF) == 0:
+        place += 4
+        word >>= np.uint64(4)
+    if word & np.uint64(0x3) == 0:
+        place += 2
+        word >>= np.uint64(2)
+    if word & np.uint64(0x1) == 0:
+        place += 1
+    return place
+
+
+@njit(cache=True, nogil=True)
+def intersect_word(masks, w, common):
+    """common[a] &= each mask that has attribute a, for the attributes of word w."""
+    for c in range(masks.shape[0]):
+        word = masks[c, w]
+        while word != 0:
+            a = 64 * w + lowest_bit(word)
+            word &= word - np.uint64(1)
+            for k in range(masks.shape[1]):
+                common[a, k] &= masks[c, k]
+
+
+@njit(cache=True, nogil=True)
+def count_word(masks, values, w, members, counts):
+    """counts[a, b] += values of each cluster that has a and b, for the attributes a of word w.
+
+    `members` int64 (attributes,) is room for the attributes of a cluster.
+    """
+    for c in range(masks.shape[0]):
+        word = masks[c, w]
+        if word == 0:
+            continue
+        size = 0
+        for k in range(masks.shape[1]):
+            left = masks[c, k]
+            while left != 0:
+                members[size] = 64 * k + lowest_bit(left)
+                left &= left - np.uint64(1)
+                size += 1
+        while word != 0:
+            a = 64 * w + lowest_bit(word)
+            word &= word - np.uint64(1)
+            for i in range(size):
+                counts[a, members[i]] += values[c]
+
+
+def intersect(masks: NDArray[np.uint64], common: NDArray[np.uint64], control: Control) -> None:
+    """common[a] = intersection of the clusters that have a; given as all ones, uint64 (attributes, words)."""
+
+    def make_worker() -> Callable[[int], None]:
+        return lambda w: intersect_word(masks, w, common)
+
+    run_tasks([1.0] * masks.shape[1], make_worker, control)
+
+
+def count(
+    masks: NDArray[np.uint64], values: NDArray[np.int64], counts: NDArray[np.int64], control: Control
+) -> None:
+    """counts[a, b] = values of the clusters that have both; given as zeros, int64 (attributes, attributes)."""
+
+    def make_worker() -> Callable[[int], None]:
+        members = np.empty(len(counts), dtype=np.int64)
+        return lambda w: count_word(masks, values, w, members, counts)
+
+    run_tasks([1.0] * masks.shape[1], make_worker, control)

@@ -1,0 +1,111 @@
+"""Front door: which attributes include which and how many values they share, from the clusters of a clustering.
+
+A cluster is a set of attributes, a mask of words: attribute a is bit a % 64 of word a // 64. A value belongs to the
+cluster of all attributes that hold it, so A is included in B where every cluster with A has B too.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.gpu_kernels.control import Control
+from tuplewise.gpu_kernels.device import Device, pick_device
+
+BITS = 64
+
+
+def mask_words(attributes: int) -> int:
+    """64-bit words of a mask of so many attributes."""
+    return max(1, -(-attributes // BITS))
+
+
+def intersect_clusters(
+    masks: NDArray[np.uint64], attributes: int, *, device: Device | str = "auto", threads: int | None = None
+) -> NDArray[np.bool_]:
+    """For each attribute, the attributes that all clusters with it have.
+
+    Parameters
+    ----------
+    masks : uint64 (clusters, words), C order; no bit from `attributes` on is set
+
+    Returns
+    -------
+    bool (attributes, attributes)
+        [a, b]: each cluster that has a has b. True for all b where no cluster has a.
+
+    Notes
+    -----
+    Cost: for each cluster, its attributes times words. Memory: attributes squared.
+    """
+    words = mask_words(attributes)
+    masks = _checked(masks, words)
+    chosen = pick_device(device) if isinstance(device, str) else device
+    if chosen.kind == "cuda":
+        from tuplewise.gpu_kernels.cuda import inclusion as twin
+    else:
+        from tuplewise.gpu_kernels.cpu import inclusion as twin  # type: ignore[no-redef]
+    common = np.full((attributes, words), np.uint64(0xFFFFFFFFFFFFFFFF))
+    with chosen.active():
+        twin.intersect(masks, common, _control(threads))
+    return _as_flags(common, attributes)
+
+
+def count_common(
+    masks: NDArray[np.uint64],
+    values: NDArray[np.int64],
+    attributes: int,
+    *,
+    device: Device | str = "auto",
+    threads: int | None = None,
+) -> NDArray[np.int64]:
+    """Values in clusters that have both attributes, int64 (attributes, attributes), symmetric.
+
+    Parameters
+    ----------
+    masks : uint64 (clusters, words), C order; no bit from `attributes` on is set
+    values : int64 (clusters,), how many values each cluster has
+
+    Notes
+    -----
+    Cost: for each cluster, its attributes squared.
+    """
+    masks = _checked(masks, mask_words(attributes))
+    values = np.ascontiguousarray(values, dtype=np.int64)
+    if len(values) != len(masks):
+        raise ValueError(f"values: {len(values)} entries; allowed: one for each of {len(masks)} clusters")
+    chosen = pick_device(device) if isinstance(device, str) else device
+    if chosen.kind == "cuda":
+        from tuplewise.gpu_kernels.cuda import inclusion as twin
+    else:
+        from tuplewise.gpu_kernels.cpu import inclusion as twin  # type: ignore[no-redef]
+    counts = np.zeros((attributes, attributes), dtype=np.int64)
+    with chosen.active():
+        twin.count(masks, values, counts, _control(threads))
+    return counts
+
+
+def count_distinct(masks: NDArray[np.uint64], values: NDArray[np.int64], attributes: int) -> NDArray[np.int64]:
+    """Values in clusters that have each attribute, int64 (attributes,)."""
+    masks = _checked(masks, mask_words(attributes))
+    totals = np.zeros(attributes, dtype=np.int64)
+    for a in range(attributes):
+        has = (masks[:, a // BITS] >> np.uint64(a % BITS)) & np.uint64(1)
+        totals[a] = int(values[has.astype(np.bool_)].sum())
+    return totals
+
+
+def _checked(masks: NDArray[np.uint64], words: int) -> NDArray[np.uint64]:
+    if masks.dtype != np.uint64 or masks.ndim != 2 or masks.shape[1] != words:
+        raise ValueError(f"masks: {masks.dtype} {masks.shape}; allowed: uint64 (clusters, {words})")
+    return np.ascontiguousarray(masks)
+
+
+def _control(threads: int | None) -> Control:
+    return Control() if threads is None else Control(threads=threads)
+
+
+def _as_flags(rows: NDArray[np.uint64], attributes: int) -> NDArray[np.bool_]:
+    """uint64 (attributes, words) as bool (attributes, attributes)."""
+    flags = np.unpackbits(rows.astype("<u8").view(np.uint8), axis=1, count=attributes, bitorder="little")
+    return flags.astype(np.bool_)
