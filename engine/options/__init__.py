@@ -32,6 +32,7 @@ from tuplewise.engine.options.discovery import (
     RankBy,
     dc_discover_options,
 )
+from tuplewise.engine.options.ind import IndCheckOptions, IndDiscoverOptions, IndKeywords, IndOptions, ind_options
 from tuplewise.engine.options.keywords import exact_decimal
 from tuplewise.engine.options.loading import LoadKeywords, LoadOptions, load_options
 
@@ -46,6 +47,10 @@ __all__ = [
     "DependencyOptions",
     "FailOn",
     "FdDiscoverOptions",
+    "IndCheckOptions",
+    "IndDiscoverOptions",
+    "IndKeywords",
+    "IndOptions",
     "KeyDiscoverOptions",
     "LoadKeywords",
     "LoadOptions",
@@ -63,5 +68,6 @@ __all__ = [
     "dc_discover_options",
     "dependency_options",
     "exact_decimal",
+    "ind_options",
     "load_options",
 ]

@@ -1,0 +1,98 @@
+"""What the discovery and the check of inclusion dependencies can be told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, TypedDict, TypeVar
+
+from tuplewise.engine.errors import message
+from tuplewise.engine.options.choices import Nulls, RunOn
+from tuplewise.engine.options.faults import choice_faults, flag_faults, limit_faults, number_faults, raise_faults
+from tuplewise.engine.options.keywords import exact_decimal, refuse_unknown
+
+I = TypeVar("I", bound="IndOptions")  # noqa: E741
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndOptions:
+    """What the discovery and the check of inclusion dependencies have in common.
+
+    Attributes
+    ----------
+    error : share of the distinct values of the dependent side that may be missing on the referenced side; kept as the
+        decimal that was written, so that the bound in values, floor(error * distinct), is exact
+    as_text : compare all values as the text that they are written as, whatever their types
+    nulls : always "unknown": rows with a null are left out, on both sides
+    """
+
+    error: Decimal = Decimal(0)
+    as_text: bool = False
+    nulls: Nulls = "unknown"
+    device: str = "auto"
+    time_limit: float | None = None
+    memory_limit: int | None = None
+    seed: int = 0
+    run_on: RunOn = "auto"
+
+    def __post_init__(self) -> None:
+        raise_faults(self._faults())
+
+    def _faults(self) -> list[str]:
+        faults = []
+        if not 0 <= self.error < 1:
+            faults.append(message("error", str(self.error), "0 <= error < 1 (share of distinct values missing)"))
+        faults += flag_faults(self, "as_text") + number_faults(self, seed=0) + choice_faults(self, run_on=RunOn)
+        if self.nulls != "unknown":
+            hint = "A null is no value: it has to be in no other column, and stands for none"
+            faults.append(message("nulls of inclusion dependencies", self.nulls, "'unknown'", hint))
+        return faults + limit_faults(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndDiscoverOptions(IndOptions):
+    """What `ind discover` looks for and how.
+
+    Attributes
+    ----------
+    max_arity : most columns of each side
+    """
+
+    max_arity: int = 1
+
+    def _faults(self) -> list[str]:
+        return super()._faults() + number_faults(self, max_arity=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndCheckOptions(IndOptions):
+    """How `ind check` checks given dependencies.
+
+    Attributes
+    ----------
+    examples : missing values that are listed of each, at most; all are counted
+    """
+
+    examples: int = 10
+
+    def _faults(self) -> list[str]:
+        return super()._faults() + number_faults(self, examples=0)
+
+
+class IndKeywords(TypedDict, total=False):
+    """What `discover_inds` and `check_inds` can be told beside their own arguments; see IndOptions."""
+
+    nulls: Nulls
+    run_on: RunOn
+    memory_limit: int | None
+    seed: int
+
+
+def ind_options(function: str, kind: type[I], given: Mapping[str, Any]) -> I:
+    """Options of one kind from keyword arguments of a function; an error may be float, text or Decimal."""
+    refuse_unknown(function, kind, given)
+    values = dict(given)
+    if "error" in values:
+        values["error"] = exact_decimal("error", values["error"])
+    return kind(**values)
