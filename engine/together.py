@@ -40,8 +40,6 @@ from tuplewise.engine.watch import TIME_LIMIT, Clock, Progress, Watch
 from tuplewise.gpu_kernels.device import Device, pick_device
 from tuplewise.gpu_kernels.words import COMPARISONS_PER_WORD, ClueLayout
 
-OptionsOfContexts = OdDiscoverOptions | FdDiscoverOptions | KeyDiscoverOptions
-
 REASON = "several kinds of rule were asked for together: their pairs are compared once"
 
 

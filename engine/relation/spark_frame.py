@@ -37,7 +37,6 @@ _MOST_DIGITS = 37  # one less than decimals have: the difference of two takes on
 _MOST_SCALE = 17  # with it a difference times its scale has 38 digits
 _CODE_DIGITS = 10
 _PARTITION_BITS = 33  # of a row id, below the number of the partition
-Dictionary = RangeOfValues | RankedValues
 
 
 @dataclass(eq=False)

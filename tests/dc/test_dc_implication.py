@@ -8,10 +8,10 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
+from consequences import Consequences, implies, is_trivial
 from dc_tables import encode
 from oracles import dc as oracle
 
-from tuplewise.engine.dc.closure import Consequences, implies, is_trivial
 from tuplewise.engine.dc.constraint import DenialConstraint, Operator, Predicate
 from tuplewise.engine.dc.implication import keep_strongest
 from tuplewise.engine.dc.inversion import result_order

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from consequences import implies, is_trivial
 from dc_tables import Table, encode, random_table, read_table
 
-from tuplewise.engine.dc.closure import implies, is_trivial
 from tuplewise.engine.dc.constraint import DenialConstraint, Predicate
 from tuplewise.engine.dc.discover import DcDiscovery, discover
 from tuplewise.engine.dc.predicate import build_space

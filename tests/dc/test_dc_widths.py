@@ -6,10 +6,10 @@ import random
 
 import numpy as np
 import pytest
+from consequences import implies, is_trivial
 from dc_tables import encode
 from oracles import dc as oracle
 
-from tuplewise.engine.dc.closure import implies, is_trivial
 from tuplewise.engine.dc.evidence import EvidenceSet
 from tuplewise.engine.dc.implication import keep_strongest
 from tuplewise.engine.dc.inversion import read_sets, result_order

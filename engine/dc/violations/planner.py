@@ -15,7 +15,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any
 
 from tuplewise.engine.dc.violations.cardinalities import Cardinalities
 from tuplewise.engine.dc.violations.program import Program
@@ -32,8 +32,6 @@ SMALL_SECONDS, SMALL_SECONDS_PER_ROW = 7e-8, 4e-9
 MOST_EXCLUDED = 6  # non-equalities that inclusion and exclusion takes: 2^6 terms
 
 _SIGNS = {LESS: "<", LESS | EQUAL: "<=", EQUAL: "==", LESS | GREATER: "!=", GREATER: ">", GREATER | EQUAL: ">="}
-
-UnequalBy = Literal["none", "slices", "inclusion-exclusion", "bitmaps"]
 
 
 @dataclass(frozen=True)
