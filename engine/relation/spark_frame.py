@@ -16,14 +16,13 @@ from tuplewise.engine.relation.relation import DOMAIN_OF_TYPE, NULL_CODE, Column
 from tuplewise.engine.relation.spark_encode import (
     TypedExpression,
     cells_frame,
-    kept_frame,
     plain_dictionary,
     plain_value,
     spark_type,
-    type_columns,
 )
-from tuplewise.engine.relation.spark_ranks import MOST_CODES, WIDE, RangeOfValues, RankedValues, rank_values
-from tuplewise.engine.relation.spark_rows import ROW, Rows, find_rows
+from tuplewise.engine.relation.spark_ranks import MOST_CODES, WIDE, RangeOfValues, rank_values
+from tuplewise.engine.relation.spark_rows import ROW, Rows
+from tuplewise.engine.relation.spark_values import type_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
@@ -106,26 +105,14 @@ def encode_as_frame(
     (row, column, value): to the ranks of their values, and back to their rows.
     """
     begin = time.perf_counter()
-    raw = opened.raw
     kept = [i for i in opened.plan.kept if opened.plan.names[i] in {*names, *shown}]
-    plan = replace(opened.plan, kept=kept)
-    report("counting rows")
-    from pyspark.sql import functions as f
-
-    held: list[DataFrame] = []
-    base = raw.frame.withColumn(ROW, f.monotonically_increasing_id())
-    if not raw.files:  # nothing says that the plan of a caller's frame gives the same rows twice in the same order
-        base = base.persist()
-        held.append(base)
+    called = [opened.plan.names[i] for i in kept]
+    table = type_frame(opened, report, kept=kept)
+    base, typed, places, held = table.base, table.typed, table.places, table.held
     try:
-        places = find_rows(base, bool(raw.files))
-        base, bad, bad_note = kept_frame(raw, base, places, opened.options)
-        rows = min(places.total, places.total if opened.options.rows is None else opened.options.rows) - len(bad)
-        report("finding types")
-        typed, notes = type_columns(raw, plan, base, opened.options, places)
         loaded = time.perf_counter()
         report("encoding")
-        coded = {k: typed[k] for k, i in enumerate(kept) if plan.names[i] in names}
+        coded = {k: typed[k] for k, name in enumerate(called) if name in names}
         frame, dictionaries = _encode(base, coded, places, held)
         frame = frame.persist()
         held.append(frame)
@@ -133,11 +120,10 @@ def encode_as_frame(
             base, {k: c for k, c in enumerate(typed) if k not in coded}
         )
         columns = tuple(
-            Column(plan.names[i], c.type, c.why, *counts[k]) for k, (i, c) in enumerate(zip(kept, typed, strict=True))
+            Column(name, c.type, c.why, *counts[k]) for k, (name, c) in enumerate(zip(called, typed, strict=True))
         )
     except BaseException:
-        for one in held:
-            one.unpersist()
+        table.close()
         raise
     timings = {
         "session": opened.timings["session"],
@@ -151,11 +137,11 @@ def encode_as_frame(
         np.zeros((len(columns), 0), dtype=np.int32),
         dictionaries,
         np.zeros(0, dtype=np.int64),
-        (*plan.notes, *([bad_note] if bad_note else []), *notes),
+        tuple(table.notes),
         timings,
         {"version": opened.session.version, "master": opened.session.master},
     )
-    return EncodedFrame(frame, header, rows, typed, base, places, held)
+    return EncodedFrame(frame, header, table.rows, typed, base, places, held)
 
 
 def _with_positions(base: DataFrame, places: Rows) -> DataFrame:
