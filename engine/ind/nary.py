@@ -1,0 +1,197 @@
+"""Inclusion dependencies of several columns, level by level from those of fewer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from tuplewise.engine.errors import LimitReached
+from tuplewise.engine.ind.dependency import Attribute, InclusionDependency
+from tuplewise.engine.ind.found import FoundInd, FoundInds
+from tuplewise.engine.ind.tuples import MISSING, Rows, TupleSet
+from tuplewise.engine.options import IndDiscoverOptions
+from tuplewise.engine.relation.relation import Relation
+from tuplewise.engine.watch import TIME_LIMIT, Progress, Watch
+
+Part = tuple[int, int]  # a dependent and a referenced attribute, by position
+Candidate = tuple[Part, ...]  # ascending by dependent attribute
+
+
+def with_several_columns(
+    found: FoundInds,
+    relations: Mapping[str, Relation],
+    options: IndDiscoverOptions,
+    *,
+    progress: Progress | None = None,
+    deadline: float | None = None,
+) -> FoundInds:
+    """What was found of single columns, with the dependencies of up to `options.max_arity` columns behind it.
+
+    Parameters
+    ----------
+    found : the unary dependencies
+    relations : all tables, by the names that `found` uses
+    deadline : on the clock of time.monotonic
+
+    Returns
+    -------
+    FoundInds
+        `search` has `levels`: of each size the candidates, how many were checked, and how many hold. `trivial` also
+        counts those that hold because no row has a value in each dependent column; they are not listed, and nothing is
+        built on them. Where a limit came first it is partial, and `notes` say how far it got.
+
+    Notes
+    -----
+    A candidate of k columns is made of two of k - 1 that share their first k - 2 parts, and taken where all its k parts
+    of k - 1 columns hold (De Marchi, Lopes, Petit, "Unary and n-ary inclusion dependency discovery in relational
+    databases", Journal of Intelligent Information Systems 32, 2009, algorithm MIND). The columns of a side are of one
+    table; each pairing is found once, dependent columns ascending; a column is not paired with itself. Departures: rows
+    are compared by codes in hash tables, not by SQL, and the hash table of a referenced side serves all its candidates;
+    an exact candidate is dropped at its first missing tuple.
+    With an error, a dependency of several columns is found where it and all its parts miss no more than that share: the
+    share of missing tuples may be smaller than the share of missing values.
+    Time: for each candidate at most the rows of both tables times the columns. Memory: hash tables of 24 to 48 bytes
+    for each row and column of one referenced and one dependent side at a time.
+    """
+    search = _Levels(found, Rows(relations, options.as_text), Fraction(options.error))
+    started = time.perf_counter()
+    watch = Watch(progress, options.memory_limit)
+    reached = None
+    valid = search.start()
+    for size in range(2, options.max_arity + 1):
+        try:
+            valid = search.level(size, valid, watch, deadline)
+        except LimitReached as limit:
+            reached = str(limit)
+            break
+        if not valid:
+            break
+    notes = list(found.notes)
+    if reached is not None:
+        size = search.records[-1]["columns"] if search.records else 2
+        notes.append(f"{reached}: dependencies of {size} columns or more are not complete")
+    return replace(
+        found,
+        inds=(*found.inds, *search.inds),
+        trivial=found.trivial + search.trivial,
+        partial=found.partial or reached is not None,
+        notes=tuple(notes),
+        search={**found.search, "levels": search.records},
+        timings_seconds={**found.timings_seconds, "several_columns": time.perf_counter() - started},
+    )
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """A candidate that was checked: how many different tuples it has, and how many of these are missing."""
+
+    distinct: int
+    referenced_distinct: int
+    missing: int
+
+
+class _Levels:
+    """The search of one discovery."""
+
+    def __init__(self, found: FoundInds, rows: Rows, error: Fraction) -> None:
+        self._attributes, self._rows, self._error = found.attributes, rows, error
+        position = {attribute: i for i, attribute in enumerate(found.attributes)}
+        self._table = {i: attribute.table for i, attribute in enumerate(found.attributes)}
+        self._unary = [(position[f.ind.dependent[0]], position[f.ind.referenced[0]]) for f in found.inds]
+        self.inds: list[FoundInd] = []
+        self.records: list[dict[str, int]] = []
+        self.trivial = 0
+
+    def start(self) -> list[Candidate]:
+        """The dependencies of single columns."""
+        return [(part,) for part in sorted(self._unary)]
+
+    def level(self, size: int, valid: Sequence[Candidate], watch: Watch, deadline: float | None) -> list[Candidate]:
+        """Those of `size` columns that hold, from those of one less. Raises LimitReached; what was found is kept."""
+        record = {"columns": size, "candidates": 0, "checked": 0, "hold": 0}
+        self.records.append(record)
+        report = watch.stage("several columns")
+        candidates = []
+        for candidate in self._candidates(valid):
+            candidates.append(candidate)
+            if len(candidates) % 1024 == 0:
+                self._mind(deadline)
+        if not candidates:
+            self.records.pop()
+            return []
+        record["candidates"] = len(candidates)
+        holding: list[tuple[Candidate, _Judged]] = []
+        try:
+            for candidate, judged in self._judge(candidates):
+                record["checked"] += 1
+                if judged is not None and judged.distinct == 0:
+                    self.trivial += 1
+                elif judged is not None:
+                    holding.append((candidate, judged))
+                if report is not None:
+                    report(record["checked"] / len(candidates))
+                self._mind(deadline)
+        finally:
+            holding.sort(key=lambda entry: ([a for a, _ in entry[0]], [b for _, b in entry[0]]))
+            record["hold"] = len(holding)
+            self.inds += [self._found(candidate, judged) for candidate, judged in holding]
+        return [candidate for candidate, _ in holding]
+
+    def _mind(self, deadline: float | None) -> None:
+        if deadline is not None and time.monotonic() > deadline:
+            raise LimitReached(TIME_LIMIT)
+
+    def _candidates(self, valid: Sequence[Candidate]) -> Iterator[Candidate]:
+        """Those of one column more of which all parts hold."""
+        known = set(valid)
+        for front, group in groupby(sorted(valid), key=lambda candidate: candidate[:-1]):
+            lasts = [candidate[-1] for candidate in group]
+            for i, (a, b) in enumerate(lasts):
+                for other_a, other_b in lasts[i + 1 :]:
+                    if other_a == a or other_b == b or not self._of_one_table(a, other_a, b, other_b):
+                        continue
+                    candidate = (*front, (a, b), (other_a, other_b))
+                    if all(candidate[:k] + candidate[k + 1 :] in known for k in range(len(front))):
+                        yield candidate
+
+    def _of_one_table(self, a: int, other_a: int, b: int, other_b: int) -> bool:
+        return self._table[a] == self._table[other_a] and self._table[b] == self._table[other_b]
+
+    def _judge(self, candidates: Sequence[Candidate]) -> Iterator[tuple[Candidate, _Judged | None]]:
+        """Each candidate, with None where it doesn't hold. Those of one referenced side come one after the other."""
+
+        def side(candidate: Candidate) -> list[int]:
+            return sorted(b for _, b in candidate)
+
+        for columns, group in groupby(sorted(candidates, key=side), key=side):
+            referenced = TupleSet([self._rows.codes(self._attributes[b]) for b in columns])
+            for candidate in group:
+                yield candidate, self._check(candidate, referenced)
+
+    def _check(self, candidate: Candidate, referenced: TupleSet) -> _Judged | None:
+        """Whether a candidate holds. `referenced`: the tuples of its referenced columns, ascending."""
+        parts = sorted(candidate, key=lambda part: part[1])
+        columns = [self._rows.translated(self._attributes[a], self._attributes[b]) for a, b in parts]
+        exact = self._error == 0
+        numbers = referenced.find(columns, first_missing=exact)
+        missing = numbers == MISSING
+        if exact and missing.any():
+            return None
+        dependent = TupleSet([self._rows.codes(self._attributes[a]) for a, _ in parts])
+        lacking = len(np.unique(dependent.numbers[missing]))
+        if lacking > self._error * dependent.distinct:
+            return None
+        return _Judged(dependent.distinct, referenced.distinct, lacking)
+
+    def _found(self, candidate: Candidate, judged: _Judged) -> FoundInd:
+        def side(columns: Any) -> tuple[Attribute, ...]:
+            return tuple(self._attributes[i] for i in columns)
+
+        ind = InclusionDependency(side(a for a, _ in candidate), side(b for _, b in candidate))
+        return FoundInd(ind, judged.distinct, judged.referenced_distinct, judged.missing)
