@@ -134,7 +134,7 @@ def open_with_spark(
     begin = time.perf_counter()
     report("reading")
     if source is None:
-        raw = frame_table(_in_session(target, session.spark), "Spark")
+        raw = frame_table(in_session(target, session.spark), "Spark")
         table, path, size = name or "table", None, _plan_bytes(target)
     else:
         table, path, size = name or source.name, source.given, -1
@@ -210,7 +210,7 @@ def _cause(problem: Exception) -> str:
     return causes[-1].removeprefix("Caused by: ")[:300] if causes else _first_line(problem)
 
 
-def _in_session(frame: DataFrame, spark: SparkSession) -> DataFrame:
+def in_session(frame: DataFrame, spark: SparkSession) -> DataFrame:
     """The same plan under the settings of our session; the frame's own keeps its settings."""
     from pyspark.sql import DataFrame
 

@@ -1,0 +1,162 @@
+"""Tables that stay in Spark: typed rows, and values in forms that are equal across tables and types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal
+
+from tuplewise.engine.options import LoadOptions
+from tuplewise.engine.relation.relation import TypeName
+from tuplewise.engine.relation.spark_encode import NotInSpark, TypedExpression, kept_frame, plain_value, type_columns
+from tuplewise.engine.relation.spark_rows import ROW, Rows, find_rows
+from tuplewise.engine.relation.spark_source import RawTable, readable
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column as SparkColumn
+    from pyspark.sql import DataFrame
+
+    from tuplewise.engine.relation.spark_load import Opened
+
+Form = Literal["text", "whole", "real"]
+"""How a value is held: text of any length; a whole number of 64 bits; a double."""
+AS_TEXT = "compared as text"
+_DAY_MICROSECONDS = 86_400_000_000
+
+
+@dataclass(eq=False)
+class TypedFrame:
+    """The rows of a table that stay in Spark, and the expressions of its columns' values.
+
+    Attributes
+    ----------
+    base : the rows that take part, with ROW, their ids
+    typed : for each kept column its type and value
+    places : where the rows stand
+    rows : how many they are
+    notes : on columns and rows, those of the plan first
+    """
+
+    base: DataFrame
+    typed: list[TypedExpression]
+    places: Rows
+    rows: int
+    notes: list[str]
+    held: list[DataFrame] = field(default_factory=list)
+
+    def close(self) -> None:
+        """Let Spark drop what it holds."""
+        for frame in self.held:
+            frame.unpersist()
+        self.held.clear()
+
+
+def type_frame(
+    opened: Opened, report: Callable[[str], None], *, kept: Sequence[int] | None = None, as_text: bool = False
+) -> TypedFrame:
+    """Types an opened table where it is.
+
+    Parameters
+    ----------
+    kept : indexes of the columns that are wanted, of those that the plan keeps; None: all
+    as_text : take every value as the text that it is written as; for sources with types, as Spark casts it
+
+    Raises
+    ------
+    NotInSpark : where a column can only be typed in-process
+
+    Notes
+    -----
+    One job counts rows, one tells the types of all text columns.
+    """
+    from pyspark.sql import functions as f
+
+    raw = opened.raw
+    plan = opened.plan if kept is None else replace(opened.plan, kept=list(kept))
+    report("counting rows")
+    held: list[DataFrame] = []
+    base = raw.frame.withColumn(ROW, f.monotonically_increasing_id())
+    if not raw.files:  # nothing says that the plan of a caller's frame gives the same rows twice in the same order
+        base = base.persist()
+        held.append(base)
+    try:
+        places = find_rows(base, bool(raw.files))
+        base, bad, bad_note = kept_frame(raw, base, places, opened.options)
+        rows = min(places.total, places.total if opened.options.rows is None else opened.options.rows) - len(bad)
+        report("finding types")
+        notes: list[str] = []
+        if as_text:
+            typed = [text_of(raw, i, plan.names[i], opened.options) for i in plan.kept]
+        else:
+            typed, notes = type_columns(raw, plan, base, opened.options, places)
+    except BaseException:
+        for one in held:
+            one.unpersist()
+        raise
+    return TypedFrame(base, typed, places, rows, [*plan.notes, *([bad_note] if bad_note else []), *notes], held)
+
+
+def text_of(raw: RawTable, i: int, name: str, options: LoadOptions) -> TypedExpression:
+    """A column's values as text. Raises NotInSpark for those that Spark reads as another kind of number."""
+    from pyspark.sql import functions as f
+
+    if raw.readings[i] == "nanoseconds":
+        raise NotInSpark(f"column {name!r} must be converted from {raw.labels[i]}")
+    column, _ = readable(name, f.col(f"c{i}"), raw.frame.schema[f"c{i}"].dataType)
+    text = column.cast("string")
+    if options.null_tokens:
+        text = f.when(~text.isin(list(options.null_tokens)), text)
+    return TypedExpression("text", AS_TEXT, text)
+
+
+def comparable(column: TypedExpression, *, wide: bool) -> tuple[Form, SparkColumn]:
+    """A value in the form that equal values of all types of its kind share.
+
+    Numbers are whole or, with `wide`, text of plain digits without zeros that mean nothing, so that numbers of any
+    scale are compared exactly; dates and timestamps are microseconds, a date being its midnight in UTC; booleans are 0
+    and 1; of doubles there is one zero and one NaN.
+    """
+    from pyspark.sql import functions as f
+
+    value = column.expression
+    if column.type in ("integer", "decimal"):
+        if not wide:
+            return "whole", value.cast("bigint")
+        return "text", plain_number(value.cast("string"), fractions=column.scale != 0 and column.scale is not None)
+    if column.type == "double":
+        return "real", plain_value(value, "double")
+    if column.type == "date":
+        return "whole", f.unix_date(value).cast("bigint") * f.lit(_DAY_MICROSECONDS).cast("bigint")
+    if column.type == "timestamp":
+        return "whole", f.unix_micros(value.cast("timestamp"))
+    if column.type == "boolean":
+        return "whole", value.cast("bigint")
+    return "text", value
+
+
+def form_of(type_: TypeName, *, wide: bool) -> Form:
+    """The form of values of a type; see `comparable`."""
+    if type_ in ("integer", "decimal"):
+        return "text" if wide else "whole"
+    return "real" if type_ == "double" else "text" if type_ == "text" else "whole"
+
+
+def needs_wide(typed: Sequence[TypedExpression]) -> bool:
+    """Whether some numbers don't fit 64 bits."""
+    return any(c.type in ("integer", "decimal") and c.scale is not None for c in typed)
+
+
+def plain_number(text: SparkColumn, *, fractions: bool = True) -> SparkColumn:
+    """Digits with or without a sign and a point as the shortest text of the same number.
+
+    Without `fractions` the text is one already: what Spark makes of whole numbers.
+    """
+    from pyspark.sql import functions as f
+
+    if not fractions:
+        return text
+    whole = f.ltrim(f.ltrim(f.substring_index(text, ".", 1), f.lit("+-")), f.lit("0"))
+    fraction = f.when(text.contains("."), f.rtrim(f.substring_index(text, ".", -1), f.lit("0"))).otherwise("")
+    front = f.when(whole == "", "0").otherwise(whole)
+    digits = f.when(fraction == "", front).otherwise(f.concat(front, f.lit("."), fraction))
+    return f.when(text.startswith("-") & (digits != "0"), f.concat(f.lit("-"), digits)).otherwise(digits)
