@@ -10,15 +10,18 @@ from itertools import groupby
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.ind.dependency import Attribute, InclusionDependency
+from tuplewise.engine.ind.foreign_keys import Evidence
 from tuplewise.engine.ind.found import FoundInd, FoundInds
 from tuplewise.engine.ind.tuples import MISSING, Rows, TupleSet
 from tuplewise.engine.options import IndDiscoverOptions
 from tuplewise.engine.relation.relation import Relation
 from tuplewise.engine.watch import TIME_LIMIT, Progress, Watch
 
+_KEPT_BYTES = 1 << 28  # of tuples of dependent sides, which serve several candidates
 Part = tuple[int, int]  # a dependent and a referenced attribute, by position
 Candidate = tuple[Part, ...]  # ascending by dependent attribute
 
@@ -89,10 +92,11 @@ def with_several_columns(
 
 @dataclass(frozen=True)
 class _Judged:
-    """A candidate that was checked: how many different tuples it has, and how many of these are missing."""
+    """A candidate that holds: its different tuples, those of the referenced side and their rows, those missing."""
 
     distinct: int
     referenced_distinct: int
+    referenced_rows: int
     missing: int
 
 
@@ -104,6 +108,9 @@ class _Levels:
         position = {attribute: i for i, attribute in enumerate(found.attributes)}
         self._table = {i: attribute.table for i, attribute in enumerate(found.attributes)}
         self._unary = [(position[f.ind.dependent[0]], position[f.ind.referenced[0]]) for f in found.inds]
+        self._evidence = Evidence(found.tables)
+        self._kept: dict[tuple[int, ...], tuple[NDArray[np.int32], int]] = {}
+        self._kept_bytes = 0
         self.inds: list[FoundInd] = []
         self.records: list[dict[str, int]] = []
         self.trivial = 0
@@ -179,19 +186,31 @@ class _Levels:
         parts = sorted(candidate, key=lambda part: part[1])
         columns = [self._rows.translated(self._attributes[a], self._attributes[b]) for a, b in parts]
         exact = self._error == 0
-        numbers = referenced.find(columns, first_missing=exact)
-        missing = numbers == MISSING
+        missing = referenced.find(columns, first_missing=exact) == MISSING
         if exact and missing.any():
             return None
-        dependent = TupleSet([self._rows.codes(self._attributes[a]) for a, _ in parts])
-        lacking = len(np.unique(dependent.numbers[missing]))
-        if lacking > self._error * dependent.distinct:
+        numbers, distinct = self._dependent(tuple(a for a, _ in candidate))
+        lacks = np.zeros(distinct, dtype=np.bool_)
+        lacks[numbers[missing]] = True
+        lacking = int(np.count_nonzero(lacks))
+        if lacking > self._error * distinct:
             return None
-        return _Judged(dependent.distinct, referenced.distinct, lacking)
+        return _Judged(distinct, referenced.distinct, int(np.count_nonzero(referenced.numbers >= 0)), lacking)
+
+    def _dependent(self, columns: tuple[int, ...]) -> tuple[NDArray[np.int32], int]:
+        """The number of each row's tuple in some columns, and how many tuples there are. Some are kept."""
+        if columns not in self._kept:
+            tuples = TupleSet([self._rows.codes(self._attributes[a]) for a in columns])
+            self._kept[columns] = tuples.numbers, tuples.distinct
+            self._kept_bytes += tuples.numbers.nbytes
+            while self._kept_bytes > _KEPT_BYTES and len(self._kept) > 1:
+                self._kept_bytes -= self._kept.pop(next(iter(self._kept)))[0].nbytes
+        return self._kept[columns]
 
     def _found(self, candidate: Candidate, judged: _Judged) -> FoundInd:
         def side(columns: Any) -> tuple[Attribute, ...]:
             return tuple(self._attributes[i] for i in columns)
 
         ind = InclusionDependency(side(a for a, _ in candidate), side(b for _, b in candidate))
-        return FoundInd(ind, judged.distinct, judged.referenced_distinct, judged.missing)
+        found = FoundInd(ind, judged.distinct, judged.referenced_distinct, judged.missing)
+        return replace(found, evidence=self._evidence.of(found, judged.referenced_rows))
