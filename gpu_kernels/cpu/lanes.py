@@ -177,14 +177,6 @@ def _fill_keys_at(own, rows, at, order, equal, distance, lanes, keys, last, acti
 
 
 @njit(cache=True, nogil=True)
-def _gather(table, right, first, last, lanes):
-    for j in range(last - first):
-        row = right[first + j]
-        for c in range(table.shape[1]):
-            lanes[c, j] = table[row, c]
-
-
-@njit(cache=True, nogil=True)
 def _start_keys(own, right, first, keys, low, high, fixed):
     """What is fixed for the cluster pair, and what the lanes' rows put into keys as u."""
     for w in range(keys.shape[0]):
@@ -322,8 +314,8 @@ def compare(
         u_first = begin + block * LANES
         u_last = min(u_first + LANES, end)
         count = u_last - u_first
-        _gather(table, right, u_first, u_last, lanes)
         lane_rows[:count] = right[u_first:u_last]
+        _gather_rows(table, lane_rows, count, lanes)
         for i in range(t_first, u_last - 1 if reflexive else t_end):
             t = left[i]
             low = max(0, i + 1 - u_first) if reflexive else 0
@@ -342,6 +334,33 @@ def compare(
                 wide, hashes, log_keys, log_rows, logged,
             )  # fmt: skip
     return found, counts, used, log_keys, log_rows, logged
+
+
+@njit(cache=True, nogil=True)
+def _gather_rows(table, rows, count, lanes):
+    """Rows into lanes. First one look at each row's ends: these wait for memory together, not one after the other."""
+    touched = np.int32(0)
+    for j in range(count):
+        touched |= table[rows[j], 0] | table[rows[j], table.shape[1] - 1]
+    lanes[0, 0] = touched  # so that the looks are not left out
+    for j in range(count):
+        for c in range(table.shape[1]):
+            lanes[c, j] = table[rows[j], c]
+
+
+@njit(cache=True, nogil=True)
+def _mark_varying(lanes, ends, count, valid, varies):
+    """varies[c] = whether the rows of any cluster differ on column c; lane j's cluster ends before lane ends[j].
+
+    Writes `valid`: where a lane and the next are of one cluster.
+    """
+    for j in range(np.uint64(0), np.uint64(count)):
+        valid[j] = EVERY_BIT if ends[j] > np.int32(j) + np.int32(1) else np.uint32(0)
+    for c in range(len(varies)):
+        differ = np.uint32(0)
+        for j in range(np.uint64(0), np.uint64(count - 1)):
+            differ |= np.uint32(lanes[c, j] ^ lanes[c, j + np.uint64(1)]) & valid[j]
+        varies[c] = differ != 0
 
 
 @njit(cache=True, nogil=True)
@@ -376,26 +395,21 @@ def compare_small(
     while x < last:
         count = 0
         widest = 0
-        varies[:] = False
         while x < last:
             begin, end = offsets[sequence[x]], offsets[sequence[x] + 1]
             if count + end - begin > LANES:
                 break
             widest = max(widest, end - begin)
             for i in range(begin, end):
-                row = rows[i]
                 at[count] = i
-                lane_rows[count] = row
+                lane_rows[count] = rows[i]
                 ends[count] = np.int32(count + end - i)
-                for c in range(table.shape[1]):
-                    lanes[c, count] = table[row, c]
-                if i > begin:
-                    for c in range(table.shape[1]):
-                        varies[c] |= lanes[c, count] != lanes[c, count - 1]
                 count += 1
             x += 1
         if widest < 2:
             continue
+        _gather_rows(table, lane_rows, count, lanes)
+        _mark_varying(lanes, ends, count, valid, varies)
         # A null is unknown to what it is compared with: where there is one, rows are taken one by one.
         nulls = False
         for k in range(len(unknown)):
