@@ -158,9 +158,10 @@ def _numbers(values: pa.Array) -> pa.Array:
     digits = pc.utf8_lpad(pc.utf8_ltrim(unscaled, "-"), scale + 1, "0")
     whole = pc.utf8_slice_codeunits(digits, 0, -scale)
     fraction = pc.utf8_rtrim(pc.utf8_slice_codeunits(digits, -scale), "0")
-    point = pc.if_else(pc.equal(fraction, ""), "", ".")
-    sign = pc.if_else(pc.starts_with(unscaled, "-"), "-", "")
-    return pc.binary_join_element_wise(sign, whole, point, fraction, "").cast(pa.large_string())
+    nothing, dot, minus = (pa.scalar(text, pa.large_string()) for text in ("", ".", "-"))
+    point = pc.if_else(pc.equal(fraction, nothing), nothing, dot)
+    sign = pc.if_else(pc.starts_with(unscaled, "-"), minus, nothing)
+    return pc.binary_join_element_wise(sign, whole, point, fraction, nothing)
 
 
 def _instants(values: pa.Array) -> pa.Array:
