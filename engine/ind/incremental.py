@@ -1,0 +1,250 @@
+"""Values put into and taken out of a state's store: the merge and the extract operator, over many values at once.
+
+Source: Shaabani and Meinel, "Incremental Discovery of Inclusion Dependencies", SSDBM 2017, sections 4.2 and 5: merge
+(Definition 4.4, Algorithms 1 to 4) and extract (Definition 4.8, Algorithms 5 and 6). Departures: a change is folded to
+one count for each value and attribute before the store is asked, so that each value is read and written once however
+many rows have it (which is what the paper's ValCache saves, within a change; between changes the store's file is mapped
+into memory, and a read is a walk down pages that the system caches). A step from a cluster to the one with an attribute
+more or less is remembered. Counts of values are kept of all clusters, see `kept_clusters`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from tuplewise.engine.ind.kept_clusters import Cluster, KeptClusters
+from tuplewise.engine.ind.store import LONG, LONGEST_NAME, long_key
+
+Counts = dict[int, int]
+"""How often each attribute holds a value, by the attribute's number."""
+Names = Mapping[bytes, Counts]
+"""Values by name: the prefix of their family and their canonical bytes."""
+
+_NUMBER = struct.Struct("<I")
+_LONG_ENTRY = struct.Struct("<QI")
+
+
+@cache
+def record_layout(attributes: int, *, wide: bool = False) -> struct.Struct:
+    """A value's record: its cluster, then how often each attribute of the cluster holds it, ascending.
+
+    32 bits each, 64 (`wide`) where one needs more; the record's length tells which.
+    """
+    return struct.Struct(f"<I{attributes}{'Q' if wide else 'I'}")
+
+
+class BelowZero(Exception):
+    """A value, or a row, that is to be taken away more often than it is there.
+
+    Attributes
+    ----------
+    name : the value's name, or the row's key
+    attribute : number of the attribute; -1 for a row
+    held : how often it is there
+    """
+
+    def __init__(self, name: bytes, attribute: int, held: int) -> None:
+        super().__init__(name, attribute, held)
+        self.name, self.attribute, self.held = name, attribute, held
+
+
+class Fold:
+    """One transaction's work on values.
+
+    Parameters
+    ----------
+    transaction : of the store
+    clusters : of the state; not changed, but for clusters without values that are met
+    frequencies : False keeps only which attributes hold a value, so that nothing can be taken away
+    next_long : number of the next value too long for a key
+
+    Attributes
+    ----------
+    moved : values that each cluster has got (or, below 0, lost)
+    """
+
+    def __init__(self, transaction: Any, clusters: KeptClusters, *, frequencies: bool, next_long: int) -> None:
+        self._transaction, self._clusters, self._frequencies = transaction, clusters, frequencies
+        self.next_long = next_long
+        self.moved: Counts = {}
+
+    def merge(self, names: Names) -> None:
+        """Put values in, each as often as each attribute holds it more."""
+        keys = self._keys(names, new=True)
+        found = dict(self._transaction.cursor().getmulti(sorted(keys)))
+        records = []
+        for key, name in keys.items():
+            record = found.get(key)
+            changed = self._merged(record, names[name])
+            if changed is not record:
+                records.append((key, changed))
+        if records:
+            records.sort()
+            self._transaction.cursor().putmulti(records)
+
+    def extract(self, names: Names) -> None:
+        """Take values out. Raises BelowZero where a value isn't there so often."""
+        keys = self._keys(names, new=False)
+        found = dict(self._transaction.cursor().getmulti(sorted(keys)))
+        records, gone = [], []
+        for key, name in keys.items():
+            record = found.get(key)
+            if record is None:
+                raise BelowZero(name, next(iter(names[name])), 0)
+            left = self._extracted(record, names[name], name)
+            if left is None:
+                gone.append((key, name))
+            else:
+                records.append((key, left))
+        if records:
+            records.sort()
+            self._transaction.cursor().putmulti(records)
+        for key, name in gone:
+            self._transaction.delete(key)
+            if len(name) > LONGEST_NAME:
+                self._forget(name)
+
+    def _merged(self, record: bytes | None, counts: Counts) -> bytes | None:
+        """A value's record, None where it is new, with counts added; the same object where nothing changes."""
+        if record is None:
+            cluster, held = None, []
+        else:
+            cluster, held = self._read(record)
+        start = cluster
+        for attribute, count in counts.items():
+            slot = None if cluster is None else cluster.slots.get(attribute)
+            if slot is None:
+                cluster = self._clusters.grown(cluster, attribute)
+                if self._frequencies:
+                    held.insert(cluster.slots[attribute], count)
+            elif self._frequencies:
+                held[slot] += count
+        if cluster is start and not self._frequencies:
+            return record
+        assert cluster is not None
+        self._move(start, cluster)
+        return _write(cluster, held)
+
+    def _extracted(self, record: bytes, counts: Counts, name: bytes) -> bytes | None:
+        """A value's record with counts taken off; None where nothing is left."""
+        start, held = self._read(record)
+        cluster: Cluster | None = start
+        for attribute, count in counts.items():
+            slot = None if cluster is None else cluster.slots.get(attribute)
+            if cluster is None or slot is None or held[slot] < count:
+                raise BelowZero(name, attribute, 0 if slot is None else held[slot])
+            if held[slot] > count:
+                held[slot] -= count
+            else:
+                cluster = self._clusters.shrunk(cluster, attribute)
+                del held[slot]
+        self._move(start, cluster)
+        return None if cluster is None else _write(cluster, held)
+
+    def _read(self, record: bytes) -> tuple[Cluster, list[int]]:
+        """The cluster of a record, and how often each of its attributes holds the value (empty: not kept)."""
+        (number,) = _NUMBER.unpack_from(record)
+        cluster = self._clusters.by_number[number]
+        if not self._frequencies:
+            return cluster, []
+        attributes = len(cluster.members)
+        wide = len(record) != 4 + 4 * attributes
+        return cluster, list(record_layout(attributes, wide=wide).unpack(record))[1:]
+
+    def _move(self, start: Cluster | None, end: Cluster | None) -> None:
+        if start is end:
+            return
+        if start is not None:
+            self.moved[start.number] = self.moved.get(start.number, 0) - 1
+        if end is not None:
+            self.moved[end.number] = self.moved.get(end.number, 0) + 1
+
+    def _keys(self, names: Names, *, new: bool) -> dict[bytes, bytes]:
+        """The store's key of each name, and the name. `new`: long values that aren't there get a number."""
+        keys = {}
+        for name in names:
+            if len(name) <= LONGEST_NAME:
+                keys[name] = name
+            else:
+                number = self._long(name, new)
+                if number is None:
+                    raise BelowZero(name, next(iter(names[name])), 0)
+                keys[long_key(name, number)] = name
+        return keys
+
+    def _long(self, name: bytes, new: bool) -> int | None:
+        """The number of a long value: by its hash, then by all of its bytes."""
+        key = long_hash(name)
+        bucket = self._transaction.get(key) or b""
+        for number, held in long_entries(bucket):
+            if held == name:
+                return number
+        if not new:
+            return None
+        number, self.next_long = self.next_long, self.next_long + 1
+        self._transaction.put(key, bucket + long_entry(number, name))
+        return number
+
+    def _forget(self, name: bytes) -> None:
+        key = long_hash(name)
+        left = [long_entry(n, held) for n, held in long_entries(self._transaction.get(key)) if held != name]
+        if left:
+            self._transaction.put(key, b"".join(left))
+        else:
+            self._transaction.delete(key)
+
+
+def _write(cluster: Cluster, held: Sequence[int]) -> bytes:
+    try:
+        return record_layout(len(held)).pack(cluster.number, *held)
+    except struct.error:
+        return record_layout(len(held), wide=True).pack(cluster.number, *held)
+
+
+def long_hash(name: bytes) -> bytes:
+    """The key under which the long values of one hash stand."""
+    return LONG + hashlib.blake2b(name, digest_size=16).digest()
+
+
+def long_entry(number: int, name: bytes) -> bytes:
+    return _LONG_ENTRY.pack(number, len(name)) + name
+
+
+def long_entries(bucket: bytes) -> list[tuple[int, bytes]]:
+    """The long values of one hash, and their numbers."""
+    entries, at = [], 0
+    while at < len(bucket):
+        number, size = _LONG_ENTRY.unpack_from(bucket, at)
+        at += _LONG_ENTRY.size
+        entries.append((number, bucket[at : at + size]))
+        at += size
+    return entries
+
+
+_TIMES = struct.Struct("<Q")
+
+
+def merge_rows(transaction: Any, keys: Mapping[bytes, int]) -> None:
+    """Count rows in, by their keys."""
+    found = dict(transaction.cursor().getmulti(list(keys)))
+    records = sorted((k, _TIMES.pack(n + (_TIMES.unpack(found[k])[0] if k in found else 0))) for k, n in keys.items())
+    transaction.cursor().putmulti(records)
+
+
+def extract_rows(transaction: Any, keys: Mapping[bytes, int]) -> None:
+    """Count rows out. Raises BelowZero where a row isn't there so often."""
+    found = dict(transaction.cursor().getmulti(list(keys)))
+    records = []
+    for key, count in keys.items():
+        held = _TIMES.unpack(found[key])[0] if key in found else 0
+        if held < count:
+            raise BelowZero(key, -1, held)
+        if held > count:
+            records.append((key, _TIMES.pack(held - count)))
+        else:
+            transaction.delete(key)
+    transaction.cursor().putmulti(sorted(records))

@@ -1,0 +1,171 @@
+"""The attribute clustering of a state in memory: clusters, how many values each holds, and the INDs they allow.
+
+Source: Shaabani and Meinel, "Incremental Discovery of Inclusion Dependencies", SSDBM 2017, section 5.1. The counts of
+values per cluster are kept of all clusters and exact (the paper's CountCache knows some and asks the database for the
+rest). Departure: dependencies are not derived from all clusters after a change. For each pair (A, B) it is kept how many
+clusters hold A without B; a cluster that appears or disappears changes the pairs of its own attributes, and A <= B
+holds where that number is 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.ind.clusters import AttributeClustering
+from tuplewise.engine.ind.dependency import Attribute
+from tuplewise.engine.ind.values import Family
+from tuplewise.gpu_kernels.inclusion import mask_words
+
+_CHUNK = 1 << 16  # clusters that are compared at once
+
+Pair = tuple[int, int]
+
+
+class Cluster:
+    """A set of attributes. `mask` has bit a for attribute a; `slots`: where each stands among them, ascending."""
+
+    __slots__ = ("mask", "members", "number", "slots")
+
+    def __init__(self, number: int, mask: int) -> None:
+        self.number, self.mask = number, mask
+        self.members = tuple(_bits(mask))
+        self.slots = {a: i for i, a in enumerate(self.members)}
+
+
+class KeptClusters:
+    """All clusters of a state.
+
+    Parameters
+    ----------
+    attributes, families : columns, tables in order
+    counts : of each cluster's number, its mask and how many values it holds, at least 1
+
+    Attributes
+    ----------
+    by_number : clusters, those without values that were met since the state was opened too
+    values : how many values each cluster holds, of those that hold some
+    """
+
+    def __init__(
+        self, attributes: Sequence[Attribute], families: Sequence[Family], counts: Mapping[int, tuple[int, int]]
+    ) -> None:
+        self.attributes, self.families = tuple(attributes), tuple(families)
+        self.by_number = {number: Cluster(number, mask) for number, (mask, _) in counts.items()}
+        self.values = {number: count for number, (_, count) in counts.items()}
+        self._numbers = {cluster.mask: number for number, cluster in self.by_number.items()}
+        self._next = max(self.by_number, default=-1) + 1
+        self._grown: dict[Pair, Cluster] = {}
+        self._shrunk: dict[Pair, Cluster | None] = {}
+        n = len(attributes)
+        self._lacking = np.zeros((n, n), dtype=np.int64)
+        self._holders = np.zeros(n, dtype=np.int64)
+        kinds = {family: i for i, family in enumerate(dict.fromkeys(families))}
+        numbers = np.array([kinds[f] for f in families], dtype=np.int32)
+        self._compared = numbers[:, None] == numbers[None, :]
+        np.fill_diagonal(self._compared, False)
+        masks = [cluster.mask for cluster in self.by_number.values()]
+        for start in range(0, len(masks), _CHUNK):
+            self._count(self._bits_of(masks[start : start + _CHUNK]), 1)
+
+    def of_mask(self, mask: int) -> Cluster:
+        """The cluster of these attributes; made where it wasn't met yet."""
+        number = self._numbers.get(mask)
+        if number is None:
+            number, self._next = self._next, self._next + 1
+            self._numbers[mask] = number
+            self.by_number[number] = Cluster(number, mask)
+        return self.by_number[number]
+
+    def grown(self, cluster: Cluster | None, attribute: int) -> Cluster:
+        """The cluster with an attribute more; None: without any."""
+        number = -1 if cluster is None else cluster.number
+        found = self._grown.get((number, attribute))
+        if found is None:
+            found = self.of_mask((0 if cluster is None else cluster.mask) | 1 << attribute)
+            self._grown[number, attribute] = found
+        return found
+
+    def shrunk(self, cluster: Cluster, attribute: int) -> Cluster | None:
+        """The cluster with an attribute less; None where none is left."""
+        key = cluster.number, attribute
+        if key not in self._shrunk:
+            mask = cluster.mask & ~(1 << attribute)
+            self._shrunk[key] = self.of_mask(mask) if mask else None
+        return self._shrunk[key]
+
+    def change(self, moved: Mapping[int, int]) -> tuple[list[Pair], list[Pair]]:
+        """Take over how many values clusters have got or lost; gives the dependencies gained and lost, ascending.
+
+        Notes
+        -----
+        Work is done only where a cluster appears (0 to more) or disappears: rows of its attributes in a matrix of
+        attributes times attributes.
+        """
+        appeared, gone = [], []
+        for number, by in moved.items():
+            before = self.values.get(number, 0)
+            after = before + by
+            if after:
+                self.values[number] = after
+            else:
+                self.values.pop(number, None)
+            if not before and after:
+                appeared.append(self.by_number[number].mask)
+            elif before and not after:
+                gone.append(self.by_number[number].mask)
+        if not appeared and not gone:
+            return [], []
+        touched = 0
+        for mask in (*appeared, *gone):
+            touched |= mask
+        rows = np.array(list(_bits(touched)), dtype=np.int64)
+        held = self._holding(rows)
+        for masks, sign in ((appeared, 1), (gone, -1)):
+            for start in range(0, len(masks), _CHUNK):
+                self._count(self._bits_of(masks[start : start + _CHUNK]), sign)
+        holds = self._holding(rows)
+        return _pairs(rows, holds & ~held), _pairs(rows, held & ~holds)
+
+    def _holding(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether attribute a of `rows`, with values, is included in b: bool (rows, attributes)."""
+        return (self._lacking[rows] == 0) & self._compared[rows] & (self._holders[rows] > 0)[:, None]
+
+    def _bits_of(self, masks: Sequence[int]) -> NDArray[np.float32]:
+        """Masks as 0 and 1: float32 (clusters, attributes), exact in sums up to 2**24."""
+        width = -(-len(self.attributes) // 8)
+        packed = np.frombuffer(b"".join([m.to_bytes(width, "little") for m in masks]), dtype=np.uint8)
+        bits = np.unpackbits(packed.reshape(len(masks), width), axis=1, bitorder="little")
+        return bits[:, : len(self.attributes)].astype(np.float32)
+
+    def _count(self, bits: NDArray[np.float32], sign: int) -> None:
+        if len(bits) == 1:  # one cluster: its rows only
+            inside = np.flatnonzero(bits[0])
+            self._lacking[np.ix_(inside, np.flatnonzero(bits[0] == 0))] += sign
+            self._holders[inside] += sign
+            return
+        self._lacking += sign * (bits.T @ (1 - bits)).astype(np.int64)
+        self._holders += sign * bits.sum(axis=0).astype(np.int64)
+
+    def clustering(self) -> AttributeClustering:
+        """All of it as arrays."""
+        words = mask_words(len(self.attributes))
+        packed = b"".join([self.by_number[n].mask.to_bytes(8 * words, "little") for n in self.values])
+        masks = np.frombuffer(packed, dtype="<u8").astype(np.uint64).reshape(-1, words)
+        values = np.fromiter(self.values.values(), dtype=np.int64, count=len(self.values))
+        return AttributeClustering.of(self.attributes, self.families, masks, values)
+
+
+def _bits(mask: int) -> Iterable[int]:
+    """The bits that are set, ascending."""
+    while mask:
+        low = mask & -mask
+        yield low.bit_length() - 1
+        mask ^= low
+
+
+def _pairs(rows: NDArray[np.int64], chosen: NDArray[np.bool_]) -> list[Pair]:
+    places = np.argwhere(chosen)
+    return [(int(rows[a]), int(b)) for a, b in places]

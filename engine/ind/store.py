@@ -1,0 +1,229 @@
+"""The embedded store of a state: LMDB, a B-tree in one file that is mapped into memory.
+
+A transaction is complete in the file's pages before its root is named, so that a process that is killed leaves the
+state before it or after it; the system's page cache keeps what a killed process has written. A loss of power is
+another matter: only a state with `sync` hands each transaction to the disk before it is said to be done.
+
+Keys begin with a byte that says what they are:
+
+- `META`: one record: the revision, the number of the next long value, the rows of each table
+- `CLUSTER`, then the cluster's number: how many values it holds, and which attributes it is (a bit each)
+- `ROW`, then the table and a hash of 128 bits: how often the table holds the row (where rows are tracked)
+- `LONG`, then a hash of 128 bits: the values longer than a key may be that have it, each with a number
+- `VALUE` and the family, then the value's canonical bytes (or the number of a long one): the number of its cluster,
+  and how often each attribute of the cluster holds it
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.ind.values import FAMILIES, Family
+
+META = b"\x00"
+CLUSTER = b"\x01"
+ROW = b"\x02"
+LONG = b"\x03"
+_VALUE, _LONG_VALUE = 0x10, 0x20
+LONGEST_NAME = 500
+"""Bytes of a key, at most: LMDB has 511."""
+
+_FILE = "data.mdb"
+_WRITER = "writer.lock"
+_LEAST_ROOM = 64 << 20
+_ROOM_SHARE = 8  # an eighth more than there is
+_PAGE = 4096
+T = TypeVar("T")
+
+
+def value_prefix(family: Family) -> bytes:
+    """What the names of a family's values begin with."""
+    return bytes([_VALUE + FAMILIES.index(family)])
+
+
+def long_key(name: bytes, number: int) -> bytes:
+    """The key of a value that is too long to be one itself. `name`: prefix and canonical bytes."""
+    return bytes([_LONG_VALUE - _VALUE + name[0]]) + number.to_bytes(8, "big")
+
+
+class Store:
+    """An open store. One process writes, any number read meanwhile, each the revision that was last when it began.
+
+    Parameters
+    ----------
+    folder : that holds the file
+    sync : hand each transaction to the disk before it is done
+    write : False for a reader
+
+    Raises
+    ------
+    InputError
+        Where the file is damaged, missing, or there is no space on the disk.
+
+    Notes
+    -----
+    The file is as long as the map, and its space is taken from the disk ahead: a page that is written to has its place,
+    so that a full disk is met as an error where the map grows, before a transaction, never as a fault in a write.
+    """
+
+    def __init__(self, folder: Path, *, sync: bool = False, write: bool = True) -> None:
+        import lmdb
+
+        self.folder, self._write = folder, write
+        self._path = folder / _FILE
+        before = self._path.stat().st_size if self._path.exists() else 0
+        if not write and not before:
+            raise damaged(folder, f"{_FILE} is missing or empty")
+        self._size = before
+        if write and before < _LEAST_ROOM:
+            self._take_space(_LEAST_ROOM)
+        with self._understood():
+            self._environment = lmdb.open(
+                str(folder), map_size=self._size, readonly=not write, writemap=write, sync=sync, metasync=sync,
+                readahead=False, max_dbs=0, max_readers=1024, create=write,
+            )  # fmt: skip
+            if before and (int(self._environment.info()["last_pgno"]) + 1) * _PAGE > before:
+                self._environment.close()
+                raise damaged(folder, f"{_FILE} ends early")
+            if write:
+                self._environment.reader_check()
+
+    def close(self) -> None:
+        self._environment.close()
+
+    def sync(self) -> None:
+        """Hand everything to the disk."""
+        with self._understood():
+            self._environment.sync(True)
+
+    @property
+    def used_bytes(self) -> int:
+        """Bytes of the pages that hold something or did; the file is longer."""
+        return (int(self._environment.info()["last_pgno"]) + 1) * _PAGE
+
+    def read(self, work: Callable[[Any], T]) -> T:
+        """What `work` makes of a transaction that sees the last revision."""
+        import lmdb
+
+        with self._understood():
+            try:
+                transaction = self._environment.begin()
+            except lmdb.MapResizedError:  # the writer has grown the file since it was opened here
+                self._environment.set_mapsize(self._path.stat().st_size)
+                transaction = self._environment.begin()
+            with transaction:
+                return work(transaction)
+
+    def write(self, work: Callable[[Any], T]) -> T:
+        """What `work` makes of a transaction, when that is done. All of it or, where something is raised, nothing.
+
+        `work` is called again where the map was full. Raises InputError where the disk is.
+        """
+        import lmdb
+
+        with self._understood():
+            while True:
+                transaction = self.begin()
+                try:
+                    result = work(transaction)
+                    transaction.commit()
+                    return result
+                except lmdb.MapFullError:
+                    transaction.abort()
+                    self._grow()
+                except BaseException:
+                    transaction.abort()
+                    raise
+
+    def begin(self) -> Any:
+        """A transaction that writes."""
+        return self._environment.begin(write=True)
+
+    def _grow(self) -> None:
+        self._take_space(self._size + max(_LEAST_ROOM, self._size // _ROOM_SHARE))
+        self._environment.set_mapsize(self._size)
+
+    def _take_space(self, size: int) -> None:
+        size = -(-size // _PAGE) * _PAGE
+        try:
+            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
+            try:
+                allocate(descriptor, size)
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise _no_file(self.folder, error, size - self._size) from error
+        self._size = size
+
+    @contextlib.contextmanager
+    def _understood(self) -> Iterator[None]:
+        """LMDB's errors in our words."""
+        import lmdb
+
+        try:
+            yield
+        except (lmdb.InvalidError, lmdb.CorruptedError, lmdb.PageNotFoundError, lmdb.PanicError) as error:
+            raise damaged(self.folder, str(error)) from error
+        except lmdb.VersionMismatchError as error:
+            raise damaged(self.folder, f"its file is of another version of LMDB ({error})") from error
+        except (lmdb.DiskError, lmdb.Error) as error:
+            full = "No space left" in str(error)
+            problem = OSError(errno.ENOSPC if full else errno.EIO, os.strerror(errno.ENOSPC) if full else str(error))
+            raise _no_file(self.folder, problem, 0) from error
+
+
+def allocate(descriptor: int, size: int) -> None:
+    """Give a file this length and its place on the disk. Raises OSError where there is none."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(descriptor, 0, size)
+    else:  # macOS: the space is not taken ahead
+        os.ftruncate(descriptor, max(size, os.fstat(descriptor).st_size))
+
+
+def damaged(folder: Path, how: str) -> InputError:
+    """The error of a state that can't be read."""
+    hint = "Build it again from the tables: tuplewise ind init"
+    return InputError(message(f"the state is damaged: {how}", str(folder), hint=hint))
+
+
+def _no_file(folder: Path, error: OSError, more: int) -> InputError:
+    if error.errno == errno.ENOSPC:
+        hint = "Nothing was applied; make room and apply it again"
+        needed = f" ({more >> 20} MB more were asked for)" if more > 0 else ""
+        return InputError(message(f"no space is left on the disk of the state{needed}", str(folder), hint=hint))
+    return InputError(message(f"the state can't be written or read: {error.strerror}", str(folder)))
+
+
+class WriterLock:
+    """Held by the one process that may write a state; the system lets go of it when the process ends, however it does.
+
+    Raises InputError where another holds it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            self._descriptor = os.open(folder / _WRITER, os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise _no_file(folder, error, 0) from error
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            holder = os.pread(self._descriptor, 20, 0).decode("ascii", "replace").strip()
+            os.close(self._descriptor)
+            who = "this process" if holder == str(os.getpid()) else f"process {holder or '(unknown)'}"
+            hint = "Wait until it is done, or close the state there: one writer at a time; ind show reads meanwhile"
+            raise InputError(message(f"the state is being written by {who}", str(folder), hint=hint)) from None
+        os.ftruncate(self._descriptor, 0)
+        os.pwrite(self._descriptor, str(os.getpid()).encode(), 0)
+
+    def release(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
