@@ -17,8 +17,7 @@ from tuplewise.engine.ind.dependency import Attribute, InclusionDependency
 from tuplewise.engine.ind.foreign_keys import Evidence
 from tuplewise.engine.ind.found import FoundInd, FoundInds
 from tuplewise.engine.ind.tuples import MISSING, Rows, TupleSet
-from tuplewise.engine.options import IndDiscoverOptions
-from tuplewise.engine.relation.relation import Relation
+from tuplewise.engine.options import IndDiscoverOptions, LoadOptions
 from tuplewise.engine.watch import TIME_LIMIT, Progress, Watch
 
 _KEPT_BYTES = 1 << 28  # of tuples of dependent sides, which serve several candidates
@@ -28,8 +27,9 @@ Candidate = tuple[Part, ...]  # ascending by dependent attribute
 
 def with_several_columns(
     found: FoundInds,
-    relations: Mapping[str, Relation],
+    tables: Mapping[str, Any],
     options: IndDiscoverOptions,
+    load_options: Mapping[str, LoadOptions],
     *,
     progress: Progress | None = None,
     deadline: float | None = None,
@@ -39,7 +39,8 @@ def with_several_columns(
     Parameters
     ----------
     found : the unary dependencies
-    relations : all tables, by the names that `found` uses
+    tables : paths, frames or Relations, by the names that `found` uses
+    load_options : how each is read, by name
     deadline : on the clock of time.monotonic
 
     Returns
@@ -62,7 +63,11 @@ def with_several_columns(
     Time: for each candidate at most the rows of both tables times the columns. Memory: hash tables of 24 to 48 bytes
     for each row and column of one referenced and one dependent side at a time.
     """
-    search = _Levels(found, Rows(relations, options.as_text), Fraction(options.error))
+    needed: dict[str, dict[str, None]] = {name: {} for name in tables}
+    for attribute in (a for f in found.inds for a in (*f.ind.dependent, *f.ind.referenced)):
+        needed[attribute.table][attribute.column] = None
+    rows = Rows(tables, load_options, {n: list(c) for n, c in needed.items()}, as_text=options.as_text)
+    search = _Levels(found, rows, Fraction(options.error))
     started = time.perf_counter()
     watch = Watch(progress, options.memory_limit)
     reached = None

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from tuplewise.engine.ind.dependency import Attribute
+from tuplewise.engine.ind.reading import ReadTable, read_table, typed
 from tuplewise.engine.ind.values import Family, canonical_array, family_of
-from tuplewise.engine.relation.relation import NULL_CODE, Column, Relation
+from tuplewise.engine.options import LoadOptions
+from tuplewise.engine.relation.encode import TypedColumn
+from tuplewise.engine.relation.relation import NULL_CODE, Relation, TypeName
+from tuplewise.engine.relation.schema import ALL_COLUMNS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,36 +30,65 @@ _LOAD = 2  # slots of a hash table for each tuple that it may get
 
 
 class Rows:
-    """The rows of some tables.
+    """The rows of some tables. Of each only the columns that are needed are read, when it is first asked for.
 
     Parameters
     ----------
-    relations : by the names that attributes use
+    tables : paths, frames or Relations, by the names that attributes use
+    options : how each is read, by name
+    needed : the columns of each that will be asked for
     as_text : values of all types are compared as text
     """
 
-    def __init__(self, relations: Mapping[str, Relation], as_text: bool = False) -> None:
-        self.relations, self.as_text = relations, as_text
-        self._distinct: dict[Attribute, tuple[NDArray[np.int32], pa.Array]] = {}
+    def __init__(
+        self,
+        tables: Mapping[str, Any],
+        options: Mapping[str, LoadOptions],
+        needed: Mapping[str, Sequence[str]],
+        *,
+        as_text: bool = False,
+    ) -> None:
+        self._sources, self._options, self._needed, self.as_text = tables, options, needed, as_text
+        self._read: dict[str, ReadTable] = {}
+        self._columns: dict[Attribute, _Codes] = {}
         self._tables: dict[tuple[Attribute, Attribute], NDArray[np.int32]] = {}
         self._table_bytes = 0
 
-    def relation(self, attribute: Attribute) -> Relation:
-        return self.relations[attribute.table]
+    def table(self, name: str) -> ReadTable:
+        """A table with its types."""
+        if name not in self._read:
+            options = self._options[name]
+            types = {column: t for column, t in options.types.items() if column in (*self._needed[name], ALL_COLUMNS)}
+            options = replace(options, columns=tuple(self._needed[name]), exclude=(), types=types)
+            source = self._sources[name]
+            if isinstance(source, Relation):
+                source = source.select(self._needed[name])
+            table = read_table(source, options, name)
+            found, notes = typed(table, options, self.as_text)
+            self._read[name] = replace(found, notes=(*found.notes, *notes))
+        return self._read[name]
 
-    def column(self, attribute: Attribute) -> Column:
-        """Name, type, distinct values and nulls of a column."""
-        relation = self.relation(attribute)
-        return relation.columns[relation.index_of(attribute.column)]
+    def type_of(self, attribute: Attribute) -> TypeName:
+        return self._column(attribute).type
 
     def family(self, attribute: Attribute) -> Family:
         """What its values are compared with."""
-        return family_of(self.column(attribute).type, self.as_text)
+        return family_of(self.type_of(attribute), self.as_text)
+
+    def distinct(self, attribute: Attribute) -> int:
+        """How many different values a column has, without null."""
+        return len(self._coded(attribute).values)
 
     def codes(self, attribute: Attribute) -> NDArray[np.int32]:
-        """A column's codes, int32 (rows,), `NULL_CODE` for null; a copy."""
-        relation = self.relation(attribute)
-        return np.array(relation.codes[relation.index_of(attribute.column)])
+        """A number for each row's value, int32 (rows,), from 0; `NULL_CODE` for null. Equal values have equal ones."""
+        return self._coded(attribute).of_place[self._column(attribute).index]
+
+    def values(self, attribute: Attribute, rows: NDArray[np.int64]) -> pa.Array:
+        """The values of a column at some rows, of its own type, none of them null."""
+        import pyarrow as pa
+
+        column = self._column(attribute)
+        return column.values.take(pa.array(column.index[rows]))
 
     def translated(self, dependent: Attribute, referenced: Attribute) -> NDArray[np.int32]:
         """The code that each value of a column has in another one.
@@ -65,56 +99,66 @@ class Rows:
             `NULL_CODE` for null, `MISSING` for a value that the referenced column lacks: each value, where the two are
             of families that are not compared.
         """
-        codes = self.codes(dependent)
-        if self.family(dependent) != self.family(referenced):
-            return np.where(codes == NULL_CODE, np.int32(NULL_CODE), np.int32(MISSING))
         table = self._tables.get((dependent, referenced))
         if table is None:
             table = self._tables[dependent, referenced] = self._translation(dependent, referenced)
             self._table_bytes += table.nbytes
             while self._table_bytes > _KEPT_BYTES and len(self._tables) > 1:
                 self._table_bytes -= self._tables.pop(next(iter(self._tables))).nbytes
-        return table[codes]
+        return table[self._column(dependent).index]
 
     def _translation(self, dependent: Attribute, referenced: Attribute) -> NDArray[np.int32]:
-        """By code of the dependent column, the referenced column's code; the last entry is null's, whose code is -1."""
-        if self._share_codes(dependent, referenced):
-            own, theirs = np.unique(self.codes(dependent)), np.unique(self.codes(referenced))
-            own = own[own != NULL_CODE]
-            translated = np.where(np.isin(own, theirs), own, MISSING)
+        """By place in the dependent column's values, the referenced column's code; the last entry is null's."""
+        own, theirs = self._coded(dependent), self._coded(referenced)
+        if self.family(dependent) == self.family(referenced):
+            translated = _places(own.values, theirs.values)
         else:
-            own, values = self._values(dependent)
-            theirs, others = self._values(referenced)
-            found = _places(values, others)
-            translated = np.append(theirs, np.int32(MISSING))[found]
-        table = np.full(int(own[-1]) + 2 if len(own) else 1, NULL_CODE, dtype=np.int32)
-        table[own] = translated
-        return table
+            translated = np.full(len(own.values), MISSING, dtype=np.int32)
+        return np.append(translated, np.int32(NULL_CODE))[own.of_place]  # an unused place's code is null's
 
-    def _share_codes(self, dependent: Attribute, referenced: Attribute) -> bool:
-        """Whether equal codes are equal values, and different codes different ones."""
-        left, right = self.column(dependent), self.column(referenced)
-        return self.relation(dependent) is self.relation(referenced) and (
-            left.type == right.type or (left.domain == right.domain and not self.as_text)
-        )
+    def _column(self, attribute: Attribute) -> TypedColumn:
+        table = self.table(attribute.table)
+        return next(c for c in table.columns if c.name == attribute.column)
 
-    def _values(self, attribute: Attribute) -> tuple[NDArray[np.int32], pa.Array]:
-        """The codes of a column, ascending without null, and their values as bytes that are equal where values are."""
-        if attribute not in self._distinct:
-            relation, column = self.relation(attribute), self.column(attribute)
-            codes = np.unique(self.codes(attribute))
-            codes = codes[codes != NULL_CODE]
-            values = relation.dictionaries[column.domain].take(codes)
-            self._distinct[attribute] = codes, canonical_array(self.family(attribute), values)
-        return self._distinct[attribute]
+    def _coded(self, attribute: Attribute) -> _Codes:
+        if attribute not in self._columns:
+            self._columns[attribute] = _code(self._column(attribute), self.family(attribute))
+        return self._columns[attribute]
 
 
-def _places(values: pa.Array, others: pa.Array) -> NDArray[np.int64]:
-    """Where each of some values stands among others; -1 where it doesn't."""
+@dataclass(frozen=True, eq=False)
+class _Codes:
+    """Numbers for the values of a column.
+
+    Attributes
+    ----------
+    values : large_binary (distinct,), each value that a row has once, as bytes that are equal where values are
+    of_place : int32 (places + 1,), the code of each place of the column's values, `NULL_CODE` where no row has it; the
+        last entry is null's
+    """
+
+    values: pa.Array
+    of_place: NDArray[np.int32]
+
+
+def _code(column: TypedColumn, family: Family) -> _Codes:
+    import pyarrow as pa
+
+    used = np.zeros(len(column.values) + 1, dtype=np.bool_)
+    used[column.index] = True  # null's index, -1, is the last entry
+    places = np.flatnonzero(used[:-1])
+    encoded = canonical_array(family, column.values.take(pa.array(places))).dictionary_encode()
+    of_place = np.full(len(used), NULL_CODE, dtype=np.int32)
+    of_place[places] = encoded.indices.to_numpy(zero_copy_only=False)
+    return _Codes(encoded.dictionary, of_place)
+
+
+def _places(values: pa.Array, others: pa.Array) -> NDArray[np.int32]:
+    """Where each of some values stands among others; `MISSING` where it doesn't."""
     import pyarrow.compute as pc
 
-    places = pc.fill_null(pc.index_in(values, value_set=others), -1)
-    return np.asarray(places.to_numpy(zero_copy_only=False), dtype=np.int64)
+    places = pc.fill_null(pc.index_in(values, value_set=others), MISSING)
+    return np.asarray(places.to_numpy(zero_copy_only=False), dtype=np.int32)
 
 
 class TupleSet:

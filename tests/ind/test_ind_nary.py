@@ -19,6 +19,7 @@ from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.ind.dependency import Attribute, InclusionDependency
 from tuplewise.engine.ind.found import FoundInd, FoundInds, TableFound
 from tuplewise.engine.ind.nary import with_several_columns
+from tuplewise.engine.ind.table_options import options_of_tables
 from tuplewise.engine.ind.tuples import MISSING, Rows, TupleSet
 from tuplewise.engine.options import IndDiscoverOptions
 from tuplewise.engine.relation.load import load
@@ -54,7 +55,9 @@ def unary_found(tables: Tables, relations: Mapping[str, Relation], options: IndD
 def search(tables: Tables, error: str = "0", max_arity: int = 3, **how: Any) -> FoundInds:
     options = IndDiscoverOptions(error=Decimal(error), max_arity=max_arity)
     relations = relations_of(tables)
-    return with_several_columns(unary_found(tables, relations, options), relations, options, **how)
+    return with_several_columns(
+        unary_found(tables, relations, options), relations, options, options_of_tables(relations), **how
+    )
 
 
 def table(columns: int, rows: int) -> st.SearchStrategy[dict[str, list[int | None]]]:
@@ -128,7 +131,8 @@ def test_a_memory_limit_ends_the_search() -> None:
     tables = {"t": {"a": [1], "b": [2]}, "u": {"x": [1], "y": [2]}}
     options = IndDiscoverOptions(max_arity=2, memory_limit=1)
     relations = relations_of(tables)
-    found = with_several_columns(unary_found(tables, relations, options), relations, options)
+    read = options_of_tables(relations)
+    found = with_several_columns(unary_found(tables, relations, options), relations, options, read)
     assert found.partial
     assert "memory limit of 1 bytes reached: dependencies of 2 columns or more are not complete" in found.notes
 
@@ -162,23 +166,24 @@ def test_tuples_are_found_exactly(data: st.DataObject) -> None:
         assert (MISSING in stopped) == (MISSING in found)
 
 
+def rows_of(tables: Mapping[str, pa.Table], **how: bool) -> Rows:
+    return Rows(tables, options_of_tables(tables), {name: t.column_names for name, t in tables.items()}, **how)
+
+
 def test_columns_of_other_families_have_no_value_in_common() -> None:
     tables = {"t": pa.table({"a": [1, None, 3]}), "u": pa.table({"b": ["1", "2", "3"]})}
-    relations = {name: load(frame) for name, frame in tables.items()}
     a, b = Attribute("t", "a"), Attribute("u", "b")
-    assert Rows(relations).translated(a, b).tolist() == [MISSING, NULL_CODE, MISSING]
-    assert Rows(relations, as_text=True).translated(a, b).tolist() == [0, NULL_CODE, 2]
+    assert rows_of(tables).translated(a, b).tolist() == [MISSING, NULL_CODE, MISSING]
+    assert rows_of(tables, as_text=True).translated(a, b).tolist() == [0, NULL_CODE, 2]
 
 
 def test_numbers_of_two_tables_are_compared_exactly() -> None:
     large = 2**53
-    left = load(pa.table({"a": pa.array([large, large + 1, None, 5])}))
-    right = load(pa.table({"b": pa.array([Decimal(large), Decimal("5.00"), None], pa.decimal128(38, 2))}))
-    rows = Rows({"t": left, "u": right})
-    found = rows.translated(Attribute("t", "a"), Attribute("u", "b")).tolist()
-    assert [code >= 0 for code in found] == [True, False, False, True]
-    assert found[1] == MISSING
-    assert found[2] == NULL_CODE
+    decimals = pa.array([Decimal(large), Decimal("5.00"), None], pa.decimal128(38, 2))
+    rows = rows_of({"t": pa.table({"a": [large, large + 1, None, 5]}), "u": pa.table({"b": decimals})})
+    found = rows.translated(Attribute("t", "a"), Attribute("u", "b"))
+    assert found.tolist() == [0, MISSING, NULL_CODE, 1]
+    assert rows.values(Attribute("u", "b"), found[[3, 0]].astype(np.int64)).to_pylist() == [5, large]
 
 
 def test_a_limit_of_another_kind_is_not_swallowed() -> None:

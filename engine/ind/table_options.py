@@ -1,0 +1,90 @@
+"""Options that name columns, for several tables: what each table is to be told of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tuplewise.engine.errors import InputError, message, near_names
+from tuplewise.engine.options import LoadOptions
+from tuplewise.engine.relation.frames import kind_of
+from tuplewise.engine.relation.peek import column_names
+from tuplewise.engine.relation.relation import Relation
+from tuplewise.engine.relation.schema import ALL_COLUMNS
+
+
+def options_of_tables(tables: Mapping[str, Any], options: LoadOptions | None = None) -> dict[str, LoadOptions]:
+    """How each table is read.
+
+    `columns`, `exclude` and `types` name columns of any of the tables, as `column` (of each table that has it) or as
+    `table.column`. A name that is in no table whose columns can be told before loading is left to the others.
+
+    Parameters
+    ----------
+    tables : paths, frames or Relations, by name
+
+    Raises
+    ------
+    InputError
+        One error for all names that no table has, with near ones; or where a table has none of `columns`.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> tables = {"t": pa.table({"a": [1], "b": [1]}), "u": pa.table({"a": [1]})}
+    >>> found = options_of_tables(tables, LoadOptions(exclude=("t.a",), types={"a": "text"}))
+    >>> found["t"].exclude, found["u"].exclude, dict(found["u"].types)
+    (('a',), (), {'a': 'text'})
+    """
+    options = options or LoadOptions()
+    named = [*(options.columns or ()), *options.exclude, *(c for c in options.types if c != ALL_COLUMNS)]
+    if not named:
+        return dict.fromkeys(tables, options)
+    names = {name: known_columns(table, options) for name, table in tables.items()}
+    _refuse_unknown(named, names)
+    found = {}
+    for table, known in names.items():
+        columns = None if options.columns is None else _own(options.columns, table, known)
+        if columns == ():
+            hint = "Name one of each table, or leave columns out by name: --exclude"
+            raise InputError(message(f"no column of table {table!r} is asked for", list(options.columns or ()), hint=hint))
+        types = [(own, type_) for c, type_ in options.types.items() for own in _own([c], table, known)]
+        found[table] = replace(
+            options, columns=columns, exclude=_own(options.exclude, table, known), types=dict(types)
+        )
+    return found
+
+
+def known_columns(table: Any, options: LoadOptions) -> list[str] | None:
+    """The columns of a table, all of them, where they can be told before it is read."""
+    if isinstance(table, Relation):
+        return table.column_names
+    if isinstance(table, (str, os.PathLike)):
+        return column_names(os.fspath(table), replace(options, columns=None, exclude=(), types={}))
+    kind = kind_of(table)
+    if kind == "arrow":
+        return [str(c) for c in table.schema.names]
+    return None if kind is None else [str(c) for c in table.columns]
+
+
+def _own(named: Iterable[str], table: str, known: Sequence[str] | None) -> tuple[str, ...]:
+    """Those of the named columns that are this table's, without its name."""
+    found = []
+    for name in named:
+        bare = name.removeprefix(f"{table}.")
+        if name == ALL_COLUMNS or (known is None and bare == name) or name in (known or ()):
+            found.append(name)
+        elif bare != name and (known is None or bare in known):
+            found.append(bare)
+    return tuple(dict.fromkeys(found))
+
+
+def _refuse_unknown(named: Sequence[str], names: Mapping[str, Sequence[str] | None]) -> None:
+    unknown = [n for n in dict.fromkeys(named) if not any(_own([n], table, known) for table, known in names.items())]
+    if unknown:
+        known = dict.fromkeys(c for columns in names.values() for c in columns or ())
+        raise InputError(
+            "; ".join(message("no table has a column of that name", n, hint=near_names(n, known)) for n in unknown)
+        )
