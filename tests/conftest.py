@@ -10,7 +10,13 @@ from typing import Any
 import pytest
 
 
+# Every JVM of the tests, also those of programs that they start, lives for seconds or a few minutes: the optimizing
+# compiler would take a good part of that and pay nothing back.
+QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:CICompilerCount=1"
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    os.environ["SPARK_SUBMIT_OPTS"] = f"{os.environ.get('SPARK_SUBMIT_OPTS', '')} {QUICK_JVM}".strip()
     # py4j leaves connections to the JVM to the garbage collector, in whichever test that runs
     leftover = "ignore:Exception ignored in. <socket.socket:pytest.PytestUnraisableExceptionWarning"
     config.addinivalue_line("filterwarnings", leftover)
