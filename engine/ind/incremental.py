@@ -110,10 +110,7 @@ class Fold:
 
     def _merged(self, record: bytes | None, counts: Counts) -> bytes | None:
         """A value's record, None where it is new, with counts added; the same object where nothing changes."""
-        if record is None:
-            cluster, held = None, []
-        else:
-            cluster, held = self._read(record)
+        cluster, held = (None, list[int]()) if record is None else self._read(record)
         start = cluster
         for attribute, count in counts.items():
             slot = None if cluster is None else cluster.slots.get(attribute)

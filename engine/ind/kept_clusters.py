@@ -2,9 +2,9 @@
 
 Source: Shaabani and Meinel, "Incremental Discovery of Inclusion Dependencies", SSDBM 2017, section 5.1. The counts of
 values per cluster are kept of all clusters and exact (the paper's CountCache knows some and asks the database for the
-rest). Departure: dependencies are not derived from all clusters after a change. For each pair (A, B) it is kept how many
-clusters hold A without B; a cluster that appears or disappears changes the pairs of its own attributes, and A <= B
-holds where that number is 0.
+rest). Departure: dependencies are not derived from all clusters after a change. For each pair (A, B) it is kept how
+many clusters hold A without B; a cluster that appears or disappears changes the pairs of its own attributes, and
+A <= B holds where that number is 0.
 """
 
 from __future__ import annotations
@@ -131,7 +131,8 @@ class KeptClusters:
 
     def _holding(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether attribute a of `rows`, with values, is included in b: bool (rows, attributes)."""
-        return (self._lacking[rows] == 0) & self._compared[rows] & (self._holders[rows] > 0)[:, None]
+        filled = (self._holders[rows] > 0)[:, None]
+        return np.asarray((self._lacking[rows] == 0) & self._compared[rows] & filled)
 
     def _bits_of(self, masks: Sequence[int]) -> NDArray[np.float32]:
         """Masks as 0 and 1: float32 (clusters, attributes), exact in sums up to 2**24."""

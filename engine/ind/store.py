@@ -81,9 +81,7 @@ class Store:
         before = self._path.stat().st_size if self._path.exists() else 0
         if not write and not before:
             raise damaged(folder, f"{_FILE} is missing or empty")
-        self._size = before
-        if write and before < _LEAST_ROOM:
-            self._take_space(_LEAST_ROOM)
+        self._size = before or _LEAST_ROOM
         with self._understood():
             self._environment = lmdb.open(
                 str(folder), map_size=self._size, readonly=not write, writemap=write, sync=sync, metasync=sync,
@@ -93,6 +91,7 @@ class Store:
                 self._environment.close()
                 raise damaged(folder, f"{_FILE} ends early")
             if write:
+                self._take_space(self._size)
                 self._environment.reader_check()
 
     def close(self) -> None:
@@ -146,8 +145,13 @@ class Store:
         """A transaction that writes."""
         return self._environment.begin(write=True)
 
-    def _grow(self) -> None:
-        self._take_space(self._size + max(_LEAST_ROOM, self._size // _ROOM_SHARE))
+    def reserve(self, more: int) -> None:
+        """Make room for so many bytes."""
+        if self.used_bytes + more > self._size:
+            self._grow(self.used_bytes + more - self._size)
+
+    def _grow(self, least: int = 0) -> None:
+        self._take_space(self._size + max(_LEAST_ROOM, self._size // _ROOM_SHARE, least))
         self._environment.set_mapsize(self._size)
 
     def _take_space(self, size: int) -> None:

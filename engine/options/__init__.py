@@ -32,7 +32,14 @@ from tuplewise.engine.options.discovery import (
     RankBy,
     dc_discover_options,
 )
-from tuplewise.engine.options.ind import IndCheckOptions, IndDiscoverOptions, IndKeywords, IndOptions, ind_options
+from tuplewise.engine.options.ind import (
+    IndCheckOptions,
+    IndDiscoverOptions,
+    IndKeywords,
+    IndOptions,
+    IndStateOptions,
+    ind_options,
+)
 from tuplewise.engine.options.keywords import exact_decimal
 from tuplewise.engine.options.loading import LoadKeywords, LoadOptions, load_options
 
@@ -51,6 +58,7 @@ __all__ = [
     "IndDiscoverOptions",
     "IndKeywords",
     "IndOptions",
+    "IndStateOptions",
     "KeyDiscoverOptions",
     "LoadKeywords",
     "LoadOptions",

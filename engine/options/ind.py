@@ -80,6 +80,30 @@ class IndCheckOptions(IndOptions):
         return super()._faults() + number_faults(self, examples=0)
 
 
+@dataclass(frozen=True, kw_only=True)
+class IndStateOptions:
+    """How a state of inclusion dependencies is kept; fixed when it is built.
+
+    Attributes
+    ----------
+    as_text : compare all values as the text that they are written as, whatever their types
+    insert_only : keep which columns have a value, not how often: smaller and quicker, and rows can't be deleted
+    track_rows : keep how often each row occurs, so that a delete of any row that isn't there is recognised
+    sync : hand each revision to the disk before it is said to be done, so that it survives a loss of power
+    """
+
+    as_text: bool = False
+    insert_only: bool = False
+    track_rows: bool = False
+    sync: bool = False
+
+    def __post_init__(self) -> None:
+        faults = flag_faults(self, "as_text", "insert_only", "track_rows", "sync")
+        if self.insert_only and self.track_rows:
+            faults.append("track_rows is for deletes, which insert_only does not take: leave one of both out")
+        raise_faults(faults)
+
+
 class IndKeywords(TypedDict, total=False):
     """What `discover_inds` and `check_inds` can be told beside their own arguments; see IndOptions."""
 

@@ -43,18 +43,22 @@ def infer_text_column(
 
 def retype(column: TypedColumn, type_: TypeName, locate: Locate) -> TypedColumn:
     """The column as the type that was asked for. Raises InputError with the place of the first misfit."""
-    if column.type == type_:
-        return replace(column, why=ASKED_FOR)
-    if column.type == "text":
-        typed, misfits = parse(column.values, type_)
-    else:
-        typed, misfits = _convert(column, type_)
+    typed, misfits = fitted(column, type_)
     if len(misfits):
-        raise _misfit(column, type_, misfits, locate)
-    return replace(column, type=type_, why=ASKED_FOR, values=typed)
+        raise misfit(column, type_, misfits, locate)
+    return typed
 
 
-def _misfit(column: TypedColumn, type_: TypeName, misfits: NDArray[np.int64], locate: Locate) -> InputError:
+def fitted(column: TypedColumn, type_: TypeName) -> tuple[TypedColumn, NDArray[np.int64]]:
+    """The column as a type, and which of its values do not fit it (int64, ascending): these are null in `values`."""
+    if column.type == type_:
+        return replace(column, why=ASKED_FOR), np.empty(0, dtype=np.int64)
+    typed, misfits = parse(column.values, type_) if column.type == "text" else _convert(column, type_)
+    return replace(column, type=type_, why=ASKED_FOR, values=typed), misfits
+
+
+def misfit(column: TypedColumn, type_: TypeName, misfits: NDArray[np.int64], locate: Locate) -> InputError:
+    """The error that names the first row with a value that doesn't fit."""
     bad = np.zeros(len(column.values) + 1, dtype=np.bool_)
     bad[misfits] = True
     rows = np.flatnonzero(bad[column.index])

@@ -1,0 +1,346 @@
+"""A state built from tables: every value with its frequencies sorted and appended, not put in one by one.
+
+The folder is built beside its place and renamed to it when it is complete and on the disk, so that a build that is
+ended leaves no half of a state.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.ind.incremental import long_entry, long_hash, record_layout
+from tuplewise.engine.ind.reading import ReadTable, read_table, typed
+from tuplewise.engine.ind.rows import ColumnRows
+from tuplewise.engine.ind.state import KeptColumn, KeptTable, Manifest, heading, put_cluster
+from tuplewise.engine.ind.store import LONGEST_NAME, META, Store, WriterLock, long_key
+from tuplewise.engine.options import IndStateOptions, LoadOptions
+from tuplewise.gpu_kernels.inclusion import BITS, mask_words
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_AT_ONCE = 200_000
+_NARROW = 0xFFFFFFFF
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Built:
+    """What a state was built from.
+
+    Attributes
+    ----------
+    values : different values of all families
+    notes : what reading says, after the name of its table
+    """
+
+    folder: Path
+    values: int
+    notes: tuple[str, ...]
+    spark: Mapping[str, str] | None
+
+
+def build(
+    folder: str | os.PathLike[str],
+    tables: Mapping[str, Any],
+    options: IndStateOptions,
+    load_options: LoadOptions | None = None,
+    *,
+    written_by: str,
+    progress: Progress | None = None,
+) -> Built:
+    """Build a state of some tables.
+
+    Parameters
+    ----------
+    folder : that is not there, or is empty
+    tables : paths, frames or Relations by name, see `name_tables`
+    written_by : the version that the state says it is of
+
+    Raises
+    ------
+    InputError
+        Where the folder holds something, a table can't be read, or there is no space on the disk.
+
+    Notes
+    -----
+    Cost: the values of each column hashed (Arrow), the distinct ones of all columns sorted, and appended to the store
+    in order. Memory: one table's values and the distinct values of all columns, about three times over.
+    """
+    target = Path(os.path.realpath(os.path.expanduser(os.fspath(folder))))
+    report = progress or _ignore
+    with _beside(target) as place:
+        load_options = load_options or LoadOptions()
+        gathered = _Gathered(options)
+        kept: list[KeptTable] = []
+        rows: list[int] = []
+        notes: list[str] = []
+        spark = None
+        for number, (name, source) in enumerate(tables.items()):
+            report(f"reading {name}")
+            table, added = typed(read_table(source, load_options, name), load_options, options.as_text)
+            notes.extend(f"{name}: {note}" for note in (*table.notes, *added, *_empty_columns(table)))
+            columns = tuple(KeptColumn(c.name, c.type, c.why) for c in table.columns)
+            kept.append(KeptTable(name, table.path, columns))
+            rows.append(table.rows)
+            spark = spark or table.spark
+            manifest = Manifest(tuple(kept), options, load_options.null_tokens, written_by)
+            gathered.take(ColumnRows(table, replace(manifest.table(name), table=number)))
+            del table
+        values = _fill(place, manifest, gathered, rows, report)
+        manifest.write(place)
+    return Built(target, values, tuple(notes), spark)
+
+
+def _ignore(step: str) -> None:
+    """Progress that nobody asked for."""
+
+
+def _empty_columns(table: ReadTable) -> list[str]:
+    """A note on each column of text whose type had no value to be told by."""
+    empty = [c.name for c, text in zip(table.columns, table.texts, strict=True) if text and not len(c.values)]
+    hint = "its type is text from now on; --types COL=TYPE fixes another"
+    return [f"column {name!r} has no values: {hint}" for name in empty]
+
+
+@contextlib.contextmanager
+def _beside(target: Path) -> Iterator[Path]:
+    """A folder that becomes the target when all is done, and is removed when it isn't."""
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        hint = "Name another folder, or remove it; rows are added to a state by ind apply"
+        raise InputError(message("the folder of the state is not empty", str(target), "a new or an empty folder", hint))
+    place = target.with_name(f".{target.name}.building")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        place.mkdir(exist_ok=True)
+    except OSError as error:
+        raise InputError(message(f"the folder of the state can't be made: {error.strerror}", str(target))) from error
+    lock = WriterLock(place)
+    try:
+        for left in place.iterdir():  # of a build that was killed
+            if not left.name.endswith(".lock"):
+                left.unlink()
+        yield place
+        try:
+            os.rename(place, target)
+        except OSError as error:
+            raise InputError(message(f"the state can't be put in place: {error.strerror}", str(target))) from error
+        _sync_folder(target.parent)
+    except BaseException:
+        shutil.rmtree(place, ignore_errors=True)
+        raise
+    finally:
+        lock.release()
+
+
+def _sync_folder(folder: Path) -> None:
+    """Hand a folder's names to the disk."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+class _Gathered:
+    """Names of the values of all columns, how often each column has them, and the hashes of rows."""
+
+    def __init__(self, options: IndStateOptions) -> None:
+        self._options = options
+        self.names: list[pa.Array] = []
+        self.attributes: list[NDArray[np.int32]] = []
+        self.counts: list[NDArray[np.int64]] = []
+        self.row_keys: list[tuple[bytes, NDArray[np.uint64]]] = []
+
+    def take(self, rows: ColumnRows) -> None:
+        import pyarrow as pa
+
+        for attribute, names, counts in rows.columns():
+            used = np.flatnonzero(counts)
+            self.names.append(names if len(used) == len(names) else names.take(pa.array(used)))
+            self.attributes.append(np.full(len(used), attribute, dtype=np.int32))
+            self.counts.append(counts[used])
+        if self._options.track_rows:
+            keys, parts = rows.hashes(), []
+            while part := b"".join([key[-16:] for key in islice(keys, _AT_ONCE)]):
+                parts.append(np.frombuffer(part, dtype=">u8").astype(np.uint64))
+            if parts:
+                self.row_keys.append((next(rows.hashes())[:-16], np.concatenate(parts).reshape(-1, 2)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Values:
+    """All different values, ascending by name.
+
+    Attributes
+    ----------
+    names : large_binary (values,)
+    starts : int64 (values,), where each value's attributes begin
+    attributes, counts : int32 and int64 (entries,), ascending within a value
+    """
+
+    names: pa.Array
+    starts: NDArray[np.int64]
+    attributes: NDArray[np.int32]
+    counts: NDArray[np.int64]
+
+    @property
+    def ends(self) -> NDArray[np.int64]:
+        return np.append(self.starts[1:], len(self.attributes))
+
+    @classmethod
+    def of(cls, gathered: _Gathered) -> _Values:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        names = pa.concat_arrays(gathered.names)
+        gathered.names.clear()
+        order = pc.sort_indices(names)
+        names = names.take(order)
+        places = order.to_numpy()
+        attributes = np.concatenate(gathered.attributes)[places]
+        counts = np.concatenate(gathered.counts)[places]
+        new = np.ones(len(names), dtype=np.bool_)
+        if len(names):
+            new[1:] = pc.not_equal(names.slice(1), names.slice(0, len(names) - 1)).to_numpy(zero_copy_only=False)
+        if ((attributes[1:] <= attributes[:-1]) & ~new[1:]).any():  # equal values of a column, spelled in two ways
+            value = np.cumsum(new) - 1
+            order = np.lexsort((attributes, value))
+            attributes, counts, value = attributes[order], counts[order], value[order]
+            first = np.flatnonzero(new)
+            names = names.take(pa.array(first))
+            entry = np.ones(len(value), dtype=np.bool_)
+            entry[1:] = (value[1:] != value[:-1]) | (attributes[1:] != attributes[:-1])
+            kept = np.flatnonzero(entry)
+            counts = np.add.reduceat(counts, kept)
+            attributes, value = attributes[kept], value[kept]
+            return cls(names, np.searchsorted(value, np.arange(len(first))), attributes, counts)
+        starts = np.flatnonzero(new)
+        names = names if len(starts) == len(names) else names.take(pa.array(starts))
+        return cls(names, starts, attributes, counts)
+
+    def clusters(self, words: int) -> tuple[NDArray[np.int64], list[int], list[int]]:
+        """The number of each value's cluster, and the masks and counts of values of all clusters."""
+        masks = np.zeros((len(self.starts), words), dtype=np.uint64)
+        bit = np.uint64(1) << (self.attributes % BITS).astype(np.uint64)
+        for word in range(words if len(self.starts) else 0):
+            own = np.where(self.attributes // BITS == word, bit, np.uint64(0))
+            masks[:, word] = np.bitwise_or.reduceat(own, self.starts)
+        if words == 1:
+            found, numbers, values = np.unique(masks[:, 0], return_inverse=True, return_counts=True)
+        else:
+            found, numbers, values = np.unique(masks, axis=0, return_inverse=True, return_counts=True)
+        whole = [int.from_bytes(mask.astype("<u8").tobytes(), "little") for mask in found]
+        return numbers.reshape(-1), whole, values.tolist()
+
+    def records(self, numbers: NDArray[np.int64], start: int, stop: int, insert_only: bool) -> list[bytes]:
+        """The records of some values, by the numbers of their clusters."""
+        if insert_only:
+            return _cut(numbers[start:stop].astype("<u4").tobytes(), np.arange(stop - start + 1) * 4)
+        ends = self.ends[start:stop]
+        first = int(self.starts[start])
+        counts = self.counts[first : int(ends[-1])]
+        flat = np.empty(len(counts) + stop - start, dtype="<u4")
+        heads = self.starts[start:stop] - first + np.arange(stop - start)
+        is_head = np.zeros(len(flat), dtype=np.bool_)
+        is_head[heads] = True
+        flat[heads] = numbers[start:stop]
+        flat[~is_head] = counts.astype("<u4")
+        records = _cut(flat.tobytes(), np.append(heads, len(flat)) * 4)
+        for entry in np.flatnonzero(counts > _NARROW):  # more than 32 bits
+            value = int(np.searchsorted(self.starts, first + entry, side="right")) - 1
+            own = self.counts[self.starts[value] : self.ends[value]].tolist()
+            records[value - start] = record_layout(len(own), wide=True).pack(int(numbers[value]), *own)
+        return records
+
+
+def _cut(raw: bytes, places: NDArray[np.int64]) -> list[bytes]:
+    ends = places.tolist()
+    return [raw[a:b] for a, b in pairwise(ends)]
+
+
+def _fill(place: Path, manifest: Manifest, gathered: _Gathered, rows: Sequence[int], report: Progress) -> int:
+    """Write the store; gives how many values it has."""
+    report("sorting values")
+    values = _Values.of(gathered)
+    attributes = len(manifest.attributes)
+    numbers, masks, held = values.clusters(mask_words(attributes))
+    report("writing the state")
+    store = Store(place)
+    try:
+        entry_bytes = 4 if not manifest.options.insert_only else 0
+        tracked = sum(len(hashes) for _, hashes in gathered.row_keys)
+        store.reserve(values.names.nbytes + 16 * len(numbers) + entry_bytes * len(values.counts) + 40 * tracked)
+        long: list[tuple[bytes, bytes]] = []
+        for part in _appended(values, numbers, manifest.options.insert_only, gathered.row_keys, long):
+            store.write(partial(_append, records=part))
+        store.write(partial(_put_long, records=long))
+
+        def head(transaction: Any) -> None:
+            for number, (mask, count) in enumerate(zip(masks, held, strict=True)):
+                put_cluster(transaction, number, mask, count, attributes)
+            transaction.put(META, heading(0, len(long), rows))
+
+        store.write(head)
+        store.sync()
+    finally:
+        store.close()
+    return len(numbers)
+
+
+Record = tuple[bytes, bytes]
+
+
+def _appended(
+    values: _Values,
+    numbers: NDArray[np.int64],
+    insert_only: bool,
+    row_keys: Sequence[tuple[bytes, NDArray[np.uint64]]],
+    long: list[Record],
+) -> Iterator[list[Record]]:
+    """Records of rows and values in the order of their keys, in parts. Values with long names are put into `long`."""
+    for prefix, hashes in row_keys:
+        order = np.lexsort((hashes[:, 1], hashes[:, 0]))
+        hashes = hashes[order]
+        new = np.ones(len(hashes), dtype=np.bool_)
+        new[1:] = (hashes[1:] != hashes[:-1]).any(axis=1)
+        first = np.flatnonzero(new)
+        times = np.diff(np.append(first, len(hashes))).astype("<u8")
+        for start in range(0, len(first), _AT_ONCE):
+            part = hashes[first[start : start + _AT_ONCE]].astype(">u8").tobytes()
+            keys = [prefix + part[i : i + 16] for i in range(0, len(part), 16)]
+            counts = _cut(times[start : start + _AT_ONCE].tobytes(), np.arange(len(keys) + 1) * 8)
+            yield list(zip(keys, counts, strict=True))
+    for start in range(0, len(numbers), _AT_ONCE):
+        stop = min(start + _AT_ONCE, len(numbers))
+        names = values.names.slice(start, stop - start).to_pylist()
+        records = list(zip(names, values.records(numbers, start, stop, insert_only), strict=True))
+        if max(map(len, names)) > LONGEST_NAME:
+            long.extend(record for record in records if len(record[0]) > LONGEST_NAME)
+            records = [record for record in records if len(record[0]) <= LONGEST_NAME]
+        yield records
+
+
+def _append(transaction: Any, records: list[Record]) -> None:
+    if records:
+        transaction.cursor().putmulti(records, append=True)
+
+
+def _put_long(transaction: Any, records: Sequence[Record]) -> None:
+    """Values too long for a key: numbered, their names under their hashes."""
+    for number, (name, record) in enumerate(records):
+        key = long_hash(name)
+        transaction.put(key, (transaction.get(key) or b"") + long_entry(number, name))
+        transaction.put(long_key(name, number), record)

@@ -1,0 +1,351 @@
+"""Rows of a change: which values they put into which attributes, how often, and under which key each row is known."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+import struct
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.ind.reading import ReadTable
+from tuplewise.engine.ind.store import ROW, value_prefix
+from tuplewise.engine.ind.values import Family, canonical_array, canonical_bytes
+from tuplewise.engine.relation.arrow_text import parse
+from tuplewise.engine.relation.relation import TypeName
+from tuplewise.engine.relation.text_types import WHAT_FITS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_SIZE = struct.Struct("<I")
+_NULL = _SIZE.pack(0xFFFFFFFF)
+_ROWS_AT_ONCE = 100_000
+_BEYOND = 10**38  # numbers have at most 38 digits
+_WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,17})", re.ASCII)
+_PLAIN_DECIMAL = re.compile(r"(-?(?:0|[1-9][0-9]{0,17}))\.([0-9]{1,18})", re.ASCII)
+_PLAIN_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Attributes:
+    """The columns of a table of a state.
+
+    Attributes
+    ----------
+    table : number of the table
+    first : number of its first attribute; the others follow
+    """
+
+    table: int
+    first: int
+    names: tuple[str, ...]
+    types: tuple[TypeName, ...]
+    families: tuple[Family, ...]
+
+
+class Rows(Protocol):
+    """Rows of a table of a state, typed."""
+
+    @property
+    def count(self) -> int: ...
+
+    def tally(self) -> dict[bytes, dict[int, int]]:
+        """How often each attribute has a value, by the value's name."""
+
+    def hashes(self) -> Iterator[bytes]:
+        """The key of each row: equal for equal rows."""
+
+    def place(self, name: bytes, attribute: int, nth: int) -> str:
+        """Where the row stands in which an attribute has a value for the nth time, from 0."""
+
+    def locate(self, row: int) -> str:
+        """Where a row stands."""
+
+
+class ColumnRows:
+    """Rows as columns of values: of a file or a frame."""
+
+    def __init__(self, table: ReadTable, attributes: Attributes) -> None:
+        self._table, self._attributes = table, attributes
+        self.count = table.rows
+        self.locate = table.locate
+        self._names = [
+            _names(family, column.values) for family, column in zip(attributes.families, table.columns, strict=True)
+        ]
+
+    def columns(self) -> Iterator[tuple[int, pa.Array, Any]]:
+        """Of each column its attribute, names of values (large_binary), and how many rows have each (int64)."""
+        for c, (names, column) in enumerate(zip(self._names, self._table.columns, strict=True)):
+            counts = np.bincount(column.index.astype(np.int64) + 1, minlength=len(names) + 1)[1:]
+            yield self._attributes.first + c, names, counts
+
+    def tally(self) -> dict[bytes, dict[int, int]]:
+        found: dict[bytes, dict[int, int]] = {}
+        for attribute, names, counts in self.columns():
+            for name, count in zip(names.to_pylist(), counts.tolist(), strict=True):
+                if count:
+                    held = found.get(name)
+                    if held is None:
+                        found[name] = {attribute: count}
+                    else:
+                        held[attribute] = held.get(attribute, 0) + count
+        return found
+
+    def hashes(self) -> Iterator[bytes]:
+        pieces = [[*map(_piece, names.to_pylist()), _NULL] for names in self._names]  # -1 is the last: null
+        prefix = _row_prefix(self._attributes)
+        for start in range(0, self.count, _ROWS_AT_ONCE):
+            stop = start + _ROWS_AT_ONCE
+            indexes = [column.index[start:stop].tolist() for column in self._table.columns]
+            cells = [map(p.__getitem__, index) for p, index in zip(pieces, indexes, strict=True)]
+            for row in zip(*cells, strict=True):
+                yield prefix + hashlib.blake2b(b"".join(row), digest_size=16).digest()
+
+    def place(self, name: bytes, attribute: int, nth: int) -> str:
+        c = attribute - self._attributes.first
+        having = [i for i, n in enumerate(self._names[c].to_pylist()) if n == name]
+        rows = np.flatnonzero(np.isin(self._table.columns[c].index, having))
+        return self.locate(int(rows[nth]))
+
+
+def _names(family: Family, values: pa.Array) -> pa.Array:
+    """The names of values: prefix of the family and canonical bytes, large_binary."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    canonical = canonical_array(family, values)
+    prefix = pa.scalar(value_prefix(family), pa.large_binary())
+    return pc.binary_join_element_wise(prefix, canonical, pa.scalar(b"", pa.large_binary()))
+
+
+def _piece(name: bytes) -> bytes:
+    """A cell as a row's hash takes it: no two lists of cells give the same bytes."""
+    return _SIZE.pack(len(name)) + name
+
+
+def _row_prefix(attributes: Attributes) -> bytes:
+    return ROW + attributes.table.to_bytes(2, "big")
+
+
+class PlainRows:
+    """Rows as Python objects: mappings by column names, or sequences in the order of the columns.
+
+    Raises InputError where a row has other columns, or a value doesn't fit its column's type.
+    """
+
+    def __init__(self, rows: Sequence[Any], attributes: Attributes, tokens: Sequence[str]) -> None:
+        self._attributes = attributes
+        self.count = len(rows)
+        readers = _readers(attributes.types, attributes.families)
+        names = attributes.names
+        nulls = frozenset(tokens)
+        self._cells: list[list[bytes | None]] = []
+        for number, row in enumerate(rows):
+            values = _values(row, names, number)
+            cells: list[bytes | None] = []
+            for reader, value in zip(readers, values, strict=True):
+                if value is None or (nulls and isinstance(value, str) and value in nulls):
+                    cells.append(None)
+                    continue
+                try:
+                    cells.append(reader(value))
+                except (Misfit, ValueError, ArithmeticError, TypeError, AttributeError):
+                    raise _unfit(names[len(cells)], attributes.types[len(cells)], value, number) from None
+            self._cells.append(cells)
+
+    def tally(self) -> dict[bytes, dict[int, int]]:
+        found: dict[bytes, dict[int, int]] = {}
+        first = self._attributes.first
+        for cells in self._cells:
+            for attribute, name in enumerate(cells, start=first):
+                if name is not None:
+                    held = found.get(name)
+                    if held is None:
+                        found[name] = {attribute: 1}
+                    else:
+                        held[attribute] = held.get(attribute, 0) + 1
+        return found
+
+    def hashes(self) -> Iterator[bytes]:
+        prefix = _row_prefix(self._attributes)
+        for cells in self._cells:
+            content = b"".join([_NULL if name is None else _piece(name) for name in cells])
+            yield prefix + hashlib.blake2b(content, digest_size=16).digest()
+
+    def place(self, name: bytes, attribute: int, nth: int) -> str:
+        c = attribute - self._attributes.first
+        rows = [row for row, cells in enumerate(self._cells) if cells[c] == name]
+        return self.locate(rows[nth])
+
+    def locate(self, row: int) -> str:
+        return f"row {row}"
+
+
+class Misfit(Exception):
+    """A value doesn't fit a type."""
+
+
+def _values(row: Any, names: Sequence[str], number: int) -> Sequence[Any]:
+    """The values of a row in the order of the columns."""
+    if isinstance(row, Mapping):
+        if len(row) == len(names):
+            try:
+                return [row[name] for name in names]
+            except KeyError:
+                pass
+        raise other_columns(f"row {number}", [str(n) for n in row], names)
+    if isinstance(row, Sequence) and not isinstance(row, (str, bytes)):
+        if len(row) != len(names):
+            raise InputError(message(f"row {number} has another number of values", len(row), f"{len(names)}"))
+        return row
+    allowed = "mappings by column names, or sequences of values"
+    raise InputError(message(f"row {number} can't be read", type(row).__name__, allowed))
+
+
+def other_columns(what: str, given: Sequence[str], names: Sequence[str]) -> InputError:
+    """One error that names every column that is missing or unknown."""
+    missing = [n for n in names if n not in given]
+    unknown = [n for n in given if n not in names]
+    faults = [f"missing {', '.join(map(repr, missing))}"] if missing else []
+    faults += [f"unknown {', '.join(map(repr, unknown))}"] if unknown else []
+    return InputError(message(f"{what} has other columns than the state", "; ".join(faults), ", ".join(names)))
+
+
+def _unfit(column: str, type_: TypeName, value: Any, number: int) -> InputError:
+    shown = value if len(str(value)) <= 40 else str(value)[:40]
+    hint = "Nothing was applied"
+    return InputError(
+        message(
+            f"column {column!r}: a value doesn't fit type {type_} at row {number}", shown, WHAT_FITS.get(type_), hint
+        )
+    )
+
+
+Reader = Callable[[Any], bytes | None]
+
+
+def _readers(types: Sequence[TypeName], families: Sequence[Family]) -> list[Reader]:
+    """For each column what makes a name of a Python value."""
+    prefixes = [value_prefix(family) for family in families]
+    return [_READERS[type_](prefix) for type_, prefix in zip(types, prefixes, strict=True)]
+
+
+def _text_reader(prefix: bytes) -> Reader:
+    def read(value: Any) -> bytes | None:
+        if type(value) is str:
+            return prefix + value.encode()
+        return _general(value, "text", "text", prefix)
+
+    return read
+
+
+def _integer_reader(prefix: bytes) -> Reader:
+    def read(value: Any) -> bytes | None:
+        if type(value) is int and -_BEYOND < value < _BEYOND:
+            return b"%b%d" % (prefix, value)
+        if type(value) is str and _WHOLE.fullmatch(value) and value != "-0":
+            return prefix + value.encode()
+        return _general(value, "integer", "number", prefix)
+
+    return read
+
+
+def _decimal_reader(prefix: bytes) -> Reader:
+    def read(value: Any) -> bytes | None:
+        if type(value) is int and -_BEYOND < value < _BEYOND:
+            return b"%b%d" % (prefix, value)
+        plain = str(value) if type(value) is Decimal else value
+        if type(plain) is str and (found := _PLAIN_DECIMAL.fullmatch(plain)):
+            fraction = found[2].rstrip("0")
+            if fraction:
+                return prefix + f"{found[1]}.{fraction}".encode()
+            if found[1] != "-0":
+                return prefix + found[1].encode()
+        return _general(value, "decimal", "number", prefix)
+
+    return read
+
+
+def _double_reader(prefix: bytes) -> Reader:
+    def read(value: Any) -> bytes | None:
+        if type(value) is float:
+            return prefix + canonical_bytes("double", value)
+        return _general(value, "double", "double", prefix)
+
+    return read
+
+
+def _date_reader(prefix: bytes) -> Reader:
+    def read(value: Any) -> bytes | None:
+        day = date.fromisoformat(value) if type(value) is str and _PLAIN_DATE.fullmatch(value) else value
+        if type(day) is date:
+            return prefix + canonical_bytes("instant", day)
+        return _general(value, "date", "instant", prefix)
+
+    return read
+
+
+def _timestamp_reader(prefix: bytes) -> Reader:
+    def read(value: Any) -> bytes | None:
+        if type(value) is datetime:
+            return prefix + canonical_bytes("instant", value)
+        return _general(value, "timestamp", "instant", prefix)
+
+    return read
+
+
+def _boolean_reader(prefix: bytes) -> Reader:
+    def read(value: Any) -> bytes | None:
+        if type(value) is bool:
+            return prefix + canonical_bytes("boolean", value)
+        return _general(value, "boolean", "boolean", prefix)
+
+    return read
+
+
+_READERS: dict[TypeName, Callable[[bytes], Reader]] = {
+    "text": _text_reader,
+    "integer": _integer_reader,
+    "decimal": _decimal_reader,
+    "double": _double_reader,
+    "date": _date_reader,
+    "timestamp": _timestamp_reader,
+    "boolean": _boolean_reader,
+}
+
+
+def _general(value: Any, type_: TypeName, family: Family, prefix: bytes) -> bytes | None:
+    """The name of a value by the rules that columns are read by; None of what pandas has for null. Raises Misfit."""
+    import pyarrow as pa
+
+    from tuplewise.engine.relation.frames import typed_column
+    from tuplewise.engine.relation.typing_columns import fitted
+
+    if hasattr(value, "item") and not isinstance(value, (str, bytes)):  # NumPy's scalars
+        value = value.item()
+    if isinstance(value, str):
+        values, misfits = parse(pa.array([value], pa.large_string()), type_)
+    else:
+        if isinstance(value, float) and math.isnan(value) and type_ != "double":
+            raise Misfit
+        try:
+            array = pa.array([value])
+            if array.null_count:
+                return None
+            column, _ = typed_column("value", array, "Python")
+            column, misfits = fitted(column, type_)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, InputError):
+            raise Misfit from None
+        values = column.values
+    if len(misfits) or len(values) != 1:
+        raise Misfit
+    return prefix + bytes(canonical_array(family, values)[0].as_py())
+
