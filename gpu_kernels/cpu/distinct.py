@@ -1,0 +1,358 @@
+"""Distinct cells of a column, by an open-addressing table over their bytes; and the sets of attributes values occur in.
+
+A *store* is an array of 64-bit words that holds values one after the other: a word of size in bytes (lower half) and of
+a number (upper half), then the bytes, the last word filled up with zeros. A *table* is uint64 (slots,), slots a power
+of two, 0 where one is free, else half a hash (upper half) and one more than the place of a value in the store. The
+other half of a hash tells the slot to begin with. Hashes only say where to look: two values are one where their bytes
+are.
+
+Bytes are read a word at a time, so arrays of bytes have 8 bytes more than what is used of them. What is looked for far
+away in memory is asked for some cells ahead.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+HEAD = 1  # words in front of a value's bytes
+AHEAD = 64  # cells whose places are asked for before the first is looked at
+NEAR = 1 << 15  # words of a store up to which it is near the processor anyway
+FULL = 3  # a table is full where FULL times its values are more than twice its slots
+MOST_WORDS = (1 << 32) - 2  # of a store
+HALF = np.uint64(0xFFFFFFFF)
+_ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+_ONE = np.uint64(1)
+_32 = np.uint64(32)
+_FIRST = np.uint64(0x9E3779B97F4A7C15)
+_SECOND = np.uint64(0xD6E8FEB86659FD93)
+
+
+@intrinsic
+def load_word(typing_context, data, place):
+    """The 8 bytes of a uint8 array that begin at a place, as uint64 (little-endian)."""
+
+    def generate(context, builder, signature, arguments):
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        pointer = builder.gep(array.data, [arguments[1]])
+        word = builder.load(builder.bitcast(pointer, ir.IntType(64).as_pointer()))
+        word.align = 1
+        return word
+
+    return types.uint64(data, types.int64), generate
+
+
+@intrinsic
+def prefetch(typing_context, words, place):
+    """Ask for the cache line of words[place], uint64, before it is read."""
+
+    def generate(context, builder, signature, arguments):
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        pointer = builder.bitcast(builder.gep(array.data, [arguments[1]]), ir.IntType(8).as_pointer())
+        number = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [pointer.type, number, number, number])
+        function = builder.module.declare_intrinsic("llvm.prefetch", (pointer.type,), kind)
+        builder.call(function, [pointer, number(0), number(3), number(1)])
+        return context.get_dummy_value()
+
+    return types.none(words, types.int64), generate
+
+
+@njit(cache=True, nogil=True)
+def slot_shift(slots):
+    """How far a hash is shifted so that it tells one of so many slots, a power of two, at least 2."""
+    shift = 64
+    while slots > 1:
+        slots >>= 1
+        shift -= 1
+    return np.uint64(shift)
+
+
+@njit(cache=True, nogil=True)
+def add_cells(data, starts, sizes, first, table, store, state):
+    """Add the cells from `first` on; returns the cell before which the table or the store is full, else how many.
+
+    Parameters
+    ----------
+    data : uint8, bytes of all cells
+    starts, sizes : int32 or int64 (cells,), where each cell begins and its bytes; -1 bytes is null
+    state : int64 (3,), words of the store that are used, values, nulls; each value's number is how many cells have it
+    """
+    # One function: handing arrays to another costs more than the work on a short cell.
+    mask = np.uint64(len(table) - 1)
+    shift = slot_shift(len(table))
+    keys = np.empty(AHEAD, dtype=np.uint64)
+    for block in range(first, len(starts), AHEAD):
+        end = min(block + AHEAD, len(starts))
+        for i in range(block, end):
+            size = np.int64(sizes[i])
+            if size >= 0:
+                start = np.int64(starts[i])
+                key = np.uint64(size) * _FIRST
+                for k in range(size >> 3):
+                    key = (key ^ load_word(data, start + 8 * k)) * _SECOND
+                    key ^= key >> _32
+                if size & 7:
+                    word = load_word(data, start + (size & -8)) & (_ALL >> np.uint64(64 - 8 * (size & 7)))
+                    key = (key ^ word) * _SECOND
+                    key ^= key >> _32
+                key *= _FIRST
+                keys[i - block] = key
+                prefetch(table, np.int64(key >> shift))
+        if len(store) > NEAR:
+            for i in range(block, end):
+                found = table[keys[i - block] >> shift]
+                if sizes[i] >= 0 and found != 0:
+                    prefetch(store, np.int64(found & HALF) - 1)
+        for i in range(block, end):
+            size = np.int64(sizes[i])
+            if size < 0:
+                state[2] += 1
+                continue
+            start = np.int64(starts[i])
+            whole = size >> 3
+            rest = _ALL >> np.uint64(64 - 8 * (size & 7)) if size & 7 else np.uint64(0)
+            key = keys[i - block]
+            slot = key >> shift
+            place = np.int64(-1)
+            while table[slot] != 0:
+                if (table[slot] >> _32) == (key & HALF):
+                    place = np.int64(table[slot] & HALF) - 1
+                    same = store[place] & HALF == np.uint64(size)
+                    k = 0
+                    while same and k < whole:
+                        same = store[place + HEAD + k] == load_word(data, start + 8 * k)
+                        k += 1
+                    if same and rest:
+                        same = store[place + HEAD + whole] == load_word(data, start + 8 * whole) & rest
+                    if same:
+                        break
+                    place = np.int64(-1)
+                slot = (slot + _ONE) & mask
+            if place < 0:
+                place = state[0]
+                after = place + HEAD + whole + np.int64(rest != 0)
+                if (state[1] + 1) * FULL > 2 * len(table) or after > len(store):
+                    return i
+                table[slot] = (key << _32) | np.uint64(place + 1)
+                store[place] = np.uint64(size)
+                for k in range(whole):
+                    store[place + HEAD + k] = load_word(data, start + 8 * k)
+                if rest:
+                    store[place + HEAD + whole] = load_word(data, start + 8 * whole) & rest
+                state[0] = after
+                state[1] += 1
+            store[place] += _ONE << _32
+    return len(starts)
+
+
+@njit(cache=True, nogil=True)
+def fill_table(store, used, table):
+    """Put all values of a store into a table, given as zeros."""
+    mask = np.uint64(len(table) - 1)
+    shift = slot_shift(len(table))
+    keys = np.empty(AHEAD, dtype=np.uint64)
+    places = np.empty(AHEAD, dtype=np.int64)
+    place = 0
+    while place < used:
+        block = 0
+        while place < used and block < AHEAD:
+            size = store[place] & HALF
+            words = (np.int64(size) + 7) >> 3
+            key = size * _FIRST
+            for k in range(words):
+                key = (key ^ store[place + HEAD + k]) * _SECOND
+                key ^= key >> _32
+            key *= _FIRST
+            prefetch(table, np.int64(key >> shift))
+            keys[block] = key
+            places[block] = place
+            block += 1
+            place += HEAD + words
+        for i in range(block):
+            slot = keys[i] >> shift
+            while table[slot] != 0:
+                slot = (slot + _ONE) & mask
+            table[slot] = (keys[i] << _32) | np.uint64(places[i] + 1)
+
+
+@njit(cache=True, nogil=True)
+def list_values(store, used, offsets, rows):
+    """offsets[i + 1] = bytes of the first i + 1 values, rows[i] = number of value i; offsets[0] = 0 is given."""
+    place = 0
+    i = 0
+    while place < used:
+        size = np.int64(store[place] & HALF)
+        offsets[i + 1] = offsets[i] + size
+        rows[i] = np.int64(store[place] >> _32)
+        place += HEAD + ((size + 7) >> 3)
+        i += 1
+
+
+@njit(cache=True, nogil=True)
+def copy_values(store, used, data):
+    """The bytes of all values, one after the other, into data (uint8)."""
+    place = 0
+    at = 0
+    while place < used:
+        size = np.int64(store[place] & HALF)
+        place += HEAD
+        for k in range(size):
+            data[at] = np.uint8((store[place + (k >> 3)] >> np.uint64(8 * (k & 7))) & np.uint64(0xFF))
+            at += 1
+        place += (size + 7) >> 3
+
+
+@njit(cache=True, nogil=True)
+def drop_value(store, used, words, size):
+    """Take a value out of a store; returns its number, or -1 where it isn't there. `used` words shrink by its own.
+
+    words : uint64, the value's bytes, the last word filled up with zeros
+    """
+    place = 0
+    while place < used:
+        own = (np.int64(store[place] & HALF) + 7) >> 3
+        same = store[place] & HALF == np.uint64(size)
+        k = 0
+        while same and k < own:
+            same = store[place + HEAD + k] == words[k]
+            k += 1
+        if same:
+            rows = np.int64(store[place] >> _32)
+            for k in range(place, used - HEAD - own):
+                store[k] = store[k + HEAD + own]
+            return rows
+        place += HEAD + own
+    return -1
+
+
+# Sets of attributes are nodes of a tree: node 0 is the empty set, a child adds an attribute that is greater than all
+# of its parent's. `tree` is int64 (slots, 2): parent << 32 | attribute, and the child; -1 where it is free.
+
+
+@njit(cache=True, nogil=True)
+def tree_slot(wanted, mask):
+    """The slot of a tree to begin with."""
+    key = np.uint64(wanted) * _FIRST
+    return np.int64((key ^ (key >> _32)) & np.uint64(mask))
+
+
+@njit(cache=True, nogil=True)
+def fill_tree(nodes, used, tree):
+    """Put all nodes but the root into a tree, given as -1."""
+    mask = len(tree) - 1
+    for child in range(1, used):
+        wanted = (nodes[child, 0] << 32) | nodes[child, 1]
+        slot = tree_slot(wanted, mask)
+        while tree[slot, 0] != -1:
+            slot = (slot + 1) & mask
+        tree[slot, 0] = wanted
+        tree[slot, 1] = child
+
+
+@njit(cache=True, nogil=True)
+def merge_values(source, first, used, attribute, parts, part, table, store, tree, nodes, state):
+    """Add an attribute to the sets of its values; returns the word before which room is missing, else `used`.
+
+    Parameters
+    ----------
+    source : store of the attribute's values; from word `first` to `used`. In several calls it may give them in parts,
+        which may share values
+    attribute : greater than those before it
+    parts, part : of so many parts, a power of two, only values whose hashes end with this one
+    table, store : of all values; a value's number is the node of its set
+    nodes : int64 (room, 3), parent, attribute and values of each node
+    state : int64 (3,), words of the store, values, nodes that are used
+    """
+    mask = np.uint64(len(table) - 1)
+    shift = slot_shift(len(table))
+    tree_mask = len(tree) - 1
+    keys = np.empty(AHEAD, dtype=np.uint64)
+    places = np.empty(AHEAD, dtype=np.int64)
+    next_place = first
+    while next_place < used:
+        block = 0
+        while next_place < used and block < AHEAD:
+            size = source[next_place] & HALF
+            words = (np.int64(size) + 7) >> 3
+            key = size * _FIRST
+            for k in range(words):
+                key = (key ^ source[next_place + HEAD + k]) * _SECOND
+                key ^= key >> _32
+            key *= _FIRST
+            if (key >> np.uint64(8)) & np.uint64(parts - 1) == np.uint64(part):
+                prefetch(table, np.int64(key >> shift))
+                keys[block] = key
+                places[block] = next_place
+                block += 1
+            next_place += HEAD + words
+        for i in range(block):
+            found = table[keys[i] >> shift]
+            if found != 0:
+                prefetch(store, np.int64(found & HALF) - 1)
+        for i in range(block):
+            at = places[i]
+            key = keys[i]
+            words = (np.int64(source[at] & HALF) + 7) >> 3
+            slot = key >> shift
+            place = np.int64(-1)
+            while table[slot] != 0:
+                if (table[slot] >> _32) == (key & HALF):
+                    place = np.int64(table[slot] & HALF) - 1
+                    same = (store[place] ^ source[at]) & HALF == 0
+                    k = 0
+                    while same and k < words:
+                        same = store[place + HEAD + k] == source[at + HEAD + k]
+                        k += 1
+                    if same:
+                        break
+                    place = np.int64(-1)
+                slot = (slot + _ONE) & mask
+            node = np.int64(0)
+            if place >= 0:
+                node = np.int64(store[place] >> _32)
+                if nodes[node, 1] == attribute:
+                    continue
+            elif (state[1] + 1) * FULL > 2 * len(table) or state[0] + HEAD + words > len(store):
+                return at
+            wanted = (node << 32) | np.int64(attribute)
+            where = tree_slot(wanted, tree_mask)
+            while tree[where, 0] != wanted and tree[where, 0] != -1:
+                where = (where + 1) & tree_mask
+            if tree[where, 0] == -1:
+                child = state[2]
+                if child >= len(nodes) or 2 * (child + 1) > len(tree):
+                    return at
+                nodes[child, 0] = node
+                nodes[child, 1] = attribute
+                nodes[child, 2] = 0
+                tree[where, 0] = wanted
+                tree[where, 1] = child
+                state[2] = child + 1
+            child = tree[where, 1]
+            nodes[child, 2] += 1
+            if place >= 0:
+                nodes[node, 2] -= 1
+                store[place] = (store[place] & HALF) | (np.uint64(child) << _32)
+            else:
+                place = state[0]
+                table[slot] = (key << _32) | np.uint64(place + 1)
+                store[place] = (source[at] & HALF) | (np.uint64(child) << _32)
+                for k in range(words):
+                    store[place + HEAD + k] = source[at + HEAD + k]
+                state[0] = place + HEAD + words
+                state[1] += 1
+    return used
+
+
+@njit(cache=True, nogil=True)
+def fill_masks(nodes, used, chosen, masks):
+    """masks[i] = attributes of node chosen[i], uint64 (chosen, words), given as zeros."""
+    for i in range(len(chosen)):
+        node = chosen[i]
+        while node > 0:
+            attribute = nodes[node, 1]
+            masks[i, attribute >> 6] |= _ONE << np.uint64(attribute & 63)
+            node = nodes[node, 0]

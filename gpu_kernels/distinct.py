@@ -1,0 +1,238 @@
+"""Front door: the distinct values of columns of bytes, and for each value the set of columns that hold it.
+
+There are no CUDA twins: bytes come from files and from Arrow, each is looked at once, and tables of values are larger
+than what crosses to a device in the time that it takes here. On GPUs this grouping is Spark's, with the RAPIDS plugin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.gpu_kernels.control import Control
+
+PADDING = 8  # bytes behind those that are used of an array of bytes: words are read whole
+_SLOTS, _WORDS, _NODES = 64, 256, 64
+_MANY_SLOTS = 1 << 16  # from here on a table grows to twice its size, before to four times
+_MANY_WORDS = 1 << 17  # from here on a store grows by an eighth, before to twice its size
+
+
+class DistinctCells:
+    """The distinct values of cells that are given in parts, and how many cells have each.
+
+    Attributes
+    ----------
+    nulls : cells without a value
+
+    Notes
+    -----
+    A cell costs a hash of its bytes and one look into a table of hashes; bytes are always compared. Memory: the bytes
+    of the distinct values, 8 to 15 more each, and 12 to 24 for the table.
+    """
+
+    def __init__(self) -> None:
+        self._table = np.zeros(_SLOTS, dtype=np.uint64)
+        self._store = np.empty(_WORDS, dtype=np.uint64)
+        self._state = np.zeros(3, dtype=np.int64)
+
+    @property
+    def used(self) -> int:
+        """Words of the store in use."""
+        return int(self._state[0])
+
+    @property
+    def distinct(self) -> int:
+        return int(self._state[1])
+
+    @property
+    def nulls(self) -> int:
+        return int(self._state[2])
+
+    @property
+    def store(self) -> NDArray[np.uint64]:
+        return self._store
+
+    @property
+    def held_bytes(self) -> int:
+        return int(self._table.nbytes + self._store.nbytes)
+
+    def add(self, data: NDArray[np.uint8], starts: NDArray[np.int32], sizes: NDArray[np.int32]) -> None:
+        """Add cells.
+
+        Parameters
+        ----------
+        data : uint8, PADDING bytes longer than what the cells use
+        starts, sizes : int32 or int64 (cells,), where each begins and how many bytes it has; -1 bytes is null
+        """
+        from tuplewise.gpu_kernels.cpu import distinct as cpu
+
+        done = cpu.add_cells(data, starts, sizes, 0, self._table, self._store, self._state)
+        while done < len(starts):
+            self._table = _with_slots(self._table, self._store, self.used, self.distinct)
+            _make_room(self._store, self.used, int(sizes[done]))
+            done = cpu.add_cells(data, starts, sizes, done, self._table, self._store, self._state)
+
+    def values(self) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.int64]]:
+        """Offsets int64 (distinct + 1,), bytes uint8 of all values, and int64 (distinct,) how many cells have each."""
+        from tuplewise.gpu_kernels.cpu import distinct as cpu
+
+        offsets = np.zeros(self.distinct + 1, dtype=np.int64)
+        rows = np.empty(self.distinct, dtype=np.int64)
+        cpu.list_values(self._store, self.used, offsets, rows)
+        data = np.empty(int(offsets[-1]), dtype=np.uint8)
+        cpu.copy_values(self._store, self.used, data)
+        return offsets, data, rows
+
+    def drop(self, value: bytes) -> None:
+        """Take a value for null. Nothing can be added afterwards."""
+        from tuplewise.gpu_kernels.cpu import distinct as cpu
+
+        words = np.frombuffer(value.ljust(-(-len(value) // 8) * 8, b"\0"), dtype=np.uint64)
+        rows = cpu.drop_value(self._store, self.used, words, len(value))
+        if rows >= 0:
+            self._state -= np.array([cpu.HEAD + len(words), 1, -rows], dtype=np.int64)
+
+    def finish(self) -> None:
+        """Free what is only needed to add more."""
+        self._table = np.zeros(0, dtype=np.uint64)
+
+
+def padded(data: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """A copy with PADDING bytes behind it."""
+    copy = np.zeros(len(data) + PADDING, dtype=np.uint8)
+    copy[: len(data)] = data
+    return copy
+
+
+def _with_slots(table: NDArray[np.uint64], store: NDArray[np.uint64], used: int, values: int) -> NDArray[np.uint64]:
+    """The table, or a larger one where it is full."""
+    from tuplewise.gpu_kernels.cpu import distinct as cpu
+
+    if (values + 1) * cpu.FULL <= 2 * len(table):
+        return table
+    larger = np.zeros(len(table) * (4 if len(table) < _MANY_SLOTS else 2), dtype=np.uint64)
+    cpu.fill_table(store, used, larger)
+    return larger
+
+
+def _make_room(store: NDArray[np.uint64], used: int, size: int) -> None:
+    """Lengthen a store in place where a value of so many bytes doesn't fit: by an eighth, which copies nothing.
+
+    Raises MemoryError beyond the words that places can count.
+    """
+    from tuplewise.gpu_kernels.cpu import distinct as cpu
+
+    needed = used + cpu.HEAD + (size + 7) // 8
+    if needed > cpu.MOST_WORDS:
+        raise MemoryError(f"distinct values of more than {cpu.MOST_WORDS * 8 >> 30} GiB in one part")
+    if needed > len(store):
+        more = len(store) if len(store) < _MANY_WORDS else len(store) // 8
+        store.resize(min(max(len(store) + more, needed), cpu.MOST_WORDS), refcheck=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Clusters:
+    """Sets of attributes and how many values each has; a set may occur more than once.
+
+    Attributes
+    ----------
+    masks : uint64 (sets, words), attribute a is bit a % 64 of word a // 64
+    values : int64 (sets,), at least 1
+    """
+
+    masks: NDArray[np.uint64]
+    values: NDArray[np.int64]
+
+
+class _Part:
+    """The values whose hashes end with the same bits."""
+
+    def __init__(self, parts: int, part: int) -> None:
+        self._parts, self._part = parts, part
+        self._table = np.zeros(_SLOTS, dtype=np.uint64)
+        self._store = np.empty(_WORDS, dtype=np.uint64)
+        self._tree = np.full((4 * _NODES, 2), -1, dtype=np.int64)
+        self._nodes = np.empty((_NODES, 3), dtype=np.int64)
+        self._nodes[0] = 0, -1, 0
+        self._state = np.array([0, 0, 1], dtype=np.int64)
+
+    @property
+    def held_bytes(self) -> int:
+        return int(self._table.nbytes + self._store.nbytes + self._tree.nbytes + self._nodes.nbytes)
+
+    def merge(self, attribute: int, source: NDArray[np.uint64], used: int) -> None:
+        from tuplewise.gpu_kernels.cpu import distinct as cpu
+
+        done = 0
+        while True:
+            done = cpu.merge_values(
+                source, done, used, attribute, self._parts, self._part, self._table, self._store, self._tree,
+                self._nodes, self._state,
+            )  # fmt: skip
+            if done == used:
+                return
+            self._grow(int(source[done] & cpu.HALF))
+
+    def _grow(self, size: int) -> None:
+        from tuplewise.gpu_kernels.cpu import distinct as cpu
+
+        words, values, nodes = (int(n) for n in self._state)
+        self._table = _with_slots(self._table, self._store, words, values)
+        _make_room(self._store, words, size)
+        if nodes + 1 > len(self._nodes) or 2 * (nodes + 1) > len(self._tree):
+            kept = self._nodes[:nodes]
+            self._nodes = np.empty((2 * len(self._nodes), 3), dtype=np.int64)
+            self._nodes[:nodes] = kept
+            self._tree = np.full((2 * len(self._tree), 2), -1, dtype=np.int64)
+            cpu.fill_tree(self._nodes, nodes, self._tree)
+
+    def clusters(self, words: int) -> Clusters:
+        from tuplewise.gpu_kernels.cpu import distinct as cpu
+
+        used = int(self._state[2])
+        chosen = np.flatnonzero(self._nodes[:used, 2] > 0)
+        masks = np.zeros((len(chosen), words), dtype=np.uint64)
+        cpu.fill_masks(self._nodes, used, chosen, masks)
+        return Clusters(masks, self._nodes[chosen, 2].copy())
+
+
+class ValueSets:
+    """For each value, the set of attributes that hold it; attributes come in ascending order.
+
+    Notes
+    -----
+    Sets are nodes of a tree that all values share, so a value costs the same however many attributes there are: its
+    bytes, 16 more and a share of the table. Each value of an attribute costs two looks into tables.
+    """
+
+    def __init__(self, control: Control | None = None) -> None:
+        self._control = control or Control()
+        parts = 1 << max(0, self._control.threads - 1).bit_length()
+        self._parts = [_Part(parts, part) for part in range(parts)]
+
+    @property
+    def held_bytes(self) -> int:
+        return sum(part.held_bytes for part in self._parts)
+
+    def add(self, attributes: Sequence[int], cells: Sequence[Sequence[DistinctCells]]) -> None:
+        """Add attributes, greater than all before, ascending; each one's cells may be in several parts."""
+        from tuplewise.gpu_kernels.cpu.threads import run_tasks
+
+        def make_worker() -> Callable[[int], None]:
+            def work(task: int) -> None:
+                part = self._parts[task]
+                for attribute, several in zip(attributes, cells, strict=True):
+                    for own in several:
+                        part.merge(attribute, own.store, own.used)
+
+            return work
+
+        run_tasks([1.0] * len(self._parts), make_worker, Control(threads=self._control.threads))
+
+    def clusters(self, words: int) -> Clusters:
+        """All sets that some value has, masks of so many words."""
+        found = [part.clusters(words) for part in self._parts]
+        return Clusters(np.concatenate([f.masks for f in found]), np.concatenate([f.values for f in found]))
