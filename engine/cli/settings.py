@@ -215,6 +215,70 @@ def order_check_options(command: F) -> F:
     )(command)
 
 
+def ind_discover_options(command: F) -> F:
+    """What `ind discover` looks for and lists."""
+    arity = click.IntRange(min=1)
+    return _together(
+        [
+            *_ind_options(),
+            click.option(
+                "--max-arity", type=arity, default=1, metavar="K", show_default=True, help="At most K columns a side."
+            ),
+            _limit_option("List the best N only, by their foreign-key score."),
+        ]
+    )(command)
+
+
+def ind_check_options(command: F) -> F:
+    """Which inclusion dependencies `ind check` checks, and what it lists."""
+    option = click.option
+    return _together(
+        [
+            option("--ind", "inds", multiple=True, metavar="TEXT", help="A dependency (may be given again)."),
+            option(
+                "--inds",
+                "ind_files",
+                multiple=True,
+                type=click.Path(),
+                metavar="FILE",
+                help="Dependencies, one a line, or the JSON of ind discover or ind check (may be given again).",
+            ),
+            option(
+                "--examples",
+                type=click.IntRange(min=0),
+                default=10,
+                metavar="N",
+                show_default=True,
+                help="List at most N missing values of each.",
+            ),
+            *_ind_options(),
+        ]
+    )(command)
+
+
+def _ind_options() -> list[Callable[[F], F]]:
+    option = click.option
+    return [
+        _error_option("Share of the distinct values of the dependent side that may be missing."),
+        option("--as-text", is_flag=True, help="Compare all values as the text that they are written as."),
+        option(
+            "--dialect",
+            type=click.Choice(["spark", "duckdb", "ansi"]),
+            default="spark",
+            show_default=True,
+            help="SQL: dialect.",
+        ),
+        option(
+            "--sql-table",
+            "sql_tables",
+            type=Assignment("table=name", first=True),
+            multiple=True,
+            metavar="TABLE=NAME",
+            help="SQL: a table's name in the database (may be given again). [default: the loaded ones']",
+        ),
+    ]
+
+
 def against_option(says: str, *, required: bool = False) -> Callable[[F], F]:
     return click.option("--against", type=click.Path(), required=required, metavar="RESULT", help=says)
 

@@ -24,13 +24,17 @@ if TYPE_CHECKING:
     from tuplewise.dependencies import check_ods, discover_fds, discover_keys, discover_ods
     from tuplewise.engine.dc.constraint import DenialConstraint, Predicate
     from tuplewise.engine.errors import DeviceError, InputError, LimitReached, RuleError, TuplewiseError
+    from tuplewise.engine.ind.dependency import InclusionDependency
     from tuplewise.engine.options import CheckKeywords, DcKeywords, LoadKeywords, Nulls
     from tuplewise.engine.relation.relation import Relation
     from tuplewise.engine.report.check_result import CheckResult
     from tuplewise.engine.report.dc_result import DcResult
     from tuplewise.engine.report.fd_result import FdResult, KeyResult
+    from tuplewise.engine.report.ind_check_result import IndCheckResult
+    from tuplewise.engine.report.ind_result import IndResult
     from tuplewise.engine.report.od_check_result import OdCheckResult
     from tuplewise.engine.report.od_result import OdResult
+    from tuplewise.inclusions import check_inds, discover_inds
 
     __version__: str
 
@@ -39,6 +43,9 @@ _HOMES = {
     "DcResult": "engine.report.dc_result",
     "DenialConstraint": "engine.dc.constraint",
     "FdResult": "engine.report.fd_result",
+    "InclusionDependency": "engine.ind.dependency",
+    "IndCheckResult": "engine.report.ind_check_result",
+    "IndResult": "engine.report.ind_result",
     "KeyResult": "engine.report.fd_result",
     "OdCheckResult": "engine.report.od_check_result",
     "OdResult": "engine.report.od_result",
@@ -49,8 +56,10 @@ _HOMES = {
     "LimitReached": "engine.errors",
     "RuleError": "engine.errors",
     "TuplewiseError": "engine.errors",
+    "check_inds": "inclusions",
     "check_ods": "dependencies",
     "discover_fds": "dependencies",
+    "discover_inds": "inclusions",
     "discover_keys": "dependencies",
     "discover_ods": "dependencies",
     "discover_together": "dependencies",
@@ -62,6 +71,9 @@ __all__ = [
     "DenialConstraint",
     "DeviceError",
     "FdResult",
+    "InclusionDependency",
+    "IndCheckResult",
+    "IndResult",
     "InputError",
     "KeyResult",
     "LimitReached",
@@ -73,9 +85,11 @@ __all__ = [
     "TuplewiseError",
     "__version__",
     "check",
+    "check_inds",
     "check_ods",
     "discover_dcs",
     "discover_fds",
+    "discover_inds",
     "discover_keys",
     "discover_ods",
     "discover_together",
