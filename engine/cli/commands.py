@@ -11,6 +11,7 @@ from tuplewise.engine.cli import output, settings
 from tuplewise.engine.cli.checking import Checking, check_listing
 from tuplewise.engine.cli.dependency_commands import fd, key, od
 from tuplewise.engine.cli.discovery import DcRun
+from tuplewise.engine.cli.ind_commands import ind
 from tuplewise.engine.cli.listing import (
     EXIT_LIMIT,
     CheckListing,
@@ -48,7 +49,7 @@ def _print_version(ctx: click.Context, param: click.Parameter, value: bool) -> N
 def cli() -> None:
     """Finds the rules that hold in tables by looking at pairs of rows.
 
-    Exit codes: 0 done; 1 rules are violated (dc check, od check); 2 bad usage, rule, input or device; 3 a time or
+    Exit codes: 0 done; 1 rules are violated (dc, od, ind check); 2 bad usage, rule, input or device; 3 a time or
     memory limit was reached (what was found is printed and marked partial); 130 interrupted.
     """
 
@@ -140,7 +141,7 @@ def _check_pieces(result: CheckResult, listing: CheckListing, form: str, state: 
     return result.pieces(form)
 
 
-for _group in (fd, key, od):
+for _group in (fd, key, od, ind):
     cli.add_command(_group)
 
 

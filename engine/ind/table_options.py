@@ -12,7 +12,7 @@ from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.relation.frames import kind_of
 from tuplewise.engine.relation.peek import column_names
 from tuplewise.engine.relation.relation import Relation
-from tuplewise.engine.relation.schema import ALL_COLUMNS
+from tuplewise.engine.relation.schema import ALL_COLUMNS, repair_names
 
 
 def options_of_tables(tables: Mapping[str, Any], options: LoadOptions | None = None) -> dict[str, LoadOptions]:
@@ -49,7 +49,8 @@ def options_of_tables(tables: Mapping[str, Any], options: LoadOptions | None = N
         columns = None if options.columns is None else _own(options.columns, table, known)
         if columns == ():
             hint = "Name one of each table, or leave columns out by name: --exclude"
-            raise InputError(message(f"no column of table {table!r} is asked for", list(options.columns or ()), hint=hint))
+            asked = list(options.columns or ())
+            raise InputError(message(f"no column of table {table!r} is asked for", asked, hint=hint))
         types = [(own, type_) for c, type_ in options.types.items() for own in _own([c], table, known)]
         found[table] = replace(
             options, columns=columns, exclude=_own(options.exclude, table, known), types=dict(types)
@@ -64,9 +65,10 @@ def known_columns(table: Any, options: LoadOptions) -> list[str] | None:
     if isinstance(table, (str, os.PathLike)):
         return column_names(os.fspath(table), replace(options, columns=None, exclude=(), types={}))
     kind = kind_of(table)
-    if kind == "arrow":
-        return [str(c) for c in table.schema.names]
-    return None if kind is None else [str(c) for c in table.columns]
+    if kind is None:
+        return None
+    given = table.schema.names if kind == "arrow" else table.columns
+    return repair_names([str(name) for name in given])[0]
 
 
 def _own(named: Iterable[str], table: str, known: Sequence[str] | None) -> tuple[str, ...]:

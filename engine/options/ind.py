@@ -77,7 +77,10 @@ class IndCheckOptions(IndOptions):
     examples: int = 10
 
     def _faults(self) -> list[str]:
-        return super()._faults() + number_faults(self, examples=0)
+        faults = super()._faults() + number_faults(self, examples=0)
+        if self.device not in ("auto", "cpu"):
+            faults.append(message("device of a check of inclusion dependencies", self.device, "'auto' or 'cpu'"))
+        return faults
 
 
 @dataclass(frozen=True, kw_only=True)

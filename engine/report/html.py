@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tuplewise.engine.report.dependency_text import Shown
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=8)
 def _template(name: str) -> Template:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -100,5 +100,35 @@ def blocks_html(document: Mapping[str, Any], summary: str, blocks: Sequence[Mapp
         partial=document["partial"],
         notes=document["notes"],
         rules=rules,
+    )
+    return rendered
+
+
+def inds_html(
+    document: Mapping[str, Any], summary: str, columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]]
+) -> str:
+    """A table of the likeliest foreign keys, below a line for each table and one that says how many there are."""
+    rendered: str = _template("inds.html").render(
+        tables=document["tables"],
+        summary=summary,
+        device=document["device"],
+        partial=document["partial"],
+        notes=document["notes"],
+        columns=columns,
+        rows=rows,
+    )
+    return rendered
+
+
+def checked_html(document: Mapping[str, Any], summary: str, blocks: Sequence[Mapping[str, Any]]) -> str:
+    """A block for each thing that was checked in several tables. Of a block: rule, verdict, figures, headings, rows,
+    listed."""
+    rendered: str = _template("check.html").render(
+        table=None,
+        summary=summary,
+        device=document["device"],
+        partial=document["partial"],
+        notes=document["notes"],
+        rules=blocks,
     )
     return rendered

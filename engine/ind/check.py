@@ -1,0 +1,250 @@
+"""Whether given inclusion dependencies hold, and which values and rows break those that don't."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.errors import LimitReached
+from tuplewise.engine.ind.dependency import Attribute, InclusionDependency
+from tuplewise.engine.ind.found import TableFound
+from tuplewise.engine.ind.reading import ReadTable
+from tuplewise.engine.ind.table_options import known_columns, options_of_tables
+from tuplewise.engine.ind.tuples import MISSING, Rows, TupleSet
+from tuplewise.engine.options import IndCheckOptions, LoadOptions
+from tuplewise.engine.relation.relation import NULL_CODE, Column
+from tuplewise.engine.watch import TIME_LIMIT, Clock, Progress, Watch
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Names = Mapping[str, Sequence[str]]
+SHOWN_ROWS = 5
+"""Rows that are named of each missing value, at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """Some missing values of a dependency, those of most rows first; of as many rows, the one that comes first.
+
+    Attributes
+    ----------
+    values : for each dependent column its values, pyarrow arrays (examples,)
+    counts : rows with each value, int64 (examples,)
+    rows : positions of the first rows with each, `SHOWN_ROWS` at most
+    """
+
+    values: tuple[pa.Array, ...]
+    counts: NDArray[np.int64]
+    rows: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class IndCheck:
+    """Whether one dependency holds. All counts are None where a limit came before.
+
+    Attributes
+    ----------
+    holds : None where it is not known
+    dependent_distinct, referenced_distinct : distinct values (lists of values, of several columns) without nulls
+    missing_values : distinct values of the dependent side that the referenced side lacks
+    rows_missing : rows of the dependent table that have them
+    rows_null : rows of the dependent table with a null in a dependent column: the dependency says nothing of them
+    reason : why no value was compared, where the types of columns forbid it
+    """
+
+    ind: InclusionDependency
+    holds: bool | None
+    dependent_distinct: int | None = None
+    referenced_distinct: int | None = None
+    missing_values: int | None = None
+    rows_missing: int | None = None
+    rows_null: int | None = None
+    reason: str | None = None
+    examples: Examples | None = None
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class CheckedInds:
+    """Result of a check.
+
+    Attributes
+    ----------
+    tables : those that the dependencies name, with the columns that they name
+    work : "driver": in this process; "spark": in tasks of Spark
+    """
+
+    tables: tuple[TableFound, ...]
+    checks: tuple[IndCheck, ...]
+    options: IndCheckOptions
+    work: Literal["driver", "spark"]
+    work_reason: str
+    timings_seconds: Mapping[str, float]
+    notes: tuple[str, ...] = ()
+    spark: Mapping[str, str] | None = None
+    device: str = "cpu"
+    device_reason: str = "rows are compared on the CPU"
+
+    @property
+    def partial(self) -> bool:
+        """Whether a limit left some undecided."""
+        return any(check.holds is None for check in self.checks)
+
+
+def check_dependencies(
+    tables: Mapping[str, Any],
+    read: Callable[[Names], Sequence[InclusionDependency]],
+    options: IndCheckOptions,
+    load_options: LoadOptions | None = None,
+    *,
+    progress: Progress | None = None,
+    deadline: float | None = None,
+) -> CheckedInds:
+    """Check inclusion dependencies in this process.
+
+    Parameters
+    ----------
+    tables : paths, frames or Relations, by name
+    read : the dependencies, given the columns of each table
+    deadline : on the clock of time.monotonic
+
+    Returns
+    -------
+    CheckedInds
+        One check a dependency, in the order of `read`. Where a limit comes, the rest are undecided and a note says so.
+
+    Raises
+    ------
+    InputError : where a table can't be read
+    RuleError : of `read`
+
+    Notes
+    -----
+    A dependency holds where no value is missing; with `options.error`, where no more than that share of distinct values
+    is. Nulls: rows with a null in a dependent column are counted apart, and rows with one in a referenced column
+    provide no value; there it hides nothing, as it would from SQL's `NOT IN`. Columns of types that are not compared
+    (text and numbers) have no value in common: the check says so and goes on.
+    Only the columns that dependencies name are read. Time and memory: `tuples.TupleSet` for each.
+    """
+    clock = Clock()
+    of_tables = options_of_tables(tables, load_options)
+    names = {name: _columns_of(table, of_tables[name]) for name, table in tables.items()}
+    inds = read(names)
+    needed: dict[str, dict[str, None]] = {}
+    for attribute in (a for ind in inds for a in (*ind.dependent, *ind.referenced)):
+        needed.setdefault(attribute.table, {})[attribute.column] = None
+    columns = {table: [c for c in names[table] if c in wanted] for table, wanted in needed.items()}
+    rows = Rows(tables, of_tables, columns, as_text=options.as_text)
+    used = [name for name in tables if name in needed]
+    watch = Watch(progress, options.memory_limit)
+    for k, name in enumerate(used):
+        if progress is not None:
+            progress("reading", k / len(used))
+        rows.table(name)
+    clock.lap("load")
+    checks, reached = _check_all(rows, inds, options, watch, deadline)
+    clock.lap("checking")
+    read_tables = [rows.table(name) for name in used]
+    notes = [f"{table.name}: {note}" for table in read_tables for note in table.notes]
+    notes += [f"table {name!r} is in no dependency: it was not read" for name in tables if name not in needed]
+    if reached is not None:
+        undecided = sum(check.holds is None for check in checks)
+        notes.append(f"{reached}: {undecided:,} of {len(checks):,} dependencies are undecided")
+    return CheckedInds(
+        tables=tuple(_described(rows, table) for table in read_tables),
+        checks=tuple(checks),
+        options=options,
+        work="driver",
+        work_reason="tables were read in this process",
+        timings_seconds=clock.seconds,
+        notes=tuple(notes),
+        spark=next((table.spark for table in read_tables if table.spark is not None), None),
+    )
+
+
+def _columns_of(table: Any, options: LoadOptions) -> list[str]:
+    """The columns that are read of a table; it is loaded where they can't be told otherwise."""
+    known = known_columns(table, options)
+    if known is None:
+        from tuplewise.engine.relation.load import load
+
+        return load(table, options).column_names
+    wanted = known if options.columns is None else options.columns
+    return [name for name in known if name in wanted and name not in options.exclude]
+
+
+def _check_all(
+    rows: Rows, inds: Sequence[InclusionDependency], options: IndCheckOptions, watch: Watch, deadline: float | None
+) -> tuple[list[IndCheck], str | None]:
+    """A check for each, and the limit that ended the work."""
+    checks: list[IndCheck] = []
+    reached = None
+    report = watch.stage("checking")
+    for ind in inds:
+        try:
+            if deadline is not None and time.monotonic() > deadline:
+                raise LimitReached(TIME_LIMIT)
+            if report is not None:
+                report(len(checks) / len(inds))
+        except LimitReached as limit:
+            reached = str(limit)
+            break
+        checks.append(_check_one(rows, ind, options))
+    checks += [IndCheck(ind, None) for ind in inds[len(checks) :]]
+    return checks, reached
+
+
+def _check_one(rows: Rows, ind: InclusionDependency, options: IndCheckOptions) -> IndCheck:
+    started = time.perf_counter()
+    dependent = TupleSet([rows.codes(a) for a in ind.dependent])
+    referenced = TupleSet([rows.codes(b) for b in ind.referenced])
+    found = referenced.find([rows.translated(a, b) for a, b in zip(ind.dependent, ind.referenced, strict=True)])
+    lacking = np.flatnonzero(found == MISSING)
+    numbers, first, counts = np.unique(dependent.numbers[lacking], return_index=True, return_counts=True)
+    missing = len(numbers)
+    best = np.lexsort((first, -counts))[: options.examples]
+    return IndCheck(
+        ind,
+        holds=missing <= Fraction(options.error) * dependent.distinct,
+        dependent_distinct=dependent.distinct,
+        referenced_distinct=referenced.distinct,
+        missing_values=missing,
+        rows_missing=len(lacking),
+        rows_null=int(np.count_nonzero(found == NULL_CODE)),
+        reason=_not_compared(rows, ind),
+        examples=Examples(
+            tuple(rows.values(a, lacking[first[best]]) for a in ind.dependent),
+            counts[best],
+            tuple(tuple(lacking[dependent.numbers[lacking] == n][:SHOWN_ROWS].tolist()) for n in numbers[best]),
+        ),
+        seconds=time.perf_counter() - started,
+    )
+
+
+def _not_compared(rows: Rows, ind: InclusionDependency) -> str | None:
+    """Why columns have no value in common, whatever they hold."""
+    for a, b in zip(ind.dependent, ind.referenced, strict=True):
+        if rows.family(a) != rows.family(b):
+            return not_compared(f"{a} is {rows.type_of(a)}", f"{b} is {rows.type_of(b)}")
+    return None
+
+
+def not_compared(left: str, right: str) -> str:
+    """What is said of two columns whose types forbid to compare them."""
+    return f"{left} and {right}: values of these types are not compared. As text they are: --as-text"
+
+
+def _described(rows: Rows, table: ReadTable) -> TableFound:
+    """A table and those of its columns that were read."""
+    columns = tuple(
+        Column(c.name, c.type, c.why, rows.distinct(Attribute(table.name, c.name)), int((c.index == NULL_CODE).sum()))
+        for c in table.columns
+    )
+    return TableFound(table.name, table.path, table.rows, columns)

@@ -1,0 +1,98 @@
+"""Inclusion dependencies as SQL: for each a query that lists its missing values, for Spark, DuckDB or standard SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from tuplewise.engine.errors import InputError, message, near_names
+from tuplewise.engine.ind.dependency import InclusionDependency
+from tuplewise.engine.ind.found import TableFound
+from tuplewise.engine.report import sql
+from tuplewise.engine.report.text import visible
+
+_TEXT = {"spark": "STRING", "duckdb": "VARCHAR", "ansi": "VARCHAR(65535)"}
+
+
+@dataclass(frozen=True)
+class IndWriter:
+    """Writes queries against some tables.
+
+    Attributes
+    ----------
+    tables : those that were discovered or checked
+    names : what tables are called in the database, as one writes it there; others by the names they were loaded under
+    as_text : values are compared as text
+
+    Raises
+    ------
+    InputError : for another dialect, a table that isn't there, a name that is none
+    """
+
+    tables: tuple[TableFound, ...]
+    dialect: str
+    names: Mapping[str, str] = field(default_factory=dict)
+    as_text: bool = False
+
+    def __post_init__(self) -> None:
+        sql.check_dialect(self.dialect)
+        known = [table.name for table in self.tables]
+        for name, given in self.names.items():
+            if name not in known:
+                raise InputError(message("SQL name for a table that isn't there", name, hint=near_names(name, known)))
+            sql.table_parts(given)
+
+    def script(self, inds: Iterable[InclusionDependency]) -> Iterator[str]:
+        """The heading, then one query a dependency."""
+        yield self.heading()
+        for ind in inds:
+            yield "\n" + self.query(ind)
+
+    def heading(self) -> str:
+        """What a reader of the queries has to know, as comments."""
+        lines = [
+            f"Each query lists the missing values of one inclusion dependency (SQL dialect: {self.dialect}), and how "
+            "many rows have each. It is empty where the dependency holds.",
+            "Rows with a null in a dependent column are left out. A null in a referenced column hides nothing.",
+        ]
+        for table in self.tables:
+            listed = ", ".join(f"{self._quote(c.name)} {c.type}" for c in table.columns)
+            lines.append(f"Table {self._table(table.name)}: {listed}.")
+        types = {c.type for table in self.tables for c in table.columns}
+        if self.as_text:
+            lines.append("Values are compared as text, as they stood in the files: load the tables as text.")
+        elif types & {"date", "timestamp"}:
+            lines.append("A date is its midnight in UTC: set the session's time zone to UTC.")
+        if self.dialect == "ansi":
+            lines.append(
+                "Text is compared by bytes with case kept, NaN equals itself, -0.0 is 0.0: set the collation, and mind "
+                "your engine's rule for NaN."
+            )
+        return "".join(f"-- {visible(line)}\n" for line in lines)
+
+    def query(self, ind: InclusionDependency) -> str:
+        """The query that lists the missing values of one dependency, those of most rows first."""
+        own = [f"d.{self._quote(a.column)}" for a in ind.dependent]
+        theirs = [f"r.{self._quote(b.column)}" for b in ind.referenced]
+        same = " AND ".join(f"{self._compared(b)} = {self._compared(a)}" for a, b in zip(own, theirs, strict=True))
+        count = self._quote(sql.unused("rows_missing", [a.column for a in ind.dependent]))
+        order = ", ".join([f"{count} DESC", *own])
+        return (
+            f"-- {visible(str(ind))}\n"
+            f"SELECT {', '.join(own)}, count(*) AS {count}\n"
+            f"FROM {self._table(ind.dependent[0].table)} AS d\n"
+            f"WHERE {' AND '.join(f'{a} IS NOT NULL' for a in own)}\n"
+            f"  AND NOT EXISTS (SELECT 1 FROM {self._table(ind.referenced[0].table)} AS r WHERE {same})\n"
+            f"GROUP BY {', '.join(own)}\n"
+            f"ORDER BY {order};\n"
+        )
+
+    def _compared(self, column: str) -> str:
+        return f"CAST({column} AS {_TEXT[self.dialect]})" if self.as_text else column
+
+    def _quote(self, name: str) -> str:
+        return sql.quote(name, self.dialect)
+
+    def _table(self, name: str) -> str:
+        parts = sql.table_parts(self.names[name]) if name in self.names else [name]
+        return ".".join(map(self._quote, parts))
