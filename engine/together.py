@@ -222,7 +222,8 @@ class _Parts:
             if options is None or contexts is None:
                 found.append(None)
                 continue
-            own = Found(contexts.dependencies(), len(contexts.undecided()[0]), said, reached)
+            undecided, complete = len(contexts.undecided()[0]), contexts.complete_context
+            own = Found(contexts.dependencies(), undecided, said, reached, complete_context=complete)
             found.append(
                 od_discover.discovery_of(self._relation, options, own, "hybrid", REASON, device, clock)
             )

@@ -129,8 +129,9 @@ def od_check(state: State, /, table: str | None, **given: Any) -> int:
 
     TABLE is named as for dc discover. An order dependency is text such as "month, week desc -> quarter": rows sorted by
     the left list are sorted by the right one. Two rows are a split where they are equal on the left and differ on the
-    right, and a swap where the lists order them in opposite ways. With --against no table is needed: the dependencies
-    that od discover saved decide.
+    right, and a swap where the lists order them in opposite ways; where Spark checks, other two may be shown. With
+    --against no table is read: the dependencies that od discover saved decide. If they are partial, they prove what
+    follows from them, and leave undecided what they may lack.
 
     Exit codes: 0 all hold; 1 some do not; 2 bad usage, dependency, input or device; 3 some are undecided (a limit was
     reached), and none is known not to hold.
@@ -140,6 +141,8 @@ def od_check(state: State, /, table: str | None, **given: Any) -> int:
         raise click.UsageError("No order dependency is given: --od TEXT, or --ods FILE.")
     if (table is None) == (listing.against is None):
         raise click.UsageError("Give a TABLE, or the JSON of od discover: --against RESULT (one of the two).")
+    if table is None:
+        settings.refuse_reading_options("beside --against", "No table is read: leave them out")
     load_options, options = settings.load_options_and(OdCheckOptions, given)
     form = format_of(listing)
     with working(listing, form, state) as progress:
@@ -168,12 +171,17 @@ def od_order_by(state: State, /, columns: str, against: str, **given: Any) -> in
     """The shortest ORDER BY that sorts as COLUMNS do.
 
     COLUMNS is what stands behind ORDER BY, such as "year, month desc, quarter". Columns that the order dependencies in
-    --against make idle are left out. Nulls are first (last where desc).
+    --against make idle are left out; others of the table are taken where fewer of them sort alike. Nulls are first
+    (last where desc). A note says where there may be a shorter one: the result in --against is limited, or there was
+    too much to look at.
     """
     from tuplewise.engine.report.order_by import shorten
 
     written = listing_of(Written, given)
     form = format_of(written)
     shortened = shorten(columns, against)
+    if form != "json" and not state.quiet:
+        for note in shortened.notes:
+            click.echo(f"tuplewise: note: {note}", err=True)
     output.write([shortened.to_json() if form == "json" else f"{shortened.shortest}\n"], written.output)
     return 0

@@ -31,6 +31,7 @@ class Loading:
         self._table, self._options, self._device = table, options, device
         self._progress, self._state = progress, state
         self._kernels: threading.Thread | None = None
+        self._deadline: float | None = None
         self.notes: list[str] = []
 
     @property
@@ -40,7 +41,8 @@ class Loading:
 
     def deadline(self, time_limit: float | None) -> float | None:
         """When a time limit ends the work, on the monotonic clock."""
-        return None if time_limit is None else self._start + time_limit
+        self._deadline = None if time_limit is None else self._start + time_limit
+        return self._deadline
 
     def relation(self, warm_up: Callable[[Relation], Any] | None = None, *, most_bytes: int | None = None) -> Relation:
         """The table, when the kernels are ready too.
@@ -49,6 +51,15 @@ class Loading:
         so kernels are loaded, or compiled, while Spark starts. `most_bytes` as in `load`: what it raises comes when the
         kernels are ready, too.
         """
+        try:
+            return self._read(warm_up, most_bytes)
+        finally:
+            from tuplewise.engine.watch import late_loading
+
+            self.notes += late_loading(self._deadline, self.seconds)
+
+    def _read(self, warm_up: Callable[[Relation], Any] | None, most_bytes: int | None) -> Relation:
+        """See `relation`."""
         if warm_up is None:
             return self._load(self._progress.step, most_bytes)
         if self._device not in ("auto", "cpu"):  # a device that can't be had is known before the table is read

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,11 +81,20 @@ def decide(listing: OrderListing, options: OdCheckOptions) -> OdCheckResult:
     from tuplewise.engine.report import model
     from tuplewise.engine.report.od_check_result import OdCheckResult
     from tuplewise.engine.report.od_texts import read_all_ods
+    from tuplewise.engine.watch import Clock
 
+    clock = Clock()
     saved = SavedOds.read(str(listing.against))
     ods, notes = read_all_ods(_given(listing), saved.names)
+    clock.lap("reading")
     found = check_saved(saved, ods, options)
-    return OdCheckResult(found, options=model.options_record(options, against=listing.against), notes=notes)
+    clock.lap("checking")
+    return OdCheckResult(
+        replace(found, timings_seconds=clock.seconds),
+        options=model.options_record(options, against=listing.against),
+        notes=notes,
+        total_seconds=sum(clock.seconds.values()),
+    )
 
 
 def _given(listing: OrderListing) -> Sequence[Any]:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from tuplewise.engine.cli.parameters import Assignment, Bound, Bytes, ExactDecimal, Names
-from tuplewise.engine.errors import InputError
+from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import DcCheckOptions, LoadOptions
 
 if TYPE_CHECKING:
@@ -127,7 +128,13 @@ def run_options(nulls: str, help_on_nulls: str) -> Callable[[F], F]:
                 help="Work in this process, or in Spark's tasks.",
             ),
             option("--seed", type=int, default=0, show_default=True, help="Seed of whatever is drawn at random."),
-            option("--time-limit", type=float, metavar="SECONDS", help="Stop then, and print what was found (exit 3)."),
+            option(
+                "--time-limit",
+                type=float,
+                metavar="SECONDS",
+                help="Stop then, and print what was found (exit 3). Spark's start and reading the table count, but are"
+                " not interrupted.",
+            ),
             option(
                 "--memory-limit", type=Bytes(), metavar="BYTES", help="Stop when this process holds more (512M, 4G)."
             ),
@@ -281,6 +288,19 @@ def _ind_options() -> list[Callable[[F], F]]:
 
 def against_option(says: str, *, required: bool = False) -> Callable[[F], F]:
     return click.option("--against", type=click.Path(), required=required, metavar="RESULT", help=says)
+
+
+def refuse_reading_options(why: str, hint: str) -> None:
+    """Raise UsageError for options of reading a table that the command line has, where no table is read."""
+    context = click.get_current_context()
+    given = [
+        param.opts[-1]
+        for param in context.command.params
+        if param.name in LoadOptions.__dataclass_fields__
+        and context.get_parameter_source(param.name) is ParameterSource.COMMANDLINE
+    ]
+    if given:
+        raise click.UsageError(f"{message(f'options of reading a table {why}', ', '.join(given), hint=hint)}.")
 
 
 def discover_options(command: F) -> F:

@@ -59,6 +59,7 @@ class ContextCandidates:
         self._target = np.arange(len(targets), dtype=np.int32)
         self._decided = np.zeros(len(targets), dtype=np.bool_)
         self._exhausted: list[Mask] = []  # all pairs that agree on these were compared
+        self._least_dropped = attributes  # attributes of a context that was dropped: what takes its place has more
 
     @property
     def column_pairs(self) -> Sequence[tuple[int, int]]:
@@ -135,10 +136,24 @@ class ContextCandidates:
         decided = Dependencies.of(self._contexts[chosen], self._targets, self._target[chosen])
         return decided.without_implied().in_result_order()
 
+    @property
+    def complete_context(self) -> int:
+        """All minimal dependencies with contexts of at most so many attributes are decided; -1: there is no such size.
+
+        A context for which a target holds includes a candidate of that target: where that is decided, it is the one.
+        """
+        undecided = self._sizes(~self._decided)
+        return int(min(undecided.min(initial=self._attributes + 1) - 1, self._least_dropped))
+
     def drop_violated(self, clues: Clues) -> None:
         """Take those that these clues violate from the candidates; what takes their place is not searched."""
         kept = ~self._minimal.violated(clues)
+        self._least_dropped = int(self._sizes(~kept).min(initial=self._least_dropped))
         self._contexts, self._target, self._decided = self._contexts[kept], self._target[kept], self._decided[kept]
+
+    def _sizes(self, which: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Attributes of some contexts."""
+        return np.asarray(np.bitwise_count(self._contexts[which]).sum(axis=1, dtype=np.int64))
 
     def _worth_validating(self) -> NDArray[np.int64]:
         """Undecided candidates, without pairs that a constancy which is undecided itself would make hold."""

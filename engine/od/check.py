@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tuplewise.engine.od.implied import SavedOds, check_against
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from tuplewise.engine.options import OdCheckOptions
     from tuplewise.engine.relation.relation import Relation
     from tuplewise.engine.relation.spark_load import Opened
+
+
+OTHER_ROWS = "checked in Spark's tasks: another run may show other two rows of those that break a dependency"
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +88,11 @@ def check_opened(
     progress: Callable[[str, float], None] | None = None,
     deadline: float | None = None,
 ) -> CheckedOds:
-    """Check list-based order dependencies on a table that Spark can read, in its tasks; see `check_table`."""
+    """Check list-based order dependencies on a table that Spark can read, in its tasks; see `check_table`.
+
+    Verdicts are the same. The two rows that break a dependency are those that a task came upon: the best ones, as
+    `check_table` shows them, would take a comparison of what all tasks found on all columns.
+    """
     from tuplewise.engine.od import distributed_check
     from tuplewise.engine.spark.run import device_of_tasks
 
@@ -99,7 +106,9 @@ def check_opened(
     spark, master = opened.session.spark, opened.session.master
     reason = f"kernels run in the tasks of Spark ({master})"
     seconds = time.perf_counter() - start
-    return _checked(relation, options, checks, device_of_tasks(spark, options.device), reason, seconds)
+    found = _checked(relation, options, checks, device_of_tasks(spark, options.device), reason, seconds)
+    violated = any(check.violation is not None for check in checks)
+    return replace(found, notes=[*found.notes, OTHER_ROWS]) if violated else found
 
 
 def _checked(

@@ -6,17 +6,21 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.od import levelwise, search
-from tuplewise.engine.od.dependency import Targets
+from tuplewise.engine.od.dependency import Dependencies, Targets
 from tuplewise.engine.od.found import Discovery, Found
+from tuplewise.engine.od.remarks import complete_context, notes_on
 from tuplewise.engine.options import Nulls, OdDiscoverOptions
 from tuplewise.engine.relation.relation import Relation
-from tuplewise.engine.watch import Clock, Progress, Watch, refuse_spark
+from tuplewise.engine.watch import TIME_LIMIT, Clock, Progress, Watch, refuse_spark
 from tuplewise.gpu_kernels.device import Device, pick_device
 
 STAGE = "searching"  # what progress is told of a search
-NAMES_SHOWN = 5
+PARTS = ("contexts", "kind", "left", "right")  # of Dependencies
+SHARE_OF_LEVELS = 0.3  # of the time that is limited, where all can't be decided in the rest of it
 MANY_COLUMNS = 64  # of more, contexts are looked at from small to large, and only within a limit
 
 
@@ -73,7 +77,7 @@ def discover(
     device = pick_device(options.device)
     clock, watch = Clock(), Watch(progress, options.memory_limit)
     algorithm, reason = choose_algorithm(options, len(relation.columns))
-    run = {"hybrid": _by_hybrid, "levelwise": _by_levels}[algorithm]
+    run: Any = {"hybrid": _by_hybrid, "levelwise": _by_levels}[algorithm]
     found = run(
         relation, targets, options, nulls=nulls, device=device, deadline=deadline, progress=watch.stage(STAGE),
         lap=clock.lap,
@@ -98,6 +102,7 @@ def discovery_of(
         partial=found.reached is not None,
         notes=notes_on(relation, options, found),
         search=found.search,
+        complete_context=complete_context(options, found),
     )
 
 
@@ -119,10 +124,32 @@ def choose_algorithm(options: Any, columns: int) -> tuple[str, str]:
     return "hybrid", "auto: compares pairs that agree on chosen column sets, validates the rest"
 
 
-def _by_hybrid(relation: Relation, targets: Targets, options: Any, **how: Any) -> Found:
-    return search.find(
-        relation.codes, targets, relation.column_names, max_context=options.max_context, seed=options.seed, **how
-    )
+def _by_hybrid(relation: Relation, targets: Targets, options: Any, *, deadline: float | None, **how: Any) -> Found:
+    """All at once; where time runs out on that, what is left of it is for the small contexts, level by level.
+
+    Much is undecided until all is decided. Whoever sets a limit that is too short wants the simple dependencies.
+    """
+    now = time.monotonic()
+    soon = None if deadline is None else deadline - SHARE_OF_LEVELS * max(0.0, deadline - now)
+    bounds = {"max_context": options.max_context, "seed": options.seed}
+    found = search.find(relation.codes, targets, relation.column_names, deadline=soon, **bounds, **how)
+    if deadline is None or found.reached != TIME_LIMIT or time.monotonic() >= deadline:
+        return found
+    return united(found, levelwise.find(relation.codes, targets, deadline=deadline, **bounds, **how))
+
+
+def united(found: Found, by_level: Found) -> Found:
+    """What two searches of one table found that a limit ended: each dependency holds and is minimal."""
+    said = {**found.search, "by_level": by_level.search}
+    if by_level.reached is None:
+        return Found(by_level.dependencies, 0, {**said, "undecided": 0}, None)
+    both = [found.dependencies, by_level.dependencies]
+    contexts, kind, left, right = (np.concatenate([getattr(d, p) for d in both]) for p in PARTS)
+    numbers = np.column_stack([contexts.view(np.int64), kind, left, right])
+    _, first = np.unique(numbers, axis=0, return_index=True)
+    dependencies = Dependencies(contexts, kind, left, right).take(first).in_result_order()
+    complete = max(found.complete_context, by_level.complete_context)
+    return Found(dependencies, found.undecided, said, by_level.reached, complete_context=complete)
 
 
 def _by_levels(
@@ -136,26 +163,3 @@ def _by_levels(
         relation.codes, targets, max_context=options.max_context, allowed_removals=allowed, seed=options.seed,
         lap=lap, **how,
     )  # fmt: skip
-
-
-def notes_on(relation: Relation, options: Any, found: Found) -> list[str]:
-    """What in the table makes results empty or idle, and what a limit means for them."""
-    notes = []
-    if not relation.columns:
-        notes.append("the table has no columns: nothing to learn")
-    elif relation.all_rows < 2:
-        rows = f"{relation.all_rows} row" + ("" if relation.all_rows == 1 else "s")
-        notes.append(f"{rows}, so there are no pairs of rows: everything holds with an empty context")
-    with_nulls = [column.name for column in relation.columns if column.nulls]
-    if options.nulls == "unknown" and with_nulls:
-        more = " and others" if len(with_nulls) > NAMES_SHOWN else ""
-        shown = ", ".join(map(repr, with_nulls[:NAMES_SHOWN])) + more
-        notes.append(f"nulls are unknown: a row with a null agrees with no other on {shown} (--nulls value: it does)")
-    if options.max_context is not None:
-        notes.append(f"only sets of at most {options.max_context} columns were looked at")
-    if found.reached is not None:
-        what = "candidates left to look at"
-        if found.undecided:
-            what = f"{found.undecided:,} candidate{'s' if found.undecided > 1 else ''} undecided"
-        notes.append(f"{found.reached} with {what}: each one listed holds and is minimal, others are missing")
-    return notes

@@ -10,9 +10,10 @@ import numpy as np
 
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.od.dependency import ASCENDING, Dependencies, Targets, context_words
-from tuplewise.engine.od.discover import STAGE, discover, notes_on
+from tuplewise.engine.od.discover import STAGE, discover
 from tuplewise.engine.od.distributed import SparkContextTable
 from tuplewise.engine.od.found import Discovery, Found
+from tuplewise.engine.od.remarks import complete_context, notes_on
 from tuplewise.engine.od.search import PAIRS_A_ROW, SAMPLED_ROWS, clue_layout, find
 from tuplewise.engine.options import DependencyOptions, FdDiscoverOptions, Nulls, OdDiscoverOptions
 from tuplewise.engine.relation.spark_encoded import encode_for
@@ -93,6 +94,7 @@ def discover_on_spark(
         partial=found.reached is not None,
         notes=notes_on(relation, options, found),
         search=found.search,
+        complete_context=complete_context(options, found),
     )
 
 

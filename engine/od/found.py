@@ -24,6 +24,8 @@ class Found:
     search : what was done, for results
     reached : the limit that was reached, or None
     removals : int64 (dependencies,), rows to remove so that each holds; None where all hold as they are
+    complete_context : where a limit was reached: all with contexts of at most so many attributes are among them; -1:
+        there is no such size
     """
 
     dependencies: Dependencies
@@ -31,6 +33,7 @@ class Found:
     search: dict[str, Any]
     reached: str | None
     removals: NDArray[np.int64] | None = None
+    complete_context: int = -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +47,8 @@ class Discovery:
     removals : int64 (dependencies,), rows to remove so that each holds; None where `options.error` is 0
     partial : whether a limit ended the work; `notes` say what that means
     search : what was done (result.search in JSON)
+    complete_context : where it is partial: all with contexts of at most so many attributes are among them; -1: there is
+        no such size. None where it isn't
     """
 
     relation: Relation
@@ -58,3 +63,4 @@ class Discovery:
     partial: bool
     notes: list[str]
     search: Mapping[str, Any]
+    complete_context: int | None = None

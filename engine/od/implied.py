@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -14,21 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.errors import InputError, message, near_names
-from tuplewise.engine.od.dependency import (
-    ASCENDING,
-    CONSTANT,
-    DESCENDING,
-    Dependencies,
-    Mask,
-    context_words,
-    mask_of,
-)
+from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, Dependencies, Mask, context_words, mask_of
 from tuplewise.engine.od.found import Discovery
 from tuplewise.engine.od.lexicographic import OdCheck, SetOd, SignedColumn, each_part, ordered_pair, set_based, signed
 from tuplewise.engine.od.list_od import ListOd
-
-_KINDS = {"ascending": ASCENDING, "descending": DESCENDING}
-_SAVED = "JSON that `od discover` wrote"
+from tuplewise.engine.od.saved import Saved, read_document, saved_of
 
 
 class SavedOds:
@@ -75,29 +64,26 @@ class SavedOds:
     @classmethod
     def of(cls, found: Discovery) -> SavedOds:
         """What `od discover` found. Raises InputError where rows may break it (an error above 0)."""
-        _refuse_error(found.options.error, found.relation.name)
-        return cls(
-            found.relation.column_names,
-            found.dependencies,
-            complete=not found.partial,
+        saved = Saved(
+            names=tuple(found.relation.column_names),
+            dependencies=found.dependencies,
+            error=found.options.error,
             max_context=found.options.max_context,
+            partial=found.partial,
+            complete_context=found.complete_context,
         )
+        return cls._of(saved, found.relation.name)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> SavedOds:
         """What `od discover` saved as JSON. Raises InputError as `of_document` does, and where the file is no JSON."""
-        name = Path(path).name
-        try:
-            document = json.loads(Path(path).read_bytes().decode("utf-8-sig"))
-        except OSError as error:
-            raise InputError(message("saved result can't be read", str(path), hint=error.strerror)) from None
-        except ValueError:
-            raise InputError(message("saved result is no JSON", name, _SAVED)) from None
-        return cls.of_document(document, name)
+        return cls.of_document(read_document(path), Path(path).name)
 
     @classmethod
     def of_document(cls, document: Any, name: str = "result") -> SavedOds:
         """The JSON object of `od discover`.
+
+        A partial one proves what follows from it. It disproves what has contexts of the sizes that it is complete for.
 
         Parameters
         ----------
@@ -106,28 +92,22 @@ class SavedOds:
         Raises
         ------
         InputError
-            Where it is another command's, partial, approximate, cut (fewer dependencies than its count), or no result.
+            Where it is another command's, approximate, cut (fewer dependencies than its count), or damaged.
         """
-        if not isinstance(document, Mapping) or document.get("command") != "od discover":
-            what = document.get("command") if isinstance(document, Mapping) else type(document).__name__
-            raise InputError(message(f"saved result {name!r} is not of od discover", what, _SAVED))
-        if document.get("partial"):
-            hint = "Run it again without a limit"
-            raise InputError(message("saved result is partial: what it lacks may hold as well", name, hint=hint))
-        try:
-            options, result = document["options"], document["result"]
-            names = [column["name"] for column in document["tables"][0]["columns"]]
-            constant, pairs = result["constant"], result["order_compatible"]
-            listed, count = len(constant) + len(pairs), int(result["count"])
-            error, max_context = Decimal(str(options["error"])), options["max_context"]
-            dependencies = _dependencies(constant, pairs, names)
-        except (KeyError, IndexError, TypeError, ValueError, ArithmeticError) as fault:
-            raise InputError(message(f"saved result {name!r} is not complete", fault, _SAVED)) from None
-        _refuse_error(error, name)
-        if listed != count:
-            what = f"saved result {name!r} lists {listed:,} of its dependencies"
-            raise InputError(message(what, count, hint="Save it without --limit"))
-        return cls(names, dependencies, max_context=max_context)
+        return cls._of(saved_of(document, name), name)
+
+    @classmethod
+    def _of(cls, saved: Saved, name: str) -> SavedOds:
+        _refuse_error(saved.error, name)
+        if not saved.partial:
+            return cls(saved.names, saved.dependencies, max_context=saved.max_context)
+        size = -1 if saved.complete_context is None else saved.complete_context
+        return cls(saved.names, saved.dependencies, complete=size >= 0, max_context=size if size >= 0 else None)
+
+    @property
+    def limited(self) -> bool:
+        """Whether there may be more than is known: contexts of some size were not looked at, or not all of them."""
+        return not self.complete or (self.max_context is not None and self.max_context < len(self.names))
 
     def holds(self, asked: SetOd) -> bool | None:
         """Whether a set-based dependency holds; None where the result does not tell, as it is limited."""
@@ -226,20 +206,3 @@ def _refuse_error(error: Decimal, name: str) -> None:
     if error != 0:
         what = f"order dependencies of {name!r} that rows may break: error"
         raise InputError(message(what, str(error), "0", "Discover them without --error"))
-
-
-def _dependencies(constant: Sequence[Any], pairs: Sequence[Any], names: Sequence[str]) -> Dependencies:
-    """The dependencies of a document's two lists. Raises KeyError for what is not there."""
-    place = {name: position for position, name in enumerate(names)}
-    rows = [(entry["context"], CONSTANT, place[entry["attribute"]], -1) for entry in constant]
-    for entry in pairs:
-        left, right = sorted((place[entry["left"]], place[entry["right"]]))
-        rows.append((entry["context"], _KINDS[entry["direction"]], left, right))
-    words = context_words(len(names))
-    masks = [mask_of([place[name] for name in context], words) for context, *_ in rows]
-    return Dependencies(
-        np.array(masks, dtype=np.uint64).reshape(len(rows), words),
-        np.array([kind for _, kind, _, _ in rows], dtype=np.int8),
-        np.array([left for _, _, left, _ in rows], dtype=np.int32),
-        np.array([right for _, _, _, right in rows], dtype=np.int32),
-    )

@@ -203,6 +203,7 @@ class _Search:
         self._kept: list[_Kept] = [(np.zeros((0, context_words(attributes)), dtype=np.uint64), none, none)]
         self._levels: list[dict[str, int]] = []
         self._undecided, self._violated = int(self._functional.lattice.counts().sum()), 0
+        self._complete = -1  # all with contexts of at most so many attributes are decided
         self._done = 0.0
 
     def run(self) -> None:
@@ -258,7 +259,7 @@ class _Search:
             "validated": self._sum("validated"),
             "violated": self._violated,
         }
-        return Found(result, self._undecided if reached else 0, search, reached, removals)
+        return Found(result, self._undecided if reached else 0, search, reached, removals, self._complete)
 
     def _sum(self, figure: str) -> int:
         return sum(level[figure] for level in self._levels)
@@ -301,11 +302,18 @@ class _Search:
             self._lap("sample")
             for side, (rows, places) in zip(sides, held, strict=True):
                 self._validate(side, rows, places, figures)
+                self._is_decided(side, level)
         else:
             for side in sides:
                 for block in side.lattice.blocks(self._at_once):
                     self._count_removals(side, *side.lattice.candidates(*block), figures)
+                self._is_decided(side, level)
         self._lap("validation")
+
+    def _is_decided(self, side: _Side, level: int) -> None:
+        """A side has no candidates left at this level. Pairs, as long as there are any, are the last of a size."""
+        if side is self._pairs or not len(self._pairs.lattice):
+            self._complete = level - side.lag
 
     @property
     def _at_once(self) -> int:

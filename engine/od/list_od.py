@@ -13,6 +13,7 @@ from tuplewise.engine.relation.schema import quote_name
 Direction = Literal["asc", "desc"]
 
 ARROWS = ("|->", "->", "↦", "→")
+ACCEPTED_ORDER = 'Accepted: month, week desc | [a, b]. Names that are no plain word stand in `...` or "...".'
 ACCEPTED = (
     "Accepted: month, week desc -> week | [a, b] -> [b, a] | [] -> a. "
     'Names that are no plain word stand in `...` or "...".'
@@ -102,7 +103,11 @@ def read_od(text: str, names: Sequence[str]) -> ListOd:
 
 
 def read_order_by(text: str, names: Sequence[str]) -> tuple[OrderedColumn, ...]:
-    """Read what stands behind ORDER BY: columns, each with `asc` or `desc` or neither. Errors are those of `read_od`.
+    """Read what stands behind ORDER BY: columns, each with `asc` or `desc` or neither.
+
+    Raises
+    ------
+    RuleError : as `read_od` does
 
     Examples
     --------
@@ -114,14 +119,18 @@ def read_order_by(text: str, names: Sequence[str]) -> tuple[OrderedColumn, ...]:
         items = reader.items()
         reader.finish()
     except Fault as fault:
-        raise _error(text, [*reader.unknown, fault]) from None
+        raise _order_error(text, [*reader.unknown, fault]) from None
     if reader.unknown:
-        raise _error(text, reader.unknown)
+        raise _order_error(text, reader.unknown)
     return items
 
 
 def _error(text: str, faults: Sequence[Fault]) -> RuleError:
     return RuleError(f"{describe(text, faults, 'order dependency')}\n{ACCEPTED}")
+
+
+def _order_error(text: str, faults: Sequence[Fault]) -> RuleError:
+    return RuleError(f"{describe(text, faults, 'ORDER BY')}\n{ACCEPTED_ORDER}")
 
 
 class _Reader:

@@ -1,9 +1,10 @@
-"""ORDER BY with fewer columns: what the order dependencies of a table allow to leave out."""
+"""ORDER BY with fewer columns: what the order dependencies of a table allow to leave out, or to take instead."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.od.found import Discovery
@@ -11,14 +12,28 @@ from tuplewise.engine.od.implied import SavedOds, check_names, known_ods
 from tuplewise.engine.od.lexicographic import SignedColumn, signed
 from tuplewise.engine.od.list_od import OrderedColumn
 
-MOST_COLUMNS = 12
-MOST_STEPS = 100_000
+MOST_STEPS = 100_000  # lists that are looked at
 
 Signed = tuple[SignedColumn, ...]
 
 
-def shortest_order_by(items: Sequence[tuple[str, str]], source: SavedOds | Discovery) -> list[OrderedColumn]:
-    """The shortest ORDER BY over the given one's columns that sorts the table the same way.
+@dataclass(frozen=True)
+class ShortOrder:
+    """An ORDER BY that sorts the table as a given one does.
+
+    Attributes
+    ----------
+    items : its columns with their directions
+    shortest : whether there is no shorter one; else `notes` say why that isn't known
+    """
+
+    items: tuple[OrderedColumn, ...]
+    shortest: bool
+    notes: tuple[str, ...] = ()
+
+
+def shortest_order_by(items: Sequence[tuple[str, str]], source: SavedOds | Discovery) -> ShortOrder:
+    """The shortest ORDER BY, over any columns, that sorts the table the same way as a given one.
 
     The two are equivalent: rows that one sorts before, behind or beside each other are so sorted by the other
     (`X -> Y` and `Y -> X` both hold). "asc" is nulls first, "desc" nulls last. It is for the table as it was when it
@@ -32,9 +47,10 @@ def shortest_order_by(items: Sequence[tuple[str, str]], source: SavedOds | Disco
 
     Returns
     -------
-    list of OrderedColumn
-        Pairs (name, direction). Of several of the same length one that keeps the given order and directions is
-        preferred, then one of columns given earlier. Empty where all columns are constant.
+    ShortOrder
+        Of several of the same length one over the given columns is preferred, of these one that keeps the given order
+        and directions, then one of columns given earlier; other columns come after them, in the table's order. No items
+        where all columns are constant.
 
     Raises
     ------
@@ -44,11 +60,11 @@ def shortest_order_by(items: Sequence[tuple[str, str]], source: SavedOds | Disco
 
     Notes
     -----
-    Columns determined by those in front of them are left out first. Of what is left, Y over some columns of X is
-    equivalent iff these determine the others and no two rows are ordered opposite ways by X and Y. So the column sets
-    that determine X are tried by size, each in the given order, then in every other in which each prefix is compatible
-    with X. Beyond `MOST_COLUMNS` columns or `MOST_STEPS` prefixes the result is the given list without each column
-    that can go, which may not be the shortest.
+    Columns determined by those in front of them are left out first. Of what is left, X, a list Y is equivalent iff X
+    determines its columns, they determine those of X, and no two rows are ordered opposite ways by X and Y. So the sets
+    of columns that X determines, and that determine X, are tried by size, each in the given order, then in every other
+    in which each prefix is compatible with X; a column that no others determine is in each of them. After `MOST_STEPS`
+    sets and prefixes the result is the given list without each column that can go, which may not be the shortest.
     """
     known = known_ods(source)
     for name, direction in items:
@@ -57,35 +73,68 @@ def shortest_order_by(items: Sequence[tuple[str, str]], source: SavedOds | Disco
     check_names([name for name, _ in items], known.names)
     given = signed([OrderedColumn(name, "asc" if d == "asc" else "desc") for name, d in items], known.names)
     search = _Search(known, given)
-    return [OrderedColumn(known.names[c], "asc" if ascends else "desc") for c, ascends in search.shortest()]
+    found = tuple(OrderedColumn(known.names[c], "asc" if ascends else "desc") for c, ascends in search.shortest())
+    notes = []
+    if search.gave_up and found:
+        notes.append(f"the search ended after {MOST_STEPS:,} lists: there may be a shorter one that sorts alike")
+    if known.limited and len(found) > int(known.complete):
+        notes.append("the discovery was limited: there may be a shorter one that sorts alike")
+    return ShortOrder(found, not notes, tuple(notes))
+
+
+class _GaveUp(Exception):
+    """So many lists were looked at that it was enough."""
 
 
 class _Search:
-    """The lists that are equivalent to one list."""
+    """The lists that are equivalent to one list. `gave_up`: whether there were too many to look at all of them."""
 
     def __init__(self, known: SavedOds, given: Sequence[SignedColumn]) -> None:
-        self._known, self._steps = known, 0
+        self._known, self._steps, self.gave_up = known, 0, False
         kept: list[SignedColumn] = []
         for item in given:
             if item[0] not in known.determined(frozenset(c for c, _ in kept)):
                 kept.append(item)
         self._given = tuple(kept)
+        closure = known.determined(frozenset(c for c, _ in given))
+        idle = known.determined(frozenset())
+        first = {c: ascends for c, ascends in (*kept, *given) if c not in idle}
+        others = {c: True for c in sorted(closure) if c not in first and c not in idle}
+        self._among_given, self._among_all = tuple(first.items()), tuple({**first, **others}.items())
 
     def shortest(self) -> Signed:
         """The shortest of them."""
         best = self._without_what_can_go()
-        if len(self._given) > MOST_COLUMNS:
-            return best
-        for length in range(1, len(best)):
-            chosen = [items for items in itertools.combinations(self._given, length) if self._determine_all(items)]
-            for items in chosen:
-                if self._compatible(items):
-                    return items
-            for items in chosen:
-                found = next(self._arranged((), items), None)
+        try:
+            for length in range(1, len(best)):
+                found = self._of_length(length)
                 if found is not None:
                     return found
+        except _GaveUp:
+            self.gave_up = True
         return best
+
+    def _of_length(self, length: int) -> Signed | None:
+        among_given = list(self._determining(self._among_given, length))
+        for items in among_given:
+            if self._compatible(items):
+                return items
+        for items in itertools.chain(among_given, self._determining(self._among_all, length)):
+            found = next(self._arranged((), items), None)
+            if found is not None:
+                return found
+        return None
+
+    def _determining(self, items: Signed, length: int) -> Iterator[Signed]:
+        """So many of the items that determine all that is given."""
+        columns = frozenset(c for c, _ in items)
+        needed = tuple(item for item in items if item[0] not in self._known.determined(columns - {item[0]}))
+        free = [item for item in items if item not in needed]
+        for added in itertools.combinations(free, length - len(needed)) if length >= len(needed) else ():
+            self._step()
+            chosen = {*needed, *added}
+            if self._determine_all(tuple(chosen)):
+                yield tuple(item for item in items if item in chosen)
 
     def _without_what_can_go(self) -> Signed:
         """The list without each column that can go, the last first."""
@@ -103,12 +152,15 @@ class _Search:
             return
         for column, given in items:
             for ascends in (given, not given):
-                self._steps += 1
-                if self._steps > MOST_STEPS:
-                    return
+                self._step()
                 if self._known.compatible(front, (column, ascends), self._given):
                     left = tuple(item for item in items if item[0] != column)
                     yield from self._arranged((*front, (column, ascends)), left)
+
+    def _step(self) -> None:
+        self._steps += 1
+        if self._steps > MOST_STEPS:
+            raise _GaveUp
 
     def _compatible(self, items: Signed) -> bool:
         return all(self._known.compatible(items[:i], item, self._given) for i, item in enumerate(items))

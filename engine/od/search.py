@@ -98,7 +98,8 @@ def find(
             candidates.drop_violated(loop.set_aside)
     undecided = len(candidates.undecided()[0])
     search = loop.report(undecided, rows * (rows - 1) // 2, rows - held.rows, names)
-    return Found(candidates.dependencies(), undecided, search, reached)
+    complete = candidates.complete_context
+    return Found(candidates.dependencies(), undecided, search, reached, complete_context=complete)
 
 
 def clue_layout(attributes: int, *, ordered: bool) -> ClueLayout:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from tuplewise.engine.errors import InputError, message
-from tuplewise.engine.report import csv, dependency_text, html, json, model, text
+from tuplewise.engine.report import csv, dependency_text, html, json, model, sql, text
 from tuplewise.engine.report.dependencies import Key, Named, NamedDependencies
 from tuplewise.engine.report.dependency_text import Group, Shown
 from tuplewise.engine.report.discovery_result import SHOWN_IN_REPR, DiscoveryResult
@@ -46,7 +47,8 @@ class DependencyResult(DiscoveryResult):
 
     def to_dict(self, *, limit: int | None = None) -> dict[str, Any]:
         """The whole result as the command line's `--format json` writes it; the first `limit` of each list."""
-        document = {**self._heading, "result": dict(self._heading["result"])}
+        heading = self._heading_of_list(limit)
+        document = {**heading, "result": dict(heading["result"])}
         document["result"].update((name, list(entries)) for name, entries in self._lists(limit).items())
         return document
 
@@ -90,7 +92,8 @@ class DependencyResult(DiscoveryResult):
             return csv.pieces(self._rows(limit), self._fields)
         if form == "sql":
             writer = self._sql_writer(dialect, table)
-            return writer.script((str(d), d.rule) for group in self._groups for d in group[:limit])
+            rules = ((str(d), d.rule) for group in self._groups for d in group[:limit])
+            return itertools.chain(writer.script(rules), self._more_queries(writer, limit))
         raise InputError(message("format", form, "'json', 'csv' or 'sql'"))
 
     def to_text(
@@ -150,6 +153,15 @@ class DependencyResult(DiscoveryResult):
             for group, listed in zip(self.GROUPS, self._groups, strict=True)
         }
 
+    def _more_queries(self, writer: sql.Writer, limit: int | None) -> Iterator[str]:
+        """The queries of what else there is, behind those of the groups."""
+        return iter(())
+
+    @property
+    def _more_counts(self) -> dict[str, int]:
+        """How many there are of what else there is, by what JSON calls it."""
+        return {}
+
     @property
     def _fields(self) -> list[str]:
         """Columns of CSV and of data frames."""
@@ -173,12 +185,17 @@ class DependencyResult(DiscoveryResult):
         ]
 
     def _heading_of_list(self, limit: int | None) -> Mapping[str, Any]:
-        """The heading of a list that may be cut, which a note says."""
-        listed = sum(len(group[:limit]) for group in self._groups)
-        if listed == len(self):
-            return self._heading
-        cut = f"{listed:,} of {len(self):,} {self.THINGS[1]} are listed (limit)"
-        return {**self._heading, "notes": [*self._heading["notes"], cut]}
+        """The heading of lists that may be cut, which notes say."""
+        cut = [
+            f"{listed:,} of {count:,} {things} are listed (limit)"
+            for listed, count, things in self._listed(limit)
+            if listed < count
+        ]
+        return {**self._heading, "notes": [*self._heading["notes"], *cut]} if cut else self._heading
+
+    def _listed(self, limit: int | None) -> list[tuple[int, int, str]]:
+        """How many of how many of which things are listed."""
+        return [(sum(len(group[:limit]) for group in self._groups), len(self), self.THINGS[1])]
 
     @cached_property
     def _heading(self) -> dict[str, Any]:
@@ -191,7 +208,9 @@ class DependencyResult(DiscoveryResult):
             "algorithm_reason": found.algorithm_reason,
             "search": dict(found.search),
             "measure": MEASURE if self._approximate else None,
+            "complete_context": found.complete_context,
             "count": len(self),
+            **self._more_counts,
             **{name: [] for name in self._lists(1)},
         }
         return document

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
@@ -12,10 +13,13 @@ from tuplewise.engine.od.derive import derive_list_ods
 from tuplewise.engine.od.implied import SavedOds
 from tuplewise.engine.od.list_od import ListOd, read_order_by, write_order
 from tuplewise.engine.od.order_by import shortest_order_by
+from tuplewise.engine.report import sql
 from tuplewise.engine.report.dependencies import Constancy, OrderCompatibility
 from tuplewise.engine.report.dependency_result import DependencyResult
 from tuplewise.engine.report.dependency_text import Group, Shown
+from tuplewise.engine.report.order_by import COMMAND
 
+VIOLATED = "(t is before u on the left, or equal to it, and behind it on the right)"
 LISTS = "lists, derived from the above (rows sorted by the left are sorted by the right)"
 
 
@@ -79,6 +83,9 @@ class OdResult(DependencyResult):
     def shortest_order_by(self, columns: str) -> str:
         """The shortest ORDER BY that sorts this table as a given one does; nulls first, where `desc` last.
 
+        Where there may be a shorter one, as the discovery was limited or there was too much to look at, a line in the
+        log says so.
+
         Examples
         --------
         >>> import pandas as pd, tuplewise as tw
@@ -87,7 +94,10 @@ class OdResult(DependencyResult):
         'quarter, month desc'
         """
         items = read_order_by(columns, self.relation.column_names)
-        return write_order(shortest_order_by(items, self.known)) or "[]"
+        found = shortest_order_by(items, self.known)
+        for note in found.notes:
+            logging.getLogger("tuplewise").warning("%s: %s", COMMAND, note)
+        return write_order(found.items) or "[]"
 
     @cached_property
     def known(self) -> SavedOds:
@@ -109,6 +119,21 @@ class OdResult(DependencyResult):
         if self._discovery.options.lexicographic is None:
             return super()._lists(limit)
         return {"lexicographic": map(str, self.lexicographic[:limit]), **super()._lists(limit)}
+
+    def _more_queries(self, writer: sql.Writer, limit: int | None) -> Iterator[str]:
+        for od in self.lexicographic[:limit]:
+            left, right = ([(item.name, item.direction == "asc") for item in side] for side in (od.left, od.right))
+            yield "\n" + writer.order_query(left, right, f"{od} {VIOLATED}")
+
+    @property
+    def _more_counts(self) -> dict[str, int]:
+        if self._discovery.options.lexicographic is None:
+            return {}
+        return {"lexicographic_count": len(self.lexicographic)}
+
+    def _listed(self, limit: int | None) -> list[tuple[int, int, str]]:
+        lists = (len(self.lexicographic[:limit]), len(self.lexicographic), "dependencies between lists")
+        return [*super()._listed(limit), lists]
 
     @property
     def _fields(self) -> list[str]:

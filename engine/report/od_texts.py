@@ -25,7 +25,7 @@ def read_all_ods(given: Any, names: Sequence[str]) -> tuple[list[ListOd], list[s
 
     Raises
     ------
-    RuleError : one error with all faults of all of them
+    RuleError : one error with all faults of all of them; where there is none
     InputError : for anything else
     """
     several = isinstance(given, Iterable) and not isinstance(given, (str, ListOd))
@@ -42,6 +42,8 @@ def read_all_ods(given: Any, names: Sequence[str]) -> tuple[list[ListOd], list[s
             if od in found:
                 notes.append(f"{where} is the same dependency as {found[od]}: it is checked once")
             found.setdefault(od, where)
+    if not found and not faults:
+        raise RuleError(message("order dependencies", given, 'one or more, such as "month, week -> quarter"'))
     if faults:
         raise RuleError("\n".join([*(fault.removesuffix(f"\n{ACCEPTED}") for fault in faults), ACCEPTED]))
     return list(found), notes
@@ -60,7 +62,7 @@ def _texts(given: Any) -> Iterator[tuple[str | ListOd, str]]:
 
 def _of_file(path: Path) -> list[tuple[str, str]]:
     """The order dependencies of a file, each with its place: one a line with `#` comments, or our JSON."""
-    content = content_of(path)
+    content = content_of(path, "file of order dependencies")
     if content.lstrip().startswith("{"):
         found = [(text, f"{path.name} entry {number}") for number, text in enumerate(_of_json(content, path.name), 1)]
     else:
@@ -72,10 +74,27 @@ def _of_file(path: Path) -> list[tuple[str, str]]:
 
 
 def _of_json(content: str, name: str) -> list[str]:
+    """The texts of a saved result. Raises RuleError where it has none."""
+    what = "no list of order dependencies in JSON file"
     try:
-        result = json.loads(content)["result"]
-        entries = next(result[key] for key in _LISTS if key in result)
-        found = [entry if isinstance(entry, str) else entry["od"] for entry in entries]
-    except (ValueError, KeyError, TypeError, StopIteration):
-        raise RuleError(message("no list of order dependencies in JSON file", name, _FILE)) from None
+        document = json.loads(content)
+    except json.JSONDecodeError as fault:
+        where = f"line {fault.lineno}, column {fault.colno}: {fault.msg}"
+        raise RuleError(message(f"file {name!r} begins as JSON and isn't", where, _FILE)) from None
+    except (ValueError, RecursionError):
+        raise RuleError(message(what, name, _FILE)) from None
+    command, result = document.get("command"), document.get("result")
+    lists = [result[key] for key in _LISTS if key in result] if isinstance(result, dict) else []
+    if not lists:
+        hint = None if command is None else f"It is of {command}"
+        if command == "od discover":
+            hint = "It was discovered without --lexicographic N, so that it lists no dependencies between lists"
+        raise RuleError(message(what, name, _FILE, hint))
+    entries = lists[0] if isinstance(lists[0], list) else [lists[0]]
+    found = []
+    for number, entry in enumerate(entries, 1):
+        text = entry.get("od") if isinstance(entry, dict) else entry
+        if not isinstance(text, str):
+            raise RuleError(message(f"{name} entry {number} is no order dependency", entry, _FILE))
+        found.append(text)
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
@@ -14,6 +14,8 @@ from tuplewise.engine.report.sql_literal import literal
 
 Dialect = Literal["spark", "duckdb", "ansi"]
 DIALECTS: tuple[str, ...] = get_args(Dialect)
+Ordered = tuple[str, bool]
+"""An item of ORDER BY: a column, and whether its direction is ascending."""
 
 _SQL_OPERATOR = {"==": "=", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 
@@ -178,21 +180,36 @@ class Writer:
 
         Rows are `t` and `u` (row numbers), or `t_` and `u_` before the name of each key column.
         """
-        used = list(dict.fromkeys([*self.key, *rule.columns]))
         tuples = [rule.predicates[0].left_role] if rule.names_one_tuple else ["t", "u"]
+        conditions = [self._condition(p) for p in rule.predicates]
+        if not rule.names_one_tuple:
+            conditions.insert(0, self._apart(self._is_symmetric(rule)))
+        return self._query(rule.columns, tuples, conditions, title)
+
+    def order_query(self, left: Sequence[Ordered], right: Sequence[Ordered], title: str | None = None) -> str:
+        """The query that lists the pairs of rows of which one list puts t before u, or beside it, and the other one t
+        behind u."""
+        conditions = [self._apart(once=False)]
+        if left:
+            conditions.append(self._before(left, beside=True))
+        conditions.append(self._before([(column, not ascends) for column, ascends in right], beside=False))
+        return self._query([column for column, _ in (*left, *right)], ["t", "u"], conditions, title)
+
+    def _query(
+        self, columns: Iterable[str], tuples: Sequence[str], conditions: Sequence[str], title: str | None
+    ) -> str:
+        """The query that lists rows, or pairs of them, with their cells in these columns."""
+        used = list(dict.fromkeys([*self.key, *columns]))
         shown = [] if self.key_tells_apart else [f"{x}.{self._row} AS {self._q(x)}" for x in tuples]
         shown += [f"{x}.{self._q(c)} AS {self._q(f'{x}_{c}')}" for c in used for x in tuples]
-        conditions = [self._condition(p) for p in rule.predicates]
         rows = self._table if self.key_tells_apart else self._rows
-        if rule.names_one_tuple:
+        source = f"FROM {rows} AS t\nJOIN {rows} AS u\n  ON "
+        if len(tuples) == 1:
             source = f"FROM {rows} AS {tuples[0]}\nWHERE "
-        else:
-            conditions.insert(0, self._apart(self._is_symmetric(rule)))
-            source = f"FROM {rows} AS t\nJOIN {rows} AS u\n  ON "
         query = f"SELECT {', '.join(shown)}\n{source}" + "\n AND ".join(conditions) + ";\n"
         if not self.key_tells_apart:
-            columns = [", ".join(map(self._q, used))] if used else []
-            numbered = "SELECT " + ",\n    ".join([*columns, self._number]) + f"\n  FROM {self._table}"
+            cells = [", ".join(map(self._q, used))] if used else []
+            numbered = "SELECT " + ",\n    ".join([*cells, self._number]) + f"\n  FROM {self._table}"
             query = f"WITH {rows} AS (\n  {numbered}\n)\n{query}"
         return query if title is None else _comment(title) + "\n" + query
 
@@ -210,6 +227,17 @@ class Writer:
         for column in reversed(self.key[:-1]):
             before = f"({compare(column, '<')} OR ({compare(column, '==')} AND {before}))"
         return before
+
+    def _before(self, items: Sequence[Ordered], *, beside: bool) -> str:
+        """That a list puts t before u; with `beside`, or that both are equal on it."""
+
+        def compare(item: Ordered, ascending: Operator, descending: Operator) -> str:
+            return self._condition(Predicate("t", item[0], ascending if item[1] else descending, "u", item[0]))
+
+        text = compare(items[-1], "<=", ">=") if beside else compare(items[-1], "<", ">")
+        for item in reversed(items[:-1]):
+            text = f"({compare(item, '<', '>')} OR ({compare(item, '==', '==')} AND {text}))"
+        return text
 
     def script(self, rules: Iterator[tuple[str, DenialConstraint]]) -> Iterator[str]:
         """The heading, then one query a rule; `rules` gives each rule's title and predicates."""

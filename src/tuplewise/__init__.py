@@ -212,10 +212,9 @@ def discover_dcs(
     from tuplewise.engine.dc.discover import discover
     from tuplewise.engine.dc.distributed_discover import discover_opened, most_bytes_to_search
     from tuplewise.engine.options import dc_discover_options
-    from tuplewise.engine.relation.load import load as load_table
     from tuplewise.engine.relation.relation import Relation
-    from tuplewise.engine.relation.spark_load import BeyondDriver
     from tuplewise.engine.report.dc_result import DcResult
+    from tuplewise.engine.watch import read_table
 
     start = time.monotonic()
     named = {
@@ -227,14 +226,12 @@ def discover_dcs(
     }
     checked = dc_discover_options({**named, **options})
     deadline = None if checked.time_limit is None else start + checked.time_limit
-    most_bytes = most_bytes_to_search(checked)
-    try:
-        relation = table if isinstance(table, Relation) else load_table(table, most_bytes=most_bytes)
-    except BeyondDriver as beyond:
-        found = discover_opened(beyond.opened, checked, progress=progress, deadline=deadline)
+    read, late = read_table(table, most_bytes_to_search(checked), deadline)
+    if isinstance(read, Relation):
+        found = discover(read, checked, progress=progress, deadline=deadline)
     else:
-        found = discover(relation, checked, progress=progress, deadline=deadline)
-    return DcResult(found, total_seconds=time.monotonic() - start)
+        found = discover_opened(read.opened, checked, progress=progress, deadline=deadline)
+    return DcResult(found, notes=late, total_seconds=time.monotonic() - start)
 
 
 @naming_options_as_python_does
@@ -296,11 +293,9 @@ def check(
     from tuplewise.engine.dc.violations.detect import check_rules
     from tuplewise.engine.dc.violations.distributed import check_opened
     from tuplewise.engine.options import dc_check_options
-    from tuplewise.engine.relation.load import load as load_table
     from tuplewise.engine.relation.relation import Relation
-    from tuplewise.engine.relation.spark_load import BeyondDriver
     from tuplewise.engine.report.check_result import CheckResult, read_all
-    from tuplewise.engine.watch import most_bytes_here
+    from tuplewise.engine.watch import most_bytes_here, read_table
 
     start = time.monotonic()
     named = {"key": key, "pairs": pairs, "nulls": nulls, "device": device, "time_limit": time_limit}
@@ -310,16 +305,15 @@ def check(
     def read(columns: Sequence[str]) -> list[DenialConstraint]:
         return read_all(rules, columns, checked.rules_syntax)
 
-    try:
-        relation = table if isinstance(table, Relation) else load_table(table, most_bytes=most_bytes_here(checked))
-    except BeyondDriver as beyond:
-        found = check_opened(beyond.opened, read, checked, progress=progress, deadline=deadline)
-    else:
+    loaded, late = read_table(table, most_bytes_here(checked), deadline)
+    if isinstance(loaded, Relation):
         for name in checked.key:
-            relation.index_of(name)
-        constraints = read(relation.column_names)
-        found = check_rules(relation, constraints, checked, progress=progress, deadline=deadline)
-    return CheckResult(found, total_seconds=time.monotonic() - start)
+            loaded.index_of(name)
+        constraints = read(loaded.column_names)
+        found = check_rules(loaded, constraints, checked, progress=progress, deadline=deadline)
+    else:
+        found = check_opened(loaded.opened, read, checked, progress=progress, deadline=deadline)
+    return CheckResult(found, notes=late, total_seconds=time.monotonic() - start)
 
 
 def __getattr__(name: str) -> Any:

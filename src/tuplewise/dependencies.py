@@ -278,20 +278,17 @@ def _discover(
     import time
 
     from tuplewise.engine.od.distributed_discover import discover_opened, most_bytes_to_search
-    from tuplewise.engine.relation.load import load as load_table
     from tuplewise.engine.relation.relation import Relation
-    from tuplewise.engine.relation.spark_load import BeyondDriver
+    from tuplewise.engine.watch import read_table
 
     start = time.monotonic()
     deadline = None if options.time_limit is None else start + options.time_limit
-    most_bytes = most_bytes_to_search(options)
-    try:
-        relation = table if isinstance(table, Relation) else load_table(table, most_bytes=most_bytes)
-    except BeyondDriver as beyond:
-        found = discover_opened(beyond.opened, options, progress=progress, deadline=deadline)
+    read, late = read_table(table, most_bytes_to_search(options), deadline)
+    if isinstance(read, Relation):
+        found = find(read, options, progress=progress, deadline=deadline)
     else:
-        found = find(relation, options, progress=progress, deadline=deadline)
-    return result(found, total_seconds=time.monotonic() - start)
+        found = discover_opened(read.opened, options, progress=progress, deadline=deadline)
+    return result(found, notes=late, total_seconds=time.monotonic() - start)
 
 
 @naming_options_as_python_does
@@ -343,13 +340,11 @@ def check_ods(
 
     from tuplewise.engine.od.check import check_opened, check_saved, check_table
     from tuplewise.engine.options import OdCheckOptions, dependency_options
-    from tuplewise.engine.relation.load import load as load_table
     from tuplewise.engine.relation.relation import Relation
-    from tuplewise.engine.relation.spark_load import BeyondDriver
     from tuplewise.engine.report.od_check_result import OdCheckResult
     from tuplewise.engine.report.od_result import OdResult
     from tuplewise.engine.report.od_texts import read_all_ods
-    from tuplewise.engine.watch import most_bytes_here
+    from tuplewise.engine.watch import most_bytes_here, read_table
 
     start = time.monotonic()
     named = {"device": device, "time_limit": time_limit}
@@ -360,12 +355,11 @@ def check_ods(
         found = check_saved(table.known, wanted, checked)
     else:
         how: dict[str, Any] = {"progress": progress, "deadline": deadline}
-        try:
-            relation = table if isinstance(table, Relation) else load_table(table, most_bytes=most_bytes_here(checked))
-        except BeyondDriver as beyond:
-            wanted, notes = read_all_ods(ods, beyond.column_names)
-            found = check_opened(beyond.opened, wanted, checked, **how)
+        read, late = read_table(table, most_bytes_here(checked), deadline)
+        wanted, notes = read_all_ods(ods, read.column_names)
+        if isinstance(read, Relation):
+            found = check_table(read, wanted, checked, **how)
         else:
-            wanted, notes = read_all_ods(ods, relation.column_names)
-            found = check_table(relation, wanted, checked, **how)
+            found = check_opened(read.opened, wanted, checked, **how)
+        notes = [*late, *notes]
     return OdCheckResult(found, notes=notes, total_seconds=time.monotonic() - start)

@@ -222,6 +222,13 @@ def test_a_check_against_a_saved_result(saved: str, tmp_path: Path, capsys: pyte
     assert held.code == 0
     document = json.loads(held.out)
     assert (document["tables"], document["options"]["against"]) == ([], saved)
+    timings = document["timings_seconds"]
+    assert list(timings) == ["reading", "checking", "total"]
+    assert timings["total"] >= timings["reading"] > 0
+    for more, named in ([["--sep", ";"], "--sep"], [["--no-header", "--columns", "day"], "--columns, --no-header"]):
+        ran = check(capsys, "--against", saved, "--od", "day -> month", *more)
+        assert ran.code == USAGE
+        assert f"options of reading a table beside --against: '{named}'. No table is read: leave them out." in ran.err
     failed = check(capsys, "--against", saved, "--od", "month -> week", "--format", "text")
     assert failed.code == VIOLATED
     assert failed.out.startswith("1 order dependency: 1 violated\n")
@@ -233,14 +240,51 @@ def test_a_check_against_a_saved_result(saved: str, tmp_path: Path, capsys: pyte
     assert (ran.code, "is not of od discover: 'key discover'" in ran.err) == (USAGE, True)
 
 
+def test_a_partial_result_proves_and_leaves_the_rest_undecided(
+    saved: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On the command line as in Python."""
+    document = json.loads(Path(saved).read_text())
+    document["partial"] = True
+    Path(saved).write_text(json.dumps(document))
+    held = check(capsys, "--against", saved, "--od", "week, day -> month")
+    assert (held.code, json.loads(held.out)["result"]["ods"][0]["holds"]) == (0, True)
+    ran = check(capsys, "--against", saved, "--od", "month -> week")
+    document = json.loads(ran.out)
+    assert (ran.code, document["result"]["ods"][0]["holds"], document["partial"]) == (LIMIT, None, True)
+    assert "the discovery was limited: it does not tell about 1 of 1 dependencies" in document["notes"]
+
+
 def test_shortest_order_by(saved: str, capsys: pytest.CaptureFixture[str]) -> None:
     ran = inside(capsys, "od", "order-by", "--against", saved, "month, week, day desc", "--format", "text")
     assert (ran.code, ran.out) == (0, "week, day desc\n")
     document = json.loads(inside(capsys, "od", "order-by", "--against", saved, "month, day, left").out)
     assert document["command"] == "od order-by"
-    assert document["result"] == {"order_by": "month, day, left", "shortest": "day"}
+    assert document["result"] == {"order_by": "month, day, left", "shortest": "day", "minimal": True}
+    assert document["timings_seconds"]["total"] > 0
+    ran = inside(capsys, "od", "order-by", "--against", saved, "week, month, day")
+    assert json.loads(ran.out)["result"]["shortest"] == "day"
     ran = inside(capsys, "od", "order-by", "--against", saved, "month, dy")
-    assert (ran.code, "Did you mean 'day'?" in ran.err) == (USAGE, True)
+    assert ran.code == USAGE
+    assert "ORDER BY, position 8: no column of the name 'dy'. Did you mean 'day'?\n" in ran.err
+    assert "Accepted: month, week desc | [a, b]." in ran.err
+    ran = inside(capsys, "od", "order-by", "--against", saved, " ")
+    assert (ran.code, "columns of ORDER BY: ' '; allowed: one or more, such as" in ran.err) == (USAGE, True)
+
+
+def test_a_shortened_order_says_where_there_may_be_a_shorter_one(
+    saved: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("tuplewise.engine.od.order_by.MOST_STEPS", 0)
+    note = "the search ended after 0 lists: there may be a shorter one that sorts alike"
+    argv = ["od", "order-by", "--against", saved, "month, week desc, left desc"]
+    document = json.loads(inside(capsys, *argv).out)
+    assert (document["result"]["minimal"], document["notes"]) == (False, [note])
+    ran = inside(capsys, *argv, "--format", "text")
+    assert (ran.code, note in ran.err, note in ran.out) == (0, True, False)
+    days = pa.table({"month": [1, 1, 2], "week": [1, 2, 3], "day": [5, 4, 9]})
+    assert tw.discover_ods(days, device="cpu").shortest_order_by("month, week desc, day desc") == "month, week desc"
+    assert note in caplog.text
 
 
 def test_limits_that_leave_nothing_exit_3(

@@ -97,6 +97,29 @@ def test_a_partial_discovery_denies_nothing() -> None:
     assert (held.holds, other.holds) == (True, None)
 
 
+def test_a_partial_discovery_denies_what_its_complete_levels_deny() -> None:
+    """Contexts of at most so many columns as the search was done with: whatever is not listed there does not hold."""
+    verdicts = set()
+    for seed in range(20):
+        table = random_values(seed, 4)
+        document = {**document_of(discovered(table, max_context=1)), "partial": True}
+        document["options"] = {"error": 0, "max_context": None}
+        document["result"]["complete_context"] = 1
+        saved = SavedOds.of_document(document)
+        assert saved.limited
+        orders = oracle.Orders(table)
+        asked = list(itertools.product(oracle.lists(range(4), 2), repeat=2))
+        for (left, right), check in zip(
+            asked, check_against(saved, [list_od(*both, saved.names) for both in asked]), strict=True
+        ):
+            assert check.holds is None or check.holds == orders.holds(left, right)
+            verdicts.add(check.holds)
+        del document["result"]["complete_context"]
+        unknown = check_against(SavedOds.of_document(document), [list_od(*both, saved.names) for both in asked])
+        assert False not in {check.holds for check in unknown}
+    assert verdicts == {True, False, None}
+
+
 def discovery(**given: Any) -> Discovery:
     whole = discovered(FLIGHTS, NAMES)
     options = SimpleNamespace(**{"error": Decimal(0), "max_context": None, **given})
@@ -111,7 +134,7 @@ def test_a_discovery_at_hand_tells_the_same() -> None:
     assert [check.holds for check in check_against(discovery(partial=True), asked)] == [True, None]
     assert SavedOds.of(discovery(max_context=2)).max_context == 2
     assert derive_list_ods(discovery(), 2) == derive_list_ods(discovered(FLIGHTS, NAMES), 2)
-    assert shortest_order_by([("M", "asc"), ("W", "asc")], discovery()) == [("W", "asc")]
+    assert shortest_order_by([("M", "asc"), ("W", "asc")], discovery()).items == (("W", "asc"),)
     with pytest.raises(InputError, match=r"that rows may break: error: '0\.01'; allowed: 0"):
         check_against(discovery(error=Decimal("0.01")), asked)
 
@@ -130,18 +153,35 @@ def test_more_columns_than_a_word_has_bits() -> None:
     assert [check.holds for check in found] == [True, True, True, False]
 
 
+AGAIN = "allowed: JSON that `od discover` wrote. It was cut or changed after it was saved: save it again"
+TURNED = {"context": [], "left": "M", "right": "W", "direction": "up"}
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"command": "dc discover"}, "is not of od discover: 'dc discover'; allowed: JSON that `od discover` wrote"),
-        ({"partial": True}, "saved result is partial: what it lacks may hold as well: 'saved.json'. Run it again"),
         ({"options": {"error": 0.01, "max_context": None}}, "that rows may break: error: '0.01'; allowed: 0. Discover"),
         ({"options": {"error": "1e-400", "max_context": None}}, "rows may break"),
-        ({"options": {}}, "saved result 'saved.json' is not complete"),
+        ({"command": None}, "is not of od discover; allowed: JSON that"),
+        ({"options": {}}, f"saved result 'saved.json' lacks: 'options.max_context'; {AGAIN}"),
+        ({"options": {"max_context": None}}, f"lacks: 'options.error'; {AGAIN}"),
+        ({"options": {"max_context": None, "error": "a"}}, "options.error: 'a'; allowed: a number. It was cut"),
+        ({"options": {"max_context": "2", "error": 0}}, "type of options.max_context: 'str'; allowed: a whole number."),
+        ({"options": []}, "saved result 'saved.json': type of options: 'list'; allowed: an object. It was cut or"),
+        ({"partial": "no"}, "type of partial: 'str'; allowed: true or false"),
+        ({"result": None}, "type of result: 'null'; allowed: an object"),
+        ({"result": {"constant": {}}}, "type of result.constant: 'dict'; allowed: a list"),
+        ({"result": {"constant": [3]}}, "type of result.constant[0]: 'int'; allowed: an object"),
+        ({"result": {"constant": [{"context": [1]}]}}, "type of result.constant[0].context[0]: 'int'; allowed: text"),
+        ({"result": {"constant": [{"context": ["M"], "attribute": "Q"}]}}, "result.constant[0].attribute: 'Q'; allow"),
+        ({"result": {"constant": [], "order_compatible": [TURNED]}}, "[0].direction: 'up'; allowed: 'ascending' or"),
+        ({"result": {"constant": [], "order_compatible": [], "count": True}}, "type of result.count: 'bool'; allowed"),
         ({"result": {"constant": [], "order_compatible": [], "count": 3}}, "lists 0 of its dependencies: 3. Save it"),
-        ({"result": {"fds": []}}, "is not complete"),
-        ({"tables": []}, "is not complete"),
-        ({"tables": [{"columns": [{"name": "M"}]}]}, "is not complete"),
+        ({"result": {"fds": []}}, f"lacks: 'result.constant'; {AGAIN}"),
+        ({"tables": []}, "lacks: 'tables[0].columns'"),
+        ({"tables": [{"columns": [{"name": "M"}] * 2}]}, "has two columns of one name: ['M', 'M']"),
+        ({"tables": [{"columns": [{"name": "M"}]}]}, "context[0]: 'AT'; allowed: a column of its table. It was cut or"),
     ],
 )
 def test_results_that_do_not_tell_are_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:
@@ -157,8 +197,17 @@ def test_files_that_are_no_results_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "saved.json"
     with pytest.raises(InputError, match="can't be read"):
         SavedOds.read(path)
-    path.write_text("[")
-    with pytest.raises(InputError, match=r"is no JSON: 'saved\.json'"):
+    for text, fault in {
+        "[": "Line 1, column 2: Expecting value",
+        "": "Line 1, column 1: Expecting value",
+        "[" * 200_000: "It is nothing that was saved",
+        "9" * 5000: "It is nothing that was saved",
+    }.items():
+        path.write_text(text)
+        with pytest.raises(InputError, match=rf"is no JSON: 'saved\.json'; allowed: JSON that .*\. {fault}"):
+            SavedOds.read(path)
+    path.write_bytes(b"\xff{}")
+    with pytest.raises(InputError, match=r"is no JSON: .* It is not UTF-8"):
         SavedOds.read(path)
     path.write_text("[]")
     with pytest.raises(InputError, match="not of od discover: 'list'"):

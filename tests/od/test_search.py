@@ -3,8 +3,10 @@ definition; and one comparison of pairs for several kinds of rule."""
 
 from __future__ import annotations
 
+import itertools
 import random
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,10 +20,11 @@ import tuplewise as tw
 from tuplewise.engine import loop
 from tuplewise.engine.errors import InputError
 from tuplewise.engine.local_table import LocalTable, count_agreeing
-from tuplewise.engine.od import candidates, search
+from tuplewise.engine.od import candidates, levelwise, search
+from tuplewise.engine.od import discover as od_discover
 from tuplewise.engine.od.dependency import Targets
 from tuplewise.engine.od.discover import discover_orders
-from tuplewise.engine.od.found import Found
+from tuplewise.engine.od.found import Discovery, Found
 from tuplewise.engine.options import OdDiscoverOptions
 from tuplewise.gpu_kernels.device import pick_device
 
@@ -149,6 +152,67 @@ def test_a_limit_leaves_what_is_decided(monkeypatch: pytest.MonkeyPatch) -> None
     )
     assert late.reached == "time limit reached"
     assert not len(late.dependencies)
+
+
+def test_a_limit_tells_which_sizes_are_complete(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whenever it comes: what is listed holds and is minimal, and of contexts of the sizes that are told all are."""
+    strain(monkeypatch, "validated")
+    rng = np.random.default_rng(6)
+    codes = np.stack([rng.integers(0, v, 400) for v in (2, 3, 5, 9, 20, 30, 200)]).astype(np.int32)
+    codes[6] = codes[5] // 3
+    targets, device = Targets.of_orders(7), pick_device("cpu")
+    whole = as_set(find(codes, targets))
+    told = set()
+    for way in (search, levelwise):
+        names = [["c"] * 7] if way is search else []
+        for most in range(0, 400, 5):
+            calls = itertools.count()
+
+            def stop(share: float, most: int = most, calls: Any = calls) -> None:
+                if next(calls) >= most:
+                    raise search.LimitReached("enough")
+
+            found: Found = way.find(codes, targets, *names, nulls="value", device=device, progress=stop)  # type: ignore[attr-defined]
+            if found.reached is None:
+                break
+            listed, complete = as_set(found), found.complete_context
+            assert listed <= whole
+            assert {d for d in whole if len(d[0]) <= complete} <= listed
+            told.add((way.__name__.rsplit(".", 1)[1], complete))
+    assert told >= {("search", -1), ("search", 1)} | {("levelwise", size) for size in (-1, 0, 1, 2)}
+
+
+def test_what_is_left_of_a_time_limit_is_for_small_contexts(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(7)
+    frame = pd.DataFrame({f"c{i}": rng.integers(0, v, 300) for i, v in enumerate((2, 5, 9, 40, 70))})
+    relation = tw.load(frame.assign(c1=frame.c4 // 9, c2=-frame.c3 // 4))
+    whole = as_set(found_of(discover_orders(relation)))
+    monkeypatch.setattr(od_discover, "SHARE_OF_LEVELS", 1.0)  # none is left for the search of all at once
+    late = discover_orders(relation, OdDiscoverOptions(device="cpu", time_limit=60))
+    assert (late.partial, late.complete_context, as_set(found_of(late))) == (False, None, whole)
+    assert late.search["by_level"]["levels"]
+    by_level = levelwise.find
+
+    def two_levels(*given: Any, progress: Any, **how: Any) -> Found:
+        found = by_level(*given, **{**how, "max_context": 1})
+        return replace(found, reached=search.TIME_LIMIT, complete_context=1)
+
+    monkeypatch.setattr(levelwise, "find", two_levels)
+    some = discover_orders(relation, OdDiscoverOptions(device="cpu", time_limit=60))
+    assert (some.partial, some.complete_context) == (True, 1)
+    assert as_set(found_of(some)) == {d for d in whole if len(d[0]) <= 1}
+    assert some.notes[-1].endswith(
+        "undecided: all with sets of at most 1 column are listed (levels 0 to 1 are complete); of those with more each "
+        "one listed holds and is minimal, others are missing"
+    )
+    found = Found(some.dependencies.take(np.arange(2)), 3, {}, search.TIME_LIMIT, complete_context=0)
+    both = od_discover.united(found, Found(some.dependencies, 0, {}, search.TIME_LIMIT, complete_context=1))
+    assert as_set(both) == as_set(found_of(some))
+    assert (both.undecided, both.complete_context) == (3, 1)
+
+
+def found_of(discovery: Discovery) -> Found:
+    return Found(discovery.dependencies, 0, {}, None)
 
 
 def test_samples_are_bounded() -> None:

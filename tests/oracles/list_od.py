@@ -90,7 +90,7 @@ def _listed(orders: Orders, x: Items, y: Items) -> bool:
 
 
 def shortest_equivalent(columns: Sequence[Column], items: Items) -> int:
-    """The length of the shortest list over the same columns that sorts the rows the same way."""
+    """The length of the shortest list, over any columns, that sorts the rows the same way."""
     orders = Orders(columns)
     wanted = orders.of(items)
-    return min(len(other) for other in lists(sorted({c for c, _ in items}), len(items)) if orders.of(other) == wanted)
+    return min(len(other) for other in lists(range(len(columns)), len(items)) if orders.of(other) == wanted)

@@ -33,7 +33,7 @@ ENVELOPE = [
     "schema", "command", "version", "tables", "options", "device", "device_reason", "spark", "timings_seconds",
     "peak_rss_bytes", "partial", "notes", "result",
 ]  # fmt: skip
-ABOUT = ["algorithm", "algorithm_reason", "search", "measure", "count"]
+ABOUT = ["algorithm", "algorithm_reason", "search", "measure", "complete_context", "count"]
 FLIGHTS = pa.table({
     "tail.no": ["N1", "N1", "N2", "N3", None],
     "month": [1, 1, 2, 2, 3],
@@ -332,7 +332,7 @@ def test_list_dependencies_are_derived_where_asked_for() -> None:
     found = tw.discover_ods(days, lexicographic=1, device="cpu")
     assert list(map(str, found.lexicographic)) == ["week -> month"]
     result = json.loads(found.to_json())["result"]
-    assert list(result) == [*ABOUT, "lexicographic", "constant", "order_compatible"]
+    assert list(result) == [*ABOUT, "lexicographic_count", "lexicographic", "constant", "order_compatible"]
     assert result["lexicographic"] == ["week -> month"]
     assert found.to_csv().splitlines()[0].endswith(",list")
     assert found.to_csv().splitlines()[-1].endswith(",week -> month")
@@ -342,6 +342,60 @@ def test_list_dependencies_are_derived_where_asked_for() -> None:
     assert plain.lexicographic == []
     assert plain.shortest_order_by("quarter, month desc, week desc") == "week desc"
     assert plain.shortest_order_by("quarter") == "[]"
+
+
+def test_list_dependencies_are_counted_where_cut_and_have_queries() -> None:
+    table = pa.table({"a": [1, 1, 2, 3], "b": [4, None, 5, 5], "c": [9, 9, 7, 6]})
+    found = tw.discover_ods(tw.load(table, name="flights"), lexicographic=2, device="cpu")
+    count = len(found.lexicographic)
+    assert count > 3
+    document = json.loads(found.to_json(limit=2))
+    assert (document["result"]["lexicographic_count"], len(document["result"]["lexicographic"])) == (count, 2)
+    assert f"2 of {count} dependencies between lists are listed (limit)" in document["notes"]
+    assert found.to_dict(limit=2)["notes"] == document["notes"]
+    script = found.to_sql("duckdb")
+    assert f"-- {found.lexicographic[0]} (t is before u on the left, or equal to it, and behind it on the" in script
+    assert script.count("SELECT t.") == len(found) + count
+    assert found.to_sql(limit=1).count("SELECT t.") == 3
+    assert violating(found, table) == [0] * (len(found) + count)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_queries_of_list_dependencies_list_the_pairs_that_break_them(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    names = ["a", "b c", "d"]
+    columns = [rng.integers(-1, 3, 8).tolist() for _ in names]
+    table = pa.table({n: [None if v < 0 else v for v in c] for n, c in zip(names, columns, strict=True)})
+    writer = ods(relation=tw.load(table, name="flights"))._sql_writer("duckdb", None)
+    with duckdb.connect() as db:
+        db.register("flights", table)
+        for left, right in [("ab", "d"), ("A", "bD"), ("", "a"), ("bA", "Db")]:
+            sides = [[("abd".index(x.lower()), x.islower()) for x in side] for side in (left, right)]
+
+            def after(t: int, u: int, side: list[tuple[int, bool]]) -> int:
+                for c, ascends in side:
+                    if columns[c][t] != columns[c][u]:
+                        return 1 if (columns[c][t] > columns[c][u]) == ascends else -1
+                return 0
+
+            pairs = [(t, u) for t in range(8) for u in range(8) if t != u]
+            wanted = sum(after(t, u, sides[0]) <= 0 < after(t, u, sides[1]) for t, u in pairs)
+            named = [[(names[c], ascends) for c, ascends in side] for side in sides]
+            assert len(db.sql(writer.order_query(*named).removesuffix(";\n")).fetchall()) == wanted, (left, right)
+
+
+def test_a_table_with_equal_rows_has_no_key_and_the_result_says_why() -> None:
+    table = pa.table({"a": [1, 2, 1, 2, None, None], "b": ["x", "y", "x", "y", "z", "z"]})
+    found = tw.discover_keys(tw.load(table), device="cpu")
+    assert (len(found), found.notes[-1]) == (0, "rows 0 and 2 are equal in all columns: no key")
+    nulls = tw.load(table.slice(3))
+    assert "equal in all columns" not in " ".join(tw.discover_keys(nulls, device="cpu").notes)
+    known = tw.discover_keys(nulls, nulls="value", device="cpu")
+    assert known.notes[-1] == "rows 1 and 2 are equal in all columns: no key"
+    some = tw.discover_keys(tw.load(table), error=0.1, device="cpu")
+    assert some.notes[-1].startswith("rows 0 and 2 are equal in all columns, and more so than rows may be removed")
+    assert not tw.discover_keys(tw.load(table), error=0.4, device="cpu").notes[1:]
+    assert "no key" not in " ".join(tw.discover_keys(tw.load(table.slice(0, 2)), device="cpu").notes)
 
 
 def test_too_much_to_derive_loses_no_discovery(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -454,6 +508,23 @@ def test_faults_in_dependencies_come_together(tmp_path: Path) -> None:
     empty.write_text('{"result": {"keys": []}}')
     with pytest.raises(tw.RuleError, match=r"no list of order dependencies in JSON file: 'empty\.txt'"):
         check(empty)
+    for content, fault in {
+        '{"command": "od discover", "result": {"constant": []}}': "It was discovered without lexicographic=N",
+        '{"command": "key discover", "result": {"keys": []}}': "It is of key discover",
+        '{"result": {"ods": [5]}}': "empty.txt entry 1 is no order dependency: 5; allowed: one order dependency a",
+        '{"result": {"ods": {"a": 1}}}': "empty.txt entry 1 is no order dependency: {'a': 1}",
+        '{"result": {"ods": []}}': "no order dependencies in file: 'empty.txt'",
+        '{"result": 5}': "no list of order dependencies in JSON file: 'empty.txt'",
+        '{"result"': "file 'empty.txt' begins as JSON and isn't: \"line 1, column 10: Expecting ':' delimiter",
+    }.items():
+        empty.write_text(content)
+        with pytest.raises(tw.RuleError) as caught:
+            check(empty)
+        assert fault in str(caught.value)
+    with pytest.raises(tw.RuleError, match="file of order dependencies can't be read: "):
+        check(tmp_path)
+    with pytest.raises(tw.RuleError, match=r"order dependencies: \[\]; allowed: one or more, such as \"month, week"):
+        check([])
     with pytest.raises(tw.InputError, match="an order dependency of this type can't be read: 'int'"):
         check([5])
     with pytest.raises(tw.InputError, match="run_on 'spark' for a table that is held here"):

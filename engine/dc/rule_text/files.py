@@ -59,20 +59,20 @@ def read_rule_file(
     return _from_lines(text, name, columns, syntax)
 
 
-def content_of(path: Path) -> str:
-    """The text of a file of rules. Raises RuleError where it can't be read, or is not UTF-8."""
+def content_of(path: Path, thing: str = "rules file") -> str:
+    """The text of a file of rules, called `thing`. Raises RuleError where it can't be read, or is not UTF-8."""
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise RuleError(message("rules file can't be read", str(path), hint=error.strerror)) from None
+        raise RuleError(message(f"{thing} can't be read", str(path), hint=error.strerror)) from None
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise RuleError(message("encoding of rules file", path.name, "UTF-8", "It is UTF-16: save it as UTF-8"))
+        raise RuleError(message(f"encoding of {thing}", path.name, "UTF-8", "It is UTF-16: save it as UTF-8"))
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         place = f"{path.name} line {line}"
-        raise RuleError(message("encoding of rules file", place, "UTF-8", "Save it as UTF-8")) from None
+        raise RuleError(message(f"encoding of {thing}", place, "UTF-8", "Save it as UTF-8")) from None
 
 
 def _from_lines(text: str, name: str, columns: Sequence[str] | None, syntax: str) -> list[Placed]:

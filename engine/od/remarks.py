@@ -1,0 +1,82 @@
+"""What there is to say of a discovery: what in the table makes results empty or idle, and what a limit means."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tuplewise.engine.grouping import collapse
+from tuplewise.engine.od.found import Found
+from tuplewise.engine.options import KeyDiscoverOptions
+from tuplewise.engine.relation.relation import Relation
+from tuplewise.gpu_kernels.device import pick_device
+
+NAMES_SHOWN = 5
+
+
+def complete_context(options: Any, found: Found) -> int | None:
+    """See Discovery."""
+    if found.reached is None:
+        return None
+    return found.complete_context if options.max_context is None else min(found.complete_context, options.max_context)
+
+
+def notes_on(relation: Relation, options: Any, found: Found) -> list[str]:
+    """What in the table makes results empty or idle, and what a limit means for them."""
+    notes = []
+    if not relation.columns:
+        notes.append("the table has no columns: nothing to learn")
+    elif relation.all_rows < 2:
+        rows = f"{relation.all_rows} row" + ("" if relation.all_rows == 1 else "s")
+        notes.append(f"{rows}, so there are no pairs of rows: everything holds with an empty context")
+    with_nulls = [column.name for column in relation.columns if column.nulls]
+    if options.nulls == "unknown" and with_nulls:
+        more = " and others" if len(with_nulls) > NAMES_SHOWN else ""
+        shown = ", ".join(map(repr, with_nulls[:NAMES_SHOWN])) + more
+        notes.append(f"nulls are unknown: a row with a null agrees with no other on {shown} (--nulls value: it does)")
+    if isinstance(options, KeyDiscoverOptions) and not len(found.dependencies) and found.reached is None:
+        notes += _why_no_key(relation, options, found)
+    if options.max_context is not None:
+        notes.append(f"only sets of at most {options.max_context} columns were looked at")
+    if found.reached is not None:
+        what = "candidates left to look at"
+        if found.undecided:
+            what = f"{found.undecided:,} candidate{'s' if found.undecided > 1 else ''} undecided"
+        notes.append(f"{found.reached} with {what}: {_what_is_listed(complete_context(options, found))}")
+    return notes
+
+
+def _what_is_listed(complete: int | None) -> str:
+    """What a limit means for the list. `complete`: see Discovery."""
+    if complete is None or complete < 0:
+        return "each one listed holds and is minimal, others are missing"
+    size = "no column" if complete == 0 else f"at most {complete} column{'' if complete == 1 else 's'}"
+    levels = "level 0 is complete" if complete == 0 else f"levels 0 to {complete} are complete"
+    return (
+        f"all with sets of {size} are listed ({levels}); of those with more each one listed holds and is minimal, "
+        "others are missing"
+    )
+
+
+def _why_no_key(relation: Relation, options: KeyDiscoverOptions, found: Found) -> list[str]:
+    """Equal rows, where they are the reason. Cost: some nanoseconds for each cell."""
+    if not relation.columns:
+        return []
+    if relation.rows < relation.all_rows:  # the rows are in Spark; null rows collapse, too
+        known = options.nulls == "value" or not any(column.nulls for column in relation.columns)
+        equal = known and found.search.get("equal_rows", 0) > 0
+        return ["some rows are equal in all columns: no key"] if equal else []
+    rows = np.arange(relation.rows)
+    if options.nulls == "unknown":
+        rows = np.flatnonzero(np.all(relation.codes >= 0, axis=0))
+    codes = np.ascontiguousarray(relation.codes[:, rows])
+    kept, doubled = collapse(codes, range(len(codes)), pick_device("cpu"))
+    again = kept[doubled]
+    if not len(again):
+        return []
+    first, second = np.flatnonzero(np.all(codes == codes[:, again[:1]], axis=0))[:2]
+    t, u = (relation.position_of(int(rows[place])) for place in (first, second))
+    if options.error > 0:
+        return [f"rows {t} and {u} are equal in all columns, and more so than rows may be removed: no key"]
+    return [f"rows {t} and {u} are equal in all columns: no key"]
