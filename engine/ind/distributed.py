@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from tuplewise.engine.relation.spark_load import Opened, in_session, open_with_s
 from tuplewise.engine.relation.spark_values import TypedFrame, comparable, needs_wide, type_frame
 from tuplewise.engine.spark import run
 from tuplewise.engine.spark.attribute_values import Cell, cells_of, count_clusters, count_filled, masks_of
-from tuplewise.engine.watch import TIME_LIMIT, Placed, bytes_for_codes, refuse_spark
+from tuplewise.engine.watch import TIME_LIMIT, Placed, bytes_for_codes, most_bytes_unless, refuse_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -61,15 +61,20 @@ def place_for(
 
     Raises
     ------
-    InputError : where Spark is asked for a table that is held in this process
+    InputError : where Spark is asked for a table that is held in this process, or for what only this process does
     """
+    only_here: tuple[str, str, str] | None = None
+    arity = getattr(options, "max_arity", 1)
+    if arity > 1:
+        only_here = ("max_arity", str(arity), "1: dependencies of several columns are found in this process")
+    if most_bytes_unless(only_here, options) is None:
+        several = "auto: dependencies of several columns are found in this process"
+        return Place(False, "asked for" if options.run_on == "driver" else several)
     held = [name for name, table in tables.items() if not _read_by_spark(table)]
     if options.run_on == "spark":
         if held:
             refuse_spark(options, held[0])
         return Place(True, "asked for")
-    if options.run_on == "driver":
-        return Place(False, "asked for")
     most = bytes_for_codes(options.memory_limit)
     size = sum(_bytes_of(table, load_options, spark) for name, table in tables.items() if name not in held)
     if size <= most:
@@ -90,7 +95,8 @@ def _bytes_of(table: Any, load_options: LoadOptions, spark: SparkSession | None)
     source = None if kind_of(table) else find_source(os.fspath(table))
     if source is not None and source.local:
         return sum(os.path.getsize(f) for f in source.files) * (PACKED if source.format in ("parquet", "orc") else 1)
-    return next(iter(open_tables({"table": table}, load_options, spark).values())).size_bytes
+    whole = replace(load_options, columns=None, exclude=(), types={})
+    return open_tables({"table": table}, whole, spark)["table"].size_bytes
 
 
 def open_tables(
@@ -192,9 +198,14 @@ def attributes_of(
     return attributes, families
 
 
-def all_cells(spark: SparkSession, typed: Mapping[str, TypedFrame], families: Sequence[Family]) -> DataFrame:
-    """The cells of all tables as one frame of a session."""
-    wide = needs_wide([c for t in typed.values() for c in t.typed])
+def all_cells(
+    spark: SparkSession, typed: Mapping[str, TypedFrame], families: Sequence[Family], *beside: str, wide: bool = False
+) -> DataFrame:
+    """The cells of all tables as one frame of a session.
+
+    `beside`: columns of the tables' frames to take along. `wide`: write numbers as digits even where all fit 64 bits.
+    """
+    wide = wide or needs_wide([c for t in typed.values() for c in t.typed])
     cells: DataFrame | None = None
     first = 0
     for table in typed.values():
@@ -203,7 +214,7 @@ def all_cells(spark: SparkSession, typed: Mapping[str, TypedFrame], families: Se
             form, value = comparable(column, wide=wide)
             own.append(Cell(k, FAMILIES.index(families[k]), form, value))
         first += len(own)
-        long = in_session(cells_of(table.base, own), spark)
+        long = in_session(cells_of(table.base, own, *beside), spark)
         cells = long if cells is None else cells.unionAll(long)
     assert cells is not None
     return cells

@@ -81,7 +81,7 @@ def build(
     """
     target = Path(os.path.realpath(os.path.expanduser(os.fspath(folder))))
     report = progress or _ignore
-    with _beside(target) as place:
+    with beside(target) as place:
         load_options = load_options or LoadOptions()
         gathered = _Gathered(options)
         kept: list[KeptTable] = []
@@ -116,7 +116,7 @@ def _empty_columns(table: ReadTable) -> list[str]:
 
 
 @contextlib.contextmanager
-def _beside(target: Path) -> Iterator[Path]:
+def beside(target: Path) -> Iterator[Path]:
     """A folder that becomes the target when all is done, and is removed when it isn't."""
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         hint = "Name another folder, or remove it; rows are added to a state by ind apply"
@@ -130,7 +130,9 @@ def _beside(target: Path) -> Iterator[Path]:
     lock = WriterLock(place)
     try:
         for left in place.iterdir():  # of a build that was killed
-            if not left.name.endswith(".lock"):
+            if left.is_dir():
+                shutil.rmtree(left)
+            elif not left.name.endswith(".lock"):
                 left.unlink()
         yield place
         try:

@@ -94,16 +94,27 @@ def scan_table(source: Source, options: LoadOptions, spark: SparkSession | None)
                     )
                 )
         names = first
-        if len(first) == 1 and options.sep is None:
-            other = next((c for c in ";\t|" if c in first[0]), None)
-            if other is not None:
-                notes.append(f"one column was found, and its name holds {other!r}: is that the separator? (option sep)")
+        notes += separator_notes(first, options)
     else:
         names = numbered_names(len(first))
     table = CsvTable(names, scans, dialect, notes)
     if inner_returns(table) == "lost":
         notes.append("line ends inside of quotes are CR LF in places and LF in others: they are not told apart")
     return table
+
+
+def separator_notes(header: list[str], options: LoadOptions) -> list[str]:
+    """A note where a table of one column seems to have another separator."""
+    if len(header) == 1 and options.sep is None:
+        other = next((c for c in ";\t|" if c in header[0]), None)
+        if other is not None:
+            return [f"one column was found, and its name holds {other!r}: is that the separator? (option sep)"]
+    return []
+
+
+def blank_note(lines: int) -> list[str]:
+    """A note on so many blank lines."""
+    return [f"{lines} blank line{'s' if lines > 1 else ''} skipped"] if lines else []
 
 
 def _streams(source: Source, spark: SparkSession | None):  # type: ignore[no-untyped-def]
@@ -132,19 +143,9 @@ def read_text(spark: SparkSession, source: Source, table: CsvTable, options: Loa
     dialect = table.dialect
     schema = ", ".join(f"c{i} string" for i in range(len(table.names))) + f", {BAD} string"
     reader = spark.read.schema(schema).options(
-        sep=dialect.sep,
-        quote=dialect.quote,
-        nullValue=_NO_TEXT,
-        emptyValue="",
-        mode="PERMISSIVE",
-        columnNameOfCorruptRecord=BAD,
-        columnPruning="false",  # where columns are left out, a record's number of fields would not be checked
+        **plain_options(dialect),
         header=str(options.header).lower(),
         enforceSchema="true",
-        encoding=java_encoding(options.encoding),
-        ignoreLeadingWhiteSpace="false",
-        ignoreTrailingWhiteSpace="false",
-        maxCharsPerColumn="-1",
         multiLine=str(not (split and can_split(table))).lower(),
     )
     if dialect.escape is not None:
@@ -159,6 +160,23 @@ def read_text(spark: SparkSession, source: Source, table: CsvTable, options: Loa
 
     columns = [f.replace(c, f.lit("\n"), f.lit("\r\n")).alias(c) for c in frame.columns if c != BAD]
     return frame.select(*columns, BAD)
+
+
+def plain_options(dialect: Dialect) -> dict[str, str]:
+    """What Spark's reader must be told so that fields come as they stand in the file."""
+    return {
+        "sep": dialect.sep,
+        "quote": dialect.quote,
+        "nullValue": _NO_TEXT,
+        "emptyValue": "",
+        "mode": "PERMISSIVE",
+        "columnNameOfCorruptRecord": BAD,
+        "columnPruning": "false",  # where columns are left out, a record's number of fields would not be checked
+        "encoding": java_encoding(dialect.encoding),
+        "ignoreLeadingWhiteSpace": "false",
+        "ignoreTrailingWhiteSpace": "false",
+        "maxCharsPerColumn": "-1",
+    }
 
 
 def inner_returns(table: CsvTable) -> Literal["plain", "restore", "lost"]:

@@ -26,13 +26,15 @@ from tuplewise.engine.dc.predicate import build_space
 from tuplewise.engine.dc.rule_text import read_rule
 from tuplewise.engine.dc.violations.distributed import rule_on
 from tuplewise.engine.dc.violations.program import bind
+from tuplewise.engine.ind import partitioned, partitioned_build
+from tuplewise.engine.ind.distributed import cluster_on_spark, open_tables
 from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, KEY, Dependencies
 from tuplewise.engine.od.distributed import SparkContextTable
 from tuplewise.engine.od.search import clue_layout
-from tuplewise.engine.options import DcDiscoverOptions, LoadOptions
+from tuplewise.engine.options import DcDiscoverOptions, IndStateOptions, LoadOptions
 from tuplewise.engine.relation.spark_frame import encode_as_frame
 from tuplewise.engine.relation.spark_load import load_with_spark, open_with_spark
-from tuplewise.engine.spark import run
+from tuplewise.engine.spark import attribute_values, run
 from tuplewise.engine.spark.layout import lay_out
 from tuplewise.engine.spark.routes import full_row_counts, send_rows, tiles_both_ways
 from tuplewise.engine.spark.session import open_session
@@ -128,6 +130,25 @@ def explain_orders(path: str) -> None:
         rows.close()
 
 
+def explain_inclusions(folder: Path, tables: dict[str, Path], note: Callable[[DataFrame], DataFrame]) -> None:
+    """Cluster attributes, their sets as words and as arrays; build a state, apply a table and a batch to it."""
+    given = {name: str(tables[name]) for name in ("parquet", "csv")}
+    for as_text in (False, True):
+        cluster_on_spark(open_tables(given, LoadOptions()), as_text=as_text)
+    for module in (partitioned, partitioned_build):
+        write = module.write_counts
+        module.write_counts = lambda rows, place, write=write: write(note(rows), place)  # type: ignore[attr-defined]
+    partitioned_build.build(folder / "state", given, IndStateOptions(), written_by="test")
+    with partitioned.PartitionedIndState(folder / "state") as state:
+        state.apply([partitioned.TableChange("insert", "parquet", given["parquet"])])
+        frame = state.spark.read.parquet(given["parquet"]).selectExpr(
+            "* except (at)", "cast(at as timestamp) at", "'insert' as _change"
+        )
+        state.foreach_batch(frame, 0, table="parquet")
+    attribute_values.MOST_WORDS = 0
+    cluster_on_spark(open_tables(given, LoadOptions()))
+
+
 def main(jar: str, folder: str) -> None:
     # Interpreted plans of few partitions: the same operators, without seconds of compiling for twenty rows.
     quick = {
@@ -162,6 +183,9 @@ def main(jar: str, folder: str) -> None:
     plans.clear()
     explain_orders(str(tables["parquet"]))
     found["orders"] = list(plans)
+    plans.clear()
+    explain_inclusions(Path(folder), tables, note)
+    found["inclusions"] = list(plans)
     for name, path in tables.items():
         for large in (False, True) if name in ("parquet", "csv_doubled") else (True,):
             plans.clear()

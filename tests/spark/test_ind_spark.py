@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from tuplewise.engine.errors import InputError
+from tuplewise.engine.ind import partitioned, partitions
+from tuplewise.engine.ind.discover import unary_inds
 from tuplewise.engine.ind.distributed import cluster_on_spark, open_tables
+from tuplewise.engine.ind.partitioned import PartitionedIndState, TableChange
+from tuplewise.engine.ind.partitioned_build import build
+from tuplewise.engine.ind.partitioned_stream import apply_stream
 from tuplewise.engine.ind.unary import Clustered, cluster_tables
-from tuplewise.engine.options import LoadOptions
+from tuplewise.engine.options import IndStateOptions, LoadOptions
 from tuplewise.engine.spark import attribute_values
 
 pytestmark = pytest.mark.spark
@@ -28,7 +34,7 @@ def all_types(rng: np.random.Generator, rows: int) -> pa.Table:
     def column(values: list[Any], type_: pa.DataType | None = None) -> pa.Array:
         return pa.array([None if rng.random() < 0.1 else v for v in values], type_)
 
-    days = [dt.date(2020, 1, 1) + dt.timedelta(int(v)) for v in few]
+    days = [dt.date(2020, 1, 5) + dt.timedelta(int(v)) for v in few]
     return pa.table(
         {
             "whole": column(few.tolist(), pa.int64()),
@@ -38,7 +44,7 @@ def all_types(rng: np.random.Generator, rows: int) -> pa.Table:
             "real": column([-0.0 if v == 0 else float("nan") if v == 3 else v / 2 for v in few.tolist()]),
             "plus": column([0.0 if v == 0 else v / 2 for v in few.tolist()], pa.float32()),
             "day": column(days),
-            "at": column([dt.datetime(d.year, d.month, d.day, 0 if d.day % 2 else 5) for d in days], pa.timestamp("us")),
+            "at": column([dt.datetime(2020, 1, d.day, 5 * (d.day % 2)) for d in days], pa.timestamp("us")),
             "flag": column((few > 0).tolist()),
             "text": column([str(v) for v in few.tolist()]),
             "true": column(["true" if v > 0 else "" for v in few.tolist()]),
@@ -76,3 +82,194 @@ def test_clusters_are_those_of_one_process(spark: Any, tmp_path: Path, as_text: 
     here = cluster_tables(tables, options, as_text=as_text)
     same(there, here)
     assert there.clustering.included().sum() > len(there.clustering.attributes)
+
+
+def test_thousands_of_attributes(spark: Any, tmp_path: Path) -> None:
+    """Sets of attributes as arrays are those as words; the names of their columns differ."""
+    rng = np.random.default_rng(3)
+    columns = attribute_values.MOST_WORDS * attribute_values.WORD_BITS + 2
+    table = pa.table({f"c{i}": rng.integers(0, i % 7 + 1, 9) for i in range(columns)})
+    pq.write_table(table, tmp_path / "wide.parquet")
+    tables = {"wide": str(tmp_path / "wide.parquet")}
+    same(cluster_on_spark(open_tables(tables, LoadOptions())), cluster_tables(tables))
+
+
+TYPES = LoadOptions(types={"number": "decimal", "at": "timestamp"})
+
+
+def some_rows(rng: np.random.Generator, rows: int) -> pa.Table:
+    """Rows as text: numbers of several spellings, times, nulls."""
+    numbers = np.array(["1", "1.0", "-2.50", "-2.5", "0", "7", "12345678901234567890"])
+    times = np.array(["2020-01-01", "2020-01-01T00:00:00Z", "2021-02-03T04:05:06.5+01:00"])
+    table = {
+        "number": pa.array(numbers[rng.integers(0, len(numbers), rows)], mask=rng.random(rows) < 0.1),
+        "at": pa.array(times[rng.integers(0, len(times), rows)]),
+        "word": pa.array([f'w "{v}"' for v in rng.integers(0, 5, rows)], mask=rng.random(rows) < 0.1),
+    }
+    return pa.table(table)
+
+
+class Model:
+    """Tables of a state as rows in memory, and what a state built from them says."""
+
+    def __init__(self, tables: dict[str, pa.Table], folder: Path) -> None:
+        self.tables, self.folder = tables, folder
+
+    def check(self, state: PartitionedIndState) -> None:
+        files = {name: write_csv(self.folder / f"{name}.csv", table) for name, table in self.tables.items()}
+        rebuilt = cluster_tables(files, TYPES).clustering
+        assert state.clustering().masks.tobytes() == rebuilt.masks.tobytes()
+        assert state.clustering().values.tolist() == rebuilt.values.tolist()
+        assert state.rows == {name: len(table) for name, table in self.tables.items()}
+        assert state.found()[0] == unary_inds(rebuilt)[0]
+
+
+@pytest.fixture(scope="module")
+def built(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, pa.Table]]:
+    """A state of two tables, and its rows; to be copied."""
+    folder = tmp_path_factory.mktemp("built")
+    rng = np.random.default_rng(11)
+    tables = {"left": some_rows(rng, 12), "right": some_rows(rng, 20)}
+    files = {name: write_csv(folder / f"{name}.csv", table) for name, table in tables.items()}
+    made = build(folder / "state", files, IndStateOptions(), TYPES, written_by="test")
+    assert made.folder == folder / "state"
+    return folder / "state", tables
+
+
+@pytest.fixture
+def copied(built: tuple[Path, dict[str, pa.Table]], tmp_path: Path) -> tuple[Path, Model]:
+    shutil.copytree(built[0], tmp_path / "state")
+    return tmp_path / "state", Model(dict(built[1]), tmp_path)
+
+
+def test_batches_equal_a_rebuild(spark: Any, copied: tuple[Path, Model], tmp_path: Path) -> None:
+    folder, model = copied
+    rng = np.random.default_rng(5)
+    with PartitionedIndState(folder) as state:
+        model.check(state)
+        before = {str(one.ind) for one in state.found()[0]}
+        for step in range(2):
+            left, right = model.tables["left"], model.tables["right"]
+            new = some_rows(rng, 6)
+            gone = left.take(rng.permutation(len(left))[:4])
+            changes = [
+                TableChange("delete", "left", write_csv(tmp_path / "gone.csv", gone)),
+                TableChange("insert", "right", write_csv(tmp_path / "new.csv", new)),
+            ]
+            applied = state.apply(changes)
+            model.tables = {"left": without(left, gone), "right": pa.concat_tables([right, new])}
+            model.check(state)
+            now = {str(one.ind) for one in state.found()[0]}
+            assert {str(i) for i in applied.gained} == now - before
+            assert {str(i) for i in applied.lost} == before - now
+            assert applied.revision == state.revision == step + 1
+            before = now
+    with PartitionedIndState(folder, write=False) as again:
+        model.check(again)
+        names = set(again._now.folders.values())
+    assert {p.name for p in (folder / "values").iterdir()} == names
+
+
+def without(table: pa.Table, gone: pa.Table) -> pa.Table:
+    rows = table.to_pylist()
+    for row in gone.to_pylist():
+        rows.remove(row)
+    return pa.Table.from_pylist(rows, table.schema)
+
+
+def test_a_value_that_is_not_there_is_refused(spark: Any, copied: tuple[Path, Model]) -> None:
+    folder, model = copied
+    with PartitionedIndState(folder) as state:
+        row = model.tables["left"].slice(0, 1).set_column(2, "word", pa.array(["none such"]))
+        none = r"column 'word': a value goes 1 times more than it comes, and the column has none of it: 'none such'\."
+        with pytest.raises(InputError, match=rf"table 'left', {none} Nothing was applied"):
+            state.apply([TableChange("delete", "left", row)])
+        unfit = pa.table({"number": ["x"], "at": ["2020-01-01"], "word": ["a"]})
+        path = write_csv(folder.parent / "unfit.csv", unfit)
+        with pytest.raises(InputError, match=r"column 'number': 1 values don't fit type decimal, the first at .*'x'"):
+            state.apply([TableChange("insert", "left", path)])
+        with pytest.raises(InputError, match=r"missing 'word'; unknown 'words'"):
+            state.apply([TableChange("insert", "left", row.rename_columns(["number", "at", "words"]))])
+        with pytest.raises(InputError, match=r"being written by this process"):
+            PartitionedIndState(folder)
+        model.check(state)
+        assert state.revision == 0
+    with pytest.raises(InputError, match="opened to be read only"):
+        PartitionedIndState(folder, write=False).apply([])
+
+
+@pytest.mark.parametrize("dies", ["write_counts", "below_zero", "moved_values", "put_in_place"])
+def test_killed_between_writes(
+    spark: Any, copied: tuple[Path, Model], monkeypatch: pytest.MonkeyPatch, dies: str
+) -> None:
+    """A batch that ends anywhere before the rename has changed nothing; what it wrote is cleared away."""
+    folder, model = copied
+    where = partitions if dies == "put_in_place" else partitioned
+
+    def dying(*given: Any) -> Any:
+        if dies == "write_counts":  # files are half written
+            given[1].mkdir()
+            (given[1] / "part").write_bytes(b"half")
+        raise KeyboardInterrupt
+
+    class Killed(PartitionedIndState):
+        def _clear(self) -> None:
+            """A killed process clears nothing."""
+
+    state = Killed(folder)
+    with monkeypatch.context() as patch:
+        patch.setattr(where, dies, dying)
+        patch.setattr(partitioned.shutil, "rmtree", lambda *given, **how: None)
+        with pytest.raises(KeyboardInterrupt):
+            state.apply([TableChange("insert", "left", model.tables["left"].slice(0, 1))])
+    state.close()
+    assert len(list((folder / "values").iterdir())) == 2
+    with PartitionedIndState(folder) as again:
+        model.check(again)
+        assert len(list((folder / "values").iterdir())) == 1
+        assert again.revision == 0
+
+
+def test_a_stream_applies_each_batch_once(
+    spark: Any, copied: tuple[Path, Model], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, model = copied
+    changes = tmp_path / "changes"
+    changes.mkdir()
+    left = model.tables["left"]
+
+    def put(name: str, rows: pa.Table, kind: str) -> None:
+        write_csv(changes / name, rows.append_column("_change", pa.array([kind] * len(rows))))
+
+    put("a.csv", left.slice(0, 2), "delete")
+    put("b.csv", left.slice(3, 4), "insert")
+    gateway = spark.sparkContext._gateway
+    with PartitionedIndState(folder) as state:
+        # killed after the batch was applied, before Spark knew
+        real = PartitionedIndState.foreach_batch
+
+        def dying(self: PartitionedIndState, *given: Any, **how: Any) -> Any:
+            real(self, *given, **how)
+            raise InputError("killed")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(PartitionedIndState, "foreach_batch", dying)
+            with pytest.raises(InputError, match="killed"):
+                apply_stream(state, changes, table="left", files_a_batch=2)
+        model.tables["left"] = pa.concat_tables([left.slice(2), left.slice(3, 4)])
+        model.check(state)
+        assert state.revision == 1
+        put("c.csv", left.slice(5, 1), "insert")
+        found = apply_stream(state, changes, table="left", files_a_batch=2)
+        model.tables["left"] = pa.concat_tables([model.tables["left"], left.slice(5, 1)])
+        model.check(state)
+        assert [one.revision for one in found.batches] == [2]
+        assert apply_stream(state, changes, table="left").batches == ()
+        assert gateway.__dict__.get("_callback_server") is None
+        # a batch that can't be applied comes again
+        put("d.csv", left.slice(0, 1), "upsert")
+        with pytest.raises(InputError, match="column '_change': 'upsert'; allowed: 'insert' or 'delete'"):
+            apply_stream(state, changes, table="left")
+        with pytest.raises(InputError, match="'left' was applied up to batch 1 by another query"):
+            state.foreach_batch(spark.range(1), 7, table="left", query="another")
+        model.check(state)

@@ -51,7 +51,7 @@ def explained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[list[s
 @pytest.mark.spark
 def test_plans_stay_on_the_gpu(explained: dict[str, list[list[str]]]) -> None:
     assert {case.split()[0] for case in explained} == {
-        "check", "discover", "orders", "parquet", "orc", "csv", "csv_quoted", "csv_doubled",
+        "check", "discover", "orders", "inclusions", "parquet", "orc", "csv", "csv_quoted", "csv_doubled",
     }  # fmt: skip
     for case, plans in explained.items():
         allowed = STAYS_ON_CPU.get(case.split()[0], {})

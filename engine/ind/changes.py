@@ -1,0 +1,184 @@
+"""Rows that come to the tables of a partitioned state, and go, as cells in Spark: of files, frames, streams."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.ind.rows import Attributes, other_columns
+from tuplewise.engine.ind.state import NOTHING, Manifest
+from tuplewise.engine.ind.values import FAMILIES
+from tuplewise.engine.options import LoadOptions
+from tuplewise.engine.relation.csv_source import BAD
+from tuplewise.engine.relation.frames import arrow_table, kind_of
+from tuplewise.engine.relation.relation import TypeName
+from tuplewise.engine.relation.spark_encode import NotInSpark
+from tuplewise.engine.relation.spark_load import Opened, Plan, in_session, open_with_spark, spark_failures
+from tuplewise.engine.relation.spark_source import RawTable, frame_table
+from tuplewise.engine.relation.spark_values import TypedFrame, comparable, type_frame
+from tuplewise.engine.spark.attribute_values import Cell, cells_of
+from tuplewise.engine.spark.session import OpenSession
+from tuplewise.engine.spark.value_counts import BY, all_of, count_changes, signed
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+CHANGE = "_change"
+"""The column of a changed row that says what became of it."""
+KINDS = ("insert", "delete")
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Changed rows of a table.
+
+    Attributes
+    ----------
+    table : its number
+    rows : by how many it grows
+    cells : attribute, KEY, BY
+    """
+
+    table: int
+    rows: int
+    cells: DataFrame
+
+
+def batch_cells(batches: Sequence[Batch]) -> DataFrame:
+    """The cells of all batches; they are of one session."""
+    cells = batches[0].cells
+    for batch in batches[1:]:
+        cells = cells.unionAll(batch.cells)
+    return cells
+
+
+def table_cells(
+    spark: SparkSession, manifest: Manifest, change: Any, dialect: Mapping[str, str | None], held: ExitStack
+) -> Batch:
+    """The rows of a `partitioned.TableChange`. What is held for them is let go by `held`."""
+    attributes = manifest.table(change.table)
+    name = manifest.tables[attributes.table].name
+    how: dict[str, Any] = {key: value for key, value in dialect.items() if value is not None}
+    options = LoadOptions(null_tokens=manifest.null_tokens, **how)
+    source, kind = change.source, kind_of(change.source)
+    if kind in ("pandas", "polars", "arrow"):
+        source, kind = _frame_here(spark, source, kind), "spark"
+    elif kind is None and not isinstance(source, (str, os.PathLike)):
+        allowed = "a path, or a pandas, Polars, Arrow or Spark DataFrame"
+        raise InputError(message("rows of this type can't be read by Spark", type(source).__name__, allowed))
+    target = source if kind is not None else os.fspath(source)
+    opened = open_with_spark(target, kind, options, name, spark, lambda step: None, large=True)
+    given = [opened.plan.names[i] for i in opened.plan.kept]
+    if sorted(given) != sorted(attributes.names):
+        raise other_columns(f"the rows of table {name!r}", given, attributes.names)
+    opened = replace(opened, plan=replace(opened.plan, overrides=_types(manifest, attributes)))
+    typed = _typed(opened, manifest.options.as_text, held)
+    by = 1 if change.kind == "insert" else -1
+    from_frame = _cells(replace(typed, base=all_of(typed.base, by)), given, attributes)
+    return Batch(attributes.table, by * typed.rows, in_session(from_frame, spark))
+
+
+def _frame_here(spark: SparkSession, source: Any, kind: str) -> DataFrame:
+    import pyarrow as pa
+
+    names, arrays, _, _ = arrow_table(source, kind)
+    with spark_failures("changes"):
+        return spark.createDataFrame(pa.table(list(arrays), names=names))
+
+
+def _types(manifest: Manifest, attributes: Attributes) -> dict[str, TypeName]:
+    """The types that text is read as, by column."""
+    return {} if manifest.options.as_text else dict(zip(attributes.names, attributes.types, strict=True))
+
+
+def frame_cells(manifest: Manifest, frame: DataFrame, attributes: Attributes, held: ExitStack) -> Batch:
+    """The rows of a frame of changes: the columns of the table and CHANGE. See `partitioned.foreach_batch`."""
+    table = manifest.tables[attributes.table].name
+    has_bad = BAD in frame.columns
+    given = [name for name in frame.columns if name not in (CHANGE, BAD)]
+    if CHANGE not in frame.columns or sorted(given) != sorted(attributes.names):
+        there = [name for name in frame.columns if name != BAD]
+        raise other_columns(f"the batch of table {table!r}", there, [*attributes.names, CHANGE])
+    frame = frame.persist()
+    held.callback(frame.unpersist)
+    with spark_failures("changes"):
+        (inserted, deleted), odd = count_changes(frame, CHANGE, KINDS)
+        if has_bad:
+            _refuse_bad(frame, table)
+    if odd is not None:
+        raise InputError(message(f"table {table!r}, column {CHANGE!r}", odd, "'insert' or 'delete'", NOTHING))
+    opened = _opened(frame, given, attributes, manifest, table)
+    typed = _typed(opened, manifest.options.as_text, held)
+    cells = _cells(replace(typed, base=signed(typed.base, CHANGE)), given, attributes)
+    return Batch(attributes.table, inserted - deleted, cells)
+
+
+def _refuse_bad(frame: DataFrame, table: str) -> None:
+    """Raise InputError where a record has another number of fields than columns."""
+    bad = frame.where(f"{BAD} is not null").select(BAD).toArrow()[BAD].to_pylist()
+    if bad:
+        shown = min(bad)
+        hint = f"A record has the table's columns in their order, then {CHANGE}. {NOTHING}"
+        what = f"table {table!r}: {len(bad)} records of the batch have another number of fields"
+        raise InputError(message(what, shown if len(shown) <= 80 else shown[:77] + "...", hint=hint))
+
+
+def _opened(frame: DataFrame, given: list[str], attributes: Attributes, manifest: Manifest, table: str) -> Opened:
+    """A frame of changes as an opened table; text is read as the type of its column."""
+    spark = frame.sparkSession
+    whole = frame_table(frame.select(*(_quoted(name) for name in given)), "Spark")
+    text = [field.dataType.typeName() == "string" for field in whole.frame.schema.fields]
+    plain = frame.select(
+        *(frame[_quoted(name)].alias(f"c{i}") for i, name in enumerate(given)), frame[CHANGE]
+    )
+    raw = RawTable(
+        plain, given, ["infer" if is_text else "typed" for is_text in text], whole.labels, (), None, True, []
+    )  # fmt: skip
+    plan = Plan(list(range(len(given))), given, _types(manifest, attributes), [])
+    options = LoadOptions(null_tokens=manifest.null_tokens)
+    session = OpenSession(spark, False, 0.0, spark.version, spark.sparkContext.master)
+    return Opened(raw, plan, options, table, None, session, 0, {"session": 0.0, "load": 0.0, "encode": 0.0})
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _typed(opened: Opened, as_text: bool, held: ExitStack) -> TypedFrame:
+    try:
+        with spark_failures(opened.table):
+            typed = type_frame(opened, lambda step: None, as_text=as_text)
+    except NotInSpark as reason:
+        hint = f"Give it as the type that the column has in the state, or as text. {NOTHING}"
+        raise InputError(message(f"rows of table {opened.table!r} can't be read: {reason}", hint=hint)) from reason
+    held.callback(typed.close)
+    return typed
+
+
+def _cells(typed: TypedFrame, given: Sequence[str], attributes: Attributes) -> DataFrame:
+    cells = []
+    for name, column in zip(given, typed.typed, strict=True):
+        place = attributes.names.index(name)
+        form, value = comparable(column, wide=True)
+        cells.append(Cell(attributes.first + place, FAMILIES.index(attributes.families[place]), form, value))
+    return cells_of(typed.base, cells, BY)
+
+
+def shown_value(row: Mapping[str, Any], type_: TypeName) -> str:
+    """A value as its column writes it. `row` has KEY."""
+    if row["text"] is not None:
+        return str(row["text"])
+    if row["real"] is not None:
+        return repr(row["real"])
+    whole = int(row["whole"])
+    if type_ == "boolean":
+        return "true" if whole else "false"
+    if type_ not in ("date", "timestamp"):
+        return str(whole)
+    at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=whole)
+    return at.date().isoformat() if type_ == "date" else at.isoformat()

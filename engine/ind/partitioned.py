@@ -1,0 +1,343 @@
+"""A state beyond one machine: how often each attribute holds each value, in files by bucket; Spark changes them.
+
+The folder holds `state.json` (what is fixed when it is built, as of every state), `partitions.json` (the revision, the
+clusters with their counts, which files are the current ones, how far streams were applied) and the files, under
+`values`. All machines of the cluster must see the folder under one path.
+
+A batch writes new files beside the current ones, for the buckets that it touches, and then puts `partitions.json` in
+the place of the last one. So, killed at any moment, the state is before the batch or after it. Files that no revision
+names any more are removed when the state is opened for the next batch, and when it is closed.
+
+Source: Shaabani and Meinel, "Incremental Discovery of Inclusion Dependencies", SSDBM 2017: frequencies of each value in
+each attribute, and clusters. Departure: a batch is folded to one change for each value and attribute, and joined with
+the frequencies as a whole, not value by value.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+
+from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.ind.changes import Batch, batch_cells, frame_cells, shown_value, table_cells
+from tuplewise.engine.ind.clusters import AttributeClustering
+from tuplewise.engine.ind.dependency import InclusionDependency
+from tuplewise.engine.ind.discover import unary_inds
+from tuplewise.engine.ind.found import FoundInd
+from tuplewise.engine.ind.partitions import FILE, Partitions, StreamPlace
+from tuplewise.engine.ind.state import NOTHING, Applied, Manifest
+from tuplewise.engine.ind.store import WriterLock
+from tuplewise.engine.relation.spark_load import in_session, spark_failures
+from tuplewise.engine.spark.session import open_session
+from tuplewise.engine.spark.value_counts import (
+    Moved,
+    below_zero,
+    bucket_folder,
+    changed_counts,
+    fold_changes,
+    moved_values,
+    read_counts,
+    touched_buckets,
+    write_counts,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+VALUES = "values"
+STREAMS = "streams"
+
+
+@dataclass(frozen=True)
+class TableChange:
+    """Rows that come to a table (None: the only one), or go.
+
+    `source`: a path, or a pandas, Polars, Arrow or Spark frame.
+    """
+
+    kind: Literal["insert", "delete"]
+    table: str | None
+    source: Any
+
+
+def is_partitioned(folder: str | os.PathLike[str]) -> bool:
+    """Whether a folder holds a state of this kind."""
+    return (Path(folder).expanduser() / FILE).is_file()
+
+
+class PartitionedIndState:
+    """An open state in partitions.
+
+    Parameters
+    ----------
+    folder : that `partitioned_build.build` made
+    write : whether batches are to be applied; others may then read, not write
+    spark : the session to work in; None: the active one, or one that is started with the first batch
+
+    Attributes
+    ----------
+    manifest : what was fixed when it was built
+
+    Raises
+    ------
+    InputError
+        Where the folder is no state of this kind, is damaged, of another version, or written by another process.
+
+    Notes
+    -----
+    Opening and looking need no Spark. A batch costs two shuffles of its cells and one of the frequencies in the buckets
+    that it touches, which are read and written whole.
+    """
+
+    def __init__(
+        self, folder: str | os.PathLike[str], *, write: bool = True, spark: SparkSession | None = None
+    ) -> None:
+        self.folder = Path(os.path.realpath(os.path.expanduser(os.fspath(folder))))
+        self.manifest = Manifest.read(self.folder)
+        self._lock = WriterLock(self.folder) if write else None
+        self._given, self._session = spark, None
+        try:
+            self._now = Partitions.read(self.folder, len(self.manifest.tables), len(self.manifest.attributes))
+            self._clear()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Let go of the folder. May be called again."""
+        if self._lock is not None:
+            if hasattr(self, "_now"):
+                self._clear()
+            self._lock.release()
+            self._lock = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    @property
+    def revision(self) -> int:
+        """0 when it was built, one more with every batch that was applied."""
+        return self._now.revision
+
+    @property
+    def rows(self) -> dict[str, int]:
+        """Rows of each table."""
+        return {table.name: rows for table, rows in zip(self.manifest.tables, self._now.rows, strict=True)}
+
+    @property
+    def streams(self) -> Mapping[str, StreamPlace]:
+        """How far each stream was applied, by name."""
+        return self._now.streams
+
+    @property
+    def dialect(self) -> Mapping[str, str | None]:
+        """How CSV files of changes are written."""
+        return self._now.dialect
+
+    @property
+    def spark(self) -> SparkSession:
+        """A session of the state's own, with the catalog of the given one."""
+        if self._session is None:
+            self._session = open_session(self._given).spark
+        return self._session
+
+    def clustering(self) -> AttributeClustering:
+        """The attribute clustering."""
+        manifest, now = self.manifest, self._now
+        return AttributeClustering.of(manifest.attributes, manifest.families, now.masks, now.values)
+
+    def found(self) -> tuple[list[FoundInd], int]:
+        """The dependencies that hold, in result order, and how many there are of attributes without values."""
+        return unary_inds(self.clustering())
+
+    def apply(self, changes: Sequence[TableChange]) -> Applied:
+        """Take rows away and add rows, as one revision.
+
+        All of it is one batch: only what is left of each value when rows that come and rows that go are counted up
+        must not be below nothing.
+
+        Raises
+        ------
+        InputError
+            Where the state is closed or only read, a row can't be read or doesn't fit, or a value goes more often than
+            its column has it; nothing is then changed.
+        """
+        self._check_open()
+        with ExitStack() as held:
+            batches = [table_cells(self.spark, self.manifest, change, self._now.dialect, held) for change in changes]
+            return self._fold(batches, self._now.streams)
+
+    def foreach_batch(
+        self, frame: DataFrame, batch_id: int, *, table: str | None = None, stream: str | None = None,
+        query: str | None = None,
+    ) -> Applied | None:  # fmt: skip
+        """Apply a batch of changed rows once: for `foreachBatch` of Structured Streaming.
+
+        Parameters
+        ----------
+        frame : the columns of the table, and `_change`: "insert" or "delete" (an update is a row of each). A column of
+            text is read as the type that its column has in the state.
+        batch_id : ascending. A batch whose number isn't above the last one of its stream was applied before: nothing is
+            done.
+        table : None: the only one
+        stream : what tells the numbers of several queries apart; None: the table's name
+        query : identity of the query that numbers the batches
+
+        Returns
+        -------
+        None where the batch was applied before
+
+        Raises
+        ------
+        InputError
+            As `apply`; or where the stream was applied by another query, whose numbers mean other batches.
+        """
+        self._check_open()
+        attributes = self.manifest.table(table)
+        name = stream if stream is not None else self.manifest.tables[attributes.table].name
+        last = self._now.streams.get(name)
+        if last is not None and query is not None and last.query not in (None, query):
+            hint = "Go on with its checkpoint, or name the new stream otherwise"
+            what = f"stream {name!r} was applied up to batch {last.batch} by another query, which numbers other rows"
+            raise InputError(message(what, query, last.query, hint))
+        if last is not None and batch_id <= last.batch:
+            return None
+        place = StreamPlace(batch_id, query if query is not None or last is None else last.query)
+        with ExitStack() as held:
+            batch = frame_cells(self.manifest, in_session(frame, self.spark), attributes, held)
+            return self._fold([batch], {**self._now.streams, name: place})
+
+    def _check_open(self) -> None:
+        if self._lock is None:
+            hint = "Open it again, to write"
+            raise InputError(message("the state is closed, or was opened to be read only", str(self.folder), hint=hint))
+
+    def _fold(self, batches: Sequence[Batch], streams: Mapping[str, StreamPlace]) -> Applied:
+        """Apply batches as one revision."""
+        self._clear()
+        now = self._now
+        rows = list(now.rows)
+        for batch in batches:
+            rows[batch.table] += batch.rows
+        for table, left in zip(self.manifest.tables, rows, strict=True):
+            if left < 0:
+                gone = now.rows[self.manifest.table(table.name).table] - left
+                had = self.rows[table.name]
+                raise InputError(message(f"table {table.name!r} has {had} rows; to delete", gone, hint=NOTHING))
+        folder = f"{now.revision + 1:08}-{uuid.uuid4().hex[:8]}"
+        try:
+            touched, moved = self._write(batch_cells(batches), folder)
+            clustering = self.clustering()
+            after = _moved(clustering, moved)
+            then = replace(
+                now, revision=now.revision + 1, rows=tuple(rows), streams=streams, masks=after.masks,
+                values=after.values, folders={**now.folders, **dict.fromkeys(touched, folder)},
+            )  # fmt: skip
+            then.write(self.folder)
+        except BaseException:
+            shutil.rmtree(self.folder / VALUES / folder, ignore_errors=True)
+            raise
+        self._now = then
+        gained, lost = difference(clustering, after)
+        return Applied(then.revision, gained, lost, self.rows)
+
+    def _write(self, cells: DataFrame, folder: str) -> tuple[list[int], Moved]:
+        """Write the files of the buckets that some changes touch; gives the buckets, and which values moved."""
+        now, place = self._now, self.folder / VALUES
+        attributes = len(self.manifest.attributes)
+        changes = fold_changes(cells).persist()
+        try:
+            with spark_failures("changes"):
+                touched = touched_buckets(changes, now.buckets)
+                if not touched:
+                    none = np.zeros((0, now.masks.shape[1]), dtype=np.uint64)
+                    return [], Moved(none, none, np.zeros(0, dtype=np.int64))
+                old = [bucket_folder(place / now.folders[b], b) for b in touched if b in now.folders]
+                held = read_counts(self.spark, old) if old else None
+                counts = changed_counts(held, changes, now.buckets, len(touched))
+                if write_counts(counts, place / folder) != touched:
+                    raise not_shared(self.folder)
+                written = read_counts(self.spark, [bucket_folder(place / folder, b) for b in touched])
+                below = below_zero(written)
+                if below is not None:
+                    raise self._below_zero(below)
+                moved = moved_values(written, attributes)
+        finally:
+            changes.unpersist()
+        if self.manifest.options.sync:
+            hand_to_disk(place / folder)
+        return touched, moved
+
+    def _below_zero(self, row: Mapping[str, Any]) -> InputError:
+        attribute = self.manifest.attributes[row["attribute"]]
+        columns = [column for table in self.manifest.tables for column in table.columns]
+        held, gone = row["before"], row["before"] - row["frequency"]
+        fault = f"table {attribute.table!r}, column {attribute.column!r}: a value goes {gone} times more than it comes,"
+        fault += f" and the column has {'none' if held == 0 else f'only {held}'} of it"
+        shown = shown_value(row, columns[row["attribute"]].type)
+        return InputError(message(fault, shown if len(shown) <= 80 else shown[:77] + "...", hint=NOTHING))
+
+    def _clear(self) -> None:
+        """Remove files that the current revision doesn't name: of earlier ones, and of batches that were killed."""
+        place = self.folder / VALUES
+        if self._lock is None or not place.is_dir():
+            return
+        current: dict[str, set[str]] = {}
+        for bucket, name in self._now.folders.items():
+            current.setdefault(name, set()).add(bucket_folder(place, bucket).name)
+        for folder in place.iterdir():
+            if folder.name not in current:
+                shutil.rmtree(folder, ignore_errors=True)
+                continue
+            for bucket_ in folder.glob("bucket=*"):
+                if bucket_.name not in current[folder.name]:
+                    shutil.rmtree(bucket_, ignore_errors=True)
+
+
+def not_shared(folder: Path) -> InputError:
+    """The error of a folder that some machines don't see."""
+    hint = "Put the state in a folder that all machines of the cluster share, under one path"
+    return InputError(message("what tasks wrote isn't all seen here", str(folder), hint=hint))
+
+
+def hand_to_disk(folder: Path) -> None:
+    """Hand the files of a folder to the disk, and their names."""
+    for path in (*folder.rglob("*"), folder, folder.parent):
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _moved(before: AttributeClustering, moved: Moved) -> AttributeClustering:
+    """The clustering after values have moved."""
+    masks = np.concatenate([before.masks, moved.before, moved.after])
+    values = np.concatenate([before.values, -moved.values, moved.values])
+    words = masks.shape[1]
+    there = masks.any(axis=1)
+    distinct, places = np.unique(masks[there], axis=0, return_inverse=True)
+    totals = np.zeros(len(distinct), dtype=np.int64)
+    np.add.at(totals, places.ravel(), values[there])
+    return AttributeClustering.of(before.attributes, before.families, distinct.reshape(-1, words), totals)
+
+
+def difference(
+    before: AttributeClustering, after: AttributeClustering
+) -> tuple[tuple[InclusionDependency, ...], tuple[InclusionDependency, ...]]:
+    """The dependencies gained and lost, in result order."""
+    held = [one.ind for one in unary_inds(before)[0]]
+    hold = [one.ind for one in unary_inds(after)[0]]
+    return tuple(i for i in hold if i not in set(held)), tuple(i for i in held if i not in set(hold))

@@ -1,0 +1,122 @@
+"""A state in partitions built from tables by Spark: frequencies of all values in one pass."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.ind.clusters import AttributeClustering
+from tuplewise.engine.ind.distributed import all_cells, attributes_of, open_tables, type_for_spark
+from tuplewise.engine.ind.initial import Built, beside
+from tuplewise.engine.ind.partitioned import VALUES, hand_to_disk, not_shared
+from tuplewise.engine.ind.partitions import Partitions
+from tuplewise.engine.ind.state import KeptColumn, KeptTable, Manifest
+from tuplewise.engine.options import IndStateOptions, LoadOptions
+from tuplewise.engine.relation.spark_load import spark_failures
+from tuplewise.engine.spark.attribute_values import count_filled
+from tuplewise.engine.spark.value_counts import (
+    BY,
+    all_of,
+    bucket_folder,
+    changed_counts,
+    fold_changes,
+    moved_values,
+    read_counts,
+    total_frequency,
+    write_counts,
+)
+from tuplewise.gpu_kernels.inclusion import mask_words
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CELLS_A_BUCKET = 500_000
+LEAST_BUCKETS, MOST_BUCKETS = 8, 4096
+"""A batch rewrites the buckets that it touches: many small ones are less to rewrite, and more files to open."""
+
+
+def build(
+    folder: str | os.PathLike[str],
+    tables: Mapping[str, Any],
+    options: IndStateOptions,
+    load_options: LoadOptions | None = None,
+    *,
+    written_by: str,
+    spark: SparkSession | None = None,
+) -> Built:
+    """Build a state in partitions.
+
+    Parameters
+    ----------
+    folder : that is not there, or is empty; all machines of the cluster must see it under this path
+    tables : paths and Spark frames by name
+    written_by : the version that the state says it is of
+
+    Raises
+    ------
+    InputError
+        Where the folder holds something, a table can't be read by Spark, or an option is not for this kind of state.
+
+    Notes
+    -----
+    Cost: two shuffles of all cells, equal ones of a task as one; what is written is a row for each distinct value of
+    each column. Nothing that grows with the tables comes to this process.
+    """
+    given = [n for n in ("insert_only", "track_rows") if getattr(options, n)]
+    if given:
+        hint = "It keeps frequencies always, and rows never; leave the option out, or build it in this process"
+        raise InputError(message("a state in Spark doesn't take", given[0], hint=hint))
+    load_options = load_options or LoadOptions()
+    target = Path(os.path.realpath(os.path.expanduser(os.fspath(folder))))
+    with beside(target) as place, ExitStack() as held:
+        opened = open_tables(tables, load_options, spark)
+        typed = {}
+        for name, table in opened.items():
+            typed[name] = type_for_spark(table, options.as_text)
+            held.callback(typed[name].close)
+        attributes, families = attributes_of(opened, typed, options.as_text)
+        kept = tuple(
+            KeptTable(name, table.path, tuple(
+                KeptColumn(table.plan.names[i], c.type, c.why)
+                for i, c in zip(table.plan.kept, typed[name].typed, strict=True)
+            ))
+            for name, table in opened.items()
+        )  # fmt: skip
+        manifest = Manifest(kept, options, load_options.null_tokens, written_by)
+        rows = tuple(t.rows for t in typed.values())
+        size = sum(t.rows * len(t.typed) for t in typed.values())
+        buckets = max(LEAST_BUCKETS, min(MOST_BUCKETS, -(-size // CELLS_A_BUCKET)))
+        session = next(iter(opened.values())).session
+        filled = sum(sum(count_filled(t.base, [c.expression for c in t.typed])) for t in typed.values())
+        for one in typed.values():
+            one.base = all_of(one.base, 1)
+        first = f"{0:08}-first"
+        masks: Any = np.zeros((0, mask_words(len(attributes))), dtype=np.uint64)
+        values = np.zeros(0, dtype=np.int64)
+        seen: list[int] = []
+        if filled:
+            with spark_failures(", ".join(opened)):
+                cells = all_cells(session.spark, typed, families, BY, wide=True)
+                counts = changed_counts(None, fold_changes(cells), buckets, buckets)
+                seen = write_counts(counts, place / VALUES / first)
+                folders = [bucket_folder(place / VALUES / first, b) for b in seen]
+                if not seen or total_frequency(read_counts(session.spark, folders)) != filled:
+                    raise not_shared(target)
+                moved = moved_values(read_counts(session.spark, folders), len(attributes))
+            masks, values = moved.after, moved.values
+        clustering = AttributeClustering.of(attributes, families, masks, values)
+        if options.sync and seen:
+            hand_to_disk(place / VALUES / first)
+        manifest.write(place)
+        dialect = {k: getattr(load_options, k) for k in ("sep", "quote", "escape", "encoding")}
+        Partitions(
+            0, rows, buckets, dict.fromkeys(seen, first), clustering.masks, clustering.values, {}, dialect
+        ).write(place)  # fmt: skip
+    notes = tuple(f"{name}: {note}" for name, t in typed.items() for note in t.notes)
+    return Built(target, int(clustering.values.sum()), notes, {"version": session.version, "master": session.master})

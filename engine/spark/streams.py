@@ -1,0 +1,94 @@
+"""A folder of change files as a stream of batches, each handed to a function together with its number."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tuplewise.engine.errors import TuplewiseError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+Handle = Callable[["DataFrame", int], Any]
+
+
+class ChangeStream:
+    """A query that hands the files of a folder to a function, in batches; each file is in one batch, once.
+
+    Parameters
+    ----------
+    spark : the session that it runs in
+    paths : the folder, as Spark takes it
+    format : "csv", "json" or "parquet"
+    schema : of the files, as DDL text or a StructType
+    options : of Spark's reader of the format
+    handle : called with a batch's frame and its number. What it raises ends the query; the batch is then given again,
+        with the same number, by the next query of the same checkpoint.
+    checkpoint : a folder of Spark's, which remembers which files were in which batch
+    available_now : end when the files that are there have been handed over; else wait for more
+    files_a_batch : at most; None: all that are there
+
+    Attributes
+    ----------
+    query : the running query
+    failure : what `handle` raised, or None
+    """
+
+    def __init__(
+        self, spark: SparkSession, paths: str, format: str, schema: Any, options: Mapping[str, str],
+        handle: Handle, checkpoint: Path, *, available_now: bool, files_a_batch: int | None = None,
+    ) -> None:  # fmt: skip
+        self.failure: BaseException | None = None
+
+        def hand_over(frame: DataFrame, batch: int) -> None:
+            try:
+                handle(frame, batch)
+            except BaseException as problem:
+                self.failure = problem
+                raise
+
+        reader = spark.readStream.format(format).schema(schema).options(**options)
+        if files_a_batch is not None:
+            reader = reader.option("maxFilesPerTrigger", files_a_batch)
+        writer = reader.load(paths).writeStream.foreachBatch(hand_over)
+        writer = writer.option("checkpointLocation", f"file://{checkpoint.absolute()}")
+        self.query: StreamingQuery = (writer.trigger(availableNow=True) if available_now else writer).start()
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait for the query's end; gives whether it has ended. Raises what `handle` raised."""
+        from pyspark.errors import StreamingQueryException
+
+        try:
+            ended = self.query.awaitTermination() if seconds is None else self.query.awaitTermination(seconds)
+        except StreamingQueryException:
+            if isinstance(self.failure, TuplewiseError):
+                raise self.failure from None
+            raise
+        return ended is None or bool(ended)
+
+
+def query_of(checkpoint: Path) -> str | None:
+    """The identity of the query that a checkpoint belongs to; None where it has none yet."""
+    try:
+        found = json.loads((checkpoint / "metadata").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return str(found["id"]) if isinstance(found, dict) and "id" in found else None
+
+
+@contextlib.contextmanager
+def callbacks_closed(spark: SparkSession) -> Iterator[None]:
+    """The port on which the JVM calls functions of this process is closed after the block, where it wasn't open."""
+    gateway: Any = spark.sparkContext._gateway
+    before = gateway.__dict__.get("_callback_server")
+    try:
+        yield
+    finally:
+        if before is None and gateway.__dict__.get("_callback_server") is not None:
+            gateway.shutdown_callback_server()
+            gateway._callback_server = None
