@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,7 +60,7 @@ class DistinctCells:
     def held_bytes(self) -> int:
         return int(self._table.nbytes + self._store.nbytes)
 
-    def add(self, data: NDArray[np.uint8], starts: NDArray[np.int32], sizes: NDArray[np.int32]) -> None:
+    def add(self, data: NDArray[np.uint8], starts: NDArray[Any], sizes: NDArray[Any]) -> None:
         """Add cells.
 
         Parameters

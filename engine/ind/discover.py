@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.ind.clusters import AttributeClustering
 from tuplewise.engine.ind.dependency import unary
+from tuplewise.engine.ind.distributed import Place, cluster_on_spark, open_tables, place_for
 from tuplewise.engine.ind.found import FoundInd, FoundInds
+from tuplewise.engine.ind.table_options import options_of_tables
 from tuplewise.engine.ind.unary import Clustered, cluster_tables
-from tuplewise.engine.options import LoadOptions
+from tuplewise.engine.options import IndDiscoverOptions, LoadOptions
 from tuplewise.engine.watch import Clock, Progress
 from tuplewise.gpu_kernels.device import Device, pick_device
 
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
 
 def discover(
     tables: Mapping[str, Any],
-    options: Any,
+    options: IndDiscoverOptions | None = None,
     load_options: LoadOptions | None = None,
     *,
     spark: SparkSession | None = None,
@@ -36,25 +39,64 @@ def discover(
     Parameters
     ----------
     tables : paths, frames or Relations by name, see `name_tables`
-    options : IndDiscoverOptions
+    load_options : how they are read; columns are named as in `options_of_tables`
+    progress : called with the stage and the share of it that is done
     deadline : on the clock of time.monotonic; None: now and options.time_limit
+
+    Raises
+    ------
+    InputError
+        Where a table can't be read, or Spark is asked for and a table is held in this process.
+    DeviceError
+        For a device that was asked for and can't be had.
+
+    Notes
+    -----
+    Where a limit comes first, nothing is listed: what holds of some values need not hold of all.
     """
+    options = options or IndDiscoverOptions()
     if deadline is None and options.time_limit is not None:
         deadline = time.monotonic() + options.time_limit
     device = pick_device(options.device)
     clock = Clock()
-    clustered = cluster_tables(
-        tables, load_options, as_text=options.as_text, spark=spark, progress=progress, deadline=deadline,
-        memory_limit=options.memory_limit,
-    )  # fmt: skip
-    clock.lap("clustering")
-    return found_in(clustered, options, device, clock, work_reason="tables were read in this process")
+    each = options_of_tables(tables, load_options)
+    place = place_for(tables, options, load_options or LoadOptions(), spark)
+    try:
+        if place.on_spark:
+            opened = {name: open_tables({name: t}, each[name], spark)[name] for name, t in tables.items()}
+            clustered = cluster_on_spark(opened, as_text=options.as_text, progress=progress, deadline=deadline)
+        else:
+            clustered = cluster_tables(
+                tables, each, as_text=options.as_text, spark=spark, progress=progress, deadline=deadline,
+                memory_limit=options.memory_limit,
+            )  # fmt: skip
+    except LimitReached as limit:
+        return _nothing_in_time(str(limit), options, device, clock, place)
+    return found_in(clustered, options, device, place)
 
 
-def found_in(
-    clustered: Clustered, options: Any, device: Device, clock: Clock, *, work: Any = "driver", work_reason: str
-) -> FoundInds:
+def _nothing_in_time(limit: str, options: IndDiscoverOptions, device: Device, clock: Clock, place: Place) -> FoundInds:
+    clock.lap("reading")
+    note = f"{limit} before all values were read: no dependency is listed, since one that holds of some may fail of all"
+    return FoundInds(
+        tables=(),
+        attributes=(),
+        inds=(),
+        trivial=0,
+        options=options,
+        work="spark" if place.on_spark else "driver",
+        work_reason=place.reason,
+        device=device.described,
+        device_reason=device.reason,
+        timings_seconds=clock.seconds,
+        partial=True,
+        notes=(note,),
+    )
+
+
+def found_in(clustered: Clustered, options: IndDiscoverOptions, device: Device, place: Place) -> FoundInds:
     """What a clustering says, with what there is to say of the work."""
+    clock = Clock()
     inds, trivial = unary_inds(clustered.clustering, Fraction(options.error), device)
     clock.lap("intersecting")
     return FoundInds(
@@ -63,12 +105,12 @@ def found_in(
         inds=tuple(inds),
         trivial=trivial,
         options=options,
-        work=work,
-        work_reason=work_reason,
+        work="spark" if place.on_spark else "driver",
+        work_reason=place.reason,
         device=device.described,
         device_reason=device.reason,
         timings_seconds={**clustered.timings_seconds, **clock.seconds},
-        partial=clustered.reached is not None,
+        partial=False,
         notes=clustered.notes,
         spark=clustered.spark,
         search=clustered.search,

@@ -1,25 +1,39 @@
-"""The attribute clustering of tables, in this process."""
+"""The attribute clustering of tables, in this process: distinct values of each column, and which columns share them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tuplewise.engine.ind.clusters import AttributeClustering
+from tuplewise.engine.ind.csv_cells import CsvCells, read_csv_cells
 from tuplewise.engine.ind.dependency import Attribute
 from tuplewise.engine.ind.found import TableFound
-from tuplewise.engine.ind.values import Family, canonical_array, family_of
+from tuplewise.engine.ind.reading import ReadTable, read_table, typed
+from tuplewise.engine.ind.values import FAMILIES, Family, canonical_array, family_of, spark_texts
 from tuplewise.engine.options import LoadOptions
+from tuplewise.engine.relation.arrow_text import count_spellings, parse
+from tuplewise.engine.relation.encode import TypedColumn
 from tuplewise.engine.relation.load import load
-from tuplewise.engine.relation.relation import NULL_CODE, Relation
-from tuplewise.gpu_kernels.inclusion import BITS, mask_words
+from tuplewise.engine.relation.relation import NULL_CODE, Column, Relation, TypeName
+from tuplewise.engine.relation.schema import repair_names, selected_columns, type_overrides
+from tuplewise.engine.relation.sources import find_source
+from tuplewise.engine.relation.text_types import Spelling, SpellingCount, decide
+from tuplewise.engine.relation.typing_columns import ASKED_FOR
+from tuplewise.engine.watch import Clock, Watch
+from tuplewise.gpu_kernels.distinct import DistinctCells, ValueSets, padded
+from tuplewise.gpu_kernels.inclusion import mask_words
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
+
+READING = "reading"  # what progress is told
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,22 +42,46 @@ class Clustered:
 
     Attributes
     ----------
-    reached : the limit that ended the work, or None; the clustering then lacks values
     notes : what loading says, after the name of its table
+    search : what was done, for results
     """
 
     tables: tuple[TableFound, ...]
     clustering: AttributeClustering
     notes: tuple[str, ...]
     timings_seconds: Mapping[str, float]
-    reached: str | None = None
     spark: Mapping[str, str] | None = None
     search: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, eq=False)
+class ColumnValues:
+    """The distinct values of a column, in parts that may share some, as canonical bytes of its family."""
+
+    name: str
+    type: TypeName
+    why: str
+    parts: list[DistinctCells]
+    nulls: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    path: str | None
+    rows: int
+    columns: list[ColumnValues]
+    notes: list[str]
+    how: str
+    spark: Mapping[str, str] | None = None
+
+
+class _Misfit(Exception):
+    """A value does not fit the type that was asked for: loading says which."""
+
+
 def cluster_tables(
     tables: Mapping[str, Any],
-    load_options: LoadOptions | None = None,
+    load_options: LoadOptions | Mapping[str, LoadOptions] | None = None,
     *,
     as_text: bool = False,
     spark: SparkSession | None = None,
@@ -56,37 +94,213 @@ def cluster_tables(
     Parameters
     ----------
     tables : paths, frames or Relations, by name
-    as_text : compare all values as text
+    load_options : how they are read; by name where they are read in several ways
+    as_text : compare all values as text: as it stands in the file, or as Spark casts typed values to it
+    progress : called with the stage and the share of it that is done
+    deadline : on the clock of time.monotonic
+
+    Raises
+    ------
+    InputError
+        Where a table can't be read.
+    LimitReached
+        Where time or memory is up: half of the values say nothing.
+
+    Notes
+    -----
+    Local CSV files are read by `read_csv_cells`, what else this process can read by `read_table`, the rest through
+    Spark. Each table's distinct values join those of the tables before, so that memory holds all distinct values once,
+    and those of one table's columns a second time. Cost: each byte of a file, each cell once, each distinct value of
+    each column once.
+
+    Source: see clusters.py. Departure: Spider (Bauckmann et al., "Efficiently computing inclusion dependencies for
+    schema discovery", 2006) sorts each column and merges all; here each value is found in a hash table, and carries a
+    node of a tree of attribute sets instead of a list.
     """
-    options = load_options or LoadOptions()
-    if as_text:
-        options = LoadOptions(**{**vars(options), "types": {"*": "text"}})
-    masks: dict[tuple[Family, bytes], int] = {}
+    clock, watch = Clock(), Watch(progress, memory_limit)
+    tell = watch.stage(READING)
+    described: list[TableFound] = []
     attributes: list[Attribute] = []
     families: list[Family] = []
-    described = []
+    sets: dict[Family, ValueSets] = {}
     notes: list[str] = []
+    ways: dict[str, str] = {}
+    session = None
     for name, table in tables.items():
-        relation = table if isinstance(table, Relation) else load(table, options, name=name, spark=spark)
-        described.append(TableFound(name, relation.path, relation.rows, relation.columns))
-        notes.extend(f"{name}: {note}" for note in relation.notes)
-        for c, column in enumerate(relation.columns):
-            family = family_of(column.type, as_text)
-            bit = 1 << len(attributes)
-            attributes.append(Attribute(name, column.name))
-            families.append(family)
-            for value in canonical_array(family, distinct_values(relation, c)).to_pylist():
-                masks[family, value] = masks.get((family, value), 0) | bit
-    words = mask_words(len(attributes))
-    rows = [[mask >> (BITS * w) & (1 << BITS) - 1 for w in range(words)] for mask in masks.values()]
-    clustering = AttributeClustering.of(
-        attributes, families, np.array(rows, dtype=np.uint64).reshape(-1, words), np.ones(len(rows), dtype=np.int64)
+        options = load_options.get(name) if isinstance(load_options, Mapping) else load_options
+        found = _read(table, options or LoadOptions(), name, as_text, spark, deadline, tell)
+        clock.lap("reading")
+        first = len(attributes)
+        attributes += [Attribute(name, column.name) for column in found.columns]
+        families += [family_of(column.type, as_text) for column in found.columns]
+        _join(sets, families, first, found.columns)
+        clock.lap("joining")
+        columns = tuple(Column(c.name, c.type, c.why, 0, c.nulls) for c in found.columns)
+        described.append(TableFound(name, found.path, found.rows, columns))
+        notes += [f"{name}: {note}" for note in found.notes]
+        ways[name] = found.how
+        session = found.spark or session
+        if tell is not None:
+            tell(1.0)
+    clustering = _clustering(attributes, families, sets)
+    clock.lap("joining")
+    return Clustered(
+        tables=tuple(_with_distinct(described, clustering.distinct)),
+        clustering=clustering,
+        notes=tuple(notes),
+        timings_seconds=clock.seconds,
+        spark=session,
+        search={"read_by": ways, "values": int(clustering.values.sum()), "clusters": len(clustering.values)},
     )
-    return Clustered(tuple(described), clustering, tuple(notes), {})
 
 
-def distinct_values(relation: Relation, column: int) -> pa.Array:
-    """The distinct values of a column, without null, as its domain's type, ascending."""
-    codes = np.unique(relation.codes[column])
-    domain = relation.columns[column].domain
-    return relation.dictionaries[domain].take(codes[codes != NULL_CODE])
+def _join(
+    sets: dict[Family, ValueSets], families: Sequence[Family], first: int, columns: Sequence[ColumnValues]
+) -> None:
+    """Give the columns' values to the sets of their families, and free them."""
+    for family in FAMILIES:
+        own = [i for i in range(len(columns)) if families[first + i] == family]
+        if own:
+            sets.setdefault(family, ValueSets()).add([first + i for i in own], [columns[i].parts for i in own])
+    for column in columns:
+        column.parts.clear()
+
+
+def _clustering(
+    attributes: Sequence[Attribute], families: Sequence[Family], sets: Mapping[Family, ValueSets]
+) -> AttributeClustering:
+    words = mask_words(len(attributes))
+    found = [own.clusters(words) for own in sets.values()]
+    masks = np.concatenate([np.empty((0, words), dtype=np.uint64), *(f.masks for f in found)])
+    values = np.concatenate([np.empty(0, dtype=np.int64), *(f.values for f in found)])
+    return AttributeClustering.of(attributes, families, masks, values)
+
+
+def _with_distinct(tables: Sequence[TableFound], distinct: NDArray[np.int64]) -> list[TableFound]:
+    counts = iter(distinct.tolist())
+    return [replace(t, columns=tuple(replace(c, distinct=next(counts)) for c in t.columns)) for t in tables]
+
+
+def _read(
+    table: Any,
+    options: LoadOptions,
+    name: str,
+    as_text: bool,
+    spark: SparkSession | None,
+    deadline: float | None,
+    tell: Callable[[float], None] | None,
+) -> _Table:
+    if isinstance(table, (str, os.PathLike)):
+        source = find_source(os.fspath(table))
+        if source.format == "csv":
+
+            def kept(header: list[str]) -> list[int]:
+                return selected_columns(repair_names(header)[0], options, name)
+
+            cells = read_csv_cells(source, options, kept, deadline=deadline, progress=tell)
+            if cells is not None:
+                try:
+                    return _of_csv(cells, source.given, options, name, as_text)
+                except _Misfit:
+                    cells = None
+            wanted = replace(options, types={"*": "text"}) if as_text else options
+            return _of_columns(read_table(load(table, wanted, name=name, spark=spark), options, name), as_text, "Spark")
+    read = read_table(table, options, name)
+    notes: list[str] = []
+    if not as_text and not isinstance(table, Relation):
+        read, notes = typed(read, options, as_text=False)
+    found = _of_columns(read, as_text, "Arrow" if read.spark is None else "Spark")
+    return replace(found, notes=found.notes + notes)
+
+
+def _of_csv(cells: CsvCells, path: str, options: LoadOptions, name: str, as_text: bool) -> _Table:
+    """A CSV table's columns with the types that their values spell, or that are asked for."""
+    names, notes = repair_names(cells.names)
+    overrides = type_overrides(names, options.types, name)
+    notes += cells.notes
+    columns = []
+    for c in selected_columns(names, options, name):
+        parts = cells.columns[c]
+        for part in parts:
+            part.finish()
+            for token in options.null_tokens:
+                part.drop(token.encode())
+        nulls = sum(part.nulls for part in parts)
+        wanted = "text" if as_text else overrides.get(names[c])
+        type_, why, note = (wanted, ASKED_FOR, None) if wanted is not None else _infer(names[c], parts)
+        notes += [note] if note else []
+        if type_ != "text":
+            parts = [_retyped(part, type_) for part in parts]
+        columns.append(ColumnValues(names[c], type_, why, parts, nulls))
+    return _Table(path, cells.rows, columns, notes, "bytes")
+
+
+def _texts(part: DistinctCells) -> tuple[pa.Array, NDArray[np.int64]]:
+    """The values as large_string, and how many rows have each."""
+    import pyarrow as pa
+
+    offsets, data, rows = part.values()
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+    return pa.Array.from_buffers(pa.large_string(), len(rows), buffers), rows
+
+
+def _infer(name: str, parts: Sequence[DistinctCells]) -> tuple[TypeName, str, str | None]:
+    """The type that all values of all parts spell, why, and a note."""
+    counts: dict[Spelling, SpellingCount] = {}
+    for part in parts:
+        for spelling, own in count_spellings(*_texts(part)).items():
+            other = counts.get(spelling)
+            if other is not None:
+                lowest = min(own.example, other.example, key=lambda text: text.encode())
+                own = SpellingCount(own.rows + other.rows, lowest)
+            counts[spelling] = own
+    decision = decide(name, counts)
+    return decision.type, decision.why, decision.note
+
+
+def _retyped(part: DistinctCells, type_: TypeName) -> DistinctCells:
+    """The canonical values of a part whose texts spell a type."""
+    texts, _ = _texts(part)
+    values, misfits = parse(texts, type_)
+    if len(misfits):
+        raise _Misfit
+    return cells_of(canonical_array(family_of(type_), values))
+
+
+def cells_of(values: pa.Array) -> DistinctCells:
+    """The distinct ones of some large_binary or large_string values, no nulls."""
+    cells = DistinctCells()
+    if len(values):
+        offsets = np.frombuffer(values.buffers()[1], dtype=np.int64, count=len(values) + 1 + values.offset)
+        offsets = offsets[values.offset :]
+        first, last = int(offsets[0]), int(offsets[-1])
+        buffer = values.buffers()[2]
+        data = np.frombuffer(buffer, dtype=np.uint8)[first:last] if last > first else np.empty(0, dtype=np.uint8)
+        cells.add(padded(data), offsets[:-1] - first, np.diff(offsets))
+        cells.finish()
+    return cells
+
+
+def _of_columns(read: ReadTable, as_text: bool, how: str) -> _Table:
+    columns = []
+    for column in read.columns:
+        used, nulls = _used_values(column)
+        if as_text and column.type != "text":
+            used = spark_texts(column.type, used)
+        type_: TypeName = "text" if as_text else column.type
+        why = ASKED_FOR if as_text else column.why
+        canonical = canonical_array(family_of(type_), used)
+        columns.append(ColumnValues(column.name, type_, why, [cells_of(canonical)], nulls))
+    return _Table(read.path, read.rows, columns, list(read.notes), how, read.spark)
+
+
+def _used_values(column: TypedColumn) -> tuple[pa.Array, int]:
+    """The values that some row has, and how many rows have none."""
+    import pyarrow as pa
+
+    rows = np.bincount(column.index.astype(np.int64) - NULL_CODE, minlength=len(column.values) + 1)
+    places = np.flatnonzero(rows[1:])
+    values = column.values if len(places) == len(column.values) else column.values.take(pa.array(places))
+    return values, int(rows[0])
+
+

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.relation.csv_scan import scan_lines
-from tuplewise.engine.relation.csv_source import BAD, CsvTable, RowPlaces, read_text, row_places
+from tuplewise.engine.relation.csv_source import BAD, CsvTable, RowPlaces, blank_note, read_text, row_places
 from tuplewise.engine.relation.frames import unusable
 from tuplewise.engine.relation.sources import Source
 
@@ -59,9 +59,7 @@ def csv_table(spark: SparkSession, source: Source, table: CsvTable, options: Loa
     """A scanned CSV table."""
     frame = read_text(spark, source, table, options, split=split)
     places = row_places(table, options.header)
-    notes = list(table.notes)
-    if places.blank_lines:
-        notes.append(f"{places.blank_lines} blank line{'s' if places.blank_lines > 1 else ''} skipped")
+    notes = [*table.notes, *blank_note(places.blank_lines)]
     count = len(table.names)
     return RawTable(
         frame, table.names, ["infer"] * count, ["CSV"] * count, source.files, places, len(table.scans) == 1, notes

@@ -59,7 +59,8 @@ def ptx_of(digits: int, capability: tuple[int, int], monkeypatch: pytest.MonkeyP
 
 
 REFINEMENTS = (
-    "grouping", "slices", "wavelet", "extremes", "joins", "boxes", "bitmaps", "partitions", "violations"
+    "grouping", "slices", "wavelet", "extremes", "joins", "boxes", "bitmaps", "partitions", "violations",
+    "inclusion",
 )  # fmt: skip
 # where the time of a join goes: these are assembled, too
 HOT = {"locate_slices_kernel": 40, "count_join_kernel": 64, "emit_join_kernel": 64, "flag_partners_kernel": 64,

@@ -1,0 +1,353 @@
+"""Local CSV files to the distinct values of each column, in one pass over the bytes, on all cores, without a JVM.
+
+Only what is read exactly as loading reads it (semantics.md, "Types of text columns") is read here; whatever is odd
+about a file, and each error, is left to loading, so that there is one reading and one message.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.errors import InputError, LimitReached
+from tuplewise.engine.options import LoadOptions
+from tuplewise.engine.relation.csv_scan import Dialect, scan_csv
+from tuplewise.engine.relation.csv_source import blank_note, separator_notes
+from tuplewise.engine.relation.schema import numbered_names
+from tuplewise.engine.relation.sources import Source
+from tuplewise.engine.watch import TIME_LIMIT
+from tuplewise.gpu_kernels.control import usable_cores
+from tuplewise.gpu_kernels.distinct import PADDING, DistinctCells
+
+BLOCK_BYTES = 1 << 20  # read at once; cells of a block stay in the cache while columns take them in turn
+BLOCK_BYTES_PER_COLUMN = 1 << 12
+MOST_BLOCK_BYTES = 1 << 30  # of a record; a longer one is left to loading
+_SEPARATOR, _NEWLINE, _QUOTE, _RETURN = 1, 2, 3, 4
+
+
+class _Odd(Exception):
+    """What another reader has to look at."""
+
+
+@dataclass(frozen=True, eq=False)
+class CsvCells:
+    """The distinct values of a CSV table.
+
+    Attributes
+    ----------
+    names : the header as it stands in the file
+    columns : for each column that was asked for, its values in parts; other columns have none
+    rows : without those that are blank, except in a table of one column, where these are null
+    notes : what loading says of such a file
+    """
+
+    names: list[str]
+    columns: list[list[DistinctCells]]
+    rows: int
+    notes: list[str]
+
+
+def read_csv_cells(
+    source: Source,
+    options: LoadOptions,
+    kept: Callable[[list[str]], Sequence[int]],
+    *,
+    deadline: float | None = None,
+    progress: Callable[[float], None] | None = None,
+    threads: int | None = None,
+) -> CsvCells | None:
+    """The distinct values of the columns of CSV files.
+
+    Parameters
+    ----------
+    kept : from the header, which columns are wanted
+    deadline : on the clock of time.monotonic
+    progress : told the share of bytes that was read
+
+    Returns
+    -------
+    CsvCells, or None where loading has to read the table: files that aren't here or aren't UTF-8, an escape character,
+    a number of rows, a separator of several bytes; bytes that UTF-8 doesn't allow, NUL, quotes inside of fields or not
+    closed, carriage returns that end no line, lines that end in two ways, headers that differ, records of other lengths
+
+    Raises
+    ------
+    LimitReached
+        Where time is up.
+
+    Notes
+    -----
+    Each byte is looked at three times (is it text, where do records end, where do fields end), each cell once. Memory:
+    the distinct values of each thread (see DistinctCells) and a block for each thread.
+    """
+    if not _readable(source, options):
+        return None
+    reading = _Reading(source, options, kept, deadline, progress)
+    try:
+        reading.run(threads or usable_cores())
+    except _Odd:
+        return None
+    return reading.result()
+
+
+def _readable(source: Source, options: LoadOptions) -> bool:
+    sep = (options.sep or source.sep).encode()
+    try:
+        encoding = codecs.lookup(options.encoding).name
+    except LookupError:
+        return False
+    plain = source.local and options.escape is None and options.rows is None and encoding in ("utf-8", "ascii")
+    ordinary = len(sep) == 1 and len(options.quote.encode()) <= 1 and sep != options.quote.encode()
+    return plain and ordinary and not {sep, options.quote.encode()} & {b"\r", b"\n", b"\0"}
+
+
+@dataclass(eq=False)
+class _Worker:
+    """What one thread has found."""
+
+    cells: list[DistinctCells]
+    rows: int = 0
+    figures: NDArray[np.int64] = field(default_factory=lambda: np.zeros(3, dtype=np.int64))
+
+
+class _Reading:
+    def __init__(
+        self,
+        source: Source,
+        options: LoadOptions,
+        kept: Callable[[list[str]], Sequence[int]],
+        deadline: float | None,
+        progress: Callable[[float], None] | None,
+    ) -> None:
+        self._source, self._options, self._kept = source, options, kept
+        self._deadline, self._progress = deadline, progress
+        self._sep = options.sep or source.sep
+        self._ascii = codecs.lookup(options.encoding).name == "ascii"
+        self._quote = ord(options.quote) if options.quote else -1
+        self._header: list[str] | None = None
+        self._columns: list[int] = []
+        self._workers: list[_Worker] = []
+        self._lock = threading.Lock()
+        self._blank_in_front = 0
+        self._read_bytes = 0
+
+    def run(self, threads: int) -> None:
+        for path in self._source.files:
+            file = _File(path, self._quote)
+            try:
+                self._run_file(file, threads)
+            finally:
+                file.close()
+        if self._header is None:
+            raise _Odd  # no data at all
+
+    def _run_file(self, file: _File, threads: int) -> None:
+        first = file.first_record()
+        if first is None:
+            if file.blank:
+                raise _Odd
+            return
+        self._take_header(first, file)
+        if not self._workers:
+            self._workers = [_Worker([DistinctCells() for _ in self._columns]) for _ in range(threads)]
+        failures: list[BaseException] = []
+
+        def work(worker: _Worker) -> None:
+            try:
+                self._work(worker, file)
+            except BaseException as failure:
+                failures.append(failure)
+                file.stop()
+
+        many = self._workers if file.more() else self._workers[:1]
+        others = [threading.Thread(target=work, args=(w,), daemon=True) for w in many[1:]]
+        for thread in others:
+            thread.start()
+        try:
+            work(many[0])
+        finally:
+            file.stop()
+            for thread in others:
+                thread.join()
+        if failures:
+            raise failures[0]
+
+    def _take_header(self, record: bytes, file: _File) -> None:
+        dialect = Dialect(self._sep, self._options.quote, None, "utf-8")
+        try:
+            scan = scan_csv(io.BytesIO(record), "", dialect)
+        except InputError:
+            raise _Odd from None
+        if len(scan.lines) != 1 or scan.needs_escape or scan.inner_newlines or b"\0" in record:
+            raise _Odd
+        header = scan.first_record
+        if self._header is None:
+            self._header = header if self._options.header else numbered_names(len(header))
+            self._columns = list(self._kept(self._header))
+        elif (self._options.header and header != self._header) or len(header) != len(self._header):
+            raise _Odd
+        self._blank_in_front += file.blank
+        if self._options.header:
+            file.skip(record)
+
+    def _work(self, worker: _Worker, file: _File) -> None:
+        from tuplewise.gpu_kernels.cpu import distinct_csv as cpu
+
+        assert self._header is not None
+        fields = len(self._header)
+        block = max(BLOCK_BYTES, BLOCK_BYTES_PER_COLUMN * fields)
+        data = np.zeros(2 * block + PADDING, dtype=np.uint8)
+        starts = sizes = np.empty((fields, 0), dtype=np.int32)
+        kinds = self._kinds()
+        while True:
+            data, used = file.block(data, block)
+            if used == 0:
+                return
+            room = used // fields + 2
+            if starts.shape[1] < room:
+                starts, sizes = np.empty((fields, room), dtype=np.int32), np.empty((fields, room), dtype=np.int32)
+            self._check_bytes(data[:used])
+            rows = cpu.split_records(data, used, kinds, starts, sizes, worker.figures)
+            if rows < 0:
+                raise _Odd
+            worker.rows += rows
+            for cells, c in zip(worker.cells, self._columns, strict=True):
+                cells.add(data, starts[c, :rows], sizes[c, :rows])
+            self._tell(used, file)
+
+    def _kinds(self) -> NDArray[np.uint8]:
+        kinds = np.zeros(256, dtype=np.uint8)
+        kinds[ord("\n")], kinds[ord("\r")], kinds[ord(self._sep)] = _NEWLINE, _RETURN, _SEPARATOR
+        if self._quote >= 0:
+            kinds[self._quote] = _QUOTE
+        return kinds
+
+    def _check_bytes(self, data: NDArray[np.uint8]) -> None:
+        """Raise _Odd for what UTF-8 (or ASCII) doesn't allow, and for NUL."""
+        import pyarrow as pa
+
+        lowest, highest = int(data.min()), int(data.max())
+        if lowest == 0:
+            raise _Odd
+        if highest < 0x80:
+            return
+        if self._ascii:
+            raise _Odd
+        offsets = np.array([0, len(data)], dtype=np.int64)
+        text = pa.Array.from_buffers(pa.large_string(), 1, [None, pa.py_buffer(offsets), pa.py_buffer(data)])
+        try:
+            text.validate(full=True)
+        except pa.ArrowInvalid:
+            raise _Odd from None
+
+    def _tell(self, used: int, file: _File) -> None:
+        if self._deadline is not None and time.monotonic() >= self._deadline:
+            raise LimitReached(TIME_LIMIT)
+        if self._progress is not None:
+            with self._lock:
+                self._read_bytes += used
+                self._progress(min(1.0, self._read_bytes / max(1, file.size)))
+
+    def result(self) -> CsvCells | None:
+        assert self._header is not None
+        figures = np.sum([w.figures for w in self._workers], axis=0)
+        blank, plain, returned = (int(n) for n in figures)
+        if plain and returned:
+            return None
+        rows = sum(w.rows for w in self._workers)
+        columns: list[list[DistinctCells]] = [[] for _ in self._header]
+        for i, c in enumerate(self._columns):
+            columns[c] = [w.cells[i] for w in self._workers if w.cells[i].distinct + w.cells[i].nulls]
+        if len(self._header) == 1:
+            rows, blank = rows + blank, 0
+        notes = separator_notes(self._header, self._options) if self._options.header else []
+        return CsvCells(self._header, columns, rows, notes + blank_note(blank + self._blank_in_front))
+
+
+class _File:
+    """Hands out blocks of whole records of a file, to several threads."""
+
+    def __init__(self, path: str, quote: int) -> None:
+        import pyarrow as pa
+
+        self._stream = pa.input_stream(path, compression="detect")
+        self._quote = quote
+        self._lock = threading.Lock()
+        self._rest = np.empty(0, dtype=np.uint8)
+        self._ended = False
+        with open(path, "rb") as file:
+            self.size = file.seek(0, io.SEEK_END)
+        self.blank = 0
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def stop(self) -> None:
+        """Hand out no more."""
+        with self._lock:
+            self._ended, self._rest = True, self._rest[:0]
+
+    def more(self) -> bool:
+        return not self._ended
+
+    def first_record(self) -> bytes | None:
+        """The first record that isn't blank, with its line end; None where there is none. Nothing is taken."""
+        from tuplewise.gpu_kernels.cpu import distinct_csv as cpu
+
+        data = self._read(BLOCK_BYTES)
+        if data[:3] == b"\xef\xbb\xbf":
+            data = data[3:]
+        begin = 0
+        while data[begin : begin + 1] in (b"\n", b"\r"):
+            if data[begin : begin + 1] == b"\r" and data[begin + 1 : begin + 2] != b"\n":
+                raise _Odd
+            begin += 1 if data[begin : begin + 1] == b"\n" else 2
+            self.blank += 1
+        self._rest = np.frombuffer(data[begin:], dtype=np.uint8)
+        if not len(self._rest):
+            return None
+        end = cpu.first_record_end(self._rest, 0, len(self._rest), self._quote)
+        if end == len(self._rest) and not self._ended:
+            raise _Odd  # a header of a megabyte
+        return self._rest[:end].tobytes()
+
+    def skip(self, record: bytes) -> None:
+        self._rest = self._rest[len(record) :]
+
+    def _read(self, wanted: int) -> bytes:
+        data = bytes(self._stream.read(wanted))
+        if len(data) < wanted:  # of a compressed stream a read may be short before the end
+            parts = [data]
+            while parts[-1]:
+                parts.append(bytes(self._stream.read(wanted)))
+            data = b"".join(parts)
+            self._ended = True
+        return data
+
+    def block(self, data: NDArray[np.uint8], size: int) -> tuple[NDArray[np.uint8], int]:
+        """Whole records at the front of `data`, or of a larger array, and their bytes; 0: no more."""
+        from tuplewise.gpu_kernels.cpu import distinct_csv as cpu
+
+        with self._lock:
+            used = len(self._rest)
+            while True:
+                more = b"" if self._ended else self._read(size)
+                if used + len(more) + PADDING > len(data):
+                    data = np.zeros(2 * (used + len(more)) + PADDING, dtype=np.uint8)
+                data[: len(self._rest)] = self._rest
+                data[used : used + len(more)] = np.frombuffer(more, dtype=np.uint8)
+                used += len(more)
+                end = used if self._ended else cpu.last_record_end(data, used, self._quote)
+                if end or self._ended:
+                    self._rest = data[end:used].copy()
+                    return data, end
+                if used > MOST_BLOCK_BYTES:
+                    raise _Odd
+                self._rest = data[:used].copy()

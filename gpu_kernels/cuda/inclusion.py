@@ -1,0 +1,98 @@
+"""Intersections of clusters and common values on the device: one thread an attribute and a word, or two attributes.
+
+Clusters are taken in slices, so that there is work for the whole device where attributes are few. Every thread reads
+the same cluster at the same time as its neighbours, and words that lie side by side.
+"""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, no-any-return"
+
+from __future__ import annotations
+
+import numpy as np
+from numba import cuda
+from numpy.typing import NDArray
+
+from tuplewise.gpu_kernels.control import Control
+from tuplewise.gpu_kernels.cuda.primitives import launch, to_device, to_host
+
+ITEMS = 1 << 20  # threads that are wanted at least; slices are made of clusters until there are so many
+LEAST_SLICE = 64  # clusters of a slice
+
+
+@cuda.jit(cache=True)
+def intersect_clusters_kernel(masks, slices, common):
+    """common[a, w] &= word w of each mask that has attribute a.
+
+    One thread an attribute, a word and a slice of the clusters (a grid of any size); it writes with one atomic AND, so
+    that slices may meet. No shared memory.
+
+    masks : uint64 (clusters, words); common : uint64 (attributes, words), given as all ones
+    """
+    attributes, words = common.shape
+    clusters = masks.shape[0]
+    for item in range(cuda.grid(1), attributes * words * slices, cuda.gridsize(1)):
+        w = item % words
+        a = (item // words) % attributes
+        part = item // (words * attributes)
+        bit = np.uint64(1) << np.uint64(a & 63)
+        word = np.uint64(0xFFFFFFFFFFFFFFFF)
+        for c in range(part * clusters // slices, (part + 1) * clusters // slices):
+            if masks[c, a >> 6] & bit:
+                word &= masks[c, w]
+        cuda.atomic.and_(common, (a, w), word)
+
+
+INTERSECT_CLUSTERS_SIGNATURE = "void(uint64[:,::1], int64, uint64[:,::1])"
+
+
+@cuda.jit(cache=True)
+def count_common_kernel(masks, values, slices, counts):
+    """counts[a, b] += values of each cluster that has a and b.
+
+    One thread a pair of attributes and a slice of the clusters (a grid of any size); it writes with one atomic
+    addition. No shared memory.
+
+    masks : uint64 (clusters, words); values : int64 (clusters,); counts : int64 (attributes, attributes), of zeros
+    """
+    attributes = counts.shape[0]
+    clusters = masks.shape[0]
+    for item in range(cuda.grid(1), attributes * attributes * slices, cuda.gridsize(1)):
+        b = item % attributes
+        a = (item // attributes) % attributes
+        part = item // (attributes * attributes)
+        first, second = np.uint64(1) << np.uint64(a & 63), np.uint64(1) << np.uint64(b & 63)
+        total = np.int64(0)
+        for c in range(part * clusters // slices, (part + 1) * clusters // slices):
+            if masks[c, a >> 6] & first and masks[c, b >> 6] & second:
+                total += values[c]
+        if total:
+            cuda.atomic.add(counts, (a, b), total)
+
+
+COUNT_COMMON_SIGNATURE = "void(uint64[:,::1], int64[::1], int64, int64[:,::1])"
+
+
+def _slices(clusters: int, items: int) -> int:
+    return max(1, min(clusters // LEAST_SLICE, ITEMS // max(1, items)))
+
+
+def intersect(masks: NDArray[np.uint64], common: NDArray[np.uint64], control: Control) -> None:
+    """See the CPU twin."""
+    if not len(masks) or not common.size:
+        return
+    slices = _slices(len(masks), common.size)
+    found = to_device(common)
+    launch(intersect_clusters_kernel, common.size * slices, to_device(masks), slices, found)
+    common[:] = to_host(found)
+
+
+def count(
+    masks: NDArray[np.uint64], values: NDArray[np.int64], counts: NDArray[np.int64], control: Control
+) -> None:
+    """See the CPU twin."""
+    if not len(masks) or not counts.size:
+        return
+    slices = _slices(len(masks), counts.size)
+    found = to_device(counts)
+    launch(count_common_kernel, counts.size * slices, to_device(masks), to_device(values), slices, found)
+    counts[:] = to_host(found)
