@@ -96,3 +96,19 @@ def test_what_is_not_in_the_discovery_is_an_error() -> None:
         shortest_order_by([("MTOV", "asc")], saved)
     with pytest.raises(InputError, match="direction of 'M' in ORDER BY: 'down'; allowed: 'asc' or 'desc'"):
         shortest_order_by([("M", "down")], saved)
+
+
+def test_a_column_that_was_not_given_can_take_the_place_of_several() -> None:
+    table: Values = [[1, 1, 2, 2], [1, 2, 1, 2], [-11, -12, -21, -22], [0, 0, 1, 1]]
+    assert shortened(table, ((0, True), (1, True))) == ((2, False),)
+    assert shortened(table, ((0, True),)) == ((0, True),), "as short as any: what was given stays"
+
+
+def test_a_limited_discovery_may_lack_what_makes_it_shorter() -> None:
+    table: Values = [[1, 1, 2, 2], [1, 2, 1, 2], [3, 4, 4, 5]]
+    saved = discovered(table, max_context=1)
+    found = shortest_order_by([("c0", "asc"), ("c1", "asc")], saved)
+    assert (found.shortest, found.notes) == (
+        False, ("the discovery was limited: there may be a shorter one that sorts alike",)
+    )  # fmt: skip
+    assert shortest_order_by([("c0", "asc")], saved).shortest
