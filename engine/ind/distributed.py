@@ -174,7 +174,11 @@ def cluster_on_spark(
         tuple(f"{name}: {note}" for name, t in typed.items() for note in t.notes),
         timings,
         spark={"version": session.version, "master": session.master},
-    )
+        search={
+            "read_by": dict.fromkeys(opened, "Spark"), "values": int(clustering.values.sum()),
+            "clusters": len(clustering.values),
+        },
+    )  # fmt: skip
 
 
 def type_for_spark(opened: Opened, as_text: bool) -> TypedFrame:

@@ -104,7 +104,8 @@ class PartitionedIndState:
         self.folder = Path(os.path.realpath(os.path.expanduser(os.fspath(folder))))
         self.manifest = Manifest.read(self.folder)
         self._lock = WriterLock(self.folder) if write else None
-        self._given, self._session = spark, None
+        self._given = spark
+        self._session: SparkSession | None = None
         try:
             self._now = Partitions.read(self.folder, len(self.manifest.tables), len(self.manifest.attributes))
             self._clear()
@@ -151,6 +152,7 @@ class PartitionedIndState:
         """A session of the state's own, with the catalog of the given one."""
         if self._session is None:
             self._session = open_session(self._given).spark
+            self._session.conf.set("spark.sql.caseSensitive", "true")  # columns are told apart as loading does
         return self._session
 
     def clustering(self) -> AttributeClustering:
@@ -238,7 +240,7 @@ class PartitionedIndState:
                 raise InputError(message(f"table {table.name!r} has {had} rows; to delete", gone, hint=NOTHING))
         folder = f"{now.revision + 1:08}-{uuid.uuid4().hex[:8]}"
         try:
-            touched, moved = self._write(batch_cells(batches), folder)
+            touched, moved = self._write(batch_cells(batches), folder) if batches else self._no_change()
             clustering = self.clustering()
             after = _moved(clustering, moved)
             then = replace(
@@ -262,8 +264,7 @@ class PartitionedIndState:
             with spark_failures("changes"):
                 touched = touched_buckets(changes, now.buckets)
                 if not touched:
-                    none = np.zeros((0, now.masks.shape[1]), dtype=np.uint64)
-                    return [], Moved(none, none, np.zeros(0, dtype=np.int64))
+                    return self._no_change()
                 old = [bucket_folder(place / now.folders[b], b) for b in touched if b in now.folders]
                 held = read_counts(self.spark, old) if old else None
                 counts = changed_counts(held, changes, now.buckets, len(touched))
@@ -279,6 +280,10 @@ class PartitionedIndState:
         if self.manifest.options.sync:
             hand_to_disk(place / folder)
         return touched, moved
+
+    def _no_change(self) -> tuple[list[int], Moved]:
+        none = self._now.masks[:0]
+        return [], Moved(none, none, self._now.values[:0])
 
     def _below_zero(self, row: Mapping[str, Any]) -> InputError:
         attribute = self.manifest.attributes[row["attribute"]]

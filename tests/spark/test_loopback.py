@@ -114,3 +114,23 @@ def test_order_dependencies_found_on_a_cluster(tmp_path: Path) -> None:
         for name in ("constant", "order_compatible"):
             assert found[way][name] == found["driver"][name]
         assert found[way]["search"]["validated"] > 0
+
+
+def test_inclusion_dependencies_on_a_cluster(tmp_path: Path) -> None:
+    rng = np.random.default_rng(9)
+    names = [f"n{i}" for i in range(300)]
+    customers = pa.table({"id": np.arange(300), "region": rng.integers(0, 9, 300), "name": names})
+    orders = pa.table({"customer": rng.integers(0, 300, 900), "region": rng.integers(0, 9, 900), "by": ["n1"] * 900})
+    for name, table in (("orders", orders), ("customers", customers)):
+        pq.write_table(table, tmp_path / f"{name}.parquet", row_group_size=100)
+    folder = tmp_path / "cluster"
+    folder.mkdir()
+    with loopback_cluster(folder) as cluster:
+        paths = [str(tmp_path / name) for name in ("orders.parquet", "customers.parquet", "state")]
+        found = cluster.run(HERE / "ind_on_cluster.py", *paths)
+    assert belonging_to(folder) == []
+    assert found["driver"] == found["spark"]
+    assert len(found["built"]) == found["driver"]["count"] > 3
+    assert "orders.customer <= customers.id" in found["lost"]
+    assert found["gained"] == found["lost"]
+    assert found["rows"] == {"orders": 900, "customers": 300}
