@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -146,7 +147,14 @@ def test_a_time_limit_prints_what_was_found_and_exits_3(table: str, capsys: pyte
     ran = discover(capsys, table, "--time-limit", "0.000001")
     document = json.loads(ran.out)
     assert (ran.code, document["partial"]) == (LIMIT, True)
-    assert any("time limit" in note for note in document["notes"])
+    assert document["result"]["complete_context"] == -1
+    late, reached = document["notes"]
+    assert re.fullmatch(
+        r"time limit reached with \d+ candidates undecided: each one listed holds and is minimal, others are missing", late
+    )
+    assert re.fullmatch(
+        r"the time limit was over before the table was read \(\d+\.\d s\), which it does not interrupt", reached
+    )
     text = discover(capsys, table, "--time-limit", "0.000001", "--format", "text")
     assert text.code == LIMIT
     assert "PARTIAL: a limit was reached; there may be more order dependencies" in text.out

@@ -477,6 +477,15 @@ def test_a_check_that_a_limit_ended() -> None:
     assert (result.holds, result.failed, result.partial) == (None, False, True)
     assert result.notes == ["time limit reached: 2 of 2 dependencies are undecided"]
     assert "UNDECIDED  month -> no" in result.to_text()
+    over = "the time limit was over before the table was read"
+    for late in (
+        tw.check_ods(DAYS, "month -> no", time_limit=1e-9),
+        tw.discover_ods(DAYS, time_limit=1e-9),
+        tw.discover_dcs(DAYS, time_limit=1e-9),
+        tw.check(DAYS, "month -> no", time_limit=1e-9),
+    ):
+        assert late.partial
+        assert over in " ".join(late.notes)
 
 
 def test_dependencies_are_given_as_text_objects_and_files(tmp_path: Path) -> None:
