@@ -15,6 +15,7 @@ from tuplewise.engine.ind.clusters import AttributeClustering
 from tuplewise.engine.ind.dependency import unary
 from tuplewise.engine.ind.distributed import Place, cluster_on_spark, open_tables, place_for
 from tuplewise.engine.ind.found import FoundInd, FoundInds
+from tuplewise.engine.ind.nary import with_several_columns
 from tuplewise.engine.ind.table_options import options_of_tables
 from tuplewise.engine.ind.unary import Clustered, cluster_tables
 from tuplewise.engine.options import IndDiscoverOptions, LoadOptions
@@ -34,7 +35,7 @@ def discover(
     progress: Progress | None = None,
     deadline: float | None = None,
 ) -> FoundInds:
-    """All unary inclusion dependencies between the columns of tables (semantics.md, "Unary IND").
+    """The inclusion dependencies between the columns of tables (semantics.md, "Unary IND"), of up to so many columns.
 
     Parameters
     ----------
@@ -72,7 +73,10 @@ def discover(
             )  # fmt: skip
     except LimitReached as limit:
         return _nothing_in_time(str(limit), options, device, clock, place)
-    return found_in(clustered, options, device, place)
+    found = found_in(clustered, options, device, place)
+    if options.max_arity == 1:
+        return found
+    return with_several_columns(found, tables, options, each, progress=progress, deadline=deadline)
 
 
 def _nothing_in_time(limit: str, options: IndDiscoverOptions, device: Device, clock: Clock, place: Place) -> FoundInds:
