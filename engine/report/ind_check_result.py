@@ -240,7 +240,9 @@ def _block(check: IndCheck) -> dict[str, Any]:
     examples = _examples(check)
     rows = [[*map(check_text.value, values), f"{count:,}", _places(count, first)] for values, count, first in examples]
     cut = check.missing_values is not None and len(examples) < check.missing_values
-    listed = f"the first {len(rows):,} of {check.missing_values:,} missing values" if cut else "all missing values"
+    listed = "all missing values" if len(rows) > 1 else "the only missing value"
+    if cut:
+        listed = f"{len(rows):,} of {check.missing_values:,} missing values, those of most rows"
     return {
         "rule": str(check.ind),
         "verdict": check_text.VERDICTS[check.holds],
@@ -261,8 +263,13 @@ def _figures(check: IndCheck) -> str:
     """How many values and rows break it."""
     if check.missing_values is None:
         return "how many values are missing is not known: a limit came before"
-    nulls = f"; {check.rows_null:,} rows left out for a null" if check.rows_null else ""
+    nulls = f"; {_counted(check.rows_null or 0, 'row')} left out for a null" if check.rows_null else ""
     if check.missing_values == 0:
-        return f"all {check.dependent_distinct:,} values are there{nulls}"
-    of = f"{check.missing_values:,} of {check.dependent_distinct:,} values missing, in {check.rows_missing:,} rows"
-    return f"{of}{nulls}"
+        there = "no value is there" if check.dependent_distinct == 0 else "no value is missing"
+        return f"{there}{nulls}"
+    missing = f"{check.missing_values:,} of {_counted(check.dependent_distinct or 0, 'value')} missing"
+    return f"{missing}, in {_counted(check.rows_missing or 0, 'row')}{nulls}"
+
+
+def _counted(count: int, thing: str) -> str:
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"

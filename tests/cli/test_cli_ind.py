@@ -71,7 +71,7 @@ def test_check_tells_what_is_missing(tables: tuple[str, str], capsys: pytest.Cap
     assert entry["examples"] == [{"value": "c9", "count": 1, "rows": [2]}]
     text = inside(capsys, "ind", "check", *tables, "--ind", IND, "--format", "text", "--quiet").out
     assert f"VIOLATED  {IND}" in text
-    assert "1 of 3 values missing, in 1 rows; 1 rows left out for a null" in text
+    assert "1 of 3 values missing, in 1 row; 1 row left out for a null" in text
     assert inside(capsys, "ind", "check", *tables, "--ind", IND, "--error", "0.34", "--quiet").code == 0
     assert inside(capsys, "ind", "check", *tables, "--ind", "customers.id <= customers.id", "--quiet").code == 0
 

@@ -144,10 +144,10 @@ def test_csv_and_text_of_a_check() -> None:
     ]
     assert CHECKED.to_pandas()["rows_missing"].tolist() == [3, 2, 0]
     text = CHECKED.to_text()
-    assert "2 of 3 values missing, in 3 rows; 1 rows left out for a null" in text
-    assert "all 1 values are there; 1 rows left out for a null" in text
+    assert "2 of 3 values missing, in 3 rows; 1 row left out for a null" in text
+    assert "no value is missing; 1 row left out for a null" in text
     one = tw.check_inds(CHILDREN, "child.a <= parent.b", examples=1)
-    assert "the first 1 of 2 missing values" in one.to_text()
+    assert "1 of 2 missing values, those of most rows" in one.to_text()
     assert "--examples N" in one.to_text(command_line=True)
 
 
