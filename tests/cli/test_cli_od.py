@@ -149,9 +149,8 @@ def test_a_time_limit_prints_what_was_found_and_exits_3(table: str, capsys: pyte
     assert (ran.code, document["partial"]) == (LIMIT, True)
     assert document["result"]["complete_context"] == -1
     late, reached = document["notes"]
-    assert re.fullmatch(
-        r"time limit reached with \d+ candidates undecided: each one listed holds and is minimal, others are missing", late
-    )
+    said = r"time limit reached with \d+ candidates undecided: each one listed holds and is minimal, others are missing"
+    assert re.fullmatch(said, late)
     assert re.fullmatch(
         r"the time limit was over before the table was read \(\d+\.\d s\), which it does not interrupt", reached
     )

@@ -25,6 +25,7 @@ from tuplewise.engine.errors import InputError
 from tuplewise.engine.fd.discover import discover_functional, discover_keys
 from tuplewise.engine.loop import Compared
 from tuplewise.engine.od import distributed_check, search
+from tuplewise.engine.od.check import OTHER_ROWS
 from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, DESCENDING, KEY, Dependencies, Targets, members
 from tuplewise.engine.od.discover import discover_orders
 from tuplewise.engine.od.distributed import SparkContextTable
@@ -329,6 +330,7 @@ def test_each_discovery_is_done_in_spark(spark: Any) -> None:
         late = discover_on_spark(held, options, deadline=0.0)
         assert late.partial
         assert not len(late.dependencies)
+        assert late.complete_context == -1
         assert "time limit reached with" in late.notes[-1]
     held.close()
 
@@ -395,6 +397,8 @@ def test_lists_are_checked_on_a_file_in_spark(places: str, capsys: pytest.Captur
     there, here = (tw.check_ods(places, lists, device="cpu", run_on=where) for where in ("spark", "driver"))  # type: ignore[arg-type]
     assert [check.holds for check in there.ods] == [check.holds for check in here.ods] == [False, True]
     assert there.ods[0].violation is not None
+    assert there.notes[-1] == OTHER_ROWS
+    assert OTHER_ROWS not in here.notes
     assert there.to_dict()["tables"][0]["rows"] == 40
     assert there.device_reason is not None
     assert there.device_reason.startswith("kernels run in the tasks of Spark")
