@@ -42,12 +42,12 @@ def intersect_clusters(
     masks = _checked(masks, words)
     chosen = pick_device(device) if isinstance(device, str) else device
     if chosen.kind == "cuda":
-        from tuplewise.gpu_kernels.cuda import inclusion as twin
+        from tuplewise.gpu_kernels.cuda.inclusion import intersect as run
     else:
-        from tuplewise.gpu_kernels.cpu import inclusion as twin  # type: ignore[no-redef]
+        from tuplewise.gpu_kernels.cpu.inclusion import intersect as run
     common = np.full((attributes, words), np.uint64(0xFFFFFFFFFFFFFFFF))
     with chosen.active():
-        twin.intersect(masks, common, _control(threads))
+        run(masks, common, _control(threads))
     return _as_flags(common, attributes)
 
 
@@ -76,12 +76,12 @@ def count_common(
         raise ValueError(f"values: {len(values)} entries; allowed: one for each of {len(masks)} clusters")
     chosen = pick_device(device) if isinstance(device, str) else device
     if chosen.kind == "cuda":
-        from tuplewise.gpu_kernels.cuda import inclusion as twin
+        from tuplewise.gpu_kernels.cuda.inclusion import count as run
     else:
-        from tuplewise.gpu_kernels.cpu import inclusion as twin  # type: ignore[no-redef]
+        from tuplewise.gpu_kernels.cpu.inclusion import count as run
     counts = np.zeros((attributes, attributes), dtype=np.int64)
     with chosen.active():
-        twin.count(masks, values, counts, _control(threads))
+        run(masks, values, counts, _control(threads))
     return counts
 
 

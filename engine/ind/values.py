@@ -190,7 +190,7 @@ def _instants(values: pa.Array) -> pa.Array:
     if not rest.any():
         return text
     digits = pc.utf8_lpad(pa.array(rest).cast(pa.large_string()), 3, "0")
-    long = pc.binary_join_element_wise(text, digits, ".")
+    long = pc.binary_join_element_wise(text, digits, pa.scalar(".", pa.large_string()))
     return pc.if_else(pa.array(rest == 0), text, long)
 
 
