@@ -11,7 +11,7 @@ from tuplewise.engine.cli import output, settings
 from tuplewise.engine.cli.checking import Checking, check_listing
 from tuplewise.engine.cli.dependency_commands import fd, key, od
 from tuplewise.engine.cli.discovery import DcRun
-from tuplewise.engine.cli.ind_commands import ind
+from tuplewise.engine.cli.ind_state_commands import ind
 from tuplewise.engine.cli.listing import (
     EXIT_LIMIT,
     CheckListing,

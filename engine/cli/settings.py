@@ -268,6 +268,18 @@ def _ind_options() -> list[Callable[[F], F]]:
     return [
         _error_option("Share of the distinct values of the dependent side that may be missing."),
         option("--as-text", is_flag=True, help="Compare all values as the text that they are written as."),
+        *_ind_sql_options(),
+    ]
+
+
+def ind_show_options(command: F) -> F:
+    """What `ind show` lists."""
+    return _together([_limit_option("List the best N only, by their foreign-key score."), *_ind_sql_options()])(command)
+
+
+def _ind_sql_options() -> list[Callable[[F], F]]:
+    option = click.option
+    return [
         option(
             "--dialect",
             type=click.Choice(["spark", "duckdb", "ansi"]),

@@ -24,6 +24,7 @@ Counts = dict[int, int]
 Names = Mapping[bytes, Counts]
 """Values by name: the prefix of their family and their canonical bytes."""
 
+_NARROW = 0xFFFFFFFF
 _NUMBER = struct.Struct("<I")
 _LONG_ENTRY = struct.Struct("<QI")
 
@@ -71,42 +72,72 @@ class Fold:
         self._transaction, self._clusters, self._frequencies = transaction, clusters, frequencies
         self.next_long = next_long
         self.moved: Counts = {}
+        self._long_names: dict[bytes, bytes] = {}
 
     def merge(self, names: Names) -> None:
         """Put values in, each as often as each attribute holds it more."""
-        keys = self._keys(names, new=True)
-        found = dict(self._transaction.cursor().getmulti(sorted(keys)))
+        keyed = self._keyed(names, new=True)
+        keys = sorted(keyed)
+        found = dict(self._transaction.cursor().getmulti(keys))
         records = []
-        for key, name in keys.items():
+        for key in keys:
+            counts = keyed[key]
             record = found.get(key)
-            changed = self._merged(record, names[name])
+            changed = None
+            if len(counts) == 1 and self._frequencies:
+                ((attribute, count),) = counts.items()
+                changed = self._new(attribute, count) if record is None else self._added(record, attribute, count)
+            if changed is None:
+                changed = self._merged(record, counts)
             if changed is not record:
                 records.append((key, changed))
-        if records:
-            records.sort()
-            self._transaction.cursor().putmulti(records)
+        self._transaction.cursor().putmulti(records)
 
     def extract(self, names: Names) -> None:
         """Take values out. Raises BelowZero where a value isn't there so often."""
-        keys = self._keys(names, new=False)
-        found = dict(self._transaction.cursor().getmulti(sorted(keys)))
+        keyed = self._keyed(names, new=False)
+        keys = sorted(keyed)
+        found = dict(self._transaction.cursor().getmulti(keys))
         records, gone = [], []
-        for key, name in keys.items():
+        for key in keys:
+            counts = keyed[key]
             record = found.get(key)
             if record is None:
-                raise BelowZero(name, next(iter(names[name])), 0)
-            left = self._extracted(record, names[name], name)
+                raise BelowZero(self._long_names.get(key, key), next(iter(counts)), 0)
+            left = None
+            if len(counts) == 1:
+                ((attribute, count),) = counts.items()
+                left = self._added(record, attribute, -count)
             if left is None:
-                gone.append((key, name))
+                left = self._extracted(record, counts, key)
+            if left is None:
+                gone.append(key)
             else:
                 records.append((key, left))
-        if records:
-            records.sort()
-            self._transaction.cursor().putmulti(records)
-        for key, name in gone:
+        self._transaction.cursor().putmulti(records)
+        for key in gone:
             self._transaction.delete(key)
-            if len(name) > LONGEST_NAME:
-                self._forget(name)
+            if key in self._long_names:
+                self._forget(self._long_names[key])
+
+    def _new(self, attribute: int, count: int) -> bytes | None:
+        """The record of a value that one attribute has got; None where it takes 64 bits."""
+        cluster = self._clusters.grown(None, attribute)
+        if count > _NARROW:
+            return None
+        self.moved[cluster.number] = self.moved.get(cluster.number, 0) + 1
+        return cluster.number.to_bytes(4, "little") + count.to_bytes(4, "little")
+
+    def _added(self, record: bytes, attribute: int, count: int) -> bytes | None:
+        """A record with one number changed, as most changes are; None where the cluster or the width changes too."""
+        cluster = self._clusters.by_number[int.from_bytes(record[:4], "little")]
+        place = cluster.places.get(attribute)
+        if place is None or len(record) != cluster.record_bytes:
+            return None
+        held = int.from_bytes(record[place : place + 4], "little") + count
+        if not 0 < held <= _NARROW:
+            return None
+        return record[:place] + held.to_bytes(4, "little") + record[place + 4 :]
 
     def _merged(self, record: bytes | None, counts: Counts) -> bytes | None:
         """A value's record, None where it is new, with counts added; the same object where nothing changes."""
@@ -126,14 +157,14 @@ class Fold:
         self._move(start, cluster)
         return _write(cluster, held)
 
-    def _extracted(self, record: bytes, counts: Counts, name: bytes) -> bytes | None:
+    def _extracted(self, record: bytes, counts: Counts, key: bytes) -> bytes | None:
         """A value's record with counts taken off; None where nothing is left."""
         start, held = self._read(record)
         cluster: Cluster | None = start
         for attribute, count in counts.items():
             slot = None if cluster is None else cluster.slots.get(attribute)
             if cluster is None or slot is None or held[slot] < count:
-                raise BelowZero(name, attribute, 0 if slot is None else held[slot])
+                raise BelowZero(self._long_names.get(key, key), attribute, 0 if slot is None else held[slot])
             if held[slot] > count:
                 held[slot] -= count
             else:
@@ -160,18 +191,21 @@ class Fold:
         if end is not None:
             self.moved[end.number] = self.moved.get(end.number, 0) + 1
 
-    def _keys(self, names: Names, *, new: bool) -> dict[bytes, bytes]:
-        """The store's key of each name, and the name. `new`: long values that aren't there get a number."""
-        keys = {}
-        for name in names:
-            if len(name) <= LONGEST_NAME:
-                keys[name] = name
-            else:
+    def _keyed(self, names: Names, *, new: bool) -> Names:
+        """Counts by the store's key of each name. `new`: long values that aren't there get a number."""
+        if not names or len(max(names, key=len)) <= LONGEST_NAME:
+            return names
+        keyed = {}
+        for name, counts in names.items():
+            key = name
+            if len(name) > LONGEST_NAME:
                 number = self._long(name, new)
                 if number is None:
-                    raise BelowZero(name, next(iter(names[name])), 0)
-                keys[long_key(name, number)] = name
-        return keys
+                    raise BelowZero(name, next(iter(counts)), 0)
+                key = long_key(name, number)
+                self._long_names[key] = name
+            keyed[key] = counts
+        return keyed
 
     def _long(self, name: bytes, new: bool) -> int | None:
         """The number of a long value: by its hash, then by all of its bytes."""

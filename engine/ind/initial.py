@@ -21,10 +21,12 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.ind.incremental import long_entry, long_hash, record_layout
+from tuplewise.engine.ind.manifest import KeptColumn, KeptTable, Manifest
 from tuplewise.engine.ind.reading import ReadTable, read_table, typed
 from tuplewise.engine.ind.rows import ColumnRows
-from tuplewise.engine.ind.state import KeptColumn, KeptTable, Manifest, heading, put_cluster
+from tuplewise.engine.ind.state import heading, put_cluster
 from tuplewise.engine.ind.store import LONGEST_NAME, META, Store, WriterLock, long_key
+from tuplewise.engine.ind.table_options import options_of_tables
 from tuplewise.engine.options import IndStateOptions, LoadOptions
 from tuplewise.gpu_kernels.inclusion import BITS, mask_words
 
@@ -83,23 +85,28 @@ def build(
     report = progress or _ignore
     with beside(target) as place:
         load_options = load_options or LoadOptions()
+        of_tables = options_of_tables(tables, load_options)
         gathered = _Gathered(options)
         kept: list[KeptTable] = []
         rows: list[int] = []
+        filled: list[int] = []
         notes: list[str] = []
         spark = None
         for number, (name, source) in enumerate(tables.items()):
             report(f"reading {name}")
-            table, added = typed(read_table(source, load_options, name), load_options, options.as_text)
+            own = of_tables[name]
+            table, added = typed(read_table(source, own, name), own, options.as_text)
             notes.extend(f"{name}: {note}" for note in (*table.notes, *added, *_empty_columns(table)))
             columns = tuple(KeptColumn(c.name, c.type, c.why) for c in table.columns)
             kept.append(KeptTable(name, table.path, columns))
             rows.append(table.rows)
             spark = spark or table.spark
             manifest = Manifest(tuple(kept), options, load_options.null_tokens, written_by)
-            gathered.take(ColumnRows(table, replace(manifest.table(name), table=number)))
-            del table
-        values = _fill(place, manifest, gathered, rows, report)
+            columns_rows = ColumnRows(table, replace(manifest.table(name), table=number))
+            filled.extend(columns_rows.filled())
+            gathered.take(columns_rows)
+            del table, columns_rows
+        values = _fill(place, manifest, gathered, (rows, filled), report)
         manifest.write(place)
     return Built(target, values, tuple(notes), spark)
 
@@ -273,8 +280,10 @@ def _cut(raw: bytes, places: NDArray[np.int64]) -> list[bytes]:
     return [raw[a:b] for a, b in pairwise(ends)]
 
 
-def _fill(place: Path, manifest: Manifest, gathered: _Gathered, rows: Sequence[int], report: Progress) -> int:
-    """Write the store; gives how many values it has."""
+def _fill(
+    place: Path, manifest: Manifest, gathered: _Gathered, rows: tuple[list[int], list[int]], report: Progress
+) -> int:
+    """Write the store; gives how many values it has. `rows`: of each table, and of each attribute those not null."""
     report("sorting values")
     values = _Values.of(gathered)
     attributes = len(manifest.attributes)
@@ -293,7 +302,7 @@ def _fill(place: Path, manifest: Manifest, gathered: _Gathered, rows: Sequence[i
         def head(transaction: Any) -> None:
             for number, (mask, count) in enumerate(zip(masks, held, strict=True)):
                 put_cluster(transaction, number, mask, count, attributes)
-            transaction.put(META, heading(0, len(long), rows))
+            transaction.put(META, heading(0, len(long), *rows))
 
         store.write(head)
         store.sync()

@@ -25,14 +25,25 @@ Pair = tuple[int, int]
 
 
 class Cluster:
-    """A set of attributes. `mask` has bit a for attribute a; `slots`: where each stands among them, ascending."""
+    """A set of attributes.
 
-    __slots__ = ("mask", "members", "number", "slots")
+    Attributes
+    ----------
+    mask : bit a is attribute a
+    members : its attributes, ascending
+    slots : where each stands among them
+    places : where in a value's record of 32-bit numbers each begins, in bytes
+    record_bytes : of such a record
+    """
+
+    __slots__ = ("mask", "members", "number", "places", "record_bytes", "slots")
 
     def __init__(self, number: int, mask: int) -> None:
         self.number, self.mask = number, mask
         self.members = tuple(_bits(mask))
         self.slots = {a: i for i, a in enumerate(self.members)}
+        self.places = {a: 4 + 4 * i for i, a in enumerate(self.members)}
+        self.record_bytes = 4 + 4 * len(self.members)
 
 
 class KeptClusters:

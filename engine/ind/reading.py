@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tuplewise.engine.ind.values import spark_texts
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.relation.encode import TypedColumn
 from tuplewise.engine.relation.frames import arrow_table, kind_of, typed_column
@@ -25,7 +26,7 @@ from tuplewise.engine.relation.load import load
 from tuplewise.engine.relation.relation import NULL_CODE, Relation, TypeName
 from tuplewise.engine.relation.schema import numbered_names, repair_names, selected_columns, type_overrides
 from tuplewise.engine.relation.sources import Source, find_source
-from tuplewise.engine.relation.typing_columns import fitted, infer_text_column, misfit, without_tokens
+from tuplewise.engine.relation.typing_columns import ASKED_FOR, fitted, infer_text_column, misfit, without_tokens
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -107,10 +108,18 @@ def typed(table: ReadTable, options: LoadOptions, as_text: bool) -> tuple[ReadTa
 
 
 def _fit(column: TypedColumn, type_: TypeName, locate: Callable[[int], str]) -> TypedColumn:
-    found, misfits = fitted(column, type_)
+    found, misfits = fit(column, type_)
     if len(misfits):
         raise misfit(column, type_, misfits, locate)
     return found
+
+
+def fit(column: TypedColumn, type_: TypeName) -> tuple[TypedColumn, NDArray[np.int64]]:
+    """`fitted`; as text, typed values are as Spark casts them."""
+    if type_ == "text" and column.type != "text":
+        values = spark_texts(column.type, column.values)
+        return replace(column, type=type_, why=ASKED_FOR, values=values), np.empty(0, dtype=np.int64)
+    return fitted(column, type_)
 
 
 def fit_types(
@@ -136,7 +145,7 @@ def fit_types(
     bad = np.zeros(table.rows, dtype=np.bool_)
     for column, type_ in zip(table.columns, types, strict=True):
         column = without_tokens(column, tuple(tokens))
-        found, misfits = fitted(column, type_)
+        found, misfits = fit(column, type_)
         if len(misfits):
             hit = np.isin(column.index, misfits)
             if hit.any() and not leave_out:

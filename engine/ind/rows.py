@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
+from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from tuplewise.engine.errors import InputError, message
-from tuplewise.engine.ind.reading import ReadTable
+from tuplewise.engine.ind.reading import ReadTable, fit
 from tuplewise.engine.ind.store import ROW, value_prefix
 from tuplewise.engine.ind.values import Family, canonical_array, canonical_bytes
 from tuplewise.engine.relation.arrow_text import parse
@@ -57,6 +58,9 @@ class Rows(Protocol):
     @property
     def count(self) -> int: ...
 
+    def filled(self) -> list[int]:
+        """Rows of each column that are not null."""
+
     def tally(self) -> dict[bytes, dict[int, int]]:
         """How often each attribute has a value, by the value's name."""
 
@@ -86,6 +90,9 @@ class ColumnRows:
         for c, (names, column) in enumerate(zip(self._names, self._table.columns, strict=True)):
             counts = np.bincount(column.index.astype(np.int64) + 1, minlength=len(names) + 1)[1:]
             yield self._attributes.first + c, names, counts
+
+    def filled(self) -> list[int]:
+        return [int(np.count_nonzero(column.index >= 0)) for column in self._table.columns]
 
     def tally(self) -> dict[bytes, dict[int, int]]:
         found: dict[bytes, dict[int, int]] = {}
@@ -138,12 +145,26 @@ def _row_prefix(attributes: Attributes) -> bytes:
 class PlainRows:
     """Rows as Python objects: mappings by column names, or sequences in the order of the columns.
 
-    Raises InputError where a row has other columns, or a value doesn't fit its column's type.
+    Parameters
+    ----------
+    tokens : text that means null
+    leave_out : leave rows out that have a value that doesn't fit its column's type
+
+    Attributes
+    ----------
+    left_out : numbers of these rows
+
+    Raises
+    ------
+    InputError
+        Where a row has other columns, or a value doesn't fit and is not left out.
     """
 
-    def __init__(self, rows: Sequence[Any], attributes: Attributes, tokens: Sequence[str]) -> None:
+    def __init__(
+        self, rows: Sequence[Any], attributes: Attributes, tokens: Sequence[str], *, leave_out: bool = False
+    ) -> None:
         self._attributes = attributes
-        self.count = len(rows)
+        self.left_out: list[int] = []
         readers = _readers(attributes.types, attributes.families)
         names = attributes.names
         nulls = frozenset(tokens)
@@ -158,8 +179,18 @@ class PlainRows:
                 try:
                     cells.append(reader(value))
                 except (Misfit, ValueError, ArithmeticError, TypeError, AttributeError):
-                    raise _unfit(names[len(cells)], attributes.types[len(cells)], value, number) from None
-            self._cells.append(cells)
+                    if not leave_out:
+                        raise _unfit(names[len(cells)], attributes.types[len(cells)], value, number) from None
+                    self.left_out.append(number)
+                    break
+            else:
+                self._cells.append(cells)
+        self.count = len(self._cells)
+
+    def filled(self) -> list[int]:
+        if not self._cells:
+            return [0] * len(self._attributes.names)
+        return [sum([name is not None for name in column]) for column in zip(*self._cells, strict=True)]
 
     def tally(self) -> dict[bytes, dict[int, int]]:
         found: dict[bytes, dict[int, int]] = {}
@@ -186,6 +217,8 @@ class PlainRows:
         return self.locate(rows[nth])
 
     def locate(self, row: int) -> str:
+        for number in self.left_out:  # ascending
+            row += number <= row
         return f"row {row}"
 
 
@@ -232,7 +265,8 @@ def _unfit(column: str, type_: TypeName, value: Any, number: int) -> InputError:
 Reader = Callable[[Any], bytes | None]
 
 
-def _readers(types: Sequence[TypeName], families: Sequence[Family]) -> list[Reader]:
+@cache
+def _readers(types: tuple[TypeName, ...], families: tuple[Family, ...]) -> list[Reader]:
     """For each column what makes a name of a Python value."""
     prefixes = [value_prefix(family) for family in families]
     return [_READERS[type_](prefix) for type_, prefix in zip(types, prefixes, strict=True)]
@@ -327,7 +361,6 @@ def _general(value: Any, type_: TypeName, family: Family, prefix: bytes) -> byte
     import pyarrow as pa
 
     from tuplewise.engine.relation.frames import typed_column
-    from tuplewise.engine.relation.typing_columns import fitted
 
     if hasattr(value, "item") and not isinstance(value, (str, bytes)):  # NumPy's scalars
         value = value.item()
@@ -341,7 +374,7 @@ def _general(value: Any, type_: TypeName, family: Family, prefix: bytes) -> byte
             if array.null_count:
                 return None
             column, _ = typed_column("value", array, "Python")
-            column, misfits = fitted(column, type_)
+            column, misfits = fit(column, type_)
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, InputError):
             raise Misfit from None
         values = column.values

@@ -6,134 +6,29 @@ The folder holds `state.json` (tables, columns and their types, options: fixed w
 
 from __future__ import annotations
 
-import json
 import os
+import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
 import numpy as np
 
-from tuplewise.engine.errors import InputError, message, near_names
-from tuplewise.engine.ind.dependency import Attribute, InclusionDependency, unary
+from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.ind.dependency import InclusionDependency, unary
 from tuplewise.engine.ind.discover import unary_inds
-from tuplewise.engine.ind.found import FoundInd
+from tuplewise.engine.ind.found import FoundInds, TableFound
 from tuplewise.engine.ind.incremental import BelowZero, Fold, extract_rows, merge_rows
 from tuplewise.engine.ind.kept_clusters import KeptClusters, Pair
-from tuplewise.engine.ind.rows import Attributes, Rows
+from tuplewise.engine.ind.manifest import Manifest
+from tuplewise.engine.ind.reading import ReadTable, fit_types, read_table
+from tuplewise.engine.ind.rows import Attributes, ColumnRows, PlainRows, Rows, other_columns
 from tuplewise.engine.ind.store import CLUSTER, META, Store, WriterLock, damaged
-from tuplewise.engine.ind.values import FAMILIES, Family, family_of
-from tuplewise.engine.options import IndStateOptions
-from tuplewise.engine.relation.relation import DOMAIN_OF_TYPE, TypeName
-
-FORMAT = 1
-"""Version of what a folder holds; another number with every change to it."""
-MANIFEST = "state.json"
-KIND = "tuplewise inclusion dependencies"
-_WORD_BYTES = 8
-
-
-@dataclass(frozen=True)
-class KeptColumn:
-    name: str
-    type: TypeName
-    why: str
-
-
-@dataclass(frozen=True)
-class KeptTable:
-    """A table of a state. `path`: what it was built from, None for tables in memory."""
-
-    name: str
-    path: str | None
-    columns: tuple[KeptColumn, ...]
-
-
-@dataclass(frozen=True)
-class Manifest:
-    """What is fixed when a state is built."""
-
-    tables: tuple[KeptTable, ...]
-    options: IndStateOptions
-    null_tokens: tuple[str, ...]
-    written_by: str
-
-    @property
-    def attributes(self) -> tuple[Attribute, ...]:
-        """All columns, tables in order."""
-        return tuple(Attribute(table.name, column.name) for table in self.tables for column in table.columns)
-
-    @property
-    def families(self) -> tuple[Family, ...]:
-        """What the values of each attribute are compared with."""
-        return tuple(family_of(c.type, self.options.as_text) for table in self.tables for c in table.columns)
-
-    def table(self, name: str | None) -> Attributes:
-        """The columns of a table, None: of the only one. Raises InputError with near names where there is none."""
-        names = [table.name for table in self.tables]
-        if name is None and len(names) > 1:
-            hint = "Name the table: --table NAME"
-            raise InputError(message("the state has several tables", ", ".join(names), hint=hint))
-        if name is not None and name not in names:
-            raise InputError(message("the state has no table of the name", name, hint=near_names(name, names)))
-        number = 0 if name is None else names.index(name)
-        columns = self.tables[number].columns
-        return Attributes(
-            table=number,
-            first=sum(len(table.columns) for table in self.tables[:number]),
-            names=tuple(c.name for c in columns),
-            types=tuple(c.type for c in columns),
-            families=tuple(family_of(c.type, self.options.as_text) for c in columns),
-        )
-
-    def write(self, folder: Path) -> None:
-        """Write it, and hand it to the disk."""
-        record = {"kind": KIND, "format": FORMAT, **asdict(self)}
-        with (folder / MANIFEST).open("w", encoding="utf-8") as stream:
-            json.dump(record, stream, indent=1, ensure_ascii=False)
-            stream.flush()
-            os.fsync(stream.fileno())
-
-    @classmethod
-    def read(cls, folder: Path) -> Manifest:
-        """Raises InputError where the folder is no state, is damaged, or is of another version."""
-        record = _record(folder)
-        if record.get("format") != FORMAT:
-            hint = "Use the version that wrote it, or build it again from the tables: tuplewise ind init"
-            written = f"format {record.get('format')!r}, written by tuplewise {record.get('written_by')}"
-            fault = f"the state {str(folder)!r} is of another version"
-            raise InputError(message(fault, written, f"format {FORMAT}", hint))
-        try:
-            tables = tuple(
-                KeptTable(t["name"], t["path"], tuple(KeptColumn(**column) for column in t["columns"]))
-                for t in record["tables"]
-            )
-            options = IndStateOptions(**record["options"])
-            manifest = cls(tables, options, tuple(record["null_tokens"]), str(record["written_by"]))
-            known = all(c.type in DOMAIN_OF_TYPE for table in tables for c in table.columns)
-        except (KeyError, TypeError, AttributeError, InputError) as error:
-            raise damaged(folder, f"{MANIFEST} can't be read: {error}") from error
-        if not known or not tables or not all(table.columns for table in tables):
-            raise damaged(folder, f"{MANIFEST} names no tables, or types that aren't known")
-        return manifest
-
-
-def _record(folder: Path) -> dict[str, Any]:
-    if not folder.is_dir():
-        raise InputError(message("no such state", str(folder), "a folder that ind init made"))
-    path = folder / MANIFEST
-    hint = "Name the folder that ind init made"
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(message(f"this folder is not a state: it has no {MANIFEST}", str(folder), hint=hint)) from None
-    except (OSError, ValueError) as error:
-        raise damaged(folder, f"{MANIFEST} can't be read: {error}") from error
-    if not isinstance(record, dict) or record.get("kind") != KIND:
-        raise InputError(message("this folder is not a state of inclusion dependencies", str(folder), hint=hint))
-    return record
+from tuplewise.engine.ind.values import FAMILIES
+from tuplewise.engine.options import IndDiscoverOptions, LoadOptions
+from tuplewise.engine.relation.relation import Column, TypeName
 
 
 @dataclass(frozen=True)
@@ -146,6 +41,23 @@ class Change:
 
 
 @dataclass(frozen=True)
+class ReadRows:
+    """Rows for a table, and what reading them says."""
+
+    attributes: Attributes
+    rows: Rows
+    notes: tuple[str, ...]
+
+
+def update_of(old: ReadRows, new: ReadRows) -> list[Change]:
+    """Rows that change: as they were, and as they are, in one order. Raises InputError where the numbers differ."""
+    if old.rows.count != new.rows.count:
+        counts = f"{old.rows.count} old, {new.rows.count} new"
+        raise InputError(message("an update has not as many new rows as old ones", counts, hint=NOTHING))
+    return [Change("delete", old.attributes, old.rows), Change("insert", new.attributes, new.rows)]
+
+
+@dataclass(frozen=True)
 class Applied:
     """What a revision brought.
 
@@ -154,12 +66,14 @@ class Applied:
     gained, lost : dependencies that are listed now and were not before, and the other way round; of an attribute that
         has lost its last value no dependency is listed: it is included everywhere
     rows : of each table
+    notes : what reading the rows says
     """
 
     revision: int
     gained: tuple[InclusionDependency, ...]
     lost: tuple[InclusionDependency, ...]
     rows: Mapping[str, int]
+    notes: tuple[str, ...] = ()
 
 
 class IndState:
@@ -208,9 +122,10 @@ class IndState:
         tables = len(self.manifest.tables)
         heading = transaction.get(META)
         width = mask_bytes(len(attributes))
-        if heading is None or len(heading) != 8 * (2 + tables):
+        if heading is None or len(heading) != 8 * (2 + tables + len(attributes)):
             raise damaged(self.folder, "the store has no heading")
-        self.revision, self._next_long, *self._rows = heading_numbers(heading)
+        self.revision, self._next_long, *rows = heading_numbers(heading)
+        self._rows, self._filled = rows[:tables], rows[tables:]
         counts: dict[int, tuple[int, int]] = {}
         cursor = transaction.cursor()
         if cursor.set_range(CLUSTER):
@@ -250,9 +165,76 @@ class IndState:
     def clusters(self) -> KeptClusters:
         return self._clusters
 
-    def found(self) -> tuple[list[FoundInd], int]:
-        """The dependencies that hold, in result order, and how many there are of attributes without values."""
-        return unary_inds(self._clusters.clustering())
+    def found(self) -> FoundInds:
+        """The dependencies that hold, as a discovery in the same rows finds them."""
+        clustering = self._clusters.clustering()
+        inds, trivial = unary_inds(clustering)
+        distinct, first, tables = clustering.distinct.tolist(), 0, []
+        for table, rows in zip(self.manifest.tables, self._rows, strict=True):
+            columns = tuple(
+                Column(c.name, c.type, c.why, distinct[first + i], rows - self._filled[first + i])
+                for i, c in enumerate(table.columns)
+            )
+            tables.append(TableFound(table.name, table.path, rows, columns))
+            first += len(columns)
+        return FoundInds(
+            tables=tuple(tables),
+            attributes=clustering.attributes,
+            inds=tuple(inds),
+            trivial=trivial,
+            options=IndDiscoverOptions(as_text=self.manifest.options.as_text),
+            work="driver",
+            work_reason="the state keeps the clusters of all values",
+            device="cpu",
+            device_reason="nothing is computed but counts of a few clusters",
+            timings_seconds={},
+            partial=False,
+        )
+
+    def read_rows(
+        self, source: Any, table: str | None = None, load_options: LoadOptions | None = None, *, leave_out: bool = False
+    ) -> ReadRows:
+        """Rows for a table of the state, columns matched by name.
+
+        Parameters
+        ----------
+        source : path, frame or Relation; one mapping by column names; or a list of such, or of sequences of values
+        table : None for the only one
+        leave_out : leave rows out that have a value that doesn't fit its column's type
+
+        Raises
+        ------
+        InputError
+            Where columns are missing or unknown, or a value doesn't fit: with its row and column.
+        """
+        attributes = self.manifest.table(table)
+        if isinstance(source, Mapping):
+            source = [source]
+        rows: PlainRows | ColumnRows
+        if isinstance(source, (list, tuple)):
+            rows = PlainRows(source, attributes, self.manifest.null_tokens, leave_out=leave_out)
+            left_out: Sequence[int] = rows.left_out
+            notes: list[str] = []
+            first = f"row {left_out[0]}" if left_out else ""
+        else:
+            read = self._columns(source, attributes, load_options or LoadOptions())
+            fitting, missed = fit_types(read, attributes.types, self.manifest.null_tokens, leave_out=leave_out)
+            rows, left_out, notes = ColumnRows(fitting, attributes), missed.tolist(), list(read.notes)
+            first = read.locate(left_out[0]) if left_out else ""
+        if left_out:
+            many = f"{len(left_out)} row{'s' if len(left_out) > 1 else ''}"
+            notes.append(f"{many} with a value that does not fit its column's type left out, the first at {first}")
+        return ReadRows(attributes, rows, tuple(notes))
+
+    def _columns(self, source: Any, attributes: Attributes, load_options: LoadOptions) -> ReadTable:
+        """A table's columns in the order of the state's."""
+        name = self.manifest.tables[attributes.table].name
+        read = read_table(source, replace(load_options, null_tokens=(), types={}), name, fixed=True)
+        given = [c.name for c in read.columns]
+        if sorted(given) != sorted(attributes.names):
+            shown = os.fspath(source) if isinstance(source, (str, os.PathLike)) else f"the rows for table {name!r}"
+            raise other_columns(shown, given, attributes.names)
+        return replace(read, columns=tuple(read.columns[given.index(n)] for n in attributes.names))
 
     def apply(self, changes: Sequence[Change]) -> Applied:
         """Take rows away and add rows, as one revision: rows that go are of those that were there before.
@@ -265,6 +247,11 @@ class IndState:
         self._check_open(changes)
         ordered = sorted(changes, key=lambda change: change.kind != "delete")
         tallies = [(change, change.rows.tally(), self._tracked(change)) for change in ordered]
+        filled = list(self._filled)
+        for change in ordered:
+            sign = 1 if change.kind == "insert" else -1
+            for attribute, count in enumerate(change.rows.filled(), start=change.attributes.first):
+                filled[attribute] += sign * count
 
         def work(transaction: Any) -> tuple[Fold, list[int]]:
             fold = Fold(
@@ -279,11 +266,11 @@ class IndState:
                 if by:
                     mask = self._clusters.by_number[number].mask
                     put_cluster(transaction, number, mask, values.get(number, 0) + by, len(self._clusters.attributes))
-            transaction.put(META, heading(self.revision + 1, fold.next_long, rows))
+            transaction.put(META, heading(self.revision + 1, fold.next_long, rows, filled))
             return fold, rows
 
         fold, self._rows = self._store.write(work)
-        self._next_long = fold.next_long
+        self._next_long, self._filled = fold.next_long, filled
         self.revision += 1
         gained, lost = self._clusters.change({n: by for n, by in fold.moved.items() if by})
         return Applied(self.revision, self._inds(gained), self._inds(lost), self.rows)
@@ -352,7 +339,7 @@ NOTHING = "Nothing was applied"
 
 def mask_bytes(attributes: int) -> int:
     """Bytes of a cluster's mask in the store."""
-    return -(-attributes // _WORD_BYTES)
+    return -(-attributes // 8)
 
 
 def put_cluster(transaction: Any, number: int, mask: int, values: int, attributes: int) -> None:
@@ -369,13 +356,13 @@ def cluster_of(record: bytes) -> tuple[int, int]:
     return int.from_bytes(record[8:], "little"), int.from_bytes(record[:8], "little")
 
 
-def heading(revision: int, next_long: int, rows: Sequence[int]) -> bytes:
-    """The record of META."""
-    return np.array([revision, next_long, *rows], dtype="<u8").tobytes()
+def heading(revision: int, next_long: int, rows: Sequence[int], filled: Sequence[int]) -> bytes:
+    """The record of META. `filled`: rows of each attribute that are not null."""
+    return struct.pack(f"<{2 + len(rows) + len(filled)}Q", revision, next_long, *rows, *filled)
 
 
 def heading_numbers(record: bytes) -> list[int]:
-    """Revision, number of the next long value, and rows of each table."""
+    """Revision, number of the next long value, rows of each table, and of each attribute those that are not null."""
     numbers: list[int] = np.frombuffer(record, dtype="<u8").tolist()
     return numbers
 

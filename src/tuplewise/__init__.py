@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from tuplewise.engine.report.od_check_result import OdCheckResult
     from tuplewise.engine.report.od_result import OdResult
     from tuplewise.inclusions import check_inds, discover_inds
+    from tuplewise.maintained import MaintainedInds, maintain_inds
 
     __version__: str
 
@@ -47,6 +48,7 @@ _HOMES = {
     "IndCheckResult": "engine.report.ind_check_result",
     "IndResult": "engine.report.ind_result",
     "KeyResult": "engine.report.fd_result",
+    "MaintainedInds": "maintained",
     "OdCheckResult": "engine.report.od_check_result",
     "OdResult": "engine.report.od_result",
     "Predicate": "engine.dc.constraint",
@@ -63,6 +65,7 @@ _HOMES = {
     "discover_keys": "dependencies",
     "discover_ods": "dependencies",
     "discover_together": "dependencies",
+    "maintain_inds": "maintained",
 }
 
 __all__ = [
@@ -77,6 +80,7 @@ __all__ = [
     "InputError",
     "KeyResult",
     "LimitReached",
+    "MaintainedInds",
     "OdCheckResult",
     "OdResult",
     "Predicate",
@@ -94,6 +98,7 @@ __all__ = [
     "discover_ods",
     "discover_together",
     "load",
+    "maintain_inds",
 ]
 
 
