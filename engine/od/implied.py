@@ -107,7 +107,7 @@ class SavedOds:
     @property
     def limited(self) -> bool:
         """Whether there may be more than is known: contexts of some size were not looked at, or not all of them."""
-        return not self.complete or (self.max_context is not None and self.max_context < len(self.names))
+        return not self.complete or (self.max_context is not None and self.max_context < len(self.names) - 1)
 
     def holds(self, asked: SetOd) -> bool | None:
         """Whether a set-based dependency holds; None where the result does not tell, as it is limited."""
