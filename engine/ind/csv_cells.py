@@ -44,13 +44,15 @@ class CsvCells:
     ----------
     names : the header as it stands in the file
     columns : for each column that was asked for, its values in parts; other columns have none
-    rows : without those that are blank, except in a table of one column, where these are null
+    rows : without those that are blank, except in a table of one column
+    blank_rows : rows of a table of one column that are blank, so null; else 0
     notes : what loading says of such a file
     """
 
     names: list[str]
     columns: list[list[DistinctCells]]
     rows: int
+    blank_rows: int
     notes: list[str]
 
 
@@ -185,7 +187,7 @@ class _Reading:
             scan = scan_csv(io.BytesIO(record), "", dialect)
         except InputError:
             raise _Odd from None
-        if len(scan.lines) != 1 or scan.needs_escape or scan.inner_newlines or b"\0" in record:
+        if len(scan.lines) != 1 or scan.inner_newlines or b"\0" in record:
             raise _Odd
         header = scan.first_record
         if self._header is None:
@@ -265,10 +267,10 @@ class _Reading:
         columns: list[list[DistinctCells]] = [[] for _ in self._header]
         for i, c in enumerate(self._columns):
             columns[c] = [w.cells[i] for w in self._workers if w.cells[i].distinct + w.cells[i].nulls]
-        if len(self._header) == 1:
-            rows, blank = rows + blank, 0
+        nulls = blank if len(self._header) == 1 else 0
         notes = separator_notes(self._header, self._options) if self._options.header else []
-        return CsvCells(self._header, columns, rows, notes + blank_note(blank + self._blank_in_front))
+        notes += blank_note(blank - nulls + self._blank_in_front)
+        return CsvCells(self._header, columns, rows + nulls, nulls, notes)
 
 
 class _File:

@@ -225,7 +225,7 @@ def _of_csv(cells: CsvCells, path: str, options: LoadOptions, name: str, as_text
             part.finish()
             for token in options.null_tokens:
                 part.drop(token.encode())
-        nulls = sum(part.nulls for part in parts)
+        nulls = sum(part.nulls for part in parts) + cells.blank_rows
         wanted = "text" if as_text else overrides.get(names[c])
         type_, why, note = (wanted, ASKED_FOR, None) if wanted is not None else _infer(names[c], parts)
         notes += [note] if note else []

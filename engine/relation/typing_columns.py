@@ -36,7 +36,7 @@ def infer_text_column(
     if dates_only and decision.type not in ("date", "timestamp"):
         decision = Decision("text", "text in its source")
     typed, misfits = parse(values, decision.type)
-    if len(misfits):
+    if rows[misfits].any():  # a text that means null is there still, but no row has it
         raise AssertionError(f"column {name!r}: {values[int(misfits[0])]} was counted as {decision.type}")
     return TypedColumn(name, decision.type, decision.why, typed, index), [decision.note] if decision.note else []
 
