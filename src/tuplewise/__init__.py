@@ -183,7 +183,8 @@ def discover_dcs(
     nulls : "unknown" (a null satisfies no predicate) or "value" (equal to itself, lower than every other value)
     max_predicates : constraints of at most so many predicates
     device : "auto", "cpu", "cuda" or "cuda:N". The result is the same on each.
-    time_limit : seconds; the result is then marked `partial`
+    time_limit : seconds, with those that the table takes to be read (reading is not interrupted); the result is then
+        marked `partial`
     progress : called with the stage ("evidence", "inversion" and the like) and the share of it that is done
     **options
         cross_columns (False: compare each column with itself only), single_tuple, order_text, shared_values,
@@ -263,7 +264,8 @@ def check(
     pairs : violating pairs that are listed of each rule, at most. All are counted, and `.pairs()` lists all.
     nulls : "unknown" (a null satisfies no predicate) or "value" (equal to itself, lower than every other value)
     device : "auto", "cpu", "cuda" or "cuda:N". The result is the same on each.
-    time_limit : seconds; the result is then marked `partial`
+    time_limit : seconds, with those that the table takes to be read (reading is not interrupted); the result is then
+        marked `partial`
     progress : called with the stage ("checking") and the share of it that is done
     **options
         count_only (list no pairs, rank no rows), fail_on (a count, or text as "0.5%": what `.failed` allows),

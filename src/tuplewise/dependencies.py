@@ -42,7 +42,8 @@ def discover_fds(
     nulls : "unknown" (a null is equal to nothing and differs from nothing) or "value" (equal to itself)
     max_context : left sides of at most so many columns
     device : "auto", "cpu", "cuda" or "cuda:N". The result is the same on each.
-    time_limit : seconds; the result is then marked `partial`
+    time_limit : seconds, with those that the table takes to be read (reading is not interrupted); the result is then
+        marked `partial`
     progress : called with the stage and the share of it that is done
     **options
         algorithm ("auto", "hybrid", "levelwise"), run_on ("auto", "driver", "spark"), memory_limit (bytes), seed.
@@ -306,10 +307,11 @@ def check_ods(
     Parameters
     ----------
     table : what `load` returns, or anything that `load` reads; or what `discover_ods` returned, which then decides
-        without looking at rows
+        without looking at rows (a partial one proves what follows from it, and leaves undecided what it may lack)
     ods : text such as "month, week desc -> quarter", a `pathlib.Path` of a file of such lines, or a list of these
     device : "auto", "cpu", "cuda" or "cuda:N". The result is the same on each.
-    time_limit : seconds; the result is then marked `partial`
+    time_limit : seconds, with those that the table takes to be read (reading is not interrupted); the result is then
+        marked `partial`
     progress : called with the stage ("checking") and the share of it that is done
     **options
         run_on ("auto", "driver", "spark"), memory_limit (bytes), seed.
@@ -317,8 +319,8 @@ def check_ods(
     Returns
     -------
     OdCheckResult
-        With `.holds`, `.ods` (of each the verdict and two rows that break it), `.to_pandas()`, `.to_json()`,
-        `.to_csv()`, `.to_dict()`.
+        With `.holds`, `.ods` (of each the verdict and two rows that break it; where Spark checks, they may be other
+        two), `.to_pandas()`, `.to_json()`, `.to_csv()`, `.to_dict()`.
 
     Raises
     ------
