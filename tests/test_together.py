@@ -133,6 +133,13 @@ def test_a_limit_leaves_partial_results_of_every_kind() -> None:
         assert "time limit reached" in " ".join(one.notes)
 
 
+def test_a_limit_counts_the_time_that_the_table_takes_to_be_read() -> None:
+    found = tw.discover_together(pd.DataFrame({"a": [1, 2], "b": [1, 1]}), device="cpu", time_limit=1e-6)
+    for one in found.values():
+        assert one.partial
+        assert "the time limit was over before the table was read" in one.notes[-1]
+
+
 def test_the_public_function_returns_the_results_of_its_fellows() -> None:
     frame = pd.DataFrame({"tail": ["N1", "N2", "N3"], "type": ["A", "B", "B"], "seats": [90, 150, 150]})
     found = tw.discover_together(frame, device="cpu")

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     R = TypeVar("R")
 
+SHORTEST_SECONDS = 1e-9  # of a limit that was over before a table was read
+
 
 @naming_options_as_python_does
 def discover_fds(
@@ -242,11 +244,11 @@ def discover_together(
         KeyDiscoverOptions,
         OdDiscoverOptions,
     )
-    from tuplewise.engine.relation.load import load
     from tuplewise.engine.relation.relation import Relation
     from tuplewise.engine.report.dc_result import DcResult
     from tuplewise.engine.report.fd_result import FdResult, KeyResult
     from tuplewise.engine.report.od_result import OdResult
+    from tuplewise.engine.watch import read_table
 
     known: dict[str, Any] = {"dc": DcResult, "od": OdResult, "fd": FdResult, "key": KeyResult}
     wanted = list(kinds) if isinstance(kinds, (list, tuple, set, frozenset)) else [kinds]
@@ -255,17 +257,22 @@ def discover_together(
     start = time.monotonic()
     limits: dict[str, Any] = {"device": device, "time_limit": time_limit, "memory_limit": memory_limit, "seed": seed}
     of_contexts = {"max_context": max_context, **limits}
+    of_dcs = DcDiscoverOptions(cross_columns=False, nulls=nulls, max_predicates=max_predicates, **limits)
     options = {
-        "dc": DcDiscoverOptions(cross_columns=False, nulls=nulls, max_predicates=max_predicates, **limits),
+        "dc": of_dcs,
         "od": OdDiscoverOptions(**of_contexts),
         "fd": FdDiscoverOptions(nulls=nulls, **of_contexts),
         "key": KeyDiscoverOptions(nulls=nulls, **of_contexts),
     }
-    relation = table if isinstance(table, Relation) else load(table)
+    deadline = None if of_dcs.time_limit is None else start + of_dcs.time_limit
+    relation, late = read_table(table, None, deadline)
+    assert isinstance(relation, Relation)  # tables of any size come here
+    if deadline is not None:
+        limits["time_limit"] = max(SHORTEST_SECONDS, deadline - time.monotonic())
     asked: Any = {f"{kind}s": options[kind] if kind in wanted else None for kind in known}
     found = together.discover(relation, **asked, **limits, progress=progress)
-    seconds = time.monotonic() - start
-    return {kind: known[kind](getattr(found, f"{kind}s"), total_seconds=seconds) for kind in known if kind in wanted}
+    how: dict[str, Any] = {"notes": late, "total_seconds": time.monotonic() - start}
+    return {kind: known[kind](getattr(found, f"{kind}s"), **how) for kind in known if kind in wanted}
 
 
 def _discover(
