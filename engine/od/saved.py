@@ -76,7 +76,7 @@ def saved_of(document: Any, name: str) -> Saved:
     if not isinstance(document, Mapping):
         raise InputError(message(f"saved result {name!r} is not of {COMMAND}", type(document).__name__, _SAVED))
     if document.get("command") != COMMAND:
-        hint = f"Save one: tuplewise {COMMAND} TABLE --format json -o FILE"
+        hint = f"Save one: tuplewise {COMMAND} TABLE -o FILE.json"
         what = document.get("command", "no command")
         raise InputError(message(f"saved result {name!r} is not of {COMMAND}", what, _SAVED, hint))
     root = _Part(document, name, "")

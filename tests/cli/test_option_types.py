@@ -20,6 +20,7 @@ from tuplewise.engine.options import (
     CheckKeywords,
     DcKeywords,
     DependencyKeywords,
+    IndKeywords,
     LoadKeywords,
     OdCheckKeywords,
     OdKeywords,
@@ -178,9 +179,9 @@ def test_names_of_options(text: str, expected: str) -> None:
 
 
 def test_every_option_that_a_message_names_is_one_in_python() -> None:
-    kinds = (LoadKeywords, DcKeywords, CheckKeywords, DependencyKeywords, OdKeywords, OdCheckKeywords)
+    kinds = (LoadKeywords, DcKeywords, CheckKeywords, DependencyKeywords, OdKeywords, OdCheckKeywords, IndKeywords)
     keywords = {name for kind in kinds for name in kind.__annotations__}
-    functions = (tw.load, tw.discover_dcs, tw.check, tw.discover_fds, tw.discover_ods, tw.check_ods)
+    functions = (tw.load, tw.discover_dcs, tw.check, tw.discover_fds, tw.discover_ods, tw.check_ods, tw.discover_inds, tw.maintain_inds)
     for function in (*functions, tw.OdResult.to_json):
         keywords |= set(inspect.signature(function).parameters)
     root, told = Path(tw.__file__).parent / "engine", set()
