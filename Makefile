@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 EXAMPLE := examples/tax.csv
 CASES ?= evidence inversion dc_discover check od fd key cli
 PYTEST := $(BIN)/python -m pytest
-# Processes that share the default tests; each starts a JVM of its own
+# Processes that share the default tests; one of them runs all that needs the Spark session
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
@@ -42,7 +42,7 @@ types: setup  ## mypy, strict
 	$(BIN)/mypy
 
 test: setup  ## the default tests: no GPU needed, a few minutes
-	$(PYTEST) -m "not slow and not device and not cuda" -n $(WORKERS) --dist loadfile
+	$(PYTEST) -m "not slow and not device and not cuda" -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 
 test-sim: setup  ## the CUDA kernels in Numba's simulator
 	NUMBA_ENABLE_CUDASIM=1 $(PYTEST) -m "cuda and not slow"

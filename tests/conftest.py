@@ -22,6 +22,20 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("filterwarnings", leftover)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Under `--dist loadgroup`, all that shares the Spark session runs in one process, and each other module in one.
+
+    What takes longest comes first, so that the processes end together.
+    """
+    longest = {"spark": 0, "test_rapids": 1}
+    order = []
+    for item in items:
+        group = "spark" if "spark" in getattr(item, "fixturenames", ()) else item.path.stem
+        item.add_marker(pytest.mark.xdist_group(group))
+        order.append(longest.get(group, len(longest)))
+    items[:] = [item for _, item in sorted(zip(order, items, strict=True), key=lambda pair: pair[0])]
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     from tuplewise.engine.spark.session import open_session, stop

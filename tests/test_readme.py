@@ -5,11 +5,14 @@ from __future__ import annotations
 import doctest
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tuplewise.engine.cli.main import run
 
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -30,15 +33,44 @@ def commands() -> list[tuple[str, str]]:
     return found
 
 
+COMMANDS = commands()
+EXIT_CODE = '; echo "exit code $?"'
+
+
+def as_shown(output: str, printed: str) -> bool:
+    return output == "" or doctest.OutputChecker().check_output(output, printed, FLAGS)
+
+
 @pytest.mark.spark
-@pytest.mark.parametrize(("command", "output"), commands(), ids=[c for c, _ in commands()])
-def test_commands(command: str, output: str) -> None:
+def test_the_first_command_in_a_shell() -> None:
+    command, output = COMMANDS[0]
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "COLUMNS": "100"}
     done = subprocess.run(
         ["bash", "-c", command], cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=300
     )
     assert done.returncode == 0, done.stderr
-    assert output == "" or doctest.OutputChecker().check_output(output, done.stdout, FLAGS), done.stdout
+    assert as_shown(output, done.stdout), done.stdout
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(("command", "output"), COMMANDS, ids=[c for c, _ in COMMANDS])
+def test_commands(
+    command: str, output: str, spark: object, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What a shell hands to the command line, in this process: each with a JVM of its own would take minutes."""
+    monkeypatch.chdir(ROOT)
+    program, *argv = shlex.split(command.removesuffix(EXIT_CODE))
+    assert program == "tuplewise"
+    plain = "".join(argv).replace("->", "").replace("<=", "")
+    assert not {"|", ";", "&", ">", "<"} & set(plain), "only a shell can do that"
+    capsys.readouterr()
+    code = run(argv)
+    printed, errors = capsys.readouterr()
+    if command.endswith(EXIT_CODE):
+        printed += f"exit code {code}\n"
+    else:
+        assert code == 0, errors
+    assert as_shown(output, printed), printed
 
 
 @pytest.mark.parametrize("number", range(len(blocks("python"))))
