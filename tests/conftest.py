@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-
 # Every JVM of the tests, also those of programs that they start, lives for seconds or a few minutes: the optimizing
 # compiler would take a good part of that and pay nothing back.
 QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:CICompilerCount=1"
