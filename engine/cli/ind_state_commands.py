@@ -6,7 +6,7 @@ import functools
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
@@ -14,10 +14,11 @@ from tuplewise.engine.cli import output, settings
 from tuplewise.engine.cli.ind_commands import IndDiscoverListing, check_sql_tables, ind, named_tables
 from tuplewise.engine.cli.listing import Written, format_of, listing_of, working
 from tuplewise.engine.cli.settings import State
-from tuplewise.engine.options import IndStateOptions, LoadOptions
+from tuplewise.engine.options import IndStateOptions, LoadOptions, RunOn
 
 if TYPE_CHECKING:
-    from tuplewise.engine.ind.state import Change, IndState
+    from tuplewise.engine.ind.open_state import AnyState
+    from tuplewise.engine.ind.state import Change
     from tuplewise.engine.report.ind_state import IndChange
 
 __all__ = ["ind"]
@@ -58,46 +59,57 @@ class _Changes(Written):
     insert: str | None
     delete: str | None
     update: tuple[str, str] | None
+    stream: str | None
 
 
 @ind.command("init")
 @click.argument("folder", metavar="STATE")
 @click.argument("tables", nargs=-1, required=True, metavar="TABLE...")
 @_state_options
+@click.option(
+    "--run-on", type=click.Choice(get_args(RunOn)), default="auto", show_default=True,
+    help="Where the state is kept: by one process (driver, auto), or in partitions by Spark, beyond one machine.",
+)
 @settings.input_options
 @settings.output_options("text", "json")
 @click.pass_obj
-def ind_init(state: State, /, folder: str, tables: Sequence[str], **given: Any) -> int:
+def ind_init(state: State, /, folder: str, tables: Sequence[str], run_on: RunOn, **given: Any) -> int:
     """Build a STATE of TABLEs: a folder that keeps their inclusion dependencies current as rows come and go.
 
     STATE is a new or an empty folder; TABLEs are named as for ind discover. The types of columns are fixed: a later
     value that doesn't fit its column's type is an error. The state is there when it is whole, or not at all.
+
+    With --run-on spark, STATE is a folder that all machines of the cluster see (--master), TABLEs are what Spark reads,
+    and --insert-only and --track-rows are not taken; ind apply and ind show are the same for both kinds.
     """
     written = listing_of(Written, given)
     load_options, options = settings.load_options_and(IndStateOptions, given)
     form = format_of(written)
     with working(written, form, state) as progress:
-        result = _build(folder, tables, options, load_options, progress.step)
+        result = _build(folder, tables, options, load_options, run_on, progress.step)
     return _write(result, written, form, state)
 
 
 def _build(
-    folder: str, tables: Sequence[str], options: IndStateOptions, load_options: LoadOptions, step: Any
+    folder: str, tables: Sequence[str], options: IndStateOptions, load_options: LoadOptions, run_on: RunOn, step: Any
 ) -> IndChange:
-    from tuplewise.engine.ind.initial import build
-    from tuplewise.engine.ind.state import Applied, IndState
+    from tuplewise.engine.ind.open_state import build_state, open_state
+    from tuplewise.engine.ind.state import Applied
     from tuplewise.engine.report.ind_state import IndChange
     from tuplewise.engine.report.model import options_record
     from tuplewise.engine.report.version import version
 
     start = time.monotonic()
-    built = build(folder, named_tables(tables), options, load_options, written_by=version(), progress=step)
+    built = build_state(
+        folder, named_tables(tables), options, load_options, run_on=run_on, written_by=version(), progress=step
+    )
     seconds = time.monotonic() - start
-    with IndState(built.folder, write=False) as opened:
+    with open_state(built.folder, write=False) as opened:
         gained = tuple(found.ind for found in opened.found().inds)
         applied = Applied(opened.revision, gained, (), opened.rows)
         return IndChange(
-            "ind init", opened, applied, options=options_record(load_options, options), notes=built.notes,
+            "ind init", opened, applied, notes=built.notes,
+            options=options_record(load_options, options, run_on=run_on),
             timings_seconds={"build": seconds, "total": time.monotonic() - start}, spark=built.spark,
         )  # fmt: skip
 
@@ -110,6 +122,10 @@ def _build(
 @click.option(
     "--update", type=click.Path(), nargs=2, metavar="OLD NEW", help="Rows as they were, and as they are, in one order."
 )
+@click.option(
+    "--stream", type=click.Path(), metavar="FOLDER",
+    help="Files of changed rows, each applied once: the table's columns, then _change: insert or delete.",
+)
 @_reading_options
 @settings.output_options("text", "json")
 @click.pass_obj
@@ -119,11 +135,20 @@ def ind_apply(state: State, /, folder: str, table: str | None, **given: Any) -> 
     FILEs are tables with the columns of the state's, matched by name. Rows that go are of those that were there
     before. A row whose values are not all there is an error, and nothing is applied; with --track-rows so is any row
     that is not there. Killed at any moment, the state is before the revision or after it.
+
+    --stream is for a state that was built with --run-on spark: it applies the files in FOLDER that were not applied
+    before, in batches, a revision each, and ends. CSV files have a header with the table's columns in their order, then
+    _change. An update is two rows. A batch that can't be applied is an error, and comes again the next time.
     """
     changes = listing_of(_Changes, given)
-    if changes.insert is None and changes.delete is None and not changes.update:
-        raise click.UsageError("Nothing is to be applied: --insert FILE, --delete FILE or --update OLD NEW.")
-    load_options = LoadOptions(**{**given, "conf": dict(given["conf"])})
+    files = changes.insert is not None or changes.delete is not None or bool(changes.update)
+    if not files and changes.stream is None:
+        every = "--insert FILE, --delete FILE, --update OLD NEW or --stream FOLDER"
+        raise click.UsageError(f"Nothing is to be applied: {every}.")
+    if files and changes.stream is not None:
+        raise click.UsageError("--stream FOLDER is applied by itself, without --insert, --delete and --update.")
+    reading = {name: value for name, value in given.items() if name in LoadOptions.__dataclass_fields__}
+    load_options = LoadOptions(**{**reading, "conf": dict(given["conf"])})
     form = format_of(changes)
     with working(changes, form, state) as progress:
         result = _apply(folder, table, changes, load_options, progress.step)
@@ -131,12 +156,17 @@ def ind_apply(state: State, /, folder: str, table: str | None, **given: Any) -> 
 
 
 def _apply(folder: str, table: str | None, files: _Changes, load_options: LoadOptions, step: Any) -> IndChange:
-    from tuplewise.engine.ind.state import IndState
+    from tuplewise.engine.ind.open_state import open_state
+    from tuplewise.engine.ind.partitioned import PartitionedIndState
     from tuplewise.engine.report.ind_state import IndChange
     from tuplewise.engine.report.model import options_record
 
     start = time.monotonic()
-    with IndState(folder) as opened:
+    with open_state(folder) as opened:
+        if isinstance(opened, PartitionedIndState):
+            opened.connect(load_options)
+        if files.stream is not None:
+            return _stream(opened, files.stream, table, load_options, step)
         step("reading")
         changes, notes = _read_changes(opened, table, files, load_options)
         read = time.monotonic()
@@ -150,8 +180,33 @@ def _apply(folder: str, table: str | None, files: _Changes, load_options: LoadOp
         )  # fmt: skip
 
 
+def _stream(
+    opened: AnyState, folder: str, table: str | None, load_options: LoadOptions, step: Any
+) -> IndChange:
+    from tuplewise.engine.errors import InputError, message
+    from tuplewise.engine.ind.partitioned import PartitionedIndState
+    from tuplewise.engine.ind.partitioned_stream import apply_stream
+    from tuplewise.engine.report.ind_state import IndChange
+    from tuplewise.engine.report.model import options_record
+
+    if not isinstance(opened, PartitionedIndState):
+        hint = "Build it with ind init --run-on spark, or apply files: --insert FILE, --delete FILE, --update OLD NEW"
+        raise InputError(message("this state takes no streams", str(opened.folder), hint=hint))
+    start = time.monotonic()
+    step("applying")
+    found = apply_stream(opened, folder, table=table)
+    seconds = time.monotonic() - start
+    many = len(found.batches)
+    notes = [f"{many} batch{'' if many == 1 else 'es'} of new files applied"]
+    asked = {"table": table, "stream": folder}
+    return IndChange(
+        "ind apply", opened, found.together, options=options_record(load_options, opened.manifest.options, **asked),
+        notes=notes, timings_seconds={"apply": seconds, "total": seconds},
+    )  # fmt: skip
+
+
 def _read_changes(
-    opened: IndState, table: str | None, files: _Changes, load_options: LoadOptions
+    opened: AnyState, table: str | None, files: _Changes, load_options: LoadOptions
 ) -> tuple[list[Change], list[str]]:
     from tuplewise.engine.ind.state import Change, update_of
 
@@ -182,13 +237,13 @@ def _read_changes(
 @click.pass_obj
 def ind_show(state: State, /, folder: str, **given: Any) -> int:
     """The inclusion dependencies of a STATE as of its last revision, also while another process writes it."""
-    from tuplewise.engine.ind.state import IndState
+    from tuplewise.engine.ind.open_state import open_state
     from tuplewise.engine.report.ind_state import IndStateResult
 
     listing = listing_of(IndDiscoverListing, given)
     form = format_of(listing)
     start = time.monotonic()
-    with working(listing, form, state), IndState(folder, write=False) as opened:
+    with working(listing, form, state), open_state(folder, write=False) as opened:
         check_sql_tables(listing.sql_tables, [table.name for table in opened.manifest.tables])
         result = IndStateResult(opened, options={"limit": listing.limit}, total_seconds=time.monotonic() - start)
     if form == "text":

@@ -10,8 +10,9 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.ind.manifest import Manifest
 from tuplewise.engine.ind.rows import Attributes, other_columns
-from tuplewise.engine.ind.state import NOTHING, Manifest
+from tuplewise.engine.ind.state import NOTHING, ReadRows
 from tuplewise.engine.ind.values import FAMILIES
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.relation.csv_source import BAD
@@ -23,7 +24,7 @@ from tuplewise.engine.relation.spark_source import RawTable, frame_table
 from tuplewise.engine.relation.spark_values import TypedFrame, comparable, type_frame
 from tuplewise.engine.spark.attribute_values import Cell, cells_of
 from tuplewise.engine.spark.session import OpenSession
-from tuplewise.engine.spark.value_counts import BY, all_of, count_changes, signed
+from tuplewise.engine.spark.value_counts import BY, all_of, count_changes, signed, turned
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -49,6 +50,28 @@ class Batch:
     cells: DataFrame
 
 
+@dataclass(frozen=True, eq=False)
+class SparkRows:
+    """Rows of a table of a state, in Spark.
+
+    Attributes
+    ----------
+    count : how many they are
+    cells : attribute, KEY, and BY, which is 1
+    held : lets go of what Spark holds of them
+    """
+
+    count: int
+    cells: DataFrame
+    held: ExitStack
+
+    def batch(self, table: int, kind: str) -> Batch:
+        """The rows as ones that come to a table ("insert"), or go."""
+        if kind == "insert":
+            return Batch(table, self.count, self.cells)
+        return Batch(table, -self.count, turned(self.cells))
+
+
 def batch_cells(batches: Sequence[Batch]) -> DataFrame:
     """The cells of all batches; they are of one session."""
     cells = batches[0].cells
@@ -57,30 +80,32 @@ def batch_cells(batches: Sequence[Batch]) -> DataFrame:
     return cells
 
 
-def table_cells(
-    spark: SparkSession, manifest: Manifest, change: Any, dialect: Mapping[str, str | None], held: ExitStack
-) -> Batch:
-    """The rows of a `partitioned.TableChange`. What is held for them is let go by `held`."""
-    attributes = manifest.table(change.table)
+def rows_in_spark(
+    spark: SparkSession, manifest: Manifest, source: Any, attributes: Attributes, options: LoadOptions
+) -> ReadRows:
+    """Rows for a table of a state, in Spark: of a path, or a pandas, Polars, Arrow or Spark frame.
+
+    Raises InputError where columns are missing or unknown, or a value doesn't fit.
+    """
     name = manifest.tables[attributes.table].name
-    how: dict[str, Any] = {key: value for key, value in dialect.items() if value is not None}
-    options = LoadOptions(null_tokens=manifest.null_tokens, **how)
-    source, kind = change.source, kind_of(change.source)
+    kind = kind_of(source)
     if kind in ("pandas", "polars", "arrow"):
         source, kind = _frame_here(spark, source, kind), "spark"
     elif kind is None and not isinstance(source, (str, os.PathLike)):
         allowed = "a path, or a pandas, Polars, Arrow or Spark DataFrame"
         raise InputError(message("rows of this type can't be read by Spark", type(source).__name__, allowed))
     target = source if kind is not None else os.fspath(source)
-    opened = open_with_spark(target, kind, options, name, spark, lambda step: None, large=True)
+    plain = replace(options, null_tokens=manifest.null_tokens, types={})
+    opened = open_with_spark(target, kind, plain, name, spark, lambda step: None, large=True)
     given = [opened.plan.names[i] for i in opened.plan.kept]
     if sorted(given) != sorted(attributes.names):
         raise other_columns(f"the rows of table {name!r}", given, attributes.names)
     opened = replace(opened, plan=replace(opened.plan, overrides=_types(manifest, attributes)))
-    typed = _typed(opened, manifest.options.as_text, held)
-    by = 1 if change.kind == "insert" else -1
-    from_frame = _cells(replace(typed, base=all_of(typed.base, by)), given, attributes)
-    return Batch(attributes.table, by * typed.rows, in_session(from_frame, spark))
+    with ExitStack() as held:
+        typed = _typed(opened, manifest.options.as_text, held)
+        cells = in_session(_cells(replace(typed, base=all_of(typed.base, 1)), given, attributes), spark)
+        rows: Any = SparkRows(typed.rows, cells, held.pop_all())
+    return ReadRows(attributes, rows, tuple(typed.notes))
 
 
 def _frame_here(spark: SparkSession, source: Any, kind: str) -> DataFrame:

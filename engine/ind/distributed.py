@@ -100,14 +100,25 @@ def _bytes_of(table: Any, load_options: LoadOptions, spark: SparkSession | None)
 
 
 def open_tables(
-    tables: Mapping[str, Any], load_options: LoadOptions, spark: SparkSession | None = None
+    tables: Mapping[str, Any], load_options: LoadOptions | Mapping[str, LoadOptions], spark: SparkSession | None = None
 ) -> dict[str, Opened]:
-    """Paths and Spark frames, opened in one session; nothing of them is brought here."""
+    """Paths and Spark frames, opened in one session; nothing of them is brought here.
+
+    `load_options` : how they are read; by name where they are read in several ways
+
+    Raises
+    ------
+    InputError : where a table can't be read by Spark
+    """
     opened = {}
     for name, table in tables.items():
         kind = kind_of(table)
+        if not _read_by_spark(table):
+            allowed = "a path, or a Spark DataFrame"
+            raise InputError(message(f"table {name!r} can't be read by Spark", type(table).__name__, allowed))
         target = table if kind is not None else os.fspath(table)
-        opened[name] = open_with_spark(target, kind, load_options, name, spark, lambda step: None, large=True)
+        options = load_options[name] if isinstance(load_options, Mapping) else load_options
+        opened[name] = open_with_spark(target, kind, options, name, spark, lambda step: None, large=True)
     return opened
 
 

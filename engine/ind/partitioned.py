@@ -20,22 +20,24 @@ import shutil
 import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from tuplewise.engine.errors import InputError, message
-from tuplewise.engine.ind.changes import Batch, batch_cells, frame_cells, shown_value, table_cells
+from tuplewise.engine.ind.changes import Batch, batch_cells, frame_cells, rows_in_spark, shown_value
 from tuplewise.engine.ind.clusters import AttributeClustering
 from tuplewise.engine.ind.dependency import InclusionDependency
 from tuplewise.engine.ind.discover import unary_inds
-from tuplewise.engine.ind.found import FoundInd
+from tuplewise.engine.ind.found import FoundInds
+from tuplewise.engine.ind.manifest import Manifest
 from tuplewise.engine.ind.partitions import FILE, Partitions, StreamPlace
-from tuplewise.engine.ind.state import NOTHING, Applied, Manifest
+from tuplewise.engine.ind.state import NOTHING, Applied, Change, ReadRows, found_in_state
 from tuplewise.engine.ind.store import WriterLock
+from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.relation.spark_load import in_session, spark_failures
 from tuplewise.engine.spark.session import open_session
 from tuplewise.engine.spark.value_counts import (
@@ -55,18 +57,6 @@ if TYPE_CHECKING:
 
 VALUES = "values"
 STREAMS = "streams"
-
-
-@dataclass(frozen=True)
-class TableChange:
-    """Rows that come to a table (None: the only one), or go.
-
-    `source`: a path, or a pandas, Polars, Arrow or Spark frame.
-    """
-
-    kind: Literal["insert", "delete"]
-    table: str | None
-    source: Any
 
 
 def is_partitioned(folder: str | os.PathLike[str]) -> bool:
@@ -151,20 +141,57 @@ class PartitionedIndState:
     def spark(self) -> SparkSession:
         """A session of the state's own, with the catalog of the given one."""
         if self._session is None:
-            self._session = open_session(self._given).spark
-            self._session.conf.set("spark.sql.caseSensitive", "true")  # columns are told apart as loading does
+            self.connect(LoadOptions())
+        assert self._session is not None
         return self._session
+
+    def connect(self, options: LoadOptions) -> None:
+        """Open the session: with the master, profile and settings of `options`, where one is to be started."""
+        opened = open_session(self._given, master=options.master, profile=options.profile, conf=options.conf)
+        self._session = opened.spark
+        self._session.conf.set("spark.sql.caseSensitive", "true")  # columns are told apart as loading does
 
     def clustering(self) -> AttributeClustering:
         """The attribute clustering."""
         manifest, now = self.manifest, self._now
         return AttributeClustering.of(manifest.attributes, manifest.families, now.masks, now.values)
 
-    def found(self) -> tuple[list[FoundInd], int]:
-        """The dependencies that hold, in result order, and how many there are of attributes without values."""
-        return unary_inds(self.clustering())
+    @property
+    def used_bytes(self) -> int:
+        """Bytes of the current files."""
+        place = self.folder / VALUES
+        folders = [bucket_folder(place / name, bucket) for bucket, name in self._now.folders.items()]
+        return sum(f.stat().st_size for folder in folders for f in folder.glob("*.parquet"))
 
-    def apply(self, changes: Sequence[TableChange]) -> Applied:
+    def found(self) -> FoundInds:
+        """The dependencies that hold, as a discovery in the same rows finds them."""
+        return found_in_state(self.manifest, self.clustering(), self._now.rows, self._now.filled)
+
+    def read_rows(
+        self, source: Any, table: str | None = None, load_options: LoadOptions | None = None, *, leave_out: bool = False
+    ) -> ReadRows:
+        """Rows for a table of the state, columns matched by name. Spark holds them until they are applied.
+
+        Parameters
+        ----------
+        source : a path, or a pandas, Polars, Arrow or Spark frame
+        table : None for the only one
+        load_options : None: files are written as the tables were
+        leave_out : must be False
+
+        Raises
+        ------
+        InputError
+            Where columns are missing or unknown, or a value doesn't fit.
+        """
+        if leave_out:
+            hint = "Leave such rows out beforehand"
+            raise InputError(message("bad_rows of a state in Spark", "report", "'fail'", hint))
+        how: dict[str, Any] = {key: value for key, value in self._now.dialect.items() if value is not None}
+        options = load_options if load_options is not None else LoadOptions(**how)
+        return rows_in_spark(self.spark, self.manifest, source, self.manifest.table(table), options)
+
+    def apply(self, changes: Sequence[Change]) -> Applied:
         """Take rows away and add rows, as one revision.
 
         All of it is one batch: only what is left of each value when rows that come and rows that go are counted up
@@ -173,12 +200,17 @@ class PartitionedIndState:
         Raises
         ------
         InputError
-            Where the state is closed or only read, a row can't be read or doesn't fit, or a value goes more often than
-            its column has it; nothing is then changed.
+            Where the state is closed or only read, or a value goes more often than its column has it; nothing is then
+            changed.
         """
         self._check_open()
+        rows: list[Any] = [change.rows for change in changes]
         with ExitStack() as held:
-            batches = [table_cells(self.spark, self.manifest, change, self._now.dialect, held) for change in changes]
+            for one in rows:
+                held.push(one.held)
+            batches = [
+                one.batch(change.attributes.table, change.kind) for one, change in zip(rows, changes, strict=True)
+            ]
             return self._fold(batches, self._now.streams)
 
     def foreach_batch(
@@ -246,6 +278,7 @@ class PartitionedIndState:
             then = replace(
                 now, revision=now.revision + 1, rows=tuple(rows), streams=streams, masks=after.masks,
                 values=after.values, folders={**now.folders, **dict.fromkeys(touched, folder)},
+                filled=tuple(n + int(by) for n, by in zip(now.filled, moved.filled, strict=True)),
             )  # fmt: skip
             then.write(self.folder)
         except BaseException:
@@ -283,7 +316,7 @@ class PartitionedIndState:
 
     def _no_change(self) -> tuple[list[int], Moved]:
         none = self._now.masks[:0]
-        return [], Moved(none, none, self._now.values[:0])
+        return [], Moved(none, none, self._now.values[:0], np.zeros(len(self._now.filled), dtype=np.int64))
 
     def _below_zero(self, row: Mapping[str, Any]) -> InputError:
         attribute = self.manifest.attributes[row["attribute"]]

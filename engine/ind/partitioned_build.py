@@ -13,10 +13,11 @@ import numpy as np
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.ind.clusters import AttributeClustering
 from tuplewise.engine.ind.distributed import all_cells, attributes_of, open_tables, type_for_spark
-from tuplewise.engine.ind.initial import Built, beside
+from tuplewise.engine.ind.initial import Built, Progress, beside
+from tuplewise.engine.ind.manifest import KeptColumn, KeptTable, Manifest
 from tuplewise.engine.ind.partitioned import VALUES, hand_to_disk, not_shared
 from tuplewise.engine.ind.partitions import Partitions
-from tuplewise.engine.ind.state import KeptColumn, KeptTable, Manifest
+from tuplewise.engine.ind.table_options import options_of_tables
 from tuplewise.engine.options import IndStateOptions, LoadOptions
 from tuplewise.engine.relation.spark_load import spark_failures
 from tuplewise.engine.spark.attribute_values import count_filled
@@ -49,6 +50,7 @@ def build(
     *,
     written_by: str,
     spark: SparkSession | None = None,
+    progress: Progress | None = None,
 ) -> Built:
     """Build a state in partitions.
 
@@ -75,9 +77,11 @@ def build(
     load_options = load_options or LoadOptions()
     target = Path(os.path.realpath(os.path.expanduser(os.fspath(folder))))
     with beside(target) as place, ExitStack() as held:
-        opened = open_tables(tables, load_options, spark)
+        opened = open_tables(tables, options_of_tables(tables, load_options), spark)
         typed = {}
         for name, table in opened.items():
+            if progress is not None:
+                progress(f"reading {name}")
             typed[name] = type_for_spark(table, options.as_text)
             held.callback(typed[name].close)
         attributes, families = attributes_of(opened, typed, options.as_text)
@@ -93,20 +97,22 @@ def build(
         size = sum(t.rows * len(t.typed) for t in typed.values())
         buckets = max(LEAST_BUCKETS, min(MOST_BUCKETS, -(-size // CELLS_A_BUCKET)))
         session = next(iter(opened.values())).session
-        filled = sum(sum(count_filled(t.base, [c.expression for c in t.typed])) for t in typed.values())
+        filled = [n for t in typed.values() for n in count_filled(t.base, [c.expression for c in t.typed])]
         for one in typed.values():
             one.base = all_of(one.base, 1)
+        if progress is not None:
+            progress("writing the state")
         first = f"{0:08}-first"
         masks: Any = np.zeros((0, mask_words(len(attributes))), dtype=np.uint64)
         values = np.zeros(0, dtype=np.int64)
         seen: list[int] = []
-        if filled:
+        if any(filled):
             with spark_failures(", ".join(opened)):
                 cells = all_cells(session.spark, typed, families, BY, wide=True)
                 counts = changed_counts(None, fold_changes(cells), buckets, buckets)
                 seen = write_counts(counts, place / VALUES / first)
                 folders = [bucket_folder(place / VALUES / first, b) for b in seen]
-                if not seen or total_frequency(read_counts(session.spark, folders)) != filled:
+                if not seen or total_frequency(read_counts(session.spark, folders)) != sum(filled):
                     raise not_shared(target)
                 moved = moved_values(read_counts(session.spark, folders), len(attributes))
             masks, values = moved.after, moved.values
@@ -115,8 +121,8 @@ def build(
             hand_to_disk(place / VALUES / first)
         manifest.write(place)
         dialect = {k: getattr(load_options, k) for k in ("sep", "quote", "escape", "encoding")}
-        Partitions(
-            0, rows, buckets, dict.fromkeys(seen, first), clustering.masks, clustering.values, {}, dialect
-        ).write(place)  # fmt: skip
+        folders_of = dict.fromkeys(seen, first)
+        made = Partitions(0, rows, tuple(filled), buckets, folders_of, clustering.masks, clustering.values, {}, dialect)
+        made.write(place)
     notes = tuple(f"{name}: {note}" for name, t in typed.items() for note in t.notes)
     return Built(target, int(clustering.values.sum()), notes, {"version": session.version, "master": session.master})

@@ -40,6 +40,7 @@ class Partitions:
     Attributes
     ----------
     rows : of each table
+    filled : of each attribute, rows where it isn't null
     buckets : how many there are
     folders : of each bucket that has a file, the name of the folder that holds it
     masks, values : of the attribute clustering
@@ -49,6 +50,7 @@ class Partitions:
 
     revision: int
     rows: tuple[int, ...]
+    filled: tuple[int, ...]
     buckets: int
     folders: Mapping[int, str]
     masks: NDArray[np.uint64]
@@ -66,6 +68,7 @@ class Partitions:
             "format": FORMAT,
             "revision": self.revision,
             "rows": list(self.rows),
+            "filled": list(self.filled),
             "buckets": self.buckets,
             "folders": {str(bucket): name for bucket, name in sorted(self.folders.items())},
             "clusters": [[f"{mask:x}", count] for mask, count in clusters],
@@ -92,6 +95,7 @@ class Partitions:
             found = cls(
                 revision=int(record["revision"]),
                 rows=tuple(int(n) for n in record["rows"]),
+                filled=tuple(int(n) for n in record["filled"]),
                 buckets=int(record["buckets"]),
                 folders={int(bucket): str(name) for bucket, name in record["folders"].items()},
                 masks=_masks([int(mask, 16) for mask, _ in record["clusters"]], attributes),
@@ -103,8 +107,8 @@ class Partitions:
             if isinstance(error, InputError):
                 raise
             raise damaged(folder, f"{FILE} can't be read: {error}") from error
-        if len(found.rows) != tables:
-            raise damaged(folder, f"{FILE} is of another number of tables")
+        if len(found.rows) != tables or len(found.filled) != attributes:
+            raise damaged(folder, f"{FILE} is of other tables than the state")
         return found
 
 

@@ -17,6 +17,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.ind.clusters import AttributeClustering
 from tuplewise.engine.ind.dependency import InclusionDependency, unary
 from tuplewise.engine.ind.discover import unary_inds
 from tuplewise.engine.ind.found import FoundInds, TableFound
@@ -167,29 +168,7 @@ class IndState:
 
     def found(self) -> FoundInds:
         """The dependencies that hold, as a discovery in the same rows finds them."""
-        clustering = self._clusters.clustering()
-        inds, trivial = unary_inds(clustering)
-        distinct, first, tables = clustering.distinct.tolist(), 0, []
-        for table, rows in zip(self.manifest.tables, self._rows, strict=True):
-            columns = tuple(
-                Column(c.name, c.type, c.why, distinct[first + i], rows - self._filled[first + i])
-                for i, c in enumerate(table.columns)
-            )
-            tables.append(TableFound(table.name, table.path, rows, columns))
-            first += len(columns)
-        return FoundInds(
-            tables=tuple(tables),
-            attributes=clustering.attributes,
-            inds=tuple(inds),
-            trivial=trivial,
-            options=IndDiscoverOptions(as_text=self.manifest.options.as_text),
-            work="driver",
-            work_reason="the state keeps the clusters of all values",
-            device="cpu",
-            device_reason="nothing is computed but counts of a few clusters",
-            timings_seconds={},
-            partial=False,
-        )
+        return found_in_state(self.manifest, self._clusters.clustering(), self._rows, self._filled)
 
     def read_rows(
         self, source: Any, table: str | None = None, load_options: LoadOptions | None = None, *, leave_out: bool = False
@@ -335,6 +314,34 @@ class IndState:
 
 
 NOTHING = "Nothing was applied"
+
+
+def found_in_state(
+    manifest: Manifest, clustering: AttributeClustering, rows: Sequence[int], filled: Sequence[int]
+) -> FoundInds:
+    """What a state's clusters say. `rows` of each table, `filled`: those that aren't null of each attribute."""
+    inds, trivial = unary_inds(clustering)
+    distinct, first, tables = clustering.distinct.tolist(), 0, []
+    for table, count in zip(manifest.tables, rows, strict=True):
+        columns = tuple(
+            Column(c.name, c.type, c.why, distinct[first + i], count - filled[first + i])
+            for i, c in enumerate(table.columns)
+        )
+        tables.append(TableFound(table.name, table.path, count, columns))
+        first += len(columns)
+    return FoundInds(
+        tables=tuple(tables),
+        attributes=clustering.attributes,
+        inds=tuple(inds),
+        trivial=trivial,
+        options=IndDiscoverOptions(as_text=manifest.options.as_text),
+        work="driver",
+        work_reason="the state keeps the clusters of all values",
+        device="cpu",
+        device_reason="nothing is computed but counts of a few clusters",
+        timings_seconds={},
+        partial=False,
+    )
 
 
 def mask_bytes(attributes: int) -> int:

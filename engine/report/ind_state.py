@@ -11,7 +11,8 @@ from tuplewise.engine.report.ind_result import IndResult
 
 if TYPE_CHECKING:
     from tuplewise.engine.ind.dependency import InclusionDependency
-    from tuplewise.engine.ind.state import Applied, IndState
+    from tuplewise.engine.ind.open_state import AnyState
+    from tuplewise.engine.ind.state import Applied
 
 
 class IndChange:
@@ -28,7 +29,7 @@ class IndChange:
     def __init__(
         self,
         command: str,
-        state: IndState,
+        state: AnyState,
         applied: Applied,
         *,
         options: Mapping[str, Any],
@@ -89,7 +90,7 @@ class IndStateResult(IndResult):
     rows : of each table, by its name
     """
 
-    def __init__(self, state: IndState, *, options: Mapping[str, Any] | None = None, total_seconds: float = 0) -> None:
+    def __init__(self, state: AnyState, *, options: Mapping[str, Any] | None = None, total_seconds: float = 0) -> None:
         self.revision, self.rows = state.revision, state.rows
         record = model.options_record(state.manifest.options, null_tokens=state.manifest.null_tokens, **(options or {}))
         self._state_bytes = state.used_bytes

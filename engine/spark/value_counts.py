@@ -37,11 +37,13 @@ class Moved:
     ----------
     before, after : uint64 (moves, words), masks; no bits: the value wasn't there, or isn't any more
     values : int64 (moves,)
+    filled : int64 (attributes,), by how many rows with a value each attribute has grown
     """
 
     before: NDArray[np.uint64]
     after: NDArray[np.uint64]
     values: NDArray[np.int64]
+    filled: NDArray[np.int64]
 
 
 def fold_changes(cells: DataFrame) -> DataFrame:
@@ -119,7 +121,7 @@ def below_zero(rows: DataFrame) -> dict[str, Any] | None:
 
 
 def moved_values(rows: DataFrame, attributes: int) -> Moved:
-    """Values that are in other attributes after a batch than before it, by what `write_counts` wrote. One job."""
+    """Values that are in other attributes after a batch than before it, by what `write_counts` wrote. Two jobs."""
     from pyspark.sql import functions as f
 
     sides = {"was": "before > 0", "now": "frequency > 0"}
@@ -132,7 +134,10 @@ def moved_values(rows: DataFrame, attributes: int) -> Moved:
         differs = differs | one
     found = sets.where(differs).groupBy(*names["was"], *names["now"]).agg(f.count("*").alias("values")).toArrow()
     values = np.asarray(found["values"].to_numpy(), dtype=np.int64)
-    return Moved(masks_of(found, attributes, "was"), masks_of(found, attributes, "now"), values)
+    grown = rows.groupBy("attribute").agg(f.sum(f.col("frequency") - f.col("before")).alias("rows")).toArrow()
+    filled = np.zeros(attributes, dtype=np.int64)
+    filled[grown["attribute"].to_numpy()] = grown["rows"].to_numpy()
+    return Moved(masks_of(found, attributes, "was"), masks_of(found, attributes, "now"), values, filled)
 
 
 def count_changes(frame: DataFrame, column: str, kinds: Sequence[str]) -> tuple[list[int], str | None]:
@@ -159,6 +164,13 @@ def all_of(frame: DataFrame, by: int) -> DataFrame:
     from pyspark.sql import functions as f
 
     return frame.withColumn(BY, f.lit(by))
+
+
+def turned(cells: DataFrame) -> DataFrame:
+    """Cells that come as ones that go, and the other way round."""
+    from pyspark.sql import functions as f
+
+    return cells.withColumn(BY, -f.col(BY))
 
 
 def _uri(folder: Path) -> str:

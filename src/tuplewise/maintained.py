@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from tuplewise.engine.ind.dependency import InclusionDependency
-    from tuplewise.engine.ind.state import Applied, IndState
+    from tuplewise.engine.ind.open_state import AnyState
+    from tuplewise.engine.ind.state import Applied
+    from tuplewise.engine.options import RunOn
     from tuplewise.engine.report.ind_state import IndStateResult
 
 
@@ -24,6 +26,7 @@ def maintain_inds(
     insert_only: bool = False,
     track_rows: bool = False,
     sync: bool = False,
+    run_on: RunOn = "auto",
 ) -> MaintainedInds:
     """The unary inclusion dependencies of tables in a folder, kept current as rows come, go and change.
 
@@ -37,6 +40,9 @@ def maintain_inds(
     track_rows : keep how often each row occurs, so that a delete of any row that isn't there is an error
     sync : hand each revision to the disk before it is done, so that it survives a loss of power. A kill of the process
         it survives always.
+    run_on : "spark" builds a state beyond one machine: frequencies in files that Spark reads and writes, in a folder
+        that all machines of the cluster see. Its rows are paths or frames. "driver" and "auto": a state of one process.
+        A state that was built before keeps its kind.
 
     Returns
     -------
@@ -60,8 +66,7 @@ def maintain_inds(
     1, t.a <= t.b, t.b <= t.a
     """
     from tuplewise.engine.errors import InputError, message
-    from tuplewise.engine.ind.initial import build
-    from tuplewise.engine.ind.state import IndState
+    from tuplewise.engine.ind.open_state import build_state, open_state
     from tuplewise.engine.ind.tables import name_tables
     from tuplewise.engine.options import IndStateOptions
     from tuplewise.engine.report.version import version
@@ -71,9 +76,9 @@ def maintain_inds(
         if options != IndStateOptions():
             hint = "Leave the options out, or name the tables to build a state of"
             raise InputError(message("a state that was built before keeps its options", str(state), hint=hint))
-        return MaintainedInds(IndState(state))
-    built = build(state, name_tables(tables), options, written_by=version())
-    return MaintainedInds(IndState(built.folder), built.notes)
+        return MaintainedInds(open_state(state))
+    built = build_state(state, name_tables(tables), options, run_on=run_on, written_by=version())
+    return MaintainedInds(open_state(built.folder), built.notes)
 
 
 class MaintainedInds:
@@ -84,7 +89,7 @@ class MaintainedInds:
     notes : what was to be said of the tables that it was built of
     """
 
-    def __init__(self, state: IndState, notes: tuple[str, ...] = ()) -> None:
+    def __init__(self, state: AnyState, notes: tuple[str, ...] = ()) -> None:
         self._state = state
         self.notes = list(notes)
 

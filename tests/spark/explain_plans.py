@@ -28,6 +28,7 @@ from tuplewise.engine.dc.violations.distributed import rule_on
 from tuplewise.engine.dc.violations.program import bind
 from tuplewise.engine.ind import partitioned, partitioned_build
 from tuplewise.engine.ind.distributed import cluster_on_spark, open_tables
+from tuplewise.engine.ind.state import Change
 from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, KEY, Dependencies
 from tuplewise.engine.od.distributed import SparkContextTable
 from tuplewise.engine.od.search import clue_layout
@@ -140,7 +141,8 @@ def explain_inclusions(folder: Path, tables: dict[str, Path], note: Callable[[Da
         module.write_counts = lambda rows, place, write=write: write(note(rows), place)  # type: ignore[attr-defined]
     partitioned_build.build(folder / "state", given, IndStateOptions(), written_by="test")
     with partitioned.PartitionedIndState(folder / "state") as state:
-        state.apply([partitioned.TableChange("insert", "parquet", given["parquet"])])
+        rows = state.read_rows(given["parquet"], "parquet")
+        state.apply([Change("insert", rows.attributes, rows.rows)])
         frame = state.spark.read.parquet(given["parquet"]).selectExpr(
             "* except (at)", "cast(at as timestamp) at", "'insert' as _change"
         )

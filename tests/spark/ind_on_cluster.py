@@ -10,9 +10,6 @@ import os
 import sys
 
 import tuplewise as tw
-from tuplewise.engine.ind.partitioned import PartitionedIndState, TableChange
-from tuplewise.engine.ind.partitioned_build import build
-from tuplewise.engine.options import IndStateOptions
 from tuplewise.engine.spark.session import open_session, stop
 
 
@@ -20,11 +17,9 @@ def main(orders: str, customers: str, folder: str) -> None:
     open_session(master=os.environ["LOOPBACK_MASTER"], conf=json.loads(os.environ["LOOPBACK_CONF"]))
     tables = {"orders": orders, "customers": customers}
     found = {way: tw.discover_inds(tables, run_on=way).to_dict()["result"] for way in ("driver", "spark")}
-    build(folder, tables, IndStateOptions(), written_by="test")
-    with PartitionedIndState(folder) as state:
-        found["built"] = [str(one.ind) for one in state.found()[0]]
-        gone = state.apply([TableChange("delete", "customers", customers)])
-        back = state.apply([TableChange("insert", "customers", customers)])
+    with tw.maintain_inds(folder, tables, run_on="spark") as state:
+        found["built"] = [str(one.ind) for one in state.inds]
+        gone, back = state.delete(customers, table="customers"), state.insert(customers, table="customers")
         found["lost"], found["gained"] = [str(i) for i in gone.lost], [str(i) for i in back.gained]
         found["rows"] = state.rows
     stop()

@@ -6,7 +6,7 @@ import datetime as dt
 import decimal
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -17,9 +17,10 @@ from tuplewise.engine.errors import InputError
 from tuplewise.engine.ind import partitioned, partitions
 from tuplewise.engine.ind.discover import unary_inds
 from tuplewise.engine.ind.distributed import cluster_on_spark, open_tables
-from tuplewise.engine.ind.partitioned import PartitionedIndState, TableChange
+from tuplewise.engine.ind.partitioned import PartitionedIndState
 from tuplewise.engine.ind.partitioned_build import build
 from tuplewise.engine.ind.partitioned_stream import apply_stream
+from tuplewise.engine.ind.state import Change
 from tuplewise.engine.ind.unary import Clustered, cluster_tables
 from tuplewise.engine.options import IndStateOptions, LoadOptions
 from tuplewise.engine.spark import attribute_values
@@ -109,6 +110,11 @@ def some_rows(rng: np.random.Generator, rows: int) -> pa.Table:
     return pa.table(table)
 
 
+def change(state: PartitionedIndState, kind: Literal["insert", "delete"], table: str, source: Any) -> Change:
+    rows = state.read_rows(source, table)
+    return Change(kind, rows.attributes, rows.rows)
+
+
 class Model:
     """Tables of a state as rows in memory, and what a state built from them says."""
 
@@ -121,7 +127,9 @@ class Model:
         assert state.clustering().masks.tobytes() == rebuilt.masks.tobytes()
         assert state.clustering().values.tolist() == rebuilt.values.tolist()
         assert state.rows == {name: len(table) for name, table in self.tables.items()}
-        assert state.found()[0] == unary_inds(rebuilt)[0]
+        assert list(state.found().inds) == unary_inds(rebuilt)[0]
+        nulls = [column.nulls for table in cluster_tables(files, TYPES).tables for column in table.columns]
+        assert [column.nulls for table in state.found().tables for column in table.columns] == nulls
 
 
 @pytest.fixture(scope="module")
@@ -147,19 +155,19 @@ def test_batches_equal_a_rebuild(spark: Any, copied: tuple[Path, Model], tmp_pat
     rng = np.random.default_rng(5)
     with PartitionedIndState(folder) as state:
         model.check(state)
-        before = {str(one.ind) for one in state.found()[0]}
+        before = {str(one.ind) for one in state.found().inds}
         for step in range(2):
             left, right = model.tables["left"], model.tables["right"]
             new = some_rows(rng, 6)
             gone = left.take(rng.permutation(len(left))[:4])
             changes = [
-                TableChange("delete", "left", write_csv(tmp_path / "gone.csv", gone)),
-                TableChange("insert", "right", write_csv(tmp_path / "new.csv", new)),
+                change(state, "delete", "left", write_csv(tmp_path / "gone.csv", gone)),
+                change(state, "insert", "right", write_csv(tmp_path / "new.csv", new)),
             ]
             applied = state.apply(changes)
             model.tables = {"left": without(left, gone), "right": pa.concat_tables([right, new])}
             model.check(state)
-            now = {str(one.ind) for one in state.found()[0]}
+            now = {str(one.ind) for one in state.found().inds}
             assert {str(i) for i in applied.gained} == now - before
             assert {str(i) for i in applied.lost} == before - now
             assert applied.revision == state.revision == step + 1
@@ -183,13 +191,13 @@ def test_a_value_that_is_not_there_is_refused(spark: Any, copied: tuple[Path, Mo
         row = model.tables["left"].slice(0, 1).set_column(2, "word", pa.array(["none such"]))
         none = r"column 'word': a value goes 1 times more than it comes, and the column has none of it: 'none such'\."
         with pytest.raises(InputError, match=rf"table 'left', {none} Nothing was applied"):
-            state.apply([TableChange("delete", "left", row)])
+            state.apply([change(state, "delete", "left", row)])
         unfit = pa.table({"number": ["x"], "at": ["2020-01-01"], "word": ["a"]})
         path = write_csv(folder.parent / "unfit.csv", unfit)
         with pytest.raises(InputError, match=r"column 'number': 1 values don't fit type decimal, the first at .*'x'"):
-            state.apply([TableChange("insert", "left", path)])
+            state.apply([change(state, "insert", "left", path)])
         with pytest.raises(InputError, match=r"missing 'word'; unknown 'words'"):
-            state.apply([TableChange("insert", "left", row.rename_columns(["number", "at", "words"]))])
+            state.apply([change(state, "insert", "left", row.rename_columns(["number", "at", "words"]))])
         with pytest.raises(InputError, match=r"being written by this process"):
             PartitionedIndState(folder)
         model.check(state)
@@ -221,7 +229,7 @@ def test_killed_between_writes(
         patch.setattr(where, dies, dying)
         patch.setattr(partitioned.shutil, "rmtree", lambda *given, **how: None)
         with pytest.raises(KeyboardInterrupt):
-            state.apply([TableChange("insert", "left", model.tables["left"].slice(0, 1))])
+            state.apply([change(state, "insert", "left", model.tables["left"].slice(0, 1))])
     state.close()
     assert len(list((folder / "values").iterdir())) == 2
     with PartitionedIndState(folder) as again:

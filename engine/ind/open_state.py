@@ -1,0 +1,42 @@
+"""A state of either kind: kept by one process, or in partitions by Spark."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, get_args
+
+from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.ind import initial, partitioned_build
+from tuplewise.engine.ind.initial import Built, Progress
+from tuplewise.engine.ind.partitioned import PartitionedIndState, is_partitioned
+from tuplewise.engine.ind.state import IndState
+from tuplewise.engine.options import IndStateOptions, LoadOptions, RunOn
+
+AnyState = IndState | PartitionedIndState
+
+
+def build_state(
+    folder: str | os.PathLike[str],
+    tables: Mapping[str, Any],
+    options: IndStateOptions,
+    load_options: LoadOptions | None = None,
+    *,
+    run_on: str = "auto",
+    written_by: str,
+    progress: Progress | None = None,
+) -> Built:
+    """Build a state of some tables; see `initial.build` and `partitioned_build.build`.
+
+    `run_on`: "driver" or "auto" keep it by one process; "spark" in partitions, for tables beyond one machine.
+    """
+    if run_on not in get_args(RunOn):
+        raise InputError(message("run_on", run_on, ", ".join(map(repr, get_args(RunOn)))))
+    if run_on == "spark":
+        return partitioned_build.build(folder, tables, options, load_options, written_by=written_by, progress=progress)
+    return initial.build(folder, tables, options, load_options, written_by=written_by, progress=progress)
+
+
+def open_state(folder: str | os.PathLike[str], *, write: bool = True) -> AnyState:
+    """Open a state of the kind that the folder holds; see `IndState` and `PartitionedIndState`."""
+    return PartitionedIndState(folder, write=write) if is_partitioned(folder) else IndState(folder, write=write)
