@@ -16,7 +16,11 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tuplewise.engine.ind.kept_clusters import Cluster, KeptClusters
+from tuplewise.engine.ind.sorted_values import SortedValues, cut
 from tuplewise.engine.ind.store import LONG, LONGEST_NAME, long_key
 
 Counts = dict[int, int]
@@ -25,6 +29,7 @@ Names = Mapping[bytes, Counts]
 """Values by name: the prefix of their family and their canonical bytes."""
 
 _NARROW = 0xFFFFFFFF
+_WORTHWHILE = 64  # values that are changed together
 _NUMBER = struct.Struct("<I")
 _LONG_ENTRY = struct.Struct("<QI")
 
@@ -74,8 +79,10 @@ class Fold:
         self.moved: Counts = {}
         self._long_names: dict[bytes, bytes] = {}
 
-    def merge(self, names: Names) -> None:
+    def merge(self, names: SortedValues | Names) -> None:
         """Put values in, each as often as each attribute holds it more."""
+        if isinstance(names, SortedValues):
+            names = self._most(names, 1)
         keyed = self._keyed(names, new=True)
         keys = sorted(keyed)
         found = dict(self._transaction.cursor().getmulti(keys))
@@ -93,8 +100,10 @@ class Fold:
                 records.append((key, changed))
         self._transaction.cursor().putmulti(records)
 
-    def extract(self, names: Names) -> None:
+    def extract(self, names: SortedValues | Names) -> None:
         """Take values out. Raises BelowZero where a value isn't there so often."""
+        if isinstance(names, SortedValues):
+            names = self._most(names, -1)
         keyed = self._keyed(names, new=False)
         keys = sorted(keyed)
         found = dict(self._transaction.cursor().getmulti(keys))
@@ -119,6 +128,98 @@ class Fold:
             self._transaction.delete(key)
             if key in self._long_names:
                 self._forget(self._long_names[key])
+
+    def _most(self, values: SortedValues, sign: int) -> Names:
+        """Put in (1) or take out (-1) what needs no step from a cluster to another, all at once; gives the rest.
+
+        That are values of one attribute which are new, gone, or stay where they are: most of a large change.
+        """
+        alone = np.flatnonzero(values.sizes == 1)
+        if not self._frequencies or len(alone) < max(1, _WORTHWHILE):
+            return values.counts_of(np.arange(len(values.starts)))
+        names = values.names.to_pylist()
+        keys = [names[i] for i in alone.tolist()]
+        if max(map(len, keys)) > LONGEST_NAME:
+            short = [i for i, key in enumerate(keys) if len(key) <= LONGEST_NAME]
+            alone, keys = alone[short], [keys[i] for i in short]
+        entries = values.starts[alone]
+        attributes, counts = values.attributes[entries].astype(np.int64), values.counts[entries]
+        found = dict(self._transaction.cursor().getmulti(keys))
+        records = [found.get(key) for key in keys]
+        there = np.array([record is not None for record in records], dtype=np.bool_)
+        done = np.zeros(len(keys), dtype=np.bool_)
+        changed: list[bytes | None] = [None] * len(keys)
+        present = np.flatnonzero(there)
+        if len(present):
+            old = [records[i] for i in present.tolist()]
+            self._stay(old, attributes[present], sign * counts[present], present, changed, done)  # type: ignore[arg-type]
+        if sign > 0:
+            self._come(np.flatnonzero(~there), attributes, counts, changed, done)
+        put = [(key, record) for key, record in zip(keys, changed, strict=True) if record is not None]
+        self._transaction.cursor().putmulti(put)
+        gone = np.flatnonzero(done & there)
+        for i in gone.tolist():
+            if changed[i] is None:
+                self._transaction.delete(keys[i])
+        left = np.ones(len(values.starts), dtype=np.bool_)
+        left[alone[done]] = False
+        return values.counts_of(np.flatnonzero(left))
+
+    def _stay(
+        self,
+        records: list[bytes],
+        attributes: NDArray[np.int64],
+        counts: NDArray[np.int64],
+        places: NDArray[np.int64],
+        changed: list[bytes | None],
+        done: NDArray[np.bool_],
+    ) -> None:
+        """Change one number of each record where its cluster stays, or the value is gone (`changed` stays None)."""
+        sizes = np.fromiter(map(len, records), dtype=np.int64, count=len(records)) // 4
+        ends = np.cumsum(sizes)
+        starts = ends - sizes
+        words = np.frombuffer(b"".join(records), dtype="<u4").copy()
+        numbers = words[starts].astype(np.int64)
+        width = len(self._clusters.attributes)
+        pairs, which = np.unique(numbers * width + attributes, return_inverse=True)
+        shapes = np.zeros((len(pairs), 2), dtype=np.int64)
+        for i, pair in enumerate(pairs.tolist()):
+            cluster = self._clusters.by_number[pair // width]
+            shapes[i] = cluster.places.get(pair % width, 0) // 4, cluster.record_bytes // 4
+        slot, whole = shapes[which, 0], shapes[which, 1]
+        known = (slot > 0) & (sizes == whole)
+        at = np.where(known, starts + slot, starts)
+        held = words[at].astype(np.int64) + counts
+        stays = known & (held > 0) & (held <= _NARROW)
+        words[at[stays]] = held[stays]
+        parts = cut(words.tobytes(), 4 * np.append(starts, ends[-1]))
+        for i in np.flatnonzero(stays).tolist():
+            changed[places[i]] = parts[i]
+        gone = known & (held == 0) & (sizes == 2)
+        for number, times in zip(*np.unique(numbers[gone], return_counts=True), strict=True):
+            self.moved[int(number)] = self.moved.get(int(number), 0) - int(times)
+        done[places[stays | gone]] = True
+
+    def _come(
+        self,
+        new: NDArray[np.int64],
+        attributes: NDArray[np.int64],
+        counts: NDArray[np.int64],
+        changed: list[bytes | None],
+        done: NDArray[np.bool_],
+    ) -> None:
+        """The records of values that are new."""
+        new = new[counts[new] <= _NARROW]
+        which, places, times = np.unique(attributes[new], return_inverse=True, return_counts=True)
+        clusters = [self._clusters.grown(None, attribute).number for attribute in which.tolist()]
+        for number, count in zip(clusters, times.tolist(), strict=True):
+            self.moved[number] = self.moved.get(number, 0) + count
+        words = np.empty((len(new), 2), dtype="<u4")
+        words[:, 0] = np.array(clusters, dtype=np.int64)[places]
+        words[:, 1] = counts[new]
+        for i, record in zip(new.tolist(), cut(words.tobytes(), 8 * np.arange(len(new) + 1)), strict=True):
+            changed[i] = record
+        done[new] = True
 
     def _new(self, attribute: int, count: int) -> bytes | None:
         """The record of a value that one attribute has got; None where it takes 64 bits."""

@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice, pairwise
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ from tuplewise.engine.ind.incremental import long_entry, long_hash, record_layou
 from tuplewise.engine.ind.manifest import KeptColumn, KeptTable, Manifest
 from tuplewise.engine.ind.reading import ReadTable, read_table, typed
 from tuplewise.engine.ind.rows import ColumnRows
+from tuplewise.engine.ind.sorted_values import SortedValues, cut
 from tuplewise.engine.ind.state import heading, put_cluster
 from tuplewise.engine.ind.store import LONGEST_NAME, META, Store, WriterLock, long_key
 from tuplewise.engine.ind.table_options import options_of_tables
@@ -189,95 +190,43 @@ class _Gathered:
                 self.row_keys.append((next(rows.hashes())[:-16], np.concatenate(parts).reshape(-1, 2)))
 
 
-@dataclass(frozen=True, eq=False)
-class _Values:
-    """All different values, ascending by name.
-
-    Attributes
-    ----------
-    names : large_binary (values,)
-    starts : int64 (values,), where each value's attributes begin
-    attributes, counts : int32 and int64 (entries,), ascending within a value
-    """
-
-    names: pa.Array
-    starts: NDArray[np.int64]
-    attributes: NDArray[np.int32]
-    counts: NDArray[np.int64]
-
-    @property
-    def ends(self) -> NDArray[np.int64]:
-        return np.append(self.starts[1:], len(self.attributes))
-
-    @classmethod
-    def of(cls, gathered: _Gathered) -> _Values:
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        names = pa.concat_arrays(gathered.names)
-        gathered.names.clear()
-        order = pc.sort_indices(names)
-        names = names.take(order)
-        places = order.to_numpy()
-        attributes = np.concatenate(gathered.attributes)[places]
-        counts = np.concatenate(gathered.counts)[places]
-        new = np.ones(len(names), dtype=np.bool_)
-        if len(names):
-            new[1:] = pc.not_equal(names.slice(1), names.slice(0, len(names) - 1)).to_numpy(zero_copy_only=False)
-        if ((attributes[1:] <= attributes[:-1]) & ~new[1:]).any():  # equal values of a column, spelled in two ways
-            value = np.cumsum(new) - 1
-            order = np.lexsort((attributes, value))
-            attributes, counts, value = attributes[order], counts[order], value[order]
-            first = np.flatnonzero(new)
-            names = names.take(pa.array(first))
-            entry = np.ones(len(value), dtype=np.bool_)
-            entry[1:] = (value[1:] != value[:-1]) | (attributes[1:] != attributes[:-1])
-            kept = np.flatnonzero(entry)
-            counts = np.add.reduceat(counts, kept)
-            attributes, value = attributes[kept], value[kept]
-            return cls(names, np.searchsorted(value, np.arange(len(first))), attributes, counts)
-        starts = np.flatnonzero(new)
-        names = names if len(starts) == len(names) else names.take(pa.array(starts))
-        return cls(names, starts, attributes, counts)
-
-    def clusters(self, words: int) -> tuple[NDArray[np.int64], list[int], list[int]]:
-        """The number of each value's cluster, and the masks and counts of values of all clusters."""
-        masks = np.zeros((len(self.starts), words), dtype=np.uint64)
-        bit = np.uint64(1) << (self.attributes % BITS).astype(np.uint64)
-        for word in range(words if len(self.starts) else 0):
-            own = np.where(self.attributes // BITS == word, bit, np.uint64(0))
-            masks[:, word] = np.bitwise_or.reduceat(own, self.starts)
-        if words == 1:
-            found, numbers, values = np.unique(masks[:, 0], return_inverse=True, return_counts=True)
-        else:
-            found, numbers, values = np.unique(masks, axis=0, return_inverse=True, return_counts=True)
-        whole = [int.from_bytes(mask.astype("<u8").tobytes(), "little") for mask in found]
-        return numbers.reshape(-1), whole, values.tolist()
-
-    def records(self, numbers: NDArray[np.int64], start: int, stop: int, insert_only: bool) -> list[bytes]:
-        """The records of some values, by the numbers of their clusters."""
-        if insert_only:
-            return _cut(numbers[start:stop].astype("<u4").tobytes(), np.arange(stop - start + 1) * 4)
-        ends = self.ends[start:stop]
-        first = int(self.starts[start])
-        counts = self.counts[first : int(ends[-1])]
-        flat = np.empty(len(counts) + stop - start, dtype="<u4")
-        heads = self.starts[start:stop] - first + np.arange(stop - start)
-        is_head = np.zeros(len(flat), dtype=np.bool_)
-        is_head[heads] = True
-        flat[heads] = numbers[start:stop]
-        flat[~is_head] = counts.astype("<u4")
-        records = _cut(flat.tobytes(), np.append(heads, len(flat)) * 4)
-        for entry in np.flatnonzero(counts > _NARROW):  # more than 32 bits
-            value = int(np.searchsorted(self.starts, first + entry, side="right")) - 1
-            own = self.counts[self.starts[value] : self.ends[value]].tolist()
-            records[value - start] = record_layout(len(own), wide=True).pack(int(numbers[value]), *own)
-        return records
+def _clusters(values: SortedValues, words: int) -> tuple[NDArray[np.int64], list[int], list[int]]:
+    """The number of each value's cluster, and the masks and counts of values of all clusters."""
+    masks = np.zeros((len(values.starts), words), dtype=np.uint64)
+    bit = np.uint64(1) << (values.attributes % BITS).astype(np.uint64)
+    for word in range(words if len(values.starts) else 0):
+        own = np.where(values.attributes // BITS == word, bit, np.uint64(0))
+        masks[:, word] = np.bitwise_or.reduceat(own, values.starts)
+    if words == 1:
+        found, numbers, held = np.unique(masks[:, 0], return_inverse=True, return_counts=True)
+    else:
+        found, numbers, held = np.unique(masks, axis=0, return_inverse=True, return_counts=True)
+    whole = [int.from_bytes(mask.astype("<u8").tobytes(), "little") for mask in found]
+    return numbers.reshape(-1), whole, held.tolist()
 
 
-def _cut(raw: bytes, places: NDArray[np.int64]) -> list[bytes]:
-    ends = places.tolist()
-    return [raw[a:b] for a, b in pairwise(ends)]
+
+def _records(
+    values: SortedValues, numbers: NDArray[np.int64], start: int, stop: int, insert_only: bool
+) -> list[bytes]:
+    """The records of some values, by the numbers of their clusters."""
+    if insert_only:
+        return cut(numbers[start:stop].astype("<u4").tobytes(), np.arange(stop - start + 1) * 4)
+    ends = np.append(values.starts, len(values.attributes))[start + 1 : stop + 1]
+    first = int(values.starts[start])
+    counts = values.counts[first : int(ends[-1])]
+    flat = np.empty(len(counts) + stop - start, dtype="<u4")
+    heads = values.starts[start:stop] - first + np.arange(stop - start)
+    is_head = np.zeros(len(flat), dtype=np.bool_)
+    is_head[heads] = True
+    flat[heads] = numbers[start:stop]
+    flat[~is_head] = counts.astype("<u4")
+    records = cut(flat.tobytes(), np.append(heads, len(flat)) * 4)
+    for entry in np.flatnonzero(counts > _NARROW):  # more than 32 bits
+        value = int(np.searchsorted(values.starts, first + entry, side="right")) - 1
+        own = values.counts[values.starts[value] : int(ends[value - start])].tolist()
+        records[value - start] = record_layout(len(own), wide=True).pack(int(numbers[value]), *own)
+    return records
 
 
 def _fill(
@@ -285,9 +234,10 @@ def _fill(
 ) -> int:
     """Write the store; gives how many values it has. `rows`: of each table, and of each attribute those not null."""
     report("sorting values")
-    values = _Values.of(gathered)
+    values = SortedValues.of(gathered.names, gathered.attributes, gathered.counts)
+    gathered.names.clear()
     attributes = len(manifest.attributes)
-    numbers, masks, held = values.clusters(mask_words(attributes))
+    numbers, masks, held = _clusters(values, mask_words(attributes))
     report("writing the state")
     store = Store(place)
     try:
@@ -315,7 +265,7 @@ Record = tuple[bytes, bytes]
 
 
 def _appended(
-    values: _Values,
+    values: SortedValues,
     numbers: NDArray[np.int64],
     insert_only: bool,
     row_keys: Sequence[tuple[bytes, NDArray[np.uint64]]],
@@ -332,12 +282,12 @@ def _appended(
         for start in range(0, len(first), _AT_ONCE):
             part = hashes[first[start : start + _AT_ONCE]].astype(">u8").tobytes()
             keys = [prefix + part[i : i + 16] for i in range(0, len(part), 16)]
-            counts = _cut(times[start : start + _AT_ONCE].tobytes(), np.arange(len(keys) + 1) * 8)
+            counts = cut(times[start : start + _AT_ONCE].tobytes(), np.arange(len(keys) + 1) * 8)
             yield list(zip(keys, counts, strict=True))
     for start in range(0, len(numbers), _AT_ONCE):
         stop = min(start + _AT_ONCE, len(numbers))
         names = values.names.slice(start, stop - start).to_pylist()
-        records = list(zip(names, values.records(numbers, start, stop, insert_only), strict=True))
+        records = list(zip(names, _records(values, numbers, start, stop, insert_only), strict=True))
         if max(map(len, names)) > LONGEST_NAME:
             long.extend(record for record in records if len(record[0]) > LONGEST_NAME)
             records = [record for record in records if len(record[0]) <= LONGEST_NAME]

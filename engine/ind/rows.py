@@ -17,6 +17,7 @@ import numpy as np
 
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.ind.reading import ReadTable, fit
+from tuplewise.engine.ind.sorted_values import SortedValues
 from tuplewise.engine.ind.store import ROW, value_prefix
 from tuplewise.engine.ind.values import Family, canonical_array, canonical_bytes
 from tuplewise.engine.relation.arrow_text import parse
@@ -61,7 +62,7 @@ class Rows(Protocol):
     def filled(self) -> list[int]:
         """Rows of each column that are not null."""
 
-    def tally(self) -> dict[bytes, dict[int, int]]:
+    def tally(self) -> SortedValues | dict[bytes, dict[int, int]]:
         """How often each attribute has a value, by the value's name."""
 
     def hashes(self) -> Iterator[bytes]:
@@ -94,17 +95,16 @@ class ColumnRows:
     def filled(self) -> list[int]:
         return [int(np.count_nonzero(column.index >= 0)) for column in self._table.columns]
 
-    def tally(self) -> dict[bytes, dict[int, int]]:
-        found: dict[bytes, dict[int, int]] = {}
+    def tally(self) -> SortedValues:
+        import pyarrow as pa
+
+        parts, attributes, held = [], [], []
         for attribute, names, counts in self.columns():
-            for name, count in zip(names.to_pylist(), counts.tolist(), strict=True):
-                if count:
-                    held = found.get(name)
-                    if held is None:
-                        found[name] = {attribute: count}
-                    else:
-                        held[attribute] = held.get(attribute, 0) + count
-        return found
+            used = np.flatnonzero(counts)
+            parts.append(names if len(used) == len(names) else names.take(pa.array(used)))
+            attributes.append(np.full(len(used), attribute, dtype=np.int32))
+            held.append(counts[used])
+        return SortedValues.of(parts, attributes, held)
 
     def hashes(self) -> Iterator[bytes]:
         pieces = [[*map(_piece, names.to_pylist()), _NULL] for names in self._names]  # -1 is the last: null
