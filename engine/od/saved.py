@@ -103,11 +103,15 @@ class _Part:
     def __init__(self, values: Mapping[str, Any], name: str, place: str) -> None:
         self.values, self._name, self._place = values, name, place
 
-    def value(self, key: str, kind: type, *, null: bool = False) -> Any:
-        """The value of a key, of this type. `null`: it may be null."""
+    def any_value(self, key: str) -> Any:
+        """The value of a key, of any type."""
         if key not in self.values:
             raise InputError(message(f"saved result {self._name!r} lacks", f"{self._place}{key}", _SAVED, _AGAIN))
-        value = self.values[key]
+        return self.values[key]
+
+    def value(self, key: str, kind: type, *, null: bool = False) -> Any:
+        """The value of a key, of this type. `null`: it may be null."""
+        value = self.any_value(key)
         if null and value is None:
             return None
         self._check(value, kind, key)
@@ -152,14 +156,14 @@ class _Part:
 
 
 def _error(options: _Part) -> Decimal:
-    value = options.values.get("error")
-    if "error" not in options.values:
-        options.value("error", int)
+    """The share of rows that may break a dependency: a number, or its text where that loses nothing."""
+    value = options.any_value("error")
     try:
-        if isinstance(value, bool) or not (error := Decimal(str(value))).is_finite():
-            raise InvalidOperation
+        error = Decimal(str(value))
     except InvalidOperation:
-        raise options.unlike("error", value, "a number") from None
+        error = Decimal("NaN")
+    if isinstance(value, bool) or not error.is_finite():
+        raise options.unlike("error", value, "a number")
     return error
 
 
