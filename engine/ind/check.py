@@ -4,98 +4,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tuplewise.engine.errors import LimitReached
+from tuplewise.engine.ind.checked import SHOWN_ROWS, CheckedInds, Examples, IndCheck, not_compared, undecided_note
 from tuplewise.engine.ind.dependency import Attribute, InclusionDependency
+from tuplewise.engine.ind.distributed import open_tables, place_for
+from tuplewise.engine.ind.distributed_check import check_on_spark
 from tuplewise.engine.ind.found import TableFound
 from tuplewise.engine.ind.reading import ReadTable
-from tuplewise.engine.ind.table_options import known_columns, options_of_tables
+from tuplewise.engine.ind.table_options import known_columns, options_for_columns, options_of_tables
 from tuplewise.engine.ind.tuples import MISSING, Rows, TupleSet
 from tuplewise.engine.options import IndCheckOptions, LoadOptions
 from tuplewise.engine.relation.relation import NULL_CODE, Column
 from tuplewise.engine.watch import TIME_LIMIT, Clock, Progress, Watch
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 Names = Mapping[str, Sequence[str]]
-SHOWN_ROWS = 5
-"""Rows that are named of each missing value, at most."""
-
-
-@dataclass(frozen=True, eq=False)
-class Examples:
-    """Some missing values of a dependency, those of most rows first; of as many rows, the one that comes first.
-
-    Attributes
-    ----------
-    values : for each dependent column its values, pyarrow arrays (examples,)
-    counts : rows with each value, int64 (examples,)
-    rows : positions of the first rows with each, `SHOWN_ROWS` at most
-    """
-
-    values: tuple[pa.Array, ...]
-    counts: NDArray[np.int64]
-    rows: tuple[tuple[int, ...], ...]
-
-
-@dataclass(frozen=True, eq=False)
-class IndCheck:
-    """Whether one dependency holds. All counts are None where a limit came before.
-
-    Attributes
-    ----------
-    holds : None where it is not known
-    dependent_distinct, referenced_distinct : distinct values (lists of values, of several columns) without nulls
-    missing_values : distinct values of the dependent side that the referenced side lacks
-    rows_missing : rows of the dependent table that have them
-    rows_null : rows of the dependent table with a null in a dependent column: the dependency says nothing of them
-    reason : why no value was compared, where the types of columns forbid it
-    """
-
-    ind: InclusionDependency
-    holds: bool | None
-    dependent_distinct: int | None = None
-    referenced_distinct: int | None = None
-    missing_values: int | None = None
-    rows_missing: int | None = None
-    rows_null: int | None = None
-    reason: str | None = None
-    examples: Examples | None = None
-    seconds: float = 0.0
-
-
-@dataclass(frozen=True, eq=False)
-class CheckedInds:
-    """Result of a check.
-
-    Attributes
-    ----------
-    tables : those that the dependencies name, with the columns that they name
-    work : "driver": in this process; "spark": in tasks of Spark
-    """
-
-    tables: tuple[TableFound, ...]
-    checks: tuple[IndCheck, ...]
-    options: IndCheckOptions
-    work: Literal["driver", "spark"]
-    work_reason: str
-    timings_seconds: Mapping[str, float]
-    notes: tuple[str, ...] = ()
-    spark: Mapping[str, str] | None = None
-    device: str = "cpu"
-    device_reason: str = "rows are compared on the CPU"
-
-    @property
-    def partial(self) -> bool:
-        """Whether a limit left some undecided."""
-        return any(check.holds is None for check in self.checks)
 
 
 def check_dependencies(
@@ -107,7 +35,7 @@ def check_dependencies(
     progress: Progress | None = None,
     deadline: float | None = None,
 ) -> CheckedInds:
-    """Check inclusion dependencies in this process.
+    """Check inclusion dependencies: in this process, or by Spark where the tables are large (`distributed.place_for`).
 
     Parameters
     ----------
@@ -141,8 +69,15 @@ def check_dependencies(
     for attribute in (a for ind in inds for a in (*ind.dependent, *ind.referenced)):
         needed.setdefault(attribute.table, {})[attribute.column] = None
     columns = {table: [c for c in names[table] if c in wanted] for table, wanted in needed.items()}
-    rows = Rows(tables, of_tables, columns, as_text=options.as_text)
     used = [name for name in tables if name in needed]
+    unused = [f"table {name!r} is in no dependency: it was not read" for name in tables if name not in needed]
+    place = place_for({name: tables[name] for name in used}, options, load_options or LoadOptions())
+    if place.on_spark:
+        there = {name: options_for_columns(of_tables[name], columns[name]) for name in used}
+        how: dict[str, Any] = {"reason": place.reason, "progress": progress, "deadline": deadline}
+        found = check_on_spark({name: tables[name] for name in used}, inds, options, there, **how)
+        return replace(found, notes=(*unused, *found.notes))
+    rows = Rows(tables, of_tables, columns, as_text=options.as_text)
     watch = Watch(progress, options.memory_limit)
     for k, name in enumerate(used):
         if progress is not None:
@@ -153,16 +88,15 @@ def check_dependencies(
     clock.lap("checking")
     read_tables = [rows.table(name) for name in used]
     notes = [f"{table.name}: {note}" for table in read_tables for note in table.notes]
-    notes += [f"table {name!r} is in no dependency: it was not read" for name in tables if name not in needed]
+    notes += unused
     if reached is not None:
-        undecided = sum(check.holds is None for check in checks)
-        notes.append(f"{reached}: {undecided:,} of {len(checks):,} dependencies are undecided")
+        notes.append(undecided_note(reached, checks))
     return CheckedInds(
         tables=tuple(_described(rows, table) for table in read_tables),
         checks=tuple(checks),
         options=options,
         work="driver",
-        work_reason="tables were read in this process",
+        work_reason=place.reason,
         timings_seconds=clock.seconds,
         notes=tuple(notes),
         spark=next((table.spark for table in read_tables if table.spark is not None), None),
@@ -170,12 +104,11 @@ def check_dependencies(
 
 
 def _columns_of(table: Any, options: LoadOptions) -> list[str]:
-    """The columns that are read of a table; it is loaded where they can't be told otherwise."""
+    """The columns that are read of a table; Spark opens it where they can't be told otherwise."""
     known = known_columns(table, options)
     if known is None:
-        from tuplewise.engine.relation.load import load
-
-        return load(table, options).column_names
+        plan = open_tables({"table": table}, options)["table"].plan
+        return [plan.names[i] for i in plan.kept]
     wanted = known if options.columns is None else options.columns
     return [name for name in known if name in wanted and name not in options.exclude]
 
@@ -234,11 +167,6 @@ def _not_compared(rows: Rows, ind: InclusionDependency) -> str | None:
         if rows.family(a) != rows.family(b):
             return not_compared(f"{a} is {rows.type_of(a)}", f"{b} is {rows.type_of(b)}")
     return None
-
-
-def not_compared(left: str, right: str) -> str:
-    """What is said of two columns whose types forbid to compare them."""
-    return f"{left} and {right}: values of these types are not compared. As text they are: --as-text"
 
 
 def _described(rows: Rows, table: ReadTable) -> TableFound:

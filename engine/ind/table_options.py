@@ -58,6 +58,12 @@ def options_of_tables(tables: Mapping[str, Any], options: LoadOptions | None = N
     return found
 
 
+def options_for_columns(options: LoadOptions, columns: Sequence[str]) -> LoadOptions:
+    """How one table is read, of which only these columns are needed."""
+    types = {column: type_ for column, type_ in options.types.items() if column in (*columns, ALL_COLUMNS)}
+    return replace(options, columns=tuple(columns), exclude=(), types=types)
+
+
 def known_columns(table: Any, options: LoadOptions) -> list[str] | None:
     """The columns of a table, all of them, where they can be told before it is read."""
     if isinstance(table, Relation):

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.ind.dependency import Attribute
 from tuplewise.engine.ind.reading import ReadTable, read_table, typed
+from tuplewise.engine.ind.table_options import options_for_columns
 from tuplewise.engine.ind.values import Family, canonical_array, family_of
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.relation.encode import TypedColumn
 from tuplewise.engine.relation.relation import NULL_CODE, Relation, TypeName
-from tuplewise.engine.relation.schema import ALL_COLUMNS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,9 +57,7 @@ class Rows:
     def table(self, name: str) -> ReadTable:
         """A table with its types."""
         if name not in self._read:
-            options = self._options[name]
-            types = {column: t for column, t in options.types.items() if column in (*self._needed[name], ALL_COLUMNS)}
-            options = replace(options, columns=tuple(self._needed[name]), exclude=(), types=types)
+            options = options_for_columns(self._options[name], self._needed[name])
             source = self._sources[name]
             if isinstance(source, Relation):
                 source = source.select(self._needed[name])

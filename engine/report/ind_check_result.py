@@ -7,7 +7,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tuplewise.engine.errors import InputError, message
-from tuplewise.engine.ind.check import CheckedInds, IndCheck, Names, check_dependencies
+from tuplewise.engine.ind.check import Names, check_dependencies
+from tuplewise.engine.ind.checked import CheckedInds, IndCheck
 from tuplewise.engine.ind.dependency import InclusionDependency
 from tuplewise.engine.ind.found import TableFound
 from tuplewise.engine.options import IndCheckOptions, LoadOptions

@@ -1,0 +1,101 @@
+"""Which values of a frame another one lacks, in Spark: by grouping and one join, not row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import Column, DataFrame
+
+COUNT, FIRST, THERE = "_count", "_first", "_there"
+
+
+@dataclass(frozen=True)
+class Missing:
+    """What one side lacks.
+
+    Attributes
+    ----------
+    distinct, rows : different values of the dependent side, and rows that have them
+    referenced_distinct : different values of the referenced side
+    missing_values, rows_missing : those that the referenced side lacks, and rows that have them
+    examples : some of these, those of most rows first: the columns that were shown, COUNT, and FIRST, the lowest row id
+    """
+
+    distinct: int
+    rows: int
+    referenced_distinct: int
+    missing_values: int
+    rows_missing: int
+    examples: pa.Table
+
+
+def keyed(frame: DataFrame, keys: Sequence[Column], row: str, shown: Sequence[Column] = ()) -> DataFrame:
+    """The rows of a frame without a null in one of the keys: k0, k1, ..., the row's id, and v0, v1, ... to be shown."""
+    from pyspark.sql import functions as f
+
+    named = [key.alias(f"k{i}") for i, key in enumerate(keys)]
+    values = [value.alias(f"v{i}") for i, value in enumerate(shown)]
+    return frame.select(*named, f.col(row).alias(FIRST), *values).dropna(subset=[f"k{i}" for i in range(len(keys))])
+
+
+def find_missing(
+    dependent: DataFrame, referenced: DataFrame, *, columns: int, compared: bool, examples: int
+) -> Missing:
+    """Count the values of one side that the other lacks.
+
+    Parameters
+    ----------
+    dependent, referenced : what `keyed` gives, of so many `columns`, of one session
+    compared : whether keys may be equal; where their types forbid it, all are missing
+    examples : missing values that are listed, at most
+
+    Notes
+    -----
+    Both sides are grouped by value, and joined once: two shuffles of rows, each task's equal ones as one. What is joined
+    is held for the second of two jobs. Doubles are normalised by the caller; Spark takes NaN as equal to itself.
+    """
+    from pyspark.sql import functions as f
+
+    keys = [f"k{i}" for i in range(columns)]
+    shown = [f.min(f"v{i}").alias(f"v{i}") for i in range(columns)]
+    counted = dependent.groupBy(*keys).agg(f.count("*").alias(COUNT), f.min(FIRST).alias(FIRST), *shown)
+    there = referenced.select(*keys).distinct().withColumn(THERE, f.lit(1))
+    nothing = f.lit(None).cast("int")
+    joined = counted.join(there, on=keys, how="left") if compared else counted.withColumn(THERE, nothing)
+    lacks = f.col(THERE).isNull()
+    with _held(joined) as held:
+        figures = held.agg(
+            f.count("*"),
+            f.coalesce(f.sum(COUNT), f.lit(0)),
+            f.count(f.when(lacks, 1)),
+            f.coalesce(f.sum(f.when(lacks, f.col(COUNT))), f.lit(0)),
+        ).first()
+        assert figures is not None
+        best = held.where(lacks).orderBy(f.desc(COUNT), FIRST).limit(examples)
+        listed = best.select(*(f"v{i}" for i in range(columns)), COUNT, FIRST).toArrow()
+    distinct, rows, missing, rows_missing = (int(n) for n in figures)
+    return Missing(distinct, rows, there.count(), missing, rows_missing, listed)
+
+
+def column_counts(frame: DataFrame, values: Sequence[Column]) -> list[tuple[int, int]]:
+    """For each column how many distinct values it has, and how many rows that aren't null. One job."""
+    from pyspark.sql import functions as f
+
+    figures = frame.agg(*(agg for v in values for agg in (f.count_distinct(v), f.count(v)))).first()
+    assert figures is not None
+    counts = [int(n) for n in figures]
+    return list(zip(counts[::2], counts[1::2], strict=True))
+
+
+@contextmanager
+def _held(frame: DataFrame) -> Iterator[DataFrame]:
+    held = frame.persist()
+    try:
+        yield held
+    finally:
+        held.unpersist()
