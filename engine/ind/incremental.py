@@ -86,17 +86,11 @@ class Fold:
         keyed = self._keyed(names, new=True)
         keys = sorted(keyed)
         found = dict(self._transaction.cursor().getmulti(keys))
-        records = []
-        for key in keys:
-            counts = keyed[key]
+        records, rest = self._one_number(keyed, keys, found, 1)
+        for key in rest:
             record = found.get(key)
-            changed = None
-            if len(counts) == 1 and self._frequencies:
-                ((attribute, count),) = counts.items()
-                changed = self._new(attribute, count) if record is None else self._added(record, attribute, count)
-            if changed is None:
-                changed = self._merged(record, counts)
-            if changed is not record:
+            changed = self._merged(record, keyed[key])
+            if changed is not None and changed is not record:
                 records.append((key, changed))
         self._transaction.cursor().putmulti(records)
 
@@ -107,18 +101,13 @@ class Fold:
         keyed = self._keyed(names, new=False)
         keys = sorted(keyed)
         found = dict(self._transaction.cursor().getmulti(keys))
-        records, gone = [], []
-        for key in keys:
-            counts = keyed[key]
-            record = found.get(key)
+        records, rest = self._one_number(keyed, keys, found, -1)
+        gone = []
+        for key in rest:
+            counts, record = keyed[key], found.get(key)
             if record is None:
                 raise BelowZero(self._long_names.get(key, key), next(iter(counts)), 0)
-            left = None
-            if len(counts) == 1:
-                ((attribute, count),) = counts.items()
-                left = self._added(record, attribute, -count)
-            if left is None:
-                left = self._extracted(record, counts, key)
+            left = self._extracted(record, counts, key)
             if left is None:
                 gone.append(key)
             else:
@@ -128,6 +117,28 @@ class Fold:
             self._transaction.delete(key)
             if key in self._long_names:
                 self._forget(self._long_names[key])
+
+    def _one_number(
+        self, keyed: Names, keys: Sequence[bytes], found: Mapping[bytes, bytes], sign: int
+    ) -> tuple[list[tuple[bytes, bytes]], Sequence[bytes]]:
+        """Records in which one number changes, as in most of them; and the keys of the others."""
+        if not self._frequencies:
+            return [], keys
+        records, rest = [], []
+        by_number, number_of = self._clusters.by_number, int.from_bytes
+        for key in keys:
+            counts, record = keyed[key], found.get(key)
+            if record is not None and len(counts) == 1:
+                ((attribute, count),) = counts.items()
+                cluster = by_number[number_of(record[:4], "little")]
+                place = cluster.places.get(attribute)
+                if place is not None and len(record) == cluster.record_bytes:
+                    held = number_of(record[place : place + 4], "little") + sign * count
+                    if 0 < held <= _NARROW:
+                        records.append((key, record[:place] + held.to_bytes(4, "little") + record[place + 4 :]))
+                        continue
+            rest.append(key)
+        return records, rest
 
     def _most(self, values: SortedValues, sign: int) -> Names:
         """Put in (1) or take out (-1) what needs no step from a cluster to another, all at once; gives the rest.
@@ -220,25 +231,6 @@ class Fold:
         for i, record in zip(new.tolist(), cut(words.tobytes(), 8 * np.arange(len(new) + 1)), strict=True):
             changed[i] = record
         done[new] = True
-
-    def _new(self, attribute: int, count: int) -> bytes | None:
-        """The record of a value that one attribute has got; None where it takes 64 bits."""
-        cluster = self._clusters.grown(None, attribute)
-        if count > _NARROW:
-            return None
-        self.moved[cluster.number] = self.moved.get(cluster.number, 0) + 1
-        return cluster.number.to_bytes(4, "little") + count.to_bytes(4, "little")
-
-    def _added(self, record: bytes, attribute: int, count: int) -> bytes | None:
-        """A record with one number changed, as most changes are; None where the cluster or the width changes too."""
-        cluster = self._clusters.by_number[int.from_bytes(record[:4], "little")]
-        place = cluster.places.get(attribute)
-        if place is None or len(record) != cluster.record_bytes:
-            return None
-        held = int.from_bytes(record[place : place + 4], "little") + count
-        if not 0 < held <= _NARROW:
-            return None
-        return record[:place] + held.to_bytes(4, "little") + record[place + 4 :]
 
     def _merged(self, record: bytes | None, counts: Counts) -> bytes | None:
         """A value's record, None where it is new, with counts added; the same object where nothing changes."""

@@ -104,6 +104,7 @@ class IndState:
     def __init__(self, folder: str | os.PathLike[str], *, write: bool = True) -> None:
         self.folder = Path(os.path.realpath(os.path.expanduser(os.fspath(folder))))
         self.manifest = Manifest.read(self.folder)
+        self._tables: dict[str | None, Attributes] = {}
         self._lock = WriterLock(self.folder) if write else None
         try:
             self._store = Store(self.folder, sync=self.manifest.options.sync, write=write)
@@ -186,7 +187,9 @@ class IndState:
         InputError
             Where columns are missing or unknown, or a value doesn't fit: with its row and column.
         """
-        attributes = self.manifest.table(table)
+        attributes = self._tables.get(table)
+        if attributes is None:
+            attributes = self._tables[table] = self.manifest.table(table)
         if isinstance(source, Mapping):
             source = [source]
         rows: PlainRows | ColumnRows
