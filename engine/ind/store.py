@@ -40,6 +40,7 @@ _WRITER = "writer.lock"
 _LEAST_ROOM = 64 << 20
 _ROOM_SHARE = 8  # an eighth more than there is
 _PAGE = 4096
+_OPEN: dict[tuple[int, str], tuple[Any, int]] = {}  # by process and folder: what is open, and by how many
 T = TypeVar("T")
 
 
@@ -76,8 +77,13 @@ class Store:
     def __init__(self, folder: Path, *, sync: bool = False, write: bool = True) -> None:
         import lmdb
 
-        self.folder, self._write = folder, write
+        self.folder = folder
         self._path = folder / _FILE
+        self._key = os.getpid(), str(folder)
+        if not write and self._key in _OPEN:  # LMDB refuses to open a file twice in one process
+            self._environment, users = _OPEN[self._key]
+            _OPEN[self._key] = self._environment, users + 1
+            return
         before = self._path.stat().st_size if self._path.exists() else 0
         if not write and not before:
             raise damaged(folder, f"{_FILE} is missing or empty")
@@ -91,11 +97,21 @@ class Store:
                 self._environment.close()
                 raise damaged(folder, f"{_FILE} ends early")
             if write:
-                self._take_space(self._size)
+                try:
+                    self._take_space(self._size)
+                except BaseException:
+                    self._environment.close()
+                    raise
                 self._environment.reader_check()
+        _OPEN[self._key] = self._environment, 1
 
     def close(self) -> None:
-        self._environment.close()
+        """Let go of the file, when everybody in this process does."""
+        environment, users = _OPEN.pop(self._key)
+        if users > 1:
+            _OPEN[self._key] = environment, users - 1
+        else:
+            environment.close()
 
     def sync(self) -> None:
         """Hand everything to the disk."""
