@@ -20,8 +20,8 @@ from tuplewise.engine.relation.frames import arrow_table, kind_of
 from tuplewise.engine.relation.relation import TypeName
 from tuplewise.engine.relation.spark_encode import NotInSpark
 from tuplewise.engine.relation.spark_load import Opened, Plan, in_session, open_with_spark, spark_failures
-from tuplewise.engine.relation.spark_source import RawTable, frame_table
-from tuplewise.engine.relation.spark_values import TypedFrame, comparable, type_frame
+from tuplewise.engine.relation.spark_source import RawTable, Reading, frame_table
+from tuplewise.engine.relation.spark_values import TypedFrame, comparable, is_text, type_frame
 from tuplewise.engine.spark.attribute_values import Cell, cells_of
 from tuplewise.engine.spark.session import OpenSession
 from tuplewise.engine.spark.value_counts import BY, all_of, count_changes, signed, turned
@@ -100,7 +100,8 @@ def rows_in_spark(
     given = [opened.plan.names[i] for i in opened.plan.kept]
     if sorted(given) != sorted(attributes.names):
         raise other_columns(f"the rows of table {name!r}", given, attributes.names)
-    opened = replace(opened, plan=replace(opened.plan, overrides=_types(manifest, attributes)))
+    plan = replace(opened.plan, overrides=_types(manifest, attributes))
+    opened = replace(opened, raw=_read_texts(opened.raw), plan=plan)
     with ExitStack() as held:
         typed = _typed(opened, manifest.options.as_text, held)
         cells = in_session(_cells(replace(typed, base=all_of(typed.base, 1)), given, attributes), spark)
@@ -157,17 +158,23 @@ def _opened(frame: DataFrame, given: list[str], attributes: Attributes, manifest
     """A frame of changes as an opened table; text is read as the type of its column."""
     spark = frame.sparkSession
     whole = frame_table(frame.select(*(_quoted(name) for name in given)), "Spark")
-    text = [field.dataType.typeName() == "string" for field in whole.frame.schema.fields]
     plain = frame.select(
         *(frame[_quoted(name)].alias(f"c{i}") for i, name in enumerate(given)), frame[CHANGE]
     )
-    raw = RawTable(
-        plain, given, ["infer" if is_text else "typed" for is_text in text], whole.labels, (), None, True, []
-    )  # fmt: skip
+    raw = _read_texts(RawTable(plain, given, whole.readings, whole.labels, (), None, True, []))
     plan = Plan(list(range(len(given))), given, _types(manifest, attributes), [])
     options = LoadOptions(null_tokens=manifest.null_tokens)
     session = OpenSession(spark, False, 0.0, spark.version, spark.sparkContext.master)
     return Opened(raw, plan, options, table, None, session, 0, {"session": 0.0, "load": 0.0, "encode": 0.0})
+
+
+def _read_texts(raw: RawTable) -> RawTable:
+    """A table whose text is read as the types that are asked for, also where it is text in its source."""
+    readings: list[Reading] = [
+        "infer" if reading == "typed" and is_text(raw.frame.schema[f"c{i}"].dataType) else reading
+        for i, reading in enumerate(raw.readings)
+    ]
+    return replace(raw, readings=readings)
 
 
 def _quoted(name: str) -> str:

@@ -11,16 +11,17 @@ from tuplewise.engine.relation.relation import TypeName
 from tuplewise.engine.relation.spark_encode import NotInSpark, TypedExpression, kept_frame, plain_value, type_columns
 from tuplewise.engine.relation.spark_rows import ROW, Rows, find_rows
 from tuplewise.engine.relation.spark_source import RawTable, readable
+from tuplewise.engine.relation.typing_columns import ASKED_FOR
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import DataType
 
     from tuplewise.engine.relation.spark_load import Opened
 
 Form = Literal["text", "whole", "real"]
 """How a value is held: text of any length; a whole number of 64 bits; a double."""
-AS_TEXT = "compared as text"
 _DAY_MICROSECONDS = 86_400_000_000
 
 
@@ -97,16 +98,30 @@ def type_frame(
 
 
 def text_of(raw: RawTable, i: int, name: str, options: LoadOptions) -> TypedExpression:
-    """A column's values as text. Raises NotInSpark for those that Spark reads as another kind of number."""
+    """A column's values as text; floats as the doubles that they are taken for.
+
+    Raises NotInSpark for those that Spark reads as another kind of number.
+    """
     from pyspark.sql import functions as f
+    from pyspark.sql import types as t
 
     if raw.readings[i] == "nanoseconds":
         raise NotInSpark(f"column {name!r} must be converted from {raw.labels[i]}")
-    column, _ = readable(name, f.col(f"c{i}"), raw.frame.schema[f"c{i}"].dataType)
+    type_ = raw.frame.schema[f"c{i}"].dataType
+    column, _ = readable(name, f.col(f"c{i}"), type_)
+    if isinstance(type_, t.FloatType):
+        column = column.cast("double")
     text = column.cast("string")
-    if options.null_tokens:
+    if options.null_tokens and is_text(type_):
         text = f.when(~text.isin(list(options.null_tokens)), text)
-    return TypedExpression("text", AS_TEXT, text)
+    return TypedExpression("text", ASKED_FOR, text)
+
+
+def is_text(type_: DataType) -> bool:
+    """Whether values of a type are text."""
+    from pyspark.sql import types as t
+
+    return isinstance(type_, (t.StringType, t.CharType, t.VarcharType))
 
 
 def comparable(column: TypedExpression, *, wide: bool) -> tuple[Form, SparkColumn]:

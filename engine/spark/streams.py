@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import socket
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -89,6 +90,10 @@ def callbacks_closed(spark: SparkSession) -> Iterator[None]:
     try:
         yield
     finally:
-        if before is None and gateway.__dict__.get("_callback_server") is not None:
+        server = gateway.__dict__.get("_callback_server")
+        if before is None and server is not None:
+            for connection in list(server.connections):  # threads that wait for the JVM's next call hold them open
+                with contextlib.suppress(OSError, AttributeError):
+                    connection.socket.shutdown(socket.SHUT_RDWR)
             gateway.shutdown_callback_server()
             gateway._callback_server = None
