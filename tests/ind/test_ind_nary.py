@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
 from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,8 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import nary_ind as oracle
 
+import tuplewise as tw
+from benchmarks.outside import MissingData, package_program
 from tuplewise.engine.errors import LimitReached
-from tuplewise.engine.ind.dependency import Attribute, InclusionDependency
+from tuplewise.engine.ind.dependency import Attribute, InclusionDependency, parse_ind
 from tuplewise.engine.ind.found import FoundInd, FoundInds, TableFound
 from tuplewise.engine.ind.nary import with_several_columns
 from tuplewise.engine.ind.table_options import options_of_tables
@@ -194,3 +198,29 @@ def test_a_limit_of_another_kind_is_not_swallowed() -> None:
     assert found.partial
     with pytest.raises(ZeroDivisionError):
         search({"t": {"a": [1], "b": [2]}, "u": {"x": [1], "y": [2]}}, progress=lambda *_: 1 // 0)
+
+
+@pytest.mark.outside
+def test_those_of_tpch_are_those_of_mind(tmp_path: Path) -> None:
+    """Desbordante's MIND lists none whose sides have a column in common; we do."""
+    desbordante = pytest.importorskip("desbordante")
+    try:
+        program = package_program("tpchgen-cli")
+    except MissingData as reason:
+        pytest.skip(str(reason))
+    command = [program, "csv", "-s", "0.002", "-o", str(tmp_path)]
+    subprocess.run(command, check=True, capture_output=True)
+    paths = sorted(map(str, tmp_path.glob("*.csv")))
+    mind = desbordante.aind.algorithms.Mind()
+    mind.load_data(tables=[(path, ",", True) for path in paths])
+    mind.execute(max_arity=2)
+    found = tw.discover_inds(paths, as_text=True, max_arity=2)
+    names = {table.name: [column.name for column in table.columns] for table in found.tables}
+    theirs = {parts(parse_ind(str(ind), names)) for ind in mind.get_inds()}
+    ours = {parts(one.ind) for one in found.inds if not set(one.ind.dependent) & set(one.ind.referenced)}
+    assert ours == theirs
+
+
+def parts(ind: InclusionDependency) -> tuple[tuple[Attribute, Attribute], ...]:
+    """The pairs of columns, whichever order they stand in."""
+    return tuple(sorted(zip(ind.dependent, ind.referenced, strict=True)))
