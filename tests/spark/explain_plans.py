@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import json
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -143,9 +144,7 @@ def explain_inclusions(folder: Path, tables: dict[str, Path], note: Callable[[Da
     with partitioned.PartitionedIndState(folder / "state") as state:
         rows = state.read_rows(given["parquet"], "parquet")
         state.apply([Change("insert", rows.attributes, rows.rows)])
-        frame = state.spark.read.parquet(given["parquet"]).selectExpr(
-            "* except (at)", "cast(at as timestamp) at", "'insert' as _change"
-        )
+        frame = state.spark.read.parquet(given["parquet"]).selectExpr("*", "'insert' as _change")
         state.foreach_batch(frame, 0, table="parquet")
     attribute_values.MOST_WORDS = 0
     cluster_on_spark(open_tables(given, LoadOptions()))
@@ -170,11 +169,19 @@ def main(jar: str, folder: str) -> None:
         plans.append([line for line in lines if line.startswith(("!", "*Exec", "*Partitioning"))])
         return frame
 
+    def keep(frame: DataFrame, *_: object) -> DataFrame:
+        """In place of rows kept in memory, which only a serializer of the plugin's own reads on GPUs: a Parquet file,
+        so that what it took to make them is explained, and done, once."""
+        place = f"{folder}/kept/{len(os.listdir(Path(folder, 'kept')))}"
+        note(frame).write.parquet(place)
+        return frame.sparkSession.read.schema(frame.schema).parquet(place)
+
     DataFrame.toArrow = lambda frame: to_arrow(note(frame))  # type: ignore[method-assign]
     DataFrame.collect = lambda frame: collect(note(frame))  # type: ignore[method-assign]
-    DataFrame.persist = lambda frame, *_: frame  # type: ignore[method-assign]
+    DataFrame.persist = keep  # type: ignore[method-assign]
     found = {}
     tables = write_tables(Path(folder))
+    Path(folder, "kept").mkdir()
     for rule in CHECKED:
         plans.clear()
         explain_check(str(tables["parquet"]), rule, note)
