@@ -136,6 +136,7 @@ def _check_all(
 
 def _check_one(rows: Rows, ind: InclusionDependency, options: IndCheckOptions) -> IndCheck:
     started = time.perf_counter()
+    table = ind.dependent[0].table
     dependent = TupleSet([rows.codes(a) for a in ind.dependent])
     referenced = TupleSet([rows.codes(b) for b in ind.referenced])
     found = referenced.find([rows.translated(a, b) for a, b in zip(ind.dependent, ind.referenced, strict=True)])
@@ -155,7 +156,10 @@ def _check_one(rows: Rows, ind: InclusionDependency, options: IndCheckOptions) -
         examples=Examples(
             tuple(rows.values(a, lacking[first[best]]) for a in ind.dependent),
             counts[best],
-            tuple(tuple(lacking[dependent.numbers[lacking] == n][:SHOWN_ROWS].tolist()) for n in numbers[best]),
+            tuple(
+                tuple(rows.positions(table, lacking[dependent.numbers[lacking] == n][:SHOWN_ROWS]).tolist())
+                for n in numbers[best]
+            ),
         ),
         seconds=time.perf_counter() - started,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,6 +18,7 @@ from tuplewise.engine.ind.table_options import options_for_columns
 from tuplewise.engine.ind.values import Family, canonical_array, family_of
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.relation.encode import TypedColumn
+from tuplewise.engine.relation.load import load
 from tuplewise.engine.relation.relation import NULL_CODE, Relation, TypeName
 
 if TYPE_CHECKING:
@@ -50,6 +52,7 @@ class Rows:
     ) -> None:
         self._sources, self._options, self._needed, self.as_text = tables, options, needed, as_text
         self._read: dict[str, ReadTable] = {}
+        self._positions: dict[str, NDArray[np.int64]] = {}
         self._columns: dict[Attribute, _Codes] = {}
         self._tables: dict[tuple[Attribute, Attribute], NDArray[np.int32]] = {}
         self._table_bytes = 0
@@ -61,10 +64,18 @@ class Rows:
             source = self._sources[name]
             if isinstance(source, Relation):
                 source = source.select(self._needed[name])
+            elif options.bad_rows == "report" and isinstance(source, (str, os.PathLike)):
+                source = load(source, options, name=name)  # which knows where rows stand when others are left out
+            if isinstance(source, Relation) and source.positions is not None:
+                self._positions[name] = source.positions
             table = read_table(source, options, name)
             found, notes = typed(table, options, self.as_text)
             self._read[name] = replace(found, notes=(*found.notes, *notes))
         return self._read[name]
+
+    def positions(self, name: str, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where rows of a table stand in its source."""
+        return self._positions[name][rows] if name in self._positions else rows
 
     def type_of(self, attribute: Attribute) -> TypeName:
         return self._column(attribute).type

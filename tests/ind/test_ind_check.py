@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -21,6 +23,7 @@ from tuplewise.engine.ind.check import check_dependencies
 from tuplewise.engine.ind.checked import CheckedInds, IndCheck
 from tuplewise.engine.ind.dependency import Attribute, InclusionDependency
 from tuplewise.engine.options import IndCheckOptions, LoadOptions
+from tuplewise.engine.relation.load import load
 from tuplewise.engine.report.ind_texts import read_all_inds
 
 COUNTS = ("dependent_distinct", "referenced_distinct", "missing_values", "rows_missing", "rows_null")
@@ -163,6 +166,14 @@ def test_options_name_columns_of_any_table(tmp_path: Path) -> None:
         one(paths, "u.a <= t.a", load=LoadOptions(exclude=("custommer", "u.b")))
     with pytest.raises(InputError, match=r"no column of table 'u' is asked for: \['b'\]"):
         one(paths, "u.a <= t.a", load=LoadOptions(columns=("b",)))
+
+
+def test_rows_are_named_by_their_positions() -> None:
+    """Rows that were left out as bad count."""
+    child = replace(load(pa.table({"a": [1, 7, 7]})), positions=np.array([0, 2, 5]))
+    found = one({"t": child, "u": pa.table({"b": [1]})}, "t.a <= u.b")
+    assert found.examples is not None
+    assert found.examples.rows == ((2, 5),)
 
 
 def test_a_repeated_dependency_is_checked_once() -> None:
