@@ -29,11 +29,14 @@ from tuplewise.engine.loop import SAMPLED_PAIRS_A_ROW, Agreement, Clues, Compare
 from tuplewise.engine.options import Nulls
 from tuplewise.engine.watch import TIME_LIMIT
 from tuplewise.gpu_kernels.clues import lay_out
+from tuplewise.gpu_kernels.control import Control
+from tuplewise.gpu_kernels.cpu.threads import run_tasks
 from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.refine import ClusterPairs, all_rows
 from tuplewise.gpu_kernels.words import ClueLayout
 
 JUDGED_ROWS = 1 << 15  # rows that estimates of agreeing pairs come from
+PAIRS_FOR_ALL_THREADS = 1 << 24  # pairs of rows that are compared on all threads
 COMMON_PART = 8  # one part in so many of a sample tells which clues are common
 
 
@@ -70,6 +73,8 @@ class LocalTable:
         self._keep_nulls = nulls == "value"
         self.pairs_a_row = pairs_a_row
         self._most_sampled, self._most_judged = sampled_rows, judged_rows
+        self._threads: int | None = None  # all of them
+        self._share = 1.0  # of the time of what runs here: others run beside it
         started = perf_counter()
         kept, doubled = collapse(codes, columns, device)
         # In random order, any run of rows of a group is a random sample of it.
@@ -130,6 +135,24 @@ class LocalTable:
         pairs = agreeing(self._work, start(self._work), agreement, self._keep_nulls)
         return self._compare(pairs, perf_counter() - started)
 
+    def compare_each(self, agreements: Sequence[Agreement]) -> list[Compared]:
+        """Several at a time, each on one thread: grouping rows and taking new clues use no more than one. Those of many
+        pairs go first, one by one on all threads."""
+        control = Control(deadline=self._deadline, progress=self._progress)
+        alone = [self._device.kind != "cpu" or self.estimate_pairs(a) > PAIRS_FOR_ALL_THREADS for a in agreements]
+        found = {i: self.compare_agreeing(agreements[i]) for i in np.flatnonzero(alone).tolist()}
+        rest = np.flatnonzero(np.logical_not(alone)).tolist()
+        table = copy(self)
+        table._work, table._progress = replace(self._work, threads=1), None
+        table._threads, table._share = 1, 1.0 / max(1, min(control.threads, len(rest)))
+
+        def work(task: int) -> None:
+            found[rest[task]] = table.compare_agreeing(agreements[rest[task]])
+
+        if not run_tasks([1.0] * len(rest), lambda: work, control):
+            raise LimitReached(TIME_LIMIT)
+        return [found[i] for i in range(len(agreements))]
+
     def compare_rows(self, rows: NDArray[np.int32]) -> Compared:
         everything = np.arange(self.rows, dtype=np.int32)
         return self._compare(all_rows(np.sort(rows), everything), 0.0)
@@ -147,10 +170,13 @@ class LocalTable:
 
     def _compare(self, pairs: ClusterPairs, grouping_seconds: float) -> Compared:
         started = perf_counter()
-        found = self._comparable.within(pairs, deadline=self._deadline, progress=self._progress)
+        found = self._comparable.within(
+            pairs, deadline=self._deadline, progress=self._progress, threads=self._threads
+        )
         if not found.complete:
             raise LimitReached(TIME_LIMIT)
-        return Compared(found.clues, found.rows, found.ordered_pairs // 2, grouping_seconds, perf_counter() - started)
+        grouping, comparing = self._share * grouping_seconds, self._share * (perf_counter() - started)
+        return Compared(found.clues, found.rows, found.ordered_pairs // 2, grouping, comparing)
 
     def _sampled_rows(self) -> NDArray[np.int32]:
         """The first ones: rows are in random order."""

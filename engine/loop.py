@@ -84,6 +84,9 @@ class Table(Protocol):
     def compare_agreeing(self, agreement: Agreement) -> Compared:
         """Compare all pairs that agree on these column pairs; with none, all pairs. Raises LimitReached."""
 
+    def compare_each(self, agreements: Sequence[Agreement]) -> list[Compared]:
+        """`compare_agreeing` of each; a clue that several of them meet is told by one. Raises LimitReached."""
+
     def compare_rows(self, rows: NDArray[np.int32]) -> Compared:
         """Compare these rows, int32 (k,), with all rows. Raises LimitReached."""
 
@@ -352,17 +355,13 @@ class Loop:
 
     def _exhaust(self, chosen: list[tuple[int, ...]]) -> None:
         """Compare the agreeing pairs of each set; only when all their clues are learnt is anything decided by them."""
-        found, pairs = [], []
-        for numbers in chosen:
-            before = self.record.compared_pairs
-            found.append(self._met(self.table.compare_agreeing(self._agreement(numbers))))
-            pairs.append(self.record.compared_pairs - before)
-        found, _ = self._compare_odd_rows(found)
+        compared = self.table.compare_each([self._agreement(numbers) for numbers in chosen])
+        found, _ = self._compare_odd_rows([self._met(of_set) for of_set in compared])
         self._lap("exhaust")
         self._learn(found)
-        for numbers, compared in zip(chosen, pairs, strict=True):
+        for numbers, of_set in zip(chosen, compared, strict=True):
             decided = self.candidates.decide(numbers)
-            self.record.column_sets.append((self._agreement(numbers), compared, decided))
+            self.record.column_sets.append((self._agreement(numbers), of_set.pairs, decided))
 
     def _validate(self, most: int) -> None:
         started = time.perf_counter()

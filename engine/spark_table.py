@@ -241,6 +241,10 @@ class SparkTable:
         )
         return self._compare(self._asked(agreement), agreement, sizes, sampled=False)
 
+    def compare_each(self, agreements: Sequence[Agreement]) -> list[Compared]:
+        """One after the other: each is as many tasks as there are slots."""
+        return [self.compare_agreeing(agreement) for agreement in agreements]
+
     def _compare(
         self, asked: PairsOnSpark, agreement: Agreement, sizes: PairSizes | SampleSizes, *, sampled: bool
     ) -> Compared:

@@ -71,8 +71,9 @@ class ComparableRows:
         *,
         deadline: float | None = None,
         progress: Callable[[float], None] | None = None,
+        threads: int | None = None,
     ) -> NewClues:
-        """Compare all pairs of different rows inside cluster pairs.
+        """Compare all pairs of different rows inside cluster pairs. Calls may run at the same time.
 
         Parameters
         ----------
@@ -80,6 +81,8 @@ class ComparableRows:
             Left sets are t, right sets are u; of reflexive ones each pair of rows is compared once.
         deadline : float or None
             `time.monotonic()` value; comparing ends soon after it and the result is marked incomplete.
+        threads : int or None
+            Of the CPU twin; None: as many as were asked for when the rows were laid out.
 
         Notes
         -----
@@ -90,8 +93,8 @@ class ComparableRows:
         Source: notes on large tables of this project; comparing follows `cpu.evidence`, without ranks.
         """
         control = Control(deadline=deadline, progress=progress)
-        if self._threads is not None:
-            control.threads = self._threads
+        if threads is not None or self._threads is not None:
+            control.threads = threads or self._threads or 1
         with self._device.active():
             clues, rows, complete = self._twin.within(pairs, control)
         both = int(np.dot(np.diff(pairs.left_offsets), np.diff(pairs.right_offsets)))

@@ -8,6 +8,7 @@ up to a *key*. Only whether a key was seen counts, so most pairs end with one lo
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.control import Control
-from tuplewise.gpu_kernels.cpu import lanes
+from tuplewise.gpu_kernels.cpu import fresh_clues, lanes
 from tuplewise.gpu_kernels.cpu.lanes import LANES, SMALL_ROWS
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
 from tuplewise.gpu_kernels.refine import ClusterPairs
@@ -29,14 +30,12 @@ from tuplewise.gpu_kernels.words import (
     WITHIN_T,
     ClueLayout,
     clue_words,
-    mirror_clues,
     outcomes,
 )
 
 KEY_BITS = 32  # bits of outcomes in a word of a key
 DIRECT_BITS = 26  # keys up to this long index a table of bytes (64 MiB at most); longer ones are hashed
 TASK_PAIRS = 1 << 20  # pairs of rows in a task, at least
-RECENT = 1 << 12  # hashed keys that a thread remembers, to look them up no more
 
 Keys = NDArray[np.uint32]
 
@@ -120,7 +119,13 @@ class ComparableRows:
         self._own = self._row_keys(codes, nullable)
         self._direct = self._terms.words == 1 and self._terms.bits <= DIRECT_BITS
         self._seen = np.zeros(1 << self._terms.bits if self._direct else 1, dtype=np.uint8)
-        self._hashed = _Hashed(-(-self._terms.words // 2))
+        self._wide_words = -(-self._terms.words // 2)
+        self._met: list[Any] = [np.zeros((1 << 12, self._wide_words), np.uint64), np.zeros(1 << 12, np.int64), 0]
+        self._taking = threading.Lock()  # calls may run at the same time
+        self._places = np.stack([
+            self._terms.word // 2, self._terms.shift + 32 * (1 - self._terms.word % 2), (1 << self._terms.width) - 1
+        ], axis=1)  # fmt: skip
+        self._flips = layout.ordered & (layout.scope == ACROSS)
 
     def within(
         self, pairs: ClusterPairs, control: Control
@@ -131,7 +136,7 @@ class ComparableRows:
         states: list[_Thread] = []
 
         def make_worker() -> Callable[[int], None]:
-            state = _Thread(self._table.shape[1], self._terms.words, self._hashed.words)
+            state = _Thread(self._table.shape[1], self._terms.words, self._wide_words)
             states.append(state)
             given = (self._table, self._own, *_plain(self._terms))
 
@@ -158,7 +163,8 @@ class ComparableRows:
         lanes.keys_of_pairs(self._table, self._own, *_plain(self._terms), t, u, keys)
         keys = np.ascontiguousarray(keys.T)
         if not counting:
-            return (*self._fresh(keys, np.stack([t, u], axis=1)), np.zeros(0, dtype=np.int64))
+            fresh = self._fresh(_widened(keys), np.stack([t, u], axis=1))
+            return (*fresh, np.zeros(0, dtype=np.int64))
         wide = _widened(keys)
         order = np.lexsort(wide.T[::-1])
         wide = wide[order]
@@ -169,33 +175,23 @@ class ComparableRows:
         return self._decoded(keys[order[starts]]), np.zeros((0, 2), dtype=np.int32), counts
 
     def _collect(self, states: list[_Thread]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-        wide = np.concatenate([np.zeros((0, self._hashed.words), np.uint64), *(s.log_keys[: s.logged] for s in states)])
+        """Clues, with their mirrors, of those of the logged keys that no earlier call returned."""
+        keys = np.concatenate([np.zeros((0, self._wide_words), np.uint64), *(s.log_keys[: s.logged] for s in states)])
         rows = np.concatenate([np.zeros((0, 2), np.int32), *(s.log_rows[: s.logged] for s in states)])
-        if not self._direct:
-            return self._fresh(_narrowed(wide, self._terms.words), rows)
-        keys, first = np.unique(wide[:, 0].astype(np.uint32), return_index=True)
-        return self._both_orders(keys[:, None], rows[first])
+        return self._fresh(keys, rows)
 
-    def _fresh(self, keys: Keys, rows: NDArray[np.int32]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-        """Clues, with their mirrors, of those of these keys that were not seen before, and their pairs of rows."""
-        new = self._add(keys)
-        return self._both_orders(keys[new], rows[new])
-
-    def _add(self, keys: Keys) -> NDArray[np.int64]:
-        """Mark keys as seen; places of those that were not, each key once."""
-        if not self._direct:
-            return self._hashed.add(keys)
-        unseen = np.flatnonzero(self._seen[keys[:, 0]] == 0)
-        self._seen[keys[:, 0]] = 1
-        return unseen[np.unique(keys[unseen, 0], return_index=True)[1]]
-
-    def _both_orders(self, keys: Keys, rows: NDArray[np.int32]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-        """Clues of new keys and of their mirrors; the mirrors are marked as seen, too."""
-        clues = self._decoded(keys)
-        mirrored = encode(mirror_clues(clues, self._layout), self._terms)
-        new = self._add(mirrored)
-        both = np.concatenate([clues, self._decoded(mirrored[new])])
-        return both, np.concatenate([rows, rows[new, ::-1]])
+    def _fresh(
+        self, keys: NDArray[np.uint64], rows: NDArray[np.int32]
+    ) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+        """The same of any keys, uint64 (keys, words), two words of a key in one, and their pairs of rows."""
+        clues = np.empty((2 * len(keys), clue_words(self._layout.comparisons)), dtype=np.uint64)
+        clue_rows = np.empty((2 * len(keys), 2), dtype=np.int32)
+        with self._taking:
+            *self._met, new = fresh_clues.take_new(
+                self._direct, self._seen, *self._met, keys, rows, self._places, self._layout.mirror, self._flips,
+                clues, clue_rows,
+            )  # fmt: skip
+        return clues[:new].copy(), clue_rows[:new].copy()
 
     def _decoded(self, keys: Keys) -> NDArray[np.uint64]:
         """Clue words of keys; uint64 (keys, words)."""
@@ -226,23 +222,6 @@ class ComparableRows:
         return keys
 
 
-class _Hashed:
-    """A set of keys too long to index a table."""
-
-    def __init__(self, words: int) -> None:
-        self.words = words
-        self._keys = np.zeros((1 << 12, words), dtype=np.uint64)
-        self._counts = np.zeros(1 << 12, dtype=np.int64)
-        self._used = 0
-
-    def add(self, keys: Keys) -> NDArray[np.int64]:
-        """Places of the keys that were not in the set, each key once; they are now."""
-        wide = np.ascontiguousarray(_widened(keys).T)
-        new = np.zeros(wide.shape[1], dtype=np.bool_)
-        self._keys, self._counts, self._used = lanes.add_keys(self._keys, self._counts, self._used, wide, new)
-        return np.flatnonzero(new)
-
-
 class _Thread:
     """What one thread works with, and the keys that it found."""
 
@@ -256,22 +235,18 @@ class _Thread:
         self.log_keys = np.zeros((1 << 12, wide_words), dtype=np.uint64)
         self.log_rows = np.zeros((1 << 12, 2), dtype=np.int32)
         self.logged = 0
-        self.keys = np.zeros((1 << 12, wide_words), dtype=np.uint64)
-        self.counts = np.zeros(1 << 12, dtype=np.int64)
+        self.met = np.zeros((1 << 12, 1 + words), dtype=np.uint32)
         self.used = 0
-        self.recent = np.zeros((RECENT, wide_words), dtype=np.uint64)
-        self.recent[0] = 1  # no slot may hold the key 0 before it was met: slot 0 is where 0 hashes to
-        self.wide = np.zeros((wide_words, 1), dtype=np.uint64)
-        self.hashes = np.zeros(1, dtype=np.uint64)
+        self.hashes = np.zeros(LANES, dtype=np.uint32)
 
     def compare(
         self, loop: Callable[..., Any], given: tuple[Any, ...], direct: bool, seen: NDArray[np.uint8]
     ) -> None:
         """Run a loop and keep what it found: by the table `seen` of all keys where there is one (`direct`)."""
-        table = (self.keys, self.counts, self.used, self.recent, self.wide, self.hashes)
-        self.keys, self.counts, self.used, self.log_keys, self.log_rows, self.logged = loop(
-            *given, *self.scratch, direct, seen, *table, self.log_keys, self.log_rows, self.logged
-        )
+        self.met, self.used, self.log_keys, self.log_rows, self.logged = loop(
+            *given, *self.scratch, direct, seen, self.met, self.used, self.hashes,
+            self.log_keys, self.log_rows, self.logged,
+        )  # fmt: skip
 
 
 def _plain(terms: Terms) -> tuple[NDArray[np.int64], ...]:
@@ -316,16 +291,9 @@ def _widened(keys: Keys) -> NDArray[np.uint64]:
     return wide
 
 
-def _narrowed(wide: NDArray[np.uint64], words: int) -> Keys:
-    keys = np.zeros((len(wide), words), dtype=np.uint32)
-    for w in range(words):
-        keys[:, w] = (wide[:, w // 2] >> np.uint64(32 * (1 - w % 2))).astype(np.uint32)
-    return keys
-
-
-def encode(clues: NDArray[np.uint64], terms: Terms) -> Keys:
-    """Keys of clues."""
+def encode(clues: NDArray[np.uint64], terms: Terms) -> NDArray[np.uint64]:
+    """Keys of clues, two words of a key in one: uint64 (clues, words)."""
     keys = np.zeros((len(clues), terms.words), dtype=np.uint32)
     for g in range(len(terms.word)):
         keys[:, terms.word[g]] |= outcomes(clues, g).astype(np.uint32) << np.uint32(terms.shift[g])
-    return keys
+    return _widened(keys)

@@ -10,8 +10,6 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from tuplewise.gpu_kernels.cpu.tally import add_row
-
 LANES = 256  # rows that are compared at once
 STEP = 32  # lanes are passed over in whole steps: what vector loops leave over would be done one by one
 ORDERS, EQUALS = 2, 4  # terms that one pass over the lanes adds
@@ -207,7 +205,7 @@ def _all_seen(keys, valid, low, high, seen):
     """
     unseen = np.uint32(0)
     for j in range(np.uint64(low), np.uint64(high)):  # an invalid lane looks where a valid one is likely to have looked
-        unseen |= np.uint32(seen[keys[0, j] & valid[j]] ^ 1) & valid[j]
+        unseen |= np.uint32(seen[keys[0, j] & valid[j]] == 0) & valid[j]
     return unseen == 0
 
 
@@ -220,7 +218,7 @@ def _log_new(keys, valid, low, high, t, distance, lane_rows, seen, log_keys, log
         k = keys[0, j]
         if seen[k] == 0 and valid[j]:
             seen[k] = 1
-            log_keys[logged, 0] = k
+            log_keys[logged, 0] = np.uint64(k) << np.uint64(32)  # two words of a key in one, the first above
             log_rows[logged, 0] = lane_rows[j] if t < 0 else t
             log_rows[logged, 1] = lane_rows[j + distance]
             logged += 1
@@ -228,46 +226,90 @@ def _log_new(keys, valid, low, high, t, distance, lane_rows, seen, log_keys, log
 
 
 @njit(cache=True, nogil=True)
-def _insert_new(
-    keys, valid, low, high, t, distance, lane_rows, found, counts, used, recent, wide, hashes, log_keys, log_rows,
-    logged,
-):  # fmt: skip
-    """The same with a hash table; keys met a moment ago are not looked up again."""
-    mask = np.uint64(len(recent) - 1)
+def _hash_lanes(keys, low, high, hashes):
+    """hashes[j] = hash of the key of lane j, uint32, never 0; its upper bits are good."""
+    for j in range(np.uint64(low), np.uint64(high)):
+        hashes[j] = np.uint32(0)
+    for w in range(keys.shape[0]):
+        for j in range(np.uint64(low), np.uint64(high)):
+            hashes[j] = (hashes[j] ^ keys[w, j]) * np.uint32(0x9E3779B1)  # stored, it is cut to 32 bits
+        for j in range(np.uint64(low), np.uint64(high)):
+            hashes[j] ^= hashes[j] >> np.uint32(15)
+    for j in range(np.uint64(low), np.uint64(high)):
+        hashes[j] = (hashes[j] * np.uint32(0x85EBCA77)) | np.uint32(1)
+
+
+@njit(cache=True, nogil=True)
+def _shift_of(met):
+    """How far hashes are shifted to index a table of a power of two of slots."""
+    shift = np.uint32(32)
+    slots = len(met)
+    while slots > 1:
+        slots >>= 1
+        shift -= np.uint32(1)
+    return shift
+
+
+@njit(cache=True, nogil=True)
+def _with_room(met, used):
+    """The same table with four times the slots where lanes of new keys might fill more than half of it."""
+    if 2 * (used + LANES) <= len(met):
+        return met
+    larger = np.zeros((4 * len(met), met.shape[1]), dtype=np.uint32)
+    shift = _shift_of(larger)
+    mask = np.uint32(len(larger) - 1)
+    for i in range(len(met)):
+        if met[i, 0] != 0:
+            slot = met[i, 0] >> shift
+            while larger[slot, 0] != 0:
+                slot = (slot + np.uint32(1)) & mask
+            larger[slot] = met[i]
+    return larger
+
+
+@njit(cache=True, nogil=True)
+def _insert_new(keys, valid, low, high, t, distance, lane_rows, met, used, hashes, log_keys, log_rows, logged):
+    """The same with a hash table of keys.
+
+    `met`: uint32 (slots, 1 + words), a key's hash and the key; a hash of 0 is a free slot, linear probing.
+    """
+    met = _with_room(met, used)
+    _hash_lanes(keys, low, high, hashes)
+    shift = _shift_of(met)
+    mask = np.uint32(len(met) - 1)
+    words = keys.shape[0]
+    log_keys, log_rows = _longer(log_keys, log_rows, logged)
     for j in range(low, high):
         if not valid[j]:
             continue
-        h = np.uint64(0)
-        for w in range(keys.shape[0]):
-            h = (h ^ np.uint64(keys[w, j])) * np.uint64(0x9E3779B97F4A7C15)
-        slot = (h >> np.uint64(40)) & mask
-        same = True
-        for w in range(wide.shape[0]):
-            x = np.uint64(keys[2 * w, j]) << np.uint64(32)
-            if 2 * w + 1 < keys.shape[0]:
-                x |= np.uint64(keys[2 * w + 1, j])
-            wide[w, 0] = x
-            same &= recent[slot, w] == x
-        if same:
-            continue
-        for w in range(wide.shape[0]):
-            recent[slot, w] = wide[w, 0]
-        before = used
-        found, counts, used = add_row(found, counts, used, wide, hashes, 0, 1, 1)
-        if used > before:
-            log_keys, log_rows = _longer(log_keys, log_rows, logged)
-            for w in range(wide.shape[0]):
-                log_keys[logged, w] = wide[w, 0]
+        h = hashes[j]
+        slot = h >> shift
+        while met[slot, 0] != 0:
+            same = met[slot, 0] == h
+            for w in range(words):
+                same &= met[slot, w + 1] == keys[w, j]
+            if same:
+                break
+            slot = (slot + np.uint32(1)) & mask
+        else:
+            met[slot, 0] = h
+            used += 1
+            for w in range(words):
+                met[slot, w + 1] = keys[w, j]
+                wide = np.uint64(keys[w, j]) << np.uint64(32 * (1 - w % 2))
+                if w % 2 == 0:
+                    log_keys[logged, w // 2] = wide
+                else:
+                    log_keys[logged, w // 2] |= wide
             log_rows[logged, 0] = lane_rows[j] if t < 0 else t
             log_rows[logged, 1] = lane_rows[j + distance]
             logged += 1
-    return found, counts, used, log_keys, log_rows, logged
+    return met, used, log_keys, log_rows, logged
 
 
 @njit(cache=True, nogil=True)
 def _keep_new(
-    direct, keys, valid, low, high, t, distance, lane_rows, seen, found, counts, used, recent, wide, hashes, log_keys,
-    log_rows, logged,
+    direct, keys, valid, low, high, t, distance, lane_rows, seen, met, used, hashes, log_keys, log_rows, logged,
 ):  # fmt: skip
     """Log the new keys, by the table of bytes or by the hash table. Returns the hash table and the log."""
     if direct:
@@ -275,18 +317,16 @@ def _keep_new(
             keys, valid, low, high, t, distance, lane_rows, seen, log_keys, log_rows, logged
         )
     else:
-        found, counts, used, log_keys, log_rows, logged = _insert_new(
-            keys, valid, low, high, t, distance, lane_rows, found, counts, used, recent, wide, hashes, log_keys,
-            log_rows, logged,
-        )  # fmt: skip
-    return found, counts, used, log_keys, log_rows, logged
+        met, used, log_keys, log_rows, logged = _insert_new(
+            keys, valid, low, high, t, distance, lane_rows, met, used, hashes, log_keys, log_rows, logged
+        )
+    return met, used, log_keys, log_rows, logged
 
 
 @njit(cache=True, nogil=True)
 def compare(
     table, own, order, equal, unknown, left, left_offsets, right, right_offsets, reflexive, cluster, first_block,
-    last_block, lanes, keys, valid, lane_rows, direct, seen, found, counts, used, recent, wide, hashes,
-    log_keys, log_rows, logged,
+    last_block, lanes, keys, valid, lane_rows, direct, seen, met, used, hashes, log_keys, log_rows, logged,
 ):  # fmt: skip
     """Log the new keys of all pairs of some blocks of a cluster pair; returns the hash table and the log.
 
@@ -300,7 +340,7 @@ def compare(
     begin, end = right_offsets[cluster], right_offsets[cluster + 1]
     t_first, t_end = left_offsets[cluster], left_offsets[cluster + 1]
     if t_first == t_end or begin == end:
-        return found, counts, used, log_keys, log_rows, logged
+        return met, used, log_keys, log_rows, logged
     _mark_constant(table, left, t_first, t_end, constant[0])
     if not reflexive:
         _mark_constant(table, right, begin, end, constant[1])
@@ -329,11 +369,11 @@ def compare(
                     valid[j] = EVERY_BIT if right[u_first + j] != t else np.uint32(0)
             if direct and _all_seen(keys, valid, low, count, seen):
                 continue
-            found, counts, used, log_keys, log_rows, logged = _keep_new(
-                direct, keys, valid, low, count, t, 0, lane_rows, seen, found, counts, used, recent,
-                wide, hashes, log_keys, log_rows, logged,
+            met, used, log_keys, log_rows, logged = _keep_new(
+                direct, keys, valid, low, count, t, 0, lane_rows, seen, met, used, hashes,
+                log_keys, log_rows, logged,
             )  # fmt: skip
-    return found, counts, used, log_keys, log_rows, logged
+    return met, used, log_keys, log_rows, logged
 
 
 @njit(cache=True, nogil=True)
@@ -377,8 +417,7 @@ def _start_keys_at(own, rows, at, keys, low, high, fixed):
 @njit(cache=True, nogil=True)
 def compare_small(
     table, own, order, equal, unknown, rows, offsets, sequence, first, last, lanes, keys, valid,
-    lane_rows, direct, seen, found, counts, used, recent, wide, hashes,
-    log_keys, log_rows, logged,
+    lane_rows, direct, seen, met, used, hashes, log_keys, log_rows, logged,
 ):  # fmt: skip
     """The same for the reflexive clusters sequence[first:last], each of at most LANES rows.
 
@@ -446,9 +485,9 @@ def compare_small(
                     valid[j] = EVERY_BIT if ends[j] > np.int32(j) + far else np.uint32(0)
                 if direct and _all_seen(keys, valid, 0, high, seen):
                     continue
-                found, counts, used, log_keys, log_rows, logged = _keep_new(
-                    direct, keys, valid, 0, high, -1, distance, lane_rows, seen, found, counts, used, recent,
-                    wide, hashes, log_keys, log_rows, logged,
+                met, used, log_keys, log_rows, logged = _keep_new(
+                    direct, keys, valid, 0, high, -1, distance, lane_rows, seen, met, used, hashes,
+                    log_keys, log_rows, logged,
                 )  # fmt: skip
             continue
         valid[:] = EVERY_BIT
@@ -463,24 +502,11 @@ def compare_small(
             )  # fmt: skip
             if direct and _all_seen(keys, valid, low, high, seen):
                 continue
-            found, counts, used, log_keys, log_rows, logged = _keep_new(
-                direct, keys, valid, low, high, rows[at[i]], 0, lane_rows, seen, found, counts, used, recent,
-                wide, hashes, log_keys, log_rows, logged,
+            met, used, log_keys, log_rows, logged = _keep_new(
+                direct, keys, valid, low, high, rows[at[i]], 0, lane_rows, seen, met, used, hashes,
+                log_keys, log_rows, logged,
             )  # fmt: skip
-    return found, counts, used, log_keys, log_rows, logged
-
-
-@njit(cache=True, nogil=True)
-def add_keys(keys, counts, used, wide, new):
-    """Add the keys `wide`, uint64 (words, keys), one by one; marks those that were not there in `new`."""
-    lane = np.empty((wide.shape[0], 1), dtype=np.uint64)
-    hashes = np.empty(1, dtype=np.uint64)
-    for i in range(wide.shape[1]):
-        lane[:, 0] = wide[:, i]
-        before = used
-        keys, counts, used = add_row(keys, counts, used, lane, hashes, 0, 1, 1)
-        new[i] = used > before
-    return keys, counts, used
+    return met, used, log_keys, log_rows, logged
 
 
 @njit(cache=True, nogil=True)

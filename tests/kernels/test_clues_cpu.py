@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -143,6 +144,25 @@ def test_clusters_of_several_blocks(sides: str, monkeypatch: pytest.MonkeyPatch)
     assert words(found.clues) == expected(codes, layout, "unknown", row_pairs(pairs))
     sizes = [600 * 599 + 90 * 89, 2 * (600 * 600 + 90 * 90)]
     assert found.ordered_pairs == sizes[sides == "two"]
+
+
+@pytest.mark.parametrize("how", ["direct", "hashed"])
+def test_calls_at_the_same_time_give_each_clue_once(how: str) -> None:
+    """Thousands of clues, so that tables of hashed keys grow; no column is null."""
+    rng = np.random.default_rng(3)
+    rows, columns = 200, 7 if how == "direct" else 20
+    codes = rng.integers(0, 40, (columns, rows)).astype(np.int32)
+    layout = make_layout([(c, c, ACROSS, True) for c in range(columns)])
+    comparable = lay_out(codes, layout, nulls="value")
+    portions = [rng.permutation(rows)[:120].astype(np.int32) for _ in range(8)]
+    with ThreadPoolExecutor(4) as pool:
+        found = [new.clues for new in pool.map(lambda p: comparable.within(all_rows(np.sort(p)), threads=1), portions)]
+    pairs = {(t, u) for p in portions for t in p.tolist() for u in p.tolist() if t != u}
+    everything = np.concatenate(found)
+    assert words(np.array(sorted(map(tuple, everything.tolist())), dtype=np.uint64)) == expected(
+        codes, layout, "value", pairs
+    )
+    assert len(comparable.within(all_rows(portions[0])).clues) == 0
 
 
 def test_counts_are_those_of_the_definition() -> None:

@@ -1,0 +1,72 @@
+"""Compiled loop of the CPU twin of clues: keys that threads logged into clues that were not met before."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from tuplewise.gpu_kernels.cpu.tally import add_row
+from tuplewise.gpu_kernels.words import COMPARISONS_PER_WORD
+
+RETURNED = np.uint8(2)  # in the table of bytes; 1 is logged by a thread, 0 not met
+PER_WORD = np.uint64(COMPARISONS_PER_WORD)
+
+
+@njit(cache=True, nogil=True)
+def _outcome(key, places, g):
+    return (key[places[g, 0], 0] >> np.uint64(places[g, 1])) & np.uint64(places[g, 2])
+
+
+@njit(cache=True, nogil=True)
+def _write_clue(key, places, clue):
+    clue[:] = np.uint64(0)
+    for g in range(len(places)):
+        at = np.uint64(2) * (np.uint64(g) % PER_WORD)
+        clue[np.uint64(g) // PER_WORD] |= _outcome(key, places, g) << at
+
+
+@njit(cache=True, nogil=True)
+def _write_mirror(key, places, mirror, flips, other):
+    """The key of the exchanged pair. `flips`: an outcome of less is greater there, and the other way round."""
+    other[:] = np.uint64(0)
+    for g in range(len(places)):
+        outcome = _outcome(key, places, mirror[g])
+        if flips[g] and (outcome == np.uint64(0) or outcome == np.uint64(2)):
+            outcome ^= np.uint64(2)
+        other[places[g, 0], 0] |= outcome << np.uint64(places[g, 1])
+
+
+@njit(cache=True, nogil=True)
+def take_new(
+    direct, seen, found, counts, used, keys, rows, places, mirror, flips, clues, clue_rows
+):  # fmt: skip
+    """Write the clues of keys that no earlier call took, and of their mirrors, with their pairs of rows.
+
+    `seen`: uint8 (any,), with `direct` what was met, by key; `found`, `counts`, `used`: without it, a hash table of
+    keys. `keys`: uint64 (keys, words), `rows`: int32 (keys, 2); `places`: int64 (comparisons, 3), word of a key, shift,
+    and bits of each outcome. `clues`, `clue_rows` have room for two each. Returns the hash table and how many.
+    """
+    key = np.empty((keys.shape[1], 1), dtype=np.uint64)
+    other = np.empty((keys.shape[1], 1), dtype=np.uint64)
+    hashes = np.empty(1, dtype=np.uint64)
+    new = 0
+    for i in range(len(keys)):
+        key[:, 0] = keys[i]
+        for order in range(2):
+            if order == 1:
+                _write_mirror(key, places, mirror, flips, other)
+                key[:] = other
+            if direct:
+                fresh = seen[key[0, 0] >> np.uint64(32)] != RETURNED
+                seen[key[0, 0] >> np.uint64(32)] = RETURNED
+            else:
+                before = used
+                found, counts, used = add_row(found, counts, used, key, hashes, 0, 1, 1)
+                fresh = used > before
+            if not fresh:
+                break  # so is its mirror
+            _write_clue(key, places, clues[new])
+            clue_rows[new, 0] = rows[i, order]
+            clue_rows[new, 1] = rows[i, 1 - order]
+            new += 1
+    return found, counts, used, new
