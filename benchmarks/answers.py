@@ -48,6 +48,18 @@ def digest_dependencies(dependencies: Iterable[Dependency]) -> tuple[int, str]:
     return len(lines), hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()
 
 
+def digest_inclusions(pairs: Iterable[tuple[str, str]]) -> tuple[int, str]:
+    """Number of different pairs of attributes (`table.column` in `table.column`), and the SHA-256 of the sorted list.
+
+    Examples
+    --------
+    >>> digest_inclusions([("t.a", "u.b"), ("t.a", "t.c")]) == digest_inclusions([("t.a", "t.c"), ("t.a", "u.b")])
+    True
+    """
+    lines = {f"{dependent} <= {referenced}" for dependent, referenced in pairs}
+    return len(lines), hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()
+
+
 def digest_bytes(*parts: bytes) -> str:
     """SHA-256 of some byte strings, lengths included."""
     whole = hashlib.sha256()

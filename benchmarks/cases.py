@@ -19,8 +19,8 @@ from benchmarks.commands import run_command
 from benchmarks.datasets import Source
 from benchmarks.discoveries import timed_discovery
 from benchmarks.hybrid_cases import HYBRID_CASES, SLOW_HYBRID_CASES
-from benchmarks.ind_state_cases import IND_STATE_CASES
 from benchmarks.ind_cases import IND_CASES
+from benchmarks.ind_state_cases import IND_STATE_CASES
 from benchmarks.memory import extra_peak_bytes
 from benchmarks.od_cases import DEPENDENCY_CASES
 from benchmarks.records import cores

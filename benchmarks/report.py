@@ -12,13 +12,14 @@ import statistics
 import sys
 from pathlib import Path
 
-from benchmarks import dependency_peers, duckdb_peer, peer, records
+from benchmarks import dependency_peers, duckdb_peer, ind_peers, peer, records
 from benchmarks.case import OURS
 from benchmarks.outside import REPOSITORY
 from benchmarks.records import Record
 from benchmarks.report_cells import alignment, megabytes, peer_of, peer_seconds, seconds, typical
 from benchmarks.report_checks import SHOWN_CHECKS, check_sentences, check_table
 from benchmarks.report_hybrid import SEARCHES, hybrid_sentences, hybrid_table
+from benchmarks.report_ind import INCLUSIONS, inclusion_sentences, inclusion_table
 from benchmarks.report_od import SHOWN_DEPENDENCIES, dependency_sentences, dependency_tables
 
 BEGIN, END = "<!-- figures: begin (python -m benchmarks.report) -->", "<!-- figures: end -->"
@@ -45,6 +46,7 @@ DESBORDANTE = {
     dependency_peers.FASTOD: "FASTOD",
     dependency_peers.HYFD: "HyFD",
     dependency_peers.HYUCC: "HyUCC",
+    ind_peers.SPIDER: "Spider",
 }
 
 
@@ -56,6 +58,8 @@ def figures(everything: list[Record]) -> str:
         hybrid_sentences(everything),
         dependency_tables(everything),
         dependency_sentences(everything),
+        inclusion_table(everything),
+        inclusion_sentences(everything),
         _evidences(everything),
         check_table(everything),
         check_sentences(everything),
@@ -131,7 +135,9 @@ def _circumstances(everything: list[Record]) -> str:
         return ""
     shown = [
         records.latest(everything, case)
-        for shown_cases in (DISCOVERIES, SEARCHES, SHOWN_DEPENDENCIES, EVIDENCES, SHOWN_CHECKS, COMMANDS)
+        for shown_cases in (
+            DISCOVERIES, SEARCHES, SHOWN_DEPENDENCIES, INCLUSIONS, EVIDENCES, SHOWN_CHECKS, COMMANDS,
+        )
         for case in shown_cases
     ]
     devices = sorted({r["device"] for r in shown if r})
