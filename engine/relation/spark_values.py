@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.relation.relation import TypeName
 from tuplewise.engine.relation.spark_encode import NotInSpark, TypedExpression, kept_frame, plain_value, type_columns
 from tuplewise.engine.relation.spark_rows import ROW, Rows, find_rows
 from tuplewise.engine.relation.spark_source import RawTable, readable
@@ -147,13 +146,6 @@ def comparable(column: TypedExpression, *, wide: bool) -> tuple[Form, SparkColum
     if column.type == "boolean":
         return "whole", value.cast("bigint")
     return "text", value
-
-
-def form_of(type_: TypeName, *, wide: bool) -> Form:
-    """The form of values of a type; see `comparable`."""
-    if type_ in ("integer", "decimal"):
-        return "text" if wide else "whole"
-    return "real" if type_ == "double" else "text" if type_ == "text" else "whole"
 
 
 def needs_wide(typed: Sequence[TypedExpression]) -> bool:
