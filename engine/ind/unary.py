@@ -18,11 +18,13 @@ from tuplewise.engine.ind.reading import ReadTable, read_table, typed
 from tuplewise.engine.ind.values import FAMILIES, Family, canonical_array, family_of, spark_texts
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.relation.arrow_text import count_spellings, parse
-from tuplewise.engine.relation.encode import TypedColumn
+from tuplewise.engine.relation.encode import TypedColumn, indexed
+from tuplewise.engine.relation.frames import kind_of
 from tuplewise.engine.relation.load import load
 from tuplewise.engine.relation.relation import NULL_CODE, Column, Relation, TypeName
 from tuplewise.engine.relation.schema import repair_names, selected_columns, type_overrides
 from tuplewise.engine.relation.sources import find_source
+from tuplewise.engine.relation.spark_load import spark_failures
 from tuplewise.engine.relation.text_types import Spelling, SpellingCount, decide
 from tuplewise.engine.relation.typing_columns import ASKED_FOR
 from tuplewise.engine.watch import Clock, Watch
@@ -205,12 +207,45 @@ def _read(
                     cells = None
             wanted = replace(options, types={"*": "text"}) if as_text else options
             return _of_columns(read_table(load(table, wanted, name=name, spark=spark), options, name), as_text, "Spark")
+    if as_text and _typed_by_spark(table):
+        return _texts_of_spark(table, options, name, spark)
     read = read_table(table, options, name)
     notes: list[str] = []
     if not as_text and not isinstance(table, Relation):
         read, notes = typed(read, options, as_text=False)
     found = _of_columns(read, as_text, "Arrow" if read.spark is None else "Spark")
     return replace(found, notes=found.notes + notes)
+
+
+def _typed_by_spark(table: Any) -> bool:
+    """Whether only Spark reads the table, whose types say how its values are written."""
+    if not isinstance(table, (str, os.PathLike)):
+        return kind_of(table) in ("spark", "connect")
+    source = find_source(os.fspath(table))
+    return not source.local or source.format not in ("csv", "parquet")
+
+
+def _texts_of_spark(table: Any, options: LoadOptions, name: str, spark: SparkSession | None) -> _Table:
+    """The columns as text, cast by Spark, of which rows come here."""
+    from tuplewise.engine.ind.distributed import open_tables, type_for_spark
+
+    opened = open_tables({name: table}, options, spark)[name]
+    typed_frame = type_for_spark(opened, True)
+    try:
+        with spark_failures(name):
+            texts = [c.expression.alias(f"c{i}") for i, c in enumerate(typed_frame.typed)]
+            arrow = typed_frame.base.select(texts).toArrow()
+    finally:
+        typed_frame.close()
+    columns = []
+    for i, (place, column) in enumerate(zip(opened.plan.kept, typed_frame.typed, strict=True)):
+        values, index = indexed(arrow[f"c{i}"])
+        found = TypedColumn(opened.plan.names[place], "text", column.why, values, index)
+        used, nulls = _used_values(found)
+        parts = [cells_of(canonical_array("text", used))]
+        columns.append(ColumnValues(found.name, found.type, found.why, parts, nulls))
+    session = {"version": opened.session.version, "master": opened.session.master}
+    return _Table(opened.path, typed_frame.rows, columns, list(typed_frame.notes), "Spark", session)
 
 
 def _of_csv(cells: CsvCells, path: str, options: LoadOptions, name: str, as_text: bool) -> _Table:

@@ -155,3 +155,18 @@ def test_progress_and_a_deadline(tmp_path: Path) -> None:
     assert told[-1][1] == 1.0
     with pytest.raises(LimitReached, match="time limit reached"):
         cluster_tables({"t": path}, deadline=0.0)
+
+
+def test_types_of_spark_as_text(spark: Any, tmp_path: Path) -> None:
+    """ORC and a frame of Spark as Spark casts them, each decimal with its own digits; a CSV file as it stands."""
+    texts = {"small": "1.50", "large": "1.5000", "real": "1.0E20", "at": "2024-01-01 10:00:00", "day": "2024-01-01"}
+    types = {"small": "decimal(9,2)", "large": "decimal(9,4)", "real": "double", "at": "timestamp", "day": "date"}
+    frame = spark.sql("SELECT " + ", ".join(f"CAST('{t}' AS {types[c]}) AS {c}" for c, t in texts.items()))
+    frame.coalesce(1).write.orc(str(tmp_path / "stored.orc"))
+    (tmp_path / "written.csv").write_text(",".join(texts) + "\n" + ",".join(texts.values()) + "\n")
+    tables = {"orc": str(tmp_path / "stored.orc"), "frame": frame, "csv": str(tmp_path / "written.csv")}
+    found = cluster_tables(tables, as_text=True)
+    assert found.search["read_by"] == {"orc": "Spark", "frame": "Spark", "csv": "bytes"}
+    columns = len(texts)
+    expected = [[a % columns == b % columns for b in range(3 * columns)] for a in range(3 * columns)]
+    assert found.clustering.included().tolist() == expected
