@@ -111,7 +111,8 @@ class _Levels:
     def __init__(self, found: FoundInds, rows: Rows, error: Fraction) -> None:
         self._attributes, self._rows, self._error = found.attributes, rows, error
         position = {attribute: i for i, attribute in enumerate(found.attributes)}
-        self._table = {i: attribute.table for i, attribute in enumerate(found.attributes)}
+        numbers = {table.name: i for i, table in enumerate(found.tables)}
+        self._table = [numbers[attribute.table] for attribute in found.attributes]
         self._unary = [(position[f.ind.dependent[0]], position[f.ind.referenced[0]]) for f in found.inds]
         self._evidence = Evidence(found.tables)
         self._kept: dict[tuple[int, ...], tuple[NDArray[np.int32], int]] = {}
@@ -129,25 +130,25 @@ class _Levels:
         record = {"columns": size, "candidates": 0, "checked": 0, "hold": 0}
         self.records.append(record)
         report = watch.stage("several columns")
-        candidates = []
+        by_side: dict[tuple[int, ...], list[Candidate]] = {}
         for candidate in self._candidates(valid):
-            candidates.append(candidate)
-            if len(candidates) % 1024 == 0:
+            by_side.setdefault(tuple(sorted(b for _, b in candidate)), []).append(candidate)
+            record["candidates"] += 1
+            if record["candidates"] % 1024 == 0:
                 self._mind(deadline)
-        if not candidates:
+        if not by_side:
             self.records.pop()
             return []
-        record["candidates"] = len(candidates)
         holding: list[tuple[Candidate, _Judged]] = []
         try:
-            for candidate, judged in self._judge(candidates):
+            for candidate, judged in self._judge(by_side):
                 record["checked"] += 1
                 if judged is not None and judged.distinct == 0:
                     self.trivial += 1
                 elif judged is not None:
                     holding.append((candidate, judged))
                 if report is not None:
-                    report(record["checked"] / len(candidates))
+                    report(record["checked"] / record["candidates"])
                 self._mind(deadline)
         finally:
             holding.sort(key=lambda entry: ([a for a, _ in entry[0]], [b for _, b in entry[0]]))
@@ -161,29 +162,29 @@ class _Levels:
 
     def _candidates(self, valid: Sequence[Candidate]) -> Iterator[Candidate]:
         """Those of one column more of which all parts hold."""
+
+        def joins_with(candidate: Candidate) -> tuple[Candidate, int, int]:
+            a, b = candidate[-1]
+            return candidate[:-1], self._table[a], self._table[b]
+
         known = set(valid)
-        for front, group in groupby(sorted(valid), key=lambda candidate: candidate[:-1]):
+        for (front, _, _), group in groupby(sorted(valid, key=lambda c: (joins_with(c), c)), key=joins_with):
             lasts = [candidate[-1] for candidate in group]
             for i, (a, b) in enumerate(lasts):
                 for other_a, other_b in lasts[i + 1 :]:
-                    if other_a == a or other_b == b or not self._of_one_table(a, other_a, b, other_b):
+                    if other_a == a or other_b == b:
                         continue
                     candidate = (*front, (a, b), (other_a, other_b))
                     if all(candidate[:k] + candidate[k + 1 :] in known for k in range(len(front))):
                         yield candidate
 
-    def _of_one_table(self, a: int, other_a: int, b: int, other_b: int) -> bool:
-        return self._table[a] == self._table[other_a] and self._table[b] == self._table[other_b]
-
-    def _judge(self, candidates: Sequence[Candidate]) -> Iterator[tuple[Candidate, _Judged | None]]:
-        """Each candidate, with None where it doesn't hold. Those of one referenced side come one after the other."""
-
-        def side(candidate: Candidate) -> list[int]:
-            return sorted(b for _, b in candidate)
-
-        for columns, group in groupby(sorted(candidates, key=side), key=side):
+    def _judge(
+        self, by_side: Mapping[tuple[int, ...], Sequence[Candidate]]
+    ) -> Iterator[tuple[Candidate, _Judged | None]]:
+        """Each candidate, with None where it doesn't hold. `by_side`: those of the same referenced columns."""
+        for columns in sorted(by_side):
             referenced = TupleSet([self._rows.codes(self._attributes[b]) for b in columns])
-            for candidate in group:
+            for candidate in by_side[columns]:
                 yield candidate, self._check(candidate, referenced)
 
     def _check(self, candidate: Candidate, referenced: TupleSet) -> _Judged | None:

@@ -40,7 +40,10 @@ def keyed(frame: DataFrame, keys: Sequence[Column], row: str, shown: Sequence[Co
 
     named = [key.alias(f"k{i}") for i, key in enumerate(keys)]
     values = [value.alias(f"v{i}") for i, value in enumerate(shown)]
-    return frame.select(*named, f.col(row).alias(FIRST), *values).dropna(subset=[f"k{i}" for i in range(len(keys))])
+    found = frame.select(*named, f.col(row).alias(FIRST), *values)
+    for i in range(len(keys)):  # dropna would take NaN for null
+        found = found.where(f.col(f"k{i}").isNotNull())
+    return found
 
 
 def find_missing(
@@ -56,8 +59,8 @@ def find_missing(
 
     Notes
     -----
-    Both sides are grouped by value, and joined once: two shuffles of rows, each task's equal ones as one. What is joined
-    is held for the second of two jobs. Doubles are normalised by the caller; Spark takes NaN as equal to itself.
+    Both sides are grouped by value, and joined once: two shuffles of rows, each task's equal ones as one. What is
+    joined is held for the second of two jobs. Doubles are normalised by the caller; Spark takes NaN as equal to itself.
     """
     from pyspark.sql import functions as f
 

@@ -74,6 +74,15 @@ def test_values_as_text(spark: Any, paths: list[str]) -> None:
     assert found.inds[0].reason is None
 
 
+def test_sql_runs_in_spark(spark: Any) -> None:
+    tables = {"my child": pa.table({"a`b": [1, 9, 9, None]}), "p": pa.table({"k": [1, None]})}
+    for name, table in tables.items():
+        spark.createDataFrame(table).createOrReplaceTempView(f"v{len(name)}")
+    found = tw.check_inds(tables, "`my child`.`a``b` <= p.k")
+    query = found.to_sql("spark", tables={"my child": "v8", "p": "v1"})
+    assert [tuple(row) for row in spark.sql(query.rstrip().removesuffix(";")).collect()] == [(9, 2)]
+
+
 def test_what_is_not_in_spark_is_refused(spark: Any, paths: list[str]) -> None:
     tables = {"t": paths[0], "held": pa.table({"a": [1]})}
     with pytest.raises(InputError, match="run_on 'spark' for a table that is held here: 'held'"):
