@@ -8,7 +8,6 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import json
-import os
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -162,18 +161,26 @@ def main(jar: str, folder: str) -> None:
     plans: list[list[str]] = []
     to_arrow, collect = DataFrame.toArrow, DataFrame.collect
 
-    def note(frame: DataFrame) -> DataFrame:
-        """What the plugin says of the plan under the settings of the frame's own session."""
+    kept: list[list[str]] = []
+
+    def explained(frame: DataFrame) -> list[str]:
+        """What the plugin says of the plan under the settings of the frame's own session, and of what it has kept."""
         spark._jvm.org.apache.spark.sql.SparkSession.setActiveSession(frame.sparkSession._jsparkSession)
         lines = [line.strip() for line in explain(frame._jdf, "ALL").splitlines()]
-        plans.append([line for line in lines if line.startswith(("!", "*Exec", "*Partitioning"))])
+        read = sorted({Path(file).parent for file in frame.inputFiles()})
+        of_parts = [line for part in read if part.parent.name == "kept" for line in kept[int(part.name)]]
+        return [line for line in lines if line.startswith(("!", "*Exec", "*Partitioning"))] + of_parts
+
+    def note(frame: DataFrame) -> DataFrame:
+        plans.append(explained(frame))
         return frame
 
     def keep(frame: DataFrame, *_: object) -> DataFrame:
         """In place of rows kept in memory, which only a serializer of the plugin's own reads on GPUs: a Parquet file,
         so that what it took to make them is explained, and done, once."""
-        place = f"{folder}/kept/{len(os.listdir(Path(folder, 'kept')))}"
-        note(frame).write.parquet(place)
+        place = f"{folder}/kept/{len(kept)}"
+        kept.append(explained(frame))
+        frame.write.parquet(place)
         return frame.sparkSession.read.schema(frame.schema).parquet(place)
 
     DataFrame.toArrow = lambda frame: to_arrow(note(frame))  # type: ignore[method-assign]
@@ -181,7 +188,6 @@ def main(jar: str, folder: str) -> None:
     DataFrame.persist = keep  # type: ignore[method-assign]
     found = {}
     tables = write_tables(Path(folder))
-    Path(folder, "kept").mkdir()
     for rule in CHECKED:
         plans.clear()
         explain_check(str(tables["parquet"]), rule, note)

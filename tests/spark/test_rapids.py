@@ -40,7 +40,7 @@ def explained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[list[s
         pytest.skip("the RAPIDS jar is neither at TUPLEWISE_RAPIDS_JAR nor in the Maven cache")
     folder = tmp_path_factory.mktemp("tables")
     done = subprocess.run(
-        [sys.executable, str(PROGRAM), str(jar), str(folder)], capture_output=True, text=True, timeout=400, check=False
+        [sys.executable, str(PROGRAM), str(jar), str(folder)], capture_output=True, text=True, timeout=900, check=False
     )
     assert done.returncode == 0, done.stderr[-3000:]
     found: dict[str, list[list[str]]] = json.loads(done.stdout.splitlines()[-1])
