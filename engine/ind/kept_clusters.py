@@ -14,10 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.ind.clusters import AttributeClustering
 from tuplewise.engine.ind.dependency import Attribute
 from tuplewise.engine.ind.values import Family
-from tuplewise.gpu_kernels.inclusion import mask_words
 
 _CHUNK = 1 << 16  # clusters that are compared at once
 
@@ -161,13 +159,20 @@ class KeptClusters:
         self._lacking += sign * (bits.T @ (1 - bits)).astype(np.int64)
         self._holders += sign * bits.sum(axis=0).astype(np.int64)
 
-    def clustering(self) -> AttributeClustering:
-        """All of it as arrays."""
-        words = mask_words(len(self.attributes))
-        packed = b"".join([self.by_number[n].mask.to_bytes(8 * words, "little") for n in self.values])
-        masks = np.frombuffer(packed, dtype="<u8").astype(np.uint64).reshape(-1, words)
-        values = np.fromiter(self.values.values(), dtype=np.int64, count=len(self.values))
-        return AttributeClustering.of(self.attributes, self.families, masks, values)
+    @property
+    def holds(self) -> NDArray[np.bool_]:
+        """Whether attribute a, with values, is included in b, bool (attributes, attributes)."""
+        return self._holding(np.arange(len(self.attributes)))
+
+    @property
+    def distinct(self) -> NDArray[np.int64]:
+        """Distinct values of each attribute, int64 (attributes,)."""
+        found = np.zeros(len(self.attributes), dtype=np.int64)
+        numbers, counts = list(self.values), np.fromiter(self.values.values(), dtype=np.int64, count=len(self.values))
+        for start in range(0, len(numbers), _CHUNK):
+            part = self._bits_of([self.by_number[n].mask for n in numbers[start : start + _CHUNK]])
+            found += counts[start : start + _CHUNK] @ part.astype(np.int64)
+        return found
 
 
 def _bits(mask: int) -> Iterable[int]:

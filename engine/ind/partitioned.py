@@ -165,7 +165,9 @@ class PartitionedIndState:
 
     def found(self) -> FoundInds:
         """The dependencies that hold, as a discovery in the same rows finds them."""
-        return found_in_state(self.manifest, self.clustering(), self._now.rows, self._now.filled)
+        clustering = self.clustering()
+        holds, distinct = clustering.included(), clustering.distinct
+        return found_in_state(self.manifest, holds, distinct, self._now.rows, self._now.filled)
 
     def read_rows(
         self, source: Any, table: str | None = None, load_options: LoadOptions | None = None, *, leave_out: bool = False

@@ -15,12 +15,11 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tuplewise.engine.errors import InputError, message
-from tuplewise.engine.ind.clusters import AttributeClustering
 from tuplewise.engine.ind.dependency import InclusionDependency, unary
-from tuplewise.engine.ind.discover import unary_inds
-from tuplewise.engine.ind.found import FoundInds, TableFound
+from tuplewise.engine.ind.found import FoundInd, FoundInds, TableFound
 from tuplewise.engine.ind.incremental import BelowZero, Fold, extract_rows, merge_rows
 from tuplewise.engine.ind.kept_clusters import KeptClusters, Pair
 from tuplewise.engine.ind.manifest import Manifest
@@ -169,7 +168,8 @@ class IndState:
 
     def found(self) -> FoundInds:
         """The dependencies that hold, as a discovery in the same rows finds them."""
-        return found_in_state(self.manifest, self._clusters.clustering(), self._rows, self._filled)
+        clusters = self._clusters
+        return found_in_state(self.manifest, clusters.holds, clusters.distinct, self._rows, self._filled)
 
     def read_rows(
         self, source: Any, table: str | None = None, load_options: LoadOptions | None = None, *, leave_out: bool = False
@@ -320,28 +320,45 @@ NOTHING = "Nothing was applied"
 
 
 def found_in_state(
-    manifest: Manifest, clustering: AttributeClustering, rows: Sequence[int], filled: Sequence[int]
+    manifest: Manifest,
+    holds: NDArray[np.bool_],
+    distinct: NDArray[np.int64],
+    rows: Sequence[int],
+    filled: Sequence[int],
 ) -> FoundInds:
-    """What a state's clusters say. `rows` of each table, `filled`: those that aren't null of each attribute."""
-    inds, trivial = unary_inds(clustering)
-    distinct, first, tables = clustering.distinct.tolist(), 0, []
+    """What a state's clusters say.
+
+    Parameters
+    ----------
+    holds : bool (attributes, attributes), whether a is included in b; what it says of a and a, or of an a without
+        values, does not count
+    distinct : int64 (attributes,), values of each
+    rows, filled : rows of each table, and of each attribute those that aren't null
+    """
+    attributes, values, first = manifest.attributes, distinct.tolist(), 0
+    inds = tuple(
+        FoundInd(unary(attributes[a], attributes[b]), values[a], values[b], 0)
+        for a, b in np.argwhere(holds).tolist()
+        if a != b and values[a]
+    )
+    tables = []
     for table, count in zip(manifest.tables, rows, strict=True):
         columns = tuple(
-            Column(c.name, c.type, c.why, distinct[first + i], count - filled[first + i])
+            Column(c.name, c.type, c.why, values[first + i], count - filled[first + i])
             for i, c in enumerate(table.columns)
         )
         tables.append(TableFound(table.name, table.path, count, columns))
         first += len(columns)
     return FoundInds(
         tables=tuple(tables),
-        attributes=clustering.attributes,
-        inds=tuple(inds),
-        trivial=trivial,
+        attributes=attributes,
+        inds=inds,
+        trivial=values.count(0) * (len(values) - 1),
         options=IndDiscoverOptions(as_text=manifest.options.as_text),
         work="driver",
         work_reason="the state keeps the clusters of all values",
         device="cpu",
-        device_reason="nothing is computed but counts of a few clusters",
+        device_reason="only counts of clusters are added up",
         timings_seconds={},
         partial=False,
     )
