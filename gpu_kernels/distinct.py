@@ -149,7 +149,7 @@ class Clusters:
 
 
 class _Part:
-    """The values whose hashes end with the same bits."""
+    """The values whose hashes have some bits in common."""
 
     def __init__(self, parts: int, part: int) -> None:
         self._parts, self._part = parts, part

@@ -261,7 +261,7 @@ def merge_values(source, first, used, attribute, parts, part, table, store, tree
     source : store of the attribute's values; from word `first` to `used`. In several calls it may give them in parts,
         which may share values
     attribute : greater than those before it
-    parts, part : of so many parts, a power of two, only values whose hashes end with this one
+    parts, part : of so many parts, a power of two, only values with this one in their hashes, from bit 8 on
     table, store : of all values; a value's number is the node of its set
     nodes : int64 (room, 3), parent, attribute and values of each node
     state : int64 (3,), words of the store, values, nodes that are used
