@@ -152,7 +152,7 @@ def _check_one(rows: Rows, ind: InclusionDependency, options: IndCheckOptions) -
         missing_values=missing,
         rows_missing=len(lacking),
         rows_null=int(np.count_nonzero(found == NULL_CODE)),
-        reason=_not_compared(rows, ind),
+        reason=_not_compared(rows, ind) if dependent.distinct and referenced.distinct else None,
         examples=Examples(
             tuple(rows.values(a, lacking[first[best]]) for a in ind.dependent),
             counts[best],

@@ -47,7 +47,7 @@ class IndCheck:
     missing_values : distinct values of the dependent side that the referenced side lacks
     rows_missing : rows of the dependent table that have them
     rows_null : rows of the dependent table with a null in a dependent column: the dependency says nothing of them
-    reason : why no value was compared, where the types of columns forbid it
+    reason : why no value was compared, where the types of columns that have values forbid it
     """
 
     ind: InclusionDependency

@@ -142,7 +142,7 @@ class _Work:
             missing_values=found.missing_values,
             rows_missing=found.rows_missing,
             rows_null=dependent.rows - found.rows,
-            reason=reason,
+            reason=reason if found.distinct and found.referenced_distinct else None,
             examples=_examples(found, dependent, ind.size),
             seconds=time.perf_counter() - started,
         )

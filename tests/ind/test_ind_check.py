@@ -130,7 +130,7 @@ def test_types_that_are_not_compared_have_no_value_in_common(right: list[Any], t
 def test_a_column_without_values_is_included_anywhere() -> None:
     tables = {"t": pa.table({"a": pa.array([None, None], pa.int64())}), "u": pa.table({"b": ["x"]})}
     found = one(tables, "t.a <= u.b")
-    assert (found.holds, found.missing_values, found.rows_null) == (True, 0, 2)
+    assert (found.holds, found.missing_values, found.rows_null, found.reason) == (True, 0, 2, None)
 
 
 def test_a_time_limit_leaves_the_rest_undecided() -> None:
