@@ -42,8 +42,9 @@ OUTSIDE = {
     "click": ("engine/cli/",),
     "rich": ("engine/cli/", "engine/report/"),
     "jinja2": ("engine/report/",),
+    "lmdb": ("engine/ind/store.py",),
 }
-LATE = ("numpy", "numba", "pyspark", "pandas", "pyarrow", "cupy", "cudf", "polars", "click", "rich", "jinja2")
+LATE = ("numpy", "numba", "pyspark", "pandas", "pyarrow", "cupy", "cudf", "polars", "click", "rich", "jinja2", "lmdb")
 
 
 class Import(NamedTuple):

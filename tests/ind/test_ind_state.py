@@ -17,6 +17,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import tuplewise as tw
+from benchmarks.ind_state_cases import TABLES as TPCH
+from benchmarks.ind_state_cases import TpchTables, drawn_lines
+from benchmarks.outside import MissingData
 from tests.oracles.ind import inclusions
 from tuplewise.engine.ind import incremental, store
 from tuplewise.engine.ind.initial import build
@@ -337,6 +340,25 @@ def test_insert_only(tmp_path: Path) -> None:
             state.delete([PAPER[0]])
     with pytest.raises(tw.InputError, match=r"track_rows is for deletes"):
         tw.maintain_inds(tmp_path / "both", {"t": frame(PAPER)}, insert_only=True, track_rows=True)
+
+
+@pytest.mark.slow
+@pytest.mark.outside
+def test_tpch_as_text(tmp_path: Path) -> None:
+    tables = TpchTables("tpch", 0.1)
+    try:
+        folder = tables.write(tmp_path)
+    except MissingData as problem:
+        pytest.skip(str(problem))
+    files = {table: folder / f"{table}.csv" for table in TPCH}
+    with tw.maintain_inds(tmp_path / "s", files, as_text=True) as state:
+        inds = texts(state.inds)
+        assert len(inds) == 96  # as Spider finds
+        assert texts(state.insert([drawn_lines(folder / "lineitem.csv", 1, 1)[0]], table="lineitem").lost) == [
+            "lineitem.l_orderkey <= orders.o_orderkey"
+        ]
+        state.delete(drawn_lines(folder / "lineitem.csv", 1, 1), table="lineitem")
+        assert texts(state.inds) == inds
 
 
 def test_a_table_that_was_empty_grows(tmp_path: Path) -> None:
