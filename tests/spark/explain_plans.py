@@ -134,8 +134,8 @@ def explain_orders(path: str) -> None:
 def explain_inclusions(folder: Path, tables: dict[str, Path], note: Callable[[DataFrame], DataFrame]) -> None:
     """Cluster attributes, their sets as words and as arrays; build a state, apply a table and a batch to it."""
     given = {name: str(tables[name]) for name in ("parquet", "csv")}
-    for as_text in (False, True):
-        cluster_on_spark(open_tables(given, LoadOptions()), as_text=as_text)
+    cluster_on_spark(open_tables(given, LoadOptions()))
+    given = {"parquet": given["parquet"]}
     for module in (partitioned, partitioned_build):
         write = module.write_counts
         module.write_counts = lambda rows, place, write=write: write(note(rows), place)  # type: ignore[attr-defined]
@@ -146,7 +146,7 @@ def explain_inclusions(folder: Path, tables: dict[str, Path], note: Callable[[Da
         frame = state.spark.read.parquet(given["parquet"]).selectExpr("*", "'insert' as _change")
         state.foreach_batch(frame, 0, table="parquet")
     attribute_values.MOST_WORDS = 0
-    cluster_on_spark(open_tables(given, LoadOptions()))
+    cluster_on_spark(open_tables(given, LoadOptions()), as_text=True)
 
 
 def main(jar: str, folder: str) -> None:
