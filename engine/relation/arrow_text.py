@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _MOST_DIGITS = 38
+_BEGINNINGS = np.frombuffer(b"+-0123456789tTfF", dtype=np.uint8)  # of all that the patterns spell
 _DAYS_OF_MONTH = np.array([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31], dtype=np.int64)
 
 
@@ -51,10 +52,11 @@ def count_spellings(values: pa.Array, rows: NDArray[np.int64]) -> dict[Spelling,
     Notes
     -----
     Linear in the distinct values. A spelling that all values share is found by the first pattern, so that plain
-    columns of whole numbers or of words cost one or two passes.
+    columns of whole numbers cost one or two passes; words are told by their first character.
     """
     found: dict[Spelling, SpellingCount] = {}
-    rest = np.arange(len(values))
+    begins = np.isin(_first_bytes(values), _BEGINNINGS)
+    rest = np.flatnonzero(begins)
     for pattern, split in (
         (INTEGER, _split_integers),
         (DECIMAL, _split_decimals),
@@ -74,8 +76,22 @@ def count_spellings(values: pa.Array, rows: NDArray[np.int64]) -> dict[Spelling,
         for spelling, mask in split(values.take(chosen)).items():
             _add(found, spelling, values, rows, chosen[mask])
         rest = rest[~hit]
-    _add(found, "other", values, rows, rest)
+    _add(found, "other", values, rows, np.concatenate([rest, np.flatnonzero(~begins)]))
     return found
+
+
+def _first_bytes(values: pa.Array) -> NDArray[np.uint8]:
+    """The first byte of each value, uint8 (values,); 0 of one that is empty."""
+    import pyarrow as pa
+
+    values = values.cast(pa.large_string())
+    _, places, content = values.buffers()
+    ends = np.frombuffer(places, dtype=np.int64)[values.offset : values.offset + len(values) + 1]
+    first = np.zeros(len(values), dtype=np.uint8)
+    filled = np.flatnonzero(ends[1:] > ends[:-1])
+    if len(filled):
+        first[filled] = np.frombuffer(content, dtype=np.uint8)[ends[filled]]
+    return first
 
 
 def _add(
