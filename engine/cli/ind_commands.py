@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tuplewise.engine.cli import output, settings
+from tuplewise.engine.cli import ind_settings, output, settings
 from tuplewise.engine.cli.listing import EXIT_LIMIT, Written, format_of, listing_of, working
 from tuplewise.engine.cli.loading import COMPILING
 from tuplewise.engine.cli.progress import Progress
@@ -62,7 +62,7 @@ def _tables_argument(command: settings.F) -> settings.F:
 
 @ind.command("discover")
 @_tables_argument
-@settings.ind_discover_options
+@ind_settings.ind_discover_options
 @settings.run_options("unknown", _NULLS)
 @settings.input_options
 @settings.output_options("text", "json", "csv", "sql")
@@ -93,7 +93,7 @@ def ind_discover(state: State, /, tables: Sequence[str], **given: Any) -> int:
 
 @ind.command("check")
 @_tables_argument
-@settings.ind_check_options
+@ind_settings.ind_check_options
 @settings.run_options("unknown", _NULLS)
 @settings.input_options
 @settings.output_options("text", "json", "csv", "sql")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from tuplewise.engine.cli import output, settings
+from tuplewise.engine.cli import ind_settings, output, settings
 from tuplewise.engine.cli.ind_commands import IndDiscoverListing, check_sql_tables, ind, named_tables
 from tuplewise.engine.cli.listing import Written, format_of, listing_of, working
 from tuplewise.engine.cli.settings import State
@@ -232,7 +232,7 @@ def _read_changes(
 
 @ind.command("show")
 @click.argument("folder", metavar="STATE")
-@settings.ind_show_options
+@ind_settings.ind_show_options
 @settings.output_options("text", "json", "csv", "sql")
 @click.pass_obj
 def ind_show(state: State, /, folder: str, **given: Any) -> int:

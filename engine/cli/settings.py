@@ -43,14 +43,14 @@ def _set(state_field: str) -> Callable[[click.Context, click.Parameter, Any], An
     return keep
 
 
-def _together(decorators: list[Callable[[F], F]]) -> Callable[[F], F]:
+def together(decorators: list[Callable[[F], F]]) -> Callable[[F], F]:
     return lambda f: functools.reduce(lambda inner, decorate: decorate(inner), reversed(decorators), f)
 
 
 def input_options(command: F) -> F:
     """How the table is read."""
     option = click.option
-    return _together(
+    return together(
         [
             option("--columns", type=Names(), metavar="A,B", help="Use these columns only."),
             option("--exclude", type=Names(), metavar="A,B", help="Leave these columns out."),
@@ -104,7 +104,7 @@ def input_options(command: F) -> F:
 def run_options(nulls: str, help_on_nulls: str) -> Callable[[F], F]:
     """What nulls are by default, and where and how long it runs."""
     option = click.option
-    return _together(
+    return together(
         [
             option(
                 "--nulls",
@@ -145,7 +145,7 @@ def run_options(nulls: str, help_on_nulls: str) -> Callable[[F], F]:
 def output_options(*formats: str) -> Callable[[F], F]:
     """What is written, where, and what is said meanwhile."""
     option = click.option
-    return _together(
+    return together(
         [
             option("--format", "form", type=click.Choice(formats), help="[default: text on a terminal, else json]"),
             option(
@@ -173,21 +173,21 @@ def _sql_options() -> list[Callable[[F], F]]:
     ]
 
 
-def _limit_option(says: str) -> Callable[[F], F]:
+def limit_option(says: str) -> Callable[[F], F]:
     limit = click.IntRange(min=1)
     return click.option("--limit", type=limit, metavar="N", help=f"{says} [default: all; text: 20]")
 
 
-def _error_option(says: str) -> Callable[[F], F]:
+def error_option(says: str) -> Callable[[F], F]:
     return click.option("--error", type=ExactDecimal(), default="0", metavar="E", show_default=True, help=says)
 
 
 def dependency_options(context: str, limit: str = "List the first N only.") -> Callable[[F], F]:
     """What discoveries of keys, functional and order dependencies look for and list. `context`: what it is there."""
     option = click.option
-    return _together(
+    return together(
         [
-            _error_option("Share of rows that may have to be removed so that a dependency holds (g3)."),
+            error_option("Share of rows that may have to be removed so that a dependency holds (g3)."),
             option("--max-context", type=int, metavar="K", help=f"{context} of at most K columns."),
             option(
                 "--algorithm",
@@ -197,7 +197,7 @@ def dependency_options(context: str, limit: str = "List the first N only.") -> C
                 help="How they are found: by comparing few pairs of rows and checking the rest, or level by level as"
                 " HyOD does.",
             ),
-            _limit_option(limit),
+            limit_option(limit),
             *_sql_options(),
         ]
     )
@@ -206,7 +206,7 @@ def dependency_options(context: str, limit: str = "List the first N only.") -> C
 def order_check_options(command: F) -> F:
     """Which order dependencies `od check` checks, and against what."""
     option = click.option
-    return _together(
+    return together(
         [
             option("--od", "ods", multiple=True, metavar="TEXT", help="An order dependency (may be given again)."),
             option(
@@ -220,82 +220,6 @@ def order_check_options(command: F) -> F:
             against_option("Instead of TABLE: the JSON that od discover wrote for it, which decides without rows."),
         ]
     )(command)
-
-
-def ind_discover_options(command: F) -> F:
-    """What `ind discover` looks for and lists."""
-    arity = click.IntRange(min=1)
-    return _together(
-        [
-            *_ind_options(),
-            click.option(
-                "--max-arity", type=arity, default=1, metavar="K", show_default=True, help="At most K columns a side."
-            ),
-            _limit_option("List the best N only, by their foreign-key score."),
-        ]
-    )(command)
-
-
-def ind_check_options(command: F) -> F:
-    """Which inclusion dependencies `ind check` checks, and what it lists."""
-    option = click.option
-    return _together(
-        [
-            option("--ind", "inds", multiple=True, metavar="TEXT", help="A dependency (may be given again)."),
-            option(
-                "--inds",
-                "ind_files",
-                multiple=True,
-                type=click.Path(),
-                metavar="FILE",
-                help="Dependencies, one a line, or the JSON of ind discover or ind check (may be given again).",
-            ),
-            option(
-                "--examples",
-                type=click.IntRange(min=0),
-                default=10,
-                metavar="N",
-                show_default=True,
-                help="List at most N missing values of each.",
-            ),
-            *_ind_options(),
-        ]
-    )(command)
-
-
-def _ind_options() -> list[Callable[[F], F]]:
-    option = click.option
-    return [
-        _error_option("Share of the distinct values of the dependent side that may be missing."),
-        option("--as-text", is_flag=True, help="Compare all values as the text that they are written as."),
-        *_ind_sql_options(),
-    ]
-
-
-def ind_show_options(command: F) -> F:
-    """What `ind show` lists."""
-    return _together([_limit_option("List the best N only, by their foreign-key score."), *_ind_sql_options()])(command)
-
-
-def _ind_sql_options() -> list[Callable[[F], F]]:
-    option = click.option
-    return [
-        option(
-            "--dialect",
-            type=click.Choice(["spark", "duckdb", "ansi"]),
-            default="spark",
-            show_default=True,
-            help="SQL: dialect.",
-        ),
-        option(
-            "--sql-table",
-            "sql_tables",
-            type=Assignment("table=name", first=True),
-            multiple=True,
-            metavar="TABLE=NAME",
-            help="SQL: a table's name in the database (may be given again). [default: the loaded ones']",
-        ),
-    ]
 
 
 def against_option(says: str, *, required: bool = False) -> Callable[[F], F]:
@@ -318,9 +242,9 @@ def refuse_reading_options(why: str, hint: str) -> None:
 def discover_options(command: F) -> F:
     """What `dc discover` looks for and lists."""
     option = click.option
-    return _together(
+    return together(
         [
-            _error_option("Share of ordered pairs (g1) that may violate a constraint."),
+            error_option("Share of ordered pairs (g1) that may violate a constraint."),
             option("--max-predicates", type=int, metavar="K", help="Constraints of at most K predicates."),
             option(
                 "--no-cross-columns",
@@ -375,7 +299,7 @@ def discover_options(command: F) -> F:
                 type=click.Choice(["succinctness", "coverage", "g1"]),
                 help="List best first. [default: order of size; text and --limit: succinctness]",
             ),
-            _limit_option("List the best N only."),
+            limit_option("List the best N only."),
             *_sql_options(),
         ]
     )(command)
@@ -384,7 +308,7 @@ def discover_options(command: F) -> F:
 def check_options(command: F) -> F:
     """Which rules `dc check` checks, and what it lists and writes."""
     option = click.option
-    return _together(
+    return together(
         [
             option("--rule", "rules", multiple=True, metavar="TEXT", help="A rule (may be given again)."),
             option(
