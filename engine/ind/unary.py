@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ from tuplewise.engine.relation.spark_load import spark_failures
 from tuplewise.engine.relation.text_types import Spelling, SpellingCount, decide
 from tuplewise.engine.relation.typing_columns import ASKED_FOR
 from tuplewise.engine.watch import Clock, Watch
+from tuplewise.gpu_kernels.control import usable_cores
 from tuplewise.gpu_kernels.distinct import DistinctCells, ValueSets, padded
 from tuplewise.gpu_kernels.inclusion import mask_words
 
@@ -253,21 +255,32 @@ def _of_csv(cells: CsvCells, path: str, options: LoadOptions, name: str, as_text
     names, notes = repair_names(cells.names)
     overrides = type_overrides(names, options.types, name)
     notes += cells.notes
-    columns = []
-    for c in selected_columns(names, options, name):
-        parts = cells.columns[c]
-        for part in parts:
-            part.finish()
-            for token in options.null_tokens:
-                part.drop(token.encode())
-        nulls = sum(part.nulls for part in parts) + cells.blank_rows
-        wanted = "text" if as_text else overrides.get(names[c])
-        type_, why, note = (wanted, ASKED_FOR, None) if wanted is not None else _infer(names[c], parts)
-        notes += [note] if note else []
-        if type_ != "text":
-            parts = [_retyped(part, type_) for part in parts]
-        columns.append(ColumnValues(names[c], type_, why, parts, nulls))
-    return _Table(path, cells.rows, columns, notes, "bytes")
+    kept = selected_columns(names, options, name)
+    tokens = [token.encode() for token in options.null_tokens]
+
+    def typed_column(c: int) -> tuple[ColumnValues, str | None]:
+        wanted: TypeName | None = "text" if as_text else overrides.get(names[c])
+        return _typed_column(names[c], cells.columns[c], wanted, tokens, cells.blank_rows)
+
+    with ThreadPoolExecutor(usable_cores()) as pool:  # Arrow leaves the interpreter to others while it works
+        found = list(pool.map(typed_column, kept))
+    notes += [note for _, note in found if note]
+    return _Table(path, cells.rows, [column for column, _ in found], notes, "bytes")
+
+
+def _typed_column(
+    name: str, parts: list[DistinctCells], wanted: TypeName | None, tokens: Sequence[bytes], blank_rows: int
+) -> tuple[ColumnValues, str | None]:
+    """A column of a CSV table with its type, and a note on it. Its parts take no more cells afterwards."""
+    for part in parts:
+        part.finish()
+        for token in tokens:
+            part.drop(token)
+    nulls = sum(part.nulls for part in parts) + blank_rows
+    type_, why, note = (wanted, ASKED_FOR, None) if wanted is not None else _infer(name, parts)
+    if type_ != "text":
+        parts = [_retyped(part, type_) for part in parts]
+    return ColumnValues(name, type_, why, parts, nulls), note
 
 
 def _texts(part: DistinctCells) -> tuple[pa.Array, NDArray[np.int64]]:
