@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import tempfile
 from collections import Counter
 from datetime import UTC, date, datetime
@@ -340,6 +341,27 @@ def test_insert_only(tmp_path: Path) -> None:
             state.delete([PAPER[0]])
     with pytest.raises(tw.InputError, match=r"track_rows is for deletes"):
         tw.maintain_inds(tmp_path / "both", {"t": frame(PAPER)}, insert_only=True, track_rows=True)
+
+
+@pytest.mark.parametrize("columns", [1, 63, 64, 65, 130])
+def test_many_columns(tmp_path: Path, columns: int) -> None:
+    draw = random.Random(columns)
+    rows = [tuple(draw.choice("abcde" if c % 3 else "ab") for c in range(columns)) for _ in range(6)]
+    more = [tuple(draw.choice("abcdefg") for _ in range(columns)) for _ in range(3)]
+    names = [f"c{c}" for c in range(columns)]
+
+    def expected(held: list[tuple[str, ...]]) -> list[str]:
+        found, _ = inclusions([("text", [row[c] for row in held]) for c in range(columns)])
+        return [f"t.c{i.dependent} <= t.c{i.referenced}" for i in found]
+
+    with tw.maintain_inds(tmp_path / "s", {"t": pd.DataFrame(rows, columns=names)}) as state:
+        assert texts(state.inds) == expected(rows)
+        state.insert(pd.DataFrame(more, columns=names))
+        assert texts(state.inds) == expected(rows + more)
+        state.delete(rows[:4])
+        assert texts(state.inds) == expected(rows[4:] + more)
+    with tw.maintain_inds(tmp_path / "s") as state:
+        assert texts(state.inds) == expected(rows[4:] + more)
 
 
 @pytest.mark.slow
