@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _SIZE = struct.Struct("<I")
 _NULL = _SIZE.pack(0xFFFFFFFF)
 _ROWS_AT_ONCE = 100_000
+_REMEMBERED = 1 << 14  # values of a column whose names are kept
 _BEYOND = 10**38  # numbers have at most 38 digits
 _WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,17})", re.ASCII)
 _PLAIN_DECIMAL = re.compile(r"(-?(?:0|[1-9][0-9]{0,17}))\.([0-9]{1,18})", re.ASCII)
@@ -268,8 +269,12 @@ Reader = Callable[[Any], bytes | None]
 @cache
 def _readers(types: tuple[TypeName, ...], families: tuple[Family, ...]) -> list[Reader]:
     """For each column what makes a name of a Python value."""
-    prefixes = [value_prefix(family) for family in families]
-    return [_READERS[type_](prefix) for type_, prefix in zip(types, prefixes, strict=True)]
+    readers = []
+    for type_, family in zip(types, families, strict=True):
+        reader = _READERS[type_](value_prefix(family))
+        remembered = type_ in ("decimal", "date", "timestamp")  # few values, slowly read
+        readers.append(lru_cache(maxsize=_REMEMBERED, typed=True)(reader) if remembered else reader)
+    return readers
 
 
 def _text_reader(prefix: bytes) -> Reader:
