@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from oracles.ind import inclusions
 
 from tuplewise.engine.cli.main import run
 from tuplewise.engine.errors import InputError
@@ -67,6 +68,22 @@ def same(there: Clustered, here: Clustered) -> None:
         assert [replace(c, why="") for c in one.columns] == [replace(c, why="") for c in other.columns]
 
 
+def by_definition(table: pa.Table, found: Clustered) -> set[tuple[int, int]]:
+    """The inclusions between the columns of the first table, as sets; -3 is no text."""
+    columns = []
+    for name, column in zip(table.column_names, found.tables[0].columns, strict=True):
+        values = [v.replace(tzinfo=dt.UTC) if isinstance(v, dt.datetime) else v for v in table[name].to_pylist()]
+        columns.append((column.type, [None if v == "-3" else v for v in values]))
+    return {(one.dependent, one.referenced) for one in inclusions(columns)[0]}
+
+
+def pairs_of(found: Clustered) -> set[tuple[int, int]]:
+    """The same, as found."""
+    first = len(found.tables[0].columns)
+    holds = found.clustering.included()[:first, :first]
+    return {(a, b) for a, b in np.argwhere(holds).tolist() if a != b and found.clustering.distinct[a]}
+
+
 def write_csv(path: Path, table: pa.Table) -> str:
     from pyarrow import csv
 
@@ -87,14 +104,16 @@ def test_clusters_are_those_of_one_process(spark: Any, tmp_path: Path, as_text: 
     there = cluster_on_spark(open_tables(tables, options), as_text=as_text)
     here = cluster_tables(tables, options, as_text=as_text)
     same(there, here)
-    assert there.clustering.included().sum() > len(there.clustering.attributes)
+    if not as_text:
+        assert pairs_of(there) == by_definition(pq.read_table(tmp_path / "stored.parquet"), there)
 
 
-def test_thousands_of_attributes(spark: Any, tmp_path: Path) -> None:
-    """Sets of attributes as arrays are those as words; the names of their columns differ."""
+@pytest.mark.parametrize("words", [0, 4])
+def test_many_attributes(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: int) -> None:
+    """Sets of attributes as arrays, as of thousands, and as several words."""
+    monkeypatch.setattr(attribute_values, "MOST_WORDS", words)
     rng = np.random.default_rng(3)
-    columns = attribute_values.MOST_WORDS * attribute_values.WORD_BITS + 2
-    table = pa.table({f"c{i}": rng.integers(0, i % 7 + 1, 9) for i in range(columns)})
+    table = pa.table({f"c{i}": rng.integers(0, i % 7 + 1, 9) for i in range(66)})
     pq.write_table(table, tmp_path / "wide.parquet")
     tables = {"wide": str(tmp_path / "wide.parquet")}
     same(cluster_on_spark(open_tables(tables, LoadOptions())), cluster_tables(tables))
