@@ -62,7 +62,7 @@ def described(found: Any) -> list[Any]:
 
 def test_counts_are_those_of_one_process(spark: Any, paths: list[str]) -> None:
     inds = [
-        "t.whole <= u.exact", "t.real <= u.real", "u.day <= t.at", "t.text <= u.whole", "few.k <= u.whole",
+        "t.whole <= u.exact", "u.real <= t.real", "u.day <= t.at", "t.text <= u.whole", "few.k <= u.whole",
         "t[whole, text] <= u[whole, text]",
     ]  # fmt: skip
     there = tw.check_inds(paths, inds, run_on="spark", examples=1)
