@@ -18,7 +18,7 @@ def main(orders: str, customers: str, folder: str) -> None:
     tables = {"orders": orders, "customers": customers}
     found = {way: tw.discover_inds(tables, run_on=way).to_dict()["result"] for way in ("driver", "spark")}
     with tw.maintain_inds(folder, tables, run_on="spark") as state:
-        found["built"] = [str(one.ind) for one in state.inds]
+        found["built"] = [str(one) for one in state.inds]
         gone, back = state.delete(customers, table="customers"), state.insert(customers, table="customers")
         found["lost"], found["gained"] = [str(i) for i in gone.lost], [str(i) for i in back.gained]
         found["rows"] = state.rows
