@@ -181,7 +181,10 @@ def test_names_of_options(text: str, expected: str) -> None:
 def test_every_option_that_a_message_names_is_one_in_python() -> None:
     kinds = (LoadKeywords, DcKeywords, CheckKeywords, DependencyKeywords, OdKeywords, OdCheckKeywords, IndKeywords)
     keywords = {name for kind in kinds for name in kind.__annotations__}
-    functions = (tw.load, tw.discover_dcs, tw.check, tw.discover_fds, tw.discover_ods, tw.check_ods, tw.discover_inds, tw.maintain_inds)
+    functions = (
+        tw.load, tw.discover_dcs, tw.check, tw.discover_fds, tw.discover_ods, tw.check_ods, tw.discover_inds,
+        tw.maintain_inds,
+    )  # fmt: skip
     for function in (*functions, tw.OdResult.to_json):
         keywords |= set(inspect.signature(function).parameters)
     root, told = Path(tw.__file__).parent / "engine", set()
