@@ -119,6 +119,7 @@ class ComparableRows:
         self._own = self._row_keys(codes, nullable)
         self._direct = self._terms.words == 1 and self._terms.bits <= DIRECT_BITS
         self._seen = np.zeros(1 << self._terms.bits if self._direct else 1, dtype=np.uint8)
+        self._taken = np.zeros(-(-len(self._seen) // 8) if self._direct else 0, dtype=np.uint8)
         self._wide_words = -(-self._terms.words // 2)
         self._met: list[Any] = [np.zeros((1 << 12, self._wide_words), np.uint64), np.zeros(1 << 12, np.int64), 0]
         self._taking = threading.Lock()  # calls may run at the same time
@@ -188,7 +189,7 @@ class ComparableRows:
         clue_rows = np.empty((2 * len(keys), 2), dtype=np.int32)
         with self._taking:
             *self._met, new = fresh_clues.take_new(
-                self._direct, self._seen, *self._met, keys, rows, self._places, self._layout.mirror, self._flips,
+                self._seen, self._taken, *self._met, keys, rows, self._places, self._layout.mirror, self._flips,
                 clues, clue_rows,
             )  # fmt: skip
         return clues[:new].copy(), clue_rows[:new].copy()

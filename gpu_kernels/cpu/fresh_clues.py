@@ -8,7 +8,6 @@ from numba import njit
 from tuplewise.gpu_kernels.cpu.tally import add_row
 from tuplewise.gpu_kernels.words import COMPARISONS_PER_WORD
 
-RETURNED = np.uint8(2)  # in the table of bytes; 1 is logged by a thread, 0 not met
 PER_WORD = np.uint64(COMPARISONS_PER_WORD)
 
 
@@ -38,13 +37,14 @@ def _write_mirror(key, places, mirror, flips, other):
 
 @njit(cache=True, nogil=True)
 def take_new(
-    direct, seen, found, counts, used, keys, rows, places, mirror, flips, clues, clue_rows
+    seen, taken, found, counts, used, keys, rows, places, mirror, flips, clues, clue_rows
 ):  # fmt: skip
     """Write the clues of keys that no earlier call took, and of their mirrors, with their pairs of rows.
 
-    `seen`: uint8 (any,), with `direct` what was met, by key; `found`, `counts`, `used`: without it, a hash table of
-    keys. `keys`: uint64 (keys, words), `rows`: int32 (keys, 2); `places`: int64 (comparisons, 3), word of a key, shift,
-    and bits of each outcome. `clues`, `clue_rows` have room for two each. Returns the hash table and how many.
+    `taken`: uint8 (any,), a bit for each key, which no other thread looks at, unlike `seen`, a byte for each, by which
+    threads tell what need not be logged; where it has no bits, `found`, `counts`, `used` are a hash table of keys.
+    `keys`: uint64 (keys, words), `rows`: int32 (keys, 2); `places`: int64 (comparisons, 3), word of a key, shift, and
+    bits of each outcome. `clues`, `clue_rows` have room for two each. Returns the hash table and how many.
     """
     key = np.empty((keys.shape[1], 1), dtype=np.uint64)
     other = np.empty((keys.shape[1], 1), dtype=np.uint64)
@@ -56,9 +56,12 @@ def take_new(
             if order == 1:
                 _write_mirror(key, places, mirror, flips, other)
                 key[:] = other
-            if direct:
-                fresh = seen[key[0, 0] >> np.uint64(32)] != RETURNED
-                seen[key[0, 0] >> np.uint64(32)] = RETURNED
+            if len(taken):
+                at = key[0, 0] >> np.uint64(32)
+                bit = np.uint8(1 << (at & np.uint64(7)))
+                fresh = taken[at >> np.uint64(3)] & bit == 0
+                taken[at >> np.uint64(3)] |= bit
+                seen[at] = 1
             else:
                 before = used
                 found, counts, used = add_row(found, counts, used, key, hashes, 0, 1, 1)
