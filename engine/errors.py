@@ -42,6 +42,11 @@ def message(what: str, value: object = None, allowed: str | None = None, hint: s
     return text
 
 
+def shortened(text: str, most: int = 80) -> str:
+    """A text to be shown: of a longer one the beginning."""
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
 def near_names(name: str, names: Iterable[str]) -> str | None:
     """A hint that lists the names most like `name`, or None where nothing is near."""
     known = list(names)

@@ -12,12 +12,12 @@ import io
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tuplewise.engine.errors import shortened
 from tuplewise.engine.ind.values import spark_texts
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.relation.encode import TypedColumn
@@ -288,12 +288,12 @@ def _arrow_csv(path: str, options: LoadOptions, sep: str, columns: int, bad: lis
     def skip(row: Any) -> str:
         if options.bad_rows == "fail":
             return "error"
-        bad.append(row.text if len(row.text) <= 60 else row.text[:57] + "...")
+        bad.append(shortened(row.text, 60))
         return "skip"
 
     names = [f"c{i}" for i in range(columns)]
     with pa.input_stream(path, compression="detect") as stream:
-        return arrow_csv.read_csv(
+        table = arrow_csv.read_csv(
             stream,
             read_options=arrow_csv.ReadOptions(
                 column_names=names, skip_rows_after_names=int(options.header), encoding=options.encoding,
@@ -308,12 +308,35 @@ def _arrow_csv(path: str, options: LoadOptions, sep: str, columns: int, bad: lis
                 quoted_strings_can_be_null=False,
             ),
         )  # fmt: skip
+    return _with_last_null(table, path, sep.encode(options.encoding))
+
+
+def _with_last_null(table: pa.Table, path: str, sep: bytes) -> pa.Table:
+    """The table with a null at its end where its file ends with a separator.
+
+    Arrow takes such a field for a quoted one, so the empty string, where the field before it is quoted.
+    """
+    import pyarrow as pa
+
+    last = table.column(table.num_columns - 1)
+    if not len(last) or last[-1].as_py() != "":
+        return table
+    end = b""
+    with pa.input_stream(path, compression="detect") as stream:
+        while part := stream.read(_BLOCK_BYTES):
+            end = (end + part)[-len(sep) :]
+    if end != sep:
+        return table
+    chunks = [*last.slice(0, len(last) - 1).chunks, pa.nulls(1, last.type)]
+    return table.set_column(table.num_columns - 1, table.column_names[-1], pa.chunked_array(chunks))
 
 
 def _csv_places(source: Source, options: LoadOptions, sep: str, dropped: bool) -> Callable[[int], str]:
     """Says on which line of its file a row begins, by a scan of the bytes where that is asked."""
 
     def locate(row: int) -> str:
+        import pyarrow as pa
+
         from tuplewise.engine.relation.csv_scan import Dialect, scan_csv
 
         if dropped:
@@ -321,7 +344,7 @@ def _csv_places(source: Source, options: LoadOptions, sep: str, dropped: bool) -
         dialect = Dialect(sep, options.quote, options.escape, codecs.lookup(options.encoding).name)
         left = row
         for path in source.files:
-            with Path(path).open("rb") as stream:
+            with pa.input_stream(path, compression="detect") as stream:
                 scan = scan_csv(stream, path, dialect)
             lines = scan.lines[int(options.header) :]
             if left < len(lines) and len(scan.first_record) > 1:
