@@ -23,10 +23,10 @@ from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.ind.incremental import long_entry, long_hash, record_layout
 from tuplewise.engine.ind.manifest import KeptColumn, KeptTable, Manifest
 from tuplewise.engine.ind.reading import ReadTable, read_table, typed
+from tuplewise.engine.ind.records import heading, put_cluster
 from tuplewise.engine.ind.rows import ColumnRows
 from tuplewise.engine.ind.sorted_values import SortedValues, cut
-from tuplewise.engine.ind.state import heading, put_cluster
-from tuplewise.engine.ind.store import LONGEST_NAME, META, Store, WriterLock, long_key
+from tuplewise.engine.ind.store import LONGEST_NAME, META, Store, WriterLock, long_key, sync_path
 from tuplewise.engine.ind.table_options import options_of_tables
 from tuplewise.engine.options import IndStateOptions, LoadOptions
 from tuplewise.gpu_kernels.inclusion import BITS, mask_words
@@ -143,25 +143,17 @@ def beside(target: Path) -> Iterator[Path]:
             elif not left.name.endswith(".lock"):
                 left.unlink()
         yield place
+        sync_path(place)
         try:
             os.rename(place, target)
         except OSError as error:
             raise InputError(message(f"the state can't be put in place: {error.strerror}", str(target))) from error
-        _sync_folder(target.parent)
+        sync_path(target.parent)
     except BaseException:
         shutil.rmtree(place, ignore_errors=True)
         raise
     finally:
         lock.release()
-
-
-def _sync_folder(folder: Path) -> None:
-    """Hand a folder's names to the disk."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 class _Gathered:
@@ -175,19 +167,17 @@ class _Gathered:
         self.row_keys: list[tuple[bytes, NDArray[np.uint64]]] = []
 
     def take(self, rows: ColumnRows) -> None:
-        import pyarrow as pa
-
         for attribute, names, counts in rows.columns():
-            used = np.flatnonzero(counts)
-            self.names.append(names if len(used) == len(names) else names.take(pa.array(used)))
-            self.attributes.append(np.full(len(used), attribute, dtype=np.int32))
-            self.counts.append(counts[used])
+            self.names.append(names)
+            self.attributes.append(np.full(len(names), attribute, dtype=np.int32))
+            self.counts.append(counts)
         if self._options.track_rows:
-            keys, parts = rows.hashes(), []
-            while part := b"".join([key[-16:] for key in islice(keys, _AT_ONCE)]):
-                parts.append(np.frombuffer(part, dtype=">u8").astype(np.uint64))
+            keys, parts, prefix = rows.hashes(), [], b""
+            while some := list(islice(keys, _AT_ONCE)):
+                prefix = some[0][:-16]
+                parts.append(np.frombuffer(b"".join([key[-16:] for key in some]), dtype=">u8").astype(np.uint64))
             if parts:
-                self.row_keys.append((next(rows.hashes())[:-16], np.concatenate(parts).reshape(-1, 2)))
+                self.row_keys.append((prefix, np.concatenate(parts).reshape(-1, 2)))
 
 
 def _clusters(values: SortedValues, words: int) -> tuple[NDArray[np.int64], list[int], list[int]]:
@@ -203,7 +193,6 @@ def _clusters(values: SortedValues, words: int) -> tuple[NDArray[np.int64], list
         found, numbers, held = np.unique(masks, axis=0, return_inverse=True, return_counts=True)
     whole = [int.from_bytes(mask.astype("<u8").tobytes(), "little") for mask in found]
     return numbers.reshape(-1), whole, held.tolist()
-
 
 
 def _records(

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.errors import InputError, message
-from tuplewise.engine.ind.store import damaged
+from tuplewise.engine.ind.store import damaged, sync_path
 from tuplewise.gpu_kernels.inclusion import mask_words
 
 FILE = "partitions.json"
@@ -115,11 +115,7 @@ class Partitions:
 def put_in_place(new: Path, old: Path) -> None:
     """Rename a file over another one, and hand the folder's names to the disk."""
     os.replace(new, old)
-    descriptor = os.open(old.parent, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync_path(old.parent)
 
 
 def _masks(masks: Sequence[int], attributes: int) -> NDArray[np.uint64]:

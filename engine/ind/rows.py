@@ -88,24 +88,23 @@ class ColumnRows:
         ]
 
     def columns(self) -> Iterator[tuple[int, pa.Array, Any]]:
-        """Of each column its attribute, names of values (large_binary), and how many rows have each (int64)."""
+        """Of each column its attribute, names of the values that some row has (large_binary), and how many rows have
+        each (int64)."""
+        import pyarrow as pa
+
         for c, (names, column) in enumerate(zip(self._names, self._table.columns, strict=True)):
             counts = np.bincount(column.index.astype(np.int64) + 1, minlength=len(names) + 1)[1:]
-            yield self._attributes.first + c, names, counts
+            used = np.flatnonzero(counts)
+            names = names if len(used) == len(names) else names.take(pa.array(used))
+            yield self._attributes.first + c, names, counts[used]
 
     def filled(self) -> list[int]:
         return [int(np.count_nonzero(column.index >= 0)) for column in self._table.columns]
 
     def tally(self) -> SortedValues:
-        import pyarrow as pa
-
-        parts, attributes, held = [], [], []
-        for attribute, names, counts in self.columns():
-            used = np.flatnonzero(counts)
-            parts.append(names if len(used) == len(names) else names.take(pa.array(used)))
-            attributes.append(np.full(len(used), attribute, dtype=np.int32))
-            held.append(counts[used])
-        return SortedValues.of(parts, attributes, held)
+        numbers, parts, counts = zip(*self.columns(), strict=True)
+        attributes = [np.full(len(names), number, dtype=np.int32) for number, names in zip(numbers, parts, strict=True)]
+        return SortedValues.of(parts, attributes, counts)
 
     def hashes(self) -> Iterator[bytes]:
         pieces = [[*map(_piece, names.to_pylist()), _NULL] for names in self._names]  # -1 is the last: null

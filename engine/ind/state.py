@@ -7,7 +7,6 @@ The folder holds `state.json` (tables, columns and their types, options: fixed w
 from __future__ import annotations
 
 import os
-import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,18 +16,18 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.errors import InputError, message, shortened
 from tuplewise.engine.ind.dependency import InclusionDependency, unary
 from tuplewise.engine.ind.found import FoundInd, FoundInds, TableFound
 from tuplewise.engine.ind.incremental import BelowZero, Fold, extract_rows, merge_rows
 from tuplewise.engine.ind.kept_clusters import KeptClusters, Pair
 from tuplewise.engine.ind.manifest import Manifest
 from tuplewise.engine.ind.reading import ReadTable, fit_types, read_table
+from tuplewise.engine.ind.records import cluster_of, heading, heading_numbers, mask_bytes, put_cluster, value_text
 from tuplewise.engine.ind.rows import Attributes, ColumnRows, PlainRows, Rows, other_columns
 from tuplewise.engine.ind.store import CLUSTER, META, Store, WriterLock, damaged
-from tuplewise.engine.ind.values import FAMILIES
 from tuplewise.engine.options import IndDiscoverOptions, LoadOptions
-from tuplewise.engine.relation.relation import Column, TypeName
+from tuplewise.engine.relation.relation import Column
 
 
 @dataclass(frozen=True)
@@ -229,11 +228,13 @@ class IndState:
         self._check_open(changes)
         ordered = sorted(changes, key=lambda change: change.kind != "delete")
         tallies = [(change, change.rows.tally(), self._tracked(change)) for change in ordered]
-        filled = list(self._filled)
+        filled, left, absent = list(self._filled), list(self._rows), None
         for change in ordered:
             sign = 1 if change.kind == "insert" else -1
             for attribute, count in enumerate(change.rows.filled(), start=change.attributes.first):
                 filled[attribute] += sign * count
+            left[change.attributes.table] += sign * change.rows.count
+            absent = absent or self._absent_nulls(change, filled, left[change.attributes.table])
 
         def work(transaction: Any) -> tuple[Fold, list[int]]:
             fold = Fold(
@@ -243,6 +244,8 @@ class IndState:
             rows = list(self._rows)
             for change, names, keys in tallies:
                 self._fold_change(transaction, fold, rows, change, names, keys)
+            if absent is not None:
+                raise absent
             values = self._clusters.values
             for number, by in fold.moved.items():
                 if by:
@@ -251,10 +254,16 @@ class IndState:
             transaction.put(META, heading(self.revision + 1, fold.next_long, rows, filled))
             return fold, rows
 
-        fold, self._rows = self._store.write(work)
-        self._next_long, self._filled = fold.next_long, filled
-        self.revision += 1
-        gained, lost = self._clusters.change({n: by for n, by in fold.moved.items() if by})
+        try:
+            fold, self._rows = self._store.write(work)
+            self._next_long, self._filled = fold.next_long, filled
+            self.revision += 1
+            gained, lost = self._clusters.change({n: by for n, by in fold.moved.items() if by})
+        except InputError:
+            raise
+        except BaseException:  # Ctrl-C may come when the revision is written and not all of it is known here
+            self._store.read(self._load)
+            raise
         return Applied(self.revision, self._inds(gained), self._inds(lost), self.rows)
 
     def _check_open(self, changes: Sequence[Change]) -> None:
@@ -295,6 +304,15 @@ class IndState:
             raise InputError(message(f"table {name!r} has {rows[table]} rows; to delete", gone, hint=NOTHING))
         rows[table] -= change.rows.count
 
+    def _absent_nulls(self, change: Change, filled: Sequence[int], rows: int) -> InputError | None:
+        """The error of a change that takes more nulls away than there are: it would leave more values than rows."""
+        for attribute, name in enumerate(change.attributes.names, start=change.attributes.first):
+            if filled[attribute] > rows:
+                table = self.manifest.tables[change.attributes.table].name
+                fault = f"table {table!r}, column {name!r}: more rows to delete have no value than rows of the table"
+                return InputError(message(fault, filled[attribute] - rows, "0 more", NOTHING))
+        return None
+
     def _below_zero(self, change: Change, below: BelowZero) -> InputError:
         table = self.manifest.tables[change.attributes.table].name
         held = "none" if below.held == 0 else f"only {below.held}"
@@ -305,11 +323,10 @@ class IndState:
             return InputError(message(fault, hint=NOTHING))
         column = below.attribute - change.attributes.first
         type_ = change.attributes.types[column]
-        shown = value_text(below.name, type_)
         place = change.rows.place(below.name, below.attribute, below.held)
         fault = f"table {table!r}, column {change.attributes.names[column]!r}: {place} to delete has a value that"
         fault += f" the column does not have so often ({held} left)"
-        return InputError(message(fault, shown if len(shown) <= 80 else shown[:77] + "...", hint=NOTHING))
+        return InputError(message(fault, shortened(value_text(below.name, type_)), hint=NOTHING))
 
     def _inds(self, pairs: Sequence[Pair]) -> tuple[InclusionDependency, ...]:
         attributes = self._clusters.attributes
@@ -362,46 +379,3 @@ def found_in_state(
         timings_seconds={},
         partial=False,
     )
-
-
-def mask_bytes(attributes: int) -> int:
-    """Bytes of a cluster's mask in the store."""
-    return -(-attributes // 8)
-
-
-def put_cluster(transaction: Any, number: int, mask: int, values: int, attributes: int) -> None:
-    """Write how many values a cluster holds; no cluster without values stands in the store."""
-    key = CLUSTER + number.to_bytes(4, "big")
-    if values:
-        transaction.put(key, values.to_bytes(8, "little") + mask.to_bytes(mask_bytes(attributes), "little"))
-    else:
-        transaction.delete(key)
-
-
-def cluster_of(record: bytes) -> tuple[int, int]:
-    """Mask and values of a cluster's record."""
-    return int.from_bytes(record[8:], "little"), int.from_bytes(record[:8], "little")
-
-
-def heading(revision: int, next_long: int, rows: Sequence[int], filled: Sequence[int]) -> bytes:
-    """The record of META. `filled`: rows of each attribute that are not null."""
-    return struct.pack(f"<{2 + len(rows) + len(filled)}Q", revision, next_long, *rows, *filled)
-
-
-def heading_numbers(record: bytes) -> list[int]:
-    """Revision, number of the next long value, rows of each table, and of each attribute those that are not null."""
-    numbers: list[int] = np.frombuffer(record, dtype="<u8").tolist()
-    return numbers
-
-
-def value_text(name: bytes, type_: TypeName) -> str:
-    """A value as people write it, from its name."""
-    family, canonical = FAMILIES[name[0] & 0x0F], name[1:]
-    if family == "double":
-        return repr(float(np.frombuffer(canonical, dtype=">f8")[0]))
-    text = canonical.decode("utf-8", "replace")
-    if family != "instant":
-        return text
-    micro, _, nano = text.partition(".")
-    moment = np.datetime64(int(micro), "us")
-    return str(moment.astype("datetime64[D]") if type_ == "date" else moment) + nano

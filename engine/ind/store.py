@@ -19,6 +19,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import mmap
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -39,7 +40,6 @@ _FILE = "data.mdb"
 _WRITER = "writer.lock"
 _LEAST_ROOM = 64 << 20
 _ROOM_SHARE = 8  # an eighth more than there is
-_PAGE = 4096
 _OPEN: dict[tuple[int, str], tuple[Any, int]] = {}  # by process and folder: what is open, and by how many
 T = TypeVar("T")
 
@@ -93,7 +93,7 @@ class Store:
                 str(folder), map_size=self._size, readonly=not write, writemap=write, sync=sync, metasync=sync,
                 readahead=False, max_dbs=0, max_readers=1024, create=write,
             )  # fmt: skip
-            if before and (int(self._environment.info()["last_pgno"]) + 1) * _PAGE > before:
+            if before and self.used_bytes > before:
                 self._environment.close()
                 raise damaged(folder, f"{_FILE} ends early")
             if write:
@@ -121,7 +121,8 @@ class Store:
     @property
     def used_bytes(self) -> int:
         """Bytes of the pages that hold something or did; the file is longer."""
-        return (int(self._environment.info()["last_pgno"]) + 1) * _PAGE
+        pages = int(self._environment.info()["last_pgno"]) + 1
+        return pages * int(self._environment.stat()["psize"])
 
     def read(self, work: Callable[[Any], T]) -> T:
         """What `work` makes of a transaction that sees the last revision."""
@@ -171,7 +172,7 @@ class Store:
         self._environment.set_mapsize(self._size)
 
     def _take_space(self, size: int) -> None:
-        size = -(-size // _PAGE) * _PAGE
+        size = -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
         try:
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
             try:
@@ -207,6 +208,15 @@ def allocate(descriptor: int, size: int) -> None:
         os.ftruncate(descriptor, max(size, os.fstat(descriptor).st_size))
 
 
+def sync_path(path: Path) -> None:
+    """Hand a file, or a folder's names, to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def damaged(folder: Path, how: str) -> InputError:
     """The error of a state that can't be read."""
     hint = "Build it again from the tables: tuplewise ind init"
@@ -218,7 +228,8 @@ def _no_file(folder: Path, error: OSError, more: int) -> InputError:
         hint = "Nothing was applied; make room and apply it again"
         needed = f" ({more >> 20} MB more were asked for)" if more > 0 else ""
         return InputError(message(f"no space is left on the disk of the state{needed}", str(folder), hint=hint))
-    return InputError(message(f"the state can't be written or read: {error.strerror}", str(folder)))
+    hint = "See whether this process may read and write the folder, and doesn't hold the state open already"
+    return InputError(message(f"the state can't be written or read: {error.strerror}", str(folder), hint=hint))
 
 
 class WriterLock:

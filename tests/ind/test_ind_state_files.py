@@ -16,6 +16,7 @@ import pytest
 
 import tuplewise as tw
 from tuplewise.engine.ind import store
+from tuplewise.engine.ind.kept_clusters import KeptClusters
 from tuplewise.engine.ind.state import IndState
 
 TABLE = pd.DataFrame({"a": ["x", "y"], "b": ["x", "z"]})
@@ -153,6 +154,23 @@ def test_the_second_writer_gets_an_error_and_readers_the_last_revision(tmp_path:
         assert state.insert({"a": "w", "b": "w"}).revision == 2
     with pytest.raises(tw.InputError, match=r"the state is closed"):
         state.insert({"a": "z", "b": "y"})
+
+
+def test_ctrl_c_after_a_revision_is_written_leaves_the_state_current(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(self: KeptClusters, moved: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with tw.maintain_inds(tmp_path / "s", {"t": TABLE}) as state:
+        with monkeypatch.context() as patch:
+            patch.setattr(KeptClusters, "change", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                state.insert({"a": "z", "b": "y"})
+        assert (state.revision, state.rows) == (1, {"t": 3})
+        assert [str(ind) for ind in state.inds] == ["t.a <= t.b", "t.b <= t.a"]
+        assert [str(ind) for ind in state.delete({"a": "z", "b": "y"}).lost] == ["t.a <= t.b", "t.b <= t.a"]
+    assert contents(tmp_path / "s")["distinct"] == [2, 2]
 
 
 def test_what_is_no_state(tmp_path: Path) -> None:
