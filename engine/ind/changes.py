@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.errors import InputError, message, shortened
+from tuplewise.engine.ind.distributed import type_for_spark
 from tuplewise.engine.ind.manifest import Manifest
 from tuplewise.engine.ind.rows import Attributes, other_columns
 from tuplewise.engine.ind.state import NOTHING, ReadRows
@@ -18,10 +19,9 @@ from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.relation.csv_source import BAD
 from tuplewise.engine.relation.frames import arrow_table, kind_of
 from tuplewise.engine.relation.relation import TypeName
-from tuplewise.engine.relation.spark_encode import NotInSpark
 from tuplewise.engine.relation.spark_load import Opened, Plan, in_session, open_with_spark, spark_failures
 from tuplewise.engine.relation.spark_source import RawTable, Reading, frame_table
-from tuplewise.engine.relation.spark_values import TypedFrame, comparable, is_text, type_frame
+from tuplewise.engine.relation.spark_values import TypedFrame, comparable, is_text
 from tuplewise.engine.spark.attribute_values import Cell, cells_of
 from tuplewise.engine.spark.session import OpenSession
 from tuplewise.engine.spark.value_counts import BY, all_of, count_changes, signed, turned
@@ -148,10 +148,9 @@ def _refuse_bad(frame: DataFrame, table: str) -> None:
     """Raise InputError where a record has another number of fields than columns."""
     bad = frame.where(f"{BAD} is not null").select(BAD).toArrow()[BAD].to_pylist()
     if bad:
-        shown = min(bad)
         hint = f"A record has the table's columns in their order, then {CHANGE}. {NOTHING}"
         what = f"table {table!r}: {len(bad)} records of the batch have another number of fields"
-        raise InputError(message(what, shown if len(shown) <= 80 else shown[:77] + "...", hint=hint))
+        raise InputError(message(what, shortened(min(bad)), hint=hint))
 
 
 def _opened(frame: DataFrame, given: list[str], attributes: Attributes, manifest: Manifest, table: str) -> Opened:
@@ -182,12 +181,8 @@ def _quoted(name: str) -> str:
 
 
 def _typed(opened: Opened, as_text: bool, held: ExitStack) -> TypedFrame:
-    try:
-        with spark_failures(opened.table):
-            typed = type_frame(opened, lambda step: None, as_text=as_text)
-    except NotInSpark as reason:
-        hint = f"Give it as the type that the column has in the state, or as text. {NOTHING}"
-        raise InputError(message(f"rows of table {opened.table!r} can't be read: {reason}", hint=hint)) from reason
+    hint = f"Give it as the type that the column has in the state, or as text. {NOTHING}"
+    typed = type_for_spark(opened, as_text, hint)
     held.callback(typed.close)
     return typed
 

@@ -192,13 +192,13 @@ def cluster_on_spark(
     )  # fmt: skip
 
 
-def type_for_spark(opened: Opened, as_text: bool) -> TypedFrame:
+def type_for_spark(opened: Opened, as_text: bool, hint: str = HINT) -> TypedFrame:
     """See `spark_values.type_frame`. Raises InputError where a column can only be typed in this process."""
     try:
         with spark_failures(opened.table):
             return type_frame(opened, lambda step: None, as_text=as_text)
     except NotInSpark as reason:
-        raise InputError(message(f"table {opened.table!r} can't be read in Spark: {reason}", hint=HINT)) from reason
+        raise InputError(message(f"table {opened.table!r} can't be read in Spark: {reason}", hint=hint)) from reason
 
 
 def attributes_of(

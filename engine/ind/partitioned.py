@@ -17,9 +17,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 import uuid
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -27,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.errors import InputError, message, shortened
 from tuplewise.engine.ind.changes import Batch, batch_cells, frame_cells, rows_in_spark, shown_value
 from tuplewise.engine.ind.clusters import AttributeClustering
 from tuplewise.engine.ind.dependency import InclusionDependency
@@ -36,7 +37,7 @@ from tuplewise.engine.ind.found import FoundInds
 from tuplewise.engine.ind.manifest import Manifest
 from tuplewise.engine.ind.partitions import FILE, Partitions, StreamPlace
 from tuplewise.engine.ind.state import NOTHING, Applied, Change, ReadRows, found_in_state
-from tuplewise.engine.ind.store import WriterLock
+from tuplewise.engine.ind.store import WriterLock, sync_path
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.relation.spark_load import in_session, spark_failures
 from tuplewise.engine.spark.session import open_session
@@ -94,22 +95,27 @@ class PartitionedIndState:
         self.folder = Path(os.path.realpath(os.path.expanduser(os.fspath(folder))))
         self.manifest = Manifest.read(self.folder)
         self._lock = WriterLock(self.folder) if write else None
+        self._working = threading.RLock()  # streams hand over their batches in threads of their own
         self._given = spark
         self._session: SparkSession | None = None
         try:
-            self._now = Partitions.read(self.folder, len(self.manifest.tables), len(self.manifest.attributes))
+            self._now = self._read()
             self._clear()
         except BaseException:
             self.close()
             raise
 
+    def _read(self) -> Partitions:
+        return Partitions.read(self.folder, len(self.manifest.tables), len(self.manifest.attributes))
+
     def close(self) -> None:
-        """Let go of the folder. May be called again."""
-        if self._lock is not None:
-            if hasattr(self, "_now"):
-                self._clear()
-            self._lock.release()
-            self._lock = None
+        """Let go of the folder, after the batch that another thread is applying. May be called again."""
+        with self._working:
+            if self._lock is not None:
+                if hasattr(self, "_now"):
+                    self._clear()
+                self._lock.release()
+                self._lock = None
 
     def __enter__(self) -> Self:
         return self
@@ -158,10 +164,13 @@ class PartitionedIndState:
 
     @property
     def used_bytes(self) -> int:
-        """Bytes of the current files."""
-        place = self.folder / VALUES
-        folders = [bucket_folder(place / name, bucket) for bucket, name in self._now.folders.items()]
-        return sum(f.stat().st_size for folder in folders for f in folder.glob("*.parquet"))
+        """Bytes of the current files; of those that a writer hasn't replaced meanwhile."""
+        place, size = self.folder / VALUES, 0
+        for bucket, name in self._now.folders.items():
+            for file in bucket_folder(place / name, bucket).glob("*.parquet"):
+                with suppress(FileNotFoundError):
+                    size += file.stat().st_size
+        return size
 
     def found(self) -> FoundInds:
         """The dependencies that hold, as a discovery in the same rows finds them."""
@@ -205,9 +214,9 @@ class PartitionedIndState:
             Where the state is closed or only read, or a value goes more often than its column has it; nothing is then
             changed.
         """
-        self._check_open()
         rows: list[Any] = [change.rows for change in changes]
-        with ExitStack() as held:
+        with self._working, ExitStack() as held:
+            self._check_open()
             for one in rows:
                 held.push(one.held)
             batches = [
@@ -240,9 +249,20 @@ class PartitionedIndState:
         InputError
             As `apply`; or where the stream was applied by another query, whose numbers mean other batches.
         """
-        self._check_open()
         attributes = self.manifest.table(table)
         name = stream if stream is not None else self.manifest.tables[attributes.table].name
+        with self._working, ExitStack() as held:
+            self._check_open()
+            place = self._next_place(name, batch_id, query)
+            if place is None:
+                return None
+            if self._given is None:
+                self._given = frame.sparkSession  # none may be active in this thread
+            batch = frame_cells(self.manifest, in_session(frame, self.spark), attributes, held)
+            return self._fold([batch], {**self._now.streams, name: place})
+
+    def _next_place(self, name: str, batch_id: int, query: str | None) -> StreamPlace | None:
+        """Where a stream is after a batch; None where the batch was applied before."""
         last = self._now.streams.get(name)
         if last is not None and query is not None and last.query not in (None, query):
             hint = "Go on with its checkpoint, or name the new stream otherwise"
@@ -250,10 +270,7 @@ class PartitionedIndState:
             raise InputError(message(what, query, last.query, hint))
         if last is not None and batch_id <= last.batch:
             return None
-        place = StreamPlace(batch_id, query if query is not None or last is None else last.query)
-        with ExitStack() as held:
-            batch = frame_cells(self.manifest, in_session(frame, self.spark), attributes, held)
-            return self._fold([batch], {**self._now.streams, name: place})
+        return StreamPlace(batch_id, query if query is not None or last is None else last.query)
 
     def _check_open(self) -> None:
         if self._lock is None:
@@ -283,8 +300,9 @@ class PartitionedIndState:
                 filled=tuple(n + int(by) for n, by in zip(now.filled, moved.filled, strict=True)),
             )  # fmt: skip
             then.write(self.folder)
-        except BaseException:
-            shutil.rmtree(self.folder / VALUES / folder, ignore_errors=True)
+        except BaseException:  # Ctrl-C may come when the new revision is in place: its files stay
+            self._now = self._read()
+            self._clear()
             raise
         self._now = then
         gained, lost = difference(clustering, after)
@@ -327,7 +345,7 @@ class PartitionedIndState:
         fault = f"table {attribute.table!r}, column {attribute.column!r}: a value goes {gone} times more than it comes,"
         fault += f" and the column has {'none' if held == 0 else f'only {held}'} of it"
         shown = shown_value(row, columns[row["attribute"]].type)
-        return InputError(message(fault, shown if len(shown) <= 80 else shown[:77] + "...", hint=NOTHING))
+        return InputError(message(fault, shortened(shown), hint=NOTHING))
 
     def _clear(self) -> None:
         """Remove files that the current revision doesn't name: of earlier ones, and of batches that were killed."""
@@ -355,11 +373,7 @@ def not_shared(folder: Path) -> InputError:
 def hand_to_disk(folder: Path) -> None:
     """Hand the files of a folder to the disk, and their names."""
     for path in (*folder.rglob("*"), folder, folder.parent):
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync_path(path)
 
 
 def _moved(before: AttributeClustering, moved: Moved) -> AttributeClustering:

@@ -6,6 +6,7 @@ import datetime as dt
 import decimal
 import json
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -260,6 +261,43 @@ def test_killed_between_writes(
         model.check(again)
         assert len(list((folder / "values").iterdir())) == 1
         assert again.revision == 0
+
+
+def test_ctrl_c_after_the_rename_keeps_the_batch(
+    spark: Any, copied: tuple[Path, Model], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, model = copied
+    real, row = partitions.put_in_place, model.tables["left"].slice(0, 1)
+
+    def late(new: Path, old: Path) -> None:
+        real(new, old)
+        raise KeyboardInterrupt
+
+    with PartitionedIndState(folder) as state:
+        with monkeypatch.context() as patch:
+            patch.setattr(partitions, "put_in_place", late)
+            with pytest.raises(KeyboardInterrupt):
+                state.apply([change(state, "insert", "left", row)])
+        model.tables["left"] = pa.concat_tables([model.tables["left"], row])
+        model.check(state)
+        assert state.revision == 1
+        assert state.apply([change(state, "delete", "left", row)]).revision == 2  # its files are there
+
+
+def test_batches_of_two_streams_at_the_same_time(spark: Any, copied: tuple[Path, Model]) -> None:
+    folder, model = copied
+    rows = {name: table.slice(0, 2) for name, table in model.tables.items()}
+    frames = {
+        name: spark.createDataFrame(table.append_column("_change", pa.array(["insert"] * 2)))
+        for name, table in rows.items()
+    }
+    with PartitionedIndState(folder) as state:
+        with ThreadPoolExecutor(2) as pool:
+            applied = list(pool.map(lambda name: state.foreach_batch(frames[name], 0, table=name), frames))
+        assert sorted(one.revision for one in applied if one is not None) == [1, 2]
+        assert {name: place.batch for name, place in state.streams.items()} == {"left": 0, "right": 0}
+        model.tables = {name: pa.concat_tables([table, rows[name]]) for name, table in model.tables.items()}
+        model.check(state)
 
 
 def test_a_stream_applies_each_batch_once(
