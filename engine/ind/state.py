@@ -309,8 +309,9 @@ class IndState:
         for attribute, name in enumerate(change.attributes.names, start=change.attributes.first):
             if filled[attribute] > rows:
                 table = self.manifest.tables[change.attributes.table].name
-                fault = f"table {table!r}, column {name!r}: more rows to delete have no value than rows of the table"
-                return InputError(message(fault, filled[attribute] - rows, "0 more", NOTHING))
+                many = filled[attribute] - rows
+                fault = f"table {table!r}, column {name!r}: {many} more rows to delete have no value than the table has"
+                return InputError(message(fault, hint=NOTHING))
         return None
 
     def _below_zero(self, change: Change, below: BelowZero) -> InputError:

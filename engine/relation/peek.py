@@ -50,6 +50,16 @@ def _csv_header(stream: IO[bytes], source: Source, options: LoadOptions) -> list
     encoding = codecs.lookup(options.encoding).name
     text = codecs.getincrementaldecoder(encoding)().decode(stream.read(_FIRST_BYTES))
     dialect = Dialect(options.sep or source.sep, options.quote, options.escape, "utf-8")
-    begin, end, _ = text.rpartition("\n")  # what follows may be half a record
-    first = scan_csv(io.BytesIO((begin + end or text).encode()), source.files[0], dialect).first_record
+    first = scan_csv(io.BytesIO(_first_record(text, options.quote).encode()), source.files[0], dialect).first_record
     return first if options.header else numbered_names(len(first))
+
+
+def _first_record(text: str, quote: str) -> str:
+    """The lines up to the end of the first record that isn't blank: those behind it may break off in a field."""
+    end, inside = 0, False
+    while end < len(text):
+        start, end = end, text.find("\n", end) + 1 or len(text)
+        inside ^= bool(quote) and text.count(quote, start, end) % 2 == 1
+        if not inside and text[:end].strip("\r\n\ufeff"):
+            break
+    return text[:end]

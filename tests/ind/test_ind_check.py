@@ -211,3 +211,13 @@ def test_faults_of_files_are_told_with_their_place(tmp_path: Path, content: str,
 def test_a_device_is_not_pretended() -> None:
     with pytest.raises(InputError, match="device of a check of inclusion dependencies: 'cuda'; allowed: 'auto' or"):
         IndCheckOptions(device="cuda")
+
+
+def test_a_file_may_end_with_an_empty_field_behind_a_quoted_one(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text('a,b\n"x","3"\n"y",')
+    (tmp_path / "u.csv").write_text("b\n3\n")
+    tables = {"t": str(tmp_path / "t.csv"), "u": str(tmp_path / "u.csv")}
+    check = one(tables, "t.b <= u.b")
+    assert (check.holds, check.dependent_distinct, check.rows_null) == (True, 1, 1)
+    (tmp_path / "t.csv").write_text('a,b\n"x","3"\n"y",""')
+    assert (one(tables, "t.b <= u.b").holds, one(tables, "t.b <= u.b").rows_null) == (False, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 import tempfile
 from collections import Counter
@@ -412,3 +413,23 @@ def test_the_map_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         state.insert(pd.DataFrame(rows, columns=["a", "b"]))
         assert (tmp_path / "s" / "data.mdb").stat().st_size > 8 * before
         assert texts(state.insert([("y", "x"), (f"{20_000:060}", f"{0:060}")]).gained) == ["t.a <= t.b", "t.b <= t.a"]
+
+
+def test_a_row_with_a_null_that_is_not_there_does_not_go(tmp_path: Path) -> None:
+    with tw.maintain_inds(tmp_path / "s", {"t": pd.DataFrame({"a": ["x", "y"], "b": ["x", None]})}) as state:
+        with pytest.raises(tw.InputError, match=r"column 'a': 1 more rows to delete have no value.*Nothing was"):
+            state.delete([(None, "x")])
+        assert (state.revision, state.rows) == (0, {"t": 2})
+        assert state.delete([("x", None)]).rows == {"t": 1}
+
+
+@pytest.mark.parametrize(("names", "place"), [("a", "row 1"), ("ab", r"row 1 \(line 3\)")])
+def test_a_misfit_in_a_compressed_file_is_named_with_its_line(tmp_path: Path, names: str, place: str) -> None:
+    rows = [names, "1" * len(names), "x" * len(names), "2" * len(names)]
+    (tmp_path / "new.csv.gz").write_bytes(gzip.compress("\n".join(map(",".join, rows)).encode()))
+    table = pd.DataFrame({name: [1, 2] for name in names})
+    with (
+        tw.maintain_inds(tmp_path / "s", {"t": table}) as state,
+        pytest.raises(tw.InputError, match=f"type integer at {place}: 'x'"),
+    ):
+        state.insert(tmp_path / "new.csv.gz")

@@ -17,6 +17,7 @@ import pytest
 from tuplewise.engine.errors import InputError
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.relation.load import load
+from tuplewise.engine.relation.peek import column_names
 from tuplewise.engine.relation.relation import Relation
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
@@ -234,3 +235,11 @@ def test_published_tables(shared: Path) -> None:
     airport = load(str(shared / "data" / "airport_original.csv"), LoadOptions(encoding="latin-1"))
     assert (airport.rows, airport.column_names[3]) == (30000, "elevation_ft(Integer)")
     assert airport.columns[3].type == "integer"
+
+
+@pytest.mark.parametrize(
+    "content", ['a,b\n1,"x\ny"', '\n\n"a","b"\r\n1,"x\ny', "a,b", 'a,b\n1,"' + "long line\n" * 120_000 + '"\n']
+)
+def test_names_are_those_of_the_first_record_whatever_follows(tmp_path: Path, content: str) -> None:
+    (tmp_path / "t.csv").write_text(content, newline="")
+    assert column_names(str(tmp_path / "t.csv"), LoadOptions()) == ["a", "b"]
