@@ -64,7 +64,7 @@ def discover(
     place = place_for(tables, options, load_options or LoadOptions(), spark)
     try:
         if place.on_spark:
-            opened = {name: open_tables({name: t}, each[name], spark)[name] for name, t in tables.items()}
+            opened = open_tables(tables, each, spark)
             clustered = cluster_on_spark(opened, as_text=options.as_text, progress=progress, deadline=deadline)
         else:
             clustered = cluster_tables(

@@ -56,7 +56,7 @@ def check_on_spark(
     `missing_values.find_missing` for each dependency, and three jobs for each table.
     """
     clock = Clock()
-    opened = {name: open_tables({name: table}, load_options[name])[name] for name, table in tables.items()}
+    opened = open_tables(tables, load_options)
     session = next(iter(opened.values())).session
     work = _Work(opened, options)
     checks: list[IndCheck] = []

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from tuplewise.gpu_kernels.inclusion import BITS as WORD_BITS
+from tuplewise.gpu_kernels.inclusion import mask_words
+
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame
 
-WORD_BITS = 64
 MOST_WORDS = 4
 """Sets of attributes are held in so many words of bits. Of more attributes the sets are sorted arrays: most values are
 in few of thousands of attributes."""
@@ -73,7 +75,7 @@ def set_columns(attributes: int, name: str, condition: str = "true") -> list[Col
         held = f.expr(f"case when {condition} then attribute end")
         return [f.sort_array(f.collect_set(held)).alias(name)]
     columns = []
-    for word in range(max(1, -(-attributes // WORD_BITS))):
+    for word in range(mask_words(attributes)):
         low = word * WORD_BITS
         inside = f"attribute >= {low} and attribute < {low + WORD_BITS} and ({condition})"
         bit = f"case when {inside} then shiftleft(1L, attribute - {low}) else 0L end"
@@ -83,7 +85,7 @@ def set_columns(attributes: int, name: str, condition: str = "true") -> list[Col
 
 def set_names(attributes: int, name: str) -> list[str]:
     """The names of the columns that hold a set of attributes."""
-    return [name] if _as_array(attributes) else [f"{name}{w}" for w in range(max(1, -(-attributes // WORD_BITS)))]
+    return [name] if _as_array(attributes) else [f"{name}{w}" for w in range(mask_words(attributes))]
 
 
 def count_clusters(cells: DataFrame, attributes: int) -> DataFrame:
@@ -102,7 +104,7 @@ def count_clusters(cells: DataFrame, attributes: int) -> DataFrame:
 
 def masks_of(table: pa.Table, attributes: int, name: str) -> NDArray[np.uint64]:
     """Sets that Spark returned as masks, uint64 (rows, words): attribute a is bit a % 64 of word a // 64."""
-    words = max(1, -(-attributes // WORD_BITS))
+    words = mask_words(attributes)
     masks = np.zeros((len(table), words), dtype=np.uint64)
     if not _as_array(attributes):
         for word, column in enumerate(set_names(attributes, name)):

@@ -60,7 +60,8 @@ def find_missing(
     Notes
     -----
     Both sides are grouped by value, and joined once: two shuffles of rows, each task's equal ones as one. What is
-    joined is held for the second of two jobs. Doubles are normalised by the caller; Spark takes NaN as equal to itself.
+    joined is held for the second of two jobs; a third counts the referenced values. Doubles are normalised by the
+    caller; Spark takes NaN as equal to itself.
     """
     from pyspark.sql import functions as f
 
