@@ -80,7 +80,8 @@ def ind_init(state: State, /, folder: str, tables: Sequence[str], run_on: RunOn,
     value that doesn't fit its column's type is an error. The state is there when it is whole, or not at all.
 
     With --run-on spark, STATE is a folder that all machines of the cluster see (--master), TABLEs are what Spark reads,
-    and --insert-only and --track-rows are not taken; ind apply and ind show are the same for both kinds.
+    and --insert-only and --track-rows are not taken. ind show is the same for both kinds, and so is ind apply, but that
+    rows which come and go with one revision are then counted up together.
     """
     written = listing_of(Written, given)
     load_options, options = settings.load_options_and(IndStateOptions, given)
