@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cpu import fresh_clues, lanes
-from tuplewise.gpu_kernels.cpu.lanes import LANES, SMALL_ROWS
+from tuplewise.gpu_kernels.cpu.lanes import SMALL_ROWS
+from tuplewise.gpu_kernels.cpu.met_keys import LANES
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
 from tuplewise.gpu_kernels.refine import ClusterPairs
 from tuplewise.gpu_kernels.words import (
