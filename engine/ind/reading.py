@@ -149,7 +149,8 @@ def fit_types(
         if len(misfits):
             hit = np.isin(column.index, misfits)
             if hit.any() and not leave_out:
-                raise misfit(column, type_, misfits, table.locate)
+                hint = "Nothing was applied; --bad-rows report leaves such rows out"
+                raise misfit(column, type_, misfits, table.locate, hint)
             bad |= hit
         columns.append(found)
     left_out = np.flatnonzero(bad)

@@ -146,6 +146,8 @@ def typed_column(name: str, array: pa.Array | pa.ChunkedArray, label: str) -> tu
         import pyarrow.compute as pc
 
         return typed_column(name, pc.run_end_decode(array), label)
+    if pa.types.is_nested(given):
+        raise unusable(name, str(given))
     if pa.types.is_dictionary(given):
         array = array.unify_dictionaries() if isinstance(array, pa.ChunkedArray) else array
     values, index = indexed(array)

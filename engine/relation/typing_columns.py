@@ -57,7 +57,12 @@ def fitted(column: TypedColumn, type_: TypeName) -> tuple[TypedColumn, NDArray[n
     return replace(column, type=type_, why=ASKED_FOR, values=typed), misfits
 
 
-def misfit(column: TypedColumn, type_: TypeName, misfits: NDArray[np.int64], locate: Locate) -> InputError:
+_OTHER_TYPE = "Leave the type out, or name the text that means null: --null-token"
+
+
+def misfit(
+    column: TypedColumn, type_: TypeName, misfits: NDArray[np.int64], locate: Locate, hint: str = _OTHER_TYPE
+) -> InputError:
     """The error that names the first row with a value that doesn't fit."""
     bad = np.zeros(len(column.values) + 1, dtype=np.bool_)
     bad[misfits] = True
@@ -68,7 +73,7 @@ def misfit(column: TypedColumn, type_: TypeName, misfits: NDArray[np.int64], loc
         f"column {column.name!r}: a value doesn't fit type {type_} at {locate(int(rows[0]))}{more}",
         value if len(str(value)) <= 40 else str(value)[:40],
         WHAT_FITS[type_],
-        "Leave the type out, or name the text that means null: --null-token",
+        hint,
     )
     return InputError(text)
 

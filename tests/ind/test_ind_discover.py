@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
@@ -183,3 +184,13 @@ def test_names_of_tables(tmp_path: Path) -> None:
         name_tables([path, str(path)])
     with pytest.raises(InputError, match="no table was given; allowed: one table or more"):
         name_tables([])
+
+
+@pytest.mark.parametrize("value", [[1], {"x": 1}])
+def test_nested_columns_are_refused_by_name(tmp_path: Path, value: Any) -> None:
+    table = pa.table({"a": [1], "n": [value]})
+    pq.write_table(table, tmp_path / "t.parquet")
+    for source in (table, table.to_pandas(), str(tmp_path / "t.parquet")):
+        with pytest.raises(InputError, match=r"column 'n' can't be compared value by value.*exclude"):
+            discover({"t": source})
+    assert discover({"t": str(tmp_path / "t.parquet")}, load_options=LoadOptions(exclude=("n",))).tables[0].rows == 1
