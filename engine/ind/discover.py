@@ -25,6 +25,8 @@ from tuplewise.gpu_kernels.device import Device, pick_device
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+NOTED_COLUMNS = 5  # that a note names
+
 
 def discover(
     tables: Mapping[str, Any],
@@ -115,10 +117,23 @@ def found_in(clustered: Clustered, options: IndDiscoverOptions, device: Device, 
         device_reason=device.reason,
         timings_seconds={**clustered.timings_seconds, **clock.seconds},
         partial=False,
-        notes=clustered.notes,
+        notes=(*clustered.notes, *_not_compared(clustered.clustering)),
         spark=clustered.spark,
         search=clustered.search,
     )
+
+
+def _not_compared(clustering: AttributeClustering) -> list[str]:
+    """A note where there are doubles and whole numbers or decimals: a column of whole numbers with nulls is one of
+    doubles in pandas, and then no foreign key."""
+    doubles = [str(a) for a, f in zip(clustering.attributes, clustering.families, strict=True) if f == "double"]
+    if not doubles or "number" not in clustering.families:
+        return []
+    shown = ", ".join(doubles[:NOTED_COLUMNS]) + (" and others" if len(doubles) > NOTED_COLUMNS else "")
+    return [
+        f"doubles ({shown}) are compared with doubles only, not with whole numbers and decimals: where they hold whole "
+        "numbers, --types COLUMN=integer compares them, too"
+    ]
 
 
 def unary_inds(

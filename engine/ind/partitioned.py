@@ -36,7 +36,7 @@ from tuplewise.engine.ind.discover import unary_inds
 from tuplewise.engine.ind.found import FoundInds
 from tuplewise.engine.ind.manifest import Manifest
 from tuplewise.engine.ind.partitions import FILE, Partitions, StreamPlace
-from tuplewise.engine.ind.state import NOTHING, Applied, Change, ReadRows, found_in_state
+from tuplewise.engine.ind.state import NOTHING, Applied, Change, ReadRows, absent_nulls, found_in_state
 from tuplewise.engine.ind.store import WriterLock, sync_path
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.relation.spark_load import in_session, spark_failures
@@ -293,11 +293,16 @@ class PartitionedIndState:
         try:
             touched, moved = self._write(batch_cells(batches), folder) if batches else self._no_change()
             clustering = self.clustering()
+            filled = tuple(n + int(by) for n, by in zip(now.filled, moved.filled, strict=True))
+            for table, left in zip(self.manifest.tables, rows, strict=True):
+                absent = absent_nulls(self.manifest, self.manifest.table(table.name), filled, left)
+                if absent is not None:
+                    raise absent
             after = _moved(clustering, moved)
             then = replace(
                 now, revision=now.revision + 1, rows=tuple(rows), streams=streams, masks=after.masks,
                 values=after.values, folders={**now.folders, **dict.fromkeys(touched, folder)},
-                filled=tuple(n + int(by) for n, by in zip(now.filled, moved.filled, strict=True)),
+                filled=filled,
             )  # fmt: skip
             then.write(self.folder)
         except BaseException:  # Ctrl-C may come when the new revision is in place: its files stay
@@ -394,4 +399,5 @@ def difference(
     """The dependencies gained and lost, in result order."""
     held = [one.ind for one in unary_inds(before)[0]]
     hold = [one.ind for one in unary_inds(after)[0]]
-    return tuple(i for i in hold if i not in set(held)), tuple(i for i in held if i not in set(hold))
+    before_it, behind_it = set(held), set(hold)
+    return tuple(i for i in hold if i not in before_it), tuple(i for i in held if i not in behind_it)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import re
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -371,10 +370,8 @@ def _general(value: Any, type_: TypeName, family: Family, prefix: bytes) -> byte
     if isinstance(value, str):
         values, misfits = parse(pa.array([value], pa.large_string()), type_)
     else:
-        if isinstance(value, float) and math.isnan(value) and type_ != "double":
-            raise Misfit
         try:
-            array = pa.array([value])
+            array = pa.array([value], from_pandas=type_ != "double")
             if array.null_count:
                 return None
             column, _ = typed_column("value", array, "Python")

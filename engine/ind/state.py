@@ -234,7 +234,7 @@ class IndState:
             for attribute, count in enumerate(change.rows.filled(), start=change.attributes.first):
                 filled[attribute] += sign * count
             left[change.attributes.table] += sign * change.rows.count
-            absent = absent or self._absent_nulls(change, filled, left[change.attributes.table])
+            absent = absent or absent_nulls(self.manifest, change.attributes, filled, left[change.attributes.table])
 
         def work(transaction: Any) -> tuple[Fold, list[int]]:
             fold = Fold(
@@ -304,16 +304,6 @@ class IndState:
             raise InputError(message(f"table {name!r} has {rows[table]} rows; to delete", gone, hint=NOTHING))
         rows[table] -= change.rows.count
 
-    def _absent_nulls(self, change: Change, filled: Sequence[int], rows: int) -> InputError | None:
-        """The error of a change that takes more nulls away than there are: it would leave more values than rows."""
-        for attribute, name in enumerate(change.attributes.names, start=change.attributes.first):
-            if filled[attribute] > rows:
-                table = self.manifest.tables[change.attributes.table].name
-                many = filled[attribute] - rows
-                fault = f"table {table!r}, column {name!r}: {many} more rows to delete have no value than the table has"
-                return InputError(message(fault, hint=NOTHING))
-        return None
-
     def _below_zero(self, change: Change, below: BelowZero) -> InputError:
         table = self.manifest.tables[change.attributes.table].name
         held = "none" if below.held == 0 else f"only {below.held}"
@@ -380,3 +370,17 @@ def found_in_state(
         timings_seconds={},
         partial=False,
     )
+
+
+def absent_nulls(manifest: Manifest, attributes: Attributes, filled: Sequence[int], rows: int) -> InputError | None:
+    """The error of a change that takes more nulls away than a table has: it would leave more values than rows.
+
+    `filled`: rows with a value, of each attribute of the state, and `rows` of the table, both behind the change.
+    """
+    for attribute, name in enumerate(attributes.names, start=attributes.first):
+        if filled[attribute] > rows:
+            many = filled[attribute] - rows
+            fault = f"table {manifest.tables[attributes.table].name!r}, column {name!r}: "
+            fault += f"{many} more rows to delete have no value than the table has"
+            return InputError(message(fault, hint=NOTHING))
+    return None

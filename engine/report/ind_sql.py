@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tuplewise.engine.errors import InputError, message, near_names
-from tuplewise.engine.ind.dependency import InclusionDependency
+from tuplewise.engine.ind.dependency import Attribute, InclusionDependency
 from tuplewise.engine.ind.found import TableFound
+from tuplewise.engine.ind.values import family_of
+from tuplewise.engine.relation.relation import TypeName
 from tuplewise.engine.report import sql
 from tuplewise.engine.report.text import visible
 
@@ -77,8 +79,13 @@ class IndWriter:
         same = " AND ".join(f"{self._compared(b)} = {self._compared(a)}" for a, b in zip(own, theirs, strict=True))
         count = self._quote(sql.unused("rows_missing", [a.column for a in ind.dependent]))
         order = ", ".join([f"{count} DESC", *own])
+        apart = [] if self.as_text else [
+            f"-- tuplewise does not compare {a} with {b}, which a database may\n"
+            for a, b in zip(self._types(ind.dependent), self._types(ind.referenced), strict=True)
+            if family_of(a) != family_of(b)
+        ]  # fmt: skip
         return (
-            f"-- {visible(str(ind))}\n"
+            f"-- {visible(str(ind))}\n{''.join(apart)}"
             f"SELECT {', '.join(own)}, count(*) AS {count}\n"
             f"FROM {self._table(ind.dependent[0].table)} AS d\n"
             f"WHERE {' AND '.join(f'{a} IS NOT NULL' for a in own)}\n"
@@ -86,6 +93,10 @@ class IndWriter:
             f"GROUP BY {', '.join(own)}\n"
             f"ORDER BY {order};\n"
         )
+
+    def _types(self, attributes: Iterable[Attribute]) -> list[TypeName]:
+        types = {(table.name, column.name): column.type for table in self.tables for column in table.columns}
+        return [types[a.table, a.column] for a in attributes]
 
     def _compared(self, column: str) -> str:
         return f"CAST({column} AS {_TEXT[self.dialect]})" if self.as_text else column

@@ -103,3 +103,27 @@ def test_options_are_named_as_python_does() -> None:
         tw.discover_inds(tables, max_aritty=2)  # type: ignore[call-arg]
     with pytest.raises(RuleError, match="no table of the name 'v'"):
         tw.check_inds(tables, "t.a <= v.b")
+
+
+def test_whole_numbers_that_pandas_made_doubles_are_told() -> None:
+    """A column of whole numbers with a null is one of doubles in pandas: no candidate for whole numbers, and a note."""
+    child, parent = pd.DataFrame({"x": [1.0, 2.0, None]}), pd.DataFrame({"y": [1, 2]})
+    found = tw.discover_inds({"child": child, "parent": parent})
+    assert len(found) == 0
+    assert any("doubles (child.x) are compared with doubles only" in note for note in found.to_dict()["notes"])
+    as_integers = tw.load(child, name="child", types={"x": "integer"})
+    found = tw.discover_inds({"child": as_integers, "parent": parent})
+    assert "child.x <= parent.y" in [str(one.ind) for one in found]
+    told = tw.check_inds({"child": child, "parent": parent}, "child.x <= parent.y").to_sql()
+    assert "-- tuplewise does not compare double with integer, which a database may\n" in told
+
+
+def test_what_pandas_has_for_null_is_null_in_rows_of_a_state(tmp_path: Path) -> None:
+    table = pd.DataFrame({"k": [1, 2], "s": ["x", None]})
+    with tw.maintain_inds(tmp_path / "state", {"t": table}) as state:
+        state.insert([{"k": pd.NA, "s": float("nan")}, {"k": pd.NaT, "s": None}], table="t")
+        assert state.rows == {"t": 4}
+        with pytest.raises(InputError, match="more rows to delete have no value than the table has"):
+            state.delete([{"k": None, "s": None}] * 3, table="t")
+        state.delete([{"k": None, "s": None}, {"k": float("nan"), "s": None}], table="t")
+        assert state.rows == {"t": 2}

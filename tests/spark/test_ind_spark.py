@@ -217,6 +217,9 @@ def test_a_value_that_is_not_there_is_refused(spark: Any, copied: tuple[Path, Mo
         none = r"column 'word': a value goes 1 times more than it comes, and the column has none of it: 'none such'\."
         with pytest.raises(InputError, match=rf"table 'left', {none} Nothing was applied"):
             state.apply([change(state, "delete", "left", row)])
+        nulls = pa.table({name: pa.nulls(1, model.tables["left"].schema.field(name).type) for name in row.column_names})
+        with pytest.raises(InputError, match="more rows to delete have no value than the table has"):
+            state.apply([change(state, "delete", "left", pa.concat_tables([nulls] * 4))])
         unfit = pa.table({"number": ["x"], "at": ["2020-01-01"], "word": ["a"]})
         path = write_csv(folder.parent / "unfit.csv", unfit)
         with pytest.raises(InputError, match=r"column 'number': 1 values don't fit type decimal, the first at .*'x'"):
