@@ -42,7 +42,7 @@ types: setup  ## mypy, strict
 	$(BIN)/mypy
 
 test: setup  ## the default tests: no GPU needed, a few minutes
-	$(PYTEST) -m "not slow and not device and not cuda" -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
+	$(PYTEST) -m "not slow and not device and not cuda" -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 test-sim: setup  ## the CUDA kernels in Numba's simulator
 	NUMBA_ENABLE_CUDASIM=1 $(PYTEST) -m "cuda and not slow" -n $(WORKERS) --dist worksteal

@@ -21,19 +21,15 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("filterwarnings", leftover)
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Under `--dist loadgroup`, all that shares the Spark session runs in one process, and each other module in one.
+    """What takes longest comes first, so that the processes that share the modules end together."""
 
-    What takes longest comes first, so that the processes end together.
-    """
-    longest = {"spark": 0, "test_rapids": 1}
-    order = []
-    for item in items:
-        group = "spark" if "spark" in getattr(item, "fixturenames", ()) else item.path.stem
-        item.add_marker(pytest.mark.xdist_group(group))
-        order.append(longest.get(group, len(longest)))
-    items[:] = [item for _, item in sorted(zip(order, items, strict=True), key=lambda pair: pair[0])]
+    def rank(item: pytest.Item) -> int:
+        if item.path.stem == "test_rapids":
+            return 0
+        return 1 if item.path.parent.name == "spark" else 2
+
+    items.sort(key=rank)
 
 
 @pytest.fixture(scope="session")
