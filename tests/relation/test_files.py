@@ -238,7 +238,7 @@ def test_published_tables(shared: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", ['a,b\n1,"x\ny"', '\n\n"a","b"\r\n1,"x\ny', "a,b", 'a,b\n1,"' + "long line\n" * 120_000 + '"\n']
+    "content", ['a,b\n1,"x\ny"', '\r\n\r\n"a","b"\r\n1,"x\ny', "a,b", 'a,b\n1,"' + "long line\n" * 120_000 + '"\n']
 )
 def test_names_are_those_of_the_first_record_whatever_follows(tmp_path: Path, content: str) -> None:
     (tmp_path / "t.csv").write_text(content, newline="")
