@@ -36,6 +36,22 @@ def _write_mirror(key, places, mirror, flips, other):
 
 
 @njit(cache=True, nogil=True)
+def _take(seen, taken, found, counts, used, key, hashes):
+    """Take a key; returns the hash table, and whether no earlier call took it."""
+    if len(taken):
+        at = key[0, 0] >> np.uint64(32)
+        bit = np.uint8(1 << (at & np.uint64(7)))
+        fresh = taken[at >> np.uint64(3)] & bit == 0
+        taken[at >> np.uint64(3)] |= bit
+        seen[at] = 1
+    else:
+        before = used
+        found, counts, used = add_row(found, counts, used, key, hashes, 0, 1, 1)
+        fresh = used > before
+    return found, counts, used, fresh
+
+
+@njit(cache=True, nogil=True)
 def take_new(
     seen, taken, found, counts, used, keys, rows, places, mirror, flips, clues, clue_rows
 ):  # fmt: skip
@@ -49,27 +65,24 @@ def take_new(
     key = np.empty((keys.shape[1], 1), dtype=np.uint64)
     other = np.empty((keys.shape[1], 1), dtype=np.uint64)
     hashes = np.empty(1, dtype=np.uint64)
+    own = np.empty(len(keys), dtype=np.int64)  # which of the keys are new
     new = 0
     for i in range(len(keys)):
         key[:, 0] = keys[i]
-        for order in range(2):
-            if order == 1:
-                _write_mirror(key, places, mirror, flips, other)
-                key[:] = other
-            if len(taken):
-                at = key[0, 0] >> np.uint64(32)
-                bit = np.uint8(1 << (at & np.uint64(7)))
-                fresh = taken[at >> np.uint64(3)] & bit == 0
-                taken[at >> np.uint64(3)] |= bit
-                seen[at] = 1
-            else:
-                before = used
-                found, counts, used = add_row(found, counts, used, key, hashes, 0, 1, 1)
-                fresh = used > before
-            if not fresh:
-                break  # so is its mirror
+        found, counts, used, fresh = _take(seen, taken, found, counts, used, key, hashes)
+        if fresh:
             _write_clue(key, places, clues[new])
-            clue_rows[new, 0] = rows[i, order]
-            clue_rows[new, 1] = rows[i, 1 - order]
+            clue_rows[new] = rows[i]
+            own[new] = i
+            new += 1
+    # A mirror that was logged, too, has told its own pair of rows by now: two pairs that are rare, not one twice
+    for n in range(new):
+        key[:, 0] = keys[own[n]]
+        _write_mirror(key, places, mirror, flips, other)
+        found, counts, used, fresh = _take(seen, taken, found, counts, used, other, hashes)
+        if fresh:
+            _write_clue(other, places, clues[new])
+            clue_rows[new, 0] = rows[own[n], 1]
+            clue_rows[new, 1] = rows[own[n], 0]
             new += 1
     return found, counts, used, new

@@ -165,6 +165,16 @@ def test_calls_at_the_same_time_give_each_clue_once(how: str) -> None:
     assert len(comparable.within(all_rows(portions[0])).clues) == 0
 
 
+@pytest.mark.parametrize("columns", [1, 20])
+def test_a_clue_and_its_mirror_tell_the_pairs_that_left_them(columns: int) -> None:
+    """Rows that leave rare clues are looked for: two pairs of rows are told, not one of them in both orders."""
+    codes = np.array([[0, 1, 0, 1]] * columns, dtype=np.int32)
+    members, offsets = np.array([0, 1, 3, 2], dtype=np.int32), np.array([0, 2, 4], dtype=np.int64)
+    comparable = lay_out(codes, make_layout([(c, c, ACROSS, True) for c in range(columns)]), nulls="value", threads=1)
+    found = comparable.within(ClusterPairs(members, offsets, members, offsets))
+    assert {tuple(pair) for pair in found.rows.tolist()} == {(0, 1), (3, 2)}
+
+
 def test_counts_are_those_of_the_definition() -> None:
     codes = np.array([[1, 1, 2, -1]], dtype=np.int32)
     rows = lay_out(codes, make_layout([(0, 0, ACROSS, True)]))
