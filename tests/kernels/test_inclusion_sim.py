@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
+pytestmark = pytest.mark.cuda
+if os.environ.get("NUMBA_ENABLE_CUDASIM") != "1":
+    pytest.skip("needs a process of its own with NUMBA_ENABLE_CUDASIM=1", allow_module_level=True)
 pytest.importorskip("numba_cuda", reason="the simulator comes with numba-cuda")
 
-from inclusion_cases import check_twin
-
-pytestmark = pytest.mark.cuda
+from inclusion_cases import check_twin  # noqa: E402
 
 
 @pytest.mark.parametrize(("clusters", "attributes"), [(0, 3), (1, 1), (5, 4), (130, 3), (12, 65)])
