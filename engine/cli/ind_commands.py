@@ -81,14 +81,18 @@ def ind_discover(state: State, /, tables: Sequence[str], **given: Any) -> int:
     with working(listing, form, state) as progress:
         result = _Run(tables, load_options, options, listing, progress).discover(listing)
         progress.step("writing")
-        if form == "text":
-            how = {"verbose": state.verbose > 0, **output.terminal(listing.output)}
-            pieces: Iterable[str] = [result.to_text(limit=listing.limit, command_line=True, **how)]
-        else:
-            named = dict(listing.sql_tables)
-            pieces = result.pieces(form, limit=listing.limit, dialect=listing.dialect, tables=named)
+        pieces = listed_pieces(result, form, listing, state)
     output.write(pieces, listing.output)
     return EXIT_LIMIT if result.partial else 0
+
+
+def listed_pieces(result: IndResult, form: str, listing: IndDiscoverListing, state: State) -> Iterable[str]:
+    """A list of dependencies as it was asked for."""
+    if form == "text":
+        how = {"verbose": state.verbose > 0, **output.terminal(listing.output)}
+        return [result.to_text(limit=listing.limit, command_line=True, **how)]
+    named = dict(listing.sql_tables)
+    return result.pieces(form, limit=listing.limit, dialect=listing.dialect, tables=named)
 
 
 @ind.command("check")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
 from tuplewise.engine.cli import ind_settings, output, settings
-from tuplewise.engine.cli.ind_commands import IndDiscoverListing, check_sql_tables, ind, named_tables
+from tuplewise.engine.cli.ind_commands import IndDiscoverListing, check_sql_tables, ind, listed_pieces, named_tables
 from tuplewise.engine.cli.listing import Written, format_of, listing_of, working
 from tuplewise.engine.cli.settings import State
 from tuplewise.engine.options import IndStateOptions, LoadOptions, RunOn
@@ -247,13 +247,7 @@ def ind_show(state: State, /, folder: str, **given: Any) -> int:
     with working(listing, form, state), open_state(folder, write=False) as opened:
         check_sql_tables(listing.sql_tables, [table.name for table in opened.manifest.tables])
         result = IndStateResult(opened, options={"limit": listing.limit}, total_seconds=time.monotonic() - start)
-    if form == "text":
-        how = {"verbose": state.verbose > 0, **output.terminal(listing.output)}
-        pieces: Iterable[str] = [result.to_text(limit=listing.limit, command_line=True, **how)]
-    else:
-        named = dict(listing.sql_tables)
-        pieces = result.pieces(form, limit=listing.limit, dialect=listing.dialect, tables=named)
-    output.write(pieces, listing.output)
+    output.write(listed_pieces(result, form, listing, state), listing.output)
     return 0
 
 

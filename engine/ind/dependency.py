@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from tuplewise.engine.errors import Fault, RuleError, describe, message, near_hint
 from tuplewise.engine.relation.schema import quote_name
+from tuplewise.engine.scanner import BRACKETS, PLAIN, Scanner
 
 SIGNS = ("<=", "[=", "⊆", "->", "→")
 ACCEPTED = (
@@ -17,10 +18,9 @@ ACCEPTED = (
     'Names that are no plain word stand in `...` or "...".'
 )
 
-_PLAIN = re.compile(r"[^\W\d]\w*")
+__END = re.compile(r"\s*(?:[,\])]|\[=|<=|⊆|->|→|\Z)")
 _END = re.compile(r"\s*(?:[,\])]|\[=|<=|⊆|->|→|\Z)")
 _FILE_ENDING = re.compile(r"\.(?:csv|tsv|txt|parquet|orc|jsonl|ndjson|json)(?:\.(?:gz|bz2|zst|lz4|snappy))?$", re.I)
-_BRACKETS = {"[": "]", "(": ")"}
 _NO_NAME = re.compile(r"[`\"\[\]()]")
 
 
@@ -208,36 +208,12 @@ def _error(text: str, faults: Sequence[Fault], place: str = "inclusion dependenc
     return RuleError(f"{describe(text, faults, place)}\n{ACCEPTED}")
 
 
-class _Reader:
-    """A text with a place in it. `unknown`: a fault for each name that no table or column has."""
+class _Reader(Scanner):
+    """A text over tables. `unknown`: a fault for each name that no table or column has."""
 
     def __init__(self, text: str, tables: Mapping[str, Sequence[str]]) -> None:
-        self.text, self.at, self.tables = text, 0, tables
-        self.unknown: list[Fault] = []
-
-    def skip_blanks(self) -> int:
-        while self.at < len(self.text) and (self.text[self.at].isspace() or self.text[self.at] == "\ufeff"):
-            self.at += 1
-        return self.at
-
-    def take(self, *signs: str) -> str | None:
-        """Move past the first of the signs that is next, after blanks."""
-        at = self.skip_blanks()
-        sign = next((s for s in signs if self.text.startswith(s, at)), None)
-        self.at += len(sign or "")
-        return sign
-
-    def fault(self, what: str) -> Fault:
-        """A fault here that says what stands here instead."""
-        at = self.skip_blanks()
-        match = _PLAIN.match(self.text, at)
-        found = match.group() if match else self.text[at : at + 2].strip()
-        return Fault(f"{what}, found {found!r}" if found else f"{what}, but the text ends", at)
-
-    def finish(self) -> None:
-        """Nothing but blanks may be left."""
-        if self.skip_blanks() < len(self.text):
-            raise self.fault("expected a comma or the end")
+        super().__init__(text)
+        self.tables = tables
 
     def side(self) -> tuple[Attribute, ...]:
         """One side, in any of its spellings."""
@@ -265,17 +241,17 @@ class _Reader:
         """`t[a, b]` or `t(a, b)`, if it is next."""
         start = self.skip_blanks()
         table = self._table_before(re.compile(r"\s*(?:\[(?!=)|\()"))
-        bracket = None if table is None else self.take(*_BRACKETS)
+        bracket = None if table is None else self.take(*BRACKETS)
         if table is None or bracket is None:
             self.at = start
             return None
-        return self._columns(table, _BRACKETS[bracket])
+        return self._columns(table, BRACKETS[bracket])
 
     def _table_before(self, follows: re.Pattern[str]) -> str | None:
         """The table that is next, if what follows it matches: quoted, a known one, or a word that is unknown."""
         start = self.skip_blanks()
         if self.text.startswith(("`", '"'), start):
-            name = self._quoted()
+            name = self.quoted()
             if follows.match(self.text, self.at):
                 return self._known_table(name, start)
             self.at = start
@@ -304,15 +280,15 @@ class _Reader:
         found = [self.attribute()]
         while self.take(","):
             found.append(self.attribute())
-        if bracket and not self.take(_BRACKETS[bracket]):
-            raise self.fault(f"expected a comma or {_BRACKETS[bracket]}")
+        if bracket and not self.take(BRACKETS[bracket]):
+            raise self.fault(f"expected a comma or {BRACKETS[bracket]}")
         return tuple(found)
 
     def attribute(self) -> Attribute:
         """`table.column`."""
         start = self.skip_blanks()
         if self.text.startswith(("`", '"'), start):
-            name = self._quoted()
+            name = self.quoted()
             if not self.take("."):
                 raise self.fault("expected a dot and the name of a column")
             return self._of_table(self._known_table(name, start))
@@ -356,7 +332,7 @@ class _Reader:
         at = self.skip_blanks()
         columns = self.tables.get(table)
         if self.text.startswith(("`", '"'), at):
-            name = self._quoted()
+            name = self.quoted()
         else:
             known = self._known_column(table)
             end = _END.search(self.text, at)
@@ -377,7 +353,7 @@ class _Reader:
 
     def _ends_of(self, at: int, names: Iterable[str], follows: re.Pattern[str]) -> list[int]:
         """Where the names end that stand at a place and before such: a plain word first, then the longest."""
-        plain = _PLAIN.match(self.text, at)
+        plain = PLAIN.match(self.text, at)
         word = plain.group() if plain else ""
         standing = sorted({n for n in names if n and self.text.startswith(n, at)}, key=lambda n: (n != word, -len(n)))
         return [at + len(n) for n in standing if follows.match(self.text, at + len(n))]
@@ -394,16 +370,6 @@ class _Reader:
         if name not in self.tables:
             self.unknown.append(Fault(f"no table of the name {name!r}", at, near_hint(name, list(self.tables))))
         return name
-
-    def _quoted(self) -> str:
-        """The text between the quotes that are next; a doubled quote inside stands for one."""
-        quote = self.text[self.at]
-        match = re.compile(f"{quote}((?:[^{quote}]|{quote}{quote})*){quote}").match(self.text, self.at)
-        if match is None:
-            hint = f"Double it where it belongs to the name: {quote * 2}"
-            raise Fault(f"a {quote} that is not closed", self.at, hint)
-        self.at = match.end()
-        return match.group(1).replace(quote * 2, quote)
 
 
 def _endings(text: str) -> Iterable[re.Match[str]]:

@@ -311,13 +311,18 @@ def _decimal_reader(prefix: bytes) -> Reader:
     return read
 
 
-def _double_reader(prefix: bytes) -> Reader:
-    def read(value: Any) -> bytes | None:
-        if type(value) is float:
-            return prefix + canonical_bytes("double", value)
-        return _general(value, "double", "double", prefix)
+def _reader_of(kind: type, type_: TypeName, family: Family) -> Callable[[bytes], Reader]:
+    """Readers of a type whose values one class of Python has, as they are."""
 
-    return read
+    def reader(prefix: bytes) -> Reader:
+        def read(value: Any) -> bytes | None:
+            if type(value) is kind:
+                return prefix + canonical_bytes(family, value)
+            return _general(value, type_, family, prefix)
+
+        return read
+
+    return reader
 
 
 def _date_reader(prefix: bytes) -> Reader:
@@ -330,32 +335,14 @@ def _date_reader(prefix: bytes) -> Reader:
     return read
 
 
-def _timestamp_reader(prefix: bytes) -> Reader:
-    def read(value: Any) -> bytes | None:
-        if type(value) is datetime:
-            return prefix + canonical_bytes("instant", value)
-        return _general(value, "timestamp", "instant", prefix)
-
-    return read
-
-
-def _boolean_reader(prefix: bytes) -> Reader:
-    def read(value: Any) -> bytes | None:
-        if type(value) is bool:
-            return prefix + canonical_bytes("boolean", value)
-        return _general(value, "boolean", "boolean", prefix)
-
-    return read
-
-
 _READERS: dict[TypeName, Callable[[bytes], Reader]] = {
     "text": _text_reader,
     "integer": _integer_reader,
     "decimal": _decimal_reader,
-    "double": _double_reader,
+    "double": _reader_of(float, "double", "double"),
     "date": _date_reader,
-    "timestamp": _timestamp_reader,
-    "boolean": _boolean_reader,
+    "timestamp": _reader_of(datetime, "timestamp", "instant"),
+    "boolean": _reader_of(bool, "boolean", "boolean"),
 }
 
 
@@ -376,7 +363,7 @@ def _general(value: Any, type_: TypeName, family: Family, prefix: bytes) -> byte
                 return None
             column, _ = typed_column("value", array, "Python")
             column, misfits = fit(column, type_)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, InputError):
+        except (pa.ArrowException, OverflowError, InputError):
             raise Misfit from None
         values = column.values
     if len(misfits) or len(values) != 1:

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 
 from tuplewise.engine.errors import Fault, RuleError, describe, near_hint
 from tuplewise.engine.relation.schema import quote_name
+from tuplewise.engine.scanner import BRACKETS, PLAIN, Scanner
 
 Direction = Literal["asc", "desc"]
 
@@ -19,10 +20,8 @@ ACCEPTED = (
     'Names that are no plain word stand in `...` or "...".'
 )
 
-_PLAIN = re.compile(r"[^\W\d]\w*")
 _DIRECTION = re.compile(r"\s*\b(asc|desc)\b(?=\s*(?:[,\])]|\|->|->|↦|→|\Z))", re.IGNORECASE)
 _END = re.compile(r"\s*(?:[,\])]|\|->|->|↦|→|\Z)")
-_BRACKETS = {"[": "]", "(": ")"}
 
 
 class OrderedColumn(NamedTuple):
@@ -133,42 +132,18 @@ def _order_error(text: str, faults: Sequence[Fault]) -> RuleError:
     return RuleError(f"{describe(text, faults, 'ORDER BY')}\n{ACCEPTED_ORDER}")
 
 
-class _Reader:
-    """A text with a place in it. `unknown`: a fault for each name that no column has."""
+class _Reader(Scanner):
+    """A text over the columns of a table. `unknown`: a fault for each name that no column has."""
 
     def __init__(self, text: str, names: Sequence[str]) -> None:
-        self.text, self.at, self.names = text, 0, names
-        self.unknown: list[Fault] = []
+        super().__init__(text)
+        self.names = names
         self._longest_first = sorted(filter(None, names), key=len, reverse=True)
-
-    def skip_blanks(self) -> int:
-        while self.at < len(self.text) and (self.text[self.at].isspace() or self.text[self.at] == "\ufeff"):
-            self.at += 1
-        return self.at
-
-    def take(self, *signs: str) -> str | None:
-        """Move past the first of the signs that is next, after blanks."""
-        at = self.skip_blanks()
-        sign = next((s for s in signs if self.text.startswith(s, at)), None)
-        self.at += len(sign or "")
-        return sign
-
-    def fault(self, what: str) -> Fault:
-        """A fault here that says what stands here instead."""
-        at = self.skip_blanks()
-        match = _PLAIN.match(self.text, at)
-        found = match.group() if match else self.text[at : at + 2].strip()
-        return Fault(f"{what}, found {found!r}" if found else f"{what}, but the text ends", at)
-
-    def finish(self) -> None:
-        """Nothing but blanks may be left."""
-        if self.skip_blanks() < len(self.text):
-            raise self.fault("expected a comma or the end")
 
     def items(self) -> tuple[OrderedColumn, ...]:
         """A list of columns, in brackets or not; empty in brackets, or where an arrow or the end is next."""
-        bracket = self.take(*_BRACKETS)
-        closing = _BRACKETS[bracket] if bracket else None
+        bracket = self.take(*BRACKETS)
+        closing = BRACKETS[bracket] if bracket else None
         found: list[OrderedColumn] = []
         if closing and self.take(closing):
             return ()
@@ -185,7 +160,7 @@ class _Reader:
     def _item(self) -> OrderedColumn:
         at = self.skip_blanks()
         quoted = self.text.startswith(("`", '"'), at)
-        name = self._quoted() if quoted else self._bare()
+        name = self.quoted() if quoted else self._bare()
         if name not in self.names:
             self.unknown.append(Fault(f"no column of the name {name!r}", at, near_hint(name, self.names)))
         direction = _DIRECTION.match(self.text, self.at)
@@ -194,19 +169,9 @@ class _Reader:
         self.at = direction.end()
         return OrderedColumn(name, "asc" if direction.group(1).lower() == "asc" else "desc")
 
-    def _quoted(self) -> str:
-        """The text between the quotes that are next; a doubled quote inside stands for one."""
-        quote = self.text[self.at]
-        match = re.compile(f"{quote}((?:[^{quote}]|{quote}{quote})*){quote}").match(self.text, self.at)
-        if match is None:
-            hint = f"Double it where it belongs to the name: {quote * 2}"
-            raise Fault(f"a {quote} that is not closed", self.at, hint)
-        self.at = match.end()
-        return match.group(1).replace(quote * 2, quote)
-
     def _bare(self) -> str:
         """A known plain word; else the longest known name; else all up to what can't belong to a name."""
-        plain = _PLAIN.match(self.text, self.at)
+        plain = PLAIN.match(self.text, self.at)
         if plain and plain.group() in self.names and self._ends(plain.end()):
             self.at = plain.end()
             return plain.group()

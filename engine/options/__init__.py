@@ -22,7 +22,6 @@ from tuplewise.engine.options.dependencies import (
     OdCheckOptions,
     OdDiscoverOptions,
     OdKeywords,
-    dependency_options,
 )
 from tuplewise.engine.options.discovery import (
     Algorithm,
@@ -38,9 +37,8 @@ from tuplewise.engine.options.ind import (
     IndKeywords,
     IndOptions,
     IndStateOptions,
-    ind_options,
 )
-from tuplewise.engine.options.keywords import exact_decimal
+from tuplewise.engine.options.keywords import exact_decimal, options_of
 from tuplewise.engine.options.loading import LoadKeywords, LoadOptions, load_options
 
 __all__ = [
@@ -74,8 +72,7 @@ __all__ = [
     "Together",
     "dc_check_options",
     "dc_discover_options",
-    "dependency_options",
     "exact_decimal",
-    "ind_options",
     "load_options",
+    "options_of",
 ]

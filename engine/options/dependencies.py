@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Literal, TypedDict, TypeVar
+from typing import Any, Literal, TypedDict
 
 from tuplewise.engine.errors import message
 from tuplewise.engine.options.choices import Nulls, RunOn
 from tuplewise.engine.options.faults import choice_faults, limit_faults, number_faults, raise_faults
-from tuplewise.engine.options.keywords import exact_decimal, refuse_unknown
 
 DependencyAlgorithm = Literal["auto", "hybrid", "levelwise"]
-D = TypeVar("D", bound="DependencyOptions | OdCheckOptions")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,12 +134,3 @@ class OdCheckKeywords(TypedDict, total=False):
     run_on: RunOn
     memory_limit: int | None
     seed: int
-
-
-def dependency_options(function: str, kind: type[D], given: Mapping[str, Any]) -> D:
-    """Options of one kind from keyword arguments of a function; an error may be float, text or Decimal."""
-    refuse_unknown(function, kind, given)
-    values = dict(given)
-    if "error" in values:
-        values["error"] = exact_decimal("error", values["error"])
-    return kind(**values)

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypedDict
 from tuplewise.engine.errors import message
 from tuplewise.engine.options.choices import Nulls, RunOn
 from tuplewise.engine.options.faults import choice_faults, flag_faults, limit_faults, number_faults, raise_faults
-from tuplewise.engine.options.keywords import exact_decimal, refuse_unknown
+from tuplewise.engine.options.keywords import options_of
 
 RankBy = Literal["succinctness", "coverage", "g1"]
 Minimality = Literal["implication", "subset"]
@@ -88,10 +88,5 @@ class DcKeywords(TypedDict, total=False):
 
 
 def dc_discover_options(given: Mapping[str, Any]) -> DcDiscoverOptions:
-    """Discovery options from keyword arguments; numbers may be float, text or Decimal."""
-    refuse_unknown("discover_dcs", DcDiscoverOptions, given)
-    values = dict(given)
-    for name in ("error", "shared_values", "comparable_means"):
-        if name in values:
-            values[name] = exact_decimal(name, values[name])
-    return DcDiscoverOptions(**values)
+    """Discovery options from keyword arguments."""
+    return options_of("discover_dcs", DcDiscoverOptions, given)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, TypedDict, TypeVar
+from typing import TypedDict
 
 from tuplewise.engine.errors import message
 from tuplewise.engine.options.choices import Nulls, RunOn
 from tuplewise.engine.options.faults import choice_faults, flag_faults, limit_faults, number_faults, raise_faults
-from tuplewise.engine.options.keywords import exact_decimal, refuse_unknown
-
-I = TypeVar("I", bound="IndOptions")  # noqa: E741
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,12 +110,3 @@ class IndKeywords(TypedDict, total=False):
     run_on: RunOn
     memory_limit: int | None
     seed: int
-
-
-def ind_options(function: str, kind: type[I], given: Mapping[str, Any]) -> I:
-    """Options of one kind from keyword arguments of a function; an error may be float, text or Decimal."""
-    refuse_unknown(function, kind, given)
-    values = dict(given)
-    if "error" in values:
-        values["error"] = exact_decimal("error", values["error"])
-    return kind(**values)

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import Any, TypeVar
 
 from tuplewise.engine.errors import InputError, message, near_names
+
+T = TypeVar("T")
+
+SHARES = frozenset({"error", "shared_values", "comparable_means"})
 
 
 def exact_decimal(name: str, value: Any) -> Decimal:
@@ -43,3 +47,10 @@ def refuse_unknown(function: str, options: type, given: Mapping[str, Any]) -> No
     for name in given:
         if name not in known:
             raise TypeError(message(f"{function}() has no option", name, hint=near_names(name, known)))
+
+
+def options_of(function: str, kind: type[T], given: Mapping[str, Any]) -> T:
+    """Options of one kind from keyword arguments of a function; shares may be float, text or Decimal."""
+    refuse_unknown(function, kind, given)
+    values = {name: exact_decimal(name, value) if name in SHARES else value for name, value in given.items()}
+    return kind(**values)

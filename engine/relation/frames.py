@@ -83,7 +83,7 @@ def _from_series(series: pd.Series[Any], name: str) -> tuple[pa.Array | pa.Chunk
         return pa.array(values, from_pandas=True), notes
     try:
         return pa.array(series, from_pandas=True), notes
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
+    except (pa.ArrowException, OverflowError):
         return _from_objects(series, name)
 
 

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tuplewise.engine.errors import InputError, LimitReached, message
-from tuplewise.engine.report import check_model, check_text, csv, html, json, model, pairs_file, sql, text
+from tuplewise.engine.report import check_model, check_text, csv, html, json, pairs_file, sql, text
 from tuplewise.engine.report.cells import Cell, Cells, cells_of
+from tuplewise.engine.report.checked_result import CheckedResult
 from tuplewise.engine.report.rule_result import RuleResult, pairs_frame, rows_frame
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from tuplewise.engine.relation.relation import Relation
 
 
-class CheckResult:
+class CheckResult(CheckedResult):
     """Whether rules hold in a table, and what violates them.
 
     Attributes
@@ -49,6 +50,8 @@ class CheckResult:
      0  1    01    01      A      B
     """
 
+    _NO_TRUTH = "a CheckResult is neither true nor false: ask .holds, or .rules for each rule"
+
     def __init__(
         self,
         found: DcCheck,
@@ -57,21 +60,14 @@ class CheckResult:
         notes: Sequence[str] = (),
         total_seconds: float = 0.0,
     ) -> None:
-        self._found = found
-        self._options = dict(options or model.options_record(found.options))
-        self._more_notes = list(notes)
-        self._total_seconds = total_seconds
+        super().__init__(found, options=options, notes=notes, total_seconds=total_seconds)
+        self._found: DcCheck = found
         self._cells = Cells(found.relation, found.options.key)
         self.rules = [RuleResult(found, rule, self._cells) for rule in found.rules]
 
-    def __bool__(self) -> NoReturn:
-        raise TypeError("a CheckResult is neither true nor false: ask .holds, or .rules for each rule")
-
     @property
-    def holds(self) -> bool | None:
-        """Whether all rules hold. None: no violation is known, but a limit came before all was known."""
-        verdicts = [rule.holds for rule in self.rules]
-        return False if False in verdicts else None if None in verdicts else True
+    def _verdicts(self) -> list[bool | None]:
+        return [one.holds for one in self.rules]
 
     @property
     def failed(self) -> bool:
@@ -89,10 +85,6 @@ class CheckResult:
     @property
     def relation(self) -> Relation:
         return self._found.relation
-
-    @property
-    def partial(self) -> bool:
-        return self._found.partial
 
     @property
     def notes(self) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.ind.check import Names, check_dependencies
@@ -12,8 +12,9 @@ from tuplewise.engine.ind.checked import CheckedInds, IndCheck
 from tuplewise.engine.ind.dependency import InclusionDependency
 from tuplewise.engine.ind.found import TableFound
 from tuplewise.engine.options import IndCheckOptions, LoadOptions
-from tuplewise.engine.report import check_text, csv, html, ind_model, json, model, text
+from tuplewise.engine.report import check_text, csv, html, ind_model, json, text
 from tuplewise.engine.report.cells import json_values
+from tuplewise.engine.report.checked_result import CheckedResult
 from tuplewise.engine.report.ind_sql import IndWriter
 from tuplewise.engine.report.ind_texts import read_all_inds
 from tuplewise.engine.watch import Progress
@@ -31,7 +32,7 @@ MORE_THERE = "More missing values: --examples N; all of them by a query: --forma
 _COUNTS = ("missing_values", "rows_missing", "rows_null", "dependent_distinct", "referenced_distinct")
 
 
-class IndCheckResult:
+class IndCheckResult(CheckedResult):
     """Whether inclusion dependencies hold.
 
     Attributes
@@ -52,6 +53,8 @@ class IndCheckResult:
     (False, 1, 1, 1, ((2,),))
     """
 
+    _NO_TRUTH = "an IndCheckResult is neither true nor false: ask .holds, or .inds for each dependency"
+
     def __init__(
         self,
         found: CheckedInds,
@@ -60,14 +63,9 @@ class IndCheckResult:
         notes: Sequence[str] = (),
         total_seconds: float = 0.0,
     ) -> None:
-        self._found = found
-        self._options = dict(options or model.options_record(found.options))
-        self._more_notes = list(notes)
-        self._total_seconds = total_seconds
+        super().__init__(found, options=options, notes=notes, total_seconds=total_seconds)
+        self._found: CheckedInds = found
         self.inds: list[IndCheck] = list(found.checks)
-
-    def __bool__(self) -> NoReturn:
-        raise TypeError("an IndCheckResult is neither true nor false: ask .holds, or .inds for each dependency")
 
     def __len__(self) -> int:
         return len(self.inds)
@@ -80,23 +78,12 @@ class IndCheckResult:
         return html.checked_html(self._heading, self._summary(), self._blocks())
 
     @property
-    def holds(self) -> bool | None:
-        """Whether all hold. None: none is known not to hold, but some are undecided."""
-        verdicts = [check.holds for check in self.inds]
-        return False if False in verdicts else None if None in verdicts else True
-
-    @property
-    def failed(self) -> bool:
-        """Whether some do not hold."""
-        return self.holds is False
+    def _verdicts(self) -> list[bool | None]:
+        return [one.holds for one in self.inds]
 
     @property
     def tables(self) -> tuple[TableFound, ...]:
         return self._found.tables
-
-    @property
-    def partial(self) -> bool:
-        return self._found.partial
 
     @property
     def notes(self) -> list[str]:

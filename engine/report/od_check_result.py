@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from tuplewise.engine.od.check import CheckedOds
 from tuplewise.engine.od.lexicographic import OdCheck
 from tuplewise.engine.report import check_text, csv, html, json, model, text
 from tuplewise.engine.report.cells import Cells, json_values
+from tuplewise.engine.report.checked_result import CheckedResult
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,7 +26,7 @@ _SAID = {
 }
 
 
-class OdCheckResult:
+class OdCheckResult(CheckedResult):
     """Whether list-based order dependencies hold.
 
     Attributes
@@ -48,6 +49,8 @@ class OdCheckResult:
     ('split', 1, 2)
     """
 
+    _NO_TRUTH = "an OdCheckResult is neither true nor false: ask .holds, or .ods for each dependency"
+
     def __init__(
         self,
         found: CheckedOds,
@@ -56,14 +59,9 @@ class OdCheckResult:
         notes: Sequence[str] = (),
         total_seconds: float = 0.0,
     ) -> None:
-        self._found = found
-        self._options = dict(options or model.options_record(found.options))
-        self._more_notes = list(notes)
-        self._total_seconds = total_seconds
+        super().__init__(found, options=options, notes=notes, total_seconds=total_seconds)
+        self._found: CheckedOds = found
         self.ods: list[OdCheck] = list(found.checks)
-
-    def __bool__(self) -> NoReturn:
-        raise TypeError("an OdCheckResult is neither true nor false: ask .holds, or .ods for each dependency")
 
     def __len__(self) -> int:
         return len(self.ods)
@@ -78,19 +76,8 @@ class OdCheckResult:
         return html.blocks_html(self._heading, self._summary(), blocks)
 
     @property
-    def holds(self) -> bool | None:
-        """Whether all hold. None: none is known to be violated, but some are undecided."""
-        verdicts = [check.holds for check in self.ods]
-        return False if False in verdicts else None if None in verdicts else True
-
-    @property
-    def failed(self) -> bool:
-        """Whether some are violated."""
-        return self.holds is False
-
-    @property
-    def partial(self) -> bool:
-        return self._found.partial
+    def _verdicts(self) -> list[bool | None]:
+        return [one.holds for one in self.ods]
 
     @property
     def notes(self) -> list[str]:

@@ -149,6 +149,18 @@ def add_cells(data, starts, sizes, first, table, store, state):
 
 
 @njit(cache=True, nogil=True)
+def stored_key(store, place):
+    """The hash of the value at a place of a store, and how many words its bytes take."""
+    size = store[place] & HALF
+    words = (np.int64(size) + 7) >> 3
+    key = size * _FIRST
+    for k in range(words):
+        key = (key ^ store[place + HEAD + k]) * _SECOND
+        key ^= key >> _32
+    return key * _FIRST, words
+
+
+@njit(cache=True, nogil=True)
 def fill_table(store, used, table):
     """Put all values of a store into a table, given as zeros."""
     mask = np.uint64(len(table) - 1)
@@ -159,13 +171,7 @@ def fill_table(store, used, table):
     while place < used:
         block = 0
         while place < used and block < AHEAD:
-            size = store[place] & HALF
-            words = (np.int64(size) + 7) >> 3
-            key = size * _FIRST
-            for k in range(words):
-                key = (key ^ store[place + HEAD + k]) * _SECOND
-                key ^= key >> _32
-            key *= _FIRST
+            key, words = stored_key(store, place)
             prefetch(table, np.int64(key >> shift))
             keys[block] = key
             places[block] = place
@@ -275,13 +281,7 @@ def merge_values(source, first, used, attribute, parts, part, table, store, tree
     while next_place < used:
         block = 0
         while next_place < used and block < AHEAD:
-            size = source[next_place] & HALF
-            words = (np.int64(size) + 7) >> 3
-            key = size * _FIRST
-            for k in range(words):
-                key = (key ^ source[next_place + HEAD + k]) * _SECOND
-                key ^= key >> _32
-            key *= _FIRST
+            key, words = stored_key(source, next_place)
             if (key >> np.uint64(8)) & np.uint64(parts - 1) == np.uint64(part):
                 prefetch(table, np.int64(key >> shift))
                 keys[block] = key

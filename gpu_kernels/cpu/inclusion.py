@@ -9,31 +9,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.control import Control
+from tuplewise.gpu_kernels.cpu.hitting_sets import lowest_bit
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
-
-
-@njit(cache=True, nogil=True)
-def lowest_bit(word):
-    """Place of the lowest bit of a word that isn't 0."""
-    place = 0
-    if word & np.uint64(0xFFFFFFFF) == 0:
-        place += 32
-        word >>= np.uint64(32)
-    if word & np.uint64(0xFFFF) == 0:
-        place += 16
-        word >>= np.uint64(16)
-    if word & np.uint64(0xFF) == 0:
-        place += 8
-        word >>= np.uint64(8)
-    if word & np.uint64(0xF) == 0:
-        place += 4
-        word >>= np.uint64(4)
-    if word & np.uint64(0x3) == 0:
-        place += 2
-        word >>= np.uint64(2)
-    if word & np.uint64(0x1) == 0:
-        place += 1
-    return place
 
 
 @njit(cache=True, nogil=True)

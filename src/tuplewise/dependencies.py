@@ -70,11 +70,11 @@ def discover_fds(
     [] -> city
     """
     from tuplewise.engine.fd.discover import discover_functional
-    from tuplewise.engine.options import FdDiscoverOptions, dependency_options
+    from tuplewise.engine.options import FdDiscoverOptions, options_of
     from tuplewise.engine.report.fd_result import FdResult
 
     named = {"error": error, "nulls": nulls, "max_context": max_context, "device": device, "time_limit": time_limit}
-    checked = dependency_options("discover_fds", FdDiscoverOptions, {**named, **options})
+    checked = options_of("discover_fds", FdDiscoverOptions, {**named, **options})
     return _discover(table, checked, discover_functional, FdResult, progress)
 
 
@@ -120,11 +120,11 @@ def discover_keys(
     [carrier, flight]
     """
     from tuplewise.engine.fd.discover import discover_keys as find_keys
-    from tuplewise.engine.options import KeyDiscoverOptions, dependency_options
+    from tuplewise.engine.options import KeyDiscoverOptions, options_of
     from tuplewise.engine.report.fd_result import KeyResult
 
     named = {"error": error, "nulls": nulls, "max_context": max_context, "device": device, "time_limit": time_limit}
-    checked = dependency_options("discover_keys", KeyDiscoverOptions, {**named, **options})
+    checked = options_of("discover_keys", KeyDiscoverOptions, {**named, **options})
     return _discover(table, checked, find_keys, KeyResult, progress)
 
 
@@ -178,12 +178,12 @@ def discover_ods(
     []: month ~ week; []: month ~ left desc; []: week ~ left desc
     """
     from tuplewise.engine.od.discover import discover_orders
-    from tuplewise.engine.options import OdDiscoverOptions, dependency_options
+    from tuplewise.engine.options import OdDiscoverOptions, options_of
     from tuplewise.engine.report.od_result import OdResult
 
     named = {"error": error, "max_context": max_context, "device": device, "time_limit": time_limit}
     given = {**named, "lexicographic": lexicographic, **options}
-    checked = dependency_options("discover_ods", OdDiscoverOptions, given)
+    checked = options_of("discover_ods", OdDiscoverOptions, given)
     return _discover(table, checked, discover_orders, OdResult, progress)
 
 
@@ -348,7 +348,7 @@ def check_ods(
     import time
 
     from tuplewise.engine.od.check import check_opened, check_saved, check_table
-    from tuplewise.engine.options import OdCheckOptions, dependency_options
+    from tuplewise.engine.options import OdCheckOptions, options_of
     from tuplewise.engine.relation.relation import Relation
     from tuplewise.engine.report.od_check_result import OdCheckResult
     from tuplewise.engine.report.od_result import OdResult
@@ -357,7 +357,7 @@ def check_ods(
 
     start = time.monotonic()
     named = {"device": device, "time_limit": time_limit}
-    checked = dependency_options("check_ods", OdCheckOptions, {**named, **options})
+    checked = options_of("check_ods", OdCheckOptions, {**named, **options})
     deadline = None if checked.time_limit is None else start + checked.time_limit
     if isinstance(table, OdResult):
         wanted, notes = read_all_ods(ods, table.relation.column_names)

@@ -73,12 +73,12 @@ def discover_inds(
 
     from tuplewise.engine.ind.discover import discover
     from tuplewise.engine.ind.tables import name_tables
-    from tuplewise.engine.options import IndDiscoverOptions, ind_options
+    from tuplewise.engine.options import IndDiscoverOptions, options_of
     from tuplewise.engine.report.ind_result import IndResult
 
     start = time.monotonic()
     named = {"error": error, "max_arity": max_arity, "as_text": as_text, "device": device, "time_limit": time_limit}
-    checked = ind_options("discover_inds", IndDiscoverOptions, {**named, **options})
+    checked = options_of("discover_inds", IndDiscoverOptions, {**named, **options})
     deadline = None if checked.time_limit is None else start + checked.time_limit
     found = discover(name_tables(tables), checked, progress=progress, deadline=deadline)
     return IndResult(found, total_seconds=time.monotonic() - start)
@@ -135,12 +135,12 @@ def check_inds(
     import time
 
     from tuplewise.engine.ind.tables import name_tables
-    from tuplewise.engine.options import IndCheckOptions, ind_options
+    from tuplewise.engine.options import IndCheckOptions, options_of
     from tuplewise.engine.report.ind_check_result import IndCheckResult, check_tables
 
     start = time.monotonic()
     named = {"error": error, "as_text": as_text, "examples": examples, "device": device, "time_limit": time_limit}
-    checked = ind_options("check_inds", IndCheckOptions, {**named, **options})
+    checked = options_of("check_inds", IndCheckOptions, {**named, **options})
     deadline = None if checked.time_limit is None else start + checked.time_limit
     found, notes = check_tables(name_tables(tables), inds, checked, progress=progress, deadline=deadline)
     return IndCheckResult(found, notes=notes, total_seconds=time.monotonic() - start)
