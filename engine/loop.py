@@ -39,6 +39,7 @@ MOST_ODD_TIMES = 6
 MOST_ODD_SHARE = 0.02
 MANY_PAIRS_A_ROW = 4  # that agree on a set: so many that its rows cost nothing beside them
 SETS_A_ROUND = 48  # sets that are exhausted before the inversion is continued
+DEARER_THAN_THE_ROUND = 4  # times what the sets before it cost: such a set waits for what they teach
 JUDGED_CANDIDATES = 2000  # undecided candidates that a choice looks at; of more, so many at random
 FIRST_VALIDATED = 4  # candidates that are validated to know what that costs
 VALIDATED_A_ROUND = 16
@@ -394,11 +395,16 @@ class Loop:
         codes, place = np.unique(codes, return_inverse=True)
         pairs = np.array([self._estimates.get(code, np.nan) for code in codes.tolist()], dtype=np.float64)
         chosen: list[tuple[int, ...]] = []
+        spent = 0.0
         while len(chosen) < SETS_A_ROUND:
             worth = np.bincount(place, weights=saved[owners]).astype(np.float64, copy=False)
             best = self._most_worth(codes, pairs, worth)
             if best is None:
                 break
+            price = self._price(self._pairs(unpacked(best)))
+            if chosen and price > DEARER_THAN_THE_ROUND * spent:
+                break
+            spent += price
             chosen.append(unpacked(best))
             saved = np.where(undecided[:, list(chosen[-1])].all(axis=1), 0.0, saved)
         return chosen
@@ -411,8 +417,8 @@ class Loop:
         `codes`: the sets, packed; `pairs`: what agrees on each, NaN where that is not known yet (it is filled in where
         it could matter); `worth`: what each saves.
         """
-        grouping = max(1e-9, self.prices.row * self.table.rows)
-        ratios = worth / (grouping + self.prices.pair * pairs)
+        grouping = self._price(0.0)
+        ratios = worth / self._price(pairs)
         known = np.flatnonzero(ratios > 1.0)
         best = int(known[np.argmax(ratios[known])]) if len(known) else -1
         best_ratio = float(ratios[best]) if len(known) else 1.0
@@ -421,10 +427,14 @@ class Loop:
             if worth[at] <= best_ratio * grouping:  # so it is with all that save less
                 break
             pairs[at] = self._pairs(unpacked(int(codes[at])))
-            ratio = float(worth[at]) / (grouping + self.prices.pair * pairs[at])
+            ratio = float(worth[at]) / float(self._price(pairs[at]))
             if ratio > best_ratio:
                 best, best_ratio = at, ratio
         return None if best < 0 else int(codes[best])
+
+    def _price(self, pairs: Any) -> Any:
+        """Seconds that exhausting a set takes that so many pairs agree on."""
+        return max(1e-9, self.prices.row * self.table.rows) + self.prices.pair * pairs
 
     def _pairs(self, numbers: tuple[int, ...]) -> float:
         code = packed(numbers)
