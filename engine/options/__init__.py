@@ -12,6 +12,7 @@ from tuplewise.engine.options.checking import (
     dc_check_options,
 )
 from tuplewise.engine.options.choices import Nulls, RunOn
+from tuplewise.engine.options.dc_state import DcStateOptions, StateIndex
 from tuplewise.engine.options.dependencies import (
     DependencyAlgorithm,
     DependencyKeywords,
@@ -47,6 +48,7 @@ __all__ = [
     "DcCheckOptions",
     "DcDiscoverOptions",
     "DcKeywords",
+    "DcStateOptions",
     "DependencyAlgorithm",
     "DependencyKeywords",
     "DependencyOptions",
@@ -69,6 +71,7 @@ __all__ = [
     "RankBy",
     "RulesSyntax",
     "RunOn",
+    "StateIndex",
     "Together",
     "dc_check_options",
     "dc_discover_options",

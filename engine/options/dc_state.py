@@ -1,0 +1,63 @@
+"""How a state of denial constraints is kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from tuplewise.engine.errors import message
+from tuplewise.engine.options.discovery import DcDiscoverOptions
+from tuplewise.engine.options.faults import choice_faults, flag_faults, raise_faults
+
+StateIndex = Literal["auto", "zones", "published"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DcStateOptions:
+    """How a state of denial constraints is kept; fixed when it is built.
+
+    Attributes
+    ----------
+    discover : which rules are kept, and how they are found when the state is built: its algorithm, limits of memory and
+        seed play no part later
+    key : columns that name a row: no two rows have the same values in them, and none a null. Empty: rows are named by
+        the ids that the state gives them
+    counts : keep how many pairs leave each clue, exactly; always with an error above 0, which `counting` tells
+    sync : hand each revision to the disk before it is said to be done, so that it survives a loss of power
+    index : how pairs with a new row are found where constraints compare by order: by zones of sorted rows, or by the
+        published index; "auto" takes zones
+    """
+
+    discover: DcDiscoverOptions = field(default_factory=DcDiscoverOptions)
+    key: tuple[str, ...] = ()
+    counts: bool = False
+    sync: bool = False
+    index: StateIndex = "auto"
+
+    def __post_init__(self) -> None:
+        faults = flag_faults(self, "counts", "sync") + choice_faults(self, index=StateIndex)
+        if len(set(self.key)) < len(self.key):
+            faults.append(message("key", list(self.key), "each column once"))
+        raise_faults(faults + self._discovery_faults())
+
+    @property
+    def counting(self) -> bool:
+        """Whether it is kept how many pairs leave each clue."""
+        return self.counts or self.discover.error > 0
+
+    def _discovery_faults(self) -> list[str]:
+        """What a discovery can be told, and a state can't."""
+        found, faults = self.discover, []
+        if found.sample_pairs is not None:
+            hint = "A state is exact: rules that a sample of pairs suggests can't be kept current"
+            faults.append(message("sample_pairs of a state", found.sample_pairs, "None", hint))
+        if found.run_on == "spark":
+            hint = "A state is kept by one process: new rows are compared with rows that it holds"
+            faults.append(message("run_on of a state of denial constraints", "spark", "'auto' or 'driver'", hint))
+        if found.time_limit is not None:
+            hint = "A state is built whole, or not at all: its rules are not known before"
+            faults.append(message("time_limit of a state", found.time_limit, "None", hint))
+        if self.counts and found.algorithm in ("hybrid", "hydra"):
+            hint = "Only evidence of all pairs has counts: leave the algorithm out"
+            faults.append(message("algorithm with counts", found.algorithm, "'auto' or 'evidence'", hint))
+        return faults
