@@ -19,7 +19,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("engine.errors", "engine.options"),
     ("gpu_kernels", "spark_conf"),
     ("engine.spark", "engine.relation"),
-    ("engine.column_sets", "engine.grouping", "engine.scanner", "engine.watch"),
+    ("engine.column_sets", "engine.grouping", "engine.scanner", "engine.watch", "engine.writer_lock"),
     ("engine.loop",),
     ("engine.local_table",),
     ("engine.spark_table",),

@@ -6,9 +6,7 @@ ended leaves no half of a state.
 
 from __future__ import annotations
 
-import contextlib
 import os
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,16 +17,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.ind.incremental import long_entry, long_hash, record_layout
 from tuplewise.engine.ind.manifest import KeptColumn, KeptTable, Manifest
 from tuplewise.engine.ind.reading import ReadTable, read_table, typed
 from tuplewise.engine.ind.records import heading, put_cluster
 from tuplewise.engine.ind.rows import ColumnRows
 from tuplewise.engine.ind.sorted_values import SortedValues, cut
-from tuplewise.engine.ind.store import LONGEST_NAME, META, Store, WriterLock, long_key, sync_path
+from tuplewise.engine.ind.store import LONGEST_NAME, META, Store, long_key
 from tuplewise.engine.ind.table_options import options_of_tables
 from tuplewise.engine.options import IndStateOptions, LoadOptions
+from tuplewise.engine.writer_lock import beside
 from tuplewise.gpu_kernels.inclusion import BITS, mask_words
 
 if TYPE_CHECKING:
@@ -84,7 +82,7 @@ def build(
     """
     target = Path(os.path.realpath(os.path.expanduser(os.fspath(folder))))
     report = progress or _ignore
-    with beside(target) as place:
+    with beside(target, "ind", "apply") as place:
         load_options = load_options or LoadOptions()
         of_tables = options_of_tables(tables, load_options)
         gathered = _Gathered(options)
@@ -121,39 +119,6 @@ def _empty_columns(table: ReadTable) -> list[str]:
     empty = [c.name for c, text in zip(table.columns, table.texts, strict=True) if text and not len(c.values)]
     hint = "its type is text from now on; --types COL=TYPE fixes another"
     return [f"column {name!r} has no values: {hint}" for name in empty]
-
-
-@contextlib.contextmanager
-def beside(target: Path) -> Iterator[Path]:
-    """A folder that becomes the target when all is done, and is removed when it isn't."""
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        hint = "Name another folder, or remove it; rows are added to a state by ind apply"
-        raise InputError(message("the folder of the state is not empty", str(target), "a new or an empty folder", hint))
-    place = target.with_name(f".{target.name}.building")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        place.mkdir(exist_ok=True)
-    except OSError as error:
-        raise InputError(message(f"the folder of the state can't be made: {error.strerror}", str(target))) from error
-    lock = WriterLock(place)
-    try:
-        for left in place.iterdir():  # of a build that was killed
-            if left.is_dir():
-                shutil.rmtree(left)
-            elif not left.name.endswith(".lock"):
-                left.unlink()
-        yield place
-        sync_path(place)
-        try:
-            os.rename(place, target)
-        except OSError as error:
-            raise InputError(message(f"the state can't be put in place: {error.strerror}", str(target))) from error
-        sync_path(target.parent)
-    except BaseException:
-        shutil.rmtree(place, ignore_errors=True)
-        raise
-    finally:
-        lock.release()
 
 
 class _Gathered:

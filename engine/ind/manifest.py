@@ -11,10 +11,10 @@ from typing import Any
 from tuplewise.engine.errors import InputError, message, near_names
 from tuplewise.engine.ind.dependency import Attribute
 from tuplewise.engine.ind.rows import Attributes
-from tuplewise.engine.ind.store import damaged
 from tuplewise.engine.ind.values import Family, family_of
 from tuplewise.engine.options import IndStateOptions
 from tuplewise.engine.relation.relation import DOMAIN_OF_TYPE, TypeName
+from tuplewise.engine.writer_lock import damaged
 
 FORMAT = 1
 """Version of what a folder holds; another number with every change to it."""
@@ -101,9 +101,9 @@ class Manifest:
             manifest = cls(tables, options, tuple(record["null_tokens"]), str(record["written_by"]))
             known = all(c.type in DOMAIN_OF_TYPE for table in tables for c in table.columns)
         except (KeyError, TypeError, AttributeError, InputError) as error:
-            raise damaged(folder, f"{MANIFEST} can't be read: {error}") from error
+            raise damaged(folder, f"{MANIFEST} can't be read: {error}", "ind") from error
         if not known or not tables or not all(table.columns for table in tables):
-            raise damaged(folder, f"{MANIFEST} names no tables, or types that aren't known")
+            raise damaged(folder, f"{MANIFEST} names no tables, or types that aren't known", "ind")
         return manifest
 
 
@@ -117,7 +117,7 @@ def _record(folder: Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise InputError(message(f"this folder is not a state: it has no {MANIFEST}", str(folder), hint=hint)) from None
     except (OSError, ValueError) as error:
-        raise damaged(folder, f"{MANIFEST} can't be read: {error}") from error
+        raise damaged(folder, f"{MANIFEST} can't be read: {error}", "ind") from error
     if not isinstance(record, dict) or record.get("kind") != KIND:
         raise InputError(message("this folder is not a state of inclusion dependencies", str(folder), hint=hint))
     return record

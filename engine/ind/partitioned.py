@@ -37,7 +37,6 @@ from tuplewise.engine.ind.found import FoundInds
 from tuplewise.engine.ind.manifest import Manifest
 from tuplewise.engine.ind.partitions import FILE, Partitions, StreamPlace
 from tuplewise.engine.ind.state import NOTHING, Applied, Change, ReadRows, absent_nulls, found_in_state
-from tuplewise.engine.ind.store import WriterLock, sync_path
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.relation.spark_load import in_session, spark_failures
 from tuplewise.engine.spark.session import open_session
@@ -52,6 +51,7 @@ from tuplewise.engine.spark.value_counts import (
     touched_buckets,
     write_counts,
 )
+from tuplewise.engine.writer_lock import WriterLock, sync_path
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -94,7 +94,7 @@ class PartitionedIndState:
     ) -> None:
         self.folder = Path(os.path.realpath(os.path.expanduser(os.fspath(folder))))
         self.manifest = Manifest.read(self.folder)
-        self._lock = WriterLock(self.folder) if write else None
+        self._lock = WriterLock(self.folder, "ind") if write else None
         self._working = threading.RLock()  # streams hand over their batches in threads of their own
         self._given = spark
         self._session: SparkSession | None = None

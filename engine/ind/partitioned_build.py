@@ -13,7 +13,7 @@ import numpy as np
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.ind.clusters import AttributeClustering
 from tuplewise.engine.ind.distributed import all_cells, attributes_of, open_tables, type_for_spark
-from tuplewise.engine.ind.initial import Built, Progress, beside
+from tuplewise.engine.ind.initial import Built, Progress
 from tuplewise.engine.ind.manifest import KeptColumn, KeptTable, Manifest
 from tuplewise.engine.ind.partitioned import VALUES, hand_to_disk, not_shared
 from tuplewise.engine.ind.partitions import Partitions
@@ -32,6 +32,7 @@ from tuplewise.engine.spark.value_counts import (
     total_frequency,
     write_counts,
 )
+from tuplewise.engine.writer_lock import beside
 from tuplewise.gpu_kernels.inclusion import mask_words
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def build(
         raise InputError(message("a state in Spark doesn't take", given[0], hint=hint))
     load_options = load_options or LoadOptions()
     target = Path(os.path.realpath(os.path.expanduser(os.fspath(folder))))
-    with beside(target) as place, ExitStack() as held:
+    with beside(target, "ind", "apply") as place, ExitStack() as held:
         opened = open_tables(tables, options_of_tables(tables, load_options), spark)
         typed = {}
         for name, table in opened.items():

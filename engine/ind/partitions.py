@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.errors import InputError, message
-from tuplewise.engine.ind.store import damaged, sync_path
+from tuplewise.engine.writer_lock import damaged, put_in_place
 from tuplewise.gpu_kernels.inclusion import mask_words
 
 FILE = "partitions.json"
@@ -106,16 +106,10 @@ class Partitions:
         except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             if isinstance(error, InputError):
                 raise
-            raise damaged(folder, f"{FILE} can't be read: {error}") from error
+            raise damaged(folder, f"{FILE} can't be read: {error}", "ind") from error
         if len(found.rows) != tables or len(found.filled) != attributes:
-            raise damaged(folder, f"{FILE} is of other tables than the state")
+            raise damaged(folder, f"{FILE} is of other tables than the state", "ind")
         return found
-
-
-def put_in_place(new: Path, old: Path) -> None:
-    """Rename a file over another one, and hand the folder's names to the disk."""
-    os.replace(new, old)
-    sync_path(old.parent)
 
 
 def _masks(masks: Sequence[int], attributes: int) -> NDArray[np.uint64]:

@@ -25,9 +25,10 @@ from tuplewise.engine.ind.manifest import Manifest
 from tuplewise.engine.ind.reading import ReadTable, fit_types, read_table
 from tuplewise.engine.ind.records import cluster_of, heading, heading_numbers, mask_bytes, put_cluster, value_text
 from tuplewise.engine.ind.rows import Attributes, ColumnRows, PlainRows, Rows, other_columns
-from tuplewise.engine.ind.store import CLUSTER, META, Store, WriterLock, damaged
+from tuplewise.engine.ind.store import CLUSTER, META, Store
 from tuplewise.engine.options import IndDiscoverOptions, LoadOptions
 from tuplewise.engine.relation.relation import Column
+from tuplewise.engine.writer_lock import WriterLock, damaged
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ class IndState:
         self.folder = Path(os.path.realpath(os.path.expanduser(os.fspath(folder))))
         self.manifest = Manifest.read(self.folder)
         self._tables: dict[str | None, Attributes] = {}
-        self._lock = WriterLock(self.folder) if write else None
+        self._lock = WriterLock(self.folder, "ind") if write else None
         try:
             self._store = Store(self.folder, sync=self.manifest.options.sync, write=write)
             try:
@@ -123,7 +124,7 @@ class IndState:
         heading = transaction.get(META)
         width = mask_bytes(len(attributes))
         if heading is None or len(heading) != 8 * (2 + tables + len(attributes)):
-            raise damaged(self.folder, "the store has no heading")
+            raise damaged(self.folder, "the store has no heading", "ind")
         self.revision, self._next_long, *rows = heading_numbers(heading)
         self._rows, self._filled = rows[:tables], rows[tables:]
         counts: dict[int, tuple[int, int]] = {}
@@ -133,7 +134,7 @@ class IndState:
                 if key[:1] != CLUSTER:
                     break
                 if len(key) != 5 or len(record) != 8 + width:
-                    raise damaged(self.folder, "the store holds a cluster that can't be read")
+                    raise damaged(self.folder, "the store holds a cluster that can't be read", "ind")
                 counts[int.from_bytes(key[1:], "big")] = cluster_of(record)
         self._clusters = KeptClusters(attributes, families, counts)
 

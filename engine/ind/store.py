@@ -18,15 +18,14 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import mmap
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.ind.values import FAMILIES, Family
+from tuplewise.engine.writer_lock import damaged, no_file
 
 META = b"\x00"
 CLUSTER = b"\x01"
@@ -37,7 +36,6 @@ LONGEST_NAME = 500
 """Bytes of a key, at most: LMDB has 511."""
 
 _FILE = "data.mdb"
-_WRITER = "writer.lock"
 _LEAST_ROOM = 64 << 20
 _ROOM_SHARE = 8  # an eighth more than there is
 _OPEN: dict[tuple[int, str], tuple[Any, int]] = {}  # by process and folder: what is open, and by how many
@@ -86,7 +84,7 @@ class Store:
             return
         before = self._path.stat().st_size if self._path.exists() else 0
         if not write and not before:
-            raise damaged(folder, f"{_FILE} is missing or empty")
+            raise damaged(folder, f"{_FILE} is missing or empty", "ind")
         self._size = before or _LEAST_ROOM
         with self._understood():
             self._environment = lmdb.open(
@@ -95,7 +93,7 @@ class Store:
             )  # fmt: skip
             if before and self.used_bytes > before:
                 self._environment.close()
-                raise damaged(folder, f"{_FILE} ends early")
+                raise damaged(folder, f"{_FILE} ends early", "ind")
             if write:
                 try:
                     self._take_space(self._size)
@@ -180,7 +178,7 @@ class Store:
             finally:
                 os.close(descriptor)
         except OSError as error:
-            raise _no_file(self.folder, error, size - self._size) from error
+            raise no_file(self.folder, error, size - self._size) from error
         self._size = size
 
     @contextlib.contextmanager
@@ -191,13 +189,13 @@ class Store:
         try:
             yield
         except (lmdb.InvalidError, lmdb.CorruptedError, lmdb.PageNotFoundError, lmdb.PanicError) as error:
-            raise damaged(self.folder, str(error)) from error
+            raise damaged(self.folder, str(error), "ind") from error
         except lmdb.VersionMismatchError as error:
-            raise damaged(self.folder, f"its file is of another version of LMDB ({error})") from error
+            raise damaged(self.folder, f"its file is of another version of LMDB ({error})", "ind") from error
         except (lmdb.DiskError, lmdb.Error) as error:
             full = "No space left" in str(error)
             problem = OSError(errno.ENOSPC if full else errno.EIO, os.strerror(errno.ENOSPC) if full else str(error))
-            raise _no_file(self.folder, problem, 0) from error
+            raise no_file(self.folder, problem) from error
 
 
 def allocate(descriptor: int, size: int) -> None:
@@ -206,55 +204,3 @@ def allocate(descriptor: int, size: int) -> None:
         os.posix_fallocate(descriptor, 0, size)
     else:  # macOS: the space is not taken ahead
         os.ftruncate(descriptor, max(size, os.fstat(descriptor).st_size))
-
-
-def sync_path(path: Path) -> None:
-    """Hand a file, or a folder's names, to the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def damaged(folder: Path, how: str) -> InputError:
-    """The error of a state that can't be read."""
-    hint = "Build it again from the tables: tuplewise ind init"
-    return InputError(message(f"the state is damaged: {how}", str(folder), hint=hint))
-
-
-def _no_file(folder: Path, error: OSError, more: int) -> InputError:
-    if error.errno == errno.ENOSPC:
-        hint = "Nothing was applied; make room and apply it again"
-        needed = f" ({more >> 20} MB more were asked for)" if more > 0 else ""
-        return InputError(message(f"no space is left on the disk of the state{needed}", str(folder), hint=hint))
-    hint = "See whether this process may read and write the folder, and doesn't hold the state open already"
-    return InputError(message(f"the state can't be written or read: {error.strerror}", str(folder), hint=hint))
-
-
-class WriterLock:
-    """Held by the one process that may write a state; the system lets go of it when the process ends, however it does.
-
-    Raises InputError where another holds it.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        try:
-            self._descriptor = os.open(folder / _WRITER, os.O_RDWR | os.O_CREAT, 0o644)
-        except OSError as error:
-            raise _no_file(folder, error, 0) from error
-        try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            holder = os.pread(self._descriptor, 20, 0).decode("ascii", "replace").strip()
-            os.close(self._descriptor)
-            who = "this process" if holder == str(os.getpid()) else f"process {holder or '(unknown)'}"
-            hint = "Wait until it is done, or close the state there: one writer at a time; ind show reads meanwhile"
-            raise InputError(message(f"the state is being written by {who}", str(folder), hint=hint)) from None
-        os.ftruncate(self._descriptor, 0)
-        os.pwrite(self._descriptor, str(os.getpid()).encode(), 0)
-
-    def release(self) -> None:
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
