@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tuplewise.engine.errors import InputError, LimitReached, message
-from tuplewise.engine.options import RunOn
+from tuplewise.engine.options import LoadOptions, RunOn
 
 if TYPE_CHECKING:
     from tuplewise.engine.relation.relation import Relation
@@ -73,9 +73,12 @@ def late_loading(deadline: float | None, seconds: float) -> list[str]:
 
 
 def read_table(
-    table: Any, most_bytes: int | None, deadline: float | None
+    table: Any, most_bytes: int | None, deadline: float | None, options: LoadOptions | None = None
 ) -> tuple[Relation | BeyondDriver, list[str]]:
-    """A caller's table, read unless it is read already, and `late_loading`. BeyondDriver: it is too large for here."""
+    """A caller's table, read unless it is read already, and `late_loading`. BeyondDriver: it is too large for here.
+
+    `options` say how it is read where it isn't yet.
+    """
     from tuplewise.engine.relation.load import load
     from tuplewise.engine.relation.relation import Relation
     from tuplewise.engine.relation.spark_load import BeyondDriver
@@ -85,7 +88,7 @@ def read_table(
     start = time.monotonic()
     found: Relation | BeyondDriver
     try:
-        found = load(table, most_bytes=most_bytes)
+        found = load(table, options, most_bytes=most_bytes)
     except BeyondDriver as beyond:
         found = beyond
     return found, late_loading(deadline, time.monotonic() - start)

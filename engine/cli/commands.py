@@ -24,7 +24,7 @@ from tuplewise.engine.cli.listing import (
 )
 from tuplewise.engine.cli.progress import Progress
 from tuplewise.engine.cli.settings import State
-from tuplewise.engine.options import DcDiscoverOptions
+from tuplewise.engine.options import READING_OF_A_STATE, RULES_OF_A_STATE, DcDiscoverOptions
 
 if TYPE_CHECKING:
     from tuplewise.engine.report.check_result import CheckResult
@@ -72,7 +72,9 @@ def dc_discover(state: State, /, table: str, **given: Any) -> int:
     TABLE is a CSV, TSV, Parquet, ORC or JSON-lines path (a file, a folder or a glob; local, or a URL that Spark reads),
     or spark:db.table.
     """
-    explain = bool(given.pop("explain_space"))
+    explain, space_from = bool(given.pop("explain_space")), given.pop("space_from")
+    if space_from is not None:
+        settings.refuse_what_a_state_fixes((*RULES_OF_A_STATE, *READING_OF_A_STATE))
     listing = listing_of(DcListing, given)
     load_options, options = settings.load_options_and(DcDiscoverOptions, given)
     form = format_of(listing)
@@ -81,7 +83,7 @@ def dc_discover(state: State, /, table: str, **given: Any) -> int:
     check_sql_table(listing.sql_table)
 
     def run(progress: Progress) -> DcRun:
-        return DcRun(table, load_options, options, progress, state)
+        return DcRun(table, load_options, options, progress, state, space_from=space_from)
 
     if explain:
         with working(listing, form, state) as progress:

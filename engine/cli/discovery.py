@@ -21,6 +21,7 @@ from tuplewise.engine.options import (
 
 if TYPE_CHECKING:
     from tuplewise.engine.dc.discover import DcDiscovery
+    from tuplewise.engine.dc.incremental.kept_space import KeptSpace
     from tuplewise.engine.relation.relation import Relation
     from tuplewise.engine.report.dc_result import DcResult
     from tuplewise.engine.report.dependency_result import DependencyResult
@@ -65,7 +66,27 @@ class _Discovery(ABC, Generic[O]):
 
 
 class DcRun(_Discovery[DcDiscoverOptions]):
-    """One run of `dc discover`."""
+    """One run of `dc discover`. `space_from`: a state that says which rules there are."""
+
+    def __init__(
+        self,
+        table: str,
+        load_options: LoadOptions,
+        options: DcDiscoverOptions,
+        progress: Progress,
+        state: State,
+        *,
+        space_from: str | None = None,
+    ) -> None:
+        self._kept: KeptSpace | None = None
+        if space_from is not None:
+            from tuplewise.engine.dc.incremental.kept_space import KeptSpace
+
+            progress.step("reading the state")
+            self._kept = KeptSpace.of_state(space_from)
+            load_options, options = self._kept.load_options(load_options), self._kept.discover_options(options)
+        super().__init__(table, load_options, options, progress, state)
+        self._space_from = space_from
 
     def explain(self, form: str) -> Iterator[str]:
         """The predicate space as text or JSON."""
@@ -73,8 +94,10 @@ class DcRun(_Discovery[DcDiscoverOptions]):
         from tuplewise.engine.dc.predicate import build_space
         from tuplewise.engine.report import json, model, text
 
-        space = build_space(relation, self._options)
-        options = model.options_record(self._load_options, self._options, explain_space=True)
+        space = build_space(relation, self._options) if self._kept is None else self._kept.space
+        options = model.options_record(
+            self._load_options, self._options, explain_space=True, space_from=self._space_from
+        )
         notes = [*relation.notes, *self._loading.notes]
         document = model.heading("dc discover", relation, options=options, notes=notes)
         document["result"] = model.space_record(space)
@@ -89,14 +112,20 @@ class DcRun(_Discovery[DcDiscoverOptions]):
         found = self._find()
         from tuplewise.engine.report.dc_result import DcResult
 
-        return DcResult(found, **self._handed_on(rank_by=listing.rank_by, limit=listing.limit, explain_space=False))
+        shown = {"rank_by": listing.rank_by, "limit": listing.limit, "explain_space": False}
+        return DcResult(found, **self._handed_on(**shown, space_from=self._space_from))
 
     def _find(self) -> DcDiscovery:
         """What was found."""
         from tuplewise.engine.dc.discover import discover
         from tuplewise.engine.dc.distributed_discover import discover_opened, most_bytes_to_search
 
-        found: DcDiscovery = self._search(discover, discover_opened, most_bytes_to_search(self._options))
+        most_bytes = most_bytes_to_search(self._options)
+        found: DcDiscovery
+        if self._kept is None:
+            found = self._search(discover, discover_opened, most_bytes)
+        else:
+            found = self._search(self._kept.discover, self._kept.discover_opened, most_bytes)
         return found
 
     def _warm_up(self, few: Relation) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -239,6 +239,19 @@ def refuse_reading_options(why: str, hint: str) -> None:
         raise click.UsageError(f"{message(f'options of reading a table {why}', ', '.join(given), hint=hint)}.")
 
 
+def refuse_what_a_state_fixes(names: Collection[str]) -> None:
+    """Raise UsageError for options with these names that the command line has beside --space-from."""
+    context = click.get_current_context()
+    given = [
+        param.opts[-1]
+        for param in context.command.params
+        if param.name in names and context.get_parameter_source(param.name) is ParameterSource.COMMANDLINE
+    ]
+    if given:
+        fixed = message("options that the state of --space-from fixes", ", ".join(given), hint="Leave them out")
+        raise click.UsageError(f"{fixed}.")
+
+
 def discover_options(command: F) -> F:
     """What `dc discover` looks for and lists."""
     option = click.option
@@ -292,6 +305,12 @@ def discover_options(command: F) -> F:
                 type=click.IntRange(min=1),
                 metavar="N",
                 help="Estimate g1 from N random pairs, with confidence intervals.",
+            ),
+            option(
+                "--space-from",
+                type=click.Path(),
+                metavar="STATE",
+                help="Find the rules that this state (dc init) is about: its columns, types, nulls and predicates.",
             ),
             option("--explain-space", is_flag=True, help="Print the predicate space and stop."),
             option(

@@ -17,7 +17,7 @@ from tuplewise.engine.dc.estimate import Estimate
 from tuplewise.engine.dc.evidence import EvidenceSet, collect_evidence
 from tuplewise.engine.dc.inversion import ConstraintArrays, invert
 from tuplewise.engine.dc.outcome_counts import table_outcome_counts, undecided_pairs
-from tuplewise.engine.dc.predicate import PredicateSpace, allowed_violations, build_space
+from tuplewise.engine.dc.predicate import PredicateSpace, allowed_violations, build_space, given_space
 from tuplewise.engine.dc.ranking import Ranking, order_by, rank_counted
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.options import DcDiscoverOptions, RankBy
@@ -105,6 +105,7 @@ def discover(
     relation: Relation,
     options: DcDiscoverOptions | None = None,
     *,
+    space: PredicateSpace | None = None,
     progress: Progress | None = None,
     deadline: float | None = None,
 ) -> DcDiscovery:
@@ -114,6 +115,8 @@ def discover(
     ----------
     relation : Relation
     options : DcDiscoverOptions or None
+    space : PredicateSpace or None
+        Of another table with these columns, of these types; None: the relation's own.
     progress : callable or None
         Called with the stage (of evidence: "evidence", "inversion") and the share of it that is done.
     deadline : float or None
@@ -139,7 +142,7 @@ def discover(
     device = pick_device(options.device)
     clock = Clock()
     workload.refuse_many_columns(relation, options)
-    space = build_space(relation, options)
+    space = build_space(relation, options) if space is None else given_space(space, relation, options)
     clock.lap("space")
     work = workload.estimate(relation, space, device.kind)
     available = available_bytes()

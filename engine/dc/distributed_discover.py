@@ -14,7 +14,7 @@ from tuplewise.engine.dc.distributed import SparkDcTable
 from tuplewise.engine.dc.distributed_figures import SparkFigures
 from tuplewise.engine.dc.hybrid import STAGE, Found, find, what_a_limit_means
 from tuplewise.engine.dc.inversion import ConstraintArrays
-from tuplewise.engine.dc.predicate import PredicateSpace, build_space
+from tuplewise.engine.dc.predicate import PredicateSpace, build_space, given_space
 from tuplewise.engine.dc.ranking import Ranking, rank_counted
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.options import DcDiscoverOptions
@@ -46,15 +46,16 @@ def discover_opened(
     opened: Opened,
     options: DcDiscoverOptions,
     *,
+    space: PredicateSpace | None = None,
     step: Callable[[str], None] = lambda step: None,
     progress: Progress | None = None,
     deadline: float | None = None,
 ) -> DcDiscovery:
     """The minimal denial constraints of a table that was only opened; see `discover.discover`."""
-    names = [opened.plan.names[i] for i in opened.plan.kept]
+    names = [opened.plan.names[i] for i in opened.plan.kept] if space is None else list(space.names)
     table = encode_for("searched", opened, names, step)
     try:
-        return discover_on_spark(table, options, progress=progress, deadline=deadline)
+        return discover_on_spark(table, options, space=space, progress=progress, deadline=deadline)
     finally:
         table.close()
 
@@ -63,6 +64,7 @@ def discover_on_spark(
     table: EncodedFrame,
     options: DcDiscoverOptions,
     *,
+    space: PredicateSpace | None = None,
     progress: Progress | None = None,
     deadline: float | None = None,
 ) -> DcDiscovery:
@@ -78,12 +80,15 @@ def discover_on_spark(
         deadline = time.monotonic() + options.time_limit
     if table.rows < 2:
         few = table.excerpt(np.arange(table.rows))
-        here = discover(few, replace(options, run_on="driver"), progress=progress, deadline=deadline)
+        here = discover(few, replace(options, run_on="driver"), space=space, progress=progress, deadline=deadline)
         return replace(here, options=options)
     relation = replace(table.excerpt(np.zeros(0, dtype=np.int64)), table_rows=table.rows)
     clock, watch, figures = Clock(), Watch(progress, options.memory_limit), SparkFigures(table)
     workload.refuse_many_columns(relation, options)
-    space = build_space(table.header, options, figures)
+    if space is None:
+        space = build_space(table.header, options, figures)
+    else:
+        space = given_space(space, relation, options)
     workload.refuse_many_atoms(relation, space.atoms, options)
     clock.lap("space")
     notes = notes_on_table(relation, options, space)

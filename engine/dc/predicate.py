@@ -8,7 +8,7 @@ it excludes, so a set of predicates is a set of atoms (inversion.py says what fo
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.dc.constraint import OPERATORS, DenialConstraint, Predicate, Role
 from tuplewise.engine.dc.shared_values import ColumnFigures, FiguresOf, mean_ratio_above
+from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import DcDiscoverOptions
 from tuplewise.engine.relation.relation import Relation
 from tuplewise.gpu_kernels.words import ACROSS, WITHIN_T, ClueLayout, make_layout
@@ -226,6 +227,14 @@ def build_space(
         candidates=candidates,
         options=options,
     )
+
+
+def given_space(space: PredicateSpace, relation: Relation, options: DcDiscoverOptions) -> PredicateSpace:
+    """A space that was built of another table, for this one. Raises InputError where the columns are others."""
+    if list(space.names) != relation.column_names:
+        known = ", ".join(map(repr, space.names))
+        raise InputError(message("columns that the predicate space is not of", relation.column_names, known))
+    return replace(space, options=options)
 
 
 def _no_pairs(columns: int) -> CandidatePairs:

@@ -12,7 +12,12 @@ from tuplewise.engine.options.checking import (
     dc_check_options,
 )
 from tuplewise.engine.options.choices import Nulls, RunOn
-from tuplewise.engine.options.dc_state import DcStateOptions, StateIndex
+from tuplewise.engine.options.dc_state import (
+    READING_OF_A_STATE,
+    RULES_OF_A_STATE,
+    DcStateOptions,
+    StateIndex,
+)
 from tuplewise.engine.options.dependencies import (
     DependencyAlgorithm,
     DependencyKeywords,
@@ -43,6 +48,8 @@ from tuplewise.engine.options.keywords import exact_decimal, options_of
 from tuplewise.engine.options.loading import LoadKeywords, LoadOptions, load_options
 
 __all__ = [
+    "READING_OF_A_STATE",
+    "RULES_OF_A_STATE",
     "Algorithm",
     "CheckKeywords",
     "DcCheckOptions",

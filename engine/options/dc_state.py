@@ -11,6 +11,14 @@ from tuplewise.engine.options.faults import choice_faults, flag_faults, raise_fa
 
 StateIndex = Literal["auto", "zones", "published"]
 
+RULES_OF_A_STATE = (
+    "error", "max_predicates", "cross_columns", "single_tuple", "order_text", "shared_values", "comparable_means",
+    "nulls", "minimality",
+)  # fmt: skip
+"""The options of a discovery that say which rules there are: a state fixes them."""
+READING_OF_A_STATE = ("columns", "exclude", "types", "null_tokens")
+"""The options of reading that say which columns and values there are: a state fixes these, too."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class DcStateOptions:

@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from decimal import Decimal
+    from os import PathLike
     from typing import TypeVar, Unpack
 
     F = TypeVar("F", bound=Callable[..., Any])
 
     from tuplewise.dependencies import check_ods, discover_fds, discover_keys, discover_ods
     from tuplewise.engine.dc.constraint import DenialConstraint, Predicate
+    from tuplewise.engine.dc.discover import DcDiscovery
     from tuplewise.engine.errors import DeviceError, InputError, LimitReached, RuleError, TuplewiseError
     from tuplewise.engine.ind.dependency import InclusionDependency
     from tuplewise.engine.options import CheckKeywords, DcKeywords, LoadKeywords, Nulls
@@ -168,6 +170,7 @@ def discover_dcs(
     error: float | str | Decimal = 0.0,
     nulls: Nulls = "unknown",
     max_predicates: int | None = None,
+    space_from: str | PathLike[str] | None = None,
     device: str = "auto",
     time_limit: float | None = None,
     progress: Callable[[str, float], None] | None = None,
@@ -182,6 +185,8 @@ def discover_dcs(
         A float is taken as the decimal that it is written as.
     nulls : "unknown" (a null satisfies no predicate) or "value" (equal to itself, lower than every other value)
     max_predicates : constraints of at most so many predicates
+    space_from : folder of a state (`maintain_dcs`) that says which rules there are: its columns, types, nulls and
+        predicates, and its options of these, which are not given then
     device : "auto", "cpu", "cuda" or "cuda:N". The result is the same on each.
     time_limit : seconds, with those that the table takes to be read (reading is not interrupted); the result is then
         marked `partial`
@@ -232,11 +237,20 @@ def discover_dcs(
     }
     checked = dc_discover_options({**named, **options})
     deadline = None if checked.time_limit is None else start + checked.time_limit
-    read, late = read_table(table, most_bytes_to_search(checked), deadline)
+    find: Callable[..., DcDiscovery] = discover
+    find_opened: Callable[..., DcDiscovery] = discover_opened
+    how = None
+    if space_from is not None:
+        from tuplewise.engine.dc.incremental.kept_space import KeptSpace
+
+        kept = KeptSpace.of_state(space_from)
+        checked, how = kept.discover_options(checked, given=options), kept.load_options()
+        find, find_opened = kept.discover, kept.discover_opened
+    read, late = read_table(table, most_bytes_to_search(checked), deadline, how)
     if isinstance(read, Relation):
-        found = discover(read, checked, progress=progress, deadline=deadline)
+        found = find(read, checked, progress=progress, deadline=deadline)
     else:
-        found = discover_opened(read.opened, checked, progress=progress, deadline=deadline)
+        found = find_opened(read.opened, checked, progress=progress, deadline=deadline)
     return DcResult(found, notes=late, total_seconds=time.monotonic() - start)
 
 

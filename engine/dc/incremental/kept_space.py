@@ -1,0 +1,89 @@
+"""What a state fixes for rules, as a discovery from scratch takes it (`dc discover --space-from STATE`)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tuplewise.engine.dc.discover import DcDiscovery, discover
+from tuplewise.engine.dc.distributed_discover import discover_opened
+from tuplewise.engine.dc.incremental.state import DcState
+from tuplewise.engine.dc.predicate import PredicateSpace
+from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.options import READING_OF_A_STATE, RULES_OF_A_STATE, DcDiscoverOptions, LoadOptions
+from tuplewise.engine.relation.relation import DOMAIN_OF_TYPE, Relation, TypeName
+from tuplewise.engine.relation.spark_load import Opened
+
+
+@dataclass(frozen=True, eq=False)
+class KeptSpace:
+    """The predicate space of a state, its columns and their types, and the options that say which rules there are.
+
+    Examples
+    --------
+    `discover(table read with load_options(...), discover_options(...))` finds what the state would hold, had it been
+    given the rows of the table.
+    """
+
+    space: PredicateSpace
+    options: DcDiscoverOptions
+    types: tuple[TypeName, ...]
+    null_tokens: tuple[str, ...]
+
+    @classmethod
+    def of_state(cls, folder: str | os.PathLike[str]) -> KeptSpace:
+        """That of the state in a folder. Raises InputError as opening the state does."""
+        with DcState(folder, write=False, device="cpu") as state:
+            types = tuple(column.type for column in state.columns)
+            return cls(state.space, state.options.discover, types, tuple(state.null_tokens))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns, in the order of the state."""
+        return self.space.names
+
+    def load_options(self, given: LoadOptions | None = None) -> LoadOptions:
+        """How a table is read: `given`, with the state's columns, types and nulls."""
+        fixed: dict[str, Any] = dict.fromkeys(READING_OF_A_STATE)
+        fixed["columns"], fixed["exclude"], fixed["null_tokens"] = self.names, (), self.null_tokens
+        fixed["types"] = dict(zip(self.names, self.types, strict=True))
+        return replace(given or LoadOptions(), **fixed)
+
+    def discover_options(self, options: DcDiscoverOptions, given: Collection[str] = ()) -> DcDiscoverOptions:
+        """How rules are found: `options`, with the state's of which rules there are.
+
+        Raises InputError where one of these was asked for: its name is in `given`, or its value is no default.
+        """
+        plain = DcDiscoverOptions()
+        asked = [n for n in RULES_OF_A_STATE if n in given or getattr(options, n) != getattr(plain, n)]
+        if asked:
+            hint = "Leave them out: the state says which rules there are"
+            raise InputError(message("options that a state of space_from fixes", ", ".join(asked), hint=hint))
+        return replace(options, **{name: getattr(self.options, name) for name in RULES_OF_A_STATE})
+
+    def discover(self, relation: Relation, options: DcDiscoverOptions, **how: Any) -> DcDiscovery:
+        """`discover.discover` in this space. Raises InputError where a column is missing or of another type."""
+        return discover(self._matched(relation), options, space=self.space, **how)
+
+    def discover_opened(self, opened: Opened, options: DcDiscoverOptions, **how: Any) -> DcDiscovery:
+        """`distributed_discover.discover_opened` in this space."""
+        return discover_opened(opened, options, space=self.space, **how)
+
+    def _matched(self, relation: Relation) -> Relation:
+        """The relation with the state's columns, in the state's order."""
+        chosen = relation.select(self.names)
+        faults = self._other_types(chosen)
+        if faults:
+            hint = "Load it with the types that the state has, or hand over the path or frame itself"
+            raise InputError(f"{'; '.join(faults)}. {hint}")
+        return chosen
+
+    def _other_types(self, relation: Relation) -> Sequence[str]:
+        """A message for each column whose values can't be compared with the state's."""
+        return [
+            message(f"type of column {column.name!r} of table {relation.name!r}", column.type, f"{kept!r}, the state's")
+            for column, kept in zip(relation.columns, self.types, strict=True)
+            if column.domain != DOMAIN_OF_TYPE[kept]
+        ]
