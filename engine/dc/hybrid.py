@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import combinations
 from time import monotonic
 from typing import Any, Protocol
@@ -21,10 +20,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.dc.constraint import DenialConstraint, Predicate
-from tuplewise.engine.dc.evidence import EvidenceSet, cut_clues
-from tuplewise.engine.dc.inversion import ConstraintArrays, constraints_of, mirror_of_bits, read_sets
-from tuplewise.engine.dc.predicate import EXCLUDED_ORDERED, EXCLUDED_UNORDERED, PredicateSpace
+from tuplewise.engine.dc.constraint import DenialConstraint
+from tuplewise.engine.dc.inversion import ConstraintArrays, constraints_of
+from tuplewise.engine.dc.predicate import PredicateSpace
+from tuplewise.engine.dc.vertices import Vertices
 from tuplewise.engine.dc.violations.cardinalities import Cardinalities, cardinalities
 from tuplewise.engine.dc.violations.count import count_pairs
 from tuplewise.engine.dc.violations.existence import find_pairs
@@ -42,7 +41,7 @@ from tuplewise.gpu_kernels.control import usable_cores
 from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.hitting import extend_hitting_sets, mirrored, misses_some
 from tuplewise.gpu_kernels.refine import ClusterPairs
-from tuplewise.gpu_kernels.words import ACROSS, ClueLayout, merge_clues
+from tuplewise.gpu_kernels.words import ClueLayout
 
 WITNESSES = 64  # violating pairs that a violated candidate gives back
 CACHED_GROUPINGS = 8
@@ -244,24 +243,8 @@ class DcCandidates:
 
     def __init__(self, space: PredicateSpace, deadline: float | None) -> None:
         self._space, self._deadline = space, deadline
-        self._by_atom = space.options.minimality == "implication"
-        first = space.first_atom if self._by_atom else space.first_predicate
-        self._vertices = int(first[-1])
-        words = max(1, -(-self._vertices // 64))
-        self._group = np.repeat(np.arange(space.groups, dtype=np.int32), np.diff(first))
-        self._mirror = mirror_of_bits(space, self._by_atom) if space.closed else None
-        across = np.flatnonzero(space.scope == ACROSS)
-        self._column_pairs = [(int(space.left[g]), int(space.right[g])) for g in across]
-        # What each equality is made of: all outcomes but EQUAL of its group, or its predicate `==`.
-        self._equality = np.zeros((len(across), words), dtype=np.uint64)
-        for place, g in enumerate(across.tolist()):
-            wanted = ((0, 2) if space.ordered[g] else (0,)) if self._by_atom else (0,)
-            for bit in wanted:
-                vertex = int(first[g]) + bit
-                self._equality[place, vertex // 64] |= np.uint64(1 << (vertex % 64))
-        self._across = np.zeros(words, dtype=np.uint64)
-        for vertex in np.flatnonzero(space.scope[self._group] == ACROSS).tolist():
-            self._across[vertex // 64] |= np.uint64(1 << (vertex % 64))
+        self._vertices = Vertices(space)
+        words = self._vertices.words
         self._estimates: dict[DenialConstraint, float] = {}
         self._edges = np.zeros((0, words), dtype=np.uint64)
         self._sets = np.zeros((1, words), dtype=np.uint64)
@@ -271,21 +254,21 @@ class DcCandidates:
 
     @property
     def column_pairs(self) -> Sequence[tuple[int, int]]:
-        return self._column_pairs
+        return self._vertices.column_pairs
 
     def learn(self, clues: Clues) -> None:
         if not len(clues):
             self._settle()
             return
-        edges = self._edges_of(clues)
+        edges = self._vertices.edges_of(clues)
         found = extend_hitting_sets(
             self._sets,
             self._edges,
             edges,
-            atoms=self._vertices,
-            group=self._group,
-            mirror=self._mirror,
-            exclusive=not self._by_atom,
+            atoms=self._vertices.count,
+            group=self._vertices.group,
+            mirror=self._vertices.mirror,
+            exclusive=not self._vertices.by_atom,
             max_groups=self._space.options.max_predicates,
             deadline=self._deadline,
         )
@@ -303,13 +286,13 @@ class DcCandidates:
         """What was listed has been learnt."""
         for vertices in self._listed:
             self._decide(vertices)
-            if self._mirror is not None:
-                self._decide(mirrored(vertices[None, :], self._mirror)[0])
+            if self._vertices.mirror is not None:
+                self._decide(mirrored(vertices[None, :], self._vertices.mirror)[0])
         self._listed.clear()
 
     def undecided(self) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
         open_ = self._sets[~self._decided]
-        return self._agreements(open_), self._effort(open_)
+        return self._vertices.agreements(open_), self._effort(open_)
 
     def weighed(
         self, table: ValidatingTable, undecided: NDArray[np.bool_], effort: NDArray[np.float64]
@@ -317,7 +300,7 @@ class DcCandidates:
         return effort
 
     def decide(self, column_pairs: Sequence[int]) -> int:
-        return self._decide(np.bitwise_or.reduce(self._equality[list(column_pairs)], axis=0, initial=np.uint64(0)))
+        return self._decide(self._vertices.equalities(list(column_pairs)))
 
     def _decide(self, vertices: NDArray[np.uint64]) -> int:
         self._exhausted.append(vertices)
@@ -343,7 +326,7 @@ class DcCandidates:
         self, table: ValidatingTable, chosen: NDArray[np.int64], effort: NDArray[np.float64]
     ) -> Validated:
         """Check whole candidates."""
-        clues, rows = table.violating_clues(self._rules(chosen), WITNESSES)
+        clues, rows = table.violating_clues(self._vertices.rules(self._sets[chosen]), WITNESSES)
         holds = np.array([not len(c) for c in clues], dtype=np.bool_)
         self._decided[chosen[holds]] = True
         violated = int(np.count_nonzero(~holds))
@@ -355,8 +338,7 @@ class DcCandidates:
         """For each candidate list the pairs that satisfy its equalities and two of its inequalities, if they are few:
         their clues decide it, and whatever else has these predicates. Returns the clues, and for whom they are many."""
         clues, left = [], []
-        first = self._space.first_atom if self._by_atom else self._space.first_predicate
-        for candidate, rule in zip(chosen.tolist(), self._rules(chosen), strict=True):
+        for candidate, rule in zip(chosen.tolist(), self._vertices.rules(self._sets[chosen]), strict=True):
             if any(np.all(self._sets[candidate] & part == part) for part in self._listed):
                 continue
             equal = [p for p in rule.predicates if p.operator == "==" and p.left_role != p.right_role]
@@ -373,11 +355,7 @@ class DcCandidates:
                 left.append(candidate)
                 continue
             clues.append(found)
-            vertices = np.zeros_like(self._across)
-            for p in part.predicates:
-                for vertex in self._vertices_of(p, first):
-                    vertices[vertex // 64] |= np.uint64(1 << (vertex % 64))
-            self._listed.append(vertices)
+            self._listed.append(self._vertices.of_predicates(part.predicates))
         return clues, left
 
     def _estimate(self, table: ValidatingTable, part: DenialConstraint) -> float:
@@ -385,27 +363,9 @@ class DcCandidates:
             self._estimates[part] = table.estimate_violations(part)
         return self._estimates[part]
 
-    def _vertices_of(self, predicate: Predicate, first: NDArray[np.int32]) -> list[int]:
-        """The vertices that a predicate of the space is made of."""
-        number = self._numbers[predicate]
-        group = int(self._space.predicate_group[number])
-        if not self._by_atom:
-            return [number]
-        excluded = EXCLUDED_ORDERED if self._space.ordered[group] else EXCLUDED_UNORDERED
-        mask = excluded[int(self._space.predicate_operator[number])]
-        return [int(first[group]) + bit for bit in range(3) if mask >> bit & 1]
-
-    @cached_property
-    def _numbers(self) -> dict[Predicate, int]:
-        return {self._space.predicate(i): i for i in range(self._space.predicates)}
-
-    def _rules(self, chosen: NDArray[np.int64]) -> list[DenialConstraint]:
-        predicates, sizes = read_sets(self._sets[chosen], self._space, self._by_atom)
-        return [self._space.constraint(p[:n].tolist()) for p, n in zip(predicates, sizes, strict=True)]
-
     def drop_violated(self, clues: Clues) -> None:
         """Take those that these clues violate from the candidates; what takes their place is not searched."""
-        kept = ~misses_some(self._sets, self._edges_of(clues), atoms=self._vertices)
+        kept = ~misses_some(self._sets, self._vertices.edges_of(clues), atoms=self._vertices.count)
         self._sets, self._decided = self._sets[kept], self._decided[kept]
 
     def constraints(self, rows: int, complete: bool) -> ConstraintArrays:
@@ -419,7 +379,7 @@ class DcCandidates:
         Each further inequality is a level of a tree for every bit of a rank; each non-equality beside others doubles
         the terms of inclusion and exclusion.
         """
-        predicates, _ = read_sets(sets, self._space, self._by_atom)
+        predicates, _ = self._vertices.predicates_of(sets)
         operators = np.where(predicates >= 0, self._space.predicate_operator[predicates], 0)
         inequalities = np.count_nonzero(operators >= 2, axis=1)
         unequals = np.count_nonzero(operators == 1, axis=1)
@@ -428,24 +388,9 @@ class DcCandidates:
         )
         return np.asarray(np.minimum(effort, MOST_EFFORT))
 
-    def _edges_of(self, clues: Clues) -> NDArray[np.uint64]:
-        ones = np.ones(len(clues), dtype=np.int64)
-        if not self._space.closed:
-            clues, ones = merge_clues(cut_clues(clues, self._space.groups), ones)
-        evidence = EvidenceSet(self._space, clues, ones, 0, 2, False)
-        return evidence.atom_edges() if self._by_atom else evidence.predicate_edges()
-
-    def _agreements(self, sets: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """bool (sets, column pairs): which equalities each set holds."""
-        has = np.ones((len(sets), len(self._equality)), dtype=np.bool_)
-        for place, needed in enumerate(self._equality):
-            for word in np.flatnonzero(needed):
-                has[:, place] &= sets[:, word] & needed[word] == needed[word]
-        return has
-
     def _decided_by_comparing(self, sets: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """Whether each set holds the equalities of an exhausted set, or is about one row."""
-        decided: NDArray[np.bool_] = ~np.any(sets & self._across, axis=1)
+        decided = self._vertices.about_one_row(sets)
         for vertices in self._exhausted:
             decided |= np.all(sets & vertices == vertices, axis=1)
         return decided

@@ -1,0 +1,112 @@
+"""Candidates as sets of vertices: what a hitting set means in terms of predicates, and what a clue is as an edge.
+
+Where constraints are minimal under implication, vertices are atoms (outcomes that predicates exclude); where they are
+to be minimal as sets of predicates, vertices are predicates.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.dc.constraint import DenialConstraint, Predicate
+from tuplewise.engine.dc.evidence import EvidenceSet, cut_clues
+from tuplewise.engine.dc.inversion import mirror_of_bits, read_sets
+from tuplewise.engine.dc.predicate import EXCLUDED_ORDERED, EXCLUDED_UNORDERED, PredicateSpace
+from tuplewise.gpu_kernels.words import ACROSS, merge_clues
+
+Sets = NDArray[np.uint64]  # (sets, words): vertex v is bit v % 64 of word v // 64
+
+
+class Vertices:
+    """The vertices of a predicate space.
+
+    Attributes
+    ----------
+    count, words : how many there are, and 64-bit words of a set of them
+    group : int32 (count,), the group of the space that each belongs to
+    mirror : int32 (count,) or None, what exchanging t and u makes of each; None where the space is not closed under it
+    column_pairs : of equalities of t with u that the space has, in order
+    equality : uint64 (column pairs, words), the vertices of each equality
+    """
+
+    def __init__(self, space: PredicateSpace) -> None:
+        self.space = space
+        self.by_atom = space.options.minimality == "implication"
+        first = space.first_atom if self.by_atom else space.first_predicate
+        self._first = first
+        self.count = int(first[-1])
+        self.words = max(1, -(-self.count // 64))
+        self.group = np.repeat(np.arange(space.groups, dtype=np.int32), np.diff(first))
+        self.mirror = mirror_of_bits(space, self.by_atom) if space.closed else None
+        across = np.flatnonzero(space.scope == ACROSS)
+        self.column_pairs = [(int(space.left[g]), int(space.right[g])) for g in across]
+        # What each equality is made of: all outcomes but EQUAL of its group, or its predicate `==`.
+        self.equality = np.zeros((len(across), self.words), dtype=np.uint64)
+        for place, g in enumerate(across.tolist()):
+            wanted = ((0, 2) if space.ordered[g] else (0,)) if self.by_atom else (0,)
+            self.equality[place] = self._mask([int(first[g]) + bit for bit in wanted])
+        self._across = self._mask(np.flatnonzero(space.scope[self.group] == ACROSS).tolist())
+
+    def _mask(self, vertices: list[int]) -> NDArray[np.uint64]:
+        mask = np.zeros(self.words, dtype=np.uint64)
+        for vertex in vertices:
+            mask[vertex // 64] |= np.uint64(1 << (vertex % 64))
+        return mask
+
+    def edges_of(self, clues: NDArray[np.uint64]) -> Sets:
+        """The edges of clues of both orders; where the space is not closed, distinct ones in sorted order."""
+        ones = np.ones(len(clues), dtype=np.int64)
+        if not self.space.closed:
+            clues, ones = merge_clues(cut_clues(clues, self.space.groups), ones)
+        return self.edges_of_evidence(clues)
+
+    def edges_of_evidence(self, clues: NDArray[np.uint64]) -> Sets:
+        """The edge of each clue, of groups of the space only (evidence.cut_clues)."""
+        evidence = EvidenceSet(self.space, clues, np.ones(len(clues), dtype=np.int64), 0, 2, False)
+        return evidence.atom_edges() if self.by_atom else evidence.predicate_edges()
+
+    def agreements(self, sets: Sets) -> NDArray[np.bool_]:
+        """bool (sets, column pairs): which equalities each set holds."""
+        has = np.ones((len(sets), len(self.equality)), dtype=np.bool_)
+        for place, needed in enumerate(self.equality):
+            for word in np.flatnonzero(needed):
+                has[:, place] &= sets[:, word] & needed[word] == needed[word]
+        return has
+
+    def about_one_row(self, sets: Sets) -> NDArray[np.bool_]:
+        """bool (sets,): which say nothing of two rows."""
+        alone: NDArray[np.bool_] = ~np.any(sets & self._across, axis=1)
+        return alone
+
+    def equalities(self, places: list[int]) -> NDArray[np.uint64]:
+        """The vertices of equalities of some column pairs, uint64 (words,)."""
+        return np.asarray(np.bitwise_or.reduce(self.equality[places], axis=0, initial=np.uint64(0)))
+
+    def of_predicates(self, predicates: tuple[Predicate, ...]) -> NDArray[np.uint64]:
+        """The vertices of predicates of the space, uint64 (words,)."""
+        return self._mask([vertex for p in predicates for vertex in self._of_predicate(p)])
+
+    def _of_predicate(self, predicate: Predicate) -> list[int]:
+        number = self._numbers[predicate]
+        group = int(self.space.predicate_group[number])
+        if not self.by_atom:
+            return [number]
+        excluded = EXCLUDED_ORDERED if self.space.ordered[group] else EXCLUDED_UNORDERED
+        mask = excluded[int(self.space.predicate_operator[number])]
+        return [int(self._first[group]) + bit for bit in range(3) if mask >> bit & 1]
+
+    @cached_property
+    def _numbers(self) -> dict[Predicate, int]:
+        return {self.space.predicate(i): i for i in range(self.space.predicates)}
+
+    def predicates_of(self, sets: Sets) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Predicate numbers of each set, int32 (sets, width) padded with -1, and how many, int32 (sets,)."""
+        return read_sets(sets, self.space, self.by_atom)
+
+    def rules(self, sets: Sets) -> list[DenialConstraint]:
+        """The constraints that sets are."""
+        predicates, sizes = self.predicates_of(sets)
+        return [self.space.constraint(p[:n].tolist()) for p, n in zip(predicates, sizes, strict=True)]

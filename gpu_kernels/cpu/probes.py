@@ -1,0 +1,421 @@
+"""CPU twin of `gpu_kernels.probes`: which rows new rows are compared with, and the clues that are not known yet.
+
+Clues that are known lie in a table of open addresses, both orders of each pair; what a thread meets beside them goes
+into a table of its own, with the first pair of rows that left it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from tuplewise.gpu_kernels.cpu.zones import BLOCK
+from tuplewise.gpu_kernels.words import ACROSS, WITHIN_T
+
+EQ, NE, LT, LE, GT, GE = range(6)  # of a row's value, against that of the new row
+NO_VALUE = np.int32(-3)
+LANES = 512  # rows that are compared at a time
+_STACK = 10 * BLOCK
+_TOP = np.int32(2**31 - 1)
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def slot_of(clue: NDArray[np.uint64], table: NDArray[np.uint64], numbers: NDArray[np.int32]) -> int:
+    """Where a clue stands in a table, or where it would stand (numbers[slot] is -1)."""
+    mask = np.uint64(len(numbers) - 1)
+    h = np.uint64(0x9E3779B97F4A7C15)
+    for w in range(len(clue)):
+        h = (h ^ clue[w]) * np.uint64(0xFF51AFD7ED558CCD)
+        h ^= h >> np.uint64(32)
+    slot = np.int64(h & mask)
+    while numbers[slot] >= 0:
+        same = True
+        for w in range(len(clue)):
+            same &= table[slot, w] == clue[w]
+        if same:
+            break
+        slot = np.int64((np.uint64(slot) + np.uint64(1)) & mask)
+    return slot
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def fill_table(clues: NDArray[np.uint64], table: NDArray[np.uint64], numbers: NDArray[np.int32], first: int) -> None:
+    """Enter clues under their numbers from `first` on; clues that are there already keep theirs."""
+    for i in range(first, len(clues)):
+        slot = slot_of(clues[i], table, numbers)
+        if numbers[slot] < 0:
+            table[slot] = clues[i]
+            numbers[slot] = i
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def numbers_of(
+    clues: NDArray[np.uint64], table: NDArray[np.uint64], numbers: NDArray[np.int32]
+) -> NDArray[np.int32]:
+    """The number of each clue, -1 where it is not known; int32 (clues,)."""
+    found = np.empty(len(clues), dtype=np.int32)
+    for i in range(len(clues)):
+        found[i] = numbers[slot_of(clues[i], table, numbers)]
+    return found
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _grown(
+    table: NDArray[np.uint64], numbers: NDArray[np.int32], clues: NDArray[np.uint64], rows: NDArray[np.int32],
+    counts: NDArray[np.int64], used: int,
+) -> tuple[
+    NDArray[np.uint64], NDArray[np.int32], NDArray[np.uint64], NDArray[np.int32], NDArray[np.int64]
+]:  # fmt: skip
+    """A thread's own clues with twice the room."""
+    words = clues.shape[1]
+    more_clues = np.zeros((2 * len(clues), words), dtype=np.uint64)
+    more_rows = np.zeros((2 * len(clues), 2), dtype=np.int32)
+    more_counts = np.zeros(2 * len(clues), dtype=np.int64)
+    more_clues[:used], more_rows[:used], more_counts[:used] = clues[:used], rows[:used], counts[:used]
+    table = np.zeros((2 * len(table), words), dtype=np.uint64)
+    numbers = np.full(len(table), -1, dtype=np.int32)
+    fill_table(more_clues[:used], table, numbers, 0)
+    return table, numbers, more_clues, more_rows, more_counts
+
+
+@njit(cache=True, nogil=True, inline="always")  # type: ignore[untyped-decorator]
+def write_clue(
+    codes: NDArray[np.int32], t: int, u: int, left: NDArray[np.int32], right: NDArray[np.int32],
+    scope: NDArray[np.int8], ordered: NDArray[np.bool_], unknown: bool, clue: NDArray[np.uint64],
+) -> None:  # fmt: skip
+    """The clue of (t, u)."""
+    clue[:] = np.uint64(0)
+    for g in range(len(left)):
+        a = codes[u, left[g]] if scope[g] != ACROSS and scope[g] != WITHIN_T else codes[t, left[g]]
+        b = codes[t, right[g]] if scope[g] == WITHIN_T else codes[u, right[g]]
+        outcome = np.uint64(0)
+        if unknown and (a < 0 or b < 0):
+            outcome = np.uint64(3)
+        elif a == b:
+            outcome = np.uint64(1)
+        elif ordered[g] and a > b:
+            outcome = np.uint64(2)
+        clue[g >> 5] |= outcome << np.uint64(2 * (g & 31))
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def compare_pairs(
+    codes: NDArray[np.int32], t: NDArray[np.int32], u: NDArray[np.int32],
+    left: NDArray[np.int32], right: NDArray[np.int32], scope: NDArray[np.int8], ordered: NDArray[np.bool_],
+    unknown: bool, words: int,
+) -> NDArray[np.uint64]:  # fmt: skip
+    """The clues of pairs (t[i], u[i]): uint64 (pairs, words)."""
+    clues = np.zeros((len(t), words), dtype=np.uint64)
+    for i in range(len(t)):
+        write_clue(codes, t[i], u[i], left, right, scope, ordered, unknown, clues[i])
+    return clues
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def probe_rows(
+    codes: NDArray[np.int32], alive: NDArray[np.bool_], first: int, last: int,
+    orders: NDArray[np.int32], order_offsets: NDArray[np.int64],
+    zones: NDArray[np.int32], level_starts: NDArray[np.int64], level_blocks: NDArray[np.int64],
+    levels: NDArray[np.int64], columns: NDArray[np.int32], column_offsets: NDArray[np.int64],
+    query_index: NDArray[np.int32], query_offsets: NDArray[np.int64], term_slot: NDArray[np.int32],
+    term_operator: NDArray[np.int8], term_column: NDArray[np.int32],
+    left: NDArray[np.int32], right: NDArray[np.int32], scope: NDArray[np.int8], ordered: NDArray[np.bool_],
+    unknown: bool, table: NDArray[np.uint64], numbers: NDArray[np.int32], compared: NDArray[np.int64],
+) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:  # fmt: skip
+    """Compare the rows from `first` on, before `last`, with the rows that the boxes of queries hold.
+
+    Returns the clues (t is the new row) that are not in the table, each once, and the pair of rows that left each.
+    `compared`: int64 (queries,), gets the pairs that each query compared added.
+    """
+    words = table.shape[1]
+    own_table = np.zeros((64, words), dtype=np.uint64)
+    own_numbers = np.full(64, -1, dtype=np.int32)
+    clues = np.zeros((32, words), dtype=np.uint64)
+    rows = np.zeros((32, 2), dtype=np.int32)
+    counts = np.zeros(32, dtype=np.int64)
+    used = 0
+    most = 1
+    for i in range(len(column_offsets) - 1):
+        most = max(most, column_offsets[i + 1] - column_offsets[i])
+    low, high, other = (np.empty(most, dtype=np.int32) for _ in range(3))
+    stack_level, stack_block = np.empty(_STACK, dtype=np.int64), np.empty(_STACK, dtype=np.int64)
+    clue = np.zeros(words, dtype=np.uint64)
+    for r in range(first, last):
+        for q in range(len(query_index)):
+            index = query_index[q]
+            own_columns = columns[column_offsets[index] : column_offsets[index + 1]]
+            d = len(own_columns)
+            possible = fill_box(
+                codes[r], query_offsets[q], query_offsets[q + 1], term_slot, term_operator, term_column, unknown,
+                low[:d], high[:d], other[:d],
+            )  # fmt: skip
+            if not possible or levels[index] == 0:
+                continue
+            order = orders[order_offsets[index] : order_offsets[index + 1]]
+            depth = 0
+            top = levels[index] - 1
+            for block in range(level_blocks[index, top]):
+                stack_level[depth], stack_block[depth] = top, block
+                depth += 1
+            while depth:
+                depth -= 1
+                level, block = stack_level[depth], stack_block[depth]
+                at = level_starts[index, level] + 2 * d * block
+                if not may_hold(zones, at, low[:d], high[:d], other[:d]):
+                    continue
+                if level:
+                    end = min((block + 1) * BLOCK, level_blocks[index, level - 1])
+                    for below in range(block * BLOCK, end):
+                        stack_level[depth], stack_block[depth] = level - 1, below
+                        depth += 1
+                    continue
+                for k in range(block * BLOCK, min((block + 1) * BLOCK, len(order))):
+                    u = order[k]
+                    if not alive[u] or u == r or not holds(codes[u], own_columns, low[:d], high[:d], other[:d]):
+                        continue
+                    compared[q] += 1
+                    write_clue(codes, r, u, left, right, scope, ordered, unknown, clue)
+                    if numbers[slot_of(clue, table, numbers)] >= 0:
+                        continue
+                    slot = slot_of(clue, own_table, own_numbers)
+                    if own_numbers[slot] >= 0:
+                        continue
+                    if used == len(clues):
+                        own_table, own_numbers, clues, rows, counts = _grown(
+                            own_table, own_numbers, clues, rows, counts, used
+                        )
+                        slot = slot_of(clue, own_table, own_numbers)
+                    own_table[slot], own_numbers[slot] = clue, used
+                    clues[used], rows[used, 0], rows[used, 1] = clue, r, u
+                    used += 1
+    return clues[:used], rows[:used]
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def fill_box(
+    row: NDArray[np.int32], start: int, stop: int, slots: NDArray[np.int32], operators: NDArray[np.int8],
+    of_column: NDArray[np.int32], unknown: bool,
+    low: NDArray[np.int32], high: NDArray[np.int32], other: NDArray[np.int32],
+) -> bool:  # fmt: skip
+    """The box of a query for a new row: bounds of each column, and a value that it must not have; False where it is
+    empty. The box may hold more than the query asks for where a column must differ from several values."""
+    low[:] = np.int32(-1)
+    high[:] = _TOP
+    other[:] = NO_VALUE
+    for k in range(start, stop):
+        value = row[of_column[k]]
+        s, op = slots[k], operators[k]
+        if unknown:
+            if value < 0:
+                return False
+            low[s] = max(low[s], np.int32(0))
+        if op == EQ:
+            low[s], high[s] = max(low[s], value), min(high[s], value)
+        elif op == NE:
+            other[s] = value
+        elif op == LT:
+            high[s] = min(high[s], value - np.int32(1))
+        elif op == LE:
+            high[s] = min(high[s], value)
+        elif op == GT:
+            low[s] = max(low[s], value + np.int32(1))
+        else:
+            low[s] = max(low[s], value)
+        if low[s] > high[s]:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True, inline="always")  # type: ignore[untyped-decorator]
+def may_hold(
+    zones: NDArray[np.int32], at: int, low: NDArray[np.int32], high: NDArray[np.int32], other: NDArray[np.int32]
+) -> bool:
+    """Whether a block may hold a row of a box."""
+    for c in range(len(low)):
+        least, largest = zones[at + 2 * c], zones[at + 2 * c + 1]
+        if largest < low[c] or least > high[c] or (least == largest and least == other[c]):
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True, inline="always")  # type: ignore[untyped-decorator]
+def holds(
+    row: NDArray[np.int32], columns: NDArray[np.int32], low: NDArray[np.int32], high: NDArray[np.int32],
+    other: NDArray[np.int32],
+) -> bool:  # fmt: skip
+    """Whether a box holds a row."""
+    for c in range(len(columns)):
+        value = row[columns[c]]
+        if value < low[c] or value > high[c] or value == other[c]:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def scan_rows(
+    codes: NDArray[np.int32], by_column: NDArray[np.int32], alive: NDArray[np.bool_], new: NDArray[np.int32],
+    first: int, last: int, start: int, only_before: bool,
+    left: NDArray[np.int32], right: NDArray[np.int32], scope: NDArray[np.int8], ordered: NDArray[np.bool_],
+    unknown: bool, table: NDArray[np.uint64], numbers: NDArray[np.int32], known_counts: NDArray[np.int64],
+) -> tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.int64]]:  # fmt: skip
+    """Compare the rows new[first:last] with all living rows from `start` on: those before each one only, or all others.
+
+    `by_column`: the rows from `start` on, int32 (columns, rows). Returns clues (t is the new row) that are not in the
+    table, each once, with a pair of rows and how many pairs left it; `known_counts`, int64 (known clues,), gets the
+    pairs of the others added, unless it is empty.
+    """
+    words = table.shape[1]
+    own_table = np.zeros((64, words), dtype=np.uint64)
+    own_numbers = np.full(64, -1, dtype=np.int32)
+    clues = np.zeros((32, words), dtype=np.uint64)
+    rows = np.zeros((32, 2), dtype=np.int32)
+    counts = np.zeros(32, dtype=np.int64)
+    used = 0
+    lanes = np.zeros((words, LANES), dtype=np.uint64)
+    clue = np.zeros(words, dtype=np.uint64)
+    for place in range(first, last):
+        r = new[place]
+        end = r if only_before else start + by_column.shape[1]
+        for begin in range(start, end, LANES):
+            width = min(LANES, end - begin)
+            compare_lanes(codes[r], by_column, begin - start, width, left, right, scope, ordered, unknown, lanes)
+            for k in range(width):
+                u = begin + k
+                if not alive[u] or u == r:
+                    continue
+                for w in range(words):
+                    clue[w] = lanes[w, k]
+                number = numbers[slot_of(clue, table, numbers)]
+                if number >= 0:
+                    if len(known_counts):
+                        known_counts[number] += 1
+                    continue
+                slot = slot_of(clue, own_table, own_numbers)
+                if own_numbers[slot] < 0:
+                    if used == len(clues):
+                        own_table, own_numbers, clues, rows, counts = _grown(
+                            own_table, own_numbers, clues, rows, counts, used
+                        )
+                        slot = slot_of(clue, own_table, own_numbers)
+                    own_table[slot], own_numbers[slot] = clue, used
+                    clues[used], rows[used, 0], rows[used, 1] = clue, r, u
+                    used += 1
+                counts[own_numbers[slot]] += 1
+    return clues[:used], rows[:used], counts[:used]
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def compare_lanes(
+    row: NDArray[np.int32], by_column: NDArray[np.int32], begin: int, width: int,
+    left: NDArray[np.int32], right: NDArray[np.int32], scope: NDArray[np.int8], ordered: NDArray[np.bool_],
+    unknown: bool, lanes: NDArray[np.uint64],
+) -> None:  # fmt: skip
+    """The clues of one row, as t, with `width` rows that lie next to each other."""
+    for w in range(len(lanes)):
+        lanes[w, :width] = np.uint64(0)
+    for g in range(len(left)):
+        word, shift = g >> 5, np.uint64(2 * (g & 31))
+        target = lanes[word]
+        if scope[g] == WITHIN_T:
+            a, b = row[left[g]], row[right[g]]
+            outcome = np.uint64(0)
+            if unknown and (a < 0 or b < 0):
+                outcome = np.uint64(3)
+            elif a == b:
+                outcome = np.uint64(1)
+            elif ordered[g] and a > b:
+                outcome = np.uint64(2)
+            for k in range(width):
+                target[k] |= outcome << shift
+            continue
+        theirs = by_column[right[g], begin : begin + width]
+        if scope[g] == ACROSS:
+            a = row[left[g]]
+            greater = np.uint64(2) if ordered[g] else np.uint64(0)
+            if unknown and a < 0:
+                for k in range(width):
+                    target[k] |= np.uint64(3) << shift
+            elif unknown:
+                for k in range(width):
+                    b = theirs[k]
+                    outcome = greater if a > b else (np.uint64(1) if a == b else np.uint64(0))
+                    outcome = np.uint64(3) if b < 0 else outcome
+                    target[k] |= outcome << shift
+            else:
+                for k in range(width):
+                    b = theirs[k]
+                    outcome = greater if a > b else (np.uint64(1) if a == b else np.uint64(0))
+                    target[k] |= outcome << shift
+            continue
+        mine = by_column[left[g], begin : begin + width]
+        for k in range(width):
+            a, b = mine[k], theirs[k]
+            outcome = np.uint64(0)
+            if unknown and (a < 0 or b < 0):
+                outcome = np.uint64(3)
+            elif a == b:
+                outcome = np.uint64(1)
+            elif ordered[g] and a > b:
+                outcome = np.uint64(2)
+            target[k] |= outcome << shift
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def seek_pair(
+    codes: NDArray[np.int32], alive: NDArray[np.bool_], tried: NDArray[np.int32], wanted: NDArray[np.uint64],
+    order: NDArray[np.int32], zones: NDArray[np.int32], level_starts: NDArray[np.int64],
+    level_blocks: NDArray[np.int64], levels: int, columns: NDArray[np.int32],
+    term_slot: NDArray[np.int32], term_operator: NDArray[np.int8], term_column: NDArray[np.int32],
+    left: NDArray[np.int32], right: NDArray[np.int32], scope: NDArray[np.int8], ordered: NDArray[np.bool_],
+    unknown: bool, most: int,
+) -> tuple[int, int, int]:  # fmt: skip
+    """A pair (t, u) of living rows whose clue is `wanted`, t one of `tried`; (-1, -1) where none was met. Third: rows
+    of `tried` that were looked at whole; it ends after `most` comparisons.
+
+    The terms say what u's values must be, given t's, for the clue; one index is asked.
+    """
+    d = len(columns)
+    low, high, other = np.empty(d, dtype=np.int32), np.empty(d, dtype=np.int32), np.empty(d, dtype=np.int32)
+    stack_level, stack_block = np.empty(_STACK, dtype=np.int64), np.empty(_STACK, dtype=np.int64)
+    clue = np.zeros(len(wanted), dtype=np.uint64)
+    spent = 0
+    for place in range(len(tried)):
+        t = tried[place]
+        spent += BLOCK
+        if spent > most:
+            return -1, -1, place
+        possible = alive[t] and fill_box(
+            codes[t], 0, len(term_slot), term_slot, term_operator, term_column, unknown, low, high, other
+        )
+        if not possible or levels == 0:
+            continue
+        depth = 0
+        for block in range(level_blocks[levels - 1]):
+            stack_level[depth], stack_block[depth] = levels - 1, block
+            depth += 1
+        while depth:
+            depth -= 1
+            level, block = stack_level[depth], stack_block[depth]
+            spent += 1
+            if not may_hold(zones, level_starts[level] + 2 * d * block, low, high, other):
+                continue
+            if level:
+                for below in range(block * BLOCK, min((block + 1) * BLOCK, level_blocks[level - 1])):
+                    stack_level[depth], stack_block[depth] = level - 1, below
+                    depth += 1
+                continue
+            if spent > most:
+                return -1, -1, place
+            for k in range(block * BLOCK, min((block + 1) * BLOCK, len(order))):
+                u = order[k]
+                spent += 1
+                if not alive[u] or u == t or not holds(codes[u], columns, low, high, other):
+                    continue
+                write_clue(codes, t, u, left, right, scope, ordered, unknown, clue)
+                same = True
+                for w in range(len(wanted)):
+                    same &= clue[w] == wanted[w]
+                if same:
+                    return t, u, place
+    return -1, -1, len(tried)

@@ -1,0 +1,167 @@
+"""Sorted arrays with zones: rows in the order of some columns, and for each block of them the least and the largest
+value of every column, block upon block. A box of values is found by going down where a block may hold some of it.
+
+What lies near in the order is alike in its first columns, so a box that fixes these is a few blocks; and where the rest
+of the columns rises or falls with them, as in a table in which a rule of order holds, its zones are as narrow.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+BLOCK = 16  # rows of a block, and blocks of a block above
+MOST_LEVELS = 8  # 16 ** 8 is more than rows may be
+
+
+def zone_levels(rows: int) -> list[int]:
+    """Blocks of each level, lowest first; the last has at most BLOCK of them."""
+    levels: list[int] = []
+    count = rows
+    while rows and (not levels or count > BLOCK):
+        count = -(-count // BLOCK)
+        levels.append(count)
+    return levels
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def fill_zones(
+    codes: NDArray[np.int32],
+    columns: NDArray[np.int32],
+    order: NDArray[np.int32],
+    levels: NDArray[np.int64],
+    zones: NDArray[np.int32],
+) -> None:
+    """Write the zones of `order`: int32 (blocks of all levels, 2 x columns), least and largest value of each column.
+
+    `codes`: int32 (rows, all columns); `levels`: int64, blocks of each level, lowest first.
+    """
+    d = len(columns)
+    at = 0
+    for block in range(levels[0]):
+        first = block * BLOCK
+        last = min(first + BLOCK, len(order))
+        for c in range(d):
+            low = high = codes[order[first], columns[c]]
+            for k in range(first + 1, last):
+                value = codes[order[k], columns[c]]
+                low, high = min(low, value), max(high, value)
+            zones[at, 2 * c], zones[at, 2 * c + 1] = low, high
+        at += 1
+    below = 0
+    for level in range(1, len(levels)):
+        for block in range(levels[level]):
+            first = block * BLOCK
+            last = min(first + BLOCK, levels[level - 1])
+            for c in range(d):
+                low, high = zones[below + first, 2 * c], zones[below + first, 2 * c + 1]
+                for k in range(first + 1, last):
+                    low = min(low, zones[below + k, 2 * c])
+                    high = max(high, zones[below + k, 2 * c + 1])
+                zones[at, 2 * c], zones[at, 2 * c + 1] = low, high
+            at += 1
+        below += levels[level - 1]
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def merge_orders(
+    codes: NDArray[np.int32],
+    columns: NDArray[np.int32],
+    order: NDArray[np.int32],
+    added: NDArray[np.int32],
+    number: NDArray[np.int32],
+    merged: NDArray[np.int32],
+) -> int:
+    """Merge two sorted orders into one of the rows that stay, under their new numbers; returns how many there are.
+
+    `number`: int32 (rows,), the new number of each row, -1 where it goes.
+    """
+    i, j, at = 0, 0, 0
+    while i < len(order) or j < len(added):
+        if i < len(order) and number[order[i]] < 0:
+            i += 1
+            continue
+        if j < len(added) and number[added[j]] < 0:
+            j += 1
+            continue
+        first = j == len(added)
+        if i < len(order) and j < len(added):
+            first = True
+            for c in columns:
+                a, b = codes[order[i], c], codes[added[j], c]
+                if a != b:
+                    first = a < b
+                    break
+        if first and i < len(order):
+            merged[at] = number[order[i]]
+            i += 1
+            at += 1
+        elif j < len(added):
+            merged[at] = number[added[j]]
+            j += 1
+            at += 1
+    return at
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def find_rows(
+    codes: NDArray[np.int32],
+    alive: NDArray[np.bool_],
+    columns: NDArray[np.int32],
+    order: NDArray[np.int32],
+    wanted: NDArray[np.int32],
+) -> NDArray[np.int32]:
+    """A living row that has these values in these columns, by which `order` is sorted; -1 where there is none.
+
+    `wanted`: int32 (k, columns). Returns int32 (k,).
+    """
+    found = np.full(len(wanted), -1, dtype=np.int32)
+    for k in range(len(wanted)):
+        low, high = 0, len(order)
+        while low < high:
+            middle = (low + high) // 2
+            less = False
+            for c in range(len(columns)):
+                value = codes[order[middle], columns[c]]
+                if value != wanted[k, c]:
+                    less = value < wanted[k, c]
+                    break
+            low, high = (middle + 1, high) if less else (low, middle)
+        while low < len(order):
+            row = order[low]
+            same = True
+            for c in range(len(columns)):
+                same &= codes[row, columns[c]] == wanted[k, c]
+            if not same:
+                break
+            if alive[row]:
+                found[k] = row
+                break
+            low += 1
+    return found
+
+
+def sort_rows(ranks: Any, rows: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Rows in the order of columns, the first of them first.
+
+    Parameters
+    ----------
+    ranks : int64 (columns, rows), how many values lie below each one; as dense as they can be had
+    rows : int32 (rows,), what stands for each place
+    """
+    keys: list[NDArray[np.uint64]] = []
+    used = 64
+    for column in ranks:
+        bits = max(1, int(column.max(initial=0)).bit_length())
+        if used + bits > 64:
+            keys.append(np.zeros(len(rows), dtype=np.uint64))
+            used = 0
+        keys[-1] = keys[-1] << np.uint64(bits) | column.astype(np.uint64)
+        used += bits
+    if not keys:
+        return rows.copy()
+    order = np.argsort(keys[0], kind="stable") if len(keys) == 1 else np.lexsort(keys[::-1])
+    return rows[order].astype(np.int32)

@@ -1,0 +1,357 @@
+"""Front door: new rows of a table are compared with those old ones that matter, found in sorted arrays.
+
+There is no CUDA twin: a row asks for a few hundred scattered old ones, which is no work for a device; where new rows
+are compared with all old ones, `evidence.collect_clues_between` does it on either.
+
+Source: the index in place of skip lists in "Incremental discovery of denial constraints" (Qian, Li, Tan, Ran, Ma, VLDB
+Journal 2023), sections 5 to 7. Departures: one kind of index serves any number of predicates of any operator, since it
+keeps zones of every column; it is never changed in place, new rows lie in a tail that is compared with in full.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.gpu_kernels.control import Control
+from tuplewise.gpu_kernels.cpu import probes as kernels
+from tuplewise.gpu_kernels.cpu import zones as zoned
+from tuplewise.gpu_kernels.cpu.threads import run_tasks
+from tuplewise.gpu_kernels.words import ACROSS, EQUAL, GREATER, UNKNOWN, ClueLayout, outcomes
+
+ROWS_A_TASK = 64  # new rows that a thread takes at a time
+Term = tuple[int, int, int]  # column of the old row, operator (index into OPERATORS), column of the new row
+EXCHANGED = (0, 1, 4, 5, 2, 3)  # == != < <= > >= with both sides exchanged
+_NAMES = ("orders", "order_offsets", "zones", "level_starts", "level_blocks", "levels", "columns", "column_offsets")
+
+
+@dataclass(frozen=True, eq=False)
+class SortedRows:
+    """Rows in the orders of some lists of columns, with zones.
+
+    Attributes
+    ----------
+    orders, order_offsets : int32 (entries,), int64 (orders + 1,): rows, order after order
+    zones : int32 (values,), least and largest value of each column of each block
+    level_starts, level_blocks : int64 (orders, 8): where each level's zones begin, and its blocks; lowest level first
+    levels : int64 (orders,)
+    columns, column_offsets : int32, int64 (orders + 1,): by which columns each order is sorted
+    """
+
+    orders: NDArray[np.int32]
+    order_offsets: NDArray[np.int64]
+    zones: NDArray[np.int32]
+    level_starts: NDArray[np.int64]
+    level_blocks: NDArray[np.int64]
+    levels: NDArray[np.int64]
+    columns: NDArray[np.int32]
+    column_offsets: NDArray[np.int64]
+
+    @classmethod
+    def of_orders(
+        cls, codes: NDArray[np.int32], column_lists: Sequence[Sequence[int]], orders: Sequence[NDArray[np.int32]]
+    ) -> SortedRows:
+        """With the zones of orders that are sorted. `codes`: int32 (rows, columns)."""
+        count = len(column_lists)
+        starts, blocks = (np.zeros((count, zoned.MOST_LEVELS), dtype=np.int64) for _ in range(2))
+        levels = np.zeros(count, dtype=np.int64)
+        parts: list[NDArray[np.int32]] = [np.zeros(0, dtype=np.int32)]
+        at = 0
+        for i, (columns, order) in enumerate(zip(column_lists, orders, strict=True)):
+            sizes = zoned.zone_levels(len(order))
+            levels[i] = len(sizes)
+            for level, size in enumerate(sizes):
+                starts[i, level], blocks[i, level] = at, size
+                at += 2 * len(columns) * size
+            if sizes:
+                zones = np.empty((sum(sizes), 2 * len(columns)), dtype=np.int32)
+                chosen = np.array(columns, dtype=np.int32)
+                zoned.fill_zones(codes, chosen, order, np.array(sizes, dtype=np.int64), zones)
+                parts.append(zones.ravel())
+        return cls(
+            orders=np.concatenate([np.zeros(0, np.int32), *orders]),
+            order_offsets=_offsets([len(order) for order in orders]),
+            zones=np.concatenate(parts),
+            level_starts=starts,
+            level_blocks=blocks,
+            levels=levels,
+            columns=np.array([c for columns in column_lists for c in columns], dtype=np.int32),
+            column_offsets=_offsets([len(columns) for columns in column_lists]),
+        )
+
+    @classmethod
+    def build(cls, codes: NDArray[np.int32], column_lists: Sequence[Sequence[int]]) -> SortedRows:
+        """Sort all rows of `codes`, int32 (rows, columns). Cost: a sort of the rows for each list."""
+        ranks: dict[int, NDArray[np.int64]] = {}
+        rows = np.arange(len(codes), dtype=np.int32)
+        orders = []
+        for columns in column_lists:
+            for c in columns:
+                if c not in ranks:
+                    ranks[c] = np.unique(codes[:, c], return_inverse=True)[1].ravel()
+            orders.append(zoned.sort_rows([ranks[c] for c in columns], rows))
+        return cls.of_orders(codes, column_lists, orders)
+
+    def renewed(
+        self, codes: NDArray[np.int32], added: NDArray[np.int32], number: NDArray[np.int32], kept: NDArray[np.int32]
+    ) -> SortedRows:
+        """With rows added, and without those that are gone.
+
+        Parameters
+        ----------
+        codes : int32 (rows, columns), of all rows that there were
+        added : int32, rows that come
+        number : int32 (rows,), the new number of each row, -1 of those that go
+        kept : int32 (new rows, columns), the codes under the new numbers
+        """
+        lists, orders = [], []
+        for i in range(len(self)):
+            columns = self.columns_of(i)
+            ranks = [np.unique(codes[added, c], return_inverse=True)[1].ravel() for c in columns]
+            fresh = zoned.sort_rows(ranks, added)
+            merged = np.empty(len(self.order(i)) + len(added), dtype=np.int32)
+            size = zoned.merge_orders(codes, columns, self.order(i), fresh, number, merged)
+            orders.append(merged[:size])
+            lists.append(columns.tolist())
+        return SortedRows.of_orders(kept, lists, orders)
+
+    def __len__(self) -> int:
+        return len(self.levels)
+
+    def order(self, i: int) -> NDArray[np.int32]:
+        """The rows in one order."""
+        return self.orders[self.order_offsets[i] : self.order_offsets[i + 1]]
+
+    def columns_of(self, i: int) -> NDArray[np.int32]:
+        """The columns of one order."""
+        return self.columns[self.column_offsets[i] : self.column_offsets[i + 1]]
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """To be stored."""
+        return {name: getattr(self, name) for name in _NAMES}
+
+    @classmethod
+    def of_arrays(cls, array: Callable[[str], NDArray[Any]]) -> SortedRows:
+        """As stored."""
+        return cls(**{name: array(name) for name in _NAMES})
+
+    def find(
+        self, i: int, codes: NDArray[np.int32], alive: NDArray[np.bool_], wanted: NDArray[np.int32]
+    ) -> NDArray[np.int32]:
+        """A living row with these values in the columns of an order, int32 (k,), -1 where there is none."""
+        return np.asarray(zoned.find_rows(codes, alive, self.columns_of(i), self.order(i), wanted))
+
+
+@dataclass(frozen=True, eq=False)
+class Queries:
+    """Boxes that old rows are looked for in, given a new row.
+
+    Attributes
+    ----------
+    index : int32 (queries,), the order that each is asked of
+    offsets : int64 (queries + 1,), terms of each
+    slot, operator, column : int32, int8, int32 (terms,): the value of the order's column number `slot` stands in this
+        relation to the new row's value of `column`
+    """
+
+    index: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+    slot: NDArray[np.int32]
+    operator: NDArray[np.int8]
+    column: NDArray[np.int32]
+
+    @classmethod
+    def of_terms(cls, rows: SortedRows, indexes: Sequence[int], terms: Sequence[Sequence[Term]]) -> Queries:
+        """Each a list of terms, asked of an order that has their columns."""
+        slots: list[int] = []
+        for i, own in zip(indexes, terms, strict=True):
+            columns = rows.columns_of(i).tolist()
+            slots += [columns.index(old) for old, _, _ in own]
+        flat = [term for own in terms for term in own]
+        return cls(
+            index=np.array(indexes, dtype=np.int32),
+            offsets=_offsets([len(own) for own in terms]),
+            slot=np.array(slots, dtype=np.int32),
+            operator=np.array([operator for _, operator, _ in flat], dtype=np.int8),
+            column=np.array([new for _, _, new in flat], dtype=np.int32),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Met:
+    """Clues that were not known: uint64 (new, words), each once, a pair of rows (t, u) that left it, int32 (new, 2),
+    and how many pairs of those compared did, int64 (new,) or empty. Of the orders of a pair, the one that was met."""
+
+    clues: NDArray[np.uint64]
+    rows: NDArray[np.int32]
+    counts: NDArray[np.int64]
+
+
+class ClueTable:
+    """Clues by number, for looking up: both orders of every pair are entered."""
+
+    def __init__(self, clues: NDArray[np.uint64]) -> None:
+        slots = 64
+        while slots < 3 * len(clues):
+            slots *= 2
+        self.table = np.zeros((slots, clues.shape[1]), dtype=np.uint64)
+        self.numbers = np.full(slots, -1, dtype=np.int32)
+        self.entered = 0
+        self.add(clues)
+
+    def add(self, clues: NDArray[np.uint64]) -> None:
+        """Enter the clues that follow those that are entered; `clues`: all of them."""
+        if 2 * len(clues) > len(self.numbers):
+            self.__init__(clues)  # type: ignore[misc]
+        else:
+            kernels.fill_table(clues, self.table, self.numbers, self.entered)
+            self.entered = len(clues)
+
+    def numbers_of(self, clues: NDArray[np.uint64]) -> NDArray[np.int32]:
+        """The number of each clue, -1 where it isn't known."""
+        return np.asarray(kernels.numbers_of(clues, self.table, self.numbers))
+
+
+class Comparing:
+    """What comparing needs to know, as kernels take it."""
+
+    def __init__(self, layout: ClueLayout, nulls: str) -> None:
+        self.layout, self.unknown = layout, nulls == "unknown"
+        self.given = (layout.left, layout.right, layout.scope, layout.ordered, self.unknown)
+
+    def of_pairs(self, codes: NDArray[np.int32], t: NDArray[np.int32], u: NDArray[np.int32]) -> NDArray[np.uint64]:
+        """The clues of (t[i], u[i]), uint64 (pairs, words). `codes`: int32 (rows, columns)."""
+        return np.asarray(kernels.compare_pairs(codes, t, u, *self.given, self.layout.words))
+
+    def probe(
+        self, codes: NDArray[np.int32], alive: NDArray[np.bool_], first: int, last: int,
+        rows: SortedRows, queries: Queries, known: ClueTable, control: Control | None = None,
+    ) -> tuple[Met, NDArray[np.int64]]:  # fmt: skip
+        """Compare the rows from `first` on, before `last`, with the rows in the boxes of queries.
+
+        Returns what was met, and the pairs that each query compared, int64 (queries,).
+        """
+        compared = np.zeros(len(queries.index), dtype=np.int64)
+        given = (
+            rows.orders, rows.order_offsets, rows.zones, rows.level_starts, rows.level_blocks, rows.levels,
+            rows.columns, rows.column_offsets, queries.index, queries.offsets, queries.slot, queries.operator, queries.column,
+            *self.given, known.table, known.numbers,
+        )  # fmt: skip
+        if last - first <= ROWS_A_TASK:
+            clues, pairs = kernels.probe_rows(codes, alive, first, last, *given, compared)
+            return Met(clues, pairs, np.zeros(0, dtype=np.int64)), compared
+        found: list[Met] = []
+        parts: list[NDArray[np.int64]] = []
+        starts = range(first, last, ROWS_A_TASK)
+
+        def make_worker() -> Callable[[int], None]:
+            def work(task: int) -> None:
+                own = np.zeros(len(compared), dtype=np.int64)
+                end = min(last, starts[task] + ROWS_A_TASK)
+                clues, pairs = kernels.probe_rows(codes, alive, starts[task], end, *given, own)
+                found.append(Met(clues, pairs, np.zeros(0, dtype=np.int64)))
+                parts.append(own)
+
+            return work
+
+        run_tasks([1.0] * len(starts), make_worker, control or Control())
+        return _together(found, self.layout.words), np.sum(parts, axis=0, dtype=np.int64)
+
+    def scan(
+        self, codes: NDArray[np.int32], alive: NDArray[np.bool_], new: NDArray[np.int32], start: int,
+        by_column: NDArray[np.int32], known: ClueTable, *, only_before: bool, counting: int = 0,
+        control: Control | None = None,
+    ) -> tuple[Met, NDArray[np.int64]]:  # fmt: skip
+        """Compare the rows `new` with all living rows from `start` on: with those before each one, or all others.
+
+        `by_column`: int32 (columns, rows), the rows from `start` on; `counting`: how many clues are known, where pairs
+        that left them are to be counted. Returns what was met, and these counts, int64 (counting,).
+        """
+        counts = np.zeros(counting, dtype=np.int64)
+        given = (*self.given, known.table, known.numbers)
+        if len(new) <= ROWS_A_TASK:
+            met = kernels.scan_rows(
+                codes, by_column, alive, new, 0, len(new), start, only_before, *given, counts
+            )
+            return Met(*met), counts
+        found: list[Met] = []
+        parts: list[NDArray[np.int64]] = []
+        starts = range(0, len(new), ROWS_A_TASK)
+
+        def make_worker() -> Callable[[int], None]:
+            def work(task: int) -> None:
+                own = np.zeros(counting, dtype=np.int64)
+                end = min(len(new), starts[task] + ROWS_A_TASK)
+                met = kernels.scan_rows(
+                    codes, by_column, alive, new, starts[task], end, start, only_before, *given, own
+                )
+                found.append(Met(*met))
+                parts.append(own)
+
+            return work
+
+        run_tasks([1.0] * len(starts), make_worker, control or Control())
+        return _together(found, self.layout.words), np.sum(parts, axis=0, dtype=np.int64)
+
+    def seek(
+        self, codes: NDArray[np.int32], alive: NDArray[np.bool_], tried: NDArray[np.int32], clue: NDArray[np.uint64],
+        rows: SortedRows, index: int, most: int,
+    ) -> tuple[int, int, bool]:  # fmt: skip
+        """A pair (t, u) of living rows that leaves a clue, t one of `tried`, u in an order; (-1, -1) if none was met.
+        Third: whether all of `tried` were looked at, which `most` comparisons may not suffice for."""
+        columns = rows.columns_of(index).tolist()
+        terms = [
+            (columns.index(old), operator, new)
+            for old, operator, new in terms_of_clue(clue, self.layout)
+            if old in columns
+        ]
+        slot, operator, column = (np.array([term[k] for term in terms]) for k in range(3))
+        levels = int(rows.levels[index])
+        t, u, looked_at = kernels.seek_pair(
+            codes, alive, tried, clue, rows.order(index), rows.zones, rows.level_starts[index],
+            rows.level_blocks[index], levels, rows.columns_of(index),
+            slot.astype(np.int32), operator.astype(np.int8), column.astype(np.int32), *self.given, most,
+        )  # fmt: skip
+        return t, u, looked_at == len(tried)
+
+
+def terms_of_clue(clue: NDArray[np.uint64], layout: ClueLayout) -> list[Term]:
+    """What the values of u must be, given those of t, for a clue: as far as comparisons of t with u say it."""
+    terms: list[Term] = []
+    for g in np.flatnonzero(layout.scope == ACROSS).tolist():
+        outcome = int(outcomes(clue[None, :], g)[0])
+        if outcome == UNKNOWN:
+            continue
+        ordered = bool(layout.ordered[g])
+        operator = 0 if outcome == EQUAL else (1 if not ordered else (2 if outcome == GREATER else 4))
+        terms.append((int(layout.right[g]), operator, int(layout.left[g])))
+    return terms
+
+
+def _together(found: Sequence[Met], words: int) -> Met:
+    """What several threads met, each clue once."""
+    clues = np.concatenate([np.zeros((0, words), np.uint64), *(met.clues for met in found)])
+    rows = np.concatenate([np.zeros((0, 2), np.int32), *(met.rows for met in found)])
+    counts = np.concatenate([np.zeros(0, np.int64), *(met.counts for met in found)])
+    if not len(clues):
+        return Met(clues, rows, counts)
+    order = np.lexsort((rows[:, 1], rows[:, 0], *clues.T[::-1]))  # of equal clues the first pair, whoever met it
+    clues, rows = clues[order], rows[order]
+    first = np.ones(len(clues), dtype=np.bool_)
+    first[1:] = np.any(clues[1:] != clues[:-1], axis=1)
+    starts = np.flatnonzero(first)
+    summed = np.add.reduceat(counts[order], starts) if len(counts) else counts
+    return Met(clues[starts], rows[starts], summed)
+
+
+def _offsets(sizes: Sequence[int]) -> NDArray[np.int64]:
+    return np.concatenate(([0], np.cumsum(sizes, dtype=np.int64))).astype(np.int64)
+
+
+def stored(arrays: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
+    """Arrays under names with a prefix."""
+    return {f"{prefix}/{name}": array for name, array in arrays.items()}
