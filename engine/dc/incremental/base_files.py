@@ -1,0 +1,163 @@
+"""What a state is at a checkpoint: arrays in files that never change, and the manifest that names them."""
+
+from __future__ import annotations
+
+import io
+import json
+import mmap
+import os
+import zlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.dc.incremental.revision_log import plain, write_all
+from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.writer_lock import damaged, put_in_place
+
+FORMAT = 1
+"""Version of what a folder holds; another number with every change to it."""
+MANIFEST = "state.json"
+NEW_MANIFEST = f".{MANIFEST}.new"
+HISTORY = "history.jsonl"
+KIND = "tuplewise denial constraints"
+_PIECE_BYTES = 16 << 20
+
+
+@dataclass(frozen=True)
+class BaseFile:
+    """A file, or the beginning of one, as it was written. `path`: in the folder; `crc`: CRC-32 of the bytes."""
+
+    path: str
+    bytes: int
+    crc: int
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a state is at its last checkpoint.
+
+    Attributes
+    ----------
+    fixed : what never changes, as JSON gives it back
+    written_by : version of tuplewise
+    checkpoint : number of the checkpoint, 0 when the state was built
+    revision : that it is of
+    files : of the arrays, by name
+    history : how far the file of the history counts: one line of JSON for each revision from 0 on
+    """
+
+    fixed: dict[str, Any]
+    written_by: str
+    checkpoint: int
+    revision: int
+    files: Mapping[str, BaseFile]
+    history: BaseFile
+
+    @property
+    def log(self) -> str:
+        """Name of the file of the revisions since."""
+        return f"log-{self.checkpoint}"
+
+    def write(self, folder: Path) -> None:
+        """Put it in the place of the last one, and hand it to the disk. Killed at any moment, one of both is there."""
+        record = asdict(self)
+        record = {"kind": KIND, "format": FORMAT, "crc": _checksum(record), **record}
+        write_file(folder / NEW_MANIFEST, json.dumps(record, indent=1).encode())
+        put_in_place(folder / NEW_MANIFEST, folder / MANIFEST)
+
+    @classmethod
+    def read(cls, folder: Path) -> Manifest:
+        """Raises InputError where the folder is no state, is damaged, or is of another version."""
+        record = _read(folder)
+        if record.get("format") != FORMAT:
+            hint = "Use the version that wrote it, or build it again from the table: tuplewise dc init"
+            written = f"format {record.get('format')!r}, written by tuplewise {record.get('written_by')}"
+            fault = f"the state {str(folder)!r} is of another version"
+            raise InputError(message(fault, written, f"format {FORMAT}", hint))
+        try:
+            rest = {name: value for name, value in record.items() if name not in ("kind", "format", "crc")}
+            if _checksum(rest) != record["crc"]:
+                raise ValueError("it is not what was written")
+            files = {name: BaseFile(**file) for name, file in rest.pop("files").items()}
+            return cls(files=files, history=BaseFile(**rest.pop("history")), **rest)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise damaged(folder, f"{MANIFEST} can't be read: {error}", "dc") from error
+
+
+def _checksum(record: Mapping[str, Any]) -> int:
+    return zlib.crc32(json.dumps(record, separators=(",", ":")).encode())
+
+
+def _read(folder: Path) -> dict[str, Any]:
+    if not folder.is_dir():
+        raise InputError(message("no such state", str(folder), "a folder that dc init made"))
+    hint = "Name the folder that dc init made"
+    try:
+        record = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(message(f"this folder is not a state: it has no {MANIFEST}", str(folder), hint=hint)) from None
+    except (OSError, ValueError) as error:
+        raise damaged(folder, f"{MANIFEST} can't be read: {error}", "dc") from error
+    if not isinstance(record, dict) or record.get("kind") != KIND:
+        raise InputError(message("this folder is not a state of denial constraints", str(folder), hint=hint))
+    return record
+
+
+def write_file(path: Path, *parts: Any) -> tuple[int, int]:
+    """Write a new file of the parts' bytes and hand it to the disk; its bytes and their checksum. Raises OSError."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    size = crc = 0
+    try:
+        for part in parts:
+            view = memoryview(part).cast("B")
+            for start in range(0, len(view), _PIECE_BYTES):
+                piece = view[start : start + _PIECE_BYTES]
+                write_all(descriptor, piece, size)
+                size, crc = size + len(piece), zlib.crc32(piece, crc)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    return size, crc
+
+
+def write_array(folder: Path, checkpoint: int, name: str, array: NDArray[Any]) -> BaseFile:
+    """Write an array to a file of NumPy's format, C order, and hand it to the disk. Raises OSError."""
+    path = f"base-{checkpoint}/{quote(name, safe='')}.npy"
+    array = plain(name, array)
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, np.lib.format.header_data_from_array_1_0(array))
+    content = (array.reshape(-1).view(np.uint8),) if array.nbytes else ()
+    size, crc = write_file(folder / path, header.getvalue(), *content)
+    return BaseFile(path, size, crc)
+
+
+def mapped(folder: Path, file: BaseFile) -> mmap.mmap:
+    """A base file in memory, read only. Raises FileNotFoundError, or InputError where it is of another size."""
+    descriptor = os.open(folder / file.path, os.O_RDONLY)
+    try:
+        size = os.fstat(descriptor).st_size
+        if size != file.bytes:
+            raise damaged(folder, f"{file.path} has {size} bytes, not {file.bytes}", "dc")
+        return mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
+    finally:
+        os.close(descriptor)
+
+
+def array_of(folder: Path, file: BaseFile, content: mmap.mmap) -> NDArray[Any]:
+    """The array of a base file: a view of the map. Raises InputError where the file's heading is damaged."""
+    content.seek(0)
+    try:
+        if np.lib.format.read_magic(content) != (1, 0):
+            raise ValueError("it is of another version of NumPy's format")
+        shape, order, kind = np.lib.format.read_array_header_1_0(content)
+        if order:
+            raise ValueError("it is in another order")
+        return np.frombuffer(content, kind, offset=content.tell()).reshape(shape)
+    except ValueError as error:
+        raise damaged(folder, f"{file.path} can't be read: {error}", "dc") from error
