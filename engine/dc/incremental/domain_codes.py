@@ -1,0 +1,263 @@
+"""The values of one domain with codes that keep their order and leave room for more.
+
+Codes are whole numbers from 0 to 2**30 - 1. Values that come together are spread evenly over the middle half, so that
+values beyond the last and before the first find room too: these go on with the distance that values have at first. A
+value between two others gets a code between theirs, in the middle where it comes alone.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.dc.incremental.keys import Keys, PlainKey, at_scale, keys_of_plain, merged, united
+from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.relation.relation import Domain
+
+CODES = 1 << 30
+_FIRST, _SPAN = CODES // 4, CODES // 2
+_FEW = 64  # values up to which they are kept one by one
+_MOST_SINGLE = 4096
+_REMEMBERED = 1 << 16
+
+
+class Full(Exception):
+    """Between two codes there is no room for the values that belong there."""
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """Ascending keys and their codes, int32 (n,)."""
+
+    keys: Keys
+    codes: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+class DomainCodes:
+    """The dictionary of one domain.
+
+    Parameters
+    ----------
+    base : keys of the last checkpoint; arrays may be maps of files
+    decimal_type : numbers are decimals, also where all are whole
+
+    Notes
+    -----
+    Values that came since are in runs, each more than twice as long as the next, and the last ones one by one. The
+    keys around a new value are the nearest of all lists. Looking up costs a search of the base and of each run.
+    """
+
+    def __init__(self, domain: Domain, base: Run, *, decimal_type: bool = False) -> None:
+        self.domain, self.decimal_type = domain, decimal_type
+        self._start(base)
+
+    def _start(self, base: Run) -> None:
+        self._base = base
+        self._runs: list[Run] = []
+        self._single_keys: list[PlainKey] = []
+        self._single_codes: list[int] = []
+        self._known: dict[PlainKey, int] = {}  # the single ones, and what was looked up lately
+        self._step = _step(len(base))
+
+    @classmethod
+    def spread(cls, domain: Domain, keys: Keys, *, decimal_type: bool = False) -> DomainCodes:
+        """Ascending keys with codes that are spread evenly."""
+        return cls(domain, Run(keys, even_codes(len(keys))), decimal_type=decimal_type)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._lists())) + len(self._single_keys)
+
+    def _lists(self) -> list[Run]:
+        return [self._base, *self._runs]
+
+    @property
+    def scale(self) -> int:
+        """The largest scale of all keys."""
+        return max(run.keys.scale for run in self._lists_with_single())
+
+    def ends(self) -> tuple[PlainKey, PlainKey] | None:
+        """The least and the greatest key."""
+        runs = [run.keys.take(np.array([0, len(run) - 1])).plain() for run in self._lists_with_single() if len(run)]
+        if not runs:
+            return None
+        return min(low for low, _ in runs), max(high for _, high in runs)  # type: ignore[type-var]
+
+    def code(self, key: PlainKey) -> int:
+        """The code of a key; -1 of one that isn't known."""
+        found = self._known.get(key)
+        if found is not None:
+            return found
+        for run in self._lists():
+            place, equal = run.keys.find(key)
+            if equal:
+                code = int(run.codes.item(place))
+                if len(self._known) >= _REMEMBERED:
+                    self._known = dict(zip(self._single_keys, self._single_codes, strict=True))
+                self._known[key] = code
+                return code
+        return -1
+
+    def codes(self, keys: Keys) -> NDArray[np.int32]:
+        """The codes of ascending keys; -1 of those that aren't known. int32 (k,)."""
+        return self._searched(keys)[0]
+
+    def codes_between(self, keys: Keys) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """`codes`, and codes that the unknown keys among them can have. Raises Full."""
+        codes, lows, highs = self._searched(keys)
+        unknown = np.flatnonzero(codes < 0)
+        new = spread_between(lows[unknown].tolist(), highs[unknown].tolist(), self._step)
+        codes[unknown] = new
+        return codes, unknown
+
+    def _searched(self, keys: Keys) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+        """Codes of ascending keys or -1, and the codes of the known keys before (or -1) and behind them (or CODES)."""
+        codes = np.full(len(keys), -1, dtype=np.int32)
+        lows = np.full(len(keys), -1, dtype=np.int32)
+        highs = np.full(len(keys), CODES, dtype=np.int32)
+        for run in self._lists_with_single():
+            if not len(run):
+                continue
+            places, equal = run.keys.search(keys)
+            codes[equal] = run.codes[places[equal]]
+            before = np.where(places > 0, run.codes[places - 1], np.int32(-1))
+            behind = np.where(places < len(run), run.codes[np.minimum(places, len(run) - 1)], np.int32(CODES))
+            np.maximum(lows, before, out=lows)
+            np.minimum(highs, behind, out=highs)
+        return codes, lows, highs
+
+    def _lists_with_single(self) -> list[Run]:
+        if not self._single_keys:
+            return self._lists()
+        single = Run(keys_of_plain(self.domain, self._single_keys), np.array(self._single_codes, dtype=np.int32))
+        return [*self._lists(), single]
+
+    def new_codes(self, keys: Sequence[PlainKey]) -> list[int]:
+        """Codes that a few ascending keys can have, none of them known. Raises Full."""
+        between = [self._around(key) for key in keys]
+        return spread_between([low for low, _ in between], [high for _, high in between], self._step)
+
+    def _around(self, key: PlainKey) -> tuple[int, int]:
+        low, high = -1, CODES
+        for run in self._lists():
+            place, _ = run.keys.find(key)
+            if place and (code := run.codes.item(place - 1)) > low:
+                low = code
+            if place < len(run) and (code := run.codes.item(place)) < high:
+                high = code
+        place = bisect_left(self._single_keys, key)  # type: ignore[type-var]
+        if place:
+            low = max(low, self._single_codes[place - 1])
+        if place < len(self._single_codes):
+            high = min(high, self._single_codes[place])
+        return low, high
+
+    def add(self, keys: Keys, codes: NDArray[np.int32]) -> None:
+        """Take in ascending keys that aren't known yet, with codes that the methods above gave."""
+        if len(keys) > _FEW:
+            self._add_run(Run(keys, codes))
+            return
+        for key, code in zip(keys.plain(), codes.tolist(), strict=True):
+            place = bisect_left(self._single_keys, key)  # type: ignore[type-var]
+            self._single_keys.insert(place, key)
+            self._single_codes.insert(place, code)
+            self._known[key] = code
+        if len(self._single_keys) > _MOST_SINGLE:
+            single = self._lists_with_single()[-1]
+            self._single_keys, self._single_codes = [], []
+            self._add_run(single)
+
+    def _add_run(self, run: Run) -> None:
+        while self._runs and len(self._runs[-1]) <= 2 * len(run):
+            run = _merged(self._runs.pop(), run)
+        self._runs.append(run)
+
+    def whole(self) -> Run:
+        """All keys in one list."""
+        lists = self._lists_with_single()
+        while len(lists) > 1:
+            last = lists.pop()
+            lists[-1] = _merged(lists[-1], last)
+        return lists[0]
+
+    def respread(self, wanted: Keys | None) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """All codes anew, spread evenly, with room for wanted keys (ascending). Old codes, ascending, and the new."""
+        run = self.whole()
+        places = np.arange(len(run), dtype=np.int64)
+        many = len(run)
+        if wanted is not None:
+            unknown = wanted.take(np.flatnonzero(self.codes(wanted) < 0))
+            places += np.searchsorted(run.keys.search(unknown)[0], places, side="right")
+            many += len(unknown)
+        codes = even_codes(many)[places]
+        self._start(Run(run.keys, codes))
+        self._step = _step(many)
+        return run.codes, codes
+
+    def keys(self, codes: NDArray[np.int32]) -> Keys:
+        """The keys of codes, in their order. Raises KeyError where a code is nobody's."""
+        parts, order = [], np.full(len(codes), -1, dtype=np.int64)
+        taken = 0
+        for run in self._lists_with_single():
+            places = np.minimum(run.codes.searchsorted(codes), max(len(run) - 1, 0))
+            hit = np.flatnonzero(run.codes[places] == codes) if len(run) else np.empty(0, dtype=np.int64)
+            if len(hit):
+                parts.append(run.keys.take(places[hit]))
+                order[hit] = taken + np.arange(len(hit))
+                taken += len(hit)
+        if taken < len(codes):
+            raise KeyError(f"no {self.domain} has the code {codes[order < 0][0]}")
+        if not parts:
+            return at_scale(self._base.keys.take(np.empty(0, dtype=np.int64)), self.scale)
+        return at_scale(united(parts).take(order), self.scale)
+
+
+def _merged(left: Run, right: Run) -> Run:
+    keys, order = merged(left.keys, right.keys)
+    return Run(keys, np.concatenate([left.codes, right.codes])[order])
+
+
+def _step(values: int) -> int:
+    return max(1, _SPAN // max(values, 1))
+
+
+def even_codes(values: int) -> NDArray[np.int32]:
+    """Codes of so many values, spread evenly over the middle half of all codes. int32 (values,), ascending."""
+    if values > _SPAN:
+        raise InputError(message("more distinct values of a kind than a state has room for", values, f"up to {_SPAN}"))
+    twice = 2 * np.arange(values, dtype=np.int64) + 1
+    return (_FIRST + twice * _SPAN // (2 * max(values, 1))).astype(np.int32)
+
+
+def spread_between(lows: Sequence[int], highs: Sequence[int], step: int) -> list[int]:
+    """Codes of ascending values, each between a low and a high code (-1 and CODES: there is none). Raises Full.
+
+    Values between the same two codes are spread evenly. Beyond the last code they follow each other by `step`, or less
+    as the room gets scarce, and before the first likewise.
+    """
+    codes: list[int] = []
+    start = 0
+    while start < len(lows):
+        low, high = lows[start], highs[start]
+        stop = start + 1
+        while stop < len(lows) and lows[stop] == low and highs[stop] == high:
+            stop += 1
+        count, room = stop - start, high - low - 1
+        if count > room:
+            raise Full
+        if low < 0 and high == CODES:
+            codes.extend(even_codes(count).tolist())
+        elif low < 0 or high == CODES:
+            pace = max(1, min(step, room // (4 * count)))
+            codes.extend(range(low + pace, low + pace * count + 1, pace) if low >= 0
+                         else range(high - pace * count, high, pace))  # fmt: skip
+        else:
+            codes.extend([low + i * (room + 1) // (count + 1) for i in range(1, count + 1)])
+        start = stop
+    return codes

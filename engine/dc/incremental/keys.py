@@ -1,0 +1,461 @@
+"""Values of a domain as keys that keep their order: whole numbers with a scale, or bytes.
+
+A number, date, timestamp, boolean or double is a whole number at a *scale*: the key is the value times ten to the
+scale. A date counts days since 1970, a timestamp microseconds (at scale 3 nanoseconds), false is 0, true is 1; a double
+is the whole number that its bits make when those of the negative ones are turned, so that NaN is the last. A text is
+its bytes.
+
+One key by itself is a Python int, a Decimal where it has a fraction, or bytes.
+"""
+
+from __future__ import annotations
+
+import decimal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from tuplewise.engine.relation.relation import Domain
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PlainKey = int | decimal.Decimal | bytes
+
+EXACT = decimal.Context(prec=400, Emax=999_999, Emin=-999_999)  # no number here has as many digits
+_LEAST, _MOST = -(1 << 63), (1 << 63) - 1
+_TURN = np.int64(_MOST)
+_WIDE_BYTES = 32
+_WIDE_ZERO = 1 << 255
+_MOST_DIGITS = 38
+_LONGEST_SHIFT = 18  # ten to this fits 64 bits
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """Ascending whole numbers of 64 bits. values: int64 (n,); a value is `values / 10**scale`."""
+
+    values: NDArray[np.int64]
+    scale: int = 0
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def take(self, places: NDArray[np.int64]) -> Numbers:
+        return Numbers(self.values[places], self.scale)
+
+    def integers(self) -> list[int]:
+        """The values times ten to the scale."""
+        found: list[int] = self.values.tolist()
+        return found
+
+    def plain(self) -> list[PlainKey]:
+        """Each key by itself."""
+        return _plain_numbers(self.integers(), self.scale)
+
+    def find(self, key: PlainKey) -> tuple[int, bool]:
+        """How many keys are less than a key, and whether it is among them."""
+        assert not isinstance(key, bytes)
+        floor, whole = _floor(key, self.scale)
+        if floor > _MOST:
+            return len(self.values), False
+        if floor < _LEAST:
+            return 0, False
+        if not whole:
+            return int(self.values.searchsorted(np.int64(floor), "right")), False
+        place = int(self.values.searchsorted(np.int64(floor)))
+        return place, place < len(self.values) and self.values.item(place) == floor
+
+    def search(self, keys: Keys) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """`find` of many keys, ascending: int64 (k,), bool (k,)."""
+        assert not isinstance(keys, Texts)
+        if isinstance(keys, WideNumbers) or abs(keys.scale - self.scale) > _LONGEST_SHIFT:
+            return _found(self, keys)
+        shift = self.scale - keys.scale
+        if shift >= 0:
+            most = _MOST // 10**shift
+            if ((keys.values > most) | (keys.values < -most)).any():
+                return _found(self, keys)
+            floors, whole = keys.values * np.int64(10**shift), np.ones(len(keys), dtype=np.bool_)
+            places = self.values.searchsorted(floors)
+        else:
+            floors, rest = np.divmod(keys.values, np.int64(10**-shift))
+            whole = rest == 0
+            places = np.where(whole, self.values.searchsorted(floors), self.values.searchsorted(floors, "right"))
+        equal = whole & (places < len(self.values))
+        equal[equal] = self.values[places[equal]] == floors[equal]
+        return places.astype(np.int64, copy=False), equal
+
+
+@dataclass(frozen=True, eq=False)
+class WideNumbers:
+    """Ascending whole numbers of up to 255 bits, for those that 64 don't hold.
+
+    Attributes
+    ----------
+    content : uint8 (n, 32), each number plus 2**255, the most significant byte first: bytes in the order of numbers
+    scale : a value is its number divided by ten to the scale
+    """
+
+    content: NDArray[np.uint8]
+    scale: int
+
+    def __len__(self) -> int:
+        return len(self.content)
+
+    def take(self, places: NDArray[np.int64]) -> WideNumbers:
+        return WideNumbers(self.content[places], self.scale)
+
+    def integers(self) -> list[int]:
+        data = self.content.tobytes()
+        starts = range(0, len(data), _WIDE_BYTES)
+        return [int.from_bytes(data[i : i + _WIDE_BYTES], "big") - _WIDE_ZERO for i in starts]
+
+    def plain(self) -> list[PlainKey]:
+        return _plain_numbers(self.integers(), self.scale)
+
+    def _texts(self) -> Texts:
+        ends = np.arange(len(self.content) + 1, dtype=np.int64) * _WIDE_BYTES
+        return Texts(self.content.reshape(-1), ends)
+
+    def find(self, key: PlainKey) -> tuple[int, bool]:
+        places, equal = _found(self, keys_of_plain("number", [key]))
+        return int(places[0]), bool(equal[0])
+
+    def search(self, keys: Keys) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        return _found(self, keys)
+
+
+@dataclass(frozen=True, eq=False)
+class Texts:
+    """Ascending texts as bytes, one after the other.
+
+    Attributes
+    ----------
+    content : uint8 (bytes,)
+    ends : int64 or int32 (n + 1,), text i is content[ends[i] : ends[i + 1]]
+    """
+
+    content: NDArray[np.uint8]
+    ends: NDArray[Any]
+    scale = 0
+
+    def __len__(self) -> int:
+        return len(self.ends) - 1
+
+    def take(self, places: NDArray[np.int64]) -> Texts:
+        import pyarrow as pa
+
+        return _texts_of(_binary(self).take(pa.array(places)))
+
+    def plain(self) -> list[PlainKey]:
+        data, ends = self.content.tobytes(), self.ends.tolist()
+        return [data[a:b] for a, b in pairwise(ends)]
+
+    def find(self, key: PlainKey) -> tuple[int, bool]:
+        assert isinstance(key, bytes)
+        place = _find_text(self.content, self.ends, np.frombuffer(key, dtype=np.uint8))
+        return place >> 1, bool(place & 1)
+
+    def search(self, keys: Keys) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        assert isinstance(keys, Texts)
+        places = np.empty(len(keys), dtype=np.int64)
+        _find_texts(self.content, self.ends, keys.content, keys.ends, places)
+        return places >> 1, (places & 1).astype(np.bool_)
+
+
+Keys = Numbers | WideNumbers | Texts
+
+
+@njit(cache=True, nogil=True)
+def _find_text(content, ends, sought):  # type: ignore[no-untyped-def]
+    """Twice the number of texts that are less, and one more where the sought text is there."""
+    low, high = 0, len(ends) - 1
+    while low < high:
+        middle = (low + high) >> 1
+        start = ends[middle]
+        size = ends[middle + 1] - start
+        common = min(size, len(sought))
+        at = 0
+        while at < common and content[start + at] == sought[at]:
+            at += 1
+        if at < common:
+            less = content[start + at] < sought[at]
+        elif size == len(sought):
+            return 2 * middle + 1
+        else:
+            less = size < len(sought)
+        if less:
+            low = middle + 1
+        else:
+            high = middle
+    return 2 * low
+
+
+@njit(cache=True, nogil=True)
+def _find_texts(content, ends, sought, sought_ends, places):  # type: ignore[no-untyped-def]
+    for i in range(len(places)):
+        places[i] = _find_text(content, ends, sought[sought_ends[i] : sought_ends[i + 1]])
+
+
+def _floor(key: int | decimal.Decimal, scale: int) -> tuple[int, bool]:
+    """The largest whole number that is not more than the key times ten to the scale, and whether it is just that."""
+    if isinstance(key, int):
+        return key * 10**scale if scale else key, True
+    moved = key.scaleb(scale, EXACT)
+    floor = int(moved.to_integral_value(decimal.ROUND_FLOOR, EXACT))
+    return floor, floor == moved
+
+
+def _found(run: Numbers | WideNumbers, keys: Keys) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Where keys stand in a run, by Python's whole numbers: for those that 64 bits don't hold."""
+    assert not isinstance(keys, Texts)
+    shift = run.scale - keys.scale
+    if shift >= 0:
+        floors, whole = [v * 10**shift for v in keys.integers()], np.ones(len(keys), dtype=np.bool_)
+    else:
+        divided = [divmod(v, 10**-shift) for v in keys.integers()]
+        floors, whole = [q for q, _ in divided], np.array([r == 0 for _, r in divided], dtype=np.bool_)
+    if isinstance(run, WideNumbers):
+        places, equal = run._texts().search(_wide(floors, run.scale)._texts())
+        return places + (equal & ~whole), equal & whole
+    inside = np.array([_LEAST <= v <= _MOST for v in floors], dtype=np.bool_)
+    clipped = np.array([min(max(v, _LEAST), _MOST) for v in floors], dtype=np.int64)
+    beyond = ~inside & (clipped > 0)
+    places = run.values.searchsorted(clipped)
+    equal = inside & (places < len(run))
+    equal[equal] = run.values[places[equal]] == clipped[equal]
+    return np.where(beyond, len(run), places + (equal & ~whole)).astype(np.int64), equal & whole
+
+
+def _wide(integers: Sequence[int], scale: int) -> WideNumbers:
+    data = b"".join([(v + _WIDE_ZERO).to_bytes(_WIDE_BYTES, "big") for v in integers])
+    return WideNumbers(np.frombuffer(data, dtype=np.uint8).reshape(-1, _WIDE_BYTES), scale)
+
+
+def _numbers(integers: Sequence[int], scale: int) -> Numbers | WideNumbers:
+    if all(_LEAST <= v <= _MOST for v in integers):
+        return Numbers(np.array(integers, dtype=np.int64), scale)
+    return _wide(integers, scale)
+
+
+def _plain_numbers(integers: list[int], scale: int) -> list[PlainKey]:
+    if scale == 0:
+        return list(integers)
+    factor = 10**scale
+    return [
+        v // factor if v % factor == 0 else decimal.Decimal(v).scaleb(-scale, EXACT) for v in integers
+    ]  # fmt: skip
+
+
+def keys_of_plain(domain: Domain, plain: Sequence[PlainKey]) -> Keys:
+    """Keys from single ones, ascending and distinct."""
+    if domain == "text":
+        texts: list[bytes] = list(plain)  # type: ignore[arg-type]
+        ends = np.zeros(len(texts) + 1, dtype=np.int64)
+        np.cumsum([len(t) for t in texts], out=ends[1:])
+        return Texts(np.frombuffer(b"".join(texts), dtype=np.uint8), ends)
+    numbers: list[int | decimal.Decimal] = list(plain)  # type: ignore[arg-type]
+    scale = max((_scale_of(v) for v in numbers), default=0)
+    return _numbers([_floor(v, scale)[0] for v in numbers], scale)
+
+
+def _scale_of(key: int | decimal.Decimal) -> int:
+    if isinstance(key, int):
+        return 0
+    exponent = key.as_tuple().exponent
+    assert isinstance(exponent, int)
+    return max(0, -exponent)
+
+
+def at_scale(keys: Keys, scale: int) -> Keys:
+    """The same values at a scale that is not less."""
+    if isinstance(keys, Texts) or scale == keys.scale:
+        return keys
+    shift = scale - keys.scale
+    if isinstance(keys, Numbers) and shift <= _LONGEST_SHIFT:
+        most = _MOST // 10**shift
+        if not len(keys) or (keys.values[0] >= -most and keys.values[-1] <= most):
+            return Numbers(keys.values * np.int64(10**shift), scale)
+    return _numbers([v * 10**shift for v in keys.integers()], scale)
+
+
+def united(parts: Sequence[Keys]) -> Keys:
+    """All keys of the parts, one part after the other, at one scale and in one form."""
+    if len(parts) == 1:
+        return parts[0]
+    if isinstance(parts[0], Texts):
+        import pyarrow as pa
+
+        return _texts_of(pa.concat_arrays([_binary(part) for part in parts if isinstance(part, Texts)]))
+    scale = max(part.scale for part in parts)
+    scaled = [at_scale(part, scale) for part in parts]
+    if all(isinstance(part, Numbers) for part in scaled):
+        return Numbers(np.concatenate([part.values for part in scaled if isinstance(part, Numbers)]), scale)
+    wide = [part if isinstance(part, WideNumbers) else _widened(part) for part in scaled]
+    return WideNumbers(np.concatenate([part.content for part in wide]), scale)
+
+
+def _widened(keys: Keys) -> WideNumbers:
+    assert isinstance(keys, Numbers)
+    content = np.zeros((len(keys), _WIDE_BYTES), dtype=np.uint8)
+    content[keys.values < 0] = 0xFF
+    content[:, -8:] = keys.values.astype(">i8").view(np.uint8).reshape(-1, 8)
+    content[:, 0] ^= 0x80
+    return WideNumbers(content, keys.scale)
+
+
+def merged(left: Keys, right: Keys) -> tuple[Keys, NDArray[np.int64]]:
+    """Two ascending lists without a common key as one, and for each place of it which key of left + right stands there.
+
+    Linear, but for a search of each right key in left.
+    """
+    places = left.search(right)[0] + np.arange(len(right), dtype=np.int64)
+    order = np.empty(len(left) + len(right), dtype=np.int64)
+    from_left = np.ones(len(order), dtype=np.bool_)
+    from_left[places] = False
+    order[places] = len(left) + np.arange(len(right), dtype=np.int64)
+    order[from_left] = np.arange(len(left), dtype=np.int64)
+    return united([left, right]).take(order), order
+
+
+def keys_of_arrow(domain: Domain, values: pa.Array) -> Keys:
+    """Keys of typed values (no nulls) in the order in which they stand.
+
+    Parameters
+    ----------
+    values : int64, decimal128 or decimal256 (number), float64, date32, timestamp in us or ns, bool, large_string
+    """
+    import pyarrow as pa
+
+    if domain == "text":
+        return _texts_of(values.cast(pa.large_binary()))
+    if domain == "double":
+        plain = np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64) + 0.0
+        plain[np.isnan(plain)] = np.nan
+        bits = plain.view(np.int64)
+        return Numbers(np.where(bits < 0, bits ^ _TURN, bits))
+    if domain == "boolean":
+        return Numbers(np.asarray(values.to_numpy(zero_copy_only=False)).astype(np.int64))
+    if domain == "date":
+        return Numbers(np.asarray(values.cast(pa.int32()).to_numpy(zero_copy_only=False), dtype=np.int64))
+    if domain == "timestamp":
+        return _instants(values)
+    if pa.types.is_int64(values.type):
+        return Numbers(np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.int64))
+    return _decimals(values)
+
+
+def _instants(values: pa.Array) -> Numbers:
+    import pyarrow as pa
+
+    if values.type.unit != "ns":
+        values = values.cast(pa.timestamp("us", tz=values.type.tz))
+    whole = np.asarray(values.cast(pa.int64()).to_numpy(zero_copy_only=False), dtype=np.int64)
+    if values.type.unit != "ns":
+        return Numbers(whole)
+    micro, rest = np.divmod(whole, np.int64(1000))
+    return Numbers(whole, 3) if rest.any() else Numbers(micro)
+
+
+def _decimals(values: pa.Array) -> Numbers | WideNumbers:
+    words = values.type.byte_width // 8
+    buffer = values.buffers()[1]
+    if not len(values) or buffer is None:
+        return Numbers(np.empty(0, dtype=np.int64), values.type.scale)
+    start = values.offset * words
+    content = np.frombuffer(buffer, dtype=np.int64)[start : start + len(values) * words].reshape(-1, words)
+    low = np.ascontiguousarray(content[:, 0])
+    if (content[:, 1:] == (low >> 63)[:, None]).all():
+        return Numbers(low, values.type.scale)
+    wide = np.empty((len(values), _WIDE_BYTES), dtype=np.uint8)
+    wide[:] = np.where(content[:, -1] < 0, 0xFF, 0).astype(np.uint8)[:, None]
+    wide[:, -8 * words :] = np.ascontiguousarray(content[:, ::-1]).byteswap().view(np.uint8).reshape(len(values), -1)
+    wide[:, 0] ^= 0x80
+    return WideNumbers(wide, values.type.scale)
+
+
+def _texts_of(binary: pa.Array) -> Texts:
+    """Texts from large_binary; bytes are shared where they begin at the array's start."""
+    _, places, content = binary.buffers()
+    if not len(binary) or places is None:
+        return Texts(np.empty(0, dtype=np.uint8), np.zeros(len(binary) + 1, dtype=np.int64))
+    ends = np.frombuffer(places, dtype=np.int64)[binary.offset : binary.offset + len(binary) + 1]
+    data = np.empty(0, dtype=np.uint8) if content is None else np.frombuffer(content, dtype=np.uint8)
+    data = data[ends[0] : ends[-1]]
+    return Texts(data, ends - ends[0] if ends[0] else ends)
+
+
+def _binary(texts: Texts) -> pa.Array:
+    import pyarrow as pa
+
+    ends = np.ascontiguousarray(texts.ends, dtype=np.int64)
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(np.ascontiguousarray(texts.content))]
+    return pa.Array.from_buffers(pa.large_binary(), len(texts), buffers)
+
+
+def arrow_of_keys(domain: Domain, keys: Keys, *, decimal_type: bool = False) -> pa.Array:
+    """The values of keys, of the type that the dictionary of a Relation has.
+
+    Parameters
+    ----------
+    decimal_type : numbers are decimals, also where they are whole
+    """
+    import pyarrow as pa
+
+    if isinstance(keys, Texts):
+        binary = _binary(keys)
+        return pa.Array.from_buffers(pa.large_string(), len(keys), binary.buffers())
+    if domain == "double":
+        assert isinstance(keys, Numbers)
+        bits = np.where(keys.values < 0, keys.values ^ _TURN, keys.values)
+        return pa.array(bits.view(np.float64))
+    if domain == "timestamp":
+        return _timestamps(keys)
+    if domain == "number" and (decimal_type or keys.scale or isinstance(keys, WideNumbers)):
+        return _decimal_array(keys)
+    assert isinstance(keys, Numbers)
+    if domain == "date":
+        return pa.array(keys.values.astype(np.int32)).cast(pa.date32())
+    if domain == "boolean":
+        return pa.array(keys.values.astype(np.bool_))
+    return pa.array(keys.values)
+
+
+def _timestamps(keys: Numbers | WideNumbers) -> pa.Array:
+    import pyarrow as pa
+
+    nano = pa.timestamp("ns", tz="UTC")
+    micro = pa.timestamp("us", tz="UTC")
+    assert isinstance(keys, Numbers)
+    if keys.scale == 0:
+        return pa.array(keys.values).cast(micro)
+    if (keys.values % 1000 == 0).all():
+        return pa.array(keys.values // 1000).cast(micro)
+    return pa.array(keys.values).cast(nano)
+
+
+def _decimal_array(keys: Numbers | WideNumbers) -> pa.Array:
+    """decimal128 of 38 digits where these hold all of them, else decimal256 of 76."""
+    import pyarrow as pa
+
+    wide_type = pa.decimal256(2 * _MOST_DIGITS, keys.scale)
+    if isinstance(keys, Numbers) and keys.scale <= _MOST_DIGITS:
+        words = np.stack([keys.values, keys.values >> 63], axis=1)
+        narrow_type = pa.decimal128(_MOST_DIGITS, keys.scale)
+        return pa.Array.from_buffers(narrow_type, len(keys), [None, pa.py_buffer(words)])
+    wide = keys if isinstance(keys, WideNumbers) else _widened(keys)
+    content = wide.content[:, ::-1].copy()
+    content[:, -1] ^= 0x80
+    array = pa.Array.from_buffers(wide_type, len(keys), [None, pa.py_buffer(content)])
+    if keys.scale > _MOST_DIGITS:
+        return array
+    try:
+        return array.cast(pa.decimal128(_MOST_DIGITS, keys.scale))
+    except pa.ArrowInvalid:
+        return array
