@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from tuplewise.engine.report.ind_state import IndChange
 
 __all__ = ["ind"]
-_READING = frozenset(
-    ("--sep", "--quote", "--escape", "--encoding", "--no-header", "--bad-rows", "--master", "--profile", "--conf")
-)
 
 
 def _state_options(command: settings.F) -> settings.F:
@@ -37,19 +34,6 @@ def _state_options(command: settings.F) -> settings.F:
     }
     decorators = [click.option(flag, is_flag=True, help=says) for flag, says in flags.items()]
     return functools.reduce(lambda inner, decorate: decorate(inner), reversed(decorators), command)
-
-
-def _reading_options(command: settings.F) -> settings.F:
-    """The options of reading that a file of rows may need: columns, types and null tokens are the state's."""
-
-    @settings.input_options
-    def all_of_them() -> None:
-        """Carries the options."""
-
-    kept = [p for p in all_of_them.__click_params__ if _READING & set(p.opts)]  # type: ignore[attr-defined]
-    params = command.__dict__.setdefault("__click_params__", [])
-    params.extend(kept)
-    return command
 
 
 @dataclass(frozen=True)
@@ -127,7 +111,7 @@ def _build(
     "--stream", type=click.Path(), metavar="FOLDER",
     help="Files of changed rows, each applied once: the table's columns, then _change: insert or delete.",
 )
-@_reading_options
+@settings.reading_options
 @settings.output_options("text", "json")
 @click.pass_obj
 def ind_apply(state: State, /, folder: str, table: str | None, **given: Any) -> int:
@@ -148,8 +132,7 @@ def ind_apply(state: State, /, folder: str, table: str | None, **given: Any) -> 
         raise click.UsageError(f"Nothing is to be applied: {every}.")
     if files and changes.stream is not None:
         raise click.UsageError("--stream FOLDER is applied by itself, without --insert, --delete and --update.")
-    reading = {name: value for name, value in given.items() if name in LoadOptions.__dataclass_fields__}
-    load_options = LoadOptions(**{**reading, "conf": dict(given["conf"])})
+    load_options = settings.reading_of(given)
     form = format_of(changes)
     with working(changes, form, state) as progress:
         result = _apply(folder, table, changes, load_options, progress.step)

@@ -24,10 +24,22 @@ class Loading:
     Attributes
     ----------
     notes : what is to be said beside the table's own notes; complete once `relation` has returned
+
+    `read`: what reads the table instead of `load`.
     """
 
-    def __init__(self, table: str, options: LoadOptions, device: str, progress: Progress, state: State) -> None:
+    def __init__(
+        self,
+        table: str,
+        options: LoadOptions,
+        device: str,
+        progress: Progress,
+        state: State,
+        *,
+        read: Callable[..., Relation] | None = None,
+    ) -> None:
         self._start = time.monotonic()
+        self._read_table = read
         self._table, self._options, self._device = table, options, device
         self._progress, self._state = progress, state
         self._kernels: threading.Thread | None = None
@@ -84,7 +96,8 @@ class Loading:
         """The table. What Spark leaves behind is cleared away: it is not needed any more."""
         from tuplewise.engine.relation.load import load
 
-        relation = load(self._table, self._options, progress=report, most_bytes=most_bytes)
+        read = self._read_table or load
+        relation = read(self._table, self._options, progress=report, most_bytes=most_bytes)
         if self._state.own_process and relation.spark is not None:
             from tuplewise.engine.spark.session import stop
 

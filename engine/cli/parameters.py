@@ -60,6 +60,21 @@ class Names(click.ParamType):  # type: ignore[type-arg]
         return names
 
 
+class WholeNumbers(click.ParamType):  # type: ignore[type-arg]
+    """Whole numbers, 0 or more, with commas between them."""
+
+    name = "numbers"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        if isinstance(value, tuple):
+            return value
+        texts = [text.strip() for text in str(value).split(",")]
+        for text in texts:
+            if not re.fullmatch("[0-9]{1,18}", text):
+                self.fail(f"{text!r} is not a whole number; numbers are written as 3,7", param, ctx)
+        return tuple(map(int, texts))
+
+
 class Bound(click.ParamType):  # type: ignore[type-arg]
     """A count of pairs, or a percentage of all."""
 

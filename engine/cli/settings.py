@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.core import ParameterSource
 
-from tuplewise.engine.cli.parameters import Assignment, Bound, Bytes, ExactDecimal, Names
+from tuplewise.engine.cli.parameters import Assignment, Bytes, ExactDecimal, Names
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import DcCheckOptions, LoadOptions
 
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from tuplewise.engine.cli.listing import CheckListing
 
 KERNELS_THREAD = "kernels"
+
+_OF_ROWS = frozenset(
+    ("--sep", "--quote", "--escape", "--encoding", "--no-header", "--bad-rows", "--master", "--profile", "--conf")
+)
 
 F = TypeVar("F", bound=Callable[..., Any])
 A = TypeVar("A")
@@ -101,25 +105,38 @@ def input_options(command: F) -> F:
     )(command)
 
 
+def reading_options(command: F) -> F:
+    """The options of reading that a file of rows for a state may need: columns, types and nulls are the state's."""
+
+    @input_options
+    def all_of_them() -> None:
+        """Carries the options."""
+
+    kept = [p for p in all_of_them.__click_params__ if _OF_ROWS & set(p.opts)]  # type: ignore[attr-defined]
+    params = command.__dict__.setdefault("__click_params__", [])
+    params.extend(kept)
+    return command
+
+
+def device_option(command: F) -> F:
+    """What kernels run on."""
+    says = "What the kernels run on."
+    return click.option("--device", default="auto", metavar="auto|cpu|cuda[:N]", show_default=True, help=says)(command)
+
+
+def nulls_option(nulls: str, says: str) -> Callable[[F], F]:
+    """What nulls are by default."""
+    kinds = click.Choice(["unknown", "value"])
+    return click.option("--nulls", type=kinds, default=nulls, show_default=True, help=says)
+
+
 def run_options(nulls: str, help_on_nulls: str) -> Callable[[F], F]:
     """What nulls are by default, and where and how long it runs."""
     option = click.option
     return together(
         [
-            option(
-                "--nulls",
-                type=click.Choice(["unknown", "value"]),
-                default=nulls,
-                show_default=True,
-                help=help_on_nulls,
-            ),
-            option(
-                "--device",
-                default="auto",
-                metavar="auto|cpu|cuda[:N]",
-                show_default=True,
-                help="What the kernels run on.",
-            ),
+            nulls_option(nulls, help_on_nulls),
+            device_option,
             option(
                 "--run-on",
                 type=click.Choice(["auto", "driver", "spark"]),
@@ -157,7 +174,8 @@ def output_options(*formats: str) -> Callable[[F], F]:
     )
 
 
-def _sql_options() -> list[Callable[[F], F]]:
+def sql_options() -> list[Callable[[F], F]]:
+    """How queries are written."""
     option = click.option
     return [
         option(
@@ -198,7 +216,7 @@ def dependency_options(context: str, limit: str = "List the first N only.") -> C
                 " HyOD does.",
             ),
             limit_option(limit),
-            *_sql_options(),
+            *sql_options(),
         ]
     )
 
@@ -239,153 +257,6 @@ def refuse_reading_options(why: str, hint: str) -> None:
         raise click.UsageError(f"{message(f'options of reading a table {why}', ', '.join(given), hint=hint)}.")
 
 
-def refuse_what_a_state_fixes(names: Collection[str]) -> None:
-    """Raise UsageError for options with these names that the command line has beside --space-from."""
-    context = click.get_current_context()
-    given = [
-        param.opts[-1]
-        for param in context.command.params
-        if param.name in names and context.get_parameter_source(param.name) is ParameterSource.COMMANDLINE
-    ]
-    if given:
-        fixed = message("options that the state of --space-from fixes", ", ".join(given), hint="Leave them out")
-        raise click.UsageError(f"{fixed}.")
-
-
-def discover_options(command: F) -> F:
-    """What `dc discover` looks for and lists."""
-    option = click.option
-    return together(
-        [
-            error_option("Share of ordered pairs (g1) that may violate a constraint."),
-            option("--max-predicates", type=int, metavar="K", help="Constraints of at most K predicates."),
-            option(
-                "--no-cross-columns",
-                "cross_columns",
-                is_flag=True,
-                flag_value=False,
-                default=True,
-                help="Compare each column with itself only.",
-            ),
-            option("--single-tuple", is_flag=True, help="Also compare columns within one row."),
-            option("--order-text", is_flag=True, help="Give text columns < and > too (by bytes)."),
-            option(
-                "--shared-values",
-                type=ExactDecimal(),
-                default="0.3",
-                metavar="S",
-                show_default=True,
-                help="Share of distinct values that columns must have in common to be compared with each other.",
-            ),
-            option(
-                "--comparable-means",
-                type=ExactDecimal(),
-                default="0.1",
-                metavar="S",
-                show_default=True,
-                help="Ratio of means above which they are compared by order, too.",
-            ),
-            option(
-                "--minimality",
-                type=click.Choice(["implication", "subset"]),
-                default="implication",
-                show_default=True,
-                help="Leave out constraints that another one implies, or only supersets.",
-            ),
-            option(
-                "--algorithm",
-                type=click.Choice(["auto", "evidence", "hybrid", "hydra"]),
-                default="auto",
-                show_default=True,
-                help="How constraints are found: by comparing all pairs, by comparing few and checking the rest (for"
-                " large tables), or as Hydra does.",
-            ),
-            option(
-                "--sample-pairs",
-                type=click.IntRange(min=1),
-                metavar="N",
-                help="Estimate g1 from N random pairs, with confidence intervals.",
-            ),
-            option(
-                "--space-from",
-                type=click.Path(),
-                metavar="STATE",
-                help="Find the rules that this state (dc init) is about: its columns, types, nulls and predicates.",
-            ),
-            option("--explain-space", is_flag=True, help="Print the predicate space and stop."),
-            option(
-                "--rank-by",
-                type=click.Choice(["succinctness", "coverage", "g1"]),
-                help="List best first. [default: order of size; text and --limit: succinctness]",
-            ),
-            limit_option("List the best N only."),
-            *_sql_options(),
-        ]
-    )(command)
-
-
-def check_options(command: F) -> F:
-    """Which rules `dc check` checks, and what it lists and writes."""
-    option = click.option
-    return together(
-        [
-            option("--rule", "rules", multiple=True, metavar="TEXT", help="A rule (may be given again)."),
-            option(
-                "--rules",
-                "rule_files",
-                multiple=True,
-                type=click.Path(),
-                metavar="FILE",
-                help="Rules, one a line, or the JSON of dc discover or dc check (may be given again).",
-            ),
-            option(
-                "--rules-syntax",
-                type=click.Choice(["auto", "holoclean", "desbordante"]),
-                default="auto",
-                show_default=True,
-                help="How rules are written, where it can't be told from them.",
-            ),
-            option(
-                "--pairs",
-                type=click.IntRange(min=0),
-                metavar="N",
-                help="List at most N violating pairs of each rule. [default: 100; text: 10]",
-            ),
-            option(
-                "--pairs-out",
-                type=click.Path(),
-                metavar="FILE",
-                help="Write all violating pairs: .parquet (a folder, when Spark checks) or .csv.",
-            ),
-            option(
-                "--key", type=Names(), default=(), metavar="A,B", help="Name rows by these columns, not by position."
-            ),
-            option("--count-only", is_flag=True, help="Count pairs; list none, and rank no rows."),
-            option(
-                "--fail-on",
-                type=Bound(),
-                metavar="COUNT|PERCENT%",
-                help="Exit with 1 only where more ordered pairs than this violate a rule. [default: 0]",
-            ),
-            option(
-                "--split",
-                type=click.Path(),
-                metavar="FOLDER",
-                help="Write the rows that violate no rule, and the others, to two files in this folder.",
-            ),
-            option("--explain", is_flag=True, help="Print how each rule is checked instead of its pairs."),
-            option(
-                "--together",
-                type=click.Choice(["auto", "cost", "frequency", "none"]),
-                default="auto",
-                show_default=True,
-                help="How rules that share predicates are checked together.",
-            ),
-            *_sql_options(),
-        ]
-    )(command)
-
-
 def load_options_and(kind: type[A], given: Mapping[str, Any]) -> tuple[LoadOptions, A]:
     """How the table is read, and the options of one kind. All faults of both come in one error."""
     fields: Any = kind
@@ -404,6 +275,12 @@ def load_and_check_options(given: Mapping[str, Any], listing: CheckListing) -> t
     elif listing.pairs is not None:
         check["pairs"] = listing.pairs
     return _both(LoadOptions, load, DcCheckOptions, check)
+
+
+def reading_of(given: Mapping[str, Any]) -> LoadOptions:
+    """How a file of rows is read, from what `reading_options` has."""
+    reading = {name: value for name, value in given.items() if name in LoadOptions.__dataclass_fields__}
+    return LoadOptions(**{**reading, "conf": dict(given["conf"])})
 
 
 def _load_values(given: Mapping[str, Any]) -> dict[str, Any]:

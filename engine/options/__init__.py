@@ -15,8 +15,10 @@ from tuplewise.engine.options.choices import Nulls, RunOn
 from tuplewise.engine.options.dc_state import (
     READING_OF_A_STATE,
     RULES_OF_A_STATE,
+    DcStateKeywords,
     DcStateOptions,
     StateIndex,
+    dc_state_options,
 )
 from tuplewise.engine.options.dependencies import (
     DependencyAlgorithm,
@@ -55,6 +57,7 @@ __all__ = [
     "DcCheckOptions",
     "DcDiscoverOptions",
     "DcKeywords",
+    "DcStateKeywords",
     "DcStateOptions",
     "DependencyAlgorithm",
     "DependencyKeywords",
@@ -82,6 +85,7 @@ __all__ = [
     "Together",
     "dc_check_options",
     "dc_discover_options",
+    "dc_state_options",
     "exact_decimal",
     "load_options",
     "options_of",

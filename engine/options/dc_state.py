@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from decimal import Decimal
+from typing import Any, Literal, TypedDict
 
 from tuplewise.engine.errors import message
-from tuplewise.engine.options.discovery import DcDiscoverOptions
+from tuplewise.engine.options.discovery import Algorithm, DcDiscoverOptions, Minimality
 from tuplewise.engine.options.faults import choice_faults, flag_faults, raise_faults
+from tuplewise.engine.options.keywords import SHARES, exact_decimal, refuse_unknown_of, texts
 
 StateIndex = Literal["auto", "zones", "published"]
 
@@ -69,3 +72,33 @@ class DcStateOptions:
             hint = "Only evidence of all pairs has counts: leave the algorithm out"
             faults.append(message("algorithm with counts", found.algorithm, "'auto' or 'evidence'", hint))
         return faults
+
+
+class DcStateKeywords(TypedDict, total=False):
+    """What `tuplewise.maintain_dcs` can be told beside its own arguments; see DcStateOptions and DcDiscoverOptions."""
+
+    counts: bool
+    sync: bool
+    index: StateIndex
+    null_tokens: Sequence[str]
+    max_predicates: int | None
+    cross_columns: bool
+    single_tuple: bool
+    order_text: bool
+    shared_values: float | str | Decimal
+    comparable_means: float | str | Decimal
+    minimality: Minimality
+    algorithm: Algorithm
+    memory_limit: int | None
+    seed: int
+
+
+def dc_state_options(given: Mapping[str, Any]) -> DcStateOptions:
+    """Options of a state from keyword arguments; one name may stand for a key of one column."""
+    own = [f.name for f in fields(DcStateOptions) if f.name != "discover"]
+    of_rules = [f.name for f in fields(DcDiscoverOptions)]
+    refuse_unknown_of("maintain_dcs", [*own, *of_rules], given)
+    values: dict[str, Any] = {n: exact_decimal(n, value) if n in SHARES else value for n, value in given.items()}
+    values["key"] = () if values.get("key") is None else texts("key", values["key"])
+    discover = DcDiscoverOptions(**{name: values.pop(name) for name in of_rules if name in values})
+    return DcStateOptions(discover=discover, **values)

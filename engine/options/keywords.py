@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from decimal import Decimal, InvalidOperation
 from typing import Any, TypeVar
@@ -43,7 +43,11 @@ def texts(name: str, given: Any) -> tuple[str, ...]:
 
 def refuse_unknown(function: str, options: type, given: Mapping[str, Any]) -> None:
     """Raise TypeError, as Python does, but with near names."""
-    known = [f.name for f in fields(options)]
+    refuse_unknown_of(function, [f.name for f in fields(options)], given)
+
+
+def refuse_unknown_of(function: str, known: Sequence[str], given: Mapping[str, Any]) -> None:
+    """The same, where options of several kinds are known."""
     for name in given:
         if name not in known:
             raise TypeError(message(f"{function}() has no option", name, hint=near_names(name, known)))

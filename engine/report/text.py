@@ -77,9 +77,13 @@ def table_lines(table: Mapping[str, Any], verbose: bool) -> list[Any]:
         line += " (" + ", ".join(f"{count} {name}" for name, count in types.items()) + ")"
     if not verbose:
         return [line]
-    rows = [[c["name"], c["type"], f"{c['distinct']:,}", f"{c['nulls']:,}", c["why"]] for c in columns]
+    rows = [[c["name"], c["type"], _known(c["distinct"]), _known(c["nulls"]), c["why"]] for c in columns]
     kinds = [("column", "left"), ("type", "left"), ("distinct", "right"), ("nulls", "right"), ("why", "left")]
     return [line, "", grid(kinds, rows), ""]
+
+
+def _known(number: int | None) -> str:
+    return "-" if number is None else f"{number:,}"
 
 
 def share(value: float | None) -> str:
@@ -126,7 +130,8 @@ def dc_parts(
     parts = table_lines(document["tables"][0], verbose)
     evidences = result["distinct_evidences"]
     parts.append(
-        f"{count:,} minimal denial constraint{_s(count)} ({bound(document)}); "
+        ("" if "revision" not in result else f"revision {result['revision']}: ")
+        + f"{count:,} minimal denial constraint{_s(count)} ({bound(document)}); "
         f"{result['pairs']:,} ordered pairs, {result['predicate_space']:,} predicates"
         + (f", {evidences:,} distinct evidences" if evidences is not None else "")
     )

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from tuplewise.engine.report.od_result import OdResult
     from tuplewise.inclusions import check_inds, discover_inds
     from tuplewise.maintained import MaintainedInds, maintain_inds
+    from tuplewise.maintained_dcs import MaintainedDcs, maintain_dcs
 
     __version__: str
 
@@ -50,6 +51,7 @@ _HOMES = {
     "IndCheckResult": "engine.report.ind_check_result",
     "IndResult": "engine.report.ind_result",
     "KeyResult": "engine.report.fd_result",
+    "MaintainedDcs": "maintained_dcs",
     "MaintainedInds": "maintained",
     "OdCheckResult": "engine.report.od_check_result",
     "OdResult": "engine.report.od_result",
@@ -67,6 +69,7 @@ _HOMES = {
     "discover_keys": "dependencies",
     "discover_ods": "dependencies",
     "discover_together": "dependencies",
+    "maintain_dcs": "maintained_dcs",
     "maintain_inds": "maintained",
 }
 
@@ -82,6 +85,7 @@ __all__ = [
     "InputError",
     "KeyResult",
     "LimitReached",
+    "MaintainedDcs",
     "MaintainedInds",
     "OdCheckResult",
     "OdResult",
@@ -100,6 +104,7 @@ __all__ = [
     "discover_ods",
     "discover_together",
     "load",
+    "maintain_dcs",
     "maintain_inds",
 ]
 

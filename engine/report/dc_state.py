@@ -1,0 +1,299 @@
+"""What building and changing a state of denial constraints, and a look into it, hand on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.dc.discover import DcDiscovery, Searched, discovery_of
+from tuplewise.engine.dc.inversion import ConstraintArrays
+from tuplewise.engine.dc.ranking import SHORTEST_LENGTH, Ranking, lengths
+from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.options import DcStateOptions, RankBy
+from tuplewise.engine.relation.relation import Column, Relation
+from tuplewise.engine.report import json, model, text
+from tuplewise.engine.report.dc_result import DcResult
+from tuplewise.engine.watch import Clock
+from tuplewise.gpu_kernels.device import pick_device
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tuplewise.engine.dc.constraint import DenialConstraint
+    from tuplewise.engine.dc.incremental.state import Applied, DcState, Lost
+
+ALGORITHM = "maintained"
+_WHY = "the state has kept these rules current since it was built"
+_NOT_SEARCHED = "rules of a state are read, not searched"
+
+
+def state_options(options: DcStateOptions, *more: Any, **others: Any) -> dict[str, Any]:
+    """All options of a state, those of its rules among them, as results have them. `more`: other dataclasses."""
+    own = {"key": options.key, "counts": options.counting, "sync": options.sync, "index": options.index}
+    return model.options_record(*more, options.discover, **{**own, **others})
+
+
+@dataclass(frozen=True, eq=False)
+class RulesChanged:
+    """Which rules a state lists more, and which no more.
+
+    Attributes
+    ----------
+    revision : the last one
+    rows : that are there since
+    gained : in result order
+    lost : each with `rule` and `broken_by`: the names of two rows that violate it (of a rule about one row: one and
+        None), or None where it still holds, and another one that is listed implies it
+    row_ids : int64, what rows that came are named by
+    since : the revision that this one is compared with, where it isn't the one before
+    """
+
+    revision: int
+    rows: int
+    gained: Sequence[DenialConstraint]
+    lost: Sequence[Lost] = ()
+    row_ids: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    since: int | None = None
+
+    @classmethod
+    def by(cls, applied: Applied) -> RulesChanged:
+        """What one revision changed."""
+        return cls(applied.revision, applied.rows, applied.gained, applied.lost, applied.row_ids)
+
+
+class DcChange:
+    """What a revision of a state brought, or several.
+
+    Attributes
+    ----------
+    revision, rows, gained, lost, row_ids : see RulesChanged
+    notes : what a reader should know
+    """
+
+    def __init__(
+        self,
+        command: str,
+        state: DcState,
+        changed: RulesChanged,
+        *,
+        options: Mapping[str, Any],
+        notes: Sequence[str] = (),
+        timings_seconds: Mapping[str, float],
+        device: tuple[str, str] | None = None,
+    ) -> None:
+        self.revision, self.rows, self.row_ids = changed.revision, changed.rows, changed.row_ids
+        self.gained, self.lost = list(changed.gained), list(changed.lost)
+        self.notes = list(notes)
+        self._since, self._counting = changed.since, state.options.discover.error > 0
+        named = device or (None, None)
+        document = model.heading(
+            command, None, options=options, device=named[0], device_reason=named[1], notes=notes,
+            timings_seconds=timings_seconds,
+        )  # fmt: skip
+        document["tables"] = [_table_record(state, self.rows)]
+        since = {} if self._since is None else {"since": self._since}
+        document["result"] = {"revision": self.revision, "rows": self.rows, **since}
+        self._document = document
+
+    def __repr__(self) -> str:
+        return f"<DcChange: revision {self.revision}, {len(self.gained)} gained, {len(self.lost)} lost>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `tuplewise dc insert --format json` writes."""
+        lists = dict(zip(("gained", "lost", "row_ids"), map(list, self._lists()), strict=True))
+        return {**self._document, "result": {**self._document["result"], **lists}}
+
+    def to_json(self) -> str:
+        """The same as JSON text."""
+        return "".join(self.pieces())
+
+    def pieces(self) -> Iterator[str]:
+        """The same in pieces, for lists too long to hold as text: one entry a line."""
+        empty: dict[str, Any] = {"gained": [], "lost": [], "row_ids": []}
+        document = {**self._document, "result": {**self._document["result"], **empty}}
+        return json.pieces(document, *self._lists())
+
+    def to_text(
+        self, *, limit: int | None = None, verbose: bool = False, width: int | None = None, color: bool = False
+    ) -> str:
+        """For people: the revision, and what it gained and lost (20 of each unless limited)."""
+        most = limit or text.SHOWN
+        parts = [
+            *text.table_lines(self._document["tables"][0], verbose),
+            f"{self._heading()}: {_count(len(self.gained))} gained, {len(self.lost):,} lost",
+            *(f"note: {note}" for note in self.notes),
+            *_ids(self.row_ids),
+        ]
+        parts += [f"+ {rule.rule}" for rule in self.gained[:most]]
+        parts += _more(len(self.gained) - most, "gained")
+        for one in self.lost[:most]:
+            parts += [f"- {one.rule.rule}", *self._why(one)]
+        parts += _more(len(self.lost) - most, "lost")
+        return text.render(parts, width=width, color=color)
+
+    def _heading(self) -> str:
+        if self._since is None:
+            return f"revision {self.revision}"
+        return f"revision {self.revision}, since revision {self._since}"
+
+    def _why(self, one: Lost) -> list[str]:
+        """Why a rule is listed no more."""
+        if one.broken_by is None:
+            return [] if self._counting else ["    holds still: a rule that is listed implies it"]
+        t, u = one.broken_by
+        if u is None:
+            return [f"    broken by row {_row_text(t)}"]
+        return [f"    broken by rows t: {_row_text(t)}, u: {_row_text(u)}"]
+
+    def _lists(self) -> tuple[Iterator[Any], Iterator[Any], Iterator[Any]]:
+        gained = (rule.rule for rule in self.gained)
+        return gained, map(_lost_record, self.lost), iter(self.row_ids.tolist())
+
+
+class DcStateResult(DcResult):
+    """The denial constraints of a state, as of its last revision or an earlier one.
+
+    Attributes
+    ----------
+    revision : how many changes the state had seen
+    rows : how many there were
+    """
+
+    def __init__(
+        self,
+        state: DcState,
+        *,
+        revision: int | None = None,
+        options: Mapping[str, Any] | None = None,
+        notes: Sequence[str] = (),
+        started: float | None = None,
+    ) -> None:
+        start = time.monotonic() if started is None else started
+        self.revision = state.revision if revision is None else revision
+        self._earlier = self.revision != state.revision
+        found = _earlier(state, self.revision) if self._earlier else _now(state)
+        self.rows = found.relation.all_rows
+        record = state_options(state.options, null_tokens=tuple(state.null_tokens), **(options or {}))
+        said = [] if self._earlier else state.differs_today()
+        super().__init__(found, options=record, notes=[*said, *notes], total_seconds=time.monotonic() - start)
+
+    def __repr__(self) -> str:
+        return super().__repr__().replace("<DcStateResult:", f"<DcStateResult: revision {self.revision},", 1)
+
+    def to_pandas(self, *, rank_by: RankBy | None = None, limit: int | None = None) -> pd.DataFrame:
+        """As `DcResult.to_pandas`; violating_pairs is missing where an earlier revision's aren't known."""
+        import pandas as pd
+
+        frame = super().to_pandas(rank_by=rank_by, limit=limit)
+        if self._unknown:
+            frame["violating_pairs"] = pd.array([pd.NA] * len(frame), dtype="Int64")
+        return frame
+
+    @property
+    def _unknown(self) -> bool:
+        """Whether it isn't known how many pairs violate the rules."""
+        return self._earlier and bool(self._found.options.error > 0)
+
+    def _index(self, rank_by: RankBy | None, limit: int | None) -> NDArray[np.int64]:
+        if self._earlier and (rank_by == "coverage" or (rank_by == "g1" and self._unknown)):
+            hint = "Figures that need the rows of then are not kept"
+            raise InputError(message("rank_by for an earlier revision", rank_by, "'succinctness'", hint))
+        return super()._index(rank_by, limit)
+
+    def _records(self, index: NDArray[np.int64]) -> Iterator[dict[str, Any]]:
+        unknown = {"violating_pairs": None, "g1": None} if self._unknown else {}
+        return ({**record, **unknown} for record in super()._records(index))
+
+    @cached_property
+    def _heading(self) -> dict[str, Any]:
+        document = super()._heading
+        tables = document["tables"]
+        if self._earlier:
+            tables = [{**tables[0], "columns": [{**c, "distinct": None, "nulls": None} for c in tables[0]["columns"]]}]
+        result = {"revision": self.revision, "rows": self.rows, **document["result"]}
+        return {**document, "command": "dc show", "tables": tables, "result": result}
+
+
+def _now(state: DcState) -> DcDiscovery:
+    """What a discovery would hand on, with the rules of the state."""
+    clock = Clock()
+    relation, arrays = state.relation(), state.arrays()
+    clock.lap("read")
+    found = discovery_of(
+        relation, state.options.discover, state.space, Searched(arrays), ALGORITHM, _WHY, pick_device("cpu"), clock
+    )
+    return replace(found, device_reason=_NOT_SEARCHED)
+
+
+def _earlier(state: DcState, revision: int) -> DcDiscovery:
+    """The same of an earlier revision, whose rows are not kept: figures that need them are not a number."""
+    clock = Clock()
+    arrays = _arrays_of(state, state.constraints(revision))
+    rows = next(int(one["rows"]) for one in state.history() if one["revision"] == revision)
+    columns = tuple(Column(c.name, c.type, c.why, 0, 0) for c in state.columns)
+    nothing = np.zeros((len(columns), 0), dtype=np.int32)
+    relation = Relation(state.name, state.path, columns, nothing, {}, table_rows=rows)
+    ranking, options = Ranking.none(), state.options.discover
+    if len(arrays):
+        unknown = np.full(len(arrays), np.nan)
+        g1 = unknown if options.error > 0 else np.zeros(len(arrays))
+        ranking = Ranking(SHORTEST_LENGTH / lengths(arrays, state.space), unknown, g1)
+    clock.lap("read")
+    device = pick_device("cpu")
+    return DcDiscovery(
+        relation=relation, options=options, space=state.space, arrays=arrays, ranking=ranking,
+        distinct_evidences=None, ordered_pairs=rows * (rows - 1), algorithm=ALGORITHM, algorithm_reason=_WHY,
+        device=device.described, device_reason=_NOT_SEARCHED, timings_seconds=clock.seconds, partial=False, notes=[],
+    )  # fmt: skip
+
+
+def _arrays_of(state: DcState, rules: Sequence[DenialConstraint]) -> ConstraintArrays:
+    """Rules as numbers of predicates."""
+    numbers = {state.space.predicate(i): i for i in range(state.space.predicates)}
+    sizes = np.array([len(rule) for rule in rules], dtype=np.int32)
+    predicates = np.full((len(rules), int(sizes.max(initial=0))), -1, dtype=np.int32)
+    for i, rule in enumerate(rules):
+        predicates[i, : len(rule)] = [numbers[p] for p in rule.predicates]
+    one_row = np.array([rule.names_one_tuple for rule in rules], dtype=np.bool_)
+    return ConstraintArrays(predicates, sizes, np.zeros(len(rules), dtype=np.int64), one_row)
+
+
+def _table_record(state: DcState, rows: int) -> dict[str, Any]:
+    """The state's table, without what only a look at all rows would tell."""
+    columns = [{"name": c.name, "type": c.type, "why": c.why, "distinct": None, "nulls": None} for c in state.columns]
+    return {"name": state.name, "path": state.path, "rows": rows, "columns": columns}
+
+
+def _lost_record(one: Lost) -> dict[str, Any]:
+    broken_by = None if one.broken_by is None else dict(zip(("t", "u"), one.broken_by, strict=True))
+    return {"rule": one.rule.rule, "broken_by": broken_by}
+
+
+def _row_text(name: Any) -> str:
+    """What a row is named by: its id, or its key."""
+    if isinstance(name, Mapping):
+        return "(" + ", ".join(f"{column} = {value}" for column, value in name.items()) + ")"
+    return str(name)
+
+
+def _ids(row_ids: NDArray[np.int64]) -> list[str]:
+    """Which ids rows that came were given: they follow each other."""
+    if not len(row_ids):
+        return []
+    if len(row_ids) == 1:
+        return [f"row id given: {row_ids[0]}"]
+    return [f"row ids given: {row_ids[0]} to {row_ids[-1]}"]
+
+
+def _more(number: int, what: str) -> list[str]:
+    return [f"  ... and {number:,} more {what}: --format json"] if number > 0 else []
+
+
+def _count(number: int) -> str:
+    return f"{number:,} denial constraint{'' if number == 1 else 's'}"

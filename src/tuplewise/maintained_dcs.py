@@ -1,0 +1,244 @@
+"""The public function that keeps denial constraints current, and what it returns; `tuplewise` hands them on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+from tuplewise import naming_options_as_python_does
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterable, Sequence
+    from decimal import Decimal
+    from types import TracebackType
+    from typing import Unpack
+
+    from tuplewise.engine.dc.constraint import DenialConstraint
+    from tuplewise.engine.dc.incremental.rows import Batch
+    from tuplewise.engine.dc.incremental.state import Applied, Changes, DcState
+    from tuplewise.engine.options import DcStateKeywords, Nulls
+    from tuplewise.engine.report.dc_state import DcStateResult
+
+
+@naming_options_as_python_does
+def maintain_dcs(
+    state: str | os.PathLike[str],
+    table: Any = None,
+    *,
+    key: str | Sequence[str] | None = None,
+    error: float | str | Decimal = 0.0,
+    nulls: Nulls = "unknown",
+    device: str = "auto",
+    progress: Callable[[str, float], None] | None = None,
+    **options: Unpack[DcStateKeywords],
+) -> MaintainedDcs:
+    """The minimal denial constraints of a table in a folder, kept current as rows come, go and change.
+
+    Parameters
+    ----------
+    state : folder. With `table` a new or an empty one, in which the state is built; without, one that was built
+        before, with the options that it was built with.
+    table : what `load` returns, or anything that `load` reads. Its columns, their types and the predicate space are
+        fixed from now on.
+    key : columns that name a row: no two rows have the same values in them, and none a null. None: rows are named by
+        ids; those of the table have 0, 1, 2, ... in its order, and later ones go on from there.
+    error : share of ordered pairs of rows (g1) that may violate a constraint, as for `discover_dcs`
+    nulls : "unknown" (a null satisfies no predicate) or "value" (equal to itself, lower than every other value)
+    device : "auto", "cpu", "cuda" or "cuda:N". The result is the same on each.
+    progress : called with the stage and the share of it that is done, while the state is built
+    **options
+        counts (keep how many pairs leave each clue; always with an error above 0), sync (hand each revision to the disk
+        before it is done, so that it survives a loss of power; a kill of the process it survives always), index
+        ("auto", "zones", "published"), null_tokens (text that is null in later rows), and of `discover_dcs`
+        max_predicates, cross_columns, single_tuple, order_text, shared_values, comparable_means, minimality, algorithm,
+        memory_limit, seed.
+
+    Returns
+    -------
+    MaintainedDcs
+        With `.insert()`, `.delete()`, `.update()`, `.constraints`, `.changes()`, `.revision`, `.rows`, `.result()` and
+        `.close()`. It is the only writer of the folder until it is closed.
+
+    Raises
+    ------
+    InputError
+        Where the folder holds something, or is no state, damaged, of another version or written by another process;
+        where the table or an option can't be used.
+    DeviceError
+        Where a device that was asked for can't be had.
+
+    Examples
+    --------
+    >>> import tempfile, pandas as pd, tuplewise as tw
+    >>> table = pd.DataFrame({"zip": ["01", "01", "02"], "city": ["A", "A", "B"]})
+    >>> with tempfile.TemporaryDirectory() as folder, tw.maintain_dcs(folder, table) as state:
+    ...     change = state.insert({"zip": "02", "city": "C"})
+    ...     print(change.revision, *(f"{lost.rule} broken by {lost.broken_by}" for lost in change.lost), sep="; ")
+    1; not(t.zip == u.zip and t.city != u.city) broken by (2, 3)
+    """
+    from tuplewise.engine.dc.incremental.state import DcState
+    from tuplewise.engine.errors import InputError, message
+    from tuplewise.engine.options import dc_state_options, load_options
+
+    given: dict[str, Any] = {"key": key, "error": error, "nulls": nulls, "device": device, **options}
+    reading = load_options({"null_tokens": given.pop("null_tokens", ())})
+    checked = dc_state_options(given)
+    if table is None:
+        if reading.null_tokens or checked != dc_state_options({"device": device}):
+            hint = "Leave the options out, or name the table to build a state of"
+            raise InputError(message("a state that was built before keeps its options", str(state), hint=hint))
+        return MaintainedDcs(DcState(state, device=device))
+    from tuplewise.engine.dc.incremental import initial
+    from tuplewise.engine.dc.incremental.first_table import check_folder, read_first
+    from tuplewise.engine.report.version import version
+
+    check_folder(state)
+    relation = read_first(table, reading)
+    how: dict[str, Any] = {"written_by": version(), "null_tokens": reading.null_tokens}
+    initial.build(state, relation, checked, **how, progress=progress)
+    return MaintainedDcs(DcState(state, device=device), relation.notes)
+
+
+class MaintainedDcs:
+    """An open state; close it, or use it in a `with` statement.
+
+    Attributes
+    ----------
+    notes : what was to be said of the table that it was built of
+    """
+
+    def __init__(self, state: DcState, notes: Sequence[str] = ()) -> None:
+        self._state = state
+        self.notes = list(notes)
+
+    @property
+    def constraints(self) -> Sequence[DenialConstraint]:
+        """The constraints that are listed now, in result order."""
+        return self._state.constraints()
+
+    @property
+    def revision(self) -> int:
+        """How many changes there were."""
+        return self._state.revision
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return self._state.rows
+
+    def insert(self, rows: Any, *, bad_rows: str = "fail") -> Applied:
+        """Rows that come, as one revision.
+
+        Parameters
+        ----------
+        rows : a mapping by column names, or a list of such, or of sequences of values in the order of the columns; or a
+            path, a frame, or what `load` returns
+        bad_rows : "report" leaves rows out that have a value that doesn't fit its column's type, and notes it
+
+        Returns
+        -------
+        Applied
+            With `revision`, `rows`, `gained` (constraints), `lost` (each with `rule` and `broken_by`, the names of the
+            rows t and u that violate it, or None where a constraint that is listed implies it), `row_ids` and `notes`.
+        """
+        return self._apply(rows, None, bad_rows, lambda batch: self._state.insert(batch))
+
+    def update(self, ids: Any, rows: Any, *, bad_rows: str = "fail") -> Applied:
+        """Rows that change, as one revision: they keep their ids.
+
+        Parameters
+        ----------
+        ids : the id of each row; None: rows are told by the key of the state, or by a column row_id beside the others
+        rows, bad_rows : as for `insert`
+
+        Raises
+        ------
+        InputError
+            Where a row isn't there: nothing is changed.
+        """
+        return self._apply(rows, (ids,), bad_rows, lambda batch: self._state.update(batch))
+
+    @naming_options_as_python_does
+    def delete(self, ids: int | Iterable[int] | None = None, *, keys: Any = None) -> Applied:
+        """Rows that go, as one revision, named by their ids or by their keys (a table with the key's columns).
+
+        Raises InputError where a row isn't there: nothing is changed.
+        """
+        from tuplewise.engine.errors import InputError
+
+        if (ids is None) == (keys is None):
+            raise InputError("Rows to delete are named by ids, or by keys=: one of both")
+        return self._state.delete(self._state.row_ids_of(keys) if ids is None else _row_ids(ids))
+
+    def changes(self, since: int, until: int | None = None) -> Changes:
+        """What was gained and lost since a revision (until another one; None: now), as `insert` says it."""
+        return self._state.changes(since, until)
+
+    def result(self, revision: int | None = None) -> DcStateResult:
+        """All that `tuplewise dc show` says, of now or of an earlier revision: what `discover_dcs` would return."""
+        from tuplewise.engine.report.dc_state import DcStateResult
+
+        return DcStateResult(self._state, revision=revision)
+
+    def foreach_batch(self, stream: str = "stream") -> Callable[[Any, int], None]:
+        """What a Structured Streaming query of Spark calls with its batches: `writer.foreachBatch(...)`.
+
+        Each batch of rows is inserted once: one whose number was applied before is left alone. `stream` names the
+        query, where several write to one state.
+        """
+
+        def insert(rows: Any, number: int) -> None:
+            if number > self._state.applied_batch(stream):
+                self._state.insert(self._state.read(rows), batch_id=(stream, number))
+
+        return insert
+
+    def close(self) -> None:
+        """Let go of the folder."""
+        self._state.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return (
+            f"<MaintainedDcs: revision {self.revision} of {self._state.name} ({self.rows:,} rows), "
+            f"{len(self.constraints):,} constraints, in {str(self._state.folder)!r}>"
+        )
+
+    @naming_options_as_python_does
+    def _apply(
+        self, rows: Any, named: tuple[Any] | None, bad_rows: str, apply: Callable[[Batch], Applied]
+    ) -> Applied:
+        """Rows to insert; with `named` to update: by these ids, or by what is in the rows."""
+        from dataclasses import replace
+
+        from tuplewise.engine.errors import InputError, message
+
+        if bad_rows not in ("fail", "report"):
+            raise InputError(message("bad_rows", bad_rows, "'fail' or 'report'"))
+        by_rows = named is not None and named[0] is None
+        batch = self._state.read(rows, leave_out=bad_rows == "report", with_row_id=by_rows)
+        if named is not None and not by_rows:
+            ids = _row_ids(named[0])
+            if len(ids) != len(batch.codes):
+                what = message("not as many ids as rows", f"{len(ids)} ids, {len(batch.codes)} rows")
+                raise InputError(what + ". Name each row by one id, in their order")
+            batch = replace(batch, row_ids=ids)
+        applied = apply(batch)
+        return replace(applied, notes=tuple(dict.fromkeys((*batch.notes, *applied.notes))))
+
+
+def _row_ids(ids: Any) -> Any:
+    """Ids as int64 (ids,). Raises InputError for what is no id."""
+    import numpy as np
+
+    from tuplewise.engine.errors import InputError, message
+
+    found = np.atleast_1d(np.asarray(list(ids) if not hasattr(ids, "__array__") and hasattr(ids, "__iter__") else ids))
+    if found.ndim != 1 or (len(found) and found.dtype.kind not in "iu"):
+        raise InputError(message("row ids", ids, "whole numbers, as the state gave them"))
+    return found.astype(np.int64)
