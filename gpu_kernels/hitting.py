@@ -147,8 +147,7 @@ def extend_hitting_sets(
     """
     words = _check(edges, atoms, group, mirror)
     for name, array in (("new_edges", new_edges), ("sets", sets)):
-        if array.ndim != 2 or array.dtype != np.uint64 or array.shape[1] != words:
-            raise ValueError(f"{name}: {array.dtype} array of shape {array.shape}; allowed: uint64 (n, {words})")
+        _check_masks(name, array, words)
     if len(edges) == 0 and len(new_edges) > 0:
         found = minimal_hitting_sets(
             new_edges, atoms=atoms, group=group, mirror=mirror, exclusive=exclusive, max_groups=max_groups,
@@ -169,6 +168,70 @@ def extend_hitting_sets(
         added = added[_not_after(added, mirrored(added, mirror))]
     result = np.concatenate([sets[~missed], added])
     kept = np.concatenate([np.flatnonzero(~missed), np.full(len(added), -1, dtype=np.int64)])
+    order = np.lexsort(result.T[::-1])
+    return Extended(result[order], kept[order], complete)
+
+
+def without_edges(
+    sets: NDArray[np.uint64],
+    edges: NDArray[np.uint64],
+    removed: NDArray[np.uint64],
+    *,
+    atoms: int,
+    group: NDArray[np.int32],
+    mirror: NDArray[np.int32] | None = None,
+    exclusive: bool = False,
+    max_groups: int | None = None,
+    deadline: float | None = None,
+    progress: Callable[[float], None] | None = None,
+    threads: int | None = None,
+) -> Extended:
+    """The minimal hitting sets of `edges`, from those of `edges` and `removed` together.
+
+    New sets are those that miss a removed edge; of the given sets those stay that contain no new one. So the cost goes
+    with the number of removed edges, and with the sets that miss them.
+
+    Parameters
+    ----------
+    sets : uint64 array (sets, words)
+        What this module's functions returned for `edges` and `removed`, complete, with the same options.
+    edges, removed : uint64 arrays (edges, words)
+        Without order; edges may be there twice. A removed edge that is in `edges` too, or contains one that is, changes
+        nothing.
+    mirror : int32 array (atoms,) or None
+        Maps edges to edges and removed edges to removed edges. The set of a mirror pair that was given is the one that
+        stays.
+
+    Other parameters are those of `minimal_hitting_sets`.
+
+    Raises
+    ------
+    ValueError
+        Where shapes don't fit.
+    """
+    words = _check(edges, atoms, group, mirror)
+    for name, array in (("removed", removed), ("sets", sets)):
+        _check_masks(name, array, words)
+    from tuplewise.gpu_kernels.cpu import hitting_without
+
+    problem = _problem(atoms, group, mirror, exclusive, max_groups, 0)
+    control = _control(deadline, progress, threads)
+    sought = np.unique(removed, axis=0)
+    symmetric = np.zeros(len(sought), dtype=np.bool_)
+    if mirror is not None:
+        # the sets that miss the mirror of an edge are the mirrors of those that miss the edge
+        others = mirrored(sought, mirror)
+        first = _not_after(sought, others)
+        symmetric = (sought == others).all(axis=1)[first]
+        sought = sought[first]
+    added, complete = hitting_without.run(edges, sought, symmetric, problem, control)
+    if mirror is not None:
+        others = mirrored(added, mirror)
+        added = np.where(_not_after(added, others)[:, None], added, others)
+    added = np.unique(added, axis=0)
+    stays = hitting_without.still_minimal(sets, edges, removed, atoms, control)
+    result = np.concatenate([sets[stays], added])
+    kept = np.concatenate([np.flatnonzero(stays), np.full(len(added), -1, dtype=np.int64)])
     order = np.lexsort(result.T[::-1])
     return Extended(result[order], kept[order], complete)
 
@@ -209,6 +272,11 @@ def _check(
     if len(group) != atoms or (mirror is not None and len(mirror) != atoms):
         raise ValueError(f"group and mirror: need one entry for each of {atoms} atoms")
     return words
+
+
+def _check_masks(name: str, array: NDArray[np.uint64], words: int) -> None:
+    if array.ndim != 2 or array.dtype != np.uint64 or array.shape[1] != words:
+        raise ValueError(f"{name}: {array.dtype} array of shape {array.shape}; allowed: uint64 (n, {words})")
 
 
 def _control(deadline: float | None, progress: Callable[[float], None] | None, threads: int | None) -> Control:

@@ -146,7 +146,7 @@ def paths_of(sets: NDArray[np.uint64], vertices: int) -> tuple[NDArray[np.int16]
 
 
 @njit(cache=True, nogil=True)
-def _in_common(path, current, length):
+def in_common(path, current, length):
     """How many of the first `length` vertices are the same."""
     common = 0
     while common < length and path[common] == current[common]:
@@ -201,7 +201,7 @@ def _mark_missing(paths, lengths, has, edges, missed):
         for i in range(len(paths)):
             if missed[i]:
                 continue
-            depth = _in_common(paths[i], current, min(depth, lengths[i]))
+            depth = in_common(paths[i], current, min(depth, lengths[i]))
             while depth < lengths[i]:
                 vertex = paths[i, depth]
                 for b in range(len(strip)):
@@ -262,7 +262,7 @@ def _search(
         nodes += 1
         top -= 1
         length = height[top]
-        depth = _in_common(stack[top], current, min(depth, length))
+        depth = in_common(stack[top], current, min(depth, length))
         while depth < length:
             vertex = stack[top, depth]
             for b in range(has.shape[1]):

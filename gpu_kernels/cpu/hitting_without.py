@@ -1,0 +1,192 @@
+"""Minimal hitting sets after edges have gone: what misses one of these is searched, the given ones stay or fall."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from tuplewise.gpu_kernels.control import Control
+from tuplewise.gpu_kernels.cpu.hitting import Problem
+from tuplewise.gpu_kernels.cpu.hitting_extend import in_common, paths_of
+from tuplewise.gpu_kernels.cpu.hitting_search import edge_bitmaps, search_node
+from tuplewise.gpu_kernels.cpu.hitting_sets import bits_in, narrow_candidates
+from tuplewise.gpu_kernels.cpu.threads import run_tasks
+
+
+def run(
+    edges: NDArray[np.uint64], removed: NDArray[np.uint64], symmetric: NDArray[np.bool_], problem: Problem,
+    control: Control,
+) -> tuple[NDArray[np.uint64], bool]:  # fmt: skip
+    """The minimal hitting sets of `edges` that miss some edge of `removed`: uint64 (N, words), complete.
+
+    A set comes once for each removed edge that it misses. `symmetric`: bool (removed,), where an edge is its own
+    mirror; then one set of each mirror pair is found.
+
+    Notes
+    -----
+    A set that misses e is a minimal hitting set of {f - e : f in edges}, and each of these is one. Few of these
+    differences are minimal, and only those are searched.
+    Cost for each removed edge: edges times minimal differences, at most, and the search. A set that misses many removed
+    edges is found as often: where more than a third of the edges go, a search from nothing is sooner done.
+    """
+    found: list[NDArray[np.uint64]] = []
+    stop = np.zeros(1, dtype=np.bool_)
+    timer = None
+    if control.deadline is not None:
+        timer = threading.Timer(max(0.0, control.deadline - time.monotonic()), stop.fill, (True,))
+        timer.daemon = True
+        timer.start()
+
+    def worker() -> Callable[[int], None]:
+        def task(number: int) -> None:
+            sets = _missing(
+                edges, removed[number], symmetric[number], problem.vertices, problem.mirror, problem.group,
+                problem.group_masks, problem.exclusive, problem.max_groups, stop,
+            )  # fmt: skip
+            found.append(sets)
+
+        return task
+
+    try:
+        complete = run_tasks([1.0] * len(removed), worker, control) and not stop[0]
+    finally:
+        if timer is not None:
+            timer.cancel()
+    return np.concatenate([edges[:0], *found]), complete
+
+
+def still_minimal(
+    sets: NDArray[np.uint64], edges: NDArray[np.uint64], removed: NDArray[np.uint64], vertices: int, control: Control
+) -> NDArray[np.bool_]:
+    """Whether sets that were minimal for `edges` and `removed` are minimal for `edges`: bool (sets,).
+
+    Cost: sets times removed edges; and for sets that lose a critical edge, edges / 64 words for each vertex in which
+    one differs from the one before it.
+    """
+    stays = np.ones(len(sets), dtype=np.bool_)
+    parts = [part for part in np.array_split(np.arange(len(sets)), 4 * control.threads) if len(part)]
+    has = edge_bitmaps(edges, vertices)
+
+    def worker() -> Callable[[int], None]:
+        def task(number: int) -> None:
+            part = slice(parts[number][0], parts[number][-1] + 1)
+            suspects = _losing(sets[part], removed)
+            stays[part][suspects] = _minimal(*paths_of(sets[part][suspects], vertices), has)
+
+        return task
+
+    run_tasks([1.0] * len(parts), worker, Control(threads=control.threads))
+    return stays
+
+
+@njit(cache=True, nogil=True)
+def minimal_differences(edges: NDArray[np.uint64], lost: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The minimal masks among `edges & ~lost`, each once, small ones first: uint64 (N, words)."""
+    words = edges.shape[1]
+    sizes = np.zeros(len(edges), dtype=np.int64)
+    ends = np.zeros(64 * words + 2, dtype=np.int64)
+    for i in range(len(edges)):
+        for w in range(words):
+            sizes[i] += bits_in(edges[i, w] & ~lost[w])
+        ends[sizes[i] + 1] += 1
+    for k in range(1, len(ends)):
+        ends[k] += ends[k - 1]
+    order = np.empty(len(edges), dtype=np.int64)
+    for i in range(len(edges)):
+        order[ends[sizes[i]]] = i
+        ends[sizes[i]] += 1
+    kept = np.empty((len(edges), words), dtype=np.uint64)
+    end = 0
+    for i in order:
+        keep = True
+        for k in range(end):
+            outside = np.uint64(0)
+            for w in range(words):
+                outside |= kept[k, w] & ~(edges[i, w] & ~lost[w])
+            if outside == 0:
+                keep = False
+                break
+        if keep:
+            for w in range(words):
+                kept[end, w] = edges[i, w] & ~lost[w]
+            end += 1
+    return kept[:end].copy()
+
+
+@njit(cache=True, nogil=True)
+def _missing(edges, lost, symmetric, vertices, mirror, group, group_masks, exclusive, max_groups, stop):
+    """The minimal hitting sets of `edges` that miss `lost`: uint64 (N, words)."""
+    words = len(lost)
+    found = np.zeros((1, words), dtype=np.uint64)
+    if len(edges) == 0:
+        return found
+    differences = minimal_differences(edges, lost)
+    if not differences[0].any():
+        return found[:0]
+    candidates = np.zeros(words, dtype=np.uint64)
+    for mask in differences:
+        candidates |= mask
+    chosen = np.zeros(words, dtype=np.uint64)
+    narrow_candidates(chosen, candidates, group_masks, exclusive, max_groups)
+    found, count = search_node(
+        np.ascontiguousarray(differences.T), np.array([0, len(differences)]), np.zeros(0, dtype=np.bool_), chosen,
+        candidates, symmetric, vertices, mirror, group, group_masks, exclusive, max_groups, found, 0, stop,
+    )  # fmt: skip
+    return found[:count].copy()
+
+
+@njit(cache=True, nogil=True)
+def _losing(sets, removed):
+    """Which sets share just one vertex with a removed edge: no others lose a critical edge. bool (sets,)."""
+    result = np.zeros(len(sets), dtype=np.bool_)
+    for i in range(len(sets)):
+        for e in range(len(removed)):
+            shared, word = 0, np.uint64(0)
+            for w in range(sets.shape[1]):
+                both = sets[i, w] & removed[e, w]
+                if both:
+                    shared += 1
+                    word = both
+            if shared == 1 and word & (word - np.uint64(1)) == 0:
+                result[i] = True
+                break
+    return result
+
+
+@njit(cache=True, nogil=True)
+def _minimal(paths, lengths, has):
+    """Whether each vertex of each set hits an edge that no other of the set hits: bool (sets,)."""
+    result = np.empty(len(paths), dtype=np.bool_)
+    hit = np.zeros((paths.shape[1] + 1, has.shape[1]), dtype=np.uint64)
+    once = np.zeros_like(hit)
+    current = np.empty(paths.shape[1], dtype=np.int16)
+    depth = 0
+    for i in range(len(paths)):
+        depth = in_common(paths[i], current, min(depth, lengths[i]))
+        while depth < lengths[i]:
+            vertex = paths[i, depth]
+            for b in range(has.shape[1]):
+                once[depth + 1, b] = (once[depth, b] & ~has[vertex, b]) | (has[vertex, b] & ~hit[depth, b])
+                hit[depth + 1, b] = hit[depth, b] | has[vertex, b]
+            current[depth] = vertex
+            depth += 1
+        result[i] = True
+        for k in range(depth):
+            if not _meet(once[depth], has[paths[i, k]]):
+                result[i] = False
+                break
+    return result
+
+
+@njit(cache=True, nogil=True)
+def _meet(once, own):
+    """Whether two bitmaps share a bit; most that do share one soon."""
+    b = 0
+    while b < len(once) and once[b] & own[b] == 0:
+        b += 1
+    return b < len(once)
