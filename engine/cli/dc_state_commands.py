@@ -96,7 +96,7 @@ def _build(
     relation = loading.relation(partial(warm_up, options=options))
     start = time.monotonic()
     how: dict[str, Any] = {"written_by": version(), "null_tokens": load_options.null_tokens}
-    initial.build(folder, relation, options, **how, progress=progress.share)
+    initial.build(folder, relation, options, **how, progress=progress.step)
     built = time.monotonic() - start
     progress.step("writing")
     with DcState(folder, write=False, device="cpu") as opened:

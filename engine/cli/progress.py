@@ -16,6 +16,9 @@ _STEPS = {
     "searching": "searching constraints, comparing the pairs that settle them",
     "refinement": "looking for pairs that violate constraints",
     "checking": "checking rules",
+    "space": "choosing what is compared",
+    "discovery": "searching constraints",
+    "indexes": "choosing how later rows are looked up",
 }
 
 

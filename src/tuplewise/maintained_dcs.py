@@ -29,7 +29,7 @@ def maintain_dcs(
     error: float | str | Decimal = 0.0,
     nulls: Nulls = "unknown",
     device: str = "auto",
-    progress: Callable[[str, float], None] | None = None,
+    progress: Callable[[str], None] | None = None,
     **options: Unpack[DcStateKeywords],
 ) -> MaintainedDcs:
     """The minimal denial constraints of a table in a folder, kept current as rows come, go and change.
@@ -45,7 +45,7 @@ def maintain_dcs(
     error : share of ordered pairs of rows (g1) that may violate a constraint, as for `discover_dcs`
     nulls : "unknown" (a null satisfies no predicate) or "value" (equal to itself, lower than every other value)
     device : "auto", "cpu", "cuda" or "cuda:N". The result is the same on each.
-    progress : called with the stage and the share of it that is done, while the state is built
+    progress : called with the name of each step, while the state is built
     **options
         counts (keep how many pairs leave each clue; always with an error above 0), sync (hand each revision to the disk
         before it is done, so that it survives a loss of power; a kill of the process it survives always), index
@@ -93,7 +93,7 @@ def maintain_dcs(
     from tuplewise.engine.report.version import version
 
     check_folder(state)
-    relation = read_first(table, reading)
+    relation = read_first(table, reading, progress=progress)
     how: dict[str, Any] = {"written_by": version(), "null_tokens": reading.null_tokens}
     initial.build(state, relation, checked, **how, progress=progress)
     return MaintainedDcs(DcState(state, device=device), relation.notes)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from tuplewise.engine.dc.incremental import initial
 from tuplewise.engine.options import DcStateOptions, LoadOptions
+from tuplewise.engine.reading.tables import read_table, typed
+from tuplewise.engine.relation.encode import encode
 from tuplewise.engine.relation.load import load
 from tuplewise.engine.relation.relation import Relation
+from tuplewise.engine.relation.sources import find_source
 from tuplewise.engine.writer_lock import check_new
 
 
@@ -27,8 +31,31 @@ def read_first(
     progress: Callable[[str], None] | None = None,
     most_bytes: int | None = None,
 ) -> Relation:
-    """A table as `load` reads it."""
-    return load(source, options, progress=progress, most_bytes=most_bytes)
+    """A table as `load` reads it, but local CSV and Parquet files without a JVM, as later rows are read.
+
+    Raises InputError where it can't be read.
+    """
+    options = options or LoadOptions()
+    if isinstance(source, Relation):
+        return source
+    if not isinstance(source, (str, os.PathLike)):
+        return load(source, options, progress=progress, most_bytes=most_bytes)
+    start = time.perf_counter()
+    if progress is not None:
+        progress("reading")
+    table, added = typed(read_table(source, options, find_source(os.fspath(source)).name), options, as_text=False)
+    loaded = time.perf_counter()
+    if progress is not None:
+        progress("encoding")
+    codes, dictionaries, columns = encode(table.columns, table.rows)
+    empty = [c.name for c, text in zip(columns, table.texts, strict=True) if text and not c.distinct]
+    hint = "its type is text from now on; --types COL=TYPE fixes another"
+    notes = [*table.notes, *added, *(f"column {name!r} has no values: {hint}" for name in empty)]
+    seconds = {"session": 0.0, "load": loaded - start, "encode": time.perf_counter() - loaded}
+    return Relation(
+        table.name, table.path, columns, codes, dictionaries, notes=tuple(notes), timings_seconds=seconds,
+        spark=table.spark,
+    )  # fmt: skip
 
 
 def warm_up(few: Relation, options: DcStateOptions) -> None:
