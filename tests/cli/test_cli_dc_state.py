@@ -1,4 +1,4 @@
-"""`tuplewise dc init`, `insert`, `update`, `delete`, `show`, `dc discover --space-from`: what is written, exit codes."""
+"""The commands of states: `dc init`, `insert`, `update`, `delete`, `show`, and `dc discover --space-from`."""
 
 from __future__ import annotations
 
