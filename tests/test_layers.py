@@ -19,6 +19,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("engine.errors", "engine.options"),
     ("gpu_kernels", "spark_conf"),
     ("engine.spark", "engine.relation"),
+    ("engine.reading",),
     ("engine.column_sets", "engine.grouping", "engine.scanner", "engine.watch", "engine.writer_lock"),
     ("engine.loop",),
     ("engine.local_table",),

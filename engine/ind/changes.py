@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 from tuplewise.engine.errors import InputError, message, shortened
 from tuplewise.engine.ind.distributed import type_for_spark
 from tuplewise.engine.ind.manifest import Manifest
-from tuplewise.engine.ind.rows import Attributes, other_columns
+from tuplewise.engine.ind.rows import Attributes
 from tuplewise.engine.ind.state import NOTHING, ReadRows
 from tuplewise.engine.ind.values import FAMILIES
 from tuplewise.engine.options import LoadOptions
+from tuplewise.engine.reading.tables import other_columns
 from tuplewise.engine.relation.csv_source import BAD
 from tuplewise.engine.relation.frames import arrow_table, kind_of
 from tuplewise.engine.relation.relation import TypeName

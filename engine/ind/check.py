@@ -16,10 +16,10 @@ from tuplewise.engine.ind.dependency import Attribute, InclusionDependency
 from tuplewise.engine.ind.distributed import open_tables, place_for
 from tuplewise.engine.ind.distributed_check import check_on_spark
 from tuplewise.engine.ind.found import TableFound
-from tuplewise.engine.ind.reading import ReadTable
 from tuplewise.engine.ind.table_options import known_columns, options_for_columns, options_of_tables
 from tuplewise.engine.ind.tuples import MISSING, Rows, TupleSet
 from tuplewise.engine.options import IndCheckOptions, LoadOptions
+from tuplewise.engine.reading.tables import ReadTable
 from tuplewise.engine.relation.relation import NULL_CODE, Column
 from tuplewise.engine.watch import TIME_LIMIT, Clock, Progress, Watch
 

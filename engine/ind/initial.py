@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.ind.incremental import long_entry, long_hash, record_layout
 from tuplewise.engine.ind.manifest import KeptColumn, KeptTable, Manifest
-from tuplewise.engine.ind.reading import ReadTable, read_table, typed
 from tuplewise.engine.ind.records import heading, put_cluster
 from tuplewise.engine.ind.rows import ColumnRows
 from tuplewise.engine.ind.sorted_values import SortedValues, cut
 from tuplewise.engine.ind.store import LONGEST_NAME, META, Store, long_key
 from tuplewise.engine.ind.table_options import options_of_tables
 from tuplewise.engine.options import IndStateOptions, LoadOptions
+from tuplewise.engine.reading.tables import ReadTable, read_table, typed
 from tuplewise.engine.writer_lock import beside
 from tuplewise.gpu_kernels.inclusion import BITS, mask_words
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -14,14 +14,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from tuplewise.engine.errors import InputError, message
-from tuplewise.engine.ind.reading import ReadTable, fit
 from tuplewise.engine.ind.sorted_values import SortedValues
 from tuplewise.engine.ind.store import ROW, value_prefix
 from tuplewise.engine.ind.values import Family, canonical_array, canonical_bytes
-from tuplewise.engine.relation.arrow_text import parse
+from tuplewise.engine.reading.plain_rows import Misfit, row_values, typed_value, unfit
+from tuplewise.engine.reading.tables import ReadTable
 from tuplewise.engine.relation.relation import TypeName
-from tuplewise.engine.relation.text_types import WHAT_FITS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -169,7 +167,7 @@ class PlainRows:
         nulls = frozenset(tokens)
         self._cells: list[list[bytes | None]] = []
         for number, row in enumerate(rows):
-            values = _values(row, names, number)
+            values = row_values(row, names, number)
             cells: list[bytes | None] = []
             for reader, value in zip(readers, values, strict=True):
                 if value is None or (nulls and isinstance(value, str) and value in nulls):
@@ -179,7 +177,7 @@ class PlainRows:
                     cells.append(reader(value))
                 except (Misfit, ValueError, ArithmeticError, TypeError, AttributeError):
                     if not leave_out:
-                        raise _unfit(names[len(cells)], attributes.types[len(cells)], value, number) from None
+                        raise unfit(names[len(cells)], attributes.types[len(cells)], value, number) from None
                     self.left_out.append(number)
                     break
             else:
@@ -219,46 +217,6 @@ class PlainRows:
         for number in self.left_out:  # ascending
             row += number <= row
         return f"row {row}"
-
-
-class Misfit(Exception):
-    """A value doesn't fit a type."""
-
-
-def _values(row: Any, names: Sequence[str], number: int) -> Sequence[Any]:
-    """The values of a row in the order of the columns."""
-    if isinstance(row, Mapping):
-        if len(row) == len(names):
-            try:
-                return [row[name] for name in names]
-            except KeyError:
-                pass
-        raise other_columns(f"row {number}", [str(n) for n in row], names)
-    if isinstance(row, Sequence) and not isinstance(row, (str, bytes)):
-        if len(row) != len(names):
-            raise InputError(message(f"row {number} has another number of values", len(row), f"{len(names)}"))
-        return row
-    allowed = "mappings by column names, or sequences of values"
-    raise InputError(message(f"row {number} can't be read", type(row).__name__, allowed))
-
-
-def other_columns(what: str, given: Sequence[str], names: Sequence[str]) -> InputError:
-    """One error that names every column that is missing or unknown."""
-    missing = [n for n in names if n not in given]
-    unknown = [n for n in given if n not in names]
-    faults = [f"missing {', '.join(map(repr, missing))}"] if missing else []
-    faults += [f"unknown {', '.join(map(repr, unknown))}"] if unknown else []
-    return InputError(message(f"{what} has other columns than the state", "; ".join(faults), ", ".join(names)))
-
-
-def _unfit(column: str, type_: TypeName, value: Any, number: int) -> InputError:
-    shown = value if len(str(value)) <= 40 else str(value)[:40]
-    hint = "Nothing was applied"
-    return InputError(
-        message(
-            f"column {column!r}: a value doesn't fit type {type_} at row {number}", shown, WHAT_FITS.get(type_), hint
-        )
-    )
 
 
 Reader = Callable[[Any], bytes | None]
@@ -348,25 +306,5 @@ _READERS: dict[TypeName, Callable[[bytes], Reader]] = {
 
 def _general(value: Any, type_: TypeName, family: Family, prefix: bytes) -> bytes | None:
     """The name of a value by the rules that columns are read by; None of what pandas has for null. Raises Misfit."""
-    import pyarrow as pa
-
-    from tuplewise.engine.relation.frames import typed_column
-
-    if hasattr(value, "item") and not isinstance(value, (str, bytes)):  # NumPy's scalars
-        value = value.item()
-    if isinstance(value, str):
-        values, misfits = parse(pa.array([value], pa.large_string()), type_)
-    else:
-        try:
-            array = pa.array([value], from_pandas=type_ != "double")
-            if array.null_count:
-                return None
-            column, _ = typed_column("value", array, "Python")
-            column, misfits = fit(column, type_)
-        except (pa.ArrowException, OverflowError, InputError):
-            raise Misfit from None
-        values = column.values
-    if len(misfits) or len(values) != 1:
-        raise Misfit
-    return prefix + bytes(canonical_array(family, values)[0].as_py())
-
+    values = typed_value(value, type_)
+    return None if values is None else prefix + bytes(canonical_array(family, values)[0].as_py())

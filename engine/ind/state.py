@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -22,11 +22,11 @@ from tuplewise.engine.ind.found import FoundInd, FoundInds, TableFound
 from tuplewise.engine.ind.incremental import BelowZero, Fold, extract_rows, merge_rows
 from tuplewise.engine.ind.kept_clusters import KeptClusters, Pair
 from tuplewise.engine.ind.manifest import Manifest
-from tuplewise.engine.ind.reading import ReadTable, fit_types, read_table
 from tuplewise.engine.ind.records import cluster_of, heading, heading_numbers, mask_bytes, put_cluster, value_text
-from tuplewise.engine.ind.rows import Attributes, ColumnRows, PlainRows, Rows, other_columns
+from tuplewise.engine.ind.rows import Attributes, ColumnRows, PlainRows, Rows
 from tuplewise.engine.ind.store import CLUSTER, META, Store
 from tuplewise.engine.options import IndDiscoverOptions, LoadOptions
+from tuplewise.engine.reading.tables import fit_types, left_out_note, read_columns
 from tuplewise.engine.relation.relation import Column
 from tuplewise.engine.writer_lock import WriterLock, damaged
 
@@ -199,24 +199,14 @@ class IndState:
             notes: list[str] = []
             first = f"row {left_out[0]}" if left_out else ""
         else:
-            read = self._columns(source, attributes, load_options or LoadOptions())
+            name = self.manifest.tables[attributes.table].name
+            read = read_columns(source, attributes.names, load_options or LoadOptions(), name)
             fitting, missed = fit_types(read, attributes.types, self.manifest.null_tokens, leave_out=leave_out)
             rows, left_out, notes = ColumnRows(fitting, attributes), missed.tolist(), list(read.notes)
             first = read.locate(left_out[0]) if left_out else ""
         if left_out:
-            many = f"{len(left_out)} row{'s' if len(left_out) > 1 else ''}"
-            notes.append(f"{many} with a value that does not fit its column's type left out, the first at {first}")
+            notes.append(left_out_note(len(left_out), first))
         return ReadRows(attributes, rows, tuple(notes))
-
-    def _columns(self, source: Any, attributes: Attributes, load_options: LoadOptions) -> ReadTable:
-        """A table's columns in the order of the state's."""
-        name = self.manifest.tables[attributes.table].name
-        read = read_table(source, replace(load_options, null_tokens=(), types={}), name, fixed=True)
-        given = [c.name for c in read.columns]
-        if sorted(given) != sorted(attributes.names):
-            shown = os.fspath(source) if isinstance(source, (str, os.PathLike)) else f"the rows for table {name!r}"
-            raise other_columns(shown, given, attributes.names)
-        return replace(read, columns=tuple(read.columns[given.index(n)] for n in attributes.names))
 
     def apply(self, changes: Sequence[Change]) -> Applied:
         """Take rows away and add rows, as one revision: rows that go are of those that were there before.

@@ -13,10 +13,10 @@ from numba import njit
 from numpy.typing import NDArray
 
 from tuplewise.engine.ind.dependency import Attribute
-from tuplewise.engine.ind.reading import ReadTable, read_table, typed
 from tuplewise.engine.ind.table_options import options_for_columns
 from tuplewise.engine.ind.values import Family, canonical_array, family_of
 from tuplewise.engine.options import LoadOptions
+from tuplewise.engine.reading.tables import ReadTable, read_table, typed
 from tuplewise.engine.relation.encode import TypedColumn
 from tuplewise.engine.relation.load import load
 from tuplewise.engine.relation.relation import NULL_CODE, Relation, TypeName

@@ -15,9 +15,10 @@ from tuplewise.engine.ind.clusters import AttributeClustering
 from tuplewise.engine.ind.csv_cells import CsvCells, read_csv_cells
 from tuplewise.engine.ind.dependency import Attribute
 from tuplewise.engine.ind.found import TableFound
-from tuplewise.engine.ind.reading import ReadTable, read_table, typed
-from tuplewise.engine.ind.values import FAMILIES, Family, canonical_array, family_of, spark_texts
+from tuplewise.engine.ind.values import FAMILIES, Family, canonical_array, family_of
 from tuplewise.engine.options import LoadOptions
+from tuplewise.engine.reading.spelled import spark_texts
+from tuplewise.engine.reading.tables import ReadTable, read_table, typed
 from tuplewise.engine.relation.arrow_text import count_spellings, parse
 from tuplewise.engine.relation.encode import TypedColumn, indexed
 from tuplewise.engine.relation.frames import kind_of

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import csv
+import difflib
 import io
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -17,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.errors import shortened
-from tuplewise.engine.ind.values import spark_texts
+from tuplewise.engine.errors import InputError, message, near_names, shortened
 from tuplewise.engine.options import LoadOptions
+from tuplewise.engine.reading.spelled import spark_texts
 from tuplewise.engine.relation.encode import TypedColumn
 from tuplewise.engine.relation.frames import arrow_table, kind_of, typed_column
 from tuplewise.engine.relation.load import load
@@ -160,6 +161,36 @@ def fit_types(
         columns = [_without_nulls(replace(c, index=c.index[keep])) for c in columns]
         table = replace(table, rows=len(keep), locate=lambda row: locate(int(keep[row])))
     return replace(table, columns=tuple(columns)), left_out
+
+
+def read_columns(source: Any, columns: Sequence[str], options: LoadOptions, name: str) -> ReadTable:
+    """A table whose columns are those of a state, in their order; types and text that means null are the state's.
+
+    Raises InputError where columns are missing or unknown.
+    """
+    read = read_table(source, replace(options, null_tokens=(), types={}), name, fixed=True)
+    given = [c.name for c in read.columns]
+    if sorted(given) != sorted(columns):
+        shown = os.fspath(source) if isinstance(source, (str, os.PathLike)) else f"the rows for table {name!r}"
+        raise other_columns(shown, given, columns)
+    return replace(read, columns=tuple(read.columns[given.index(n)] for n in columns))
+
+
+def other_columns(what: str, given: Sequence[str], names: Sequence[str]) -> InputError:
+    """One error that names every column that is missing or unknown, with names near to the first unknown one."""
+    missing = [n for n in names if n not in given]
+    unknown = [n for n in given if n not in names]
+    faults = [f"missing {', '.join(map(repr, missing))}"] if missing else []
+    faults += [f"unknown {', '.join(map(repr, unknown))}"] if unknown else []
+    near = unknown and difflib.get_close_matches(unknown[0], missing, n=1, cutoff=0.5)
+    hint = near_names(unknown[0], missing) if near else None
+    return InputError(message(f"{what} has other columns than the state", "; ".join(faults), ", ".join(names), hint))
+
+
+def left_out_note(rows: int, first: str) -> str:
+    """What is said of rows that were left out."""
+    many = f"{rows} row{'s' if rows > 1 else ''}"
+    return f"{many} with a value that does not fit its column's type left out, the first at {first}"
 
 
 def _without_nulls(column: TypedColumn) -> TypedColumn:
