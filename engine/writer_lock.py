@@ -39,12 +39,9 @@ class WriterLock:
             meanwhile = f"one writer at a time; {command} show reads meanwhile"
             hint = f"Wait until it is done, or close the state there: {meanwhile}"
             raise InputError(message(f"the state is being written by {who}", str(folder), hint=hint)) from None
-        try:
+        with contextlib.suppress(OSError):  # only the others' message tells it, and a full disk has no room for it
             os.ftruncate(self._descriptor, 0)
             os.pwrite(self._descriptor, str(os.getpid()).encode(), 0)
-        except OSError as error:
-            self.release()
-            raise no_file(folder, error) from error
 
     def release(self) -> None:
         """Let another process write. May be called again."""
@@ -75,7 +72,12 @@ def beside(target: Path, command: str, add: str) -> Iterator[Path]:
         place.mkdir(exist_ok=True)
     except OSError as error:
         raise InputError(message(f"the folder of the state can't be made: {error.strerror}", str(target))) from error
-    lock = WriterLock(place, command)
+    try:
+        lock = WriterLock(place, command)
+    except InputError:
+        with contextlib.suppress(OSError):  # it holds the lock of another build
+            place.rmdir()
+        raise
     try:
         for left in place.iterdir():  # of a build that was killed
             if left.is_dir():

@@ -238,10 +238,8 @@ class StateFolder:
                 yield header["history"]
 
     def close(self) -> None:
-        """Let go of the folder. May be called again; maps that were handed out stay valid."""
-        if self._log is not None:
-            self._log.close()
-            self._log = None
+        """Let go of the folder. May be called again; what was handed out stays valid."""
+        self._log = None
         if self._lock is not None:
             self._lock.release()
             self._lock = None
@@ -273,11 +271,8 @@ class StateFolder:
         else:
             hint = "Look again later"
             raise InputError(message("the state is written too often to be read", str(self.folder), hint=hint))
-        before, self._log = self._log, log
-        self._manifest, self._maps = manifest, maps
+        self._manifest, self._maps, self._log = manifest, maps, log
         self._arrays: dict[str, NDArray[Any]] = {}
-        if before is not None:
-            before.close()
 
     def _open(self, manifest: Manifest) -> tuple[dict[str, mmap.mmap], RevisionLog]:
         try:

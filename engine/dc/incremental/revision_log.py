@@ -34,6 +34,8 @@ _REST = struct.Struct("<qqII")  # revision, bytes of the body, their checksum, b
 _HEAD_BYTES = _HEAD.size + _REST.size
 _ALIGNED = 8
 _BLOCK_BYTES = 256 << 10
+_SMALL_BYTES = 4096  # a copy costs less than a view
+_encoded = json.JSONEncoder(separators=(",", ":")).encode  # making one costs as much as a small text
 _LOOKS, _WAIT_SECONDS = 3, 0.01
 
 
@@ -70,11 +72,12 @@ def packed(record: Record, revision: int) -> bytes:
         raise ValueError(f"revision {record.header['revision']} with its history comes after {revision - 1}")
     arrays = [(name, plain(name, array)) for name, array in record.arrays.items()]
     named = [[name, array.dtype.str, array.shape] for name, array in arrays]
-    text = json.dumps({"header": record.header, "arrays": named}, separators=(",", ":")).encode()
+    text = _encoded({"header": record.header, "arrays": named}).encode()
     parts: list[Any] = [text, bytes(-len(text) % _ALIGNED)]
     for _, array in arrays:
         if array.nbytes:
-            parts += [array.reshape(-1).view(np.uint8), bytes(-array.nbytes % _ALIGNED)]
+            content = array.tobytes() if array.nbytes < _SMALL_BYTES else array.reshape(-1).view(np.uint8)
+            parts += [content, bytes(-array.nbytes % _ALIGNED)]
     body = b"".join(parts)
     rest = _REST.pack(revision, len(body), zlib.crc32(body), len(text))
     return _HEAD.pack(_MAGIC, zlib.crc32(rest)) + rest + body
@@ -120,24 +123,16 @@ class RevisionLog:
         self._folder, self._name = folder, name
         self._write, self._sync = write, sync
         self._first, self.revision, self.end = revision, revision, 0
+        self._descriptor = -1
         self._descriptor = os.open(folder / name, os.O_RDWR if write else os.O_RDONLY)
-        try:
-            self.extend()
-            self._longer = os.fstat(self._descriptor).st_size > self.end
-            if write:
-                self._cut()
-        except OSError as error:
-            self.close()
-            raise no_file(folder, error) from error
-        except BaseException:
-            self.close()
-            raise
+        self.extend()
+        self._longer = os.fstat(self._descriptor).st_size > self.end
+        if write:
+            self._cut()
 
-    def close(self) -> None:
-        """Let go of the file. May be called again."""
+    def __del__(self) -> None:  # not before: whoever is given its records may ask for more after the state is closed
         if self._descriptor >= 0:
             os.close(self._descriptor)
-            self._descriptor = -1
 
     def append(self, record: Record) -> None:
         """Write the next revision: all of it or, where something is raised, nothing.
@@ -170,7 +165,7 @@ class RevisionLog:
         known = self.revision
         for look in range(_LOOKS):
             try:
-                for body in self._bodies(self._descriptor, self.end, self.revision):
+                for body in self._bodies(self.end, self.revision):
                     self.end, self.revision = body.end, self.revision + 1
                 break
             except InputError:
@@ -192,23 +187,18 @@ class RevisionLog:
 
     def _known(self) -> Iterator[_Body]:
         last, at = self.revision, 0
-        descriptor = os.dup(self._descriptor)  # the log may be closed before the last one is asked for
-        try:
-            for number, body in enumerate(self._bodies(descriptor, 0, self._first), self._first + 1):
-                if number > last:
-                    break
-                at = body.end
-                yield body
-                if number == last:
-                    return
-        finally:
-            os.close(descriptor)
-        if self._first < last:
-            raise self._damaged(at, "ends early")
+        number = self._first
+        bodies = self._bodies(0, number)
+        while number < last:
+            body = next(bodies, None)
+            if body is None:
+                raise self._damaged(at, "ends early")
+            yield body
+            number, at = number + 1, body.end
 
-    def _bodies(self, descriptor: int, at: int, revision: int) -> Iterator[_Body]:
+    def _bodies(self, at: int, revision: int) -> Iterator[_Body]:
         """Complete records from a place on, the first of the revision after `revision`; to the end or a torn one."""
-        block, start = b"", at
+        block, start, descriptor = b"", at, self._descriptor
         while True:
             revision += 1
             head, block, start = _taken(descriptor, block, start, at, _HEAD_BYTES)
@@ -217,7 +207,7 @@ class RevisionLog:
             magic, check = _HEAD.unpack_from(head)
             rest = head[_HEAD.size :]
             if magic != _MAGIC or check != zlib.crc32(rest):
-                if self._write_may_have_been_lost(descriptor, at):
+                if self._never_written(at):
                     return
                 raise self._damaged(at, f"of revision {revision} begins otherwise than it was written")
             named, size, check, text_bytes = _REST.unpack(rest)
@@ -231,9 +221,9 @@ class RevisionLog:
             at += _HEAD_BYTES + size
             yield _Body(body[:text_bytes], body, at)
 
-    def _write_may_have_been_lost(self, descriptor: int, at: int) -> bool:
+    def _never_written(self, at: int) -> bool:
         """Whether all is zero from here on."""
-        while block := os.pread(descriptor, _BLOCK_BYTES, at):
+        while block := os.pread(self._descriptor, _BLOCK_BYTES, at):
             if block.strip(b"\0"):
                 return False
             at += len(block)
