@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -271,8 +272,17 @@ def _table_record(state: DcState, rows: int) -> dict[str, Any]:
 
 
 def _lost_record(one: Lost) -> dict[str, Any]:
-    broken_by = None if one.broken_by is None else dict(zip(("t", "u"), one.broken_by, strict=True))
+    broken_by = None if one.broken_by is None else dict(zip(("t", "u"), map(_plain_name, one.broken_by), strict=True))
     return {"rule": one.rule.rule, "broken_by": broken_by}
+
+
+def _plain_name(name: Any) -> Any:
+    """The name of a row as JSON can say it, which has no doubles that are infinite or not a number."""
+    if isinstance(name, Mapping):
+        return {column: _plain_name(value) for column, value in name.items()}
+    if isinstance(name, float) and not math.isfinite(name):
+        return {math.inf: "Infinity", -math.inf: "-Infinity"}.get(name, "NaN")
+    return name
 
 
 def _row_text(name: Any) -> str:
