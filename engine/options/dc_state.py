@@ -68,7 +68,10 @@ class DcStateOptions:
         if found.time_limit is not None:
             hint = "A state is built whole, or not at all: its rules are not known before"
             faults.append(message("time_limit of a state", found.time_limit, "None", hint))
-        if self.counts and found.algorithm in ("hybrid", "hydra"):
+        if found.algorithm == "hydra":
+            hint = "What later rows are compared with is told by the other two alone"
+            faults.append(message("algorithm of a state", found.algorithm, "'auto', 'evidence' or 'hybrid'", hint))
+        elif self.counts and found.algorithm == "hybrid":
             hint = "Only evidence of all pairs has counts: leave the algorithm out"
             faults.append(message("algorithm with counts", found.algorithm, "'auto' or 'evidence'", hint))
         return faults

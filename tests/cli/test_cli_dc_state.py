@@ -217,8 +217,8 @@ def test_errors_are_one_message(work: Work) -> None:
     assert "key" in work.refused("delete", work.state, "--keys", work.file("keys.csv", "id\n3\n"))
     key = work.refused("init", str(work.folder / "other"), work.people, "--key", "idd")
     assert "'idd'" in key
-    both = work.refused("init", str(work.folder / "other"), work.people, "--counts", "--algorithm", "hydra")
-    assert "algorithm with counts: 'hydra'; allowed: 'auto' or 'evidence'" in both
+    both = work.refused("init", str(work.folder / "other"), work.people, "--counts", "--algorithm", "hybrid")
+    assert "algorithm with counts: 'hybrid'; allowed: 'auto' or 'evidence'" in both
     with DcState(work.state):
         assert "the state is being written by this process" in work.refused("insert", work.state, work.rows("5,1,A,5"))
         assert work.result("show", work.state)["revision"] == 0

@@ -38,7 +38,8 @@ def changed(gained: list[DenialConstraint], lost: list[Lost], ids: list[int], **
 
 
 def test_json_of_a_change() -> None:
-    lost = [Lost(KEY, (3, 5)), Lost(WITHIN, (8, None)), Lost(SAME_ZIP, None), Lost(KEY, ({"zip": "01"}, {"zip": float("nan")}))]
+    lost = [Lost(KEY, (3, 5)), Lost(WITHIN, (8, None)), Lost(SAME_ZIP, None)]
+    lost.append(Lost(KEY, ({"zip": "01"}, {"zip": float("nan")})))
     one = change(changed([SAME_ZIP], lost, [5, 6]), notes=("a note",))
     document = json.loads(one.to_json())
     assert document == json.loads(json.dumps(one.to_dict()))
@@ -190,11 +191,13 @@ def test_faults_are_told_as_python_names_them(tmp_path: Path) -> None:
 def test_faults_of_options_come_in_one_error() -> None:
     with pytest.raises(tw.InputError) as error:
         DcStateOptions(
-            discover=DcDiscoverOptions(sample_pairs=3, run_on="spark", time_limit=3), key=("a", "a"), index="all",  # type: ignore[arg-type]
+            discover=DcDiscoverOptions(algorithm="hydra", run_on="spark", time_limit=3), key=("a", "a"), index="all",  # type: ignore[arg-type]
         )  # fmt: skip
     said = str(error.value)
     assert "index: 'all'; allowed: 'auto' or 'zones' or 'published'" in said
     assert "key: ['a', 'a']; allowed: each column once" in said
-    assert "sample_pairs of a state: 3; allowed: None" in said
+    assert "algorithm of a state: 'hydra'; allowed: 'auto', 'evidence' or 'hybrid'" in said
     assert "run_on of a state of denial constraints: 'spark'; allowed: 'auto' or 'driver'" in said
     assert "time_limit of a state: 3.0; allowed: None" in said
+    with pytest.raises(tw.InputError, match="sample_pairs of a state: 3; allowed: None"):
+        DcStateOptions(discover=DcDiscoverOptions(sample_pairs=3))
