@@ -55,9 +55,10 @@ class _ShowListing(DcListing):
 def dc_init(state: State, /, folder: str, table: str, **given: Any) -> int:
     """Build a STATE of TABLE, to keep its rules current.
 
-    It keeps the minimal denial constraints as rows come (dc insert), change (dc update) and go (dc delete). STATE is a new or an empty folder; TABLE is named as for dc discover. Columns, their types, nulls, the predicate
-    space and all options are fixed from now on; dc show says where the rows of the day would give others. The state is
-    there when it is whole, or not at all.
+    It keeps the minimal denial constraints as rows come (dc insert), change (dc update) and go (dc delete). STATE is a
+    new or an empty folder; TABLE is named as for dc discover. Columns, their types, nulls, the predicate space and all
+    options are fixed from now on; dc show says where the rows of the day would give others. The state is there when it
+    is whole, or not at all.
 
     Rows are named by --key, or by ids: those of TABLE have 0, 1, 2, ... in its order, and later ones go on from there.
     """
@@ -117,10 +118,10 @@ def _build(
 def dc_insert(state: State, /, folder: str, table: str, **given: Any) -> int:
     """Insert the rows of TABLE into a STATE.
 
-    All of them are one revision, or none is inserted. TABLE has the columns of the state's, matched by name. A value that doesn't fit its column's type is an error, and
-    nothing is applied; --bad-rows report leaves such rows out. Says which ids the rows were given, which rules hold no
-    more, with a pair of rows that breaks each, and which are listed instead. Killed at any moment, the state is before
-    the revision or after it.
+    All of them are one revision, or none is inserted. TABLE has the columns of the state's, matched by name. A value
+    that doesn't fit its column's type is an error, and nothing is applied; --bad-rows report leaves such rows out. Says
+    which ids the rows were given, which rules hold no more, with a pair of rows that breaks each, and which are listed
+    instead. Killed at any moment, the state is before the revision or after it.
     """
     def insert(opened: DcState, how: LoadOptions) -> Batches:
         batch = opened.read(table, how, leave_out=how.bad_rows == "report")
@@ -139,8 +140,8 @@ def dc_insert(state: State, /, folder: str, table: str, **given: Any) -> int:
 def dc_update(state: State, /, folder: str, table: str, **given: Any) -> int:
     """Change rows of a STATE to what TABLE says.
 
-    All of them are one revision, or none is changed. TABLE is as for dc insert. Which row each of its rows stands for is told by the key that the state was built with,
-    or by a column row_id beside the others. Rows keep their ids.
+    All of them are one revision, or none is changed. TABLE is as for dc insert. Which row each of its rows stands for
+    is told by the key that the state was built with, or by a column row_id beside the others. Rows keep their ids.
     """
 
     def update(opened: DcState, how: LoadOptions) -> Batches:
@@ -161,7 +162,8 @@ def dc_update(state: State, /, folder: str, table: str, **given: Any) -> int:
 def dc_delete(state: State, /, folder: str, ids: tuple[int, ...] | None, keys: str | None, **given: Any) -> int:
     """Delete rows of a STATE.
 
-    All of them are one revision, or none is deleted: a row that isn't there is an error. Rows are named by the ids that the state gave them, or, in a state that was built with --key, by that.
+    All of them are one revision, or none is deleted: a row that isn't there is an error. Rows are named by the ids that
+    the state gave them, or, in a state that was built with --key, by that.
     """
     if (ids is None) == (keys is None):
         raise click.UsageError("Rows to delete are named by --ids 3,7 or by --keys TABLE: one of both.")
@@ -228,8 +230,9 @@ def _announce_compiling(progress: Progress) -> None:
 def dc_show(state: State, /, folder: str, **given: Any) -> int:
     """The rules of a STATE, or what it gained and lost.
 
-    Lists the minimal denial constraints as of its last revision, also while another process writes it. With --revision N those of revision N, without the figures that need the rows of then; with --since N those that
-    were gained and lost since, and the pair of rows that broke each lost one.
+    Lists the minimal denial constraints as of its last revision, also while another process writes it. With --revision
+    N those of revision N, without the figures that need the rows of then; with --since N those that were gained and
+    lost since, and the pair of rows that broke each lost one.
     """
     listing = listing_of(_ShowListing, given)
     form = format_of(listing)
