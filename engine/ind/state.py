@@ -200,7 +200,8 @@ class IndState:
             first = f"row {left_out[0]}" if left_out else ""
         else:
             name = self.manifest.tables[attributes.table].name
-            read = read_columns(source, attributes.names, load_options or LoadOptions(), name)
+            what = f"the rows for table {name!r}"
+            read = read_columns(source, attributes.names, load_options or LoadOptions(), name, what)
             fitting, missed = fit_types(read, attributes.types, self.manifest.null_tokens, leave_out=leave_out)
             rows, left_out, notes = ColumnRows(fitting, attributes), missed.tolist(), list(read.notes)
             first = read.locate(left_out[0]) if left_out else ""

@@ -163,17 +163,36 @@ def fit_types(
     return replace(table, columns=tuple(columns)), left_out
 
 
-def read_columns(source: Any, columns: Sequence[str], options: LoadOptions, name: str) -> ReadTable:
+def read_columns(
+    source: Any,
+    columns: Sequence[str],
+    options: LoadOptions,
+    name: str,
+    what: str,
+    *,
+    beside: str | None = None,
+    others: bool = False,
+) -> ReadTable:
     """A table whose columns are those of a state, in their order; types and text that means null are the state's.
 
-    Raises InputError where columns are missing or unknown.
+    Parameters
+    ----------
+    what : what a message calls a source that has no path
+    beside : a column that may be there besides, and is then the last
+    others : further columns are passed over
+
+    Raises
+    ------
+    InputError
+        Where columns are missing or unknown.
     """
     read = read_table(source, replace(options, null_tokens=(), types={}), name, fixed=True)
     given = [c.name for c in read.columns]
-    if sorted(given) != sorted(columns):
-        shown = os.fspath(source) if isinstance(source, (str, os.PathLike)) else f"the rows for table {name!r}"
-        raise other_columns(shown, given, columns)
-    return replace(read, columns=tuple(read.columns[given.index(n)] for n in columns))
+    wanted = [*columns, beside] if beside is not None and beside in given else list(columns)
+    if sorted(given) != sorted(wanted) and not (others and set(wanted) <= set(given)):
+        shown = os.fspath(source) if isinstance(source, (str, os.PathLike)) else what
+        raise other_columns(shown, [c for c in given if c != beside], columns)
+    return replace(read, columns=tuple(read.columns[given.index(n)] for n in wanted))
 
 
 def other_columns(what: str, given: Sequence[str], names: Sequence[str]) -> InputError:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tuplewise.engine.dc.incremental.cells import read_cells
 from tuplewise.engine.dc.incremental.columns import KeptColumn
-from tuplewise.engine.dc.incremental.domain_codes import CODES, DomainCodes, Full, Run
+from tuplewise.engine.dc.incremental.domain_codes import CODES, DomainCodes, Full, Run, refuse_far_instants
 from tuplewise.engine.dc.incremental.keys import (
     Keys,
     Numbers,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["CODES", "UNKNOWN_CODE", "Additions", "Dictionaries", "GapsExhausted"]
 
 UNKNOWN_CODE = -2
+_FEW_ROWS = 64
 _DOMAINS: tuple[Domain, ...] = tuple(dict.fromkeys(DOMAIN_OF_TYPE.values()))
 
 
@@ -110,12 +112,10 @@ class Dictionaries:
             decimals = domain == "number" and not pa.types.is_integer(values.type)
             domains[domain] = DomainCodes.spread(domain, keys_of_arrow(domain, values), decimal_type=decimals)
         dictionaries = cls(domains)
-        codes = np.empty((relation.rows, len(relation.columns)), dtype=np.int32)
-        spread = {domain: kept.whole().codes for domain, kept in domains.items()}
-        for c, column in enumerate(relation.columns):
-            lookup = np.append(spread[column.domain], np.int32(NULL_CODE))  # the last entry is null's: index -1
-            codes[:, c] = lookup[relation.codes[c]]
-        return dictionaries, codes
+        lookups = {
+            domain: np.append(kept.whole().codes, np.int32(NULL_CODE)) for domain, kept in domains.items()
+        }
+        return dictionaries, _looked_up(relation, lookups)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All values and codes as arrays that `of_arrays` takes."""
@@ -159,27 +159,21 @@ class Dictionaries:
             Where new values find no room.
         """
         lookups: dict[Domain, NDArray[np.int32]] = {}
-        new_keys: dict[Domain, Keys] = {}
-        new_codes: dict[Domain, NDArray[np.int32]] = {}
-        full: dict[Domain, Keys] = {}
+        new = _New()
         for domain, values in relation.dictionaries.items():
             used = _used(relation, domain, len(values))
-            keys = keys_of_arrow(domain, values).take(used)
-            try:
-                codes, unknown = self._of(domain).codes_between(keys)
-            except Full:
-                full[domain] = keys
-                continue
+            codes = new.codes_of(domain, self._of(domain), keys_of_arrow(domain, values).take(used))
             lookups[domain] = np.full(len(values) + 1, NULL_CODE, dtype=np.int32)  # the last entry is null's: index -1
             lookups[domain][used] = codes
-            if len(unknown):
-                new_keys[domain], new_codes[domain] = keys.take(unknown), codes[unknown]
-        if full:
-            raise GapsExhausted(full)
-        found = np.empty((relation.rows, len(relation.columns)), dtype=np.int32)
-        for c, column in enumerate(relation.columns):
-            found[:, c] = lookups[column.domain][relation.codes[c]]
-        return found, Additions(new_keys, new_codes)
+        return _looked_up(relation, lookups), new.additions()
+
+    def known(self, relation: Relation) -> NDArray[np.int32]:
+        """The codes of a relation's values, `UNKNOWN_CODE` where one is in no dictionary. int32 (rows, columns)."""
+        lookups = {}
+        for domain, values in relation.dictionaries.items():
+            codes = self._of(domain).codes(keys_of_arrow(domain, values))
+            lookups[domain] = np.append(np.where(codes < 0, UNKNOWN_CODE, codes), NULL_CODE).astype(np.int32)
+        return _looked_up(relation, lookups)
 
     def _of(self, domain: Domain) -> DomainCodes:
         if domain not in self._domains:
@@ -250,41 +244,117 @@ class Dictionaries:
         ranks.setflags(write=False)
         return Relation(name, path, tuple(c for c in described if c is not None), ranks, dictionaries)
 
+    def encode_rows(
+        self, columns: Sequence[KeptColumn], rows: Sequence[Any]
+    ) -> tuple[NDArray[np.int32], Additions]:
+        """`encode` of rows as Python objects: mappings by column names, or sequences in the order of the columns.
+
+        Raises InputError, besides, where a row has other columns or a value doesn't fit its column's type.
+        """
+        return self.encode_keys([column.domain for column in columns], read_cells(columns, rows)[0])
+
     def encode_keys(
         self, domains: Sequence[Domain], rows: Sequence[Sequence[PlainKey | None]]
     ) -> tuple[NDArray[np.int32], Additions]:
         """`encode` of rows of single keys, None for null."""
-        found = np.full((len(rows), len(domains)), NULL_CODE, dtype=np.int32)
-        unknown: dict[Domain, dict[PlainKey, list[tuple[int, int]]]] = {}
         kept = [self._of(domain) for domain in domains]
+        if len(rows) > _FEW_ROWS:
+            return self._encode_many(domains, rows)
+        found: list[list[int]] = []
+        unknown: dict[Domain, dict[PlainKey, list[tuple[int, int]]]] = {}
         for r, row in enumerate(rows):
-            codes = []
-            for c, key in enumerate(row):
-                if key is None:
-                    codes.append(NULL_CODE)
-                    continue
-                code = kept[c].code(key)
-                if code < 0:
-                    unknown.setdefault(domains[c], {}).setdefault(key, []).append((r, c))
-                codes.append(code)
-            found[r] = codes
-        new_keys: dict[Domain, Keys] = {}
-        new_codes: dict[Domain, NDArray[np.int32]] = {}
-        full: dict[Domain, Keys] = {}
+            codes = [NULL_CODE if key is None else of.code(key) for key, of in zip(row, kept, strict=True)]
+            if min(codes, default=0) < 0:
+                for c, key in enumerate(row):
+                    if codes[c] < 0 and key is not None:
+                        unknown.setdefault(domains[c], {}).setdefault(key, []).append((r, c))
+            found.append(codes)
+        new = _New()
         for domain, cells in unknown.items():
             plain = sorted(cells)  # type: ignore[type-var]
-            try:
-                given = self._of(domain).new_codes(plain)
-            except Full:
-                full[domain] = keys_of_plain(domain, plain)
-                continue
-            new_keys[domain], new_codes[domain] = keys_of_plain(domain, plain), np.array(given, dtype=np.int32)
+            given = new.codes_of_plain(domain, self._of(domain), plain)
             for key, code in zip(plain, given, strict=True):
                 for r, c in cells[key]:
-                    found[r, c] = code
-        if full:
-            raise GapsExhausted(full)
-        return found, Additions(new_keys, new_codes)
+                    found[r][c] = code
+        codes_of_rows = np.array(found, dtype=np.int32).reshape(len(rows), len(domains))
+        return codes_of_rows, new.additions()
+
+    def _encode_many(
+        self, domains: Sequence[Domain], rows: Sequence[Sequence[PlainKey | None]]
+    ) -> tuple[NDArray[np.int32], Additions]:
+        """`encode_keys`, all distinct values of a domain at once."""
+        columns = list(zip(*rows, strict=True))
+        found = np.empty((len(rows), len(domains)), dtype=np.int32)
+        new = _New()
+        for domain in dict.fromkeys(domains):
+            members = [c for c, of in enumerate(domains) if of == domain]
+            distinct = set().union(*(columns[c] for c in members)) - {None}
+            plain = sorted(distinct)
+            codes = new.codes_of(domain, self._of(domain), keys_of_plain(domain, plain)).tolist()
+            table: dict[PlainKey | None, int] = {None: NULL_CODE, **dict(zip(plain, codes, strict=True))}
+            for c in members:
+                found[:, c] = list(map(table.__getitem__, columns[c]))
+        return found, new.additions()
+
+    def known_keys(self, domains: Sequence[Domain], rows: Sequence[Sequence[PlainKey | None]]) -> NDArray[np.int32]:
+        """`known` of rows of single keys, None for null."""
+        kept = [self._of(domain) for domain in domains]
+        found = [
+            [NULL_CODE if key is None else code if (code := of.code(key)) >= 0 else UNKNOWN_CODE
+             for key, of in zip(row, kept, strict=True)]
+            for row in rows
+        ]  # fmt: skip
+        return np.array(found, dtype=np.int32).reshape(len(rows), len(domains))
+
+
+class _New:
+    """The new values of a batch as they are found, and the domains that have no room for theirs."""
+
+    def __init__(self) -> None:
+        self._keys: dict[Domain, Keys] = {}
+        self._codes: dict[Domain, NDArray[np.int32]] = {}
+        self._full: dict[Domain, Keys] = {}
+
+    def codes_of(self, domain: Domain, kept: DomainCodes, keys: Keys) -> NDArray[np.int32]:
+        """The codes of ascending keys, also of those that are new. Without meaning where there is no room."""
+        try:
+            codes, unknown = kept.codes_between(keys)
+        except Full:
+            self._full[domain] = keys
+            return np.full(len(keys), UNKNOWN_CODE, dtype=np.int32)
+        if len(unknown):
+            self._take(domain, kept, keys.take(unknown), codes[unknown])
+        return codes
+
+    def codes_of_plain(self, domain: Domain, kept: DomainCodes, plain: Sequence[PlainKey]) -> list[int]:
+        """`codes_of` a few ascending keys, all of them new."""
+        keys = keys_of_plain(domain, plain)
+        try:
+            codes = kept.new_codes(plain)
+        except Full:
+            self._full[domain] = keys
+            return [UNKNOWN_CODE] * len(plain)
+        self._take(domain, kept, keys, np.array(codes, dtype=np.int32))
+        return codes
+
+    def _take(self, domain: Domain, kept: DomainCodes, keys: Keys, codes: NDArray[np.int32]) -> None:
+        if domain == "timestamp" and max(keys.scale, kept.scale):
+            refuse_far_instants(kept, keys)
+        self._keys[domain], self._codes[domain] = keys, codes
+
+    def additions(self) -> Additions:
+        """All that is new. Raises GapsExhausted."""
+        if self._full:
+            raise GapsExhausted(self._full)
+        return Additions(self._keys, self._codes)
+
+
+def _looked_up(relation: Relation, lookups: Mapping[Domain, NDArray[np.int32]]) -> NDArray[np.int32]:
+    """Each cell's entry in the table of its domain, whose last entry is null's. int32 (rows, columns), C order."""
+    found = np.empty((relation.rows, len(relation.columns)), dtype=np.int32)
+    for c, column in enumerate(relation.columns):
+        found[:, c] = lookups[column.domain][relation.codes[c]]
+    return found
 
 
 def _used(relation: Relation, domain: Domain, values: int) -> NDArray[np.int64]:

@@ -23,6 +23,7 @@ _FIRST, _SPAN = CODES // 4, CODES // 2
 _FEW = 64  # values up to which they are kept one by one
 _MOST_SINGLE = 4096
 _REMEMBERED = 1 << 16
+_FIRST_NANO, _LAST_NANO = -(1 << 63) // 1000 + 1, (1 << 63) // 1000 - 1  # in microseconds
 
 
 class Full(Exception):
@@ -65,6 +66,7 @@ class DomainCodes:
         self._single_codes: list[int] = []
         self._known: dict[PlainKey, int] = {}  # the single ones, and what was looked up lately
         self._step = _step(len(base))
+        self.scale = base.keys.scale  # the largest of all keys
 
     @classmethod
     def spread(cls, domain: Domain, keys: Keys, *, decimal_type: bool = False) -> DomainCodes:
@@ -76,11 +78,6 @@ class DomainCodes:
 
     def _lists(self) -> list[Run]:
         return [self._base, *self._runs]
-
-    @property
-    def scale(self) -> int:
-        """The largest scale of all keys."""
-        return max(run.keys.scale for run in self._lists_with_single())
 
     def ends(self) -> tuple[PlainKey, PlainKey] | None:
         """The least and the greatest key."""
@@ -160,6 +157,7 @@ class DomainCodes:
 
     def add(self, keys: Keys, codes: NDArray[np.int32]) -> None:
         """Take in ascending keys that aren't known yet, with codes that the methods above gave."""
+        self.scale = max(self.scale, keys.scale)
         if len(keys) > _FEW:
             self._add_run(Run(keys, codes))
             return
@@ -221,6 +219,16 @@ class DomainCodes:
 def _merged(left: Run, right: Run) -> Run:
     keys, order = merged(left.keys, right.keys)
     return Run(keys, np.concatenate([left.codes, right.codes])[order])
+
+
+def refuse_far_instants(kept: DomainCodes, keys: Keys) -> None:
+    """Raise InputError where new timestamps and those that are kept need nanoseconds and more years than these have."""
+    new = keys.take(np.array([0, len(keys) - 1])).plain()
+    for low, high in (kept.ends() or new, new):
+        if low < _FIRST_NANO or high > _LAST_NANO:  # type: ignore[operator]
+            allowed = "one of both in a state"
+            fault = "timestamps in nanoseconds and others outside of the years 1677 to 2262"
+            raise InputError(message(fault, None, allowed, "Nothing was applied"))
 
 
 def _step(values: int) -> int:

@@ -253,6 +253,11 @@ def _plain_numbers(integers: list[int], scale: int) -> list[PlainKey]:
     ]  # fmt: skip
 
 
+def key_of_bits(bits: int) -> int:
+    """The key of a double from its bits as a whole number with a sign."""
+    return bits if bits >= 0 else bits ^ _MOST
+
+
 def keys_of_plain(domain: Domain, plain: Sequence[PlainKey]) -> Keys:
     """Keys from single ones, ascending and distinct."""
     if domain == "text":

@@ -1,0 +1,180 @@
+"""Rows that come to a state, from any source: matched by the names of columns, typed by the state's types, encoded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.dc.incremental.cells import read_cells
+from tuplewise.engine.dc.incremental.columns import KeptColumn
+from tuplewise.engine.dc.incremental.dictionaries import Additions, Dictionaries
+from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.options import LoadOptions
+from tuplewise.engine.reading.tables import fit_types, left_out_note, read_columns
+from tuplewise.engine.relation.encode import TypedColumn, encode
+from tuplewise.engine.relation.relation import Relation
+
+ROW_ID = "row_id"
+_ROW_ID = KeptColumn(ROW_ID, "integer", "ids that the state gave")
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Rows for a state.
+
+    Attributes
+    ----------
+    codes : int32 (rows, columns), C order
+    additions : the values among them that are new to the dictionaries
+    row_ids : int64 (rows,), the ids of the rows that these stand for; None where they don't say
+    notes : what was seen while reading
+    version : of the dictionaries that `codes` are of
+    """
+
+    codes: NDArray[np.int32]
+    additions: Additions
+    row_ids: NDArray[np.int64] | None = None
+    notes: tuple[str, ...] = ()
+    version: int = 0
+
+
+def read_batch(
+    source: Any,
+    columns: Sequence[KeptColumn],
+    dictionaries: Dictionaries,
+    null_tokens: Sequence[str],
+    load_options: LoadOptions | None = None,
+    *,
+    leave_out: bool = False,
+    with_row_id: bool = False,
+) -> Batch:
+    """Rows for a state, columns matched by name.
+
+    Parameters
+    ----------
+    source : path, frame or Relation; one mapping by column names; or a list of such, or of sequences of values
+    null_tokens : text that means null
+    leave_out : leave rows out that have a value that doesn't fit its column's type
+    with_row_id : a column `row_id` beside the others says for which row of the state each row stands
+
+    Raises
+    ------
+    InputError
+        Where columns are missing or unknown, or a value doesn't fit: with its row and column.
+    GapsExhausted
+        Where new values find no room in the dictionaries.
+    """
+    rows = [source] if isinstance(source, Mapping) else source
+    named = [column.name for column in columns]
+    if isinstance(rows, (list, tuple)):
+        identified = with_row_id and ROW_ID not in named and _names_rows(rows)
+        wanted = [*columns, _ROW_ID] if identified else list(columns)
+        cells, left_out = read_cells(wanted, rows, null_tokens, leave_out=leave_out)
+        ids = _plain_ids([row.pop() for row in cells]) if identified else None
+        codes, additions = dictionaries.encode_keys([column.domain for column in columns], cells)
+        said = [left_out_note(len(left_out), f"row {left_out[0]}")] if left_out else []
+        return Batch(codes, additions, ids, tuple(said))
+    relation, row_ids, notes = _read_relation(
+        rows, columns, null_tokens, load_options, leave_out=leave_out, with_row_id=with_row_id and ROW_ID not in named
+    )
+    codes, additions = dictionaries.encode(relation)
+    return Batch(codes, additions, row_ids, notes)
+
+
+def keys_of(
+    source: Any,
+    columns: Sequence[KeptColumn],
+    dictionaries: Dictionaries,
+    null_tokens: Sequence[str],
+    load_options: LoadOptions | None = None,
+) -> NDArray[np.int32]:
+    """The codes of the key columns of rows, of which other columns may be missing.
+
+    Parameters
+    ----------
+    source : as of `read_batch`; sequences have values of the key columns only
+    columns : of the key
+
+    Returns
+    -------
+    int32 (rows, key columns), C order: -1 is null, -2 a value that no row ever had
+
+    Raises
+    ------
+    InputError
+        Where a column of the key is missing, or a value doesn't fit.
+    """
+    rows = [source] if isinstance(source, Mapping) else source
+    if isinstance(rows, (list, tuple)):
+        names = [column.name for column in columns]
+        own = [_only(row, names) for row in rows]
+        return dictionaries.known_keys([column.domain for column in columns], read_cells(columns, own, null_tokens)[0])
+    relation, _, _ = _read_relation(rows, columns, null_tokens, load_options, others=True)
+    return dictionaries.known(relation)
+
+
+def _only(row: Any, names: Sequence[str]) -> Any:
+    """Of a mapping what is wanted, where it has all of that."""
+    if isinstance(row, Mapping) and len(row) > len(names) and all(name in row for name in names):
+        return {name: row[name] for name in names}
+    return row
+
+
+def _names_rows(rows: Sequence[Any]) -> bool:
+    """Whether rows are mappings that say for which row of the state each stands."""
+    return any(isinstance(row, Mapping) and ROW_ID in row for row in rows)
+
+
+def _plain_ids(ids: Sequence[Any]) -> NDArray[np.int64]:
+    for row, given in enumerate(ids):
+        if given is None or not 0 <= given < 1 << 63:
+            raise _no_id(f"row {row}", given)
+    return np.array(ids, dtype=np.int64)
+
+
+def _no_id(place: str, given: Any) -> InputError:
+    shown = "null" if given is None else given
+    allowed = "ids that the state gave: 0, 1, 2, ..."
+    return InputError(message(f"column {ROW_ID!r}: no id of a row at {place}", shown, allowed, "Nothing was applied"))
+
+
+def _read_relation(
+    source: Any,
+    columns: Sequence[KeptColumn],
+    null_tokens: Sequence[str],
+    load_options: LoadOptions | None,
+    *,
+    leave_out: bool = False,
+    with_row_id: bool = False,
+    others: bool = False,
+) -> tuple[Relation, NDArray[np.int64] | None, tuple[str, ...]]:
+    """Rows of a file, a frame or a Relation, typed; their ids, and notes."""
+    names = [column.name for column in columns]
+    beside = ROW_ID if with_row_id else None
+    read = read_columns(source, names, load_options or LoadOptions(), "rows", "the rows", beside=beside, others=others)
+    types = [*(column.type for column in columns), *(["integer"] if len(read.columns) > len(columns) else [])]
+    fitting, left_out = fit_types(read, types, null_tokens, leave_out=leave_out)  # type: ignore[arg-type]
+    notes = list(read.notes)
+    if len(left_out):
+        notes.append(left_out_note(len(left_out), read.locate(int(left_out[0]))))
+    typed = list(fitting.columns)
+    ids = None
+    if len(typed) > len(columns):
+        ids = _column_ids(typed.pop(), fitting.locate)
+    codes, dictionaries, described = encode(typed, fitting.rows)
+    return Relation("rows", read.path, described, codes, dictionaries), ids, tuple(notes)
+
+
+def _column_ids(column: TypedColumn, locate: Any) -> NDArray[np.int64]:
+    values = [None if not 0 <= value < 1 << 63 else int(value) for value in column.values.to_pylist()]
+    bad = np.array([*(value is None for value in values), True])[column.index]
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        place = int(column.index[row])
+        raise _no_id(locate(row), None if place < 0 else column.values[place].as_py())
+    numbers = np.array([-1 if value is None else value for value in values], dtype=np.int64)
+    return np.asarray(numbers[column.index], dtype=np.int64) if len(numbers) else np.empty(0, dtype=np.int64)
