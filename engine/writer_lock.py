@@ -130,11 +130,11 @@ def damaged(folder: Path, how: str, command: str) -> InputError:
 def no_file(folder: Path, error: OSError, more: int = 0, hint: str = NOTHING_APPLIED) -> InputError:
     """The error of a state whose file the system doesn't write or read.
 
-    `more`: bytes that were asked for, 0 where it isn't known. `hint`: what has become of the state where the disk is
-    full.
+    `more`: bytes that were asked for, told in whole MB; 0 where it isn't known. `hint`: what has become of the state
+    where the disk is full.
     """
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        needed = f" ({more >> 20} MB more were asked for)" if more > 0 else ""
+        needed = f" ({more >> 20} MB more were asked for)" if more >> 20 else ""
         return InputError(message(f"no space is left on the disk of the state{needed}", str(folder), hint=hint))
     hint = "See whether this process may read and write the folder, and doesn't hold the state open already"
     return InputError(message(f"the state can't be written or read: {error.strerror}", str(folder), hint=hint))

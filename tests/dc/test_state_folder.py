@@ -20,6 +20,7 @@ import pytest
 import tuplewise as tw
 from tuplewise.engine.dc.incremental import base_files, folder, revision_log
 from tuplewise.engine.dc.incremental.folder import Record, StateFolder
+from tuplewise.engine.writer_lock import NOTHING_APPLIED
 
 FIXED = {"columns": ["a", "b"], "options": {"error": 0.0}, "path": "table\udcff.csv"}
 CODES = np.arange(8, dtype=np.int32).reshape(4, 2)
@@ -402,13 +403,16 @@ def test_the_second_writer_gets_an_error(tmp_path: Path) -> None:
         opening = "import sys; from tests.dc.test_state_folder import only_open, Path; only_open(Path(sys.argv[1]))"
         assert f"the state is being written by process {os.getpid()}" in run(opening, str(place)).stderr
         state.append(record(1))
+        assert state.writes
     state.close()
+    assert not state.writes
     for call in (state.records, state.refresh, lambda: state.append(record(2)), lambda: state.checkpoint({})):
         with pytest.raises(tw.InputError, match=r"the state is closed: .*Open it again"):
             call()
     with StateFolder(place, write=False) as reader:
         with pytest.raises(tw.InputError, match=r"the state was opened to be read only"):
             reader.append(record(2))
+        assert not reader.writes
         assert reader.revision == 1
     append(place)
 
@@ -595,7 +599,7 @@ def full_at_every_call(monkeypatch: pytest.MonkeyPatch, work: Callable[[], None]
     for number in range(1, 1000):
         with monkeypatch.context() as patch:
             failing = Failing(patch, number)
-            fault = None
+            fault: str | None = None
             try:
                 work()
             except tw.InputError as error:
@@ -613,7 +617,7 @@ def test_a_full_disk_in_an_append(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with StateFolder(place, write=True, sync=True) as state:
         work = lambda: state.append(record(2))  # noqa: E731
         failures = 0
-        for _ in full_at_every_call(monkeypatch, work, "Nothing was applied; make room and apply it again"):
+        for _ in full_at_every_call(monkeypatch, work, f"the state: '{place}'. {NOTHING_APPLIED}"):
             failures += 1
             assert (state.revision, state.log_bytes) == (1, (place / "log-0").stat().st_size)
             assert contents(place) == before
@@ -713,7 +717,8 @@ def test_what_is_handed_to_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
         return call
 
-    with StateFolder(tmp_path / "s", write=True, sync=sync) as state:
+    with StateFolder(tmp_path / "s", write=True) as state:
+        state.sync = sync
         for name in CALLS:
             monkeypatch.setattr(os, name, told(name))
         state.append(record(1))

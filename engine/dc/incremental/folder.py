@@ -59,6 +59,7 @@ class StateFolder:
     Attributes
     ----------
     folder : its real path
+    sync : may be set
     fixed : what never changes, as JSON gives it back
     written_by : version of tuplewise that built it
 
@@ -75,7 +76,7 @@ class StateFolder:
 
     def __init__(self, folder: str | os.PathLike[str], *, write: bool, sync: bool = False) -> None:
         self.folder = _real(folder)
-        self._sync = sync
+        self.sync = sync
         self._write = write
         self._lock: WriterLock | None = None
         self._log: RevisionLog | None = None
@@ -152,6 +153,11 @@ class StateFolder:
         return self._opened().revision
 
     @property
+    def writes(self) -> bool:
+        """Whether revisions can be written: it is open, and not to be read only."""
+        return self._write and self._log is not None
+
+    @property
     def log_bytes(self) -> int:
         """Bytes of the revisions since the checkpoint."""
         return self._opened().end
@@ -199,7 +205,7 @@ class StateFolder:
         `record.header` holds "revision", one more than the last, and "history". Raises InputError where the disk is
         full or fails.
         """
-        self._opened(write=True).append(record)
+        self._opened(write=True).append(record, sync=self.sync)
 
     def checkpoint(self, arrays: Mapping[str, NDArray[Any]], keep: Collection[str] = ()) -> None:
         """Put new arrays in the place of the old ones and the log.
@@ -212,7 +218,7 @@ class StateFolder:
         Raises
         ------
         InputError
-            Where the disk is full or fails; then all is as it was.
+            Where the disk is full or fails; then no revision is lost.
         """
         self._opened(write=True)
         kept = {name: self._manifest.files[name] for name in keep}
@@ -280,7 +286,7 @@ class StateFolder:
             if size < manifest.history.bytes:
                 raise damaged(self.folder, f"{HISTORY} has {size} bytes, not {manifest.history.bytes}", "dc")
             maps = {name: mapped(self.folder, file) for name, file in manifest.files.items()}
-            log = RevisionLog(self.folder, manifest.log, manifest.revision, write=self._write, sync=self._sync)
+            log = RevisionLog(self.folder, manifest.log, manifest.revision, write=self._write)
         except FileNotFoundError:
             raise
         except OSError as error:

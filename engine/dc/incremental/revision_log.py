@@ -100,7 +100,6 @@ class RevisionLog:
     name : of the file
     revision : that the checkpoint is of
     write : whether this is the one writer; it cuts off what a killed one left of its last record
-    sync : hand each record to the disk before it is done
 
     Attributes
     ----------
@@ -116,12 +115,11 @@ class RevisionLog:
 
     Notes
     -----
-    Opening reads the file once, for its checksums. An append is one call of the system, and one more with `sync`.
+    Opening reads the file once, for its checksums.
     """
 
-    def __init__(self, folder: Path, name: str, revision: int, *, write: bool, sync: bool = False) -> None:
-        self._folder, self._name = folder, name
-        self._write, self._sync = write, sync
+    def __init__(self, folder: Path, name: str, revision: int, *, write: bool) -> None:
+        self._folder, self._name, self._write = folder, name, write
         self._first, self.revision, self.end = revision, revision, 0
         self._descriptor = -1
         self._descriptor = os.open(folder / name, os.O_RDWR if write else os.O_RDONLY)
@@ -134,10 +132,10 @@ class RevisionLog:
         if self._descriptor >= 0:
             os.close(self._descriptor)
 
-    def append(self, record: Record) -> None:
-        """Write the next revision: all of it or, where something is raised, nothing.
+    def append(self, record: Record, *, sync: bool) -> None:
+        """Write the next revision by one call of the system: all of it or, where something is raised, nothing.
 
-        Raises InputError where the disk is full or fails.
+        `sync`: hand it to the disk too. Raises InputError where the disk is full or fails.
         """
         content = packed(record, self.revision + 1)
         end, revision = self.end, self.revision
@@ -146,7 +144,7 @@ class RevisionLog:
                 os.ftruncate(self._descriptor, end)
             self._longer = True
             write_all(self._descriptor, content, end)
-            if self._sync:
+            if sync:
                 os.fsync(self._descriptor)
             self.end, self.revision = end + len(content), revision + 1
             self._longer = False
