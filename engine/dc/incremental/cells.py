@@ -10,8 +10,9 @@ from decimal import Decimal
 from functools import cache, lru_cache
 from typing import Any
 
+from tuplewise.engine.dc.incremental.arrow_keys import keys_of_arrow
 from tuplewise.engine.dc.incremental.columns import KeptColumn
-from tuplewise.engine.dc.incremental.keys import PlainKey, key_of_bits, keys_of_arrow
+from tuplewise.engine.dc.incremental.keys import PlainKey, key_of_bits
 from tuplewise.engine.reading.plain_rows import Misfit, row_values, typed_value, unfit
 from tuplewise.engine.relation.relation import DOMAIN_OF_TYPE, TypeName
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tuplewise.engine.dc.incremental.arrow_keys import arrow_of_keys, keys_of_arrow
 from tuplewise.engine.dc.incremental.cells import read_cells
 from tuplewise.engine.dc.incremental.columns import KeptColumn
 from tuplewise.engine.dc.incremental.domain_codes import CODES, DomainCodes, Full, Run, refuse_far_instants
@@ -18,8 +19,6 @@ from tuplewise.engine.dc.incremental.keys import (
     PlainKey,
     Texts,
     WideNumbers,
-    arrow_of_keys,
-    keys_of_arrow,
     keys_of_plain,
 )
 from tuplewise.engine.relation.relation import DOMAIN_OF_TYPE, NULL_CODE, Column, Domain, Relation

@@ -29,10 +29,9 @@ PlainKey = int | decimal.Decimal | bytes
 
 EXACT = decimal.Context(prec=400, Emax=999_999, Emin=-999_999)  # no number here has as many digits
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
-_TURN = np.int64(_MOST)
-_WIDE_BYTES = 32
+TURN = np.int64(_MOST)
+WIDE_BYTES = 32
 _WIDE_ZERO = 1 << 255
-_MOST_DIGITS = 38
 _LONGEST_SHIFT = 18  # ten to this fits 64 bits
 
 
@@ -113,14 +112,14 @@ class WideNumbers:
 
     def integers(self) -> list[int]:
         data = self.content.tobytes()
-        starts = range(0, len(data), _WIDE_BYTES)
-        return [int.from_bytes(data[i : i + _WIDE_BYTES], "big") - _WIDE_ZERO for i in starts]
+        starts = range(0, len(data), WIDE_BYTES)
+        return [int.from_bytes(data[i : i + WIDE_BYTES], "big") - _WIDE_ZERO for i in starts]
 
     def plain(self) -> list[PlainKey]:
         return _plain_numbers(self.integers(), self.scale)
 
     def _texts(self) -> Texts:
-        ends = np.arange(len(self.content) + 1, dtype=np.int64) * _WIDE_BYTES
+        ends = np.arange(len(self.content) + 1, dtype=np.int64) * WIDE_BYTES
         return Texts(self.content.reshape(-1), ends)
 
     def find(self, key: PlainKey) -> tuple[int, bool]:
@@ -151,7 +150,7 @@ class Texts:
     def take(self, places: NDArray[np.int64]) -> Texts:
         import pyarrow as pa
 
-        return _texts_of(_binary(self).take(pa.array(places)))
+        return texts_of(binary_of(self).take(pa.array(places)))
 
     def plain(self) -> list[PlainKey]:
         data, ends = self.content.tobytes(), self.ends.tolist()
@@ -234,8 +233,8 @@ def _found(run: Numbers | WideNumbers, keys: Keys) -> tuple[NDArray[np.int64], N
 
 
 def _wide(integers: Sequence[int], scale: int) -> WideNumbers:
-    data = b"".join([(v + _WIDE_ZERO).to_bytes(_WIDE_BYTES, "big") for v in integers])
-    return WideNumbers(np.frombuffer(data, dtype=np.uint8).reshape(-1, _WIDE_BYTES), scale)
+    data = b"".join([(v + _WIDE_ZERO).to_bytes(WIDE_BYTES, "big") for v in integers])
+    return WideNumbers(np.frombuffer(data, dtype=np.uint8).reshape(-1, WIDE_BYTES), scale)
 
 
 def _numbers(integers: Sequence[int], scale: int) -> Numbers | WideNumbers:
@@ -297,18 +296,18 @@ def united(parts: Sequence[Keys]) -> Keys:
     if isinstance(parts[0], Texts):
         import pyarrow as pa
 
-        return _texts_of(pa.concat_arrays([_binary(part) for part in parts if isinstance(part, Texts)]))
+        return texts_of(pa.concat_arrays([binary_of(part) for part in parts if isinstance(part, Texts)]))
     scale = max(part.scale for part in parts)
     scaled = [at_scale(part, scale) for part in parts]
     if all(isinstance(part, Numbers) for part in scaled):
         return Numbers(np.concatenate([part.values for part in scaled if isinstance(part, Numbers)]), scale)
-    wide = [part if isinstance(part, WideNumbers) else _widened(part) for part in scaled]
+    wide = [part if isinstance(part, WideNumbers) else widened(part) for part in scaled]
     return WideNumbers(np.concatenate([part.content for part in wide]), scale)
 
 
-def _widened(keys: Keys) -> WideNumbers:
+def widened(keys: Keys) -> WideNumbers:
     assert isinstance(keys, Numbers)
-    content = np.zeros((len(keys), _WIDE_BYTES), dtype=np.uint8)
+    content = np.zeros((len(keys), WIDE_BYTES), dtype=np.uint8)
     content[keys.values < 0] = 0xFF
     content[:, -8:] = keys.values.astype(">i8").view(np.uint8).reshape(-1, 8)
     content[:, 0] ^= 0x80
@@ -329,63 +328,7 @@ def merged(left: Keys, right: Keys) -> tuple[Keys, NDArray[np.int64]]:
     return united([left, right]).take(order), order
 
 
-def keys_of_arrow(domain: Domain, values: pa.Array) -> Keys:
-    """Keys of typed values (no nulls) in the order in which they stand.
-
-    Parameters
-    ----------
-    values : int64, decimal128 or decimal256 (number), float64, date32, timestamp in us or ns, bool, large_string
-    """
-    import pyarrow as pa
-
-    if domain == "text":
-        return _texts_of(values.cast(pa.large_binary()))
-    if domain == "double":
-        plain = np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64) + 0.0
-        plain[np.isnan(plain)] = np.nan
-        bits = plain.view(np.int64)
-        return Numbers(np.where(bits < 0, bits ^ _TURN, bits))
-    if domain == "boolean":
-        return Numbers(np.asarray(values.to_numpy(zero_copy_only=False)).astype(np.int64))
-    if domain == "date":
-        return Numbers(np.asarray(values.cast(pa.int32()).to_numpy(zero_copy_only=False), dtype=np.int64))
-    if domain == "timestamp":
-        return _instants(values)
-    if pa.types.is_int64(values.type):
-        return Numbers(np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.int64))
-    return _decimals(values)
-
-
-def _instants(values: pa.Array) -> Numbers:
-    import pyarrow as pa
-
-    if values.type.unit != "ns":
-        values = values.cast(pa.timestamp("us", tz=values.type.tz))
-    whole = np.asarray(values.cast(pa.int64()).to_numpy(zero_copy_only=False), dtype=np.int64)
-    if values.type.unit != "ns":
-        return Numbers(whole)
-    micro, rest = np.divmod(whole, np.int64(1000))
-    return Numbers(whole, 3) if rest.any() else Numbers(micro)
-
-
-def _decimals(values: pa.Array) -> Numbers | WideNumbers:
-    words = values.type.byte_width // 8
-    buffer = values.buffers()[1]
-    if not len(values) or buffer is None:
-        return Numbers(np.empty(0, dtype=np.int64), values.type.scale)
-    start = values.offset * words
-    content = np.frombuffer(buffer, dtype=np.int64)[start : start + len(values) * words].reshape(-1, words)
-    low = np.ascontiguousarray(content[:, 0])
-    if (content[:, 1:] == (low >> 63)[:, None]).all():
-        return Numbers(low, values.type.scale)
-    wide = np.empty((len(values), _WIDE_BYTES), dtype=np.uint8)
-    wide[:] = np.where(content[:, -1] < 0, 0xFF, 0).astype(np.uint8)[:, None]
-    wide[:, -8 * words :] = np.ascontiguousarray(content[:, ::-1]).byteswap().view(np.uint8).reshape(len(values), -1)
-    wide[:, 0] ^= 0x80
-    return WideNumbers(wide, values.type.scale)
-
-
-def _texts_of(binary: pa.Array) -> Texts:
+def texts_of(binary: pa.Array) -> Texts:
     """Texts from large_binary; bytes are shared where they begin at the array's start."""
     _, places, content = binary.buffers()
     if not len(binary) or places is None:
@@ -396,71 +339,9 @@ def _texts_of(binary: pa.Array) -> Texts:
     return Texts(data, ends - ends[0] if ends[0] else ends)
 
 
-def _binary(texts: Texts) -> pa.Array:
+def binary_of(texts: Texts) -> pa.Array:
     import pyarrow as pa
 
     ends = np.ascontiguousarray(texts.ends, dtype=np.int64)
     buffers = [None, pa.py_buffer(ends), pa.py_buffer(np.ascontiguousarray(texts.content))]
     return pa.Array.from_buffers(pa.large_binary(), len(texts), buffers)
-
-
-def arrow_of_keys(domain: Domain, keys: Keys, *, decimal_type: bool = False) -> pa.Array:
-    """The values of keys, of the type that the dictionary of a Relation has.
-
-    Parameters
-    ----------
-    decimal_type : numbers are decimals, also where they are whole
-    """
-    import pyarrow as pa
-
-    if isinstance(keys, Texts):
-        binary = _binary(keys)
-        return pa.Array.from_buffers(pa.large_string(), len(keys), binary.buffers())
-    if domain == "double":
-        assert isinstance(keys, Numbers)
-        bits = np.where(keys.values < 0, keys.values ^ _TURN, keys.values)
-        return pa.array(bits.view(np.float64))
-    if domain == "timestamp":
-        return _timestamps(keys)
-    if domain == "number" and (decimal_type or keys.scale or isinstance(keys, WideNumbers)):
-        return _decimal_array(keys)
-    assert isinstance(keys, Numbers)
-    if domain == "date":
-        return pa.array(keys.values.astype(np.int32)).cast(pa.date32())
-    if domain == "boolean":
-        return pa.array(keys.values.astype(np.bool_))
-    return pa.array(keys.values)
-
-
-def _timestamps(keys: Numbers | WideNumbers) -> pa.Array:
-    import pyarrow as pa
-
-    nano = pa.timestamp("ns", tz="UTC")
-    micro = pa.timestamp("us", tz="UTC")
-    assert isinstance(keys, Numbers)
-    if keys.scale == 0:
-        return pa.array(keys.values).cast(micro)
-    if (keys.values % 1000 == 0).all():
-        return pa.array(keys.values // 1000).cast(micro)
-    return pa.array(keys.values).cast(nano)
-
-
-def _decimal_array(keys: Numbers | WideNumbers) -> pa.Array:
-    """decimal128 of 38 digits where these hold all of them, else decimal256 of 76."""
-    import pyarrow as pa
-
-    wide_type = pa.decimal256(2 * _MOST_DIGITS, keys.scale)
-    if isinstance(keys, Numbers) and keys.scale <= _MOST_DIGITS:
-        words = np.stack([keys.values, keys.values >> 63], axis=1)
-        narrow_type = pa.decimal128(_MOST_DIGITS, keys.scale)
-        return pa.Array.from_buffers(narrow_type, len(keys), [None, pa.py_buffer(words)])
-    wide = keys if isinstance(keys, WideNumbers) else _widened(keys)
-    content = wide.content[:, ::-1].copy()
-    content[:, -1] ^= 0x80
-    array = pa.Array.from_buffers(wide_type, len(keys), [None, pa.py_buffer(content)])
-    if keys.scale > _MOST_DIGITS:
-        return array
-    try:
-        return array.cast(pa.decimal128(_MOST_DIGITS, keys.scale))
-    except pa.ArrowInvalid:
-        return array
