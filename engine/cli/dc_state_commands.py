@@ -91,6 +91,7 @@ def _build(
     from tuplewise.engine.dc.incremental.state import DcState
     from tuplewise.engine.report.dc_state import DcChange, RulesChanged, state_options
     from tuplewise.engine.report.version import version
+    from tuplewise.gpu_kernels.device import pick_device
 
     check_folder(folder)
     loading = Loading(table, load_options, options.discover.device, progress, state, read=read_first)
@@ -105,6 +106,7 @@ def _build(
             "dc init", opened, RulesChanged(opened.revision, opened.rows, opened.constraints()),
             options=state_options(opened.options, load_options), notes=[*relation.notes, *loading.notes],
             timings_seconds={**relation.timings_seconds, "build": built, "total": loading.seconds},
+            device=pick_device(options.discover.device),
         )  # fmt: skip
 
 
@@ -192,6 +194,7 @@ def _change(
         _announce_compiling(progress)
         from tuplewise.engine.dc.incremental.state import DcState
         from tuplewise.engine.report.dc_state import DcChange, RulesChanged, state_options
+        from tuplewise.gpu_kernels.device import pick_device
 
         start = time.monotonic()
         progress.step("opening the state")
@@ -210,6 +213,7 @@ def _change(
                 timings_seconds={
                     "open": opening - start, "read": reading - opening, "apply": end - reading, "total": end - start,
                 },
+                device=pick_device(given["device"]),
             )  # fmt: skip
     return _write(result, written, form, state)
 

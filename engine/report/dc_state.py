@@ -21,7 +21,7 @@ from tuplewise.engine.relation.relation import Column, Relation
 from tuplewise.engine.report import json, model, text
 from tuplewise.engine.report.dc_result import DcResult
 from tuplewise.engine.watch import Clock
-from tuplewise.gpu_kernels.device import pick_device
+from tuplewise.gpu_kernels.device import Device, pick_device
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,16 +86,16 @@ class DcChange:
         options: Mapping[str, Any],
         notes: Sequence[str] = (),
         timings_seconds: Mapping[str, float],
-        device: tuple[str, str] | None = None,
+        device: Device | None = None,
     ) -> None:
         self.revision, self.rows, self.row_ids = changed.revision, changed.rows, changed.row_ids
         self.gained, self.lost = list(changed.gained), list(changed.lost)
         self.notes = list(notes)
         self._since, self._counting = changed.since, state.options.discover.error > 0
-        named = device or (None, None)
         document = model.heading(
-            command, None, options=options, device=named[0], device_reason=named[1], notes=notes,
-            timings_seconds=timings_seconds,
+            command, None, options=options, notes=notes, timings_seconds=timings_seconds,
+            device=None if device is None else device.described,
+            device_reason=None if device is None else device.reason,
         )  # fmt: skip
         document["tables"] = [_table_record(state, self.rows)]
         since = {} if self._since is None else {"since": self._since}
