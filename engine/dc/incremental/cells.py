@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
 from tuplewise.engine.dc.incremental.arrow_keys import keys_of_arrow
@@ -18,6 +18,7 @@ from tuplewise.engine.relation.relation import DOMAIN_OF_TYPE, TypeName
 
 Reader = Callable[[Any], PlainKey | None]
 
+_FAULTS = (Misfit, ValueError, ArithmeticError, TypeError, AttributeError)  # of a value that doesn't fit
 _BEYOND = 10**38  # numbers have at most 38 digits
 _REMEMBERED = 1 << 14
 _WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,36})", re.ASCII)
@@ -33,13 +34,16 @@ _BITS = struct.Struct("<d"), struct.Struct("<q")
 _NOT_A_NUMBER = key_of_bits(_BITS[1].unpack(_BITS[0].pack(float("nan")))[0])
 
 
+Cells = list[list[PlainKey | None]]
+
+
 def read_cells(
     columns: Sequence[KeptColumn],
     rows: Sequence[Any],
     null_tokens: Sequence[str] = (),
     *,
     leave_out: bool = False,
-) -> tuple[list[list[PlainKey | None]], list[int]]:
+) -> tuple[Cells, list[int]]:
     """Rows as keys.
 
     Parameters
@@ -50,40 +54,56 @@ def read_cells(
 
     Returns
     -------
-    rows of keys, None for null; and the numbers of the rows that were left out
+    for each column the keys of its rows, None for null; and the numbers of the rows that were left out
 
     Raises
     ------
     InputError
         Where a row has other columns, or a value doesn't fit and is not left out.
     """
-    readers = _readers(tuple([column.type for column in columns]))
     names = [column.name for column in columns]
+    given = [row_values(row, names, number) for number, row in enumerate(rows)]
+    if not given:
+        return [[] for _ in columns], []
+    readers = [_READERS[column.type] for column in columns]
     nulls = frozenset(null_tokens)
-    found: list[list[PlainKey | None]] = []
+    try:
+        cells = zip(*given, strict=True)
+        return [_keys(reader, values, nulls) for reader, values in zip(readers, cells, strict=True)], []
+    except _FAULTS:
+        keys, left_out = _fitting(columns, readers, given, nulls, leave_out)
+        return [list(column) for column in zip(*keys, strict=True)] if keys else [[] for _ in columns], left_out
+
+
+def _keys(reader: Reader, cells: Sequence[Any], nulls: frozenset[str]) -> list[PlainKey | None]:
+    if nulls:
+        return [None if v is None or (isinstance(v, str) and v in nulls) else reader(v) for v in cells]
+    return [None if v is None else reader(v) for v in cells]
+
+
+def _fitting(
+    columns: Sequence[KeptColumn],
+    readers: Sequence[Reader],
+    rows: Sequence[Sequence[Any]],
+    nulls: frozenset[str],
+    leave_out: bool,
+) -> tuple[Cells, list[int]]:
+    """Rows of keys, one by one: those in which each value fits, and the numbers of the others."""
+    found: Cells = []
     left_out = []
     for number, row in enumerate(rows):
-        cells: list[PlainKey | None] = []
-        for reader, value in zip(readers, row_values(row, names, number), strict=True):
-            if value is None or (nulls and isinstance(value, str) and value in nulls):
-                cells.append(None)
-                continue
-            try:
-                cells.append(reader(value))
-            except (Misfit, ValueError, ArithmeticError, TypeError, AttributeError):
-                if not leave_out:
-                    column = columns[len(cells)]
-                    raise unfit(column.name, column.type, value, number) from None
-                left_out.append(number)
-                break
+        keys: list[PlainKey | None] = []
+        try:
+            for reader, value in zip(readers, row, strict=True):
+                keys.extend(_keys(reader, (value,), nulls))
+        except _FAULTS:
+            if not leave_out:
+                column = columns[len(keys)]
+                raise unfit(column.name, column.type, row[len(keys)], number) from None
+            left_out.append(number)
         else:
-            found.append(cells)
+            found.append(keys)
     return found, left_out
-
-
-@cache
-def _readers(types: tuple[TypeName, ...]) -> list[Reader]:
-    return [_READERS[type_] for type_ in types]
 
 
 def _text(value: Any) -> PlainKey | None:

@@ -229,14 +229,14 @@ class Dictionaries:
         for c, column in enumerate(columns):
             members.setdefault(column.domain, []).append(c)
         for domain, chosen in members.items():
-            parts = [np.unique(codes[:, c], return_inverse=True) for c in chosen]
+            parts = [_distinct(codes[:, c]) for c in chosen]
             used = np.unique(np.concatenate([distinct for distinct, _ in parts]))
             used = used[used != NULL_CODE]
             kept = self._of(domain)
             dictionaries[domain] = arrow_of_keys(domain, kept.keys(used), decimal_type=kept.decimal_type)
-            for c, (distinct, places) in zip(chosen, parts, strict=True):
+            for c, (distinct, index) in zip(chosen, parts, strict=True):
                 rank = np.where(distinct == NULL_CODE, NULL_CODE, used.searchsorted(distinct)).astype(np.int32)
-                ranks[c] = rank[places]
+                np.take(rank, index, out=ranks[c])
                 nulls = int(np.count_nonzero(ranks[c] == NULL_CODE))
                 column = columns[c]
                 described[c] = Column(column.name, column.type, column.why, len(distinct) - (nulls > 0), nulls)
@@ -253,57 +253,59 @@ class Dictionaries:
         return self.encode_keys([column.domain for column in columns], read_cells(columns, rows)[0])
 
     def encode_keys(
-        self, domains: Sequence[Domain], rows: Sequence[Sequence[PlainKey | None]]
+        self, domains: Sequence[Domain], columns: Sequence[Sequence[PlainKey | None]]
     ) -> tuple[NDArray[np.int32], Additions]:
-        """`encode` of rows of single keys, None for null."""
-        kept = [self._of(domain) for domain in domains]
-        if len(rows) > _FEW_ROWS:
-            return self._encode_many(domains, rows)
-        found: list[list[int]] = []
-        unknown: dict[Domain, dict[PlainKey, list[tuple[int, int]]]] = {}
-        for r, row in enumerate(rows):
-            codes = [NULL_CODE if key is None else of.code(key) for key, of in zip(row, kept, strict=True)]
-            if min(codes, default=0) < 0:
-                for c, key in enumerate(row):
-                    if codes[c] < 0 and key is not None:
-                        unknown.setdefault(domains[c], {}).setdefault(key, []).append((r, c))
+        """`encode` of columns of single keys, None for null."""
+        rows = len(columns[0])
+        if rows > _FEW_ROWS:
+            return self._encode_many(domains, columns)
+        found = []
+        unknown: dict[Domain, dict[PlainKey, tuple[int, int]]] = {}
+        missing: list[tuple[Domain, PlainKey, int, int]] = []
+        for c, (domain, keys) in enumerate(zip(domains, columns, strict=True)):
+            find = self._of(domain).find
+            codes = []
+            for r, key in enumerate(keys):
+                code = NULL_CODE if key is None else find(key)
+                if not isinstance(code, int):
+                    assert key is not None
+                    unknown.setdefault(domain, {})[key] = code
+                    missing.append((domain, key, r, c))
+                    code = UNKNOWN_CODE
+                codes.append(code)
             found.append(codes)
         new = _New()
-        for domain, cells in unknown.items():
-            plain = sorted(cells)  # type: ignore[type-var]
-            given = new.codes_of_plain(domain, self._of(domain), plain)
-            for key, code in zip(plain, given, strict=True):
-                for r, c in cells[key]:
-                    found[r][c] = code
-        codes_of_rows = np.array(found, dtype=np.int32).reshape(len(rows), len(domains))
-        return codes_of_rows, new.additions()
+        given = {domain: new.codes_between(domain, self._of(domain), keys) for domain, keys in unknown.items()}
+        for domain, key, r, c in missing:
+            found[c][r] = given[domain][key]
+        return np.array(found, dtype=np.int32).T.copy(), new.additions()
 
     def _encode_many(
-        self, domains: Sequence[Domain], rows: Sequence[Sequence[PlainKey | None]]
+        self, domains: Sequence[Domain], columns: Sequence[Sequence[PlainKey | None]]
     ) -> tuple[NDArray[np.int32], Additions]:
         """`encode_keys`, all distinct values of a domain at once."""
-        columns = list(zip(*rows, strict=True))
-        found = np.empty((len(rows), len(domains)), dtype=np.int32)
+        found = np.empty((len(columns[0]), len(domains)), dtype=np.int32)
         new = _New()
         for domain in dict.fromkeys(domains):
             members = [c for c, of in enumerate(domains) if of == domain]
-            distinct = set().union(*(columns[c] for c in members)) - {None}
-            plain = sorted(distinct)
+            distinct = set().union(*(columns[c] for c in members))
+            plain = sorted([key for key in distinct if key is not None])  # type: ignore[type-var]
             codes = new.codes_of(domain, self._of(domain), keys_of_plain(domain, plain)).tolist()
             table: dict[PlainKey | None, int] = {None: NULL_CODE, **dict(zip(plain, codes, strict=True))}
             for c in members:
                 found[:, c] = list(map(table.__getitem__, columns[c]))
         return found, new.additions()
 
-    def known_keys(self, domains: Sequence[Domain], rows: Sequence[Sequence[PlainKey | None]]) -> NDArray[np.int32]:
-        """`known` of rows of single keys, None for null."""
-        kept = [self._of(domain) for domain in domains]
-        found = [
-            [NULL_CODE if key is None else code if (code := of.code(key)) >= 0 else UNKNOWN_CODE
-             for key, of in zip(row, kept, strict=True)]
-            for row in rows
-        ]  # fmt: skip
-        return np.array(found, dtype=np.int32).reshape(len(rows), len(domains))
+    def known_keys(self, domains: Sequence[Domain], columns: Sequence[Sequence[PlainKey | None]]) -> NDArray[np.int32]:
+        """`known` of columns of single keys, None for null."""
+        found = np.empty((len(columns[0]), len(domains)), dtype=np.int32)
+        for c, (domain, keys) in enumerate(zip(domains, columns, strict=True)):
+            code = self._of(domain).code
+            codes = np.array([0 if key is None else code(key) for key in keys], dtype=np.int32)
+            codes[codes < 0] = UNKNOWN_CODE
+            codes[[key is None for key in keys]] = NULL_CODE
+            found[:, c] = codes
+        return found
 
 
 class _New:
@@ -325,16 +327,19 @@ class _New:
             self._take(domain, kept, keys.take(unknown), codes[unknown])
         return codes
 
-    def codes_of_plain(self, domain: Domain, kept: DomainCodes, plain: Sequence[PlainKey]) -> list[int]:
-        """`codes_of` a few ascending keys, all of them new."""
+    def codes_between(
+        self, domain: Domain, kept: DomainCodes, between: Mapping[PlainKey, tuple[int, int]]
+    ) -> dict[PlainKey, int]:
+        """The codes of new keys, of which the codes before and behind each are known."""
+        plain = sorted(between)  # type: ignore[type-var]
         keys = keys_of_plain(domain, plain)
         try:
-            codes = kept.new_codes(plain)
+            codes = kept.new_codes([between[key] for key in plain])
         except Full:
             self._full[domain] = keys
-            return [UNKNOWN_CODE] * len(plain)
-        self._take(domain, kept, keys, np.array(codes, dtype=np.int32))
-        return codes
+            return dict.fromkeys(plain, UNKNOWN_CODE)
+        self._take(domain, kept, keys, codes)
+        return dict(zip(plain, codes.tolist(), strict=True))
 
     def _take(self, domain: Domain, kept: DomainCodes, keys: Keys, codes: NDArray[np.int32]) -> None:
         if domain == "timestamp" and max(keys.scale, kept.scale):
@@ -354,6 +359,14 @@ def _looked_up(relation: Relation, lookups: Mapping[Domain, NDArray[np.int32]]) 
     for c, column in enumerate(relation.columns):
         found[:, c] = lookups[column.domain][relation.codes[c]]
     return found
+
+
+def _distinct(codes: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """The distinct codes of a column in order of appearance, and for each row which one it has."""
+    import pyarrow as pa
+
+    encoded = pa.array(np.ascontiguousarray(codes)).dictionary_encode()
+    return encoded.dictionary.to_numpy(), encoded.indices.to_numpy()
 
 
 def _used(relation: Relation, domain: Domain, values: int) -> NDArray[np.int64]:

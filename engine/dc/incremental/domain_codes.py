@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from tuplewise.engine.dc.incremental.keys import Keys, PlainKey, at_scale, keys_of_plain, merged, united
@@ -22,6 +23,7 @@ CODES = 1 << 30
 _FIRST, _SPAN = CODES // 4, CODES // 2
 _FEW = 64  # values up to which they are kept one by one
 _MOST_SINGLE = 4096
+_GROWTH = 4
 _REMEMBERED = 1 << 16
 _FIRST_NANO, _LAST_NANO = -(1 << 63) // 1000 + 1, (1 << 63) // 1000 - 1  # in microseconds
 
@@ -51,7 +53,7 @@ class DomainCodes:
 
     Notes
     -----
-    Values that came since are in runs, each more than twice as long as the next, and the last ones one by one. The
+    Values that came since are in runs, each more than four times as long as the next, and the last ones one by one. The
     keys around a new value are the nearest of all lists. Looking up costs a search of the base and of each run.
     """
 
@@ -88,18 +90,33 @@ class DomainCodes:
 
     def code(self, key: PlainKey) -> int:
         """The code of a key; -1 of one that isn't known."""
+        found = self.find(key)
+        return found if isinstance(found, int) else -1
+
+    def find(self, key: PlainKey) -> int | tuple[int, int]:
+        """The code of a key, or of one that isn't known the codes before (or -1) and behind it (or CODES)."""
         found = self._known.get(key)
         if found is not None:
             return found
+        low, high = -1, CODES
         for run in self._lists():
             place, equal = run.keys.find(key)
             if equal:
-                code = int(run.codes.item(place))
+                code: int = run.codes.item(place)
                 if len(self._known) >= _REMEMBERED:
                     self._known = dict(zip(self._single_keys, self._single_codes, strict=True))
                 self._known[key] = code
                 return code
-        return -1
+            if place and (code := run.codes.item(place - 1)) > low:
+                low = code
+            if place < len(run.codes) and (code := run.codes.item(place)) < high:
+                high = code
+        place = bisect_left(self._single_keys, key)  # type: ignore[type-var]
+        if place:
+            low = max(low, self._single_codes[place - 1])
+        if place < len(self._single_codes):
+            high = min(high, self._single_codes[place])
+        return low, high
 
     def codes(self, keys: Keys) -> NDArray[np.int32]:
         """The codes of ascending keys; -1 of those that aren't known. int32 (k,)."""
@@ -109,8 +126,7 @@ class DomainCodes:
         """`codes`, and codes that the unknown keys among them can have. Raises Full."""
         codes, lows, highs = self._searched(keys)
         unknown = np.flatnonzero(codes < 0)
-        new = spread_between(lows[unknown].tolist(), highs[unknown].tolist(), self._step)
-        codes[unknown] = new
+        codes[unknown] = spread_between(lows[unknown], highs[unknown], self._step)
         return codes, unknown
 
     def _searched(self, keys: Keys) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
@@ -135,25 +151,10 @@ class DomainCodes:
         single = Run(keys_of_plain(self.domain, self._single_keys), np.array(self._single_codes, dtype=np.int32))
         return [*self._lists(), single]
 
-    def new_codes(self, keys: Sequence[PlainKey]) -> list[int]:
-        """Codes that a few ascending keys can have, none of them known. Raises Full."""
-        between = [self._around(key) for key in keys]
-        return spread_between([low for low, _ in between], [high for _, high in between], self._step)
-
-    def _around(self, key: PlainKey) -> tuple[int, int]:
-        low, high = -1, CODES
-        for run in self._lists():
-            place, _ = run.keys.find(key)
-            if place and (code := run.codes.item(place - 1)) > low:
-                low = code
-            if place < len(run) and (code := run.codes.item(place)) < high:
-                high = code
-        place = bisect_left(self._single_keys, key)  # type: ignore[type-var]
-        if place:
-            low = max(low, self._single_codes[place - 1])
-        if place < len(self._single_codes):
-            high = min(high, self._single_codes[place])
-        return low, high
+    def new_codes(self, between: Sequence[tuple[int, int]]) -> NDArray[np.int32]:
+        """Codes that ascending unknown keys can have, from what `find` gives of them. int32 (k,). Raises Full."""
+        lows, highs = np.array(between, dtype=np.int32).reshape(-1, 2).T.copy()
+        return spread_between(lows, highs, self._step)
 
     def add(self, keys: Keys, codes: NDArray[np.int32]) -> None:
         """Take in ascending keys that aren't known yet, with codes that the methods above gave."""
@@ -172,7 +173,7 @@ class DomainCodes:
             self._add_run(single)
 
     def _add_run(self, run: Run) -> None:
-        while self._runs and len(self._runs[-1]) <= 2 * len(run):
+        while self._runs and len(self._runs[-1]) <= _GROWTH * len(run):
             run = _merged(self._runs.pop(), run)
         self._runs.append(run)
 
@@ -243,29 +244,39 @@ def even_codes(values: int) -> NDArray[np.int32]:
     return (_FIRST + twice * _SPAN // (2 * max(values, 1))).astype(np.int32)
 
 
-def spread_between(lows: Sequence[int], highs: Sequence[int], step: int) -> list[int]:
-    """Codes of ascending values, each between a low and a high code (-1 and CODES: there is none). Raises Full.
+def spread_between(lows: NDArray[np.int32], highs: NDArray[np.int32], step: int) -> NDArray[np.int32]:
+    """Codes of ascending values, each between a low and a high code (-1 and CODES: there is none). int32 (k,).
 
     Values between the same two codes are spread evenly. Beyond the last code they follow each other by `step`, or less
-    as the room gets scarce, and before the first likewise.
+    as the room gets scarce, and before the first likewise. Raises Full.
     """
-    codes: list[int] = []
+    codes = np.empty(len(lows), dtype=np.int32)
+    if not _spread_between(lows, highs, step, codes):
+        raise Full
+    return codes
+
+
+@njit(cache=True, nogil=True)
+def _spread_between(lows, highs, step, codes):  # type: ignore[no-untyped-def]
+    """Fill in the codes; false where there is no room."""
     start = 0
     while start < len(lows):
-        low, high = lows[start], highs[start]
+        low, high = np.int64(lows[start]), np.int64(highs[start])
         stop = start + 1
         while stop < len(lows) and lows[stop] == low and highs[stop] == high:
             stop += 1
         count, room = stop - start, high - low - 1
         if count > room:
-            raise Full
-        if low < 0 and high == CODES:
-            codes.extend(even_codes(count).tolist())
-        elif low < 0 or high == CODES:
-            pace = max(1, min(step, room // (4 * count)))
-            codes.extend(range(low + pace, low + pace * count + 1, pace) if low >= 0
-                         else range(high - pace * count, high, pace))  # fmt: skip
-        else:
-            codes.extend([low + i * (room + 1) // (count + 1) for i in range(1, count + 1)])
+            return False
+        pace = max(1, min(step, room // (4 * count)))
+        for i in range(count):
+            if low < 0 and high == CODES:
+                codes[start + i] = _FIRST + (2 * i + 1) * _SPAN // (2 * count)
+            elif low < 0:
+                codes[start + i] = high - pace * (count - i)
+            elif high == CODES:
+                codes[start + i] = low + pace * (i + 1)
+            else:
+                codes[start + i] = low + (i + 1) * (room + 1) // (count + 1)
         start = stop
-    return codes
+    return True

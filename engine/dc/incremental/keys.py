@@ -60,7 +60,7 @@ class Numbers:
     def find(self, key: PlainKey) -> tuple[int, bool]:
         """How many keys are less than a key, and whether it is among them."""
         assert not isinstance(key, bytes)
-        floor, whole = _floor(key, self.scale)
+        floor, whole = (key, True) if isinstance(key, int) and not self.scale else _floor(key, self.scale)
         if floor > _MOST:
             return len(self.values), False
         if floor < _LEAST:
@@ -238,9 +238,10 @@ def _wide(integers: Sequence[int], scale: int) -> WideNumbers:
 
 
 def _numbers(integers: Sequence[int], scale: int) -> Numbers | WideNumbers:
-    if all(_LEAST <= v <= _MOST for v in integers):
+    try:
         return Numbers(np.array(integers, dtype=np.int64), scale)
-    return _wide(integers, scale)
+    except OverflowError:
+        return _wide(integers, scale)
 
 
 def _plain_numbers(integers: list[int], scale: int) -> list[PlainKey]:
@@ -265,13 +266,14 @@ def keys_of_plain(domain: Domain, plain: Sequence[PlainKey]) -> Keys:
         np.cumsum([len(t) for t in texts], out=ends[1:])
         return Texts(np.frombuffer(b"".join(texts), dtype=np.uint8), ends)
     numbers: list[int | decimal.Decimal] = list(plain)  # type: ignore[arg-type]
-    scale = max((_scale_of(v) for v in numbers), default=0)
+    fractions = [v for v in numbers if not isinstance(v, int)]
+    if not fractions:
+        return _numbers(numbers, 0)  # type: ignore[arg-type]
+    scale = max(map(_scale_of, fractions))
     return _numbers([_floor(v, scale)[0] for v in numbers], scale)
 
 
-def _scale_of(key: int | decimal.Decimal) -> int:
-    if isinstance(key, int):
-        return 0
+def _scale_of(key: decimal.Decimal) -> int:
     exponent = key.as_tuple().exponent
     assert isinstance(exponent, int)
     return max(0, -exponent)

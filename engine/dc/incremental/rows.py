@@ -74,7 +74,7 @@ def read_batch(
         identified = with_row_id and ROW_ID not in named and _names_rows(rows)
         wanted = [*columns, _ROW_ID] if identified else list(columns)
         cells, left_out = read_cells(wanted, rows, null_tokens, leave_out=leave_out)
-        ids = _plain_ids([row.pop() for row in cells]) if identified else None
+        ids = _plain_ids(cells.pop()) if identified else None
         codes, additions = dictionaries.encode_keys([column.domain for column in columns], cells)
         said = [left_out_note(len(left_out), f"row {left_out[0]}")] if left_out else []
         return Batch(codes, additions, ids, tuple(said))
