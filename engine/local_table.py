@@ -28,7 +28,7 @@ from tuplewise.engine.grouping import (
 from tuplewise.engine.loop import SAMPLED_PAIRS_A_ROW, Agreement, Clues, Compared
 from tuplewise.engine.options import Nulls
 from tuplewise.engine.watch import TIME_LIMIT
-from tuplewise.gpu_kernels.clues import lay_out
+from tuplewise.gpu_kernels.clues import NewClues, lay_out
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
 from tuplewise.gpu_kernels.device import Device
@@ -102,7 +102,11 @@ class LocalTable:
 
     def equal_rows(self) -> Clues:
         doubled = np.flatnonzero(self._doubled).astype(np.int32)
-        return self._comparable.of_pairs(doubled, doubled).clues
+        return self._noted(self._comparable.of_pairs(doubled, doubled)).clues
+
+    def _noted(self, found: NewClues) -> NewClues:
+        """New clues, of which subclasses may take note."""
+        return found
 
     def sample(self) -> Compared:
         """All pairs inside random groups of rows: as many a row as Hydra draws, at a fraction of the cost.
@@ -173,6 +177,7 @@ class LocalTable:
         found = self._comparable.within(
             pairs, deadline=self._deadline, progress=self._progress, threads=self._threads
         )
+        self._noted(found)
         if not found.complete:
             raise LimitReached(TIME_LIMIT)
         grouping, comparing = self._share * grouping_seconds, self._share * (perf_counter() - started)

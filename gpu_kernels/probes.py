@@ -97,9 +97,10 @@ class SortedRows:
         return cls.of_orders(codes, column_lists, orders)
 
     def renewed(
-        self, codes: NDArray[np.int32], added: NDArray[np.int32], number: NDArray[np.int32], kept: NDArray[np.int32]
-    ) -> SortedRows:
-        """With rows added, and without those that are gone.
+        self, codes: NDArray[np.int32], added: NDArray[np.int32], number: NDArray[np.int32], kept: NDArray[np.int32],
+        column_lists: Sequence[Sequence[int]],
+    ) -> SortedRows:  # fmt: skip
+        """With rows added, without those that are gone, in other orders: what was sorted before is merged.
 
         Parameters
         ----------
@@ -108,16 +109,22 @@ class SortedRows:
         number : int32 (rows,), the new number of each row, -1 of those that go
         kept : int32 (new rows, columns), the codes under the new numbers
         """
-        lists, orders = [], []
-        for i in range(len(self)):
-            columns = self.columns_of(i)
+        have = {tuple(self.columns_of(i).tolist()): i for i in range(len(self))}
+        missing = [columns for columns in column_lists if tuple(columns) not in have]
+        built = SortedRows.build(kept, missing)
+        orders, at = [], 0
+        for columns in column_lists:
+            i = have.get(tuple(columns), -1)
+            if i < 0:
+                orders.append(built.order(at))
+                at += 1
+                continue
             ranks = [np.unique(codes[added, c], return_inverse=True)[1].ravel() for c in columns]
             fresh = zoned.sort_rows(ranks, added)
             merged = np.empty(len(self.order(i)) + len(added), dtype=np.int32)
-            size = zoned.merge_orders(codes, columns, self.order(i), fresh, number, merged)
+            size = zoned.merge_orders(codes, self.columns_of(i), self.order(i), fresh, number, merged)
             orders.append(merged[:size])
-            lists.append(columns.tolist())
-        return SortedRows.of_orders(kept, lists, orders)
+        return SortedRows.of_orders(kept, column_lists, orders)
 
     def __len__(self) -> int:
         return len(self.levels)
@@ -238,7 +245,8 @@ class Comparing:
         compared = np.zeros(len(queries.index), dtype=np.int64)
         given = (
             rows.orders, rows.order_offsets, rows.zones, rows.level_starts, rows.level_blocks, rows.levels,
-            rows.columns, rows.column_offsets, queries.index, queries.offsets, queries.slot, queries.operator, queries.column,
+            rows.columns, rows.column_offsets, queries.index, queries.offsets, queries.slot, queries.operator,
+            queries.column,
             *self.given, known.table, known.numbers,
         )  # fmt: skip
         if last - first <= ROWS_A_TASK:

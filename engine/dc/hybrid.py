@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from tuplewise.engine.dc.constraint import DenialConstraint
 from tuplewise.engine.dc.inversion import ConstraintArrays, constraints_of
 from tuplewise.engine.dc.predicate import PredicateSpace
-from tuplewise.engine.dc.vertices import Vertices
+from tuplewise.engine.dc.vertices import Sets, Vertices
 from tuplewise.engine.dc.violations.cardinalities import Cardinalities, cardinalities
 from tuplewise.engine.dc.violations.count import count_pairs
 from tuplewise.engine.dc.violations.existence import find_pairs
@@ -192,7 +192,7 @@ class LocalDcTable(LocalTable):
         for pairs in witnesses:
             t, u = (np.ascontiguousarray(pairs[:, side], dtype=np.int32) for side in (0, 1))
             found = self._comparable.of_pairs(t, u, counting=True)
-            self._comparable.of_pairs(t, u)  # they are met now
+            self._noted(self._comparable.of_pairs(t, u))  # they are met now
             clues.append(found.clues)
         rows = np.concatenate([np.zeros((0, 2), dtype=np.int32), *(p[:1] for p in witnesses if len(p))])
         return clues, rows[np.all(rows >= 0, axis=1)].astype(np.int32)
@@ -216,7 +216,7 @@ class LocalDcTable(LocalTable):
             found = [np.zeros((0, self._layout.words), dtype=np.uint64)]
             for listed in pairs_in_order(work, made, pairs, as_left, False, LISTED_AT_ONCE, LISTED_AT_ONCE):
                 t, u = (np.ascontiguousarray(listed[:, side], dtype=np.int32) for side in (0, 1))
-                found.append(self._comparable.of_pairs(t, u).clues)
+                found.append(self._noted(self._comparable.of_pairs(t, u)).clues)
         except TimeoutError as error:
             raise LimitReached(TIME_LIMIT) from error
         return np.concatenate(found)
@@ -255,6 +255,16 @@ class DcCandidates:
     @property
     def column_pairs(self) -> Sequence[tuple[int, int]]:
         return self._vertices.column_pairs
+
+    @property
+    def sets(self) -> Sets:
+        """The candidates: minimal hitting sets, one of each mirror pair."""
+        return self._sets
+
+    @property
+    def exhausted(self) -> Sets:
+        """Vertices of predicates of which all pairs that satisfy them were compared, and all their clues learnt."""
+        return np.array(self._exhausted, dtype=np.uint64).reshape(-1, self._vertices.words)
 
     def learn(self, clues: Clues) -> None:
         if not len(clues):

@@ -237,6 +237,22 @@ def given_space(space: PredicateSpace, relation: Relation, options: DcDiscoverOp
     return replace(space, options=options)
 
 
+def space_of_groups(names: tuple[str, ...], groups: NDArray[np.int64], options: DcDiscoverOptions) -> PredicateSpace:
+    """The space of given groups, int64 (groups, 4): left and right column, scope, whether it has all six operators.
+
+    Nothing is known about why they are in it.
+    """
+    return PredicateSpace(
+        names=names,
+        left=groups[:, 0].astype(np.int32),
+        right=groups[:, 1].astype(np.int32),
+        scope=groups[:, 2].astype(np.int8),
+        ordered=groups[:, 3].astype(np.bool_),
+        candidates=_no_pairs(len(names)),
+        options=options,
+    )
+
+
 def _no_pairs(columns: int) -> CandidatePairs:
     index, counts, flags = np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.bool_)
     return CandidatePairs(index, index, counts, counts, flags, flags, flags, (None,) * columns)

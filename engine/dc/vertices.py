@@ -6,6 +6,7 @@ to be minimal as sets of predicates, vertices are predicates.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 
 import numpy as np
@@ -68,6 +69,18 @@ class Vertices:
         evidence = EvidenceSet(self.space, clues, np.ones(len(clues), dtype=np.int64), 0, 2, False)
         return evidence.atom_edges() if self.by_atom else evidence.predicate_edges()
 
+    def weighted_edges_of(
+        self, clues: NDArray[np.uint64], counts: NDArray[np.int64]
+    ) -> tuple[Sets, NDArray[np.int64]]:
+        """The edges of clues with how many pairs left them, int64 (edges,)."""
+        if not self.space.closed:
+            clues, counts = merge_clues(cut_clues(clues, self.space.groups), counts)
+        return self.edges_of_evidence(clues), counts
+
+    def edge_of_each(self, clues: NDArray[np.uint64]) -> Sets:
+        """The edge of each clue, in their order."""
+        return self.edges_of_evidence(clues if self.space.closed else cut_clues(clues, self.space.groups))
+
     def agreements(self, sets: Sets) -> NDArray[np.bool_]:
         """bool (sets, column pairs): which equalities each set holds."""
         has = np.ones((len(sets), len(self.equality)), dtype=np.bool_)
@@ -85,18 +98,25 @@ class Vertices:
         """The vertices of equalities of some column pairs, uint64 (words,)."""
         return np.asarray(np.bitwise_or.reduce(self.equality[places], axis=0, initial=np.uint64(0)))
 
+    def of_numbers(self, numbers: Iterable[int]) -> NDArray[np.uint64]:
+        """The vertices of predicates by their numbers, uint64 (words,)."""
+        return self._mask([vertex for number in numbers for vertex in self._vertices_of[number]])
+
     def of_predicates(self, predicates: tuple[Predicate, ...]) -> NDArray[np.uint64]:
         """The vertices of predicates of the space, uint64 (words,)."""
-        return self._mask([vertex for p in predicates for vertex in self._of_predicate(p)])
+        return self.of_numbers(self._numbers[p] for p in predicates)
 
-    def _of_predicate(self, predicate: Predicate) -> list[int]:
-        number = self._numbers[predicate]
-        group = int(self.space.predicate_group[number])
+    @cached_property
+    def _vertices_of(self) -> list[list[int]]:
+        """The vertices that each predicate is made of."""
         if not self.by_atom:
-            return [number]
-        excluded = EXCLUDED_ORDERED if self.space.ordered[group] else EXCLUDED_UNORDERED
-        mask = excluded[int(self.space.predicate_operator[number])]
-        return [int(self._first[group]) + bit for bit in range(3) if mask >> bit & 1]
+            return [[number] for number in range(self.space.predicates)]
+        found = []
+        for group, operator in zip(self.space.predicate_group, self.space.predicate_operator, strict=True):
+            excluded = EXCLUDED_ORDERED if self.space.ordered[group] else EXCLUDED_UNORDERED
+            mask = excluded[int(operator)]
+            found.append([int(self._first[group]) + bit for bit in range(3) if mask >> bit & 1])
+        return found
 
     @cached_property
     def _numbers(self) -> dict[Predicate, int]:

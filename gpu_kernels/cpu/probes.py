@@ -36,7 +36,7 @@ def slot_of(clue: NDArray[np.uint64], table: NDArray[np.uint64], numbers: NDArra
         if same:
             break
         slot = np.int64((np.uint64(slot) + np.uint64(1)) & mask)
-    return slot
+    return slot  # type: ignore[return-value]
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
@@ -138,7 +138,7 @@ def probe_rows(
     most = 1
     for i in range(len(column_offsets) - 1):
         most = max(most, column_offsets[i + 1] - column_offsets[i])
-    low, high, other = (np.empty(most, dtype=np.int32) for _ in range(3))
+    low, high, other = np.empty(most, dtype=np.int32), np.empty(most, dtype=np.int32), np.empty(most, dtype=np.int32)
     stack_level, stack_block = np.empty(_STACK, dtype=np.int64), np.empty(_STACK, dtype=np.int64)
     clue = np.zeros(words, dtype=np.uint64)
     for r in range(first, last):

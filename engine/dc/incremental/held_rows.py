@@ -1,0 +1,163 @@
+"""The rows of a state in memory: gapped codes, which of them are alive, and how they are named."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.dc.incremental.columns import KeptColumn
+from tuplewise.engine.relation.relation import NULL_CODE, Column, Relation
+from tuplewise.gpu_kernels.probes import SortedRows
+
+ROOM = 1 << 12  # rows that there is room for beside those that there are
+
+
+class HeldRows:
+    """Rows by number, in the order in which they came. A row that is deleted keeps its number until a checkpoint.
+
+    Attributes
+    ----------
+    codes : int32 (room, columns)
+    alive : bool (room,)
+    ids : int64 (room,), the ids that the state has given; ascending in the base
+    used : how many numbers are given
+    base : rows of the last checkpoint; those after it are the tail
+    scanned_from : rows from here on are held column by column too, for comparing a row with all of them
+    living : rows that are alive
+    """
+
+    def __init__(
+        self, codes: NDArray[np.int32], ids: NDArray[np.int64], sorted_rows: SortedRows, key_index: int,
+        scanned_from: int,
+    ) -> None:  # fmt: skip
+        self.used = self.base = self.living = len(codes)
+        self.scanned_from = scanned_from
+        self.sorted_rows, self._key_index = sorted_rows, key_index
+        room = len(codes) + ROOM
+        self.codes = np.empty((room, codes.shape[1]), dtype=np.int32)
+        self.codes[: self.used] = codes
+        self.alive = np.zeros(room, dtype=np.bool_)
+        self.alive[: self.used] = True
+        self.ids = np.zeros(room, dtype=np.int64)
+        self.ids[: self.used] = ids
+        self._columns = np.empty((codes.shape[1], room - scanned_from), dtype=np.int32)
+        self._columns[:, : self.used - scanned_from] = codes[scanned_from:].T
+        self._tail_of_id: dict[int, int] = {}
+        self._tail_of_key: dict[bytes, int] = {}
+
+    @property
+    def scanned(self) -> NDArray[np.int32]:
+        """The rows from `scanned_from` on, int32 (columns, rows)."""
+        return self._columns[:, : self.used - self.scanned_from]
+
+    @property
+    def living_rows(self) -> NDArray[np.int64]:
+        """Numbers of the rows that are alive, in order of their ids."""
+        rows = np.flatnonzero(self.alive[: self.used])
+        return rows[np.argsort(self.ids[rows], kind="stable")]
+
+    def append(self, codes: NDArray[np.int32], ids: NDArray[np.int64]) -> None:
+        """Rows that come, int32 (rows, columns)."""
+        first, last = self.used, self.used + len(codes)
+        if last > len(self.codes):
+            self._grow(max(last, len(self.codes) + len(self.codes) // 4) + ROOM)
+        self.codes[first:last], self.ids[first:last], self.alive[first:last] = codes, ids, True
+        self._columns[:, first - self.scanned_from : last - self.scanned_from] = codes.T
+        key = self.key_columns
+        for row in range(first, last):
+            self._tail_of_id[int(self.ids[row])] = row
+            if len(key):
+                self._tail_of_key[self.codes[row, key].tobytes()] = row
+        self.used = last
+        self.living += len(codes)
+
+    def _grow(self, room: int) -> None:
+        def grown(array: NDArray[np.generic], shape: tuple[int, ...]) -> NDArray[np.generic]:
+            more = np.zeros(shape, dtype=array.dtype)
+            more[tuple(slice(0, size) for size in array.shape)] = array
+            return more
+
+        self.codes = grown(self.codes, (room, self.codes.shape[1]))  # type: ignore[assignment]
+        self.alive, self.ids = grown(self.alive, (room,)), grown(self.ids, (room,))  # type: ignore[assignment]
+        self._columns = grown(self._columns, (len(self._columns), room - self.scanned_from))  # type: ignore[assignment]
+
+    def kill(self, rows: NDArray[np.int64]) -> None:
+        """Rows that go."""
+        self.alive[rows] = False
+        self.living -= len(rows)
+
+    def undo(self, used: int, killed: NDArray[np.int64]) -> None:
+        """Rows from number `used` on never came, and those that were killed live."""
+        key = self.key_columns
+        for row in range(used, self.used):
+            self._tail_of_id.pop(int(self.ids[row]), None)
+            if len(key):
+                self._tail_of_key.pop(self.codes[row, key].tobytes(), None)
+        came = self.used - used
+        self.alive[used : self.used] = False
+        self.used = used
+        self.alive[killed] = True
+        self.living += len(killed) - came
+        for row in killed[killed >= self.base].tolist():
+            self._tail_of_id[int(self.ids[row])] = row
+            if len(key):
+                self._tail_of_key[self.codes[row, key].tobytes()] = row
+
+    @property
+    def key_columns(self) -> NDArray[np.int32]:
+        """The columns that name a row; none where ids do."""
+        return self.sorted_rows.columns_of(self._key_index) if self._key_index >= 0 else np.zeros(0, dtype=np.int32)
+
+    def rows_of_ids(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The living row of each id, -1 where there is none."""
+        found = np.full(len(ids), -1, dtype=np.int64)
+        if self.base:
+            place = np.searchsorted(self.ids[: self.base], ids)
+            place = np.minimum(place, self.base - 1)
+            there = (self.ids[place] == ids) & self.alive[place]
+            found[there] = place[there]
+        if self._tail_of_id:
+            for i, id_ in enumerate(ids.tolist()):
+                row = self._tail_of_id.get(id_, -1)
+                if row >= 0 and self.alive[row]:
+                    found[i] = row
+        return found
+
+    def rows_of_keys(self, keys: NDArray[np.int32]) -> NDArray[np.int64]:
+        """The living row of each key, codes int32 (keys, key columns); -1 where there is none."""
+        keys = np.ascontiguousarray(keys)
+        found = self.sorted_rows.find(self._key_index, self.codes, self.alive, keys).astype(np.int64)
+        if self._tail_of_key:
+            for i in range(len(keys)):
+                row = self._tail_of_key.get(keys[i].tobytes(), -1)
+                if row >= 0 and self.alive[row]:
+                    found[i] = row
+        return found
+
+    def recode(self, columns: Sequence[int], old: NDArray[np.int32], new: NDArray[np.int32]) -> None:
+        """Other codes for some columns: each code of `old`, ascending, becomes that of `new`. Orders stay as they are,
+        zones don't: a checkpoint must follow."""
+        for column in columns:
+            values = self.codes[: self.used, column]
+            there = values >= 0
+            values[there] = new[np.searchsorted(old, values[there])]
+
+
+def ranked(columns: Sequence[KeptColumn], codes: NDArray[np.int32], name: str) -> Relation:
+    """Rows as a Relation whose values are known by their ranks only. `codes`: int32 (rows, columns)."""
+    ranks = np.empty(codes.shape[::-1], dtype=np.int32)
+    described: dict[int, Column] = {}
+    for domain in {column.domain for column in columns}:
+        members = [c for c, column in enumerate(columns) if column.domain == domain]
+        parts = [np.unique(codes[:, c], return_inverse=True) for c in members]
+        used = np.unique(np.concatenate([distinct for distinct, _ in parts]))
+        used = used[used != NULL_CODE]
+        for c, (distinct, places) in zip(members, parts, strict=True):
+            rank = np.where(distinct == NULL_CODE, NULL_CODE, used.searchsorted(distinct)).astype(np.int32)
+            ranks[c] = rank[places.ravel()]
+            nulls = int(np.count_nonzero(ranks[c] == NULL_CODE))
+            column = columns[c]
+            described[c] = Column(column.name, column.type, column.why, len(distinct) - (nulls > 0), nulls)
+    return Relation(name, None, tuple(described[c] for c in range(len(columns))), ranks, {})

@@ -1,0 +1,273 @@
+"""Building a state: the rules of a table, the clues that show them, and how its rows will be looked for."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.dc import workload
+from tuplewise.engine.dc.hybrid import DcCandidates, LocalDcTable
+from tuplewise.engine.dc.incremental.clue_set import ClueSet
+from tuplewise.engine.dc.incremental.columns import KeptColumn
+from tuplewise.engine.dc.incremental.dictionaries import Dictionaries
+from tuplewise.engine.dc.incremental.fixed import Fixed
+from tuplewise.engine.dc.incremental.folder import StateFolder
+from tuplewise.engine.dc.incremental.listing import listing_of
+from tuplewise.engine.dc.incremental.probes import (
+    LEAST_ROWS,
+    SCANNED_PAIR_SECONDS,
+    Probes,
+    choose_probes,
+    column_lists,
+    terms_of,
+)
+from tuplewise.engine.dc.incremental.revision import history_of
+from tuplewise.engine.dc.predicate import PredicateSpace, allowed_violations, build_space
+from tuplewise.engine.dc.vertices import Sets, Vertices
+from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.loop import Loop
+from tuplewise.engine.options import DcStateOptions
+from tuplewise.engine.relation.relation import NULL_CODE, Relation
+from tuplewise.engine.watch import available_bytes
+from tuplewise.gpu_kernels.clues import NewClues
+from tuplewise.gpu_kernels.device import Device, pick_device
+from tuplewise.gpu_kernels.evidence import collect_clues
+from tuplewise.gpu_kernels.hitting import HittingSets, minimal_hitting_sets
+from tuplewise.gpu_kernels.probes import Comparing, Met, SortedRows, stored
+
+Step = Callable[[str], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Searched:
+    """What is known of rows: clues, all minimal hitting sets of their edges (one of each mirror pair), how many pairs
+    violate each (int64), and the sets of predicates whose pairs were all compared."""
+
+    clues: ClueSet
+    sets: Sets
+    violations: NDArray[np.int64]
+    promised: Sets
+
+
+class WitnessedTable(LocalDcTable):
+    """Rows in this process; takes note of a pair of rows for each clue."""
+
+    _origin: NDArray[np.int32] | None = None
+
+    def _take(self, codes: NDArray[np.int32], rows: NDArray[np.int32], doubled: NDArray[np.bool_]) -> None:
+        first = self._origin is None
+        self._origin = rows if self._origin is None else self._origin[rows]
+        if first:
+            self.noted: list[NDArray[np.int32]] = []
+        super()._take(codes, rows, doubled)
+
+    def _noted(self, found: NewClues) -> NewClues:
+        assert self._origin is not None
+        self.noted.append(self._origin[found.rows])
+        return found
+
+
+def build(
+    folder: str | os.PathLike[str],
+    relation: Relation,
+    options: DcStateOptions,
+    *,
+    written_by: str,
+    null_tokens: tuple[str, ...] = (),
+    progress: Step | None = None,
+) -> None:
+    """Build a state of a table's rows in a folder, whole or not at all.
+
+    Parameters
+    ----------
+    folder : a new or an empty one
+    written_by : version of tuplewise
+    null_tokens : texts that stand for null, in the table and in later rows
+    progress : told the name of each step as it begins
+
+    Raises
+    ------
+    InputError
+        Where the folder holds something, the table has no column, a column of the key is missing, holds a null or a
+        value twice together with the others; where the discovery would not end.
+    """
+    step = progress or (lambda name: None)
+    if not relation.columns:
+        raise InputError(message("a state of a table without columns", relation.name, "one column or more"))
+    key = [relation.index_of(name) for name in options.key]
+    refuse_keys(relation.codes[key].T if key else None, options.key, lambda row: f"row {relation.position_of(row)}")
+    workload.refuse_many_columns(relation, options.discover)
+    step("space")
+    space = build_space(relation, options.discover)
+    fixed = Fixed(
+        name=relation.name,
+        path=relation.path,
+        columns=tuple(KeptColumn(c.name, c.type, c.why) for c in relation.columns),
+        null_tokens=null_tokens,
+        options=options,
+        space=space,
+        counting=options.counting or (relation.rows < LEAST_ROWS and options.index == "auto"),
+    )
+    dictionaries, codes = Dictionaries.of_relation(relation)
+    step("discovery")
+    vertices = Vertices(space)
+    searched = None
+    if not fixed.counting:
+        searched, whole = search(relation, space, vertices)
+        step("indexes")
+        probes = choose_probes(
+            searched.sets, vertices, codes, searched.promised, keep_nulls=options.discover.nulls == "value",
+            seed=options.discover.seed,
+        )  # fmt: skip
+        if whole and options.index == "auto" and probes.seconds > SCANNED_PAIR_SECONDS * relation.rows / 2:
+            fixed, searched = fixed.with_counting(), None
+    if searched is None:
+        searched = count(relation, space, vertices, pick_device(options.discover.device))
+        probes = Probes(np.zeros((0, vertices.words), dtype=np.uint64), np.zeros(0, dtype=np.bool_))
+    asked = terms_of(probes.masks, vertices)
+    lists = column_lists(asked, [c.distinct for c in relation.columns]) + ([key] if key else [])
+    step("writing")
+    listed = listing_of(searched.sets, searched.violations, space, relation.rows, lambda: relation)
+    StateFolder.create(
+        folder,
+        fixed=fixed.record(),
+        written_by=written_by,
+        arrays=base_arrays(
+            codes, np.arange(relation.rows, dtype=np.int64), relation.rows, searched, probes,
+            SortedRows.build(codes, lists), dictionaries, {},
+        ),
+        history=history_of(0, "init", relation.rows, listed.numbers, [], None),
+    )  # fmt: skip
+
+
+def base_arrays(
+    codes: NDArray[np.int32], ids: NDArray[np.int64], next_id: int, searched: Searched, probes: Probes,
+    sorted_rows: SortedRows, dictionaries: Dictionaries, streams: dict[str, int],
+) -> dict[str, NDArray[Any]]:  # fmt: skip
+    """All arrays of a checkpoint."""
+    return {
+        "codes": np.ascontiguousarray(codes),
+        "ids": ids,
+        "next_id": np.array([next_id], dtype=np.int64),
+        "clues": searched.clues.clues,
+        "witnesses": searched.clues.witnesses,
+        "counts": searched.clues.counts,
+        "sets": searched.sets,
+        "violations": searched.violations,
+        "probes": probes.masks,
+        "promised": probes.promised,
+        "streams": np.frombuffer(json.dumps(streams).encode(), dtype=np.uint8),
+        **stored(sorted_rows.arrays(), "sorted"),
+        **dictionaries.arrays(),
+    }
+
+
+def refuse_keys(codes: NDArray[np.int32] | None, key: tuple[str, ...], where: Callable[[int], str]) -> None:
+    """Raise InputError where two rows have one key, or a part of one is null. `codes`: int32 (rows, key columns)."""
+    if codes is None or not len(codes):
+        return
+    without = np.flatnonzero(np.any(codes == NULL_CODE, axis=1))
+    named = ", ".join(key)
+    if len(without):
+        hint = "Name columns without nulls, or leave the key out: rows are then named by ids"
+        raise InputError(message(f"a null in the key {named!r}", where(int(without[0])), "a value in each row", hint))
+    order = np.lexsort(codes.T[::-1])
+    same = np.flatnonzero(np.all(codes[order][1:] == codes[order][:-1], axis=1))
+    if len(same):
+        first, second = sorted(order[same[0] : same[0] + 2].tolist())
+        hint = "Name columns that tell rows apart, or leave the key out: rows are then named by ids"
+        both = f"{where(first)} and {where(second)}"
+        raise InputError(message(f"two rows have the same key {named!r}", both, "a key of its own for each row", hint))
+
+
+def search(relation: Relation, space: PredicateSpace, vertices: Vertices) -> tuple[Searched, bool]:
+    """What holds in a table, with a pair of rows for each clue; and whether all pairs were compared.
+
+    On the CPU: that tells which rows left a clue.
+    """
+    options, device = space.options, pick_device("cpu")
+    nothing = np.zeros((1, vertices.words), dtype=np.uint64)
+    if relation.rows < 2:
+        return Searched(no_clues(space), nothing, np.zeros(1, dtype=np.int64), nothing), True
+    table = WitnessedTable(relation, space, device, None, None)
+    work = workload.estimate(relation, space, device.kind)
+    algorithm, _ = workload.choose_algorithm(work, relation.rows, options, available_bytes())
+    whole = algorithm == "evidence"
+    if whole:
+        workload.refuse_hopeless(work, relation, options, available_bytes())
+        table.equal_rows()
+        table.compare_agreeing(())
+        promised = nothing
+    else:
+        candidates = DcCandidates(space, None)
+        Loop(table, candidates, seed=options.seed, lap=lambda stage: None, progress=None).run()
+        promised = candidates.exhausted
+    clues = _clues_of(relation, space, np.concatenate([np.zeros((0, 2), np.int32), *table.noted]))
+    if whole:
+        found = hitting_sets(vertices.edges_of(clues.clues), vertices)
+        sets = found.sets
+    else:
+        sets = candidates.sets
+    return Searched(clues, sets, np.zeros(len(sets), dtype=np.int64), promised), whole
+
+
+def _clues_of(relation: Relation, space: PredicateSpace, pairs: NDArray[np.int32]) -> ClueSet:
+    """The clues of noted pairs; of a row with itself, those of rows that are equal in all that counts."""
+    codes = np.ascontiguousarray(relation.codes.T)
+    same = np.flatnonzero(pairs[:, 0] == pairs[:, 1])
+    used = np.unique(np.concatenate([space.left, space.right]))
+    for i in same.tolist():
+        row = int(pairs[i, 0])
+        equal = np.flatnonzero(np.all(codes[:, used] == codes[row, used], axis=1))
+        pairs[i, 1] = int(equal[equal != row][0])
+    comparing = Comparing(space.layout, space.options.nulls)
+    t, u = (np.ascontiguousarray(pairs[:, side]) for side in (0, 1))
+    clues = no_clues(space)
+    return clues.with_met(Met(comparing.of_pairs(codes, t, u), pairs, np.zeros(0, np.int64)), clues.lookup())
+
+
+def no_clues(space: PredicateSpace) -> ClueSet:
+    """No clue yet."""
+    words = space.layout.words
+    none = np.zeros((0, words), dtype=np.uint64)
+    return ClueSet(space.layout, none, np.zeros((0, 2), dtype=np.int32), np.zeros(0, dtype=np.int64))
+
+
+def count(relation: Relation, space: PredicateSpace, vertices: Vertices, device: Device) -> Searched:
+    """What holds in a table, with exact counts of all its pairs."""
+    clues = no_clues(space)
+    if relation.rows > 1 and space.groups:
+        work = workload.estimate(relation, space, device.kind)
+        workload.refuse_hopeless(work, relation, space.options, available_bytes())
+        found = collect_clues(relation.codes, space.layout, nulls=space.options.nulls, device=device)
+        assert found.counts is not None
+        clues = ClueSet(space.layout, found.clues, np.full((len(found.clues), 2), -1, dtype=np.int32), found.counts)
+    sets = counted_sets(clues, vertices, relation.rows)
+    return Searched(clues, sets.sets, sets.uncovered, np.zeros((0, vertices.words), dtype=np.uint64))
+
+
+def counted_sets(clues: ClueSet, vertices: Vertices, rows: int) -> HittingSets:
+    """The minimal sets that all clues' edges are hit by, but for those that the error allows."""
+    budget = allowed_violations(vertices.space.options.error, max(0, rows * (rows - 1)))
+    if not len(clues):
+        return HittingSets(np.zeros((1, vertices.words), np.uint64), np.zeros(1, np.int64), True)
+    if not budget:
+        return hitting_sets(vertices.edges_of(clues.clues), vertices)
+    edges, weights = vertices.weighted_edges_of(clues.clues, clues.counts)
+    return hitting_sets(edges, vertices, weights, budget)
+
+
+def hitting_sets(
+    edges: Sets, vertices: Vertices, weights: NDArray[np.int64] | None = None, budget: int = 0
+) -> HittingSets:
+    """All minimal hitting sets of edges, one of each mirror pair."""
+    return minimal_hitting_sets(
+        edges, atoms=vertices.count, group=vertices.group, weights=weights, budget=budget, mirror=vertices.mirror,
+        exclusive=not vertices.by_atom, max_groups=vertices.space.options.max_predicates,
+    )  # fmt: skip

@@ -1,0 +1,60 @@
+"""The constraints that a state lists, and what two lists differ in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.dc.evidence import collect_evidence
+from tuplewise.engine.dc.inversion import ConstraintArrays, constraints_of, invert, result_order
+from tuplewise.engine.dc.predicate import PredicateSpace
+from tuplewise.engine.dc.vertices import Sets
+from tuplewise.engine.relation.relation import Relation
+from tuplewise.gpu_kernels.words import WITHIN_T
+
+Numbers = tuple[int, ...]  # predicates of a constraint by their numbers in the space
+
+
+@dataclass(frozen=True, eq=False)
+class Listing:
+    """Constraints in result order."""
+
+    arrays: ConstraintArrays
+
+    @cached_property
+    def numbers(self) -> list[Numbers]:
+        """Their predicates."""
+        rows = zip(self.arrays.predicates.tolist(), self.arrays.sizes.tolist(), strict=True)
+        return [tuple(row[:size]) for row, size in rows]
+
+    def against(self, before: Listing) -> tuple[list[Numbers], list[Numbers]]:
+        """What is listed here and was not before, and the other way round; both in result order."""
+        mine, theirs = set(self.numbers), set(before.numbers)
+        return [n for n in self.numbers if n not in theirs], [n for n in before.numbers if n not in mine]
+
+
+def listing_of(
+    sets: Sets, violations: NDArray[np.int64], space: PredicateSpace, rows: int, relation: Callable[[], Relation]
+) -> Listing:
+    """What minimal hitting sets say of a table of so many rows; one of no pairs says what its row does."""
+    if rows < 2:
+        return Listing(invert(collect_evidence(relation(), space, device="cpu")))
+    return Listing(constraints_of(sets, violations, True, space, rows))
+
+
+def listing_of_numbers(numbers: Sequence[Numbers], space: PredicateSpace) -> Listing:
+    """Constraints by their predicates, put into result order; how many pairs violate each is not said."""
+    if not numbers:
+        return Listing(ConstraintArrays.none())
+    width = max(map(len, numbers))
+    predicates = np.full((len(numbers), width), -1, dtype=np.int32)
+    for i, own in enumerate(numbers):
+        predicates[i, : len(own)] = own
+    sizes = np.array([len(own) for own in numbers], dtype=np.int32)
+    one_row = np.all((predicates < 0) | (space.scope[space.predicate_group[predicates]] == WITHIN_T), axis=1)
+    arrays = ConstraintArrays(predicates, sizes, np.zeros(len(numbers), dtype=np.int64), one_row)
+    return Listing(arrays.take(result_order(predicates, sizes, space)))

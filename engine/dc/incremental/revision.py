@@ -1,0 +1,144 @@
+"""A revision as the log keeps it: what it changed, so that it is not worked out again when the state is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.dc.incremental.clue_set import ClueSet
+from tuplewise.engine.dc.incremental.listing import Numbers
+from tuplewise.engine.dc.incremental.probes import Probes
+from tuplewise.engine.dc.vertices import Sets
+
+Name = Any  # of a row: its id, or an object of its key columns
+
+
+def history_of(
+    number: int, kind: str, rows: int, gained: Sequence[Numbers], lost: Sequence[tuple[Numbers, Any]], batch: Any
+) -> dict[str, Any]:
+    """What is said of a revision for good; constraints by the numbers of their predicates."""
+    record: dict[str, Any] = {
+        "revision": number,
+        "kind": kind,
+        "rows": rows,
+        "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        "gained": [list(numbers) for numbers in gained],
+        "lost": [[list(numbers), pair] for numbers, pair in lost],
+    }
+    return record if batch is None else {**record, "batch": batch}
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What a state knows of its rows: clues, minimal hitting sets of their edges (one of each mirror pair), how many
+    pairs violate each, and the probes."""
+
+    clues: ClueSet
+    sets: Sets
+    violations: NDArray[np.int64]
+    probes: Probes
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """What a revision changes, as arrays for the log: `arrays` is empty of what stays as it is."""
+
+    codes: NDArray[np.int32]
+    ids: NDArray[np.int64]
+    killed: NDArray[np.int64]
+    known: dict[str, NDArray[Any]] = field(default_factory=dict)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """To be stored."""
+        found: dict[str, NDArray[Any]] = dict(self.known)
+        if len(self.ids):
+            found |= {"codes": self.codes, "ids": self.ids}
+        if len(self.killed):
+            found["killed"] = self.killed
+        return found
+
+
+def difference(before: Known, after: Known, gone: NDArray[np.bool_] | None) -> dict[str, NDArray[Any]]:
+    """What tells `after` from `before`. `gone`: bool (clues before,), the clues that went; those added stand last."""
+    found: dict[str, NDArray[Any]] = {}
+    if after.clues is not before.clues:
+        old = before.clues
+        if gone is not None and gone.any():
+            found["clues_gone"] = np.flatnonzero(gone)
+            old = old.without(gone)
+        stay = len(old)
+        if len(after.clues) > stay:
+            found["clues"] = after.clues.clues[stay:]
+            found["witnesses"] = after.clues.witnesses[stay:]
+        moved = np.flatnonzero(np.any(after.clues.witnesses[:stay] != old.witnesses, axis=1))
+        if len(moved):
+            found["moved"], found["moved_to"] = moved, after.clues.witnesses[moved]
+        if len(after.clues.counts):
+            counts = np.zeros(len(after.clues), dtype=np.int64)
+            counts[:stay] = old.counts
+            changed = np.flatnonzero(counts != after.clues.counts)
+            if len(changed):
+                found["recounted"], found["count"] = changed, after.clues.counts[changed]
+    if after.sets is not before.sets:
+        found["sets_gone"] = np.flatnonzero(~among(before.sets, after.sets))
+        found["sets"] = after.sets[~among(after.sets, before.sets)]
+    if after.violations.any() or before.violations.any():
+        found["violations"] = after.violations
+    if after.probes is not before.probes:
+        found["probes"], found["promised"] = after.probes.masks, after.probes.promised
+    return found
+
+
+def applied(known: Known, arrays: dict[str, NDArray[Any]]) -> Known:
+    """`known` after what `difference` told."""
+    clues = known.clues
+    if "clues_gone" in arrays:
+        gone = np.zeros(len(clues), dtype=np.bool_)
+        gone[arrays["clues_gone"]] = True
+        clues = clues.without(gone)
+    if "clues" in arrays:
+        added = len(arrays["clues"])
+        counts = clues.counts
+        if "count" in arrays:
+            counts = np.concatenate([counts, np.zeros(added, dtype=np.int64)])
+        clues = replace(
+            clues, clues=np.concatenate([clues.clues, arrays["clues"]]),
+            witnesses=np.concatenate([clues.witnesses, arrays["witnesses"]]), counts=counts,
+        )  # fmt: skip
+    if "moved" in arrays:
+        witnesses = clues.witnesses.copy()
+        witnesses[arrays["moved"]] = arrays["moved_to"]
+        clues = replace(clues, witnesses=witnesses)
+    if "recounted" in arrays:
+        counts = clues.counts.copy()
+        counts[arrays["recounted"]] = arrays["count"]
+        clues = replace(clues, counts=counts)
+    sets = known.sets
+    if "sets_gone" in arrays:
+        stay = np.ones(len(sets), dtype=np.bool_)
+        stay[arrays["sets_gone"]] = False
+        sets = np.concatenate([sets[stay], arrays["sets"]])
+        sets = sets[np.lexsort(sets.T[::-1])]
+    violations = known.violations
+    if "violations" in arrays:
+        violations = arrays["violations"]
+    elif len(violations) != len(sets):
+        violations = np.zeros(len(sets), dtype=np.int64)
+    probes = known.probes
+    if "probes" in arrays:
+        probes = Probes(arrays["probes"], arrays["promised"])
+    return Known(clues, sets, violations, probes)
+
+
+def among(sets: Sets, others: Sets) -> NDArray[np.bool_]:
+    """bool (sets,): which are among some others."""
+    if not len(sets) or not len(others):
+        return np.zeros(len(sets), dtype=np.bool_)
+    whole = np.dtype((np.void, sets.dtype.itemsize * sets.shape[1]))
+    mine, theirs = (np.ascontiguousarray(a).view(whole).ravel() for a in (sets, others))
+    return np.isin(mine, theirs)

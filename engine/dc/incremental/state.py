@@ -1,0 +1,573 @@
+"""A state: the minimal denial constraints of a table in a folder, kept current as rows come, change and go.
+
+What a revision changes is worked out in memory (revising.py), then written as one record of the log (folder.py); so a
+state that is killed is that before the revision or after it. Rows since the last checkpoint are the tail: new rows are
+compared with all of them. When it is long, a checkpoint brings the tail into the sorted rows, drops rows that have
+gone, and chooses probes anew.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from types import TracebackType
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.dc.constraint import DenialConstraint
+from tuplewise.engine.dc.discover import ConstraintList
+from tuplewise.engine.dc.incremental.clue_set import ClueSet
+from tuplewise.engine.dc.incremental.columns import KeptColumn
+from tuplewise.engine.dc.incremental.dictionaries import Additions, Dictionaries, GapsExhausted
+from tuplewise.engine.dc.incremental.fixed import Fixed
+from tuplewise.engine.dc.incremental.folder import Record, StateFolder
+from tuplewise.engine.dc.incremental.held_rows import HeldRows, ranked
+from tuplewise.engine.dc.incremental.initial import Searched, base_arrays, refuse_keys
+from tuplewise.engine.dc.incremental.listing import Listing, Numbers, listing_of, listing_of_numbers
+from tuplewise.engine.dc.incremental.probes import Probes, choose_probes, column_lists, terms_of
+from tuplewise.engine.dc.incremental.revising import Revising
+from tuplewise.engine.dc.incremental.revision import Change, Known, applied, difference, history_of
+from tuplewise.engine.dc.incremental.rows import Batch, keys_of, read_batch
+from tuplewise.engine.dc.inversion import ConstraintArrays
+from tuplewise.engine.dc.predicate import PredicateSpace, build_space
+from tuplewise.engine.dc.vertices import Vertices
+from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.options import DcStateOptions, LoadOptions
+from tuplewise.engine.relation.relation import Relation
+from tuplewise.engine.writer_lock import damaged
+from tuplewise.gpu_kernels.device import pick_device
+from tuplewise.gpu_kernels.probes import SortedRows
+
+LEAST_TAIL = 4096  # rows of the tail that are no reason for a checkpoint,
+TAIL_SHARE = 64  # nor is one part in so many of the rows
+MOST_LOG_BYTES = 256 << 20
+NOTHING = "Nothing was applied"
+Name = Any  # of a row: its id, or {column: value} of its key
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A constraint that is no longer listed, and the names of a pair of rows (t, u) that broke it: u is None for a
+    constraint about one row; no pair where another constraint, which implies it, has taken its place."""
+
+    rule: DenialConstraint
+    broken_by: tuple[Name, Name] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Applied:
+    """What a revision brought. `row_ids`: int64, of rows that came, in their order."""
+
+    revision: int
+    rows: int
+    gained: tuple[DenialConstraint, ...]
+    lost: tuple[Lost, ...]
+    row_ids: NDArray[np.int64]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What revisions brought together: what is listed now and was not before, and the other way round."""
+
+    gained: tuple[DenialConstraint, ...]
+    lost: tuple[Lost, ...]
+
+
+class DcState:
+    """An open state.
+
+    Parameters
+    ----------
+    folder : that `initial.build` made
+    write : whether rows are to be applied; other processes may then read, not write
+    device : where pairs are compared when new hitting sets are checked on the whole table
+
+    Attributes
+    ----------
+    revision : 0 when it was built, one more with every change
+    space : the predicate space, fixed when it was built
+
+    Raises
+    ------
+    InputError
+        Where the folder is no state, is damaged, of another version, or written by another process.
+
+    Notes
+    -----
+    Opening copies the rows' codes into memory and applies the log; sorted rows and dictionaries are mapped. Inserting a
+    row costs a walk down sorted arrays for each probe, comparing with the rows found there, and a comparison with the
+    tail; more only where its pairs leave clues that are new.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], *, write: bool = True, device: str = "auto") -> None:
+        self._files = StateFolder(folder, write=write)
+        try:
+            try:
+                self._fixed = Fixed.of_record(self._files.fixed)
+            except (KeyError, TypeError, ValueError) as error:
+                raise damaged(self._files.folder, f"what is fixed can't be read: {error}", "dc") from error
+            if write and self._fixed.options.sync:
+                self._files.close()
+                self._files = StateFolder(folder, write=True, sync=True)
+            self._vertices = Vertices(self._fixed.space)
+            self._device = pick_device(device)
+            self._version = self._respread_at = 0  # of the dictionaries
+            self._load()
+        except BaseException:
+            self._files.close()
+            raise
+
+    def _load(self) -> None:
+        array, names = self._files.array, self._files.arrays()
+        self._dictionaries = Dictionaries.of_arrays(array, names)
+        sorted_rows = SortedRows.of_arrays(lambda name: array(f"sorted/{name}"))
+        self._next_id = int(array("next_id")[0])
+        self._streams: dict[str, int] = json.loads(array("streams").tobytes())
+        clues = ClueSet(self.space.layout, array("clues"), array("witnesses"), array("counts"))
+        known = Known(clues, array("sets"), array("violations"), Probes(array("probes"), array("promised")))
+        codes = array("codes")
+        key_index = len(sorted_rows) - 1 if self.options.key else -1
+        scanned_from = 0 if self._fixed.counting else len(codes)
+        self._held = HeldRows(codes, array("ids"), sorted_rows, key_index, scanned_from)
+        self._work = Revising(self._held, known, self._fixed, self._vertices, self._ranked, self._device)
+        self.revision = self._files.checkpoint_revision
+        for record in self._files.records():
+            self._replay(record)
+        self._listed: Listing | None = None
+
+    def _replay(self, record: Record) -> None:
+        arrays = dict(record.arrays)
+        self._dictionaries.add(Additions.of_arrays(arrays))
+        if "killed" in arrays:
+            self._held.kill(arrays["killed"])
+        if "ids" in arrays:
+            self._held.append(arrays["codes"], arrays["ids"])
+        self._work.take(applied(self._work.known, arrays))
+        self._next_id = record.header["next_id"]
+        if record.header["batch"] is not None:
+            stream, number = record.header["batch"]
+            self._streams[stream] = number
+        self.revision = record.header["revision"]
+
+    def close(self) -> None:
+        """Let go of the folder. May be called again."""
+        self._files.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    @property
+    def folder(self) -> Any:
+        """Its real path."""
+        return self._files.folder
+
+    @property
+    def options(self) -> DcStateOptions:
+        """How it was built."""
+        return self._fixed.options
+
+    @property
+    def space(self) -> PredicateSpace:
+        return self._fixed.space
+
+    @property
+    def columns(self) -> tuple[KeptColumn, ...]:
+        """The columns with their types, for good."""
+        return self._fixed.columns
+
+    @property
+    def name(self) -> str:
+        """Of the table that it was built of."""
+        return self._fixed.name
+
+    @property
+    def path(self) -> str | None:
+        """Where that table came from."""
+        return self._fixed.path
+
+    @property
+    def null_tokens(self) -> tuple[str, ...]:
+        """Texts that stand for null."""
+        return self._fixed.null_tokens
+
+    @property
+    def counting(self) -> bool:
+        """Whether it is kept how many pairs leave each clue."""
+        return self._fixed.counting
+
+    @property
+    def rows(self) -> int:
+        """Rows that are there."""
+        return self._held.living
+
+    @property
+    def next_row_id(self) -> int:
+        """The id that the next row gets."""
+        return self._next_id
+
+    def refresh(self) -> bool:
+        """Go on to what the writer has done since this reader was opened; whether there is anything."""
+        if not self._files.refresh():
+            return False
+        self._load()
+        return True
+
+    @property
+    def listing(self) -> Listing:
+        """What is listed now."""
+        if self._listed is None:
+            known = self._work.known
+            self._listed = listing_of(known.sets, known.violations, self.space, self.rows, self._ranked)
+        return self._listed
+
+    def arrays(self) -> ConstraintArrays:
+        """The constraints that hold, as a discovery in the same rows finds them."""
+        return self.listing.arrays
+
+    def constraints(self, revision: int | None = None) -> Sequence[DenialConstraint]:
+        """The constraints in result order, now or after a revision. Raises InputError where there was no such one."""
+        if revision is None or revision == self.revision:
+            return ConstraintList(self.space, self.arrays())
+        return ConstraintList(self.space, listing_of_numbers(self._numbers_at(revision), self.space).arrays)
+
+    def _numbers_at(self, revision: int) -> list[Numbers]:
+        self._check_revision(revision)
+        listed: dict[Numbers, None] = {}
+        for record in self._files.history():
+            if record["revision"] > revision:
+                break
+            for numbers, _ in record["lost"]:
+                listed.pop(tuple(numbers), None)
+            listed |= dict.fromkeys(tuple(numbers) for numbers in record["gained"])
+        return list(listed)
+
+    def _check_revision(self, revision: int) -> None:
+        if not 0 <= revision <= self.revision:
+            raise InputError(message("no such revision of the state", revision, f"0 to {self.revision}"))
+
+    def changes(self, since: int, until: int | None = None) -> Changes:
+        """What the revisions after `since` brought together; of each constraint lost the pair that broke it last."""
+        last = self.revision if until is None else until
+        self._check_revision(since)
+        self._check_revision(last)
+        gained: dict[Numbers, None] = {}
+        lost: dict[Numbers, Any] = {}
+        for record in self._files.history(since + 1):
+            if record["revision"] > last:
+                break
+            for given, pair in record["lost"]:
+                numbers = tuple(given)
+                if numbers in gained:
+                    del gained[numbers]
+                else:
+                    lost[numbers] = pair
+            for given in record["gained"]:
+                numbers = tuple(given)
+                if numbers in lost:
+                    del lost[numbers]
+                else:
+                    gained[numbers] = None
+        found = listing_of_numbers(list(gained), self.space).numbers
+        gone = listing_of_numbers(list(lost), self.space).numbers
+        return Changes(
+            tuple(self.space.constraint(list(n)) for n in found), tuple(self._lost(n, lost[n]) for n in gone)
+        )
+
+    def history(self) -> Iterator[dict[str, Any]]:
+        """What each revision brought, oldest first; constraints as text."""
+        for record in self._files.history():
+            gained = [str(self.space.constraint(numbers)) for numbers in record["gained"]]
+            lost = [
+                {"rule": str(self.space.constraint(numbers)), "broken_by": pair and {"t": pair[0], "u": pair[1]}}
+                for numbers, pair in record["lost"]
+            ]
+            yield {**record, "gained": gained, "lost": lost}
+
+    def _lost(self, numbers: Numbers, pair: Any) -> Lost:
+        return Lost(self.space.constraint(list(numbers)), None if pair is None else (pair[0], pair[1]))
+
+    def relation(self) -> Relation:
+        """The rows that are there, in order of their ids."""
+        codes = self._held.codes[self._held.living_rows]
+        return self._dictionaries.relation(self.columns, codes, self.name, self.path)
+
+    def _ranked(self) -> Relation:
+        """The same, without the values."""
+        return ranked(self.columns, self._held.codes[self._held.living_rows], self.name)
+
+    def differs_today(self) -> list[str]:
+        """What a state that were built of today's rows would have otherwise: a sentence each."""
+        if not self.options.discover.cross_columns:
+            return []
+        today = build_space(self.relation(), self.options.discover)
+        mine, theirs = (
+            {(int(a), int(b), int(s)): bool(o) for a, b, s, o in zip(x.left, x.right, x.scope, x.ordered, strict=True)}
+            for x in (self.space, today)
+        )
+        found = []
+        for groups, others, what in ((theirs, mine, "would be compared"), (mine, theirs, "would not be compared")):
+            pairs = sorted({(a, b) for a, b, _ in groups.keys() - others.keys()})
+            for a, b in pairs:
+                found.append(f"of today's rows {self.space.names[a]!r} and {self.space.names[b]!r} {what}")
+        for a, b in sorted({(a, b) for (a, b, s) in mine.keys() & theirs.keys() if mine[a, b, s] != theirs[a, b, s]}):
+            how = "by == and != only" if mine[a, b, 0] else "by order too"
+            found.append(f"of today's rows {self.space.names[a]!r} and {self.space.names[b]!r} would be compared {how}")
+        return found
+
+    def read(
+        self, source: Any, load_options: LoadOptions | None = None, *, leave_out: bool = False,
+        with_row_id: bool = False,
+    ) -> Batch:  # fmt: skip
+        """Rows for the state, columns matched by name and typed by its types (rows.read_batch)."""
+        def work() -> Batch:
+            return read_batch(
+                source, self.columns, self._dictionaries, self.null_tokens, load_options, leave_out=leave_out,
+                with_row_id=with_row_id,
+            )  # fmt: skip
+
+        try:
+            batch = work()
+        except GapsExhausted as full:
+            self._respread(full)
+            batch = work()
+        return replace(batch, version=self._version)
+
+    def _respread(self, full: GapsExhausted) -> None:
+        """Give all values of some domains new codes, so that there is room for those that are wanted."""
+        self._check_writable()
+        try:
+            for domain, (old, new) in self._dictionaries.respread(full.wanted).items():
+                columns = [c for c, column in enumerate(self.columns) if column.domain == domain]
+                self._held.recode(columns, old, new)
+            self.checkpoint()
+        except BaseException:
+            self._load()
+            raise
+        self._version += 1
+        self._respread_at = self._version
+
+    def _refuse_outdated(self, batch: Batch) -> None:
+        """Raise InputError for rows whose new values got codes that others may have now."""
+        if batch.version < self._respread_at or (len(batch.additions) and batch.version != self._version):
+            hint = "Read them again"
+            raise InputError(message("rows that were read before others were applied", len(batch.codes), hint=hint))
+
+    def _check_writable(self) -> None:
+        if not self._files.writes:
+            hint = "Open it again"
+            raise InputError(message("the state is closed, or was opened to be read only", str(self.folder), hint=hint))
+
+    def row_ids_of(self, source: Any, load_options: LoadOptions | None = None) -> NDArray[np.int64]:
+        """The ids of rows that are named by their key, int64. Raises InputError where one is not there."""
+        self._check_key()
+        keys = keys_of(source, self._key_columns, self._dictionaries, self.null_tokens, load_options)
+        return self._held.ids[self._rows_of_keys(keys)]
+
+    def _check_key(self) -> None:
+        if not self.options.key:
+            hint = "Name rows by their ids, or build the state with a key"
+            raise InputError(message("rows named by a key in a state without one", str(self.folder), hint=hint))
+
+    @property
+    def _key_columns(self) -> tuple[KeptColumn, ...]:
+        return tuple(self.columns[c] for c in self._held.key_columns.tolist())
+
+    def _rows_of_keys(self, keys: NDArray[np.int32]) -> NDArray[np.int64]:
+        rows = self._held.rows_of_keys(keys)
+        if (rows < 0).any():
+            first = int(np.flatnonzero(rows < 0)[0])
+            named = f"row {first} of those given"
+            raise InputError(message("no row of the state has the key of", named, hint=NOTHING))
+        return rows
+
+    def insert(self, batch: Batch, *, batch_id: tuple[str, int] | None = None) -> Applied:
+        """Rows that come, as one revision.
+
+        Parameters
+        ----------
+        batch_id : name of a stream and number of the batch; one that was applied before is not applied again
+
+        Raises
+        ------
+        InputError
+            Where the state is closed or only read, or a key is there twice; nothing is then changed.
+        """
+        if batch_id is not None and batch_id[1] <= self.applied_batch(batch_id[0]):
+            return Applied(self.revision, self.rows, (), (), np.zeros(0, dtype=np.int64))
+        ids = self._next_id + np.arange(len(batch.codes), dtype=np.int64)
+        self._refuse_keys(batch.codes, np.zeros(0, dtype=np.int64))
+        return self._revise("insert", batch, ids, np.zeros(0, dtype=np.int64), batch_id)
+
+    def delete(self, row_ids: NDArray[np.int64] | Sequence[int]) -> Applied:
+        """Rows that go. Raises InputError where an id is nobody's or given twice; nothing is then changed."""
+        ids = np.array(row_ids, dtype=np.int64).ravel()
+        return self._revise("delete", None, np.zeros(0, dtype=np.int64), self._rows_of_ids(ids), None)
+
+    def _rows_of_ids(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        distinct, counts = np.unique(ids, return_counts=True)
+        if len(distinct) < len(ids):
+            twice = int(distinct[np.argmax(counts > 1)])
+            raise InputError(message("a row is named twice", twice, "each row once", NOTHING))
+        rows = self._held.rows_of_ids(ids)
+        if (rows < 0).any():
+            absent = int(ids[np.argmax(rows < 0)])
+            raise InputError(message("no row of the state has the id", absent, hint=NOTHING))
+        return rows
+
+    def update(self, batch: Batch) -> Applied:
+        """Rows that change, named by `row_ids` of the batch or by the key: they keep their ids.
+
+        Raises InputError where one is not there; nothing is then changed.
+        """
+        if batch.row_ids is not None:
+            rows = self._rows_of_ids(batch.row_ids)
+        else:
+            self._check_key()
+            keys = np.ascontiguousarray(batch.codes[:, self._held.key_columns])
+            rows = self._rows_of_keys(keys)
+            if len(np.unique(rows)) < len(rows):
+                raise InputError(message("a row is named twice", ", ".join(self.options.key), "each row once", NOTHING))
+        self._refuse_keys(batch.codes, rows)
+        return self._revise("update", batch, self._held.ids[rows], rows, None)
+
+    def _refuse_keys(self, codes: NDArray[np.int32], gone: NDArray[np.int64]) -> None:
+        """Raise InputError where a row that comes has no key, or that of another row. `gone`: rows that go."""
+        columns = self._held.key_columns
+        if not len(columns) or not len(codes):
+            return
+        keys = np.ascontiguousarray(codes[:, columns])
+        refuse_keys(keys, self.options.key, lambda row: f"row {row} of those given")
+        rows = self._held.rows_of_keys(keys)
+        taken = np.flatnonzero((rows >= 0) & ~np.isin(rows, gone))
+        if len(taken):
+            both = f"row {taken[0]} of those given and the row with id {self._held.ids[rows[taken[0]]]}"
+            fault = f"two rows have the same key {', '.join(self.options.key)!r}"
+            raise InputError(message(fault, both, "a key of its own for each row", NOTHING))
+
+    def applied_batch(self, stream: str) -> int:
+        """The last batch of a stream that was applied, -1 where none was."""
+        return self._streams.get(stream, -1)
+
+    def _revise(
+        self, kind: Literal["insert", "delete", "update"], batch: Batch | None, ids: NDArray[np.int64],
+        killed: NDArray[np.int64], batch_id: tuple[str, int] | None,
+    ) -> Applied:  # fmt: skip
+        self._check_writable()
+        if batch is not None:
+            self._refuse_outdated(batch)
+        before, used, rows_before = self._work.known, self._held.used, self.rows
+        listed = self.listing if rows_before < 2 else self._listed
+        codes = np.zeros((0, len(self.columns)), np.int32) if batch is None else batch.codes
+        try:
+            known, gone = self._work.revise(codes, ids, killed)
+            now, gained, lost_numbers = listed, list[Numbers](), list[Numbers]()
+            if known.sets is not before.sets or min(rows_before, self.rows) < 2:
+                if listed is None:
+                    listed = listing_of(before.sets, before.violations, self.space, rows_before, self._ranked)
+                now = listing_of(known.sets, known.violations, self.space, self.rows, self._ranked)
+                gained, lost_numbers = now.against(listed)
+            fresh = len(before.clues) - (0 if gone is None else int(gone.sum()))
+            pairs = self._broken_by(lost_numbers, known, fresh)
+            lost = list(zip(lost_numbers, pairs, strict=True))
+            next_id = self._next_id + (len(ids) if kind == "insert" else 0)
+            history = history_of(self.revision + 1, kind, self.rows, gained, lost, batch_id)
+            change = Change(codes, ids, killed, difference(before, known, gone))
+            arrays = change.arrays() | (batch.additions.arrays() if batch is not None else {})
+            header = {"revision": self.revision + 1, "next_id": next_id, "batch": batch_id, "history": history}
+            self._files.append(Record(header, arrays))
+        except BaseException:
+            self._held.undo(used, killed)
+            if self._files.writes and self._files.revision != self.revision:
+                self._load()  # Ctrl-C came when the revision was written
+            raise
+        if batch is not None and len(batch.additions):
+            self._dictionaries.add(batch.additions)
+            self._version += 1
+        self._work.take(known)
+        self._listed, self._next_id = now, next_id
+        self.revision += 1
+        if batch_id is not None:
+            self._streams[batch_id[0]] = batch_id[1]
+        applied_ = Applied(
+            self.revision, self.rows, tuple(self.space.constraint(list(n)) for n in gained),
+            tuple(self._lost(n, pair) for n, pair in lost), ids.copy() if kind == "insert" else ids[:0],
+            batch.notes if batch is not None else (),
+        )  # fmt: skip
+        if self._held.used - self._held.base > max(LEAST_TAIL, self._held.base // TAIL_SHARE) or (
+            self._files.log_bytes > MOST_LOG_BYTES
+        ):
+            self.checkpoint()
+        return applied_
+
+    def _broken_by(self, lost: Sequence[Numbers], known: Known, fresh: int) -> list[Any]:
+        """A pair of names for each constraint that clues from number `fresh` on violate, None for others."""
+        if not lost:
+            return []
+        edges = self._vertices.edge_of_each(known.clues.clues[fresh:])
+        found: list[Any] = []
+        for numbers in lost:
+            mask = self._vertices.of_numbers(numbers)
+            satisfied = np.flatnonzero(~np.any(edges & mask, axis=1))
+            pair = None
+            for at in satisfied[:1].tolist():
+                t, u = known.clues.witnesses[fresh + at].tolist()
+                one_row = bool(self._vertices.about_one_row(mask[None, :])[0])
+                pair = [self._name_of(t), None if one_row else self._name_of(u)]
+            found.append(pair)
+        return found
+
+    def _name_of(self, row: int) -> Name:
+        columns = self._held.key_columns.tolist()
+        if not columns:
+            return int(self._held.ids[row])
+        name = {}
+        for c in columns:
+            value = self._dictionaries.values(self.columns[c].domain, self._held.codes[row : row + 1, c])[0].as_py()
+            name[self.columns[c].name] = value if isinstance(value, (int, float, str, bool)) else str(value)
+        return name
+
+    def checkpoint(self) -> None:
+        """Bring the rows since the last checkpoint into the sorted ones, and drop rows that have gone.
+
+        Nothing that is said of the state changes, and no revision comes about.
+        """
+        held, known = self._held, self._work.known
+        kept = held.living_rows
+        number = np.full(held.used, -1, dtype=np.int32)
+        number[kept] = np.arange(len(kept), dtype=np.int32)
+        codes, ids = np.ascontiguousarray(held.codes[kept]), held.ids[kept]
+        clues = known.clues
+        witnesses = np.where(clues.witnesses < 0, -1, number[clues.witnesses]).astype(np.int32)
+        clues = replace(clues, witnesses=witnesses)
+        probes, lists = known.probes, []
+        if not self._fixed.counting:
+            promised = np.concatenate([known.probes.masks[known.probes.promised], known.sets])
+            probes = choose_probes(
+                known.sets, self._vertices, codes, promised, keep_nulls=self.options.discover.nulls == "value",
+                seed=self.options.discover.seed,
+            )  # fmt: skip
+            lists = column_lists(terms_of(probes.masks, self._vertices), self._distinct(codes))
+        key = held.key_columns.tolist()
+        tail = np.arange(held.base, held.used, dtype=np.int32)
+        lists += [key] if key else []
+        sorted_rows = held.sorted_rows.renewed(held.codes, tail, number, codes, lists)
+        searched = Searched(clues, known.sets, known.violations, known.sets[:0])
+        self._files.checkpoint(
+            base_arrays(codes, ids, self._next_id, searched, probes, sorted_rows, self._dictionaries, self._streams)
+        )
+        listed = self._listed
+        self._load()
+        self._listed = listed
+
+    def _distinct(self, codes: NDArray[np.int32]) -> list[int]:
+        """About how many values each column has, from a sample."""
+        sample = codes[:: max(1, len(codes) // (1 << 15))]
+        return [len(np.unique(column)) for column in sample.T]
