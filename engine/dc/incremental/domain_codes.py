@@ -24,6 +24,7 @@ _FIRST, _SPAN = CODES // 4, CODES // 2
 _FEW = 64  # values up to which they are kept one by one
 _MOST_SINGLE = 4096
 _GROWTH = 4
+_SHARE = 64  # of the room beyond the last code, what one batch takes at most
 _REMEMBERED = 1 << 16
 _FIRST_NANO, _LAST_NANO = -(1 << 63) // 1000 + 1, (1 << 63) // 1000 - 1  # in microseconds
 
@@ -268,7 +269,7 @@ def _spread_between(lows, highs, step, codes):  # type: ignore[no-untyped-def]
         count, room = stop - start, high - low - 1
         if count > room:
             return False
-        pace = max(1, min(step, room // (4 * count)))
+        pace = max(1, min(step, room // (_SHARE * count)))
         for i in range(count):
             if low < 0 and high == CODES:
                 codes[start + i] = _FIRST + (2 * i + 1) * _SPAN // (2 * count)

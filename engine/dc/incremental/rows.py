@@ -138,7 +138,7 @@ def _plain_ids(ids: Sequence[Any]) -> NDArray[np.int64]:
 
 def _no_id(place: str, given: Any) -> InputError:
     shown = "null" if given is None else given
-    allowed = "ids that the state gave: 0, 1, 2, ..."
+    allowed = "ids that the state gave"
     return InputError(message(f"column {ROW_ID!r}: no id of a row at {place}", shown, allowed, "Nothing was applied"))
 
 
@@ -155,7 +155,7 @@ def _read_relation(
     """Rows of a file, a frame or a Relation, typed; their ids, and notes."""
     names = [column.name for column in columns]
     beside = ROW_ID if with_row_id else None
-    read = read_columns(source, names, load_options or LoadOptions(), "rows", "the rows", beside=beside, others=others)
+    read = read_columns(source, names, load_options or LoadOptions(), "rows", "the batch", beside=beside, others=others)
     types = [*(column.type for column in columns), *(["integer"] if len(read.columns) > len(columns) else [])]
     fitting, left_out = fit_types(read, types, null_tokens, leave_out=leave_out)  # type: ignore[arg-type]
     notes = list(read.notes)
@@ -175,6 +175,6 @@ def _column_ids(column: TypedColumn, locate: Any) -> NDArray[np.int64]:
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
         place = int(column.index[row])
-        raise _no_id(locate(row), None if place < 0 else column.values[place].as_py())
+        raise _no_id(locate(row), None if place < 0 else int(column.values[place].as_py()))
     numbers = np.array([-1 if value is None else value for value in values], dtype=np.int64)
     return np.asarray(numbers[column.index], dtype=np.int64) if len(numbers) else np.empty(0, dtype=np.int64)
