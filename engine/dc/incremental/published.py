@@ -1,0 +1,271 @@
+"""Candidate pairs of new rows as published: the indexes that serve the constraints, asked for each new row.
+
+Source: Qian, Li, Tan, Ran, Ma, "Incremental discovery of denial constraints", The VLDB Journal 32, 2023: step 1 of
+Algorithm 5 over the indexes of section 7. Departures are told in `index_choice.py` and `gpu_kernels/chains.py`, and:
+
+- All indexes answer for one new row at a time, so that a pair that several hold is handed out once; what is wanted of
+  an index is kept once for all constraints, and not at all where something weaker is wanted too.
+- An equality index is sorted, in place of hashed.
+- Rows may be deleted, which the paper leaves open.
+- What constraints that no longer hold want is still fetched, until the indexes are made anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.dc.incremental.index_choice import DIFFERS, Columns, Scores, Serving, select_indexes
+from tuplewise.engine.dc.predicate import PredicateSpace
+from tuplewise.gpu_kernels import chains
+from tuplewise.gpu_kernels.chains import ChainIndexes, Order, Pairs
+
+_TAIL_ROWS, _TAIL_SHARE = 256, 512  # rows that wait for their chains: so many, and a row for so many of the table
+_OF_OPERATOR = (chains.EQUAL, -1, chains.LESS, chains.LESS_EQUAL, chains.GREATER, chains.GREATER_EQUAL)
+_EXCHANGED = (0, 1, 4, 5, 2, 3)  # == != < <= > >= with the sides exchanged
+_HALVES = (2, 4)  # != is < or >
+_COMPARE = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
+# The operators that hold wherever one does.
+_WEAKER = {
+    chains.LESS: {chains.LESS, chains.LESS_EQUAL, chains.ANY},
+    chains.LESS_EQUAL: {chains.LESS_EQUAL, chains.ANY},
+    chains.GREATER: {chains.GREATER, chains.GREATER_EQUAL, chains.ANY},
+    chains.GREATER_EQUAL: {chains.GREATER_EQUAL, chains.ANY},
+    chains.EQUAL: {chains.EQUAL, chains.LESS_EQUAL, chains.GREATER_EQUAL, chains.ANY},
+    chains.ANY: {chains.ANY},
+}
+
+Box = tuple[Columns, int, int, int, int]
+"""Columns of an index; for its first a column of the new row and an operator of `chains`, the same for its second."""
+
+
+class PublishedIndexes:
+    """The indexes of a table and of the constraints that hold on it.
+
+    Parameters
+    ----------
+    codes : int32 (rows, columns), C order
+        Codes that keep the order of values, -1 for null; a grown array with these rows first is given later.
+    space : PredicateSpace
+    constraints : the numbers of each one's predicates; one without predicates is violated by every pair
+    nulls : "unknown" or "value"
+    seed : of the sample that correlations are taken from
+
+    Attributes
+    ----------
+    described : list of dict
+        Of each index its kind ("equality", "sorted" or "chains"), columns, directions, rank and what is asked of it.
+
+    Notes
+    -----
+    Cost to make: rows log rows for each index. A new row costs a few searches in each chain of each index, and one step
+    for each pair and each waiting row.
+    """
+
+    def __init__(
+        self,
+        codes: NDArray[np.int32],
+        space: PredicateSpace,
+        constraints: Iterable[Sequence[int]],
+        *,
+        nulls: str,
+        seed: int = 0,
+    ) -> None:
+        rows = len(codes)
+        self._prepare(codes, space, nulls, seed, np.full(rows, chains.LIVE, dtype=np.uint8))
+        self._indexes = ChainIndexes(self._unknown, rows)
+        self.cover(constraints)
+
+    def _prepare(
+        self, codes: NDArray[np.int32], space: PredicateSpace, nulls: str, seed: int, flags: NDArray[np.uint8]
+    ) -> None:
+        self._codes, self._space, self._nulls, self._seed = codes, space, nulls, seed
+        self._unknown = nulls == "unknown"
+        self._flags, self._rows = flags, len(flags)
+        self._boxes: set[Box] = set()
+        self._one_row: set[tuple[int, ...]] = set()
+        self._marked = np.empty(0, dtype=np.int32)
+        self._scores: Scores | None = None
+
+    @property
+    def described(self) -> list[dict[str, Any]]:
+        listed = []
+        for order, rank in zip(self._indexes.orders, self._indexes.ranks, strict=True):
+            boxes = [b for b in self._boxes if b[0] == order.columns]
+            kind = "chains"
+            if order.second is None:
+                kind = "equality" if any(b[2] == chains.EQUAL for b in boxes) else "sorted"
+            directions = ["falls" if falls else "rises" for falls in order.descending[: len(order.columns)]]
+            names = [self._space.names[c] for c in order.columns]
+            listed.append({"kind": kind, "columns": names, "along": directions, "rank": rank, "boxes": len(boxes)})
+        return listed
+
+    def candidate_pairs(self, first: int, codes: NDArray[np.int32]) -> Pairs:
+        """What `portions` gives, at once: t, u int32 (pairs,)."""
+        found = list(self.portions(first, codes))
+        if len(found) == 1:
+            return found[0]
+        nothing = np.empty(0, dtype=np.int32)
+        return np.concatenate([nothing, *(t for t, _ in found)]), np.concatenate([nothing, *(u for _, u in found)])
+
+    def portions(self, first: int, codes: NDArray[np.int32]) -> Iterator[Pairs]:
+        """Pairs with a new row, among them all that violate a covered constraint, in either order.
+
+        Parameters
+        ----------
+        first : rows from here on are new; all before are known
+        codes : int32 (rows, columns), C order, the known rows and the new ones
+
+        Returns
+        -------
+        iterator of (t, u), int32 (pairs,)
+            A new row and one before it, new ones among them; each pair once, at most four times as many in a portion as
+            there are rows. The new rows are in the indexes at the end, to which it has to be followed.
+
+        Raises
+        ------
+        ValueError
+            Where `first` is not the number of rows known.
+        """
+        if first != self._rows or len(codes) < first:
+            raise ValueError(f"first {first!r} must be the number of rows known, {self._rows}, of {len(codes)} given")
+        self._grow(codes)
+        return self._found(first, codes)
+
+    def remove(self, rows: NDArray[np.integer[Any]] | Sequence[int]) -> None:
+        """Rows that are gone: they are in no pair any more."""
+        self._flags[np.asarray(rows, dtype=np.int64)] &= np.uint8(255 - chains.LIVE)
+
+    def cover(self, constraints: Iterable[Sequence[int]]) -> None:
+        """Serve these constraints too, with the indexes that there are and new ones."""
+        live = np.flatnonzero(self._flags[: self._rows] & chains.LIVE).astype(np.int32)
+        scores = Scores(self._codes, live, self._unknown, self._seed)
+        built = [order.columns for order in self._indexes.orders]
+        choice = select_indexes(self._space, constraints, scores, built)
+        orders = [
+            Order(columns[0], columns[1] if len(columns) > 1 else None, (False, falls))
+            for columns, falls in choice.indexes.items()
+        ]
+        self._indexes.add(orders, self._codes, self._flags)
+        for serving in choice.servings:
+            self._boxes.update(_boxes_of(serving, self._space))
+        self._boxes = _without_inner(self._boxes)
+        if not self._one_row.issuperset(choice.one_row):
+            self._one_row.update(choice.one_row)
+            self._mark(0)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Persistent form, for `of_arrays`."""
+        boxes = [[len(b[0]), b[0][0], b[0][-1], *b[1:]] for b in sorted(self._boxes)]
+        one_row = sorted(self._one_row)
+        return {
+            **self._indexes.arrays(),
+            "boxes": np.array(boxes, dtype=np.int32).reshape(-1, 7),
+            "one_row/predicates": np.array([p for numbers in one_row for p in numbers], dtype=np.int32),
+            "one_row/sizes": np.array([len(numbers) for numbers in one_row], dtype=np.int32),
+            "live": self._flags[: self._rows] & np.uint8(chains.LIVE),
+        }
+
+    @classmethod
+    def of_arrays(
+        cls,
+        arrays: Mapping[str, NDArray[Any]],
+        codes: NDArray[np.int32],
+        space: PredicateSpace,
+        *,
+        nulls: str,
+        seed: int = 0,
+    ) -> PublishedIndexes:
+        """From what `arrays` gave, with the codes of then, or others in the same order."""
+        found = object.__new__(cls)
+        found._prepare(codes, space, nulls, seed, np.array(arrays["live"], dtype=np.uint8))
+        found._indexes = ChainIndexes.of_arrays(arrays, codes, nulls == "unknown")
+        for size, first, last, *asked in arrays["boxes"].tolist():
+            found._boxes.add(((first, last)[2 - size :], asked[0], asked[1], asked[2], asked[3]))
+        sizes = arrays["one_row/sizes"]
+        parts = np.split(arrays["one_row/predicates"], np.cumsum(sizes)[:-1]) if len(sizes) else []
+        found._one_row = {tuple(part.tolist()) for part in parts}
+        found._mark(0)
+        return found
+
+    def _found(self, first: int, codes: NDArray[np.int32]) -> Iterator[Pairs]:
+        """The pairs of the rows from `first` on, which go into chains whenever the tail is long."""
+        boxes, rows, at = self._box_table(), len(codes), first
+        while at < rows:
+            end = min(rows, self._indexes.absorbed + _TAIL_ROWS + rows // _TAIL_SHARE)
+            if end > at:
+                yield from self._indexes.fetch(codes, (at, end), boxes, self._flags, self._marked)
+                at = end
+            else:
+                self._indexes.absorb(codes, self._flags, at)
+
+    def _grow(self, codes: NDArray[np.int32]) -> None:
+        """Room for flags of the new rows, which are there."""
+        first, rows = self._rows, len(codes)
+        if rows > len(self._flags):
+            flags = np.zeros(2 * rows, dtype=np.uint8)
+            flags[:first] = self._flags[:first]
+            self._flags = flags
+        self._flags[first:rows] = chains.LIVE
+        self._codes, self._rows = codes, rows
+        self._mark(first)
+
+    def _mark(self, first: int) -> None:
+        """Mark rows, from `first` on, that violate a constraint about one row."""
+        if not self._one_row:
+            return
+        codes = self._codes[first : self._rows]
+        marked = np.zeros(len(codes), dtype=np.bool_)
+        for numbers in self._one_row:
+            satisfied = np.ones(len(codes), dtype=np.bool_)
+            for p in numbers:
+                group = self._space.predicate_group[p]
+                left, right = codes[:, self._space.left[group]], codes[:, self._space.right[group]]
+                satisfied &= _COMPARE[self._space.predicate_operator[p]](left, right)
+                if self._unknown:
+                    satisfied &= (left >= 0) & (right >= 0)
+            marked |= satisfied
+        rows = (first + np.flatnonzero(marked)).astype(np.int32)
+        self._flags[rows] |= np.uint8(chains.MARKED)
+        self._marked = rows if first == 0 else np.concatenate((self._marked, rows))
+
+    def _box_table(self) -> NDArray[np.int32]:
+        """The boxes with the numbers of their indexes, in a fixed order."""
+        number = {order.columns: i for i, order in enumerate(self._indexes.orders)}
+        listed = [[number[b[0]], *b[1:]] for b in sorted(self._boxes)]
+        return np.array(listed, dtype=np.int32).reshape(-1, 5)
+
+
+def _boxes_of(serving: Serving, space: PredicateSpace) -> set[Box]:
+    """What a constraint asks of its indexes, the new row being u, or t."""
+    groups = space.predicate_group[list(serving.predicates)]
+    left, right = space.left[groups].tolist(), space.right[groups].tolist()
+    operators = [int(space.predicate_operator[p]) for p in serving.predicates]
+    boxes = set()
+    for chosen in product(*(_HALVES if o == DIFFERS else (o,) for o in operators)):
+        as_u = zip(left, right, chosen, strict=True)
+        as_t = zip(right, left, (_EXCHANGED[o] for o in chosen), strict=True)
+        for conditions in (sorted(as_u), sorted(as_t)):
+            columns = tuple(c for c, _, _ in conditions)
+            asked = [(own, _OF_OPERATOR[o]) for _, own, o in conditions]
+            if len(asked) == 1:
+                asked.append((0, chains.ANY))
+            boxes.add((columns, *asked[0], *asked[1]))
+    return boxes
+
+
+def _without_inner(boxes: set[Box]) -> set[Box]:
+    """Without those that lie within another."""
+    by_place: dict[tuple[Columns, int, int], list[Box]] = {}
+    for box in boxes:
+        by_place.setdefault((box[0], box[1], box[3]), []).append(box)
+    return {
+        box
+        for alike in by_place.values()
+        for box in alike
+        if not any(o != box and o[2] in _WEAKER[box[2]] and o[4] in _WEAKER[box[4]] for o in alike)
+    }
