@@ -99,6 +99,78 @@ def collect_clues(
             group_offsets, counting, control,
         )  # fmt: skip
     pairs = 2 * int(counts.sum()) if counting else _pairs_in(group_offsets)
+    return _of_both_orders(clues, counts, layout, counting, pairs, complete)
+
+
+def collect_clues_between(
+    codes: NDArray[np.int32],
+    layout: ClueLayout,
+    left: NDArray[np.integer],
+    right: NDArray[np.integer],
+    *,
+    nulls: Literal["unknown", "value"] = "unknown",
+    counting: bool = True,
+    device: Device | str = "auto",
+    deadline: float | None = None,
+    progress: Callable[[float], None] | None = None,
+    threads: int | None = None,
+) -> ClueSet:
+    """Compare each row of one set with each row of another, in both orders, and return the distinct clues.
+
+    Parameters
+    ----------
+    codes : int32 array (columns, rows)
+        Codes that can be compared within each comparison of the layout; -1 is null. They may lie far apart.
+    left, right : integer arrays (m,) and (k,)
+        Numbers of rows, no row in both; a row that is there twice counts twice.
+
+    Other parameters, and what is raised, as for `collect_clues`.
+
+    Notes
+    -----
+    Cost: see `cpu.evidence_between`. Which rows left a clue is not told.
+
+    Examples
+    --------
+    >>> from tuplewise.gpu_kernels.words import make_layout
+    >>> codes = np.array([[7, 7, 90000]], dtype=np.int32)
+    >>> found = collect_clues_between(codes, make_layout([(0, 0, 0, False)]), np.array([0]), np.array([1, 2]))
+    >>> found.clues.ravel().tolist(), found.counts.tolist()
+    ([0, 1], [2, 2])
+    """
+    _check_codes(codes, layout)
+    sides = [_checked_rows(name, rows, codes.shape[1]) for name, rows in (("left", left), ("right", right))]
+    few, many = sorted(sides, key=len)
+    if len(few) == 0:
+        nothing = np.zeros((0, layout.words), dtype=np.uint64), np.zeros(0, dtype=np.int64)
+        return ClueSet(nothing[0], nothing[1] if counting else None, 0, True)
+    picked = pick_device(device) if isinstance(device, str) else device
+    control = Control(deadline=deadline, progress=progress)
+    if threads is not None:
+        control.threads = threads
+    if picked.kind == "cuda":
+        from tuplewise.gpu_kernels.cuda.evidence_between import run
+    else:
+        from tuplewise.gpu_kernels.cpu.evidence_between import run
+    with picked.active():
+        clues, counts, complete = run(
+            codes, many, few, layout.left, layout.right, layout.scope, layout.ordered, nulls == "unknown", control
+        )
+    return _of_both_orders(clues, counts, layout, counting, 2 * int(counts.sum()), complete)
+
+
+def _checked_rows(name: str, rows: NDArray[np.integer], count: int) -> NDArray[np.int64]:
+    if rows.ndim != 1 or not np.issubdtype(rows.dtype, np.integer):
+        raise ValueError(f"{name}: {rows.dtype} array of {rows.ndim} dimensions; allowed: integers (rows,)")
+    if len(rows) and (rows.min() < 0 or rows.max() >= count):
+        raise ValueError(f"{name}: rows {rows.min()} to {rows.max()}; allowed: 0 to {count - 1}")
+    return rows.astype(np.int64, copy=False)
+
+
+def _of_both_orders(
+    clues: NDArray[np.uint64], counts: NDArray[np.int64], layout: ClueLayout, counting: bool, pairs: int, complete: bool
+) -> ClueSet:
+    """The clues of pairs, one order each, and those of the exchanged pairs."""
     both = np.concatenate([clues, mirror_clues(clues, layout)])
     clues, counts = merge_clues(both, np.concatenate([counts, counts]))
     return ClueSet(clues, counts if counting else None, pairs, complete)
@@ -108,16 +180,20 @@ def _pairs_in(group_offsets: NDArray[np.int64]) -> int:
     return sum(int(size) * (int(size) - 1) for size in np.diff(group_offsets))
 
 
+def _check_codes(codes: NDArray[np.int32], layout: ClueLayout) -> None:
+    if codes.ndim != 2 or codes.dtype != np.int32:
+        raise ValueError(f"codes: {codes.dtype} array of {codes.ndim} dimensions; allowed: int32 (columns, rows)")
+    if layout.comparisons and int(max(layout.left.max(), layout.right.max())) >= len(codes):
+        raise ValueError(f"the layout names column {int(max(layout.left.max(), layout.right.max()))} of {len(codes)}")
+
+
 def _checked(
     codes: NDArray[np.int32],
     layout: ClueLayout,
     members: NDArray[np.int32] | None,
     group_offsets: NDArray[np.int64] | None,
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
-    if codes.ndim != 2 or codes.dtype != np.int32:
-        raise ValueError(f"codes: {codes.dtype} array of {codes.ndim} dimensions; allowed: int32 (columns, rows)")
-    if layout.comparisons and int(max(layout.left.max(), layout.right.max())) >= len(codes):
-        raise ValueError(f"the layout names column {int(max(layout.left.max(), layout.right.max()))} of {len(codes)}")
+    _check_codes(codes, layout)
     rows = codes.shape[1]
     if (members is None) != (group_offsets is None):
         raise ValueError("members and group_offsets: give both or neither")

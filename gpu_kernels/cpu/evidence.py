@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.control import Control
-from tuplewise.gpu_kernels.cpu import tiles
+from tuplewise.gpu_kernels.cpu import by_code, tiles
 from tuplewise.gpu_kernels.cpu.plan import Plan, clues_of_planes, make_plan
 from tuplewise.gpu_kernels.cpu.planes import LANES, TILE_ROWS
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
@@ -19,8 +19,6 @@ DIRECT_COMBINATIONS = 1 << 23  # largest direct table: 32 MiB a thread
 SMALL_GROUP_ROWS = 1024  # below this, ranking a tile costs more than it saves
 SMALL_TASK_PAIRS = 1 << 22  # pairs of small groups that make one task
 FLUSH_PAIRS = (1 << 32) - 1  # what a 32-bit counter of the direct table holds
-
-Found = list[tuple[NDArray[np.uint8], NDArray[np.int64]]]
 
 
 def run(
@@ -65,21 +63,20 @@ def run(
     by inverted lists; only one of the two mirrored clues of a pair is computed; rows are sorted so that a tile pair
     holds few clues, and comparisons that are constant over a tile pair are left out.
     """
-    words = clue_words(len(left))
     work = _Work(codes, left, right, scope, ordered, nullable)
     costs, jobs = _tasks(group_offsets)
-    direct = work.plan.combinations <= DIRECT_COMBINATIONS
-    complete = run_tasks(costs, lambda: _worker(work, jobs, group_offsets, direct), control)
-    pieces = [(clues_of_planes(planes, work.plan), counts) for planes, counts in work.collect()]
-    if not pieces:
-        return np.empty((0, words), dtype=np.uint64), np.empty(0, dtype=np.int64), complete
-    clues = np.concatenate([p[0] for p in pieces])
-    counts = np.concatenate([p[1] for p in pieces])
-    return (*merge_clues(clues, counts), complete)
+    threads: list[ThreadTables] = []
+
+    def make_worker() -> Callable[[int], None]:
+        threads.append(ThreadTables(work.plan))
+        return _worker(work, jobs, group_offsets, threads[-1])
+
+    complete = run_tasks(costs, make_worker, control)
+    return (*merge_tables(work.plan, threads), complete)
 
 
 class _Work:
-    """What all threads read: the columns in dense codes, the plan, and where each thread leaves what it found."""
+    """What all threads read: the columns in dense codes, and the plan."""
 
     def __init__(
         self,
@@ -92,35 +89,36 @@ class _Work:
     ) -> None:
         dense, domain, distinct, has_null = _dense_codes(codes, left, right, scope, nullable)
         self.plan: Plan = make_plan(left, right, scope, ordered, has_null, distinct)
-        across = scope == ACROSS
-        used = np.unique(right[across]).astype(np.int64)
-        size = np.zeros(len(codes), dtype=np.int64)
-        size[used] = domain[used] + 2
-        offsets = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
-        rows, row_of = _row_outcomes(codes, left, right, scope, ordered, nullable)
-        self.data = (
-            dense, domain, offsets, used, rows,
-            left.astype(np.int64), right.astype(np.int64), self.plan.kind, self.plan.plane, self.plan.weight, row_of,
-            self.plan.equal, self.plan.multipliers(), self.plan.size,
-        )  # fmt: skip
-        self.threads: list[_ThreadState] = []
+        within = row_outcomes(codes, left, right, scope, ordered, nullable)
+        self.data = loop_arrays(self.plan, dense, domain, left, right, scope, *within)
 
-    def scratch(self) -> Any:
-        dense, offsets, row_outcomes = self.data[0], self.data[2], self.data[4]
-        return tiles.make_scratch(len(dense), self.plan.planes, int(offsets[-1]), len(row_outcomes))
 
-    def collect(self) -> Found:
-        """Plane bytes and counts of all threads: the sum of their direct tables, and each hash table."""
-        found = [state.hashed() for state in self.threads if state.used]
-        tables = [table for state in self.threads for table in (state.narrow, state.wide) if table is not None]
-        if tables:
-            total = np.asarray(tables[0] if len(tables) == 1 else np.sum(tables, axis=0, dtype=np.int64))
-            index = np.flatnonzero(total)
-            planes = np.empty((len(index), self.plan.planes), dtype=np.uint8)
-            for p, (size, step) in enumerate(zip(self.plan.size, self.plan.multipliers(), strict=True)):
-                planes[:, p] = index // step % size
-            found.append((planes, total[index].astype(np.int64)))
-        return found
+def loop_arrays(
+    plan: Plan,
+    dense: NDArray[np.int32],
+    domain: NDArray[np.int64],
+    left: NDArray[np.int32],
+    right: NDArray[np.int32],
+    scope: NDArray[np.int8],
+    within: NDArray[np.uint8],
+    row_of: NDArray[np.int64],
+) -> tuple[Any, ...]:
+    """What compiled loops want to know. `dense`: int32 (columns, rows), below domain + 1; `within`, `row_of`: see
+    `row_outcomes`."""
+    used = np.unique(right[scope == ACROSS]).astype(np.int64)
+    size = np.zeros(len(dense), dtype=np.int64)
+    size[used] = domain[used] + 2
+    offsets = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
+    return (
+        dense, domain, offsets, used, within, left.astype(np.int64), right.astype(np.int64), plan.kind, plan.plane,
+        plan.weight, row_of, plan.equal, plan.multipliers(), plan.size,
+    )  # fmt: skip
+
+
+def make_scratch(data: tuple[Any, ...], plan: Plan) -> Any:
+    """Arrays that a thread keeps between tiles."""
+    dense, offsets, within = data[0], data[2], data[4]
+    return tiles.make_scratch(len(dense), plan.planes, int(offsets[-1]), len(within))
 
 
 def _tasks(group_offsets: NDArray[np.int64]) -> tuple[list[float], list[tuple[int, int, int]]]:
@@ -150,57 +148,58 @@ def _tasks(group_offsets: NDArray[np.int64]) -> tuple[list[float], list[tuple[in
 
 
 def _worker(
-    work: _Work, jobs: list[tuple[int, int, int]], group_offsets: NDArray[np.int64], direct: bool
+    work: _Work, jobs: list[tuple[int, int, int]], group_offsets: NDArray[np.int64], tables: ThreadTables
 ) -> Callable[[int], None]:
-    """One thread's way of running a task; its tables are registered with `work`."""
-    state = _ThreadState(work, direct)
-    work.threads.append(state)
+    """One thread's way of running a task."""
+    scratch: Any = None
 
     def run_task(task: int) -> None:
+        nonlocal scratch
         start, first, last = jobs[task]
         if start < 0:
-            state.small_groups(group_offsets, first, last)
-        else:
-            state.tile(start, first, last)
+            tables.count_groups(work.data, group_offsets, first, last)
+            return
+        if scratch is None:
+            scratch = make_scratch(work.data, work.plan)
+        tiles.rank_tile(work.data, scratch, first, last)
+        tables.count_tile(work.data, scratch, start, last, first, last)
 
     return run_task
 
 
-class _ThreadState:
-    def __init__(self, work: _Work, direct: bool) -> None:
-        self.work = work
-        self.direct = direct
-        self.scratch: Any = None
+class ThreadTables:
+    """What a thread has counted so far: a direct table of plane bytes, in 32 and 64 bits, and a hash table of them."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
         self.narrow: NDArray[np.uint32] | None = None
         self.wide: NDArray[np.int64] | None = None
         self.narrow_pairs = 0
-        self.row_keys = np.zeros((work.plan.key_words, LANES), dtype=np.uint64)
+        self.row_keys = np.zeros((plan.key_words, LANES), dtype=np.uint64)
         self.hashes = np.zeros(LANES, dtype=np.uint64)
-        self.keys = np.zeros((1 << 12, work.plan.key_words), dtype=np.uint64)
+        self.keys = np.zeros((1 << 12, plan.key_words), dtype=np.uint64)
         self.counts = np.zeros(1 << 12, dtype=np.int64)
         self.used = 0
 
-    def tile(self, start: int, first: int, last: int) -> None:
-        if self.scratch is None:
-            self.scratch = self.work.scratch()
-        tiles.rank_tile(self.work.data, self.scratch, first, last)
-        pairs = (last - first) * (last - start)
-        if self.direct:
-            counts = self._direct_table(pairs)
-        for t_first in range(start, last, tiles.BLOCK_ROWS):
-            t_last = min(t_first + tiles.BLOCK_ROWS, last)
-            if self.direct:
-                tiles.count_direct(self.work.data, self.scratch, counts, t_first, t_last, first, last)
+    def count_tile(self, data: Any, scratch: Any, t_first: int, t_last: int, u_first: int, u_last: int) -> None:
+        """Count the pairs t < u of some rows and a tile that has been ranked."""
+        direct = self.plan.combinations <= DIRECT_COMBINATIONS
+        if direct:
+            counts = self._direct_table((u_last - u_first) * (t_last - t_first))
+        for first in range(t_first, t_last, tiles.BLOCK_ROWS):
+            last = min(first + tiles.BLOCK_ROWS, t_last)
+            if direct:
+                tiles.count_direct(data, scratch, counts, first, last, u_first, u_last)
             else:
                 self.keys, self.counts, self.used = tiles.count_hashed(
-                    self.work.data, self.scratch, self.keys, self.counts, self.used, self.row_keys, self.hashes,
-                    t_first, t_last, first, last,
+                    data, scratch, self.keys, self.counts, self.used, self.row_keys, self.hashes, first, last, u_first,
+                    u_last,
                 )  # fmt: skip
 
     def _direct_table(self, pairs: int) -> NDArray[np.uint32]:
         """The 32-bit table, emptied into a 64-bit one before a counter could overflow."""
         if self.narrow is None:
-            self.narrow = np.zeros(self.work.plan.combinations, dtype=np.uint32)
+            self.narrow = np.zeros(self.plan.combinations, dtype=np.uint32)
         if self.narrow_pairs + pairs > FLUSH_PAIRS:
             if self.wide is None:
                 self.wide = np.zeros(len(self.narrow), dtype=np.int64)
@@ -210,17 +209,41 @@ class _ThreadState:
         self.narrow_pairs += pairs
         return self.narrow
 
-    def small_groups(self, group_offsets: NDArray[np.int64], first: int, last: int) -> None:
-        self.keys, self.counts, self.used = tiles.add_small_groups(
-            self.work.data, self.keys, self.counts, self.used, self.row_keys, self.hashes, group_offsets, first, last,
+    def count_groups(self, data: Any, group_offsets: NDArray[np.int64], first: int, last: int) -> None:
+        """Count the pairs of the small ones among the groups `first` to `last`."""
+        self.keys, self.counts, self.used = by_code.add_small_groups(
+            data, self.keys, self.counts, self.used, self.row_keys, self.hashes, group_offsets, first, last,
             SMALL_GROUP_ROWS,
         )  # fmt: skip
+
+    def count_few(self, data: Any, few: int) -> None:
+        """Count the pairs of the last `few` rows with all before these."""
+        self.keys, self.counts, self.used = by_code.add_few(
+            data, self.keys, self.counts, self.used, self.row_keys, self.hashes, few
+        )
 
     def hashed(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         """What the hash table holds, as plane bytes."""
         slots = np.flatnonzero(self.counts)
-        planes = self.keys[slots].astype("<u8").view(np.uint8).reshape(len(slots), -1)[:, : self.work.plan.planes]
+        planes = self.keys[slots].astype("<u8").view(np.uint8).reshape(len(slots), -1)[:, : self.plan.planes]
         return np.ascontiguousarray(planes), self.counts[slots]
+
+
+def merge_tables(plan: Plan, threads: list[ThreadTables]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """The distinct clues that threads have counted, uint64 (distinct, words), sorted, with their counts."""
+    found = [tables.hashed() for tables in threads if tables.used]
+    direct = [table for tables in threads for table in (tables.narrow, tables.wide) if table is not None]
+    if direct:
+        total = np.asarray(direct[0] if len(direct) == 1 else np.sum(direct, axis=0, dtype=np.int64))
+        index = np.flatnonzero(total)
+        planes = np.empty((len(index), plan.planes), dtype=np.uint8)
+        for p, (size, step) in enumerate(zip(plan.size, plan.multipliers(), strict=True)):
+            planes[:, p] = index // step % size
+        found.append((planes, total[index].astype(np.int64)))
+    if not found:
+        return np.empty((0, clue_words(len(plan.kind))), dtype=np.uint64), np.empty(0, dtype=np.int64)
+    clues = np.concatenate([clues_of_planes(planes, plan) for planes, _ in found])
+    return merge_clues(clues, np.concatenate([counts for _, counts in found]))
 
 
 def _dense_codes(
@@ -236,9 +259,7 @@ def _dense_codes(
     Returns codes, number of values by column, distinct values by column, and which columns have an unknown null.
     """
     columns = len(codes)
-    component = np.arange(columns)
-    for a, b in zip(left[scope == ACROSS], right[scope == ACROSS], strict=True):
-        component[component == component[b]] = component[a]
+    component = compared_columns(columns, left, right, scope)
     dense = np.empty_like(codes)
     domain = np.zeros(columns, dtype=np.int64)
     distinct = np.zeros(columns, dtype=np.int64)
@@ -266,7 +287,17 @@ def _dense_codes(
     return dense, domain, distinct, has_null
 
 
-def _row_outcomes(
+def compared_columns(
+    columns: int, left: NDArray[np.int32], right: NDArray[np.int32], scope: NDArray[np.int8]
+) -> NDArray[np.int64]:
+    """A number for each column, int64 (columns,), the same where columns are compared with each other across rows."""
+    component = np.arange(columns)
+    for a, b in zip(left[scope == ACROSS], right[scope == ACROSS], strict=True):
+        component[component == component[b]] = component[a]
+    return component
+
+
+def row_outcomes(
     codes: NDArray[np.int32],
     left: NDArray[np.int32],
     right: NDArray[np.int32],

@@ -15,7 +15,6 @@ from tuplewise.gpu_kernels.cpu.plan import (
     KIND_EQUAL,
     KIND_EQUAL_NULL,
     KIND_ORDER,
-    KIND_ORDER_NULL,
     KIND_ROW_T,
 )
 from tuplewise.gpu_kernels.cpu.planes import (
@@ -366,62 +365,4 @@ def count_hashed(data, scratch, keys, counts, used, row_keys, hashes, t_first, t
                 keys, counts, used = add_row(keys, counts, used, row_keys, hashes, j_first, lanes, 1)
             else:
                 keys, counts, used = add_row(keys, counts, used, row_keys, hashes, 0, 1, lanes - j_first)
-    return keys, counts, used
-
-
-@njit(cache=True, nogil=True)
-def _add_small_group(data, keys, counts, used, row_keys, hashes, first, last):
-    """All pairs t < u of one small group of rows, compared code by code without ranks, into the hash table."""
-    codes, domain, _, _, row_outcomes, left, right, kind, plane, weight, row_of = data[:11]
-    for t in range(first, last - 1):
-        for u_first in range(t + 1, last, LANES):
-            u_last = min(u_first + LANES, last)
-            row_keys[:, :] = 0
-            for g in range(len(left)):
-                word = plane[g] // 8
-                step = np.uint64(weight[g]) << np.uint64(8 * (plane[g] - 8 * word))
-                what = kind[g]
-                out = row_keys[word]
-                if what == KIND_ROW_T:
-                    digit = np.uint64(row_outcomes[row_of[g], t])
-                    for j in range(u_last - u_first):
-                        out[j] += step * digit
-                elif what > KIND_ROW_T:
-                    for j in range(u_last - u_first):
-                        out[j] += step * np.uint64(row_outcomes[row_of[g], u_first + j])
-                else:
-                    _add_digits(codes[left[g], t], domain[left[g]], codes[right[g]], u_first, u_last, what, step, out)
-            keys, counts, used = add_row(keys, counts, used, row_keys, hashes, 0, u_last - u_first, 1)
-    return keys, counts, used
-
-
-@njit(cache=True, nogil=True)
-def _add_digits(code, nulls, row, first, last, what, step, out):
-    if what == KIND_EQUAL:
-        for j in range(last - first):
-            out[j] += step * np.uint64(row[first + j] == code)
-    elif what == KIND_ORDER:
-        for j in range(last - first):
-            out[j] += step * (np.uint64(row[first + j] < code) + np.uint64(row[first + j] <= code))
-    else:
-        unknown = np.uint64(3 if what == KIND_ORDER_NULL else 2)
-        for j in range(last - first):
-            other = row[first + j]
-            if code == nulls or other == nulls:
-                out[j] += step * unknown
-            elif what == KIND_ORDER_NULL:
-                out[j] += step * (np.uint64(other < code) + np.uint64(other <= code))
-            else:
-                out[j] += step * np.uint64(other == code)
-
-
-
-@njit(cache=True, nogil=True)
-def add_small_groups(data, keys, counts, used, row_keys, hashes, offsets, first, last, limit):
-    """The groups `first` to `last` that have fewer than `limit` rows."""
-    for g in range(first, last):
-        if offsets[g + 1] - offsets[g] < limit:
-            keys, counts, used = _add_small_group(
-                data, keys, counts, used, row_keys, hashes, offsets[g], offsets[g + 1]
-            )
     return keys, counts, used

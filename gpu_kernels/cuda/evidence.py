@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -167,16 +169,32 @@ def count_clues(
     plan = make_plan(codes, left, right, scope, ordered, nullable)
     row_end = row_ends(group_offsets, codes.shape[1])
     total_pairs = count_pairs(group_offsets)
+    return count_bands(plan, row_end, total_pairs, partial(row_bands, row_end), control, sizes)
+
+
+def count_bands(
+    plan: DigitPlan,
+    row_end: NDArray[np.int32],
+    total_pairs: int,
+    bands: Callable[[int], Iterable[tuple[range, range]]],
+    control: Control,
+    sizes: Sizes | None = None,
+) -> tuple[NDArray[np.uint64], NDArray[np.int64], bool]:
+    """Distinct clues of the rows of pairs of bands, as `run` returns them.
+
+    `row_end`: int32 (rows,), where the later rows end that a row is compared with; `bands`: from the rows that a band
+    may have, at most, to the pairs of bands.
+    """
     parts: list[tuple[NDArray[np.uint32], NDArray[np.int64]]] = []
     complete = True
     if total_pairs:
         if sizes is None:
             sizes = default_sizes(plan, total_pairs)
-        counter = _Counter(plan, row_end, sizes, control)
-        complete = counter.run()
+        counter = _Counter(plan, row_end, total_pairs, sizes, control)
+        complete = counter.run(bands(sizes.band_rows))
         parts = counter.parts
     if not parts:
-        return np.zeros((0, clue_words(len(left))), dtype=np.uint64), np.zeros(0, dtype=np.int64), complete
+        return np.zeros((0, clue_words(len(plan.order))), dtype=np.uint64), np.zeros(0, dtype=np.int64), complete
     keys = np.concatenate([part[0] for part in parts])
     clues, counts = merge_clues(to_clue_words(keys, plan), np.concatenate([part[1] for part in parts]))
     return clues, counts, complete
@@ -211,7 +229,9 @@ def default_sizes(plan: DigitPlan, total_pairs: int) -> Sizes:
 class _Counter:
     """Device arrays and progress of one run. Owns all memory that it allocates on the device."""
 
-    def __init__(self, plan: DigitPlan, row_end: NDArray[np.int32], sizes: Sizes, control: Control) -> None:
+    def __init__(
+        self, plan: DigitPlan, row_end: NDArray[np.int32], total_pairs: int, sizes: Sizes, control: Control
+    ) -> None:
         self.plan = plan
         self.row_end = row_end
         self.sizes = sizes
@@ -222,11 +242,11 @@ class _Counter:
         self.launch_work = FIRST_LAUNCH_PAIRS
         self.done_work = 0
         self.band_work = 0
-        self.total_work = max(1, int(np.sum(row_end.astype(np.int64) - np.arange(len(row_end)) - 1)))
+        self.total_work = total_pairs
 
-    def run(self) -> bool:
-        """Count all pairs; False where the deadline or a stop came first."""
-        bands = list(row_bands(self.row_end, self.sizes.band_rows))
+    def run(self, of_bands: Iterable[tuple[range, range]]) -> bool:
+        """Count all pairs of these bands; False where the deadline or a stop came first."""
+        bands = list(of_bands)
         while bands:
             earlier, later = bands[0]
             self.band_parts, self.band_work = [], 0

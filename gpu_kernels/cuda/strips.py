@@ -38,6 +38,14 @@ def row_bands(row_end: NDArray[np.int32], band_rows: int) -> Iterator[tuple[rang
             yield earlier, range(begin, min(begin + band_rows, rows))
 
 
+def rectangle_bands(first_later: int, rows: int, band_rows: int) -> Iterator[tuple[range, range]]:
+    """Pairs of row bands that hold all pairs of a row before `first_later` with one from there on."""
+    for start in range(0, first_later, band_rows):
+        earlier = range(start, min(start + band_rows, first_later))
+        for begin in range(first_later, rows, band_rows):
+            yield earlier, range(begin, min(begin + band_rows, rows))
+
+
 def split_band(band: tuple[range, range], band_rows: int) -> Iterator[tuple[range, range]]:
     """The same pairs of rows in smaller bands."""
     earlier, later = band

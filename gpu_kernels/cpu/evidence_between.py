@@ -1,0 +1,170 @@
+"""CPU twin of the pairwise evidence kernel between two sets of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from tuplewise.gpu_kernels.control import Control
+from tuplewise.gpu_kernels.cpu import tiles
+from tuplewise.gpu_kernels.cpu.evidence import (
+    ThreadTables,
+    compared_columns,
+    loop_arrays,
+    make_scratch,
+    merge_tables,
+    row_outcomes,
+)
+from tuplewise.gpu_kernels.cpu.plan import make_plan
+from tuplewise.gpu_kernels.cpu.planes import TILE_ROWS
+from tuplewise.gpu_kernels.cpu.threads import run_tasks
+
+FEW_ROWS = 48  # up to so many rows are compared code by code with the others: ranking these costs more
+TASK_PAIRS = 1 << 22  # pairs of rows in a task, about
+LEAST_TASK_ROWS, MOST_TASK_ROWS = 1 << 9, 1 << 15  # rows of the longer side in a task
+
+
+def run(
+    codes: NDArray[np.int32],
+    many: NDArray[np.int64],
+    few: NDArray[np.int64],
+    left: NDArray[np.int32],
+    right: NDArray[np.int32],
+    scope: NDArray[np.int8],
+    ordered: NDArray[np.bool_],
+    nullable: bool,
+    control: Control,
+) -> tuple[NDArray[np.uint64], NDArray[np.int64], bool]:
+    """Distinct clues of all pairs of one row of `many` and one of `few`, each pair in one of its orders.
+
+    Parameters
+    ----------
+    codes : int32 array (columns, rows)
+        Codes of any size; -1 is null.
+    many, few : int64 arrays
+        Numbers of rows; few is not the longer one, and not empty.
+    left, right, scope, ordered : arrays (comparisons,)
+        As in `words.ClueLayout`.
+    nullable : bool
+        True: an outcome with a null operand is UNKNOWN. False: -1 is an ordinary lowest value.
+
+    Returns
+    -------
+    clues : uint64 array (distinct, words), sorted; of any order of each pair, so that with the mirrors all are there
+    counts : int64 array (distinct,), over unordered pairs
+    complete : bool
+
+    Notes
+    -----
+    Only how a code compares with those of `few` matters: a code of `many` becomes a place among these, so nothing is as
+    long as the largest code. Then the pairs are counted as `cpu.evidence` does, `few` in tiles.
+    Cost: a binary search for each row of `many` and column, and pairs as there; with `FEW_ROWS` rows or fewer, a vector
+    compare for each comparison of a pair, eight at once, and one look at a hash table. Memory: the codes of a task.
+    """
+    sides = _Sides(codes, many, few, left, right, scope, ordered, nullable)
+    rows = min(max(TASK_PAIRS // len(few), LEAST_TASK_ROWS), MOST_TASK_ROWS)
+    cuts = range(0, len(many), rows)
+    threads: list[ThreadTables] = []
+
+    def make_worker() -> Callable[[int], None]:
+        threads.append(ThreadTables(sides.plan))
+        return _worker(sides, rows, threads[-1])
+
+    complete = run_tasks([float(min(rows, len(many) - first)) for first in cuts], make_worker, control)
+    return (*merge_tables(sides.plan, threads), complete)
+
+
+class _Sides:
+    """What all threads read: the rows of `few`, and where a code of `many` lies among theirs."""
+
+    def __init__(
+        self,
+        codes: NDArray[np.int32],
+        many: NDArray[np.int64],
+        few: NDArray[np.int64],
+        left: NDArray[np.int32],
+        right: NDArray[np.int32],
+        scope: NDArray[np.int8],
+        ordered: NDArray[np.bool_],
+        nullable: bool,
+    ) -> None:
+        self.codes, self.many, self.nullable = codes, many, nullable
+        self.layout = left, right, scope, ordered
+        self.used = np.unique(np.concatenate([left, right])).astype(np.int64)
+        self.few = np.zeros((len(codes), len(few)), dtype=np.int32)
+        self.few[self.used] = codes[np.ix_(self.used, few)]
+        has_null = np.zeros(len(codes), dtype=np.bool_)
+        if nullable:
+            has_null[self.used] = [codes[c].min() < 0 for c in self.used]
+        distinct = np.array([len(np.unique(row)) for row in self.few], dtype=np.int64)
+        self.plan = make_plan(left, right, scope, ordered, has_null, distinct)
+        self.ranked = len(few) > FEW_ROWS
+        self.values: dict[int, NDArray[np.int32]] = {}
+        self.domain = np.full(len(codes), -1, dtype=np.int64)  # a null is as it was where nothing is ranked
+        if self.ranked:
+            component = compared_columns(len(codes), left, right, scope)
+            for name in np.unique(component[self.used]):
+                values = np.unique(self.few[component == name])
+                for c in np.flatnonzero(component == name):
+                    self.values[int(c)] = values[values >= 0] if nullable else values
+                    self.domain[c] = 2 * len(self.values[int(c)]) + 1
+
+    def data(self, first: int, last: int) -> tuple[Any, ...]:
+        """The arrays of the compiled loops for the rows `first` to `last` of `many`, and those of `few` after them."""
+        count = last - first
+        both = np.zeros((len(self.codes), count + self.few.shape[1]), dtype=np.int32)
+        both[:, count:] = self.few
+        rows = self.many[first:last]
+        for c in self.used:
+            np.take(self.codes[c], rows, out=both[c, :count], mode="clip")
+        left, right, scope, ordered = self.layout
+        within = row_outcomes(both, left, right, scope, ordered, self.nullable)
+        if self.ranked:
+            for c in self.used:
+                _rank_among(self.values[int(c)], self.nullable, both[c])
+        return loop_arrays(self.plan, both, self.domain, left, right, scope, *within)
+
+
+def _worker(sides: _Sides, rows: int, tables: ThreadTables) -> Callable[[int], None]:
+    """One thread's way of running a task: a portion of `many` with all of `few`."""
+    scratch: Any = None
+
+    def run_task(task: int) -> None:
+        nonlocal scratch
+        first = task * rows
+        count = min(rows, len(sides.many) - first)
+        data = sides.data(first, first + count)
+        few = sides.few.shape[1]
+        if not sides.ranked:
+            tables.count_few(data, few)
+            return
+        if scratch is None:
+            scratch = make_scratch(data, sides.plan)
+        for start in range(count, count + few, TILE_ROWS):
+            end = min(start + TILE_ROWS, count + few)
+            tiles.rank_tile(data, scratch, start, end)
+            tables.count_tile(data, scratch, 0, count, start, end)
+
+    return run_task
+
+
+@njit(cache=True, nogil=True)
+def _rank_among(values, nullable, codes):
+    """Replace codes by their places among ascending values: 2 i + 1 for values[i], even numbers between; a null that is
+    unknown by the number past the last place."""
+    for j in range(len(codes)):
+        if nullable and codes[j] == -1:
+            codes[j] = 2 * len(values) + 1
+            continue
+        low, high = 0, len(values)
+        while low < high:
+            middle = (low + high) >> 1
+            if values[middle] < codes[j]:
+                low = middle + 1
+            else:
+                high = middle
+        codes[j] = 2 * low + (1 if low < len(values) and values[low] == codes[j] else 0)
