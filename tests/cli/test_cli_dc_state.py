@@ -135,7 +135,7 @@ def test_earlier_revisions(work: Work) -> None:
     assert work.rules("show", work.state, "--revision", "1") == work.rules("show", work.state)
     by_coverage = work.refused("show", work.state, "--revision", "0", "--rank-by", "coverage")
     assert "rank_by for an earlier revision: 'coverage'; allowed: 'succinctness'" in by_coverage
-    assert "7" in work.refused("show", work.state, "--revision", "7")
+    assert "no such revision of the state: 7; allowed: 0 to 1" in work.refused("show", work.state, "--revision", "7")
 
 
 def test_what_was_gained_and_lost_since(work: Work) -> None:
@@ -171,10 +171,23 @@ def test_rows_named_by_a_key(work: Work) -> None:
     gone = work.result("delete", work.state, "--keys", work.file("keys.csv", "id\n5\n1\n"))
     assert (gone["revision"], gone["rows"]) == (3, 3)
     missing = work.refused("delete", work.state, "--keys", work.file("keys.csv", "id\n3\n5\n"))
-    assert "5" in missing
+    assert "no row of the state has the key of: 'row 1 of those given'. Nothing was applied" in missing
     twice = work.refused("insert", work.state, work.rows("3,01,A,50"))
-    assert "key" in twice
+    assert "two rows have the same key 'id': 'row 0 of those given and the row with id 2'" in twice
     assert work.result("show", work.state)["revision"] == 3
+
+
+def test_keys_of_every_type(work: Work) -> None:
+    """Numbers of all columns share a dictionary; a row is named by the values of its own columns."""
+    lines = ["1,2026-01-01,2026-01-01T10:00:00,1.50,a", "2,2026-01-01,2026-01-01T10:00:00,2.50,b"]
+    table = work.file("typed.csv", "\n".join(["id,day,at,price,x", *lines]) + "\n")
+    work.result("init", work.state, table, "--no-cross-columns", "--key", "id,day,at,price", "--types", "price=decimal")
+    row = work.rows("3,2026-01-01,2026-01-01T10:00:00,2.5,a", header="id,day,at,price,x\n")
+    come = work.result("insert", work.state, row)
+    pair = next(one["broken_by"] for one in come["lost"] if one["rule"] == "not(t.x == u.x)")
+    named = {"day": "2026-01-01", "at": "2026-01-01T10:00:00Z"}
+    assert {"id": 3, **named, "price": "2.5"} in pair.values()
+    assert {"id": 1, **named, "price": "1.5"} in pair.values()
 
 
 def test_an_error_above_zero_keeps_counts(work: Work) -> None:
@@ -212,9 +225,13 @@ def test_errors_are_one_message(work: Work) -> None:
     assert "one of both" in work.refused("delete", work.state)
     assert "one of both" in work.refused("delete", work.state, "--ids", "1", "--keys", work.people)
     assert "'x' is not a whole number; numbers are written as 3,7" in work.refused("delete", work.state, "--ids", "1,x")
-    assert "9" in work.refused("delete", work.state, "--ids", "1,9")
-    assert "row_id" in work.refused("update", work.state, work.rows("5,01,A,50"))
-    assert "key" in work.refused("delete", work.state, "--keys", work.file("keys.csv", "id\n3\n"))
+    assert "no row of the state has the id: 9. Nothing was applied" in work.refused(
+        "delete", work.state, "--ids", "1,9"
+    )
+    assert "a row is named twice: 1; allowed: each row once" in work.refused("delete", work.state, "--ids", "1,1")
+    named = "Name rows by their ids (--ids 3,7; a column row_id), or build the state with a key"
+    assert named in work.refused("update", work.state, work.rows("5,01,A,50"))
+    assert named in work.refused("delete", work.state, "--keys", work.file("keys.csv", "id\n3\n"))
     key = work.refused("init", str(work.folder / "other"), work.people, "--key", "idd")
     assert "'idd'" in key
     both = work.refused("init", str(work.folder / "other"), work.people, "--counts", "--algorithm", "hybrid")

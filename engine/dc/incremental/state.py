@@ -31,6 +31,7 @@ from tuplewise.engine.dc.incremental.listing import Listing, Numbers, listing_of
 from tuplewise.engine.dc.incremental.probes import Probes, choose_probes, column_lists, terms_of
 from tuplewise.engine.dc.incremental.revising import Revising
 from tuplewise.engine.dc.incremental.revision import Change, Known, applied, difference, history_of
+from tuplewise.engine.dc.incremental.row_names import key_of_row
 from tuplewise.engine.dc.incremental.rows import Batch, keys_of, read_batch
 from tuplewise.engine.dc.inversion import ConstraintArrays
 from tuplewise.engine.dc.predicate import PredicateSpace, build_space
@@ -373,7 +374,7 @@ class DcState:
 
     def _check_key(self) -> None:
         if not self.options.key:
-            hint = "Name rows by their ids, or build the state with a key"
+            hint = "Name rows by their ids (--ids 3,7; a column row_id), or build the state with a key"
             raise InputError(message("rows named by a key in a state without one", str(self.folder), hint=hint))
 
     @property
@@ -475,7 +476,7 @@ class DcState:
                 now = listing_of(known.sets, known.violations, self.space, self.rows, self._ranked)
                 gained, lost_numbers = now.against(listed)
             fresh = len(before.clues) - (0 if gone is None else int(gone.sum()))
-            pairs = self._broken_by(lost_numbers, known, fresh)
+            pairs = self._broken_by(lost_numbers, known, fresh, Additions() if batch is None else batch.additions)
             lost = list(zip(lost_numbers, pairs, strict=True))
             next_id = self._next_id + (len(ids) if kind == "insert" else 0)
             history = history_of(self.revision + 1, kind, self.rows, gained, lost, batch_id)
@@ -507,8 +508,11 @@ class DcState:
             self.checkpoint()
         return applied_
 
-    def _broken_by(self, lost: Sequence[Numbers], known: Known, fresh: int) -> list[Any]:
-        """A pair of names for each constraint that clues from number `fresh` on violate, None for others."""
+    def _broken_by(self, lost: Sequence[Numbers], known: Known, fresh: int, additions: Additions) -> list[Any]:
+        """A pair of names for each constraint that clues from number `fresh` on violate, None for others.
+
+        `additions`: values of rows that came, which the dictionaries don't know yet.
+        """
         if not lost:
             return []
         edges = self._vertices.edge_of_each(known.clues.clues[fresh:])
@@ -520,19 +524,15 @@ class DcState:
             for at in satisfied[:1].tolist():
                 t, u = known.clues.witnesses[fresh + at].tolist()
                 one_row = bool(self._vertices.about_one_row(mask[None, :])[0])
-                pair = [self._name_of(t), None if one_row else self._name_of(u)]
+                pair = [self._name_of(t, additions), None if one_row else self._name_of(u, additions)]
             found.append(pair)
         return found
 
-    def _name_of(self, row: int) -> Name:
-        columns = self._held.key_columns.tolist()
-        if not columns:
+    def _name_of(self, row: int, additions: Additions) -> Name:
+        if not self.options.key:
             return int(self._held.ids[row])
-        name = {}
-        for c in columns:
-            value = self._dictionaries.values(self.columns[c].domain, self._held.codes[row : row + 1, c])[0].as_py()
-            name[self.columns[c].name] = value if isinstance(value, (int, float, str, bool)) else str(value)
-        return name
+        codes = self._held.codes[row, self._held.key_columns]
+        return key_of_row(list(self._key_columns), codes, self._dictionaries, additions)
 
     def checkpoint(self) -> None:
         """Bring the rows since the last checkpoint into the sorted ones, and drop rows that have gone.

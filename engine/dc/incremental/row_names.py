@@ -1,0 +1,62 @@
+"""What a row of a state with a key is named by: the values of its key, as JSON can say them."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.dc.incremental.arrow_keys import arrow_of_keys
+from tuplewise.engine.dc.incremental.columns import KeptColumn
+from tuplewise.engine.dc.incremental.dictionaries import Additions, Dictionaries
+from tuplewise.engine.relation.relation import DOMAIN_OF_TYPE, TypeName
+
+
+def key_of_row(
+    columns: list[KeptColumn], codes: NDArray[np.int32], dictionaries: Dictionaries, additions: Additions
+) -> dict[str, Any]:
+    """The values of a key by column names.
+
+    Parameters
+    ----------
+    columns : of the key
+    codes : int32 (columns,), none is null
+    additions : new values that the dictionaries don't know yet
+    """
+    name = {}
+    for column, code in zip(columns, codes.tolist(), strict=True):
+        name[column.name] = plain_value(_value(column, code, dictionaries, additions), column.type)
+    return name
+
+
+def _value(column: KeptColumn, code: int, dictionaries: Dictionaries, additions: Additions) -> Any:
+    """The value that a code stands for."""
+    domain = DOMAIN_OF_TYPE[column.type]
+    new = additions.codes.get(domain)
+    if new is not None:
+        at = int(np.searchsorted(new, code))
+        if at < len(new) and new[at] == code:
+            return arrow_of_keys(domain, additions.keys[domain].take(np.array([at])))[0].as_py()
+    return dictionaries.values(domain, np.array([code], dtype=np.int32))[0].as_py()
+
+
+def plain_value(value: Any, type_: TypeName) -> Any:
+    """A value of a column as JSON has it: whole numbers, doubles and booleans as they are, others as text.
+
+    Columns of numbers share a dictionary, so a whole number may come as a decimal.
+
+    Examples
+    --------
+    >>> plain_value(Decimal("7.00"), "integer"), plain_value(Decimal("1.50"), "decimal")
+    (7, '1.5')
+    """
+    if type_ == "integer":
+        return int(value)
+    if isinstance(value, (int, Decimal)) and type_ == "decimal":
+        return format(Decimal(value).normalize(), "f")
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    return value.isoformat() if isinstance(value, date) else value
