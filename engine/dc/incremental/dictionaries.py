@@ -230,8 +230,8 @@ class Dictionaries:
             members.setdefault(column.domain, []).append(c)
         for domain, chosen in members.items():
             parts = [_distinct(codes[:, c]) for c in chosen]
-            used = np.unique(np.concatenate([distinct for distinct, _ in parts]))
-            used = used[used != NULL_CODE]
+            used = np.sort(np.concatenate([distinct for distinct, _ in parts]))  # spread codes are slow in np.unique
+            used = used[np.append(used[1:] != used[:-1], True)[: len(used)] & (used != NULL_CODE)]
             kept = self._of(domain)
             dictionaries[domain] = arrow_of_keys(domain, kept.keys(used), decimal_type=kept.decimal_type)
             for c, (distinct, index) in zip(chosen, parts, strict=True):
@@ -362,11 +362,15 @@ def _looked_up(relation: Relation, lookups: Mapping[Domain, NDArray[np.int32]]) 
 
 
 def _distinct(codes: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """The distinct codes of a column in order of appearance, and for each row which one it has."""
+    """The distinct codes of a column, ascending, and for each row which one it has."""
     import pyarrow as pa
 
     encoded = pa.array(np.ascontiguousarray(codes)).dictionary_encode()
-    return encoded.dictionary.to_numpy(), encoded.indices.to_numpy()
+    distinct = encoded.dictionary.to_numpy()
+    order = np.argsort(distinct)
+    places = np.empty(len(order), dtype=np.int32)
+    places[order] = np.arange(len(order), dtype=np.int32)
+    return distinct[order], places[encoded.indices.to_numpy()]
 
 
 def _used(relation: Relation, domain: Domain, values: int) -> NDArray[np.int64]:
