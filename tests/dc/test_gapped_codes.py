@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -274,3 +275,18 @@ def test_nanoseconds_and_far_years_do_not_go_together() -> None:
         dictionaries, _ = Dictionaries.of_relation(load(first))
         with pytest.raises(InputError, match="timestamps in nanoseconds and others outside of the years 1677 to 2262"):
             dictionaries.encode(load(then))
+
+
+def test_numbers_that_no_decimal_holds() -> None:
+    fine = pa.table({"c": pa.array([Decimal("0." + "3" * 70)], pa.decimal256(71, 70))})
+    large = pa.table({"c": pa.array([Decimal("1" * 60), Decimal("2" * 50)], pa.decimal256(60, 0))})
+    text = "numbers that need more than 76 digits together, 70 of them behind the point; allowed: up to 76 digits"
+    for first, then in ((fine, large), (large, fine)):
+        dictionaries, _ = Dictionaries.of_relation(load(first))
+        with pytest.raises(InputError, match=text):
+            dictionaries.encode(load(then))
+        with pytest.raises(InputError, match=text):
+            dictionaries.encode_keys(["number"], [[*then["c"].to_pylist()]])
+    dictionaries, _ = Dictionaries.of_relation(integers([1]))
+    with pytest.raises(InputError, match=text):
+        dictionaries.encode_keys(["number"], [[*fine["c"].to_pylist(), *large["c"].to_pylist()]])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tuplewise.engine.dc.incremental.arrow_keys import arrow_of_keys, keys_of_arrow
 from tuplewise.engine.dc.incremental.cells import read_cells
 from tuplewise.engine.dc.incremental.columns import KeptColumn
-from tuplewise.engine.dc.incremental.domain_codes import CODES, DomainCodes, Full, Run, refuse_far_instants
+from tuplewise.engine.dc.incremental.domain_codes import CODES, DomainCodes, Full, Run, refuse_unlike
 from tuplewise.engine.dc.incremental.keys import (
     Keys,
     Numbers,
@@ -342,8 +342,7 @@ class _New:
         return dict(zip(plain, codes.tolist(), strict=True))
 
     def _take(self, domain: Domain, kept: DomainCodes, keys: Keys, codes: NDArray[np.int32]) -> None:
-        if domain == "timestamp" and max(keys.scale, kept.scale):
-            refuse_far_instants(kept, keys)
+        refuse_unlike(kept, keys)
         self._keys[domain], self._codes[domain] = keys, codes
 
     def additions(self) -> Additions:

@@ -15,7 +15,20 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from tuplewise.engine.dc.incremental.keys import Keys, PlainKey, at_scale, keys_of_plain, merged, united
+from tuplewise.engine.dc.incremental.keys import (
+    MOST_DIGITS,
+    Keys,
+    Numbers,
+    PlainKey,
+    Texts,
+    WideNumbers,
+    at_scale,
+    digits_at,
+    keys_of_plain,
+    merged,
+    too_many_digits,
+    united,
+)
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.relation.relation import Domain
 
@@ -26,6 +39,7 @@ _MOST_SINGLE = 4096
 _GROWTH = 4
 _SHARE = 64  # of the room beyond the last code, what one batch takes at most
 _REMEMBERED = 1 << 16
+_SURE_SCALE = MOST_DIGITS - 19  # whole numbers of 64 bits have at most 19 digits
 _FIRST_NANO, _LAST_NANO = -(1 << 63) // 1000 + 1, (1 << 63) // 1000 - 1  # in microseconds
 
 
@@ -70,6 +84,7 @@ class DomainCodes:
         self._known: dict[PlainKey, int] = {}  # the single ones, and what was looked up lately
         self._step = _step(len(base))
         self.scale = base.keys.scale  # the largest of all keys
+        self.wide = isinstance(base.keys, WideNumbers)
 
     @classmethod
     def spread(cls, domain: Domain, keys: Keys, *, decimal_type: bool = False) -> DomainCodes:
@@ -160,6 +175,7 @@ class DomainCodes:
     def add(self, keys: Keys, codes: NDArray[np.int32]) -> None:
         """Take in ascending keys that aren't known yet, with codes that the methods above gave."""
         self.scale = max(self.scale, keys.scale)
+        self.wide = self.wide or isinstance(keys, WideNumbers)
         if len(keys) > _FEW:
             self._add_run(Run(keys, codes))
             return
@@ -223,14 +239,23 @@ def _merged(left: Run, right: Run) -> Run:
     return Run(keys, np.concatenate([left.codes, right.codes])[order])
 
 
-def refuse_far_instants(kept: DomainCodes, keys: Keys) -> None:
-    """Raise InputError where new timestamps and those that are kept need nanoseconds and more years than these have."""
+def refuse_unlike(kept: DomainCodes, keys: Keys) -> None:
+    """Raise InputError where new values and those that are kept have no type in common.
+
+    These are timestamps that need nanoseconds, and others of more years than these have; and numbers that have more
+    than 76 digits at the largest scale of all.
+    """
+    scale = max(keys.scale, kept.scale)
+    instants = kept.domain == "timestamp" and scale > 0
+    if not instants and not kept.wide and isinstance(keys, (Numbers, Texts)) and scale <= _SURE_SCALE:
+        return
     new = keys.take(np.array([0, len(keys) - 1])).plain()
     for low, high in (kept.ends() or new, new):
-        if low < _FIRST_NANO or high > _LAST_NANO:  # type: ignore[operator]
-            allowed = "one of both in a state"
-            fault = "timestamps in nanoseconds and others outside of the years 1677 to 2262"
-            raise InputError(message(fault, None, allowed, "Nothing was applied"))
+        if instants and (low < _FIRST_NANO or high > _LAST_NANO):  # type: ignore[operator]
+            fault, allowed = "timestamps in nanoseconds and others outside of the years 1677 to 2262", "one of both"
+            raise InputError(message(fault, None, f"{allowed} in a state", "Nothing was applied"))
+        if not instants and max(digits_at(low, scale), digits_at(high, scale)) > MOST_DIGITS:
+            raise too_many_digits(scale)
 
 
 def _step(values: int) -> int:

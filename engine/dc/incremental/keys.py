@@ -20,6 +20,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.relation.relation import Domain
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 PlainKey = int | decimal.Decimal | bytes
 
 EXACT = decimal.Context(prec=400, Emax=999_999, Emin=-999_999)  # no number here has as many digits
+MOST_DIGITS = 76  # of a decimal
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 TURN = np.int64(_MOST)
 WIDE_BYTES = 32
@@ -221,19 +223,23 @@ def _found(run: Numbers | WideNumbers, keys: Keys) -> tuple[NDArray[np.int64], N
         divided = [divmod(v, 10**-shift) for v in keys.integers()]
         floors, whole = [q for q, _ in divided], np.array([r == 0 for _, r in divided], dtype=np.bool_)
     if isinstance(run, WideNumbers):
-        places, equal = run._texts().search(_wide(floors, run.scale)._texts())
+        clipped = [min(max(v, -_WIDE_ZERO), _WIDE_ZERO - 1) for v in floors]  # no number of a dictionary is as large
+        places, equal = run._texts().search(_wide(clipped, run.scale)._texts())
         return places + (equal & ~whole), equal & whole
     inside = np.array([_LEAST <= v <= _MOST for v in floors], dtype=np.bool_)
-    clipped = np.array([min(max(v, _LEAST), _MOST) for v in floors], dtype=np.int64)
-    beyond = ~inside & (clipped > 0)
-    places = run.values.searchsorted(clipped)
+    nearest = np.array([min(max(v, _LEAST), _MOST) for v in floors], dtype=np.int64)
+    beyond = ~inside & (nearest > 0)
+    places = run.values.searchsorted(nearest)
     equal = inside & (places < len(run))
-    equal[equal] = run.values[places[equal]] == clipped[equal]
+    equal[equal] = run.values[places[equal]] == nearest[equal]
     return np.where(beyond, len(run), places + (equal & ~whole)).astype(np.int64), equal & whole
 
 
 def _wide(integers: Sequence[int], scale: int) -> WideNumbers:
-    data = b"".join([(v + _WIDE_ZERO).to_bytes(WIDE_BYTES, "big") for v in integers])
+    try:
+        data = b"".join([(v + _WIDE_ZERO).to_bytes(WIDE_BYTES, "big") for v in integers])
+    except OverflowError:
+        raise too_many_digits(scale) from None
     return WideNumbers(np.frombuffer(data, dtype=np.uint8).reshape(-1, WIDE_BYTES), scale)
 
 
@@ -256,6 +262,17 @@ def _plain_numbers(integers: list[int], scale: int) -> list[PlainKey]:
 def key_of_bits(bits: int) -> int:
     """The key of a double from its bits as a whole number with a sign."""
     return bits if bits >= 0 else bits ^ _MOST
+
+
+def too_many_digits(scale: int) -> InputError:
+    fault = f"numbers that need more than {MOST_DIGITS} digits together, {scale} of them behind the point"
+    return InputError(message(fault, None, f"up to {MOST_DIGITS} digits", "Nothing was applied"))
+
+
+def digits_at(key: PlainKey, scale: int) -> int:
+    """How many digits a number has at a scale."""
+    assert not isinstance(key, bytes)
+    return len(str(abs(_floor(key, scale)[0])))
 
 
 def keys_of_plain(domain: Domain, plain: Sequence[PlainKey]) -> Keys:
