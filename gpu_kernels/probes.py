@@ -26,7 +26,10 @@ from tuplewise.gpu_kernels.words import ACROSS, EQUAL, GREATER, UNKNOWN, ClueLay
 ROWS_A_TASK = 64  # new rows that a thread takes at a time
 Term = tuple[int, int, int]  # column of the old row, operator (index into OPERATORS), column of the new row
 EXCHANGED = (0, 1, 4, 5, 2, 3)  # == != < <= > >= with both sides exchanged
-_NAMES = ("orders", "order_offsets", "zones", "level_starts", "level_blocks", "levels", "columns", "column_offsets")
+MOST_OF_A_CLASS = 2  # rows of each class of equal rows in an order that need not be whole
+_NAMES = (
+    "orders", "whole", "order_offsets", "zones", "level_starts", "level_blocks", "levels", "columns", "column_offsets",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +39,8 @@ class SortedRows:
     Attributes
     ----------
     orders, order_offsets : int32 (entries,), int64 (orders + 1,): rows, order after order
+    whole : bool (orders,), whether all rows are in an order; else some of each class of rows that are equal in its
+        columns, those of classes that are cut short as -row - 1
     zones : int32 (values,), least and largest value of each column of each block
     level_starts, level_blocks : int64 (orders, 8): where each level's zones begin, and its blocks; lowest level first
     levels : int64 (orders,)
@@ -43,6 +48,7 @@ class SortedRows:
     """
 
     orders: NDArray[np.int32]
+    whole: NDArray[np.bool_]
     order_offsets: NDArray[np.int64]
     zones: NDArray[np.int32]
     level_starts: NDArray[np.int64]
@@ -51,10 +57,17 @@ class SortedRows:
     columns: NDArray[np.int32]
     column_offsets: NDArray[np.int64]
 
+    def __post_init__(self) -> None:
+        for name in _NAMES:  # those that are mapped from a file can't be written to: kernels are compiled for that once
+            array = getattr(self, name).view()
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+
     @classmethod
     def of_orders(
-        cls, codes: NDArray[np.int32], column_lists: Sequence[Sequence[int]], orders: Sequence[NDArray[np.int32]]
-    ) -> SortedRows:
+        cls, codes: NDArray[np.int32], column_lists: Sequence[Sequence[int]], orders: Sequence[NDArray[np.int32]],
+        whole: Sequence[bool],
+    ) -> SortedRows:  # fmt: skip
         """With the zones of orders that are sorted. `codes`: int32 (rows, columns)."""
         count = len(column_lists)
         starts, blocks = (np.zeros((count, zoned.MOST_LEVELS), dtype=np.int64) for _ in range(2))
@@ -70,10 +83,12 @@ class SortedRows:
             if sizes:
                 zones = np.empty((sum(sizes), 2 * len(columns)), dtype=np.int32)
                 chosen = np.array(columns, dtype=np.int32)
-                zoned.fill_zones(codes, chosen, order, np.array(sizes, dtype=np.int64), zones)
+                rows = np.where(order < 0, -order - 1, order)
+                zoned.fill_zones(codes, chosen, rows.astype(np.int32), np.array(sizes, dtype=np.int64), zones)
                 parts.append(zones.ravel())
         return cls(
             orders=np.concatenate([np.zeros(0, np.int32), *orders]),
+            whole=np.array(whole, dtype=np.bool_),
             order_offsets=_offsets([len(order) for order in orders]),
             zones=np.concatenate(parts),
             level_starts=starts,
@@ -84,21 +99,27 @@ class SortedRows:
         )
 
     @classmethod
-    def build(cls, codes: NDArray[np.int32], column_lists: Sequence[Sequence[int]]) -> SortedRows:
+    def build(
+        cls, codes: NDArray[np.int32], column_lists: Sequence[Sequence[int]], whole: Sequence[bool]
+    ) -> SortedRows:
         """Sort all rows of `codes`, int32 (rows, columns). Cost: a sort of the rows for each list."""
         ranks: dict[int, NDArray[np.int64]] = {}
         rows = np.arange(len(codes), dtype=np.int32)
         orders = []
-        for columns in column_lists:
+        for columns, all_rows in zip(column_lists, whole, strict=True):
             for c in columns:
                 if c not in ranks:
                     ranks[c] = np.unique(codes[:, c], return_inverse=True)[1].ravel()
-            orders.append(zoned.sort_rows([ranks[c] for c in columns], rows))
-        return cls.of_orders(codes, column_lists, orders)
+            order = zoned.sort_rows([ranks[c] for c in columns], rows)
+            if not all_rows:
+                chosen = np.array(columns, dtype=np.int32)
+                order = order[: zoned.cut_classes(codes, chosen, order, MOST_OF_A_CLASS)].copy()
+            orders.append(order)
+        return cls.of_orders(codes, column_lists, orders, whole)
 
     def renewed(
         self, codes: NDArray[np.int32], added: NDArray[np.int32], number: NDArray[np.int32], kept: NDArray[np.int32],
-        column_lists: Sequence[Sequence[int]],
+        column_lists: Sequence[Sequence[int]], whole: Sequence[bool],
     ) -> SortedRows:  # fmt: skip
         """With rows added, without those that are gone, in other orders: what was sorted before is merged.
 
@@ -109,12 +130,12 @@ class SortedRows:
         number : int32 (rows,), the new number of each row, -1 of those that go
         kept : int32 (new rows, columns), the codes under the new numbers
         """
-        have = {tuple(self.columns_of(i).tolist()): i for i in range(len(self))}
-        missing = [columns for columns in column_lists if tuple(columns) not in have]
-        built = SortedRows.build(kept, missing)
+        have = {tuple(self.columns_of(i).tolist()): i for i in range(len(self)) if self.whole[i]}
+        missing = [(c, w) for c, w in zip(column_lists, whole, strict=True) if not w or tuple(c) not in have]
+        built = SortedRows.build(kept, [c for c, _ in missing], [w for _, w in missing])
         orders, at = [], 0
-        for columns in column_lists:
-            i = have.get(tuple(columns), -1)
+        for columns, all_rows in zip(column_lists, whole, strict=True):
+            i = have.get(tuple(columns), -1) if all_rows else -1
             if i < 0:
                 orders.append(built.order(at))
                 at += 1
@@ -124,7 +145,7 @@ class SortedRows:
             merged = np.empty(len(self.order(i)) + len(added), dtype=np.int32)
             size = zoned.merge_orders(codes, self.columns_of(i), self.order(i), fresh, number, merged)
             orders.append(merged[:size])
-        return SortedRows.of_orders(kept, column_lists, orders)
+        return SortedRows.of_orders(kept, column_lists, orders, whole)
 
     def __len__(self) -> int:
         return len(self.levels)
@@ -235,12 +256,13 @@ class Comparing:
         return np.asarray(kernels.compare_pairs(codes, t, u, *self.given, self.layout.words))
 
     def probe(
-        self, codes: NDArray[np.int32], alive: NDArray[np.bool_], first: int, last: int,
+        self, codes: NDArray[np.int32], alive: NDArray[np.bool_], base: int, first: int, last: int,
         rows: SortedRows, queries: Queries, known: ClueTable, control: Control | None = None,
     ) -> tuple[Met, NDArray[np.int64]]:  # fmt: skip
         """Compare the rows from `first` on, before `last`, with the rows in the boxes of queries.
 
-        Returns what was met, and the pairs that each query compared, int64 (queries,).
+        `base`: rows that are sorted, those before this number. Returns what was met, and the pairs that each query
+        compared, int64 (queries,).
         """
         compared = np.zeros(len(queries.index), dtype=np.int64)
         given = (
@@ -250,7 +272,7 @@ class Comparing:
             *self.given, known.table, known.numbers,
         )  # fmt: skip
         if last - first <= ROWS_A_TASK:
-            clues, pairs = kernels.probe_rows(codes, alive, first, last, *given, compared)
+            clues, pairs = kernels.probe_rows(codes, alive, base, first, last, *given, compared)
             return Met(clues, pairs, np.zeros(0, dtype=np.int64)), compared
         found: list[Met] = []
         parts: list[NDArray[np.int64]] = []
@@ -260,7 +282,7 @@ class Comparing:
             def work(task: int) -> None:
                 own = np.zeros(len(compared), dtype=np.int64)
                 end = min(last, starts[task] + ROWS_A_TASK)
-                clues, pairs = kernels.probe_rows(codes, alive, starts[task], end, *given, own)
+                clues, pairs = kernels.probe_rows(codes, alive, base, starts[task], end, *given, own)
                 found.append(Met(clues, pairs, np.zeros(0, dtype=np.int64)))
                 parts.append(own)
 
@@ -320,7 +342,7 @@ class Comparing:
         slot, operator, column = (np.array([term[k] for term in terms]) for k in range(3))
         levels = int(rows.levels[index])
         t, u, looked_at = kernels.seek_pair(
-            codes, alive, tried, clue, rows.order(index), rows.zones, rows.level_starts[index],
+            codes, alive, tried, clue.copy(), rows.order(index), rows.zones, rows.level_starts[index],
             rows.level_blocks[index], levels, rows.columns_of(index),
             slot.astype(np.int32), operator.astype(np.int8), column.astype(np.int32), *self.given, most,
         )  # fmt: skip

@@ -114,7 +114,7 @@ def compare_pairs(
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def probe_rows(
-    codes: NDArray[np.int32], alive: NDArray[np.bool_], first: int, last: int,
+    codes: NDArray[np.int32], alive: NDArray[np.bool_], base: int, first: int, last: int,
     orders: NDArray[np.int32], order_offsets: NDArray[np.int64],
     zones: NDArray[np.int32], level_starts: NDArray[np.int64], level_blocks: NDArray[np.int64],
     levels: NDArray[np.int64], columns: NDArray[np.int32], column_offsets: NDArray[np.int64],
@@ -124,6 +124,9 @@ def probe_rows(
     unknown: bool, table: NDArray[np.uint64], numbers: NDArray[np.int32], compared: NDArray[np.int64],
 ) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:  # fmt: skip
     """Compare the rows from `first` on, before `last`, with the rows that the boxes of queries hold.
+
+    `base`: rows that the orders are of. An entry below 0 stands for the row -entry - 1 of a class of equal rows that
+    are not all in the order.
 
     Returns the clues (t is the new row) that are not in the table, each once, and the pair of rows that left each.
     `compared`: int64 (queries,), gets the pairs that each query compared added.
@@ -141,6 +144,7 @@ def probe_rows(
     low, high, other = np.empty(most, dtype=np.int32), np.empty(most, dtype=np.int32), np.empty(most, dtype=np.int32)
     stack_level, stack_block = np.empty(_STACK, dtype=np.int64), np.empty(_STACK, dtype=np.int64)
     clue = np.zeros(words, dtype=np.uint64)
+    matched = np.empty(64, dtype=np.int32)
     for r in range(first, last):
         for q in range(len(query_index)):
             index = query_index[q]
@@ -153,6 +157,8 @@ def probe_rows(
             if not possible or levels[index] == 0:
                 continue
             order = orders[order_offsets[index] : order_offsets[index + 1]]
+            many = 0
+            cut = False
             depth = 0
             top = levels[index] - 1
             for block in range(level_blocks[index, top]):
@@ -171,24 +177,45 @@ def probe_rows(
                         depth += 1
                     continue
                 for k in range(block * BLOCK, min((block + 1) * BLOCK, len(order))):
-                    u = order[k]
-                    if not alive[u] or u == r or not holds(codes[u], own_columns, low[:d], high[:d], other[:d]):
+                    entry = order[k]
+                    u = entry if entry >= 0 else -entry - 1
+                    if u == r or not holds(codes[u], own_columns, low[:d], high[:d], other[:d]):
                         continue
-                    compared[q] += 1
-                    write_clue(codes, r, u, left, right, scope, ordered, unknown, clue)
-                    if numbers[slot_of(clue, table, numbers)] >= 0:
-                        continue
+                    if entry < 0:
+                        cut = True
+                        depth = 0
+                        break
+                    matched[many] = u
+                    many += 1
+                    if many == len(matched):
+                        matched = np.concatenate((matched, np.empty(len(matched), dtype=np.int32)))
+            if cut:  # others that are equal to a row of the box are not in the order
+                many = 0
+                for u in range(base):
+                    if holds(codes[u], own_columns, low[:d], high[:d], other[:d]):
+                        matched[many] = u
+                        many += 1
+                        if many == len(matched):
+                            matched = np.concatenate((matched, np.empty(len(matched), dtype=np.int32)))
+            for place in range(many):
+                u = matched[place]
+                if not alive[u] or u == r:
+                    continue
+                compared[q] += 1
+                write_clue(codes, r, u, left, right, scope, ordered, unknown, clue)
+                if numbers[slot_of(clue, table, numbers)] >= 0:
+                    continue
+                slot = slot_of(clue, own_table, own_numbers)
+                if own_numbers[slot] >= 0:
+                    continue
+                if used == len(clues):
+                    own_table, own_numbers, clues, rows, counts = _grown(
+                        own_table, own_numbers, clues, rows, counts, used
+                    )
                     slot = slot_of(clue, own_table, own_numbers)
-                    if own_numbers[slot] >= 0:
-                        continue
-                    if used == len(clues):
-                        own_table, own_numbers, clues, rows, counts = _grown(
-                            own_table, own_numbers, clues, rows, counts, used
-                        )
-                        slot = slot_of(clue, own_table, own_numbers)
-                    own_table[slot], own_numbers[slot] = clue, used
-                    clues[used], rows[used, 0], rows[used, 1] = clue, r, u
-                    used += 1
+                own_table[slot], own_numbers[slot] = clue, used
+                clues[used], rows[used, 0], rows[used, 1] = clue, r, u
+                used += 1
     return clues[:used], rows[:used]
 
 

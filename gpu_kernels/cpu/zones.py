@@ -165,3 +165,24 @@ def sort_rows(ranks: Any, rows: NDArray[np.int32]) -> NDArray[np.int32]:
         return rows.copy()
     order = np.argsort(keys[0], kind="stable") if len(keys) == 1 else np.lexsort(keys[::-1])
     return rows[order].astype(np.int32)
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def cut_classes(codes: NDArray[np.int32], columns: NDArray[np.int32], order: NDArray[np.int32], most: int) -> int:
+    """Keep at most so many rows of each class of rows that are equal in these columns, at the front of `order`, which
+    is sorted by them; those of larger classes as -row - 1. Returns how many there are."""
+    at, start = 0, 0
+    while start < len(order):
+        end = start + 1
+        while end < len(order):
+            same = True
+            for c in columns:
+                same &= codes[order[end], c] == codes[order[start], c]
+            if not same:
+                break
+            end += 1
+        for k in range(start, min(end, start + most)):
+            order[at] = order[k] if end - start <= most else -order[k] - 1
+            at += 1
+        start = end
+    return at

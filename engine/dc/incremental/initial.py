@@ -119,19 +119,22 @@ def build(
     vertices = Vertices(space)
     searched = None
     if not fixed.counting:
-        searched, whole = search(relation, space, vertices)
+        searched, all_pairs = search(relation, space, vertices)
         step("indexes")
         probes = choose_probes(
             searched.sets, vertices, codes, searched.promised, keep_nulls=options.discover.nulls == "value",
             seed=options.discover.seed,
         )  # fmt: skip
-        if whole and options.index == "auto" and probes.seconds > SCANNED_PAIR_SECONDS * relation.rows / 2:
+        if all_pairs and options.index == "auto" and probes.seconds > SCANNED_PAIR_SECONDS * relation.rows / 2:
             fixed, searched = fixed.with_counting(), None
     if searched is None:
         searched = count(relation, space, vertices, pick_device(options.discover.device))
-        probes = Probes(np.zeros((0, vertices.words), dtype=np.uint64), np.zeros(0, dtype=np.bool_))
+        none = np.zeros(0, dtype=np.bool_)
+        probes = Probes(np.zeros((0, vertices.words), dtype=np.uint64), none, none)
     asked = terms_of(probes.masks, vertices)
-    lists = column_lists(asked, [c.distinct for c in relation.columns]) + ([key] if key else [])
+    lists, whole = column_lists(asked, probes.own.tolist(), [c.distinct for c in relation.columns])
+    if key:
+        lists, whole = [*lists, key], [*whole, True]
     step("writing")
     listed = listing_of(searched.sets, searched.violations, space, relation.rows, lambda: relation)
     StateFolder.create(
@@ -140,7 +143,7 @@ def build(
         written_by=written_by,
         arrays=base_arrays(
             codes, np.arange(relation.rows, dtype=np.int64), relation.rows, searched, probes,
-            SortedRows.build(codes, lists), dictionaries, {},
+            SortedRows.build(codes, lists, whole), dictionaries, {},
         ),
         history=history_of(0, "init", relation.rows, listed.numbers, [], None),
     )  # fmt: skip
@@ -152,8 +155,9 @@ def base_arrays(
 ) -> dict[str, NDArray[Any]]:  # fmt: skip
     """All arrays of a checkpoint."""
     return {
-        "codes": np.ascontiguousarray(codes),
-        "ids": ids,
+        **packed_columns(codes),
+        "ids": ids[:0] if len(ids) == next_id else ids,  # each id that was given is there: they are the row numbers
+        "rows": np.array([len(ids)], dtype=np.int64),
         "next_id": np.array([next_id], dtype=np.int64),
         "clues": searched.clues.clues,
         "witnesses": searched.clues.witnesses,
@@ -162,10 +166,29 @@ def base_arrays(
         "violations": searched.violations,
         "probes": probes.masks,
         "promised": probes.promised,
+        "own": probes.own,
         "streams": np.frombuffer(json.dumps(streams).encode(), dtype=np.uint8),
         **stored(sorted_rows.arrays(), "sorted"),
         **dictionaries.arrays(),
     }
+
+
+def packed_columns(codes: NDArray[np.int32]) -> dict[str, NDArray[Any]]:
+    """Codes, int32 (rows, columns), as few bytes: of each column its codes, and which of them each row has."""
+    found: dict[str, NDArray[Any]] = {}
+    for c in range(codes.shape[1]):
+        distinct, places = np.unique(codes[:, c], return_inverse=True)
+        kind = np.min_scalar_type(max(0, len(distinct) - 1))
+        found[f"column/{c}/codes"], found[f"column/{c}/places"] = distinct, places.ravel().astype(kind)
+    return found
+
+
+def unpacked_columns(array: Callable[[str], NDArray[Any]], columns: int, rows: int) -> NDArray[np.int32]:
+    """What `packed_columns` packed."""
+    codes = np.empty((rows, columns), dtype=np.int32)
+    for c in range(columns):
+        codes[:, c] = array(f"column/{c}/codes")[array(f"column/{c}/places")]
+    return codes
 
 
 def refuse_keys(codes: NDArray[np.int32] | None, key: tuple[str, ...], where: Callable[[int], str]) -> None:

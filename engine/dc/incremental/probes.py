@@ -2,11 +2,11 @@
 
 A *probe* is a set of predicates. A new row is compared with all rows with which it satisfies a probe, in either order.
 A constraint that contains a probe can only be violated by such pairs, so when each minimal hitting set contains one,
-the clues of all violating new pairs come to light; a constraint that takes the place of a violated one contains it, and so
-contains the probe.
+the clues of all violating new pairs come to light; a constraint that takes the place of a violated one contains it,
+and so contains the probe.
 
 A probe is *promised* when all living pairs that satisfy it have their clue in the clue set: then every hitting set that
-contains it holds. Inserting keeps promises; deleting may break some (deciding.py).
+contains it holds. Inserting keeps promises; deleting may break some (revising.py).
 
 Source: SelectIndex of IncDC (Qian et al., VLDB Journal 2023, section 7). Departures: equalities are taken together, up
 to four; what a probe costs is estimated from pairs of a sample that agree, not from the share of distinct values; and
@@ -28,8 +28,8 @@ from tuplewise.gpu_kernels.probes import EXCHANGED, Queries, SortedRows, Term
 from tuplewise.gpu_kernels.words import ACROSS
 
 QUERY_SECONDS = 1.5e-6  # to go down to a box
-PAIR_SECONDS = 2.5e-8  # to compare a row of it
-OWN_SECONDS = 6e-6  # for a constraint that is a probe of its own
+PAIR_SECONDS = 1e-7  # to fetch and compare a row of it
+OWN_SECONDS = 4e-6  # for a constraint that is a probe of its own
 SCANNED_PAIR_SECONDS = 4e-9  # to compare with a row that lies next to the one before
 MOST_COLUMN_PAIRS = 4  # equalities of a probe
 JUDGED_SETS = 4000  # hitting sets that a choice looks at; of more, so many at random
@@ -45,11 +45,13 @@ class Probes:
     ----------
     masks : uint64 (probes, words), vertices of each
     promised : bool (probes,)
+    own : bool (probes,), which were hitting sets themselves when they were chosen
     seconds : what they cost for each new row, as far as it can be foreseen
     """
 
     masks: Sets
     promised: NDArray[np.bool_]
+    own: NDArray[np.bool_]
     seconds: float = 0.0
 
     def promise(self, sets: Sets) -> NDArray[np.bool_]:
@@ -133,7 +135,7 @@ def choose_probes(
     masks = np.concatenate([np.array(chosen, dtype=np.uint64).reshape(-1, vertices.words), open_])
     seconds += OWN_SECONDS * len(open_)
     own = np.arange(len(masks)) >= len(chosen)
-    return Probes(masks, own | contains_some(masks, promised), seconds)
+    return Probes(masks, own | contains_some(masks, promised), own, seconds)
 
 
 def _agreeing(
@@ -191,25 +193,33 @@ def sort_columns(terms: Sequence[Term], distinct: Sequence[int]) -> list[int]:
     return sorted(kinds, key=lambda c: (kinds[c], distinct[c] if kinds[c] else -distinct[c], c))
 
 
-def column_lists(asked: Sequence[Sequence[Sequence[Term]]], distinct: Sequence[int]) -> list[list[int]]:
-    """By which columns rows are to be sorted for some probes. A query goes without its own order where another one has
-    all of its columns, and begins with those that it fixes."""
-    wanted = {tuple(sort_columns(terms, distinct)) for queries in asked for terms in queries}
-    fixed = {
-        tuple(sort_columns(terms, distinct)): frozenset(old for old, operator, _ in terms if operator == 0)
-        for queries in asked
-        for terms in queries
-    }
-    wanted.discard(())
-    lists: list[list[int]] = [] if wanted or not asked else [[0]]
-    for columns in sorted(wanted, key=lambda c: (-len(c), c)):
-        if not any(_serves(have, columns, fixed[columns]) for have in lists):
-            lists.append(list(columns))
-    return lists
+def column_lists(
+    asked: Sequence[Sequence[Sequence[Term]]], own: Sequence[bool], distinct: Sequence[int]
+) -> tuple[list[list[int]], list[bool]]:
+    """By which columns rows are to be sorted for some probes, and whether all rows are needed in each order.
+
+    A query goes without its own order where another one has all of its columns and begins with those that it fixes.
+    `own`: which probes are constraints that hold; their boxes are nearly always empty, so that of rows that are equal
+    in the columns of an order some will do.
+    """
+    wanted: dict[tuple[int, ...], tuple[frozenset[int], bool]] = {}
+    for queries, alone in zip(asked, own, strict=True):
+        for terms in queries:
+            fixed = frozenset(old for old, operator, _ in terms if operator == 0)
+            columns = tuple(sort_columns(terms, distinct))
+            wanted[columns] = fixed, wanted.get(columns, (fixed, False))[1] or not alone
+    lists: list[list[int]] = []
+    whole: list[bool] = []
+    for columns in sorted(wanted, key=lambda c: (not wanted[c][1], -len(c), c)):
+        fixed, all_rows = wanted[columns]
+        if not any(w >= all_rows and _serves(have, columns, fixed) for have, w in zip(lists, whole, strict=True)):
+            lists.append(list(columns) or [0])
+            whole.append(all_rows or not columns)
+    return lists, whole
 
 
 def _serves(have: Sequence[int], columns: Sequence[int], fixed: frozenset[int]) -> bool:
-    return set(columns) <= set(have) and set(have[: len(fixed)]) == fixed
+    return bool(fixed) and set(columns) <= set(have) and set(have[: len(fixed)]) == fixed
 
 
 def lay_queries(asked: Sequence[Sequence[Sequence[Term]]], rows: SortedRows) -> tuple[Queries, NDArray[np.int32]]:
@@ -218,23 +228,28 @@ def lay_queries(asked: Sequence[Sequence[Sequence[Term]]], rows: SortedRows) -> 
     A term about a column that the order lacks is left out: more rows are then compared than need be.
     """
     lists = [rows.columns_of(i).tolist() for i in range(len(rows))]
+    most = max(map(len, lists), default=0)
     indexes: list[int] = []
     laid: list[list[Term]] = []
     owners: list[int] = []
     for probe, queries in enumerate(asked):
         for terms in queries:
-            index = max(range(len(lists)), key=lambda i, terms=terms: _fit(lists[i], terms))  # type: ignore[misc]
+            fits = [_fit(lists[i], terms, bool(rows.whole[i]), most) for i in range(len(lists))]
+            index = fits.index(max(fits))
             indexes.append(index)
             laid.append([term for term in terms if term[0] in lists[index]])
             owners.append(probe)
     return Queries.of_terms(rows, indexes, laid), np.array(owners, dtype=np.int32)
 
 
-def _fit(have: Sequence[int], terms: Sequence[Term]) -> tuple[int, int, int]:
-    """How well an order serves a query: fixed columns that it begins with; columns that it has; few others."""
+def _fit(have: Sequence[int], terms: Sequence[Term], whole: bool, most: int) -> tuple[int, int, int]:
+    """How well an order serves a query: fixed columns that it begins with; columns that it has; few others. One that
+    isn't whole serves only where it has all columns: else its boxes hold some rows nearly always."""
     fixed = {old for old, operator, _ in terms if operator == 0}
+    columns = {old for old, _, _ in terms}
+    if not whole and not columns <= set(have):
+        return -1, 0, 0
     leading = 0
     while leading < len(have) and have[leading] in fixed:
         leading += 1
-    columns = {old for old, _, _ in terms}
-    return leading, len(columns & set(have)), -len(have)
+    return leading, len(columns & set(have)), most - len(have)

@@ -32,7 +32,7 @@ from tuplewise.engine.dc.violations.existence import find_witnesses
 from tuplewise.engine.relation.relation import Relation
 from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.hitting import Extended, extend_hitting_sets, without_edges
-from tuplewise.gpu_kernels.probes import ClueTable, Comparing, Met
+from tuplewise.gpu_kernels.probes import ClueTable, Comparing, Met, terms_of_clue
 from tuplewise.gpu_kernels.words import ACROSS, mirror_clues
 
 MOST_SOUGHT = 256  # lost clues that are looked for one by one; of more, all is found out anew
@@ -156,7 +156,7 @@ class Revising:
         found = [Met(np.zeros((0, table.table.shape[1]), np.uint64), np.zeros((0, 2), np.int32), np.zeros(0, np.int64))]
         if self._queries is not None:
             met, _ = comparing.probe(
-                held.codes, held.alive, first, held.used, held.sorted_rows, self._queries, table
+                held.codes, held.alive, held.base, first, held.used, held.sorted_rows, self._queries, table
             )
             found.append(met)
         new = np.arange(first, held.used, dtype=np.int32)
@@ -291,7 +291,7 @@ class Revising:
             most = max(most, SEEK_COMPARISONS_A_ROW * len(living))
         complete = True
         if held.base:
-            if not len(held.sorted_rows):
+            if self._index_for(clue) < 0:
                 return -1, -1, False
             tried = np.random.default_rng(len(living)).permutation(living)
             tail = living[living >= held.base]
@@ -315,13 +315,12 @@ class Revising:
         return -1, -1, complete
 
     def _index_for(self, clue: NDArray[np.uint64]) -> int:
-        """The order in which rows that leave a clue with a given one lie nearest to each other."""
-        from tuplewise.gpu_kernels.probes import terms_of_clue
-
+        """The order of all rows in which those that leave a clue with a given one lie nearest to each other, -1 where
+        there is none."""
         fixed = {old for old, operator, _ in terms_of_clue(clue, self._fixed.space.layout) if operator == 0}
         rows = self._held.sorted_rows
-        best, most = 0, -1.0
-        for i in range(len(rows)):
+        best, most = -1, -1.0
+        for i in np.flatnonzero(rows.whole).tolist():
             columns = rows.columns_of(i).tolist()
             leading = next((k for k, c in enumerate(columns) if c not in fixed), len(columns))
             if leading + len(columns) / 1000 > most:
@@ -379,7 +378,8 @@ class Revising:
             masks = masks[unprobed(masks, probes.masks, self._vertices)]
             if len(masks):
                 promised = np.concatenate([probes.promised, np.ones(len(masks), dtype=np.bool_)])
-                probes = Probes(np.concatenate([probes.masks, masks]), promised)
+                own = np.concatenate([probes.own, np.ones(len(masks), dtype=np.bool_)])
+                probes = Probes(np.concatenate([probes.masks, masks]), promised, own)
         return sets, clues, edges, probes
 
     def _anew(self, before: Known) -> tuple[Known, NDArray[np.bool_]]:
@@ -391,5 +391,6 @@ class Revising:
         own = sets[unprobed(sets, masks, self._vertices)]
         masks = np.concatenate([masks, own])
         promised = contains_some(masks, searched.promised) | contains_some(masks, sets)
-        known = Known(clues, sets, np.zeros(len(sets), dtype=np.int64), Probes(masks, promised))
+        all_own = np.concatenate([before.probes.own, np.ones(len(own), dtype=np.bool_)])
+        known = Known(clues, sets, np.zeros(len(sets), dtype=np.int64), Probes(masks, promised, all_own))
         return known, np.ones(len(before.clues), dtype=np.bool_)

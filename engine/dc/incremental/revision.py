@@ -90,7 +90,7 @@ def difference(before: Known, after: Known, gone: NDArray[np.bool_] | None) -> d
     if after.violations.any() or before.violations.any():
         found["violations"] = after.violations
     if after.probes is not before.probes:
-        found["probes"], found["promised"] = after.probes.masks, after.probes.promised
+        found |= {"probes": after.probes.masks, "promised": after.probes.promised, "own": after.probes.own}
     return found
 
 
@@ -131,7 +131,7 @@ def applied(known: Known, arrays: dict[str, NDArray[Any]]) -> Known:
         violations = np.zeros(len(sets), dtype=np.int64)
     probes = known.probes
     if "probes" in arrays:
-        probes = Probes(arrays["probes"], arrays["promised"])
+        probes = Probes(arrays["probes"], arrays["promised"], arrays["own"])
     return Known(clues, sets, violations, probes)
 
 

@@ -26,7 +26,7 @@ from tuplewise.engine.dc.incremental.dictionaries import Additions, Dictionaries
 from tuplewise.engine.dc.incremental.fixed import Fixed
 from tuplewise.engine.dc.incremental.folder import Record, StateFolder
 from tuplewise.engine.dc.incremental.held_rows import HeldRows, ranked
-from tuplewise.engine.dc.incremental.initial import Searched, base_arrays, refuse_keys
+from tuplewise.engine.dc.incremental.initial import Searched, base_arrays, refuse_keys, unpacked_columns
 from tuplewise.engine.dc.incremental.listing import Listing, Numbers, listing_of, listing_of_numbers
 from tuplewise.engine.dc.incremental.probes import Probes, choose_probes, column_lists, terms_of
 from tuplewise.engine.dc.incremental.revising import Revising
@@ -34,14 +34,14 @@ from tuplewise.engine.dc.incremental.revision import Change, Known, applied, dif
 from tuplewise.engine.dc.incremental.row_names import key_of_row
 from tuplewise.engine.dc.incremental.rows import Batch, keys_of, read_batch
 from tuplewise.engine.dc.inversion import ConstraintArrays
-from tuplewise.engine.dc.predicate import PredicateSpace, build_space
+from tuplewise.engine.dc.predicate import PredicateSpace, allowed_violations, build_space
 from tuplewise.engine.dc.vertices import Vertices
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import DcStateOptions, LoadOptions
 from tuplewise.engine.relation.relation import Relation
 from tuplewise.engine.writer_lock import damaged
 from tuplewise.gpu_kernels.device import pick_device
-from tuplewise.gpu_kernels.probes import SortedRows
+from tuplewise.gpu_kernels.probes import Comparing, SortedRows
 
 LEAST_TAIL = 4096  # rows of the tail that are no reason for a checkpoint,
 TAIL_SHARE = 64  # nor is one part in so many of the rows
@@ -112,10 +112,9 @@ class DcState:
                 self._fixed = Fixed.of_record(self._files.fixed)
             except (KeyError, TypeError, ValueError) as error:
                 raise damaged(self._files.folder, f"what is fixed can't be read: {error}", "dc") from error
-            if write and self._fixed.options.sync:
-                self._files.close()
-                self._files = StateFolder(folder, write=True, sync=True)
+            self._files.sync = self._fixed.options.sync
             self._vertices = Vertices(self._fixed.space)
+            self._comparing = Comparing(self.space.layout, self.options.discover.nulls)
             self._device = pick_device(device)
             self._version = self._respread_at = 0  # of the dictionaries
             self._load()
@@ -130,11 +129,14 @@ class DcState:
         self._next_id = int(array("next_id")[0])
         self._streams: dict[str, int] = json.loads(array("streams").tobytes())
         clues = ClueSet(self.space.layout, array("clues"), array("witnesses"), array("counts"))
-        known = Known(clues, array("sets"), array("violations"), Probes(array("probes"), array("promised")))
-        codes = array("codes")
+        probes = Probes(array("probes"), array("promised"), array("own"))
+        known = Known(clues, array("sets"), array("violations"), probes)
+        rows = int(array("rows")[0])
+        codes = unpacked_columns(array, len(self.columns), rows)
+        ids = array("ids") if len(array("ids")) else np.arange(rows, dtype=np.int64)
         key_index = len(sorted_rows) - 1 if self.options.key else -1
         scanned_from = 0 if self._fixed.counting else len(codes)
-        self._held = HeldRows(codes, array("ids"), sorted_rows, key_index, scanned_from)
+        self._held = HeldRows(codes, ids, sorted_rows, key_index, scanned_from)
         self._work = Revising(self._held, known, self._fixed, self._vertices, self._ranked, self._device)
         self.revision = self._files.checkpoint_revision
         for record in self._files.records():
@@ -476,7 +478,8 @@ class DcState:
                 now = listing_of(known.sets, known.violations, self.space, self.rows, self._ranked)
                 gained, lost_numbers = now.against(listed)
             fresh = len(before.clues) - (0 if gone is None else int(gone.sum()))
-            pairs = self._broken_by(lost_numbers, known, fresh, Additions() if batch is None else batch.additions)
+            additions = Additions() if batch is None else batch.additions
+            pairs = self._broken_by(lost_numbers, known, fresh, used, additions)
             lost = list(zip(lost_numbers, pairs, strict=True))
             next_id = self._next_id + (len(ids) if kind == "insert" else 0)
             history = history_of(self.revision + 1, kind, self.rows, gained, lost, batch_id)
@@ -508,10 +511,12 @@ class DcState:
             self.checkpoint()
         return applied_
 
-    def _broken_by(self, lost: Sequence[Numbers], known: Known, fresh: int, additions: Additions) -> list[Any]:
-        """A pair of names for each constraint that clues from number `fresh` on violate, None for others.
+    def _broken_by(
+        self, lost: Sequence[Numbers], known: Known, fresh: int, first: int, additions: Additions
+    ) -> list[Any]:
+        """A pair of names for each constraint that is violated now, None for others.
 
-        `additions`: values of rows that came, which the dictionaries don't know yet.
+        Clues from number `fresh` on and rows from number `first` on are new; `additions`: the values that came.
         """
         if not lost:
             return []
@@ -519,14 +524,42 @@ class DcState:
         found: list[Any] = []
         for numbers in lost:
             mask = self._vertices.of_numbers(numbers)
-            satisfied = np.flatnonzero(~np.any(edges & mask, axis=1))
-            pair = None
-            for at in satisfied[:1].tolist():
-                t, u = known.clues.witnesses[fresh + at].tolist()
-                one_row = bool(self._vertices.about_one_row(mask[None, :])[0])
-                pair = [self._name_of(t, additions), None if one_row else self._name_of(u, additions)]
-            found.append(pair)
+            one_row = bool(self._vertices.about_one_row(mask[None, :])[0])
+            pair: list[int] | None = None
+            if one_row or self.options.discover.error > 0:
+                if one_row or self._violations(mask, known) > self._allowed_violations():
+                    pair = self._violating_pair(mask, first, one_row)
+            else:
+                satisfied = np.flatnonzero(~np.any(edges & mask, axis=1))
+                if len(satisfied):
+                    pair = known.clues.witnesses[fresh + satisfied[0]].tolist()
+            if pair is not None:
+                found.append([self._name_of(pair[0], additions), None if one_row else self._name_of(pair[1], additions)])
+            else:
+                found.append(None)
         return found
+
+    def _violations(self, mask: NDArray[np.uint64], known: Known) -> int:
+        """How many ordered pairs violate a constraint, where pairs are counted."""
+        edges = self._vertices.edge_of_each(known.clues.clues)
+        return int(known.clues.counts[~np.any(edges & mask, axis=1)].sum())
+
+    def _allowed_violations(self) -> int:
+        return allowed_violations(self.options.discover.error, self.rows * (self.rows - 1))
+
+    def _violating_pair(self, mask: NDArray[np.uint64], first: int, one_row: bool) -> list[int] | None:
+        """Rows (t, u) that violate a constraint, one of them from number `first` on."""
+        held, comparing = self._held, self._comparing
+        everyone = held.living_rows.astype(np.int32)
+        for row in range(first, held.used):
+            others = np.array([row], dtype=np.int32) if one_row else everyone[everyone != row]
+            new = np.full(len(others), row, dtype=np.int32)
+            for t, u in ((new, others), (others, new)):
+                edges = self._vertices.edge_of_each(comparing.of_pairs(held.codes, t, u))
+                satisfied = np.flatnonzero(~np.any(edges & mask, axis=1))
+                if len(satisfied):
+                    return [int(t[satisfied[0]]), int(u[satisfied[0]])]
+        return None
 
     def _name_of(self, row: int, additions: Additions) -> Name:
         if not self.options.key:
@@ -547,18 +580,20 @@ class DcState:
         clues = known.clues
         witnesses = np.where(clues.witnesses < 0, -1, number[clues.witnesses]).astype(np.int32)
         clues = replace(clues, witnesses=witnesses)
-        probes, lists = known.probes, []
+        probes, lists, whole = known.probes, list[list[int]](), list[bool]()
         if not self._fixed.counting:
             promised = np.concatenate([known.probes.masks[known.probes.promised], known.sets])
             probes = choose_probes(
                 known.sets, self._vertices, codes, promised, keep_nulls=self.options.discover.nulls == "value",
                 seed=self.options.discover.seed,
             )  # fmt: skip
-            lists = column_lists(terms_of(probes.masks, self._vertices), self._distinct(codes))
+            asked = terms_of(probes.masks, self._vertices)
+            lists, whole = column_lists(asked, probes.own.tolist(), self._distinct(codes))
         key = held.key_columns.tolist()
         tail = np.arange(held.base, held.used, dtype=np.int32)
-        lists += [key] if key else []
-        sorted_rows = held.sorted_rows.renewed(held.codes, tail, number, codes, lists)
+        if key:
+            lists, whole = [*lists, key], [*whole, True]
+        sorted_rows = held.sorted_rows.renewed(held.codes, tail, number, codes, lists, whole)
         searched = Searched(clues, known.sets, known.violations, known.sets[:0])
         self._files.checkpoint(
             base_arrays(codes, ids, self._next_id, searched, probes, sorted_rows, self._dictionaries, self._streams)
