@@ -28,7 +28,7 @@ def _compare_row(data, t, u_first, u_last, row_keys):
             for j in range(u_last - u_first):
                 out[j] += step * np.uint64(row_outcomes[row_of[g], u_first + j])
         else:
-            _add_digits(codes[left[g], t], domain[left[g]], codes[right[g]], u_first, u_last, what, step, out)
+            _add_digits(codes[left[g], t], domain[left[g]], codes[right[g], u_first:u_last], what, step, out)
 
 
 @njit(cache=True, nogil=True)
@@ -55,23 +55,29 @@ def add_few(data, keys, counts, used, row_keys, hashes, few):
 
 
 @njit(cache=True, nogil=True)
-def _add_digits(code, nulls, row, first, last, what, step, out):
+def _add_digits(code, nulls, row, what, step, out):
+    """Add the digits of one comparison of a code with those of `row`; lanes are unsigned: none counts from the end."""
+    lanes, zero = np.uint64(len(row)), np.uint64(0)
     if what == KIND_EQUAL:
-        for j in range(last - first):
-            out[j] += step * np.uint64(row[first + j] == code)
+        for j in range(np.uint64(0), lanes):
+            out[j] += step if row[j] == code else zero
     elif what == KIND_ORDER:
-        for j in range(last - first):
-            out[j] += step * (np.uint64(row[first + j] < code) + np.uint64(row[first + j] <= code))
+        for j in range(np.uint64(0), lanes):
+            out[j] += (step if row[j] < code else zero) + (step if row[j] <= code else zero)
     else:
-        unknown = np.uint64(3 if what == KIND_ORDER_NULL else 2)
-        for j in range(last - first):
-            other = row[first + j]
-            if code == nulls or other == nulls:
-                out[j] += step * unknown
-            elif what == KIND_ORDER_NULL:
-                out[j] += step * (np.uint64(other < code) + np.uint64(other <= code))
-            else:
-                out[j] += step * np.uint64(other == code)
+        twice = step + step
+        unknown = twice + step if what == KIND_ORDER_NULL else twice
+        if code == nulls:
+            for j in range(np.uint64(0), lanes):
+                out[j] += unknown
+        elif what == KIND_ORDER_NULL:
+            for j in range(np.uint64(0), lanes):
+                known = (step if row[j] < code else zero) + (step if row[j] <= code else zero)
+                out[j] += unknown if row[j] == nulls else known
+        else:
+            for j in range(np.uint64(0), lanes):
+                known = step if row[j] == code else zero
+                out[j] += unknown if row[j] == nulls else known
 
 
 @njit(cache=True, nogil=True)

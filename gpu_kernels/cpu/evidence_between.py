@@ -23,7 +23,7 @@ from tuplewise.gpu_kernels.cpu.plan import make_plan
 from tuplewise.gpu_kernels.cpu.planes import TILE_ROWS
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
 
-FEW_ROWS = 48  # up to so many rows are compared code by code with the others: ranking these costs more
+FEW_ROWS = 80  # up to so many rows are compared code by code with the others: ranking these costs more
 TASK_PAIRS = 1 << 22  # pairs of rows in a task, about
 LEAST_TASK_ROWS, MOST_TASK_ROWS = 1 << 9, 1 << 15  # rows of the longer side in a task
 
@@ -63,7 +63,7 @@ def run(
     Only how a code compares with those of `few` matters: a code of `many` becomes a place among these, so nothing is as
     long as the largest code. Then the pairs are counted as `cpu.evidence` does, `few` in tiles.
     Cost: a binary search for each row of `many` and column, and pairs as there; with `FEW_ROWS` rows or fewer, a vector
-    compare for each comparison of a pair, eight at once, and one look at a hash table. Memory: the codes of a task.
+    compare for each comparison of a pair, four at once, and one look at a hash table. Memory: the codes of a task.
     """
     sides = _Sides(codes, many, few, left, right, scope, ordered, nullable)
     rows = min(max(TASK_PAIRS // len(few), LEAST_TASK_ROWS), MOST_TASK_ROWS)
@@ -119,8 +119,12 @@ class _Sides:
         both = np.zeros((len(self.codes), count + self.few.shape[1]), dtype=np.int32)
         both[:, count:] = self.few
         rows = self.many[first:last]
-        for c in self.used:
-            np.take(self.codes[c], rows, out=both[c, :count], mode="clip")
+        if rows[-1] - rows[0] == count - 1 and np.all(rows[1:] > rows[:-1]):  # neighbours, as most rows of a table are
+            for c in self.used:
+                both[c, :count] = self.codes[c, rows[0] : rows[-1] + 1]
+        else:
+            for c in self.used:
+                np.take(self.codes[c], rows, out=both[c, :count], mode="clip")
         left, right, scope, ordered = self.layout
         within = row_outcomes(both, left, right, scope, ordered, self.nullable)
         if self.ranked:
