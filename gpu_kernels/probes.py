@@ -23,12 +23,14 @@ from tuplewise.gpu_kernels.cpu import zones as zoned
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
 from tuplewise.gpu_kernels.words import ACROSS, EQUAL, GREATER, UNKNOWN, ClueLayout, outcomes
 
+SPARE = kernels.SPARE
 ROWS_A_TASK = 64  # new rows that a thread takes at a time
 Term = tuple[int, int, int]  # column of the old row, operator (index into OPERATORS), column of the new row
 EXCHANGED = (0, 1, 4, 5, 2, 3)  # == != < <= > >= with both sides exchanged
 MOST_OF_A_CLASS = 2  # rows of each class of equal rows in an order that need not be whole
 _NAMES = (
     "orders", "whole", "order_offsets", "zones", "level_starts", "level_blocks", "levels", "columns", "column_offsets",
+    "bounds",
 )  # fmt: skip
 
 
@@ -45,6 +47,7 @@ class SortedRows:
     level_starts, level_blocks : int64 (orders, 8): where each level's zones begin, and its blocks; lowest level first
     levels : int64 (orders,)
     columns, column_offsets : int32, int64 (orders + 1,): by which columns each order is sorted
+    bounds : int64 (2,), the rows are those from the one number on, before the other
     """
 
     orders: NDArray[np.int32]
@@ -56,6 +59,12 @@ class SortedRows:
     levels: NDArray[np.int64]
     columns: NDArray[np.int32]
     column_offsets: NDArray[np.int64]
+    bounds: NDArray[np.int64]
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """The rows are those from the one number on, before the other."""
+        return int(self.bounds[0]), int(self.bounds[1])
 
     def __post_init__(self) -> None:
         for name in _NAMES:  # those that are mapped from a file can't be written to: kernels are compiled for that once
@@ -66,9 +75,9 @@ class SortedRows:
     @classmethod
     def of_orders(
         cls, codes: NDArray[np.int32], column_lists: Sequence[Sequence[int]], orders: Sequence[NDArray[np.int32]],
-        whole: Sequence[bool],
+        whole: Sequence[bool], span: tuple[int, int],
     ) -> SortedRows:  # fmt: skip
-        """With the zones of orders that are sorted. `codes`: int32 (rows, columns)."""
+        """With the zones of orders that are sorted, of the rows of a span. `codes`: int32 (rows, columns)."""
         count = len(column_lists)
         starts, blocks = (np.zeros((count, zoned.MOST_LEVELS), dtype=np.int64) for _ in range(2))
         levels = np.zeros(count, dtype=np.int64)
@@ -96,26 +105,29 @@ class SortedRows:
             levels=levels,
             columns=np.array([c for columns in column_lists for c in columns], dtype=np.int32),
             column_offsets=_offsets([len(columns) for columns in column_lists]),
+            bounds=np.array(span, dtype=np.int64),
         )
 
     @classmethod
     def build(
-        cls, codes: NDArray[np.int32], column_lists: Sequence[Sequence[int]], whole: Sequence[bool]
-    ) -> SortedRows:
-        """Sort all rows of `codes`, int32 (rows, columns). Cost: a sort of the rows for each list."""
+        cls, codes: NDArray[np.int32], column_lists: Sequence[Sequence[int]], whole: Sequence[bool],
+        span: tuple[int, int] | None = None,
+    ) -> SortedRows:  # fmt: skip
+        """Sort the rows of a span of `codes`, int32 (rows, columns), or all. Cost: a sort of the rows for each list."""
         ranks: dict[int, NDArray[np.int64]] = {}
-        rows = np.arange(len(codes), dtype=np.int32)
+        start, end = span or (0, len(codes))
+        rows = np.arange(start, end, dtype=np.int32)
         orders = []
         for columns, all_rows in zip(column_lists, whole, strict=True):
             for c in columns:
                 if c not in ranks:
-                    ranks[c] = np.unique(codes[:, c], return_inverse=True)[1].ravel()
+                    ranks[c] = np.unique(codes[start:end, c], return_inverse=True)[1].ravel()
             order = zoned.sort_rows([ranks[c] for c in columns], rows)
             if not all_rows:
                 chosen = np.array(columns, dtype=np.int32)
                 order = order[: zoned.cut_classes(codes, chosen, order, MOST_OF_A_CLASS)].copy()
             orders.append(order)
-        return cls.of_orders(codes, column_lists, orders, whole)
+        return cls.of_orders(codes, column_lists, orders, whole, (start, end))
 
     def renewed(
         self, codes: NDArray[np.int32], added: NDArray[np.int32], number: NDArray[np.int32], kept: NDArray[np.int32],
@@ -145,7 +157,7 @@ class SortedRows:
             merged = np.empty(len(self.order(i)) + len(added), dtype=np.int32)
             size = zoned.merge_orders(codes, self.columns_of(i), self.order(i), fresh, number, merged)
             orders.append(merged[:size])
-        return SortedRows.of_orders(kept, column_lists, orders, whole)
+        return SortedRows.of_orders(kept, column_lists, orders, whole, (0, len(kept)))
 
     def __len__(self) -> int:
         return len(self.levels)
@@ -153,6 +165,11 @@ class SortedRows:
     def order(self, i: int) -> NDArray[np.int32]:
         """The rows in one order."""
         return self.orders[self.order_offsets[i] : self.order_offsets[i + 1]]
+
+    @property
+    def lists(self) -> list[list[int]]:
+        """The columns of each order."""
+        return [self.columns_of(i).tolist() for i in range(len(self))]
 
     def columns_of(self, i: int) -> NDArray[np.int32]:
         """The columns of one order."""
@@ -256,13 +273,12 @@ class Comparing:
         return np.asarray(kernels.compare_pairs(codes, t, u, *self.given, self.layout.words))
 
     def probe(
-        self, codes: NDArray[np.int32], alive: NDArray[np.bool_], base: int, first: int, last: int,
+        self, codes: NDArray[np.int32], alive: NDArray[np.bool_], first: int, last: int,
         rows: SortedRows, queries: Queries, known: ClueTable, control: Control | None = None,
     ) -> tuple[Met, NDArray[np.int64]]:  # fmt: skip
         """Compare the rows from `first` on, before `last`, with the rows in the boxes of queries.
 
-        `base`: rows that are sorted, those before this number. Returns what was met, and the pairs that each query
-        compared, int64 (queries,).
+        Returns what was met, and the pairs that each query compared, int64 (queries,).
         """
         compared = np.zeros(len(queries.index), dtype=np.int64)
         given = (
@@ -272,7 +288,7 @@ class Comparing:
             *self.given, known.table, known.numbers,
         )  # fmt: skip
         if last - first <= ROWS_A_TASK:
-            clues, pairs = kernels.probe_rows(codes, alive, base, first, last, *given, compared)
+            clues, pairs = kernels.probe_rows(codes, alive, *rows.span, first, last, *given, compared)
             return Met(clues, pairs, np.zeros(0, dtype=np.int64)), compared
         found: list[Met] = []
         parts: list[NDArray[np.int64]] = []
@@ -282,7 +298,7 @@ class Comparing:
             def work(task: int) -> None:
                 own = np.zeros(len(compared), dtype=np.int64)
                 end = min(last, starts[task] + ROWS_A_TASK)
-                clues, pairs = kernels.probe_rows(codes, alive, base, starts[task], end, *given, own)
+                clues, pairs = kernels.probe_rows(codes, alive, *rows.span, starts[task], end, *given, own)
                 found.append(Met(clues, pairs, np.zeros(0, dtype=np.int64)))
                 parts.append(own)
 
@@ -298,8 +314,9 @@ class Comparing:
     ) -> tuple[Met, NDArray[np.int64]]:  # fmt: skip
         """Compare the rows `new` with all living rows from `start` on: with those before each one, or all others.
 
-        `by_column`: int32 (columns, rows), the rows from `start` on; `counting`: how many clues are known, where pairs
-        that left them are to be counted. Returns what was met, and these counts, int64 (counting,).
+        `by_column`: int32 (columns, rows + SPARE), the rows from `start` on, and room behind them; `counting`: how many
+        clues are known, where pairs that left them are to be counted. Returns what was met, and these counts, int64
+        (counting,).
         """
         counts = np.zeros(counting, dtype=np.int64)
         given = (*self.given, known.table, known.numbers)

@@ -16,6 +16,9 @@ from tuplewise.gpu_kernels.words import ACROSS, WITHIN_T
 EQ, NE, LT, LE, GT, GE = range(6)  # of a row's value, against that of the new row
 NO_VALUE = np.int32(-3)
 LANES = 512  # rows that are compared at a time
+_RECENT_BITS = 11
+_RECENT = 1 << _RECENT_BITS
+SPARE = _STEP = 32  # lanes are passed over in whole steps, so there is room behind the last row
 _STACK = 10 * BLOCK
 _TOP = np.int32(2**31 - 1)
 
@@ -114,7 +117,7 @@ def compare_pairs(
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def probe_rows(
-    codes: NDArray[np.int32], alive: NDArray[np.bool_], base: int, first: int, last: int,
+    codes: NDArray[np.int32], alive: NDArray[np.bool_], start: int, end: int, first: int, last: int,
     orders: NDArray[np.int32], order_offsets: NDArray[np.int64],
     zones: NDArray[np.int32], level_starts: NDArray[np.int64], level_blocks: NDArray[np.int64],
     levels: NDArray[np.int64], columns: NDArray[np.int32], column_offsets: NDArray[np.int64],
@@ -125,8 +128,8 @@ def probe_rows(
 ) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:  # fmt: skip
     """Compare the rows from `first` on, before `last`, with the rows that the boxes of queries hold.
 
-    `base`: rows that the orders are of. An entry below 0 stands for the row -entry - 1 of a class of equal rows that
-    are not all in the order.
+    `start`, `end`: the orders are of the rows from the one to the other. An entry below 0 stands for the row -entry - 1
+    of a class of equal rows that are not all in the order.
 
     Returns the clues (t is the new row) that are not in the table, each once, and the pair of rows that left each.
     `compared`: int64 (queries,), gets the pairs that each query compared added.
@@ -191,7 +194,7 @@ def probe_rows(
                         matched = np.concatenate((matched, np.empty(len(matched), dtype=np.int32)))
             if cut:  # others that are equal to a row of the box are not in the order
                 many = 0
-                for u in range(base):
+                for u in range(start, end):
                     if holds(codes[u], own_columns, low[:d], high[:d], other[:d]):
                         matched[many] = u
                         many += 1
@@ -288,9 +291,9 @@ def scan_rows(
 ) -> tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.int64]]:  # fmt: skip
     """Compare the rows new[first:last] with all living rows from `start` on: those before each one only, or all others.
 
-    `by_column`: the rows from `start` on, int32 (columns, rows). Returns clues (t is the new row) that are not in the
-    table, each once, with a pair of rows and how many pairs left it; `known_counts`, int64 (known clues,), gets the
-    pairs of the others added, unless it is empty.
+    `by_column`: the rows from `start` on, int32 (columns, rows + SPARE), the last of them no rows. Returns clues (t is
+    the new row) that are not in the table, each once, with a pair of rows and how many pairs left it; `known_counts`,
+    int64 (known clues,), gets the pairs of the others added, unless it is empty.
     """
     words = table.shape[1]
     own_table = np.zeros((64, words), dtype=np.uint64)
@@ -299,11 +302,13 @@ def scan_rows(
     rows = np.zeros((32, 2), dtype=np.int32)
     counts = np.zeros(32, dtype=np.int64)
     used = 0
-    lanes = np.zeros((words, LANES), dtype=np.uint64)
+    lanes = np.zeros((2 * words, LANES), dtype=np.uint32)
     clue = np.zeros(words, dtype=np.uint64)
+    recent = np.zeros((_RECENT, words), dtype=np.uint64)
+    recent_numbers = np.full(_RECENT, -1, dtype=np.int32)  # few clues are those of most pairs: they stay near
     for place in range(first, last):
         r = new[place]
-        end = r if only_before else start + by_column.shape[1]
+        end = r if only_before else start + by_column.shape[1] - _STEP
         for begin in range(start, end, LANES):
             width = min(LANES, end - begin)
             compare_lanes(codes[r], by_column, begin - start, width, left, right, scope, ordered, unknown, lanes)
@@ -311,9 +316,20 @@ def scan_rows(
                 u = begin + k
                 if not alive[u] or u == r:
                     continue
+                h = np.uint64(0)
                 for w in range(words):
-                    clue[w] = lanes[w, k]
-                number = numbers[slot_of(clue, table, numbers)]
+                    clue[w] = np.uint64(lanes[2 * w, k]) | np.uint64(lanes[2 * w + 1, k]) << np.uint64(32)
+                    h = (h ^ clue[w]) * np.uint64(0x9E3779B97F4A7C15)
+                near = np.int64(h >> np.uint64(64 - _RECENT_BITS))
+                number = recent_numbers[near]
+                for w in range(words):
+                    if recent[near, w] != clue[w]:
+                        number = -1
+                if number < 0:
+                    number = numbers[slot_of(clue, table, numbers)]
+                    if number >= 0:
+                        recent[near] = clue
+                        recent_numbers[near] = number
                 if number >= 0:
                     if len(known_counts):
                         known_counts[number] += 1
@@ -333,59 +349,69 @@ def scan_rows(
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _add_order(target: NDArray[np.uint32], theirs: NDArray[np.int32], mine: np.int32, one: np.uint32) -> None:
+    """Add EQUAL where a value is `mine`, GREATER where it is less."""
+    zero = np.uint32(0)
+    for k in range(np.uint64(len(target))):  # type: ignore[call-overload]  # unsigned: no index counts from the end
+        target[k] += (one if theirs[k] <= mine else zero) + (one if theirs[k] < mine else zero)
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _add_equal(target: NDArray[np.uint32], theirs: NDArray[np.int32], value: np.int32, weight: np.uint32) -> None:
+    """Add a weight where a value is `value`."""
+    zero = np.uint32(0)
+    for k in range(np.uint64(len(target))):  # type: ignore[call-overload]
+        target[k] += weight if theirs[k] == value else zero
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _add_all(target: NDArray[np.uint32], weight: np.uint32) -> None:
+    for k in range(np.uint64(len(target))):  # type: ignore[call-overload]
+        target[k] += weight
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def compare_lanes(
     row: NDArray[np.int32], by_column: NDArray[np.int32], begin: int, width: int,
     left: NDArray[np.int32], right: NDArray[np.int32], scope: NDArray[np.int8], ordered: NDArray[np.bool_],
-    unknown: bool, lanes: NDArray[np.uint64],
+    unknown: bool, lanes: NDArray[np.uint32],
 ) -> None:  # fmt: skip
-    """The clues of one row, as t, with `width` rows that lie next to each other."""
-    for w in range(len(lanes)):
-        lanes[w, :width] = np.uint64(0)
+    """The clues of one row, as t, with `width` rows that lie next to each other: uint32 (halves of words, LANES), 16
+    comparisons each. Null is -1: less than every other value, so it counts as LESS or GREATER until UNKNOWN is put."""
+    width = -(-width // _STEP) * _STEP  # whole steps: what vector loops leave over would be done one by one
+    lanes[:, :width] = np.uint32(0)
     for g in range(len(left)):
-        word, shift = g >> 5, np.uint64(2 * (g & 31))
-        target = lanes[word]
-        if scope[g] == WITHIN_T:
-            a, b = row[left[g]], row[right[g]]
-            outcome = np.uint64(0)
-            if unknown and (a < 0 or b < 0):
-                outcome = np.uint64(3)
-            elif a == b:
-                outcome = np.uint64(1)
-            elif ordered[g] and a > b:
-                outcome = np.uint64(2)
-            for k in range(width):
-                target[k] |= outcome << shift
-            continue
-        theirs = by_column[right[g], begin : begin + width]
+        one = np.uint32(np.uint64(1) << np.uint64(2 * (g & 15)))
+        target = lanes[g >> 4, :width]
         if scope[g] == ACROSS:
-            a = row[left[g]]
-            greater = np.uint64(2) if ordered[g] else np.uint64(0)
-            if unknown and a < 0:
-                for k in range(width):
-                    target[k] |= np.uint64(3) << shift
-            elif unknown:
-                for k in range(width):
-                    b = theirs[k]
-                    outcome = greater if a > b else (np.uint64(1) if a == b else np.uint64(0))
-                    outcome = np.uint64(3) if b < 0 else outcome
-                    target[k] |= outcome << shift
+            mine = row[left[g]]
+            theirs = by_column[right[g], begin : begin + width]
+            if unknown and mine < 0:
+                _add_all(target, np.uint32(3) * one)
+            elif ordered[g]:
+                _add_order(target, theirs, mine, one)
+                if unknown:
+                    _add_equal(target, theirs, np.int32(-1), one)
             else:
-                for k in range(width):
-                    b = theirs[k]
-                    outcome = greater if a > b else (np.uint64(1) if a == b else np.uint64(0))
-                    target[k] |= outcome << shift
-            continue
-        mine = by_column[left[g], begin : begin + width]
-        for k in range(width):
-            a, b = mine[k], theirs[k]
-            outcome = np.uint64(0)
-            if unknown and (a < 0 or b < 0):
-                outcome = np.uint64(3)
-            elif a == b:
-                outcome = np.uint64(1)
-            elif ordered[g] and a > b:
-                outcome = np.uint64(2)
-            target[k] |= outcome << shift
+                _add_equal(target, theirs, mine, one)
+                if unknown:
+                    _add_equal(target, theirs, np.int32(-1), np.uint32(3) * one)
+        elif scope[g] == WITHIN_T:
+            _add_all(target, _within(row[left[g]], row[right[g]], ordered[g], unknown) * one)
+        else:
+            for k in range(width):
+                a, b = by_column[left[g], begin + k], by_column[right[g], begin + k]
+                target[k] += _within(a, b, ordered[g], unknown) * one
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _within(a: np.int32, b: np.int32, ordered: bool, unknown: bool) -> np.uint32:
+    """The outcome of two values."""
+    if unknown and (a < 0 or b < 0):
+        return np.uint32(3)
+    if a == b:
+        return np.uint32(1)
+    return np.uint32(2) if ordered and a > b else np.uint32(0)
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.dc.incremental.columns import KeptColumn
 from tuplewise.engine.relation.relation import NULL_CODE, Column, Relation
-from tuplewise.gpu_kernels.probes import SortedRows
+from tuplewise.gpu_kernels.probes import SPARE, SortedRows
 
 ROOM = 1 << 12  # rows that there is room for beside those that there are
 
@@ -42,15 +42,15 @@ class HeldRows:
         self.alive[: self.used] = True
         self.ids = np.zeros(room, dtype=np.int64)
         self.ids[: self.used] = ids
-        self._columns = np.empty((codes.shape[1], room - scanned_from), dtype=np.int32)
+        self._columns = np.zeros((codes.shape[1], room - scanned_from + SPARE), dtype=np.int32)
         self._columns[:, : self.used - scanned_from] = codes[scanned_from:].T
         self._tail_of_id: dict[int, int] = {}
         self._tail_of_key: dict[bytes, int] = {}
 
     @property
     def scanned(self) -> NDArray[np.int32]:
-        """The rows from `scanned_from` on, int32 (columns, rows)."""
-        return self._columns[:, : self.used - self.scanned_from]
+        """The rows from `scanned_from` on, int32 (columns, rows + SPARE): what stands last is no row."""
+        return self._columns[:, : self.used - self.scanned_from + SPARE]
 
     @property
     def living_rows(self) -> NDArray[np.int64]:
@@ -81,7 +81,7 @@ class HeldRows:
 
         self.codes = grown(self.codes, (room, self.codes.shape[1]))  # type: ignore[assignment]
         self.alive, self.ids = grown(self.alive, (room,)), grown(self.ids, (room,))  # type: ignore[assignment]
-        self._columns = grown(self._columns, (len(self._columns), room - self.scanned_from))  # type: ignore[assignment]
+        self._columns = grown(self._columns, (len(self._columns), room - self.scanned_from + SPARE))  # type: ignore[assignment]
 
     def kill(self, rows: NDArray[np.int64]) -> None:
         """Rows that go."""
@@ -152,8 +152,8 @@ def ranked(columns: Sequence[KeptColumn], codes: NDArray[np.int32], name: str) -
     for domain in {column.domain for column in columns}:
         members = [c for c, column in enumerate(columns) if column.domain == domain]
         parts = [np.unique(codes[:, c], return_inverse=True) for c in members]
-        used = np.unique(np.concatenate([distinct for distinct, _ in parts]))
-        used = used[used != NULL_CODE]
+        used = np.sort(np.concatenate([distinct for distinct, _ in parts]))  # np.unique would hash: slow on such codes
+        used = used[(used != NULL_CODE) & np.append(used[1:] != used[:-1], True)]
         for c, (distinct, places) in zip(members, parts, strict=True):
             rank = np.where(distinct == NULL_CODE, NULL_CODE, used.searchsorted(distinct)).astype(np.int32)
             ranks[c] = rank[places.ravel()]

@@ -26,13 +26,14 @@ from tuplewise.engine.dc.incremental.fixed import Fixed
 from tuplewise.engine.dc.incremental.held_rows import HeldRows
 from tuplewise.engine.dc.incremental.initial import counted_sets, search
 from tuplewise.engine.dc.incremental.probes import Probes, contains_some, lay_queries, terms_of, unprobed
+from tuplewise.engine.dc.incremental.published import PublishedIndexes
 from tuplewise.engine.dc.incremental.revision import Known, among
 from tuplewise.engine.dc.vertices import Sets, Vertices
 from tuplewise.engine.dc.violations.existence import find_witnesses
 from tuplewise.engine.relation.relation import Relation
 from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.hitting import Extended, extend_hitting_sets, without_edges
-from tuplewise.gpu_kernels.probes import ClueTable, Comparing, Met, terms_of_clue
+from tuplewise.gpu_kernels.probes import SPARE, ClueTable, Comparing, Met, SortedRows, terms_of_clue
 from tuplewise.gpu_kernels.words import ACROSS, mirror_clues
 
 MOST_SOUGHT = 256  # lost clues that are looked for one by one; of more, all is found out anew
@@ -41,6 +42,7 @@ WITNESSES = 16  # violating pairs that a violated one gives back
 SEEK_COMPARISONS = 2_000_000  # for one clue
 SEEK_COMPARISONS_A_ROW = 400  # of tables so small that this is no time: the search is then complete
 SMALL_ROWS = 1 << 16
+FEW_ROWS = 512  # that come: they are compared with the whole tail; of more the tail is sorted
 MOST_TAIL = 2048  # rows since the checkpoint that are compared with each other to look for clues
 
 
@@ -61,6 +63,7 @@ class Revising:
         self._comparing = Comparing(fixed.space.layout, fixed.options.discover.nulls)
         self._lookup: tuple[ClueSet, ClueTable] | None = None  # whose it is, too
         self._edges: tuple[ClueSet, Sets] | None = None
+        self._published: PublishedIndexes | None = None
         self._within = bool((fixed.space.scope != ACROSS).any())
         self._lay()
 
@@ -101,8 +104,8 @@ class Revising:
         """
         self._held.kill(killed)
         first = self._held.used
-        before, table = self.known, self._table
-        self._lookup = None  # what is worked out here may be broken off
+        before, table, published = self.known, self._table, self._published
+        self._lookup = self._published = None  # what is worked out here may be broken off
         if self._fixed.counting:
             return self._count(before, codes, ids, killed, first, table)
         gone = None
@@ -115,14 +118,53 @@ class Revising:
                 table = clues.lookup()
             else:
                 gone = None
+        if published is not None:
+            published.remove(killed)
         if len(ids):
             self._held.append(codes, ids)
-            clues = clues.with_met(self._meet(first, table), table)
+            if self._fixed.options.index == "published":
+                published = published or self._make_published(first)
+                met = self._meet_published(published, first, table)
+            else:
+                met = self._meet(first, table)
+            clues = clues.with_met(met, table)
         if gone is not None:
-            return self._after_loss(before, gone, clues, old_table, table)
-        known = before if clues is before.clues else self._extended(before, clues)
-        self._lookup = clues, table
-        return known, None
+            known, gone = self._after_loss(before, gone, clues, old_table, table)
+        else:
+            known = before if clues is before.clues else self._extended(before, clues)
+            self._lookup = clues, table
+        if published is not None:
+            published.cover(self._predicates(known.sets[~among(known.sets, before.sets)]))
+            self._published = published
+        return known, gone
+
+    def _predicates(self, sets: Sets) -> list[list[int]]:
+        """The predicates of constraints by their numbers."""
+        predicates, sizes = self._vertices.predicates_of(sets)
+        return [row[:size] for row, size in zip(predicates.tolist(), sizes.tolist(), strict=True)]
+
+    def _make_published(self, rows: int) -> PublishedIndexes:
+        """The published indexes of the first rows that are alive."""
+        held, options = self._held, self._fixed.options.discover
+        constraints = self._predicates(self.known.sets)
+        made = PublishedIndexes(
+            held.codes[:rows], self._fixed.space, constraints, nulls=options.nulls, seed=options.seed
+        )
+        made.remove(np.flatnonzero(~held.alive[:rows]))
+        return made
+
+    def _meet_published(self, indexes: PublishedIndexes, first: int, table: ClueTable) -> Met:
+        """What the rows from number `first` on meet that is not known, found by the published indexes."""
+        held = self._held
+        found = [Met(np.zeros((0, table.table.shape[1]), np.uint64), np.zeros((0, 2), np.int32), np.zeros(0, np.int64))]
+        for t, u in indexes.portions(first, held.codes[: held.used]):
+            clues = self._comparing.of_pairs(held.codes, t, u)
+            unknown = table.numbers_of(clues) < 0
+            distinct, places = np.unique(clues[unknown], axis=0, return_index=True)
+            rows = np.stack([t[unknown], u[unknown]], axis=1)[places]
+            found.append(Met(distinct, rows, np.zeros(0, np.int64)))
+        clues, rows = (np.concatenate([getattr(met, name) for met in found]) for name in ("clues", "rows"))
+        return Met(clues, rows, np.zeros(0, dtype=np.int64))
 
     def _extended(self, before: Known, clues: ClueSet) -> Known:
         """What is known when the clues after those before are new."""
@@ -156,11 +198,16 @@ class Revising:
         found = [Met(np.zeros((0, table.table.shape[1]), np.uint64), np.zeros((0, 2), np.int32), np.zeros(0, np.int64))]
         if self._queries is not None:
             met, _ = comparing.probe(
-                held.codes, held.alive, held.base, first, held.used, held.sorted_rows, self._queries, table
+                held.codes, held.alive, first, held.used, held.sorted_rows, self._queries, table
             )
             found.append(met)
         new = np.arange(first, held.used, dtype=np.int32)
-        if held.used - held.base > 1:
+        if len(new) > FEW_ROWS and self._queries is not None:
+            rows = held.sorted_rows
+            tail = SortedRows.build(held.codes, rows.lists, rows.whole.tolist(), (held.base, held.used))
+            met, _ = comparing.probe(held.codes, held.alive, first, held.used, tail, self._queries, table)
+            found.append(met)
+        elif held.used - held.base > 1:
             met, _ = comparing.scan(
                 held.codes, held.alive, new, held.base, held.scanned, table, only_before=True
             )
@@ -192,7 +239,7 @@ class Revising:
             own = np.ascontiguousarray(held.codes[killed])
             everyone = np.ones(len(killed), dtype=np.bool_)
             _, among_them = self._comparing.scan(
-                own, everyone, np.arange(len(own), dtype=np.int32), 0, np.ascontiguousarray(own.T), table,
+                own, everyone, np.arange(len(own), dtype=np.int32), 0, np.pad(own.T, ((0, 0), (0, SPARE))), table,
                 only_before=True, counting=len(clues),
             )  # fmt: skip
             clues = clues.counted(pairs[1] + among_them, -1, table)
