@@ -31,8 +31,7 @@ def run(
     -----
     A set that misses e is a minimal hitting set of {f - e : f in edges}, and each of these is one. Few of these
     differences are minimal, and only those are searched.
-    Cost for each removed edge: edges times minimal differences, at most, and the search. A set that misses many removed
-    edges is found as often: where more than a third of the edges go, a search from nothing is sooner done.
+    Cost for each removed edge: edges times minimal differences, at most, and the search.
     """
     found: list[NDArray[np.uint64]] = []
     stop = np.zeros(1, dtype=np.bool_)

@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 from oracles import hitting as oracle
 
+from tuplewise.gpu_kernels import hitting
 from tuplewise.gpu_kernels.hitting import Extended, minimal_hitting_sets, without_edges
 
 
@@ -96,13 +97,14 @@ def one_of_each_pair(sets: set[int], cases: Cases) -> list[int]:
 
 
 @pytest.mark.parametrize("seed", range(150))
-def test_equals_definition(seed: int) -> None:
+def test_equals_definition(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hitting, "MOST_GONE", 0.2 if seed % 3 == 0 else 99)
     rng = np.random.default_rng([21, seed])
     for case in range(20):
         in_front = 0 if case % 4 < 2 else int(rng.integers(50, 140)) // 2 * 2
         cases = Cases(rng, int(rng.integers(1, 4)), in_front)
         closed, exclusive = bool(rng.integers(0, 2)), case % 5 == 0
-        most_groups = int(rng.integers(0, 4)) if case % 3 == 0 else 99
+        most_groups = int(rng.integers(1, 4)) if case % 3 == 0 else 99
         options: dict[str, Any] = {
             "atoms": cases.atoms,
             "group": np.array(cases.group, dtype=np.int32),
@@ -129,9 +131,11 @@ def test_equals_definition(seed: int) -> None:
         assert found == definition(cases, edges, exclusive, most_groups)
 
 
+@pytest.mark.parametrize("most_gone", [0.2, 99])
 @pytest.mark.parametrize("closed", [False, True])
-def test_many_sets_over_three_words(closed: bool) -> None:
+def test_many_sets_over_three_words(closed: bool, most_gone: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """One edge goes, then more, then most; the same as a search from nothing."""
+    monkeypatch.setattr(hitting, "MOST_GONE", most_gone)
     rng = np.random.default_rng(12)
     groups = np.arange(50)
     group = np.repeat(groups, 3).astype(np.int32)
