@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any, Self
 
 from tuplewise import naming_options_as_python_does
@@ -110,11 +111,13 @@ class MaintainedDcs:
     def __init__(self, state: DcState, notes: Sequence[str] = ()) -> None:
         self._state = state
         self.notes = list(notes)
+        self._working = threading.RLock()  # batches of a stream come in threads of their own
 
     @property
     def constraints(self) -> Sequence[DenialConstraint]:
         """The constraints that are listed now, in result order."""
-        return self._state.constraints()
+        with self._working:
+            return self._state.constraints()
 
     @property
     def revision(self) -> int:
@@ -168,34 +171,62 @@ class MaintainedDcs:
 
         if (ids is None) == (keys is None):
             raise InputError("Rows to delete are named by ids, or by keys=: one of both")
-        return self._state.delete(self._state.row_ids_of(keys) if ids is None else _row_ids(ids))
+        with self._working:
+            return self._state.delete(self._state.row_ids_of(keys) if ids is None else _row_ids(ids))
 
     def changes(self, since: int, until: int | None = None) -> Changes:
         """What was gained and lost since a revision (until another one; None: now), as `insert` says it."""
-        return self._state.changes(since, until)
+        with self._working:
+            return self._state.changes(since, until)
 
     def result(self, revision: int | None = None) -> DcStateResult:
         """All that `tuplewise dc show` says, of now or of an earlier revision: what `discover_dcs` would return."""
         from tuplewise.engine.report.dc_state import DcStateResult
 
-        return DcStateResult(self._state, revision=revision)
+        with self._working:
+            return DcStateResult(self._state, revision=revision)
 
-    def foreach_batch(self, stream: str = "stream") -> Callable[[Any, int], None]:
-        """What a Structured Streaming query of Spark calls with its batches: `writer.foreachBatch(...)`.
+    def foreach_batch(self, stream: str = "stream", *, bad_rows: str = "fail") -> Callable[[Any, int], None]:
+        """What a Structured Streaming query of Spark calls with its batches: `frame.writeStream.foreachBatch(...)`.
 
-        Each batch of rows is inserted once: one whose number was applied before is left alone. `stream` names the
-        query, where several write to one state.
+        Each batch of rows is inserted once, as one revision: one that comes again, because the query ended before Spark
+        had written down that it was done, changes nothing. What can't be inserted ends the query, with nothing of the
+        batch applied, and comes again with the next start. Keep the state open as long as the query runs; other
+        methods may be called meanwhile, and the batches of several queries, which wait for each other.
+
+        Parameters
+        ----------
+        stream : name of the query, under which the state remembers the number of its last batch. Queries that don't
+            share a checkpoint number their batches apart: each needs a name of its own in a state.
+        bad_rows : "report" leaves rows out that have a value that doesn't fit its column's type, with a warning in the
+            log `tuplewise`
+
+        Returns
+        -------
+        callable
+            Takes a frame, whose columns are those of the state, and the batch's number. Raises InputError as `insert`
+            does, and for a batch older than the last one, which must be another query's.
+
+        Examples
+        --------
+        >>> with tw.maintain_dcs("orders_rules") as state:  # doctest: +SKIP
+        ...     writer = orders.writeStream.foreachBatch(state.foreach_batch("orders"))
+        ...     writer.option("checkpointLocation", "orders_checkpoint").start().awaitTermination()
         """
+        leave_out = _leaves_out(bad_rows)
 
-        def insert(rows: Any, number: int) -> None:
-            if number > self._state.applied_batch(stream):
-                self._state.insert(self._state.read(rows), batch_id=(stream, number))
+        @naming_options_as_python_does
+        def insert(frame: Any, number: int) -> None:
+            from tuplewise.engine.dc.incremental.stream import insert_batch
+
+            insert_batch(self._state, frame, number, stream, self._working, leave_out=leave_out)
 
         return insert
 
     def close(self) -> None:
         """Let go of the folder."""
-        self._state.close()
+        with self._working:
+            self._state.close()
 
     def __enter__(self) -> Self:
         return self
@@ -218,18 +249,27 @@ class MaintainedDcs:
 
         from tuplewise.engine.errors import InputError, message
 
-        if bad_rows not in ("fail", "report"):
-            raise InputError(message("bad_rows", bad_rows, "'fail' or 'report'"))
+        leave_out = _leaves_out(bad_rows)
         by_rows = named is not None and named[0] is None
-        batch = self._state.read(rows, leave_out=bad_rows == "report", with_row_id=by_rows)
-        if named is not None and not by_rows:
-            ids = _row_ids(named[0])
-            if len(ids) != len(batch.codes):
-                what = message("not as many ids as rows", f"{len(ids)} ids, {len(batch.codes)} rows")
-                raise InputError(what + ". Name each row by one id, in their order")
-            batch = replace(batch, row_ids=ids)
-        applied = apply(batch)
+        with self._working:
+            batch = self._state.read(rows, leave_out=leave_out, with_row_id=by_rows)
+            if named is not None and not by_rows:
+                ids = _row_ids(named[0])
+                if len(ids) != len(batch.codes):
+                    what = message("not as many ids as rows", f"{len(ids)} ids, {len(batch.codes)} rows")
+                    raise InputError(what + ". Name each row by one id, in their order")
+                batch = replace(batch, row_ids=ids)
+            applied = apply(batch)
         return replace(applied, notes=tuple(dict.fromkeys((*batch.notes, *applied.notes))))
+
+
+def _leaves_out(bad_rows: str) -> bool:
+    """Whether rows with a value that doesn't fit are left out. Raises InputError for what is no such option."""
+    from tuplewise.engine.errors import InputError, message
+
+    if bad_rows not in ("fail", "report"):
+        raise InputError(message("bad_rows", bad_rows, "'fail' or 'report'"))
+    return bad_rows == "report"
 
 
 def _row_ids(ids: Any) -> Any:

@@ -155,8 +155,16 @@ def test_batches_of_a_stream_are_applied_once(tmp_path: Path) -> None:
     more = pd.DataFrame({"name": ["Eva"], "rank": [9], "pay": [90]})
     with tw.maintain_dcs(tmp_path / "state", PAY) as state:
         apply = state.foreach_batch("pay")
-        for number in (0, 1, 1, 0, 2):
+        for number in (0, 1, 1, 2):
             apply(more, number)
+        assert (state.revision, state.rows) == (3, 6)
+        older = "stream 'pay' was applied up to batch 2, and an older one comes: 0; allowed: 2 or a later one. Go on"
+        with pytest.raises(tw.InputError, match=older):
+            apply(more, 0)
+        with pytest.raises(tw.InputError, match=r"doesn't fit type integer at row 0: 'x'.* bad_rows='report' leaves"):
+            apply(more.assign(rank="x"), 3)
+        with pytest.raises(tw.InputError, match="bad_rows: 'skip'; allowed: 'fail' or 'report'"):
+            state.foreach_batch(bad_rows="skip")
         assert (state.revision, state.rows) == (3, 6)
 
 
