@@ -131,8 +131,10 @@ def build(
         searched = count(relation, space, vertices, pick_device(options.discover.device))
         none = np.zeros(0, dtype=np.bool_)
         probes = Probes(np.zeros((0, vertices.words), dtype=np.uint64), none, none)
-    asked = terms_of(probes.masks, vertices)
-    lists, whole = column_lists(asked, probes.own.tolist(), [c.distinct for c in relation.columns])
+    lists, whole = list[list[int]](), list[bool]()
+    if not fixed.counting:
+        distinct = [c.distinct for c in relation.columns]
+        lists, whole = column_lists(terms_of(probes.masks, vertices), probes.own.tolist(), distinct)
     if key:
         lists, whole = [*lists, key], [*whole, True]
     step("writing")

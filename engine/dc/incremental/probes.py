@@ -30,7 +30,7 @@ from tuplewise.gpu_kernels.words import ACROSS
 QUERY_SECONDS = 1.5e-6  # to go down to a box
 PAIR_SECONDS = 1e-7  # to fetch and compare a row of it
 OWN_SECONDS = 4e-6  # for a constraint that is a probe of its own
-SCANNED_PAIR_SECONDS = 4e-9  # to compare with a row that lies next to the one before
+SCANNED_PAIR_SECONDS = 1.2e-8  # to compare with a row that lies next to the one before
 MOST_COLUMN_PAIRS = 4  # equalities of a probe
 JUDGED_SETS = 4000  # hitting sets that a choice looks at; of more, so many at random
 JUDGED_ROWS = 1 << 15  # rows that agreeing pairs are estimated from
@@ -200,7 +200,7 @@ def column_lists(
 
     A query goes without its own order where another one has all of its columns and begins with those that it fixes.
     `own`: which probes are constraints that hold; their boxes are nearly always empty, so that of rows that are equal
-    in the columns of an order some will do.
+    in the columns of an order some will do. There is one order at least.
     """
     wanted: dict[tuple[int, ...], tuple[frozenset[int], bool]] = {}
     for queries, alone in zip(asked, own, strict=True):
@@ -215,7 +215,7 @@ def column_lists(
         if not any(w >= all_rows and _serves(have, columns, fixed) for have, w in zip(lists, whole, strict=True)):
             lists.append(list(columns) or [0])
             whole.append(all_rows or not columns)
-    return lists, whole
+    return (lists, whole) if lists else ([[0]], [True])  # for probes that come later
 
 
 def _serves(have: Sequence[int], columns: Sequence[int], fixed: frozenset[int]) -> bool:

@@ -71,7 +71,7 @@ class Revising:
         """Lay the queries of the probes."""
         asked = terms_of(self.known.probes.masks, self._vertices)
         self._queries = None
-        if len(self._held.sorted_rows) and asked:
+        if asked:
             self._queries, _ = lay_queries(asked, self._held.sorted_rows)
 
     @property
