@@ -52,7 +52,9 @@ def discover_opened(
     deadline: float | None = None,
 ) -> DcDiscovery:
     """The minimal denial constraints of a table that was only opened; see `discover.discover`."""
-    names = [opened.plan.names[i] for i in opened.plan.kept] if space is None else list(space.names)
+    if space is not None:
+        opened = opened.ordered(space.names)
+    names = [opened.plan.names[i] for i in opened.plan.kept]
     table = encode_for("searched", opened, names, step)
     try:
         return discover_on_spark(table, options, space=space, progress=progress, deadline=deadline)
