@@ -146,7 +146,8 @@ class DcChange:
     def _why(self, one: Lost) -> list[str]:
         """Why a rule is listed no more."""
         if one.broken_by is None:
-            return [] if self._counting else ["    holds still: a rule that is listed implies it"]
+            listed = self.rows > 1 and not self._counting  # of one row nothing is learnt; many pairs may break an error
+            return ["    holds still: a rule that is listed implies it"] if listed else []
         t, u = one.broken_by
         if u is None:
             return [f"    broken by row {_row_text(t)}"]

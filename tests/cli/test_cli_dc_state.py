@@ -216,6 +216,24 @@ def test_types_are_fixed(work: Work) -> None:
     assert "'town'" in other
 
 
+def test_a_table_that_begins_empty_and_ends_so(work: Work) -> None:
+    nothing = work.file("nothing.csv", "a,b\n")
+    document = work.document("init", work.state, nothing, "--types", "b=integer")
+    assert (document["result"]["rows"], document["result"]["gained"]) == (0, [])
+    note = "column 'a' has no values: its type is text from now on; --types COL=TYPE fixes another"
+    assert document["notes"] == [note]
+    rows = work.file("few.csv", "a,b\nx,1\ny,2\n")
+    assert "not(t.a == u.a)" in work.result("insert", work.state, rows)["gained"]
+    assert work.result("insert", work.state, nothing)["revision"] == 2
+    gone = work.dc("delete", work.state, "--ids", "0,1", "--format", "text").out
+    assert "- not(t.a == u.a)\n" in gone
+    assert "holds still" not in gone
+    shown = work.document("show", work.state)
+    assert (shown["result"]["count"], shown["result"]["pairs"]) == (0, 0)
+    assert "0 rows, so there are no pairs of rows: nothing to learn" in shown["notes"]
+    assert work.result("show", work.state, "--revision", "0")["constraints"] == []
+
+
 def test_errors_are_one_message(work: Work) -> None:
     work.init()
     again = work.refused("init", work.state, work.people)

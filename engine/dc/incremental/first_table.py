@@ -16,6 +16,7 @@ from tuplewise.engine.relation.encode import encode
 from tuplewise.engine.relation.load import load
 from tuplewise.engine.relation.relation import Relation
 from tuplewise.engine.relation.sources import find_source
+from tuplewise.engine.relation.typing_columns import ASKED_FOR
 from tuplewise.engine.writer_lock import check_new
 
 
@@ -48,7 +49,8 @@ def read_first(
     if progress is not None:
         progress("encoding")
     codes, dictionaries, columns = encode(table.columns, table.rows)
-    empty = [c.name for c, text in zip(columns, table.texts, strict=True) if text and not c.distinct]
+    inferred = [text and c.why != ASKED_FOR for c, text in zip(columns, table.texts, strict=True)]
+    empty = [c.name for c, told in zip(columns, inferred, strict=True) if told and not c.distinct]
     hint = "its type is text from now on; --types COL=TYPE fixes another"
     notes = [*table.notes, *added, *(f"column {name!r} has no values: {hint}" for name in empty)]
     seconds = {"session": 0.0, "load": loaded - start, "encode": time.perf_counter() - loaded}
