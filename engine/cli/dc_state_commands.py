@@ -28,8 +28,9 @@ from tuplewise.engine.cli.settings import State
 from tuplewise.engine.options import DcDiscoverOptions, DcStateOptions, LoadOptions
 
 if TYPE_CHECKING:
+    from tuplewise.engine.dc.incremental.applied import Applied
     from tuplewise.engine.dc.incremental.rows import Batch
-    from tuplewise.engine.dc.incremental.state import Applied, DcState
+    from tuplewise.engine.dc.incremental.state import DcState
     from tuplewise.engine.report.dc_state import DcChange, DcStateResult
 
     Batches = tuple[Batch | None, Callable[[], Applied]]

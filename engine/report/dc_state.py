@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from tuplewise.engine.dc.constraint import DenialConstraint
-    from tuplewise.engine.dc.incremental.state import Applied, DcState, Lost
+    from tuplewise.engine.dc.incremental.applied import Applied, Lost
+    from tuplewise.engine.dc.incremental.state import DcState
 
 ALGORITHM = "maintained"
 _WHY = "the state has kept these rules current since it was built"

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from tuplewise.engine.dc.constraint import DenialConstraint
+    from tuplewise.engine.dc.incremental.applied import Applied, Changes
     from tuplewise.engine.dc.incremental.rows import Batch
-    from tuplewise.engine.dc.incremental.state import Applied, Changes, DcState
+    from tuplewise.engine.dc.incremental.state import DcState
     from tuplewise.engine.options import DcStateKeywords, Nulls
     from tuplewise.engine.report.dc_state import DcStateResult
 

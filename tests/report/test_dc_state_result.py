@@ -14,7 +14,7 @@ import pytest
 
 import tuplewise as tw
 from tuplewise.engine.dc.constraint import DenialConstraint, Predicate
-from tuplewise.engine.dc.incremental.state import Lost
+from tuplewise.engine.dc.incremental.applied import Lost
 from tuplewise.engine.options import DcDiscoverOptions, DcStateOptions
 from tuplewise.engine.report.dc_state import DcChange, RulesChanged, state_options
 

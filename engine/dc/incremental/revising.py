@@ -136,7 +136,16 @@ class Revising:
         if published is not None:
             published.cover(self._predicates(known.sets[~among(known.sets, before.sets)]))
             self._published = published
+            known = self._with_fewer_promises(known)
         return known, gone
+
+    def _with_fewer_promises(self, known: Known) -> Known:
+        """Without the promises of probes that the published indexes don't ask for: they serve constraints that hold."""
+        probes = known.probes
+        promised = probes.promised & contains_some(probes.masks, known.sets)
+        if (promised == probes.promised).all():
+            return known
+        return replace(known, probes=replace(probes, promised=promised))
 
     def _predicates(self, sets: Sets) -> list[list[int]]:
         """The predicates of constraints by their numbers."""
@@ -203,8 +212,8 @@ class Revising:
             found.append(met)
         new = np.arange(first, held.used, dtype=np.int32)
         if len(new) > FEW_ROWS and self._queries is not None:
-            rows = held.sorted_rows
-            tail = SortedRows.build(held.codes, rows.lists, rows.whole.tolist(), (held.base, held.used))
+            base = held.sorted_rows
+            tail = SortedRows.build(held.codes, base.lists, base.whole.tolist(), (held.base, held.used))
             met, _ = comparing.probe(held.codes, held.alive, first, held.used, tail, self._queries, table)
             found.append(met)
         elif held.used - held.base > 1:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -31,6 +31,41 @@ def history_of(
         "lost": [[list(numbers), pair] for numbers, pair in lost],
     }
     return record if batch is None else {**record, "batch": batch}
+
+
+def listed_at(history: Iterable[Mapping[str, Any]], revision: int) -> list[Numbers]:
+    """The constraints that were listed after a revision, from the records of all up to it."""
+    listed: dict[Numbers, None] = {}
+    for record in history:
+        if record["revision"] > revision:
+            break
+        for numbers, _ in record["lost"]:
+            listed.pop(tuple(numbers), None)
+        listed |= dict.fromkeys(tuple(numbers) for numbers in record["gained"])
+    return list(listed)
+
+
+def net_changes(history: Iterable[Mapping[str, Any]], last: int) -> tuple[list[Numbers], dict[Numbers, Any]]:
+    """What is listed after some revisions, up to the last, and was not before; and the other way round, each with the
+    pair of names that broke it last."""
+    gained: dict[Numbers, None] = {}
+    lost: dict[Numbers, Any] = {}
+    for record in history:
+        if record["revision"] > last:
+            break
+        for given, pair in record["lost"]:
+            numbers = tuple(given)
+            if numbers in gained:
+                del gained[numbers]
+            else:
+                lost[numbers] = pair
+        for given in record["gained"]:
+            numbers = tuple(given)
+            if numbers in lost:
+                del lost[numbers]
+            else:
+                gained[numbers] = None
+    return list(gained), lost
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Literal, Self
 
@@ -20,63 +20,43 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.dc.constraint import DenialConstraint
 from tuplewise.engine.dc.discover import ConstraintList
+from tuplewise.engine.dc.incremental.applied import Applied, Changes, Lost
+from tuplewise.engine.dc.incremental.breaking import Breaking
+from tuplewise.engine.dc.incremental.checkpointing import checkpoint_arrays
 from tuplewise.engine.dc.incremental.clue_set import ClueSet
 from tuplewise.engine.dc.incremental.columns import KeptColumn
 from tuplewise.engine.dc.incremental.dictionaries import Additions, Dictionaries, GapsExhausted
 from tuplewise.engine.dc.incremental.fixed import Fixed
 from tuplewise.engine.dc.incremental.folder import Record, StateFolder
 from tuplewise.engine.dc.incremental.held_rows import HeldRows, ranked
-from tuplewise.engine.dc.incremental.initial import Searched, base_arrays, refuse_keys, unpacked_columns
+from tuplewise.engine.dc.incremental.initial import refuse_keys, unpacked_columns
 from tuplewise.engine.dc.incremental.listing import Listing, Numbers, listing_of, listing_of_numbers
-from tuplewise.engine.dc.incremental.probes import Probes, choose_probes, column_lists, terms_of
+from tuplewise.engine.dc.incremental.probes import Probes
 from tuplewise.engine.dc.incremental.revising import Revising
-from tuplewise.engine.dc.incremental.revision import Change, Known, applied, difference, history_of
-from tuplewise.engine.dc.incremental.row_names import key_of_row
+from tuplewise.engine.dc.incremental.revision import (
+    Change,
+    Known,
+    applied,
+    difference,
+    history_of,
+    listed_at,
+    net_changes,
+)
 from tuplewise.engine.dc.incremental.rows import Batch, keys_of, read_batch
 from tuplewise.engine.dc.inversion import ConstraintArrays
-from tuplewise.engine.dc.predicate import PredicateSpace, allowed_violations, build_space
+from tuplewise.engine.dc.predicate import PredicateSpace, build_space
 from tuplewise.engine.dc.vertices import Vertices
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import DcStateOptions, LoadOptions
 from tuplewise.engine.relation.relation import Relation
 from tuplewise.engine.writer_lock import damaged
 from tuplewise.gpu_kernels.device import pick_device
-from tuplewise.gpu_kernels.probes import Comparing, SortedRows
+from tuplewise.gpu_kernels.probes import SortedRows
 
 LEAST_TAIL = 4096  # rows of the tail that are no reason for a checkpoint,
 TAIL_SHARE = 64  # nor is one part in so many of the rows
 MOST_LOG_BYTES = 256 << 20
 NOTHING = "Nothing was applied"
-Name = Any  # of a row: its id, or {column: value} of its key
-
-
-@dataclass(frozen=True)
-class Lost:
-    """A constraint that is no longer listed, and the names of a pair of rows (t, u) that broke it: u is None for a
-    constraint about one row; no pair where another constraint, which implies it, has taken its place."""
-
-    rule: DenialConstraint
-    broken_by: tuple[Name, Name] | None
-
-
-@dataclass(frozen=True, eq=False)
-class Applied:
-    """What a revision brought. `row_ids`: int64, of rows that came, in their order."""
-
-    revision: int
-    rows: int
-    gained: tuple[DenialConstraint, ...]
-    lost: tuple[Lost, ...]
-    row_ids: NDArray[np.int64]
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Changes:
-    """What revisions brought together: what is listed now and was not before, and the other way round."""
-
-    gained: tuple[DenialConstraint, ...]
-    lost: tuple[Lost, ...]
 
 
 class DcState:
@@ -114,7 +94,6 @@ class DcState:
                 raise damaged(self._files.folder, f"what is fixed can't be read: {error}", "dc") from error
             self._files.sync = self._fixed.options.sync
             self._vertices = Vertices(self._fixed.space)
-            self._comparing = Comparing(self.space.layout, self.options.discover.nulls)
             self._device = pick_device(device)
             self._version = self._respread_at = 0  # of the dictionaries
             self._load()
@@ -239,18 +218,9 @@ class DcState:
         """The constraints in result order, now or after a revision. Raises InputError where there was no such one."""
         if revision is None or revision == self.revision:
             return ConstraintList(self.space, self.arrays())
-        return ConstraintList(self.space, listing_of_numbers(self._numbers_at(revision), self.space).arrays)
-
-    def _numbers_at(self, revision: int) -> list[Numbers]:
         self._check_revision(revision)
-        listed: dict[Numbers, None] = {}
-        for record in self._files.history():
-            if record["revision"] > revision:
-                break
-            for numbers, _ in record["lost"]:
-                listed.pop(tuple(numbers), None)
-            listed |= dict.fromkeys(tuple(numbers) for numbers in record["gained"])
-        return list(listed)
+        listed = listed_at(self._files.history(), revision)
+        return ConstraintList(self.space, listing_of_numbers(listed, self.space).arrays)
 
     def _check_revision(self, revision: int) -> None:
         if not 0 <= revision <= self.revision:
@@ -261,24 +231,8 @@ class DcState:
         last = self.revision if until is None else until
         self._check_revision(since)
         self._check_revision(last)
-        gained: dict[Numbers, None] = {}
-        lost: dict[Numbers, Any] = {}
-        for record in self._files.history(since + 1):
-            if record["revision"] > last:
-                break
-            for given, pair in record["lost"]:
-                numbers = tuple(given)
-                if numbers in gained:
-                    del gained[numbers]
-                else:
-                    lost[numbers] = pair
-            for given in record["gained"]:
-                numbers = tuple(given)
-                if numbers in lost:
-                    del lost[numbers]
-                else:
-                    gained[numbers] = None
-        found = listing_of_numbers(list(gained), self.space).numbers
+        gained, lost = net_changes(self._files.history(since + 1), last)
+        found = listing_of_numbers(gained, self.space).numbers
         gone = listing_of_numbers(list(lost), self.space).numbers
         return Changes(
             tuple(self.space.constraint(list(n)) for n in found), tuple(self._lost(n, lost[n]) for n in gone)
@@ -479,8 +433,10 @@ class DcState:
                 gained, lost_numbers = now.against(listed)
             fresh = len(before.clues) - (0 if gone is None else int(gone.sum()))
             additions = Additions() if batch is None else batch.additions
-            pairs = self._broken_by(lost_numbers, known, fresh, used, additions)
-            lost = list(zip(lost_numbers, pairs, strict=True))
+            breaking = Breaking(
+                self._fixed, self._vertices, self._held, known, self._dictionaries, additions, fresh=fresh, first=used
+            )
+            lost = list(zip(lost_numbers, breaking.pairs(lost_numbers), strict=True))
             next_id = self._next_id + (len(ids) if kind == "insert" else 0)
             history = history_of(self.revision + 1, kind, self.rows, gained, lost, batch_id)
             change = Change(codes, ids, killed, difference(before, known, gone))
@@ -511,98 +467,17 @@ class DcState:
             self.checkpoint()
         return applied_
 
-    def _broken_by(
-        self, lost: Sequence[Numbers], known: Known, fresh: int, first: int, additions: Additions
-    ) -> list[Any]:
-        """A pair of names for each constraint that is violated now, None for others.
-
-        Clues from number `fresh` on and rows from number `first` on are new; `additions`: the values that came.
-        """
-        if not lost:
-            return []
-        edges = self._vertices.edge_of_each(known.clues.clues[fresh:])
-        found: list[Any] = []
-        for numbers in lost:
-            mask = self._vertices.of_numbers(numbers)
-            one_row = bool(self._vertices.about_one_row(mask[None, :])[0])
-            pair: list[int] | None = None
-            if one_row or self.options.discover.error > 0:
-                if one_row or self._violations(mask, known) > self._allowed_violations():
-                    pair = self._violating_pair(mask, first, one_row)
-            else:
-                satisfied = np.flatnonzero(~np.any(edges & mask, axis=1))
-                if len(satisfied):
-                    pair = known.clues.witnesses[fresh + satisfied[0]].tolist()
-            if pair is not None:
-                found.append([self._name_of(pair[0], additions), None if one_row else self._name_of(pair[1], additions)])
-            else:
-                found.append(None)
-        return found
-
-    def _violations(self, mask: NDArray[np.uint64], known: Known) -> int:
-        """How many ordered pairs violate a constraint, where pairs are counted."""
-        edges = self._vertices.edge_of_each(known.clues.clues)
-        return int(known.clues.counts[~np.any(edges & mask, axis=1)].sum())
-
-    def _allowed_violations(self) -> int:
-        return allowed_violations(self.options.discover.error, self.rows * (self.rows - 1))
-
-    def _violating_pair(self, mask: NDArray[np.uint64], first: int, one_row: bool) -> list[int] | None:
-        """Rows (t, u) that violate a constraint, one of them from number `first` on."""
-        held, comparing = self._held, self._comparing
-        everyone = held.living_rows.astype(np.int32)
-        for row in range(first, held.used):
-            others = np.array([row], dtype=np.int32) if one_row else everyone[everyone != row]
-            new = np.full(len(others), row, dtype=np.int32)
-            for t, u in ((new, others), (others, new)):
-                edges = self._vertices.edge_of_each(comparing.of_pairs(held.codes, t, u))
-                satisfied = np.flatnonzero(~np.any(edges & mask, axis=1))
-                if len(satisfied):
-                    return [int(t[satisfied[0]]), int(u[satisfied[0]])]
-        return None
-
-    def _name_of(self, row: int, additions: Additions) -> Name:
-        if not self.options.key:
-            return int(self._held.ids[row])
-        codes = self._held.codes[row, self._held.key_columns]
-        return key_of_row(list(self._key_columns), codes, self._dictionaries, additions)
-
     def checkpoint(self) -> None:
         """Bring the rows since the last checkpoint into the sorted ones, and drop rows that have gone.
 
         Nothing that is said of the state changes, and no revision comes about.
         """
-        held, known = self._held, self._work.known
-        kept = held.living_rows
-        number = np.full(held.used, -1, dtype=np.int32)
-        number[kept] = np.arange(len(kept), dtype=np.int32)
-        codes, ids = np.ascontiguousarray(held.codes[kept]), held.ids[kept]
-        clues = known.clues
-        witnesses = np.where(clues.witnesses < 0, -1, number[clues.witnesses]).astype(np.int32)
-        clues = replace(clues, witnesses=witnesses)
-        probes, lists, whole = known.probes, list[list[int]](), list[bool]()
-        if not self._fixed.counting:
-            promised = np.concatenate([known.probes.masks[known.probes.promised], known.sets])
-            probes = choose_probes(
-                known.sets, self._vertices, codes, promised, keep_nulls=self.options.discover.nulls == "value",
-                seed=self.options.discover.seed,
-            )  # fmt: skip
-            asked = terms_of(probes.masks, self._vertices)
-            lists, whole = column_lists(asked, probes.own.tolist(), self._distinct(codes))
-        key = held.key_columns.tolist()
-        tail = np.arange(held.base, held.used, dtype=np.int32)
-        if key:
-            lists, whole = [*lists, key], [*whole, True]
-        sorted_rows = held.sorted_rows.renewed(held.codes, tail, number, codes, lists, whole)
-        searched = Searched(clues, known.sets, known.violations, known.sets[:0])
         self._files.checkpoint(
-            base_arrays(codes, ids, self._next_id, searched, probes, sorted_rows, self._dictionaries, self._streams)
-        )
+            checkpoint_arrays(
+                self._fixed, self._vertices, self._held, self._work.known, self._dictionaries, self._next_id,
+                self._streams,
+            )
+        )  # fmt: skip
         listed = self._listed
         self._load()
         self._listed = listed
-
-    def _distinct(self, codes: NDArray[np.int32]) -> list[int]:
-        """About how many values each column has, from a sample."""
-        sample = codes[:: max(1, len(codes) // (1 << 15))]
-        return [len(np.unique(column)) for column in sample.T]

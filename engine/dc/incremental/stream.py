@@ -11,7 +11,7 @@ from tuplewise.engine.dc.incremental.state import DcState
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.relation.frames import kind_of
-from tuplewise.engine.relation.spark_load import load_with_spark
+from tuplewise.engine.relation.spark_load import load_with_spark, spark_failures
 
 
 def insert_batch(
@@ -46,7 +46,8 @@ def insert_batch(
     if kind in ("spark", "connect"):
         # The size that Spark states of a batch is no guide to where it is best encoded: of many sources it knows none.
         name = f"batch {number} of stream {stream!r}"
-        loaded = load_with_spark(frame, kind, LoadOptions(), name, None, lambda step: None, large=False)
+        with spark_failures(name):
+            loaded = load_with_spark(frame, kind, LoadOptions(), name, None, lambda step: None, large=False)
         rows = replace(loaded, notes=())  # they say of each batch that its rows have no order
     with working:
         if _came_before(state, number, stream):  # as two calls at the same time

@@ -1,0 +1,49 @@
+"""What a checkpoint holds: rows that are alive under new numbers, sorted, and probes chosen anew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.dc.incremental.dictionaries import Dictionaries
+from tuplewise.engine.dc.incremental.fixed import Fixed
+from tuplewise.engine.dc.incremental.held_rows import HeldRows
+from tuplewise.engine.dc.incremental.initial import Searched, base_arrays
+from tuplewise.engine.dc.incremental.probes import choose_probes, column_lists, terms_of
+from tuplewise.engine.dc.incremental.revision import Known
+from tuplewise.engine.dc.vertices import Vertices
+
+SAMPLED_ROWS = 1 << 15  # that tell about how many values columns have
+
+
+def checkpoint_arrays(
+    fixed: Fixed, vertices: Vertices, held: HeldRows, known: Known, dictionaries: Dictionaries, next_id: int,
+    streams: Mapping[str, int],
+) -> dict[str, NDArray[Any]]:  # fmt: skip
+    """All arrays of a state whose rows and knowledge are these. Cost: a merge or a sort of the rows for each order."""
+    kept = held.living_rows
+    number = np.full(held.used, -1, dtype=np.int32)
+    number[kept] = np.arange(len(kept), dtype=np.int32)
+    codes, ids = np.ascontiguousarray(held.codes[kept]), held.ids[kept]
+    witnesses = np.where(known.clues.witnesses < 0, -1, number[known.clues.witnesses]).astype(np.int32)
+    clues = replace(known.clues, witnesses=witnesses)
+    probes, lists, whole = known.probes, list[list[int]](), list[bool]()
+    options = fixed.options.discover
+    if not fixed.counting:
+        promised = np.concatenate([known.probes.masks[known.probes.promised], known.sets])
+        probes = choose_probes(
+            known.sets, vertices, codes, promised, keep_nulls=options.nulls == "value", seed=options.seed
+        )
+        sample = codes[:: max(1, len(codes) // SAMPLED_ROWS)]
+        distinct = [len(np.unique(column)) for column in sample.T]
+        lists, whole = column_lists(terms_of(probes.masks, vertices), probes.own.tolist(), distinct)
+    if len(held.key_columns):
+        lists, whole = [*lists, held.key_columns.tolist()], [*whole, True]
+    tail = np.arange(held.base, held.used, dtype=np.int32)
+    sorted_rows = held.sorted_rows.renewed(held.codes, tail, number, codes, lists, whole)
+    searched = Searched(clues, known.sets, known.violations, known.sets[:0])
+    return base_arrays(codes, ids, next_id, searched, probes, sorted_rows, dictionaries, dict(streams))
