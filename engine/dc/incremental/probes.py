@@ -70,7 +70,7 @@ def contains_some(sets: Sets, parts: Sets) -> NDArray[np.bool_]:
 def unprobed(sets: Sets, masks: Sets, vertices: Vertices) -> NDArray[np.bool_]:
     """bool (sets,): which contain none of some probes, and are not about one row alone, which any pair shows."""
     alone = vertices.about_one_row(sets) & np.any(sets, axis=1)
-    return ~contains_some(sets, masks) & ~alone
+    return np.asarray(~contains_some(sets, masks) & ~alone)
 
 
 def choose_probes(
