@@ -17,6 +17,7 @@ from benchmarks.check_cases import CHECK_CASES
 from benchmarks.choice_cases import CHOICE_CASES
 from benchmarks.commands import run_command
 from benchmarks.datasets import Source
+from benchmarks.dc_state_cases import DC_STATE_CASES
 from benchmarks.discoveries import timed_discovery
 from benchmarks.hybrid_cases import HYBRID_CASES, SLOW_HYBRID_CASES
 from benchmarks.ind_cases import IND_CASES
@@ -213,5 +214,6 @@ CASES: dict[str, Case] = {
         *DEPENDENCY_CASES,
         *IND_CASES,
         *IND_STATE_CASES,
+        *DC_STATE_CASES,
     )
 }

@@ -18,6 +18,7 @@ from benchmarks.outside import REPOSITORY
 from benchmarks.records import Record
 from benchmarks.report_cells import alignment, megabytes, peer_of, peer_seconds, seconds, typical
 from benchmarks.report_checks import SHOWN_CHECKS, check_sentences, check_table
+from benchmarks.report_dc_state import DC_STATES, dc_state_sentences, dc_state_tables
 from benchmarks.report_hybrid import SEARCHES, hybrid_sentences, hybrid_table
 from benchmarks.report_ind import INCLUSIONS, inclusion_sentences, inclusion_table
 from benchmarks.report_od import SHOWN_DEPENDENCIES, dependency_sentences, dependency_tables
@@ -56,6 +57,8 @@ def figures(everything: list[Record]) -> str:
         _discoveries(everything),
         hybrid_table(everything),
         hybrid_sentences(everything),
+        dc_state_tables(everything),
+        dc_state_sentences(everything),
         dependency_tables(everything),
         dependency_sentences(everything),
         inclusion_table(everything),
@@ -136,7 +139,7 @@ def _circumstances(everything: list[Record]) -> str:
     shown = [
         records.latest(everything, case)
         for shown_cases in (
-            DISCOVERIES, SEARCHES, SHOWN_DEPENDENCIES, INCLUSIONS, EVIDENCES, SHOWN_CHECKS, COMMANDS,
+            DISCOVERIES, SEARCHES, DC_STATES, SHOWN_DEPENDENCIES, INCLUSIONS, EVIDENCES, SHOWN_CHECKS, COMMANDS,
         )
         for case in shown_cases
     ]

@@ -21,6 +21,20 @@ def seconds(value: float) -> str:
     return f"{value:.1f} s" if value < 10 else f"{value:.0f} s"
 
 
+def milliseconds(value: float) -> str:
+    """Seconds as milliseconds, two significant digits and more for long times.
+
+    Examples
+    --------
+    >>> milliseconds(0.0004567), milliseconds(0.00321), milliseconds(0.0223)
+    ('0.46 ms', '3.2 ms', '22 ms')
+    """
+    value *= 1000
+    if value < 1:
+        return f"{value:.2g} ms"
+    return f"{value:.1f} ms" if value < 10 else f"{value:,.0f} ms"
+
+
 def megabytes(value: float) -> str:
     """Whole megabytes (10^6 bytes)."""
     return f"{value / 1e6:,.0f} MB"
