@@ -404,6 +404,8 @@ class Revising:
             )  # fmt: skip
             pairs = []
             for candidate, rows in zip(candidates.tolist(), found, strict=True):
+                if not sets[candidate].any() and len(numbers) > 1:  # no predicates: any pair violates it
+                    rows = np.array([[0, 1]], dtype=np.int64)
                 if not len(rows):
                     proven.append(sets[candidate])
                     open_[candidate] = False
