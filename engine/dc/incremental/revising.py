@@ -124,6 +124,7 @@ class Revising:
             self._held.append(codes, ids)
             if self._fixed.options.index == "published":
                 published = published or self._make_published(first)
+                before = self._with_fewer_promises(before)
                 met = self._meet_published(published, first, table)
             else:
                 met = self._meet(first, table)
@@ -136,7 +137,6 @@ class Revising:
         if published is not None:
             published.cover(self._predicates(known.sets[~among(known.sets, before.sets)]))
             self._published = published
-            known = self._with_fewer_promises(known)
         return known, gone
 
     def _with_fewer_promises(self, known: Known) -> Known:
