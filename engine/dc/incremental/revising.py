@@ -4,13 +4,9 @@ Inserting. A new row is compared with the rows that probes point to (or, where p
 clues of all new pairs that violate a constraint come to light, and continuing the hitting sets with their edges gives
 those of all pairs: what takes the place of a violated one contains it.
 
-Deleting. A clue whose pair of rows has gone is looked for anew. Where it is found nowhere, its edge goes, and hitting
-sets that miss it may be new; where the search had to end before, the clue may still be there, and probes whose
-predicates it satisfies promise no more. A new hitting set that contains a promised probe holds; any other is decided
-on the table, and what violates it is learnt.
+Deleting is what deciding.py is about.
 
-Source: IncDC (Qian et al., VLDB Journal 2023, section 8) for insertions; deletions are this project's, under the
-conditions of its notes.
+Source: IncDC (Qian et al., VLDB Journal 2023, section 8).
 """
 
 from __future__ import annotations
@@ -22,28 +18,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.dc.incremental.clue_set import ClueSet
+from tuplewise.engine.dc.incremental.deciding import Deciding, Loss
 from tuplewise.engine.dc.incremental.fixed import Fixed
 from tuplewise.engine.dc.incremental.held_rows import HeldRows
-from tuplewise.engine.dc.incremental.initial import counted_sets, search
-from tuplewise.engine.dc.incremental.probes import Probes, contains_some, lay_queries, terms_of, unprobed
+from tuplewise.engine.dc.incremental.initial import counted_sets
+from tuplewise.engine.dc.incremental.probes import contains_some, lay_queries, terms_of
 from tuplewise.engine.dc.incremental.published import PublishedIndexes
 from tuplewise.engine.dc.incremental.revision import Known, among
 from tuplewise.engine.dc.vertices import Sets, Vertices
-from tuplewise.engine.dc.violations.existence import find_witnesses
 from tuplewise.engine.relation.relation import Relation
 from tuplewise.gpu_kernels.device import Device
-from tuplewise.gpu_kernels.hitting import Extended, extend_hitting_sets, without_edges
-from tuplewise.gpu_kernels.probes import SPARE, ClueTable, Comparing, Met, SortedRows, terms_of_clue
-from tuplewise.gpu_kernels.words import ACROSS, mirror_clues
+from tuplewise.gpu_kernels.probes import SPARE, ClueTable, Comparing, Met, SortedRows
+from tuplewise.gpu_kernels.words import ACROSS
 
-MOST_SOUGHT = 256  # lost clues that are looked for one by one; of more, all is found out anew
-MOST_DECIDED = 64  # new hitting sets that are decided one by one
-WITNESSES = 16  # violating pairs that a violated one gives back
-SEEK_COMPARISONS = 2_000_000  # for one clue
-SEEK_COMPARISONS_A_ROW = 400  # of tables so small that this is no time: the search is then complete
-SMALL_ROWS = 1 << 16
 FEW_ROWS = 512  # that come: they are compared with the whole tail; of more the tail is sorted
-MOST_TAIL = 2048  # rows since the checkpoint that are compared with each other to look for clues
 
 
 class Revising:
@@ -59,11 +47,11 @@ class Revising:
         device: Device,
     ) -> None:  # fmt: skip
         self._held, self.known, self._fixed, self._vertices = held, known, fixed, vertices
-        self._relation, self._device = relation, device
         self._comparing = Comparing(fixed.space.layout, fixed.options.discover.nulls)
         self._lookup: tuple[ClueSet, ClueTable] | None = None  # whose it is, too
         self._edges: tuple[ClueSet, Sets] | None = None
         self._published: PublishedIndexes | None = None
+        self._deciding = Deciding(held, fixed, vertices, relation, device, self._comparing)
         self._within = bool((fixed.space.scope != ACROSS).any())
         self._lay()
 
@@ -130,7 +118,8 @@ class Revising:
                 met = self._meet(first, table)
             clues = clues.with_met(met, table)
         if gone is not None:
-            known, gone = self._after_loss(before, gone, clues, old_table, table)
+            lost = Loss(before, self.edges, gone, clues, old_table, table)
+            known, gone = self._deciding.after_loss(lost)
         else:
             known = before if clues is before.clues else self._extended(before, clues)
             self._lookup = clues, table
@@ -178,28 +167,10 @@ class Revising:
     def _extended(self, before: Known, clues: ClueSet) -> Known:
         """What is known when the clues after those before are new."""
         new_edges = self._vertices.edges_of(clues.clues[len(before.clues) :])
-        found = self._extend(before.sets, self.edges, new_edges)
+        found = self._deciding.extend(before.sets, self.edges, new_edges)
         sets = before.sets if found is None else found.sets
         self._edges = clues, np.concatenate([self.edges, new_edges])
         return Known(clues, sets, np.zeros(len(sets), dtype=np.int64), before.probes)
-
-    def _extend(self, sets: Sets, edges: Sets, new_edges: Sets) -> Extended | None:
-        """The hitting sets of more edges; None where they stay as they are."""
-        v = self._vertices
-        if not len(new_edges):
-            return None
-        found = extend_hitting_sets(
-            sets, edges, new_edges, atoms=v.count, group=v.group, mirror=v.mirror, exclusive=not v.by_atom,
-            max_groups=self._fixed.options.discover.max_predicates,
-        )  # fmt: skip
-        return None if len(found.sets) == len(sets) and (found.kept >= 0).all() else found
-
-    def _without(self, sets: Sets, edges: Sets, removed: Sets) -> Extended:
-        v = self._vertices
-        return without_edges(
-            sets, edges, removed, atoms=v.count, group=v.group, mirror=v.mirror, exclusive=not v.by_atom,
-            max_groups=self._fixed.options.discover.max_predicates,
-        )  # fmt: skip
 
     def _meet(self, first: int, table: ClueTable) -> Met:
         """What the rows from number `first` on meet that is not known."""
@@ -282,173 +253,13 @@ class Revising:
             return Known(stay, found.sets, found.uncovered, before.probes)
         sets = before.sets
         if len(clues) > len(before.clues):
-            extended = self._extend(sets, self.edges, self._vertices.edges_of(clues.clues[len(before.clues) :]))
+            new_edges = self._vertices.edges_of(clues.clues[len(before.clues) :])
+            extended = self._deciding.extend(sets, self.edges, new_edges)
             sets = sets if extended is None else extended.sets
         if gone.any():
             edges = self._vertices.edges_of(stay.clues)
             self._edges = stay, edges
-            sets = self._without(sets, edges, self._vertices.edges_of(clues.clues[gone])).sets
+            sets = self._deciding.without(sets, edges, self._vertices.edges_of(clues.clues[gone])).sets
         elif len(clues) == len(before.clues):
             self._edges = stay, self.edges  # other counts, the same clues
         return Known(stay, sets, np.zeros(len(sets), dtype=np.int64), before.probes)
-
-    def _after_loss(
-        self, before: Known, gone: NDArray[np.bool_], clues: ClueSet, old_table: ClueTable, table: ClueTable
-    ) -> tuple[Known, NDArray[np.bool_]]:
-        """What is known when some clues have lost their pairs of rows, and which clues went.
-
-        `clues`: the others, and those that were met; the tables are those of the clues before and of these.
-        """
-        old = before.clues
-        lost = np.flatnonzero(gone)
-        lost = old.one_of_each_pair(lost, old_table)
-        lost = lost[table.numbers_of(old.clues[lost]) < 0]
-        if len(lost) > MOST_SOUGHT:
-            return self._anew(before)
-        promised = before.probes.promised.copy()
-        for number in lost.tolist():
-            t, u, complete = self._seek(old.clues[number])
-            if t >= 0:
-                rows = np.array([[t, u]], dtype=np.int32)
-                clues = clues.with_met(Met(old.clues[number][None, :], rows, np.zeros(0, np.int64)), table)
-            elif not complete:
-                both = np.stack([old.clues[number], mirror_clues(old.clues[number][None, :], old.layout)[0]])
-                for edge in self._vertices.edge_of_each(both):
-                    promised &= np.any(before.probes.masks & edge, axis=1)
-        removed = old.clues[gone][table.numbers_of(old.clues[gone]) < 0]
-        fresh = clues.clues[len(old) - int(gone.sum()) :]
-        fresh = fresh[old_table.numbers_of(fresh) < 0]
-        edges = np.concatenate([self.edges, self._vertices.edges_of(fresh)])
-        extended = self._extend(before.sets, self.edges, self._vertices.edges_of(fresh))
-        sets = before.sets if extended is None else extended.sets
-        probes = before.probes
-        if not (promised == probes.promised).all():
-            probes = replace(probes, promised=promised)
-        if len(removed):
-            edges = self._vertices.edges_of(clues.clues)
-            found = self._without(sets, edges, self._vertices.edges_of(removed))
-            open_ = found.kept < 0
-            open_ &= ~probes.promise(found.sets)
-            if int(open_.sum()) > MOST_DECIDED:
-                return self._anew(before)
-            decided = self._decide(found.sets, open_, clues, table, edges, probes)
-            if decided is None:
-                return self._anew(before)
-            sets, clues, edges, probes = decided
-        self._lookup = clues, table
-        return Known(clues, sets, np.zeros(len(sets), dtype=np.int64), probes), gone
-
-    def _seek(self, clue: NDArray[np.uint64]) -> tuple[int, int, bool]:
-        """A living pair of rows that leaves a clue, or -1; and whether all pairs were looked at."""
-        held, comparing = self._held, self._comparing
-        living = np.flatnonzero(held.alive[: held.used]).astype(np.int32)
-        most = SEEK_COMPARISONS
-        if len(living) <= SMALL_ROWS:
-            most = max(most, SEEK_COMPARISONS_A_ROW * len(living))
-        complete = True
-        if held.base:
-            if self._index_for(clue) < 0:
-                return -1, -1, False
-            tried = np.random.default_rng(len(living)).permutation(living)
-            tail = living[living >= held.base]
-            both = (clue, mirror_clues(clue[None, :], self._fixed.space.layout)[0])
-            for wanted, rows, swapped in ((both[0], tried, False), (both[1], tail, True)):
-                index = self._index_for(wanted)
-                t, u, whole = comparing.seek(
-                    held.codes, held.alive, rows, wanted, held.sorted_rows, index, most
-                )
-                if t >= 0:
-                    return (u, t, True) if swapped else (t, u, True)
-                complete &= whole
-        tail = living[living >= held.base]
-        if len(tail) > MOST_TAIL:
-            return -1, -1, False
-        nothing = ClueTable(np.zeros((0, len(clue)), dtype=np.uint64))
-        met, _ = comparing.scan(held.codes, held.alive, tail, held.base, held.scanned, nothing, only_before=False)
-        at = np.flatnonzero(np.all(met.clues == clue, axis=1))
-        if len(at):
-            return int(met.rows[at[0], 0]), int(met.rows[at[0], 1]), True
-        return -1, -1, complete
-
-    def _index_for(self, clue: NDArray[np.uint64]) -> int:
-        """The order of all rows in which those that leave a clue with a given one lie nearest to each other, -1 where
-        there is none."""
-        fixed = {old for old, operator, _ in terms_of_clue(clue, self._fixed.space.layout) if operator == 0}
-        rows = self._held.sorted_rows
-        best, most = -1, -1.0
-        for i in np.flatnonzero(rows.whole).tolist():
-            columns = rows.columns_of(i).tolist()
-            leading = next((k for k, c in enumerate(columns) if c not in fixed), len(columns))
-            if leading + len(columns) / 1000 > most:
-                best, most = i, leading + len(columns) / 1000
-        return best
-
-    def _decide(
-        self, sets: Sets, open_: NDArray[np.bool_], clues: ClueSet, table: ClueTable, edges: Sets, probes: Probes
-    ) -> tuple[Sets, ClueSet, Sets, Probes] | None:
-        """Hitting sets all of which hold: those that are open are checked on the table, until none is violated.
-
-        None where there are too many to be checked.
-        """
-        proven: list[NDArray[np.uint64]] = []
-        relation, numbers = None, self._held.living_rows
-        while open_.any():
-            if int(open_.sum()) > MOST_DECIDED:
-                return None
-            if relation is None:
-                relation = self._relation()
-            candidates = np.flatnonzero(open_)
-            found = find_witnesses(
-                relation, self._vertices.rules(sets[candidates]), nulls=self._fixed.options.discover.nulls,
-                limit=WITNESSES, device=self._device,
-            )  # fmt: skip
-            pairs = []
-            for candidate, rows in zip(candidates.tolist(), found, strict=True):
-                if not sets[candidate].any() and len(numbers) > 1:  # no predicates: any pair violates it
-                    rows = np.array([[0, 1]], dtype=np.int64)
-                if not len(rows):
-                    proven.append(sets[candidate])
-                    open_[candidate] = False
-                    continue
-                rows = rows.copy()
-                alone = rows[:, 1] < 0  # a rule about one row: any other row will do
-                rows[alone, 1] = np.where(rows[alone, 0] == 0, min(1, len(numbers) - 1), 0)
-                pairs.append(numbers[rows])
-            if not pairs:
-                break
-            violating = np.concatenate(pairs).astype(np.int32)
-            t, u = (np.ascontiguousarray(violating[:, side]) for side in (0, 1))
-            before = len(clues)
-            met = Met(self._comparing.of_pairs(self._held.codes, t, u), violating, np.zeros(0, np.int64))
-            clues = clues.with_met(met, table)
-            new_edges = self._vertices.edges_of(clues.clues[before:])
-            still = sets[open_]
-            extended = self._extend(sets, edges, new_edges)
-            assert extended is not None  # what violates a set leaves an edge that it misses
-            edges = np.concatenate([edges, new_edges])
-            sets = extended.sets
-            open_ = (extended.kept < 0) | among(sets, still)
-            open_ &= ~probes.promise(sets)
-            if proven:
-                open_ &= ~contains_some(sets, np.array(proven))
-        if proven:
-            masks = np.array(proven)
-            masks = masks[unprobed(masks, probes.masks, self._vertices)]
-            if len(masks):
-                promised = np.concatenate([probes.promised, np.ones(len(masks), dtype=np.bool_)])
-                own = np.concatenate([probes.own, np.ones(len(masks), dtype=np.bool_)])
-                probes = Probes(np.concatenate([probes.masks, masks]), promised, own)
-        return sets, clues, edges, probes
-
-    def _anew(self, before: Known) -> tuple[Known, NDArray[np.bool_]]:
-        """All of it, from the rows that are there."""
-        relation, numbers = self._relation(), self._held.living_rows
-        searched, _ = search(relation, self._fixed.space, self._vertices)
-        clues = replace(searched.clues, witnesses=numbers[searched.clues.witnesses].astype(np.int32))
-        masks, sets = before.probes.masks, searched.sets
-        own = sets[unprobed(sets, masks, self._vertices)]
-        masks = np.concatenate([masks, own])
-        promised = contains_some(masks, searched.promised) | contains_some(masks, sets)
-        all_own = np.concatenate([before.probes.own, np.ones(len(own), dtype=np.bool_)])
-        known = Known(clues, sets, np.zeros(len(sets), dtype=np.int64), Probes(masks, promised, all_own))
-        return known, np.ones(len(before.clues), dtype=np.bool_)
