@@ -76,6 +76,10 @@ class Revising:
             self._edges = self.known.clues, self._vertices.edges_of(self.known.clues.clues)
         return self._edges[1]
 
+    def forget(self) -> None:
+        """What was worked out last did not come about."""
+        self._lookup = self._edges = self._published = None
+
     def take(self, known: Known) -> None:
         """Know this from now on."""
         masks = self.known.probes.masks

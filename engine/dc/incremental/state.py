@@ -445,6 +445,7 @@ class DcState:
             self._files.append(Record(header, arrays))
         except BaseException:
             self._held.undo(used, killed)
+            self._work.forget()
             if self._files.writes and self._files.revision != self.revision:
                 self._load()  # Ctrl-C came when the revision was written
             raise
