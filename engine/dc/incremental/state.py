@@ -42,6 +42,7 @@ from tuplewise.engine.dc.incremental.revision import (
     listed_at,
     net_changes,
 )
+from tuplewise.engine.dc.incremental.row_names import key_of_row
 from tuplewise.engine.dc.incremental.rows import Batch, keys_of, read_batch
 from tuplewise.engine.dc.inversion import ConstraintArrays
 from tuplewise.engine.dc.predicate import PredicateSpace, build_space
@@ -326,7 +327,7 @@ class DcState:
         """The ids of rows that are named by their key, int64. Raises InputError where one is not there."""
         self._check_key()
         keys = keys_of(source, self._key_columns, self._dictionaries, self.null_tokens, load_options)
-        return self._held.ids[self._rows_of_keys(keys)]
+        return self._held.ids[self._rows_of_keys(keys, Additions())]
 
     def _check_key(self) -> None:
         if not self.options.key:
@@ -337,11 +338,16 @@ class DcState:
     def _key_columns(self) -> tuple[KeptColumn, ...]:
         return tuple(self.columns[c] for c in self._held.key_columns.tolist())
 
-    def _rows_of_keys(self, keys: NDArray[np.int32]) -> NDArray[np.int64]:
+    def _rows_of_keys(self, keys: NDArray[np.int32], additions: Additions) -> NDArray[np.int64]:
+        """The rows of keys, codes int32 (keys, key columns). Raises InputError where one is not there."""
         rows = self._held.rows_of_keys(keys)
         if (rows < 0).any():
             first = int(np.flatnonzero(rows < 0)[0])
-            named = f"row {first} of those given"
+            shown = []
+            for column, code in zip(self._key_columns, keys[first].tolist(), strict=True):
+                known = code >= 0 and key_of_row([column], keys[first][[len(shown)]], self._dictionaries, additions)
+                shown.append(f"{column.name} = {known[column.name]!r}" if known else f"{column.name} that no row has had")
+            named = f"row {first} of those given, {', '.join(shown)}"
             raise InputError(message("no row of the state has the key of", named, hint=NOTHING))
         return rows
 
@@ -389,7 +395,7 @@ class DcState:
         else:
             self._check_key()
             keys = np.ascontiguousarray(batch.codes[:, self._held.key_columns])
-            rows = self._rows_of_keys(keys)
+            rows = self._rows_of_keys(keys, batch.additions)
             if len(np.unique(rows)) < len(rows):
                 raise InputError(message("a row is named twice", ", ".join(self.options.key), "each row once", NOTHING))
         self._refuse_keys(batch.codes, rows)
