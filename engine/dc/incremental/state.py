@@ -343,10 +343,13 @@ class DcState:
         rows = self._held.rows_of_keys(keys)
         if (rows < 0).any():
             first = int(np.flatnonzero(rows < 0)[0])
-            shown = []
-            for column, code in zip(self._key_columns, keys[first].tolist(), strict=True):
-                known = code >= 0 and key_of_row([column], keys[first][[len(shown)]], self._dictionaries, additions)
-                shown.append(f"{column.name} = {known[column.name]!r}" if known else f"{column.name} that no row has had")
+            shown: list[str] = []
+            for column, code in zip(self._key_columns, keys[first], strict=True):
+                value = "a value that no row has had"
+                if code >= 0:
+                    named_by = key_of_row([column], np.array([code]), self._dictionaries, additions)
+                    value = repr(named_by[column.name])
+                shown.append(f"{column.name} = {value}")
             named = f"row {first} of those given, {', '.join(shown)}"
             raise InputError(message("no row of the state has the key of", named, hint=NOTHING))
         return rows
