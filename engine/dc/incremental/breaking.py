@@ -55,6 +55,8 @@ class Breaking:
                 satisfied = np.flatnonzero(~np.any(edges & mask, axis=1))
                 if len(satisfied):
                     pair = self._known.clues.witnesses[self._fresh + satisfied[0]].tolist()
+                    if min(pair) < 0:  # a GPU does not tell which rows left a clue
+                        pair = self._search(mask, one_row)
             found.append(None if pair is None else [self._name(pair[0]), None if one_row else self._name(pair[1])])
         return found
 

@@ -60,6 +60,20 @@ class ClueSet:
             np.add.at(totals, table.numbers_of(left), met.counts)
         return replace(result, counts=totals)
 
+    def recounted(self, clues: NDArray[np.uint64], by: NDArray[np.int64], table: ClueTable) -> ClueSet:
+        """With ordered pairs that were counted for some clues, of both orders; those that are new have no witnesses.
+
+        `by`: int64 (clues,), less than 0 where pairs went. The table is told of new clues.
+        """
+        new = table.numbers_of(clues) < 0
+        every = np.concatenate([self.clues, clues[new]])
+        table.add(every)
+        added = len(every) - len(self.clues)
+        totals = np.concatenate([self.counts, np.zeros(added, dtype=np.int64)])
+        totals[table.numbers_of(clues)] += by
+        unknown = np.full((added, 2), -1, dtype=np.int32)
+        return replace(self, clues=every, witnesses=np.concatenate([self.witnesses, unknown]), counts=totals)
+
     def counted(self, by: NDArray[np.int64], sign: int, table: ClueTable) -> ClueSet:
         """With pairs (t, u) that were counted for the first clues, int64 (some,), and as many exchanged pairs."""
         changed = np.flatnonzero(by)

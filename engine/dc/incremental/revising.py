@@ -18,17 +18,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.dc.incremental.clue_set import ClueSet
+from tuplewise.engine.dc.incremental.counting import Counting
 from tuplewise.engine.dc.incremental.deciding import Deciding, Loss
 from tuplewise.engine.dc.incremental.fixed import Fixed
 from tuplewise.engine.dc.incremental.held_rows import HeldRows
-from tuplewise.engine.dc.incremental.initial import counted_sets
 from tuplewise.engine.dc.incremental.probes import contains_some, lay_queries, terms_of
 from tuplewise.engine.dc.incremental.published import PublishedIndexes
 from tuplewise.engine.dc.incremental.revision import Known, among
 from tuplewise.engine.dc.vertices import Sets, Vertices
 from tuplewise.engine.relation.relation import Relation
 from tuplewise.gpu_kernels.device import Device
-from tuplewise.gpu_kernels.probes import SPARE, ClueTable, Comparing, Met, SortedRows
+from tuplewise.gpu_kernels.probes import ClueTable, Comparing, Met, SortedRows
 from tuplewise.gpu_kernels.words import ACROSS
 
 FEW_ROWS = 512  # that come: they are compared with the whole tail; of more the tail is sorted
@@ -52,6 +52,7 @@ class Revising:
         self._edges: tuple[ClueSet, Sets] | None = None
         self._published: PublishedIndexes | None = None
         self._deciding = Deciding(held, fixed, vertices, relation, device, self._comparing)
+        self._counting = Counting(held, fixed, vertices, device, self._comparing, self._deciding)
         self._within = bool((fixed.space.scope != ACROSS).any())
         self._lay()
 
@@ -99,7 +100,9 @@ class Revising:
         before, table, published = self.known, self._table, self._published
         self._lookup = self._published = None  # what is worked out here may be broken off
         if self._fixed.counting:
-            return self._count(before, codes, ids, killed, first, table)
+            known, gone, table = self._counting.revise(before, self.edges, codes, ids, killed, table)
+            self._lookup = known.clues, table
+            return known, gone
         gone = None
         clues, old_table = before.clues, table
         if len(killed) and len(clues):
@@ -211,59 +214,3 @@ class Revising:
         unknown = table.numbers_of(clues) < 0
         rows = np.stack([new, partner], axis=1)[unknown]
         return Met(clues[unknown], rows, np.zeros(0, dtype=np.int64))
-
-    def _count(
-        self, before: Known, codes: NDArray[np.int32], ids: NDArray[np.int64], killed: NDArray[np.int64], first: int,
-        table: ClueTable,
-    ) -> tuple[Known, NDArray[np.bool_] | None]:  # fmt: skip
-        """The same where all pairs are counted."""
-        held, clues = self._held, before.clues
-        if len(killed):
-            pairs = self._scan(killed.astype(np.int32), table, len(clues))
-            own = np.ascontiguousarray(held.codes[killed])
-            everyone = np.ones(len(killed), dtype=np.bool_)
-            _, among_them = self._comparing.scan(
-                own, everyone, np.arange(len(own), dtype=np.int32), 0, np.pad(own.T, ((0, 0), (0, SPARE))), table,
-                only_before=True, counting=len(clues),
-            )  # fmt: skip
-            clues = clues.counted(pairs[1] + among_them, -1, table)
-        if len(ids):
-            held.append(codes, ids)
-            new = np.arange(first, held.used, dtype=np.int32)
-            met, counts = self._comparing.scan(
-                held.codes, held.alive, new, 0, held.scanned, table, only_before=True, counting=len(clues)
-            )
-            clues = clues.counted(counts, 1, table).with_met(met, table)
-        gone = clues.counts == 0
-        stay = clues.without(gone) if gone.any() else clues
-        known = self._of_counts(before, clues, stay, gone)
-        if stay is clues:
-            self._lookup = clues, table
-        if not gone.any():
-            return known, None
-        return known, gone[: len(before.clues)]
-
-    def _scan(self, rows: NDArray[np.int32], table: ClueTable, counting: int) -> tuple[Met, NDArray[np.int64]]:
-        held = self._held
-        return self._comparing.scan(
-            held.codes, held.alive, rows, held.scanned_from, held.scanned, table, only_before=False, counting=counting
-        )
-
-    def _of_counts(self, before: Known, clues: ClueSet, stay: ClueSet, gone: NDArray[np.bool_]) -> Known:
-        """What counts mean: `clues` with those that are new, `stay` without those that no pair leaves any more."""
-        rows = self._held.living
-        if self._fixed.options.discover.error > 0:
-            found = counted_sets(stay, self._vertices, rows)
-            return Known(stay, found.sets, found.uncovered, before.probes)
-        sets = before.sets
-        if len(clues) > len(before.clues):
-            new_edges = self._vertices.edges_of(clues.clues[len(before.clues) :])
-            extended = self._deciding.extend(sets, self.edges, new_edges)
-            sets = sets if extended is None else extended.sets
-        if gone.any():
-            edges = self._vertices.edges_of(stay.clues)
-            self._edges = stay, edges
-            sets = self._deciding.without(sets, edges, self._vertices.edges_of(clues.clues[gone])).sets
-        elif len(clues) == len(before.clues):
-            self._edges = stay, self.edges  # other counts, the same clues
-        return Known(stay, sets, np.zeros(len(sets), dtype=np.int64), before.probes)

@@ -1,0 +1,106 @@
+"""The counting mode: it is kept how many pairs leave each clue. Rows that come or go are compared with all others.
+
+On the CPU by the loop that also tells which pair left a new clue; on a GPU by the kernel of evidence, which does not.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.dc.incremental.clue_set import ClueSet
+from tuplewise.engine.dc.incremental.deciding import Deciding
+from tuplewise.engine.dc.incremental.fixed import Fixed
+from tuplewise.engine.dc.incremental.held_rows import HeldRows
+from tuplewise.engine.dc.incremental.initial import counted_sets
+from tuplewise.engine.dc.incremental.revision import Known
+from tuplewise.engine.dc.vertices import Sets, Vertices
+from tuplewise.gpu_kernels.device import Device
+from tuplewise.gpu_kernels.evidence import collect_clues, collect_clues_between
+from tuplewise.gpu_kernels.probes import SPARE, ClueTable, Comparing
+
+BY_EVIDENCE_KERNEL = ("cuda",)  # kinds of devices
+
+
+class Counting:
+    """Counts the pairs of rows that are held."""
+
+    def __init__(
+        self, held: HeldRows, fixed: Fixed, vertices: Vertices, device: Device, comparing: Comparing, deciding: Deciding
+    ) -> None:
+        self._held, self._fixed, self._vertices, self._device = held, fixed, vertices, device
+        self._comparing, self._deciding = comparing, deciding
+
+    def revise(
+        self, before: Known, edges: Sets, codes: NDArray[np.int32], ids: NDArray[np.int64], killed: NDArray[np.int64],
+        table: ClueTable,
+    ) -> tuple[Known, NDArray[np.bool_] | None, ClueTable]:  # fmt: skip
+        """What is known after rows were killed and others come, which clues went, and what is known by number.
+
+        `edges`: of what was known; `table`: its clues, which are told of new ones.
+        """
+        held, clues = self._held, before.clues
+        by_kernel = self._device.kind in BY_EVIDENCE_KERNEL
+        if len(killed):
+            clues = self._by_kernel(clues, killed, -1, table) if by_kernel else self._subtract(clues, killed, table)
+        if len(ids):
+            first = held.used
+            held.append(codes, ids)
+            new = np.arange(first, held.used, dtype=np.int64)
+            clues = self._by_kernel(clues, new, 1, table) if by_kernel else self._add(clues, new, table)
+        gone = clues.counts == 0
+        if not gone.any():
+            return self._known(before, edges, clues, clues, gone), None, table
+        stay = clues.without(gone)
+        return self._known(before, edges, clues, stay, gone), gone[: len(before.clues)], stay.lookup()
+
+    def _subtract(self, clues: ClueSet, killed: NDArray[np.int64], table: ClueTable) -> ClueSet:
+        """Without the pairs of rows that went."""
+        held, own = self._held, np.ascontiguousarray(self._held.codes[killed])
+        _, with_others = self._comparing.scan(
+            held.codes, held.alive, killed.astype(np.int32), 0, held.scanned, table, only_before=False,
+            counting=len(clues),
+        )  # fmt: skip
+        _, among_them = self._comparing.scan(
+            own, np.ones(len(own), dtype=np.bool_), np.arange(len(own), dtype=np.int32), 0,
+            np.pad(own.T, ((0, 0), (0, SPARE))), table, only_before=True, counting=len(clues),
+        )  # fmt: skip
+        return clues.counted(with_others + among_them, -1, table)
+
+    def _add(self, clues: ClueSet, new: NDArray[np.int64], table: ClueTable) -> ClueSet:
+        """With the pairs of the last rows."""
+        held = self._held
+        met, counts = self._comparing.scan(
+            held.codes, held.alive, new.astype(np.int32), 0, held.scanned, table, only_before=True, counting=len(clues)
+        )
+        return clues.counted(counts, 1, table).with_met(met, table)
+
+    def _by_kernel(self, clues: ClueSet, rows: NDArray[np.int64], sign: int, table: ClueTable) -> ClueSet:
+        """With the pairs of some rows added (sign 1) or taken away (-1): with living others, and among themselves."""
+        held, layout = self._held, self._fixed.space.layout
+        columns = np.ascontiguousarray(held.scanned[:, : held.used])
+        others = np.setdiff1d(np.flatnonzero(held.alive[: held.used]), rows)
+        nulls = self._fixed.options.discover.nulls
+        found = collect_clues_between(columns, layout, rows, others, nulls=nulls, device=self._device)
+        own = np.unique(held.codes[rows], return_inverse=True)[1].reshape(len(rows), -1)  # ranks as dense as can be
+        own = (own - int((held.codes[rows] < 0).any())).astype(np.int32)
+        among_them = collect_clues(np.ascontiguousarray(own.T), layout, nulls=nulls, device=self._device)
+        for part in (found, among_them):
+            assert part.counts is not None
+            clues = clues.recounted(part.clues, sign * part.counts, table)
+        return clues
+
+    def _known(self, before: Known, edges: Sets, clues: ClueSet, stay: ClueSet, gone: NDArray[np.bool_]) -> Known:
+        """What counts mean: `clues` with those that are new, `stay` without those that no pair leaves any more."""
+        if self._fixed.options.discover.error > 0:
+            found = counted_sets(stay, self._vertices, self._held.living)
+            return Known(stay, found.sets, found.uncovered, before.probes)
+        sets = before.sets
+        if len(clues) > len(before.clues):
+            new_edges = self._vertices.edges_of(clues.clues[len(before.clues) :])
+            extended = self._deciding.extend(sets, edges, new_edges)
+            sets = sets if extended is None else extended.sets
+        if gone.any():
+            removed = self._vertices.edges_of(clues.clues[gone])
+            sets = self._deciding.without(sets, self._vertices.edges_of(stay.clues), removed).sets
+        return Known(stay, sets, np.zeros(len(sets), dtype=np.int64), before.probes)
