@@ -1,7 +1,8 @@
 """The cases of denial constraints kept current: batches beside discovery from scratch, and single rows of large tables.
 
 A batch is a CSV file, as `dc insert` takes it; single rows are mappings. What is measured of both goes from there to a
-revision that a kill of the process leaves standing. How single rows are measured is in `dc_state_rows`.
+revision that a kill of the process leaves standing; in the group `dc_state_sync`, a loss of power too. How single rows
+are measured is in `dc_state_rows`.
 """
 
 from __future__ import annotations
@@ -97,20 +98,20 @@ def _rows(name: str, rows: int, *, single: int, deleted: int, counted: int, batc
         "rows": rows, "single_rows": single, "deleted_rows": deleted, "counted_rows": counted, "batch_rows": batch,
         "cross_columns": False, "nulls": "unknown", "sync": False, "index": "auto", "checked": True, **more,
     }  # fmt: skip
-    return Case(f"dc_state/{name}", growing_tax(rows, rows_needed(given)), measure_rows, given, warm_runs=0)
+    return Case(name, growing_tax(rows, rows_needed(given)), measure_rows, given, warm_runs=0)
 
 
 DC_STATE_CASES = (
     *(_airport(share) for share in AIRPORT_SHARES),
     _batch(GrowingFile("adult-10", "adult.csv", 24_000, 2_400), warm_runs=1, scratch=0, cross_columns=True),
     _batch(GrowingFile("uce-10", "uce.csv", 10_000, 1_000), warm_runs=2, scratch=1, cross_columns=False),
-    *(_rows(f"tax-{rows}", rows, single=300, deleted=100, counted=50, batch=10_000) for rows in TAX_ROWS),
+    *(_rows(f"dc_state/tax-{rows}", rows, single=300, deleted=100, counted=50, batch=10_000) for rows in TAX_ROWS),
     *(
-        _rows(f"tax-{rows}-sync", rows, single=100, deleted=50, counted=10, sync=True, checked=False)
+        _rows(f"dc_state_sync/tax-{rows}", rows, single=100, deleted=50, counted=10, sync=True, checked=False)
         for rows in TAX_ROWS
     ),
     *(
-        _rows(f"tax-{COMPARED_ROWS}-{index}", COMPARED_ROWS, single=30, deleted=10, counted=10, index=index)
+        _rows(f"dc_state/tax-{COMPARED_ROWS}-{index}", COMPARED_ROWS, single=30, deleted=10, counted=10, index=index)
         for index in ("zones", "published")
     ),
 )

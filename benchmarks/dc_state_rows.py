@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import resource
 import shutil
 import statistics
 import subprocess
@@ -21,6 +20,8 @@ import numpy as np
 from benchmarks.answers import digest_constraints
 from benchmarks.case import Case, Measurement
 from benchmarks.growing import parquet_bytes
+from benchmarks.memory import resident_bytes
+from benchmarks.outside import REPOSITORY
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 OPENINGS, LATER_ROWS = 3, 50
 CLUES = ("clues", "witnesses", "counts", "sets", "violations", "probes", "promised", "own")
 OPENING = """
-import json, resource, sys, time
+import json, sys, time
 from tuplewise.engine.dc.incremental.state import DcState
 started = time.perf_counter()
 state = DcState(sys.argv[1], device="cpu")
@@ -40,7 +41,8 @@ for row in map(json.loads, sys.argv[2:]):
     started = time.perf_counter()
     state.insert(state.read(row))
     seconds.append(time.perf_counter() - started)
-print(json.dumps([seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024]))
+from benchmarks.memory import resident_bytes  # the peak of getrusage would be that of the process that started this
+print(json.dumps([seconds, resident_bytes(peak=True)]))
 """
 
 
@@ -81,7 +83,7 @@ def measure_rows(case: Case, path: Path, warm_runs: int) -> Measurement:
     build(folder, relation, options_of(given), written_by="benchmarks")
     figures: dict[str, Any] = {
         "build_seconds": time.perf_counter() - started,
-        "build_peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "build_peak_bytes": resident_bytes(peak=True),
         "bytes": bytes_by_part(folder),
         "parquet_bytes": parquet_bytes(first),
     }
@@ -226,8 +228,8 @@ def opened_anew(folder: Path, row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _process(folder: Path, *rows: str) -> tuple[list[float], int]:
-    command = [sys.executable, "-c", OPENING, str(folder), *rows]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    command = [sys.executable, "-c", OPENING, str(folder.resolve()), *rows]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, cwd=REPOSITORY)
     seconds, peak = json.loads(done.stdout)
     return seconds, peak
 

@@ -17,9 +17,9 @@ BATCHES = {
 }
 SINGLE_ROWS = {
     "dc_state/tax-250000": "Tax",
-    "dc_state/tax-250000-sync": "the same, `--sync`",
+    "dc_state_sync/tax-250000": "the same, `--sync`",
     "dc_state/tax-1000000": "Tax",
-    "dc_state/tax-1000000-sync": "the same, `--sync`",
+    "dc_state_sync/tax-1000000": "the same, `--sync`",
 }
 SMALLER, LARGER = "dc_state/tax-250000", "dc_state/tax-1000000"
 ZONES, PUBLISHED = "dc_state/tax-100000-zones", "dc_state/tax-100000-published"
