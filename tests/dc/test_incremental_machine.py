@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from tuplewise.engine.dc.incremental import revising, state
+from tuplewise.engine.dc.incremental import deciding, revising, state
 from tuplewise.engine.options import DcDiscoverOptions, DcStateOptions
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -47,7 +47,8 @@ class Kept(RuleBasedStateMachine):
         self.patch = pytest.MonkeyPatch()
         self.patch.setattr(os, "fsync", lambda descriptor: None)  # nothing here outlives the machine's power
         for name, value in self.bounds.items():
-            self.patch.setattr(revising if hasattr(revising, name) else state, name, value)
+            (module,) = (m for m in (deciding, revising, state) if hasattr(m, name))
+            self.patch.setattr(module, name, value)
 
     def teardown(self) -> None:
         try:
@@ -116,8 +117,9 @@ QUICK = settings(
     suppress_health_check=list(HealthCheck),
 )  # fmt: skip
 IN_VAIN = {"SEEK_COMPARISONS": 0, "SMALL_ROWS": 0, "MOST_TAIL": 0, "WITNESSES": 1}  # lost clues are not found again
-LITTLE = {"SEEK_COMPARISONS": 6, "SMALL_ROWS": 0, "MOST_TAIL": 3, "LEAST_TAIL": 2, "TAIL_SHARE": 1 << 30}
-EVERY = {"shared_values": Decimal(0), "comparable_means": Decimal(0)}
+LITTLE = {"SEEK_COMPARISONS": 6, "SMALL_ROWS": 0, "MOST_TAIL": 3, "LEAST_TAIL": 2, "TAIL_SHARE": 1 << 30,
+          "FEW_ROWS": 1}  # fmt: skip
+EVERY: dict[str, Any] = {"shared_values": Decimal(0), "comparable_means": Decimal(0)}
 MACHINES = {
     "CrossColumns": machine("CrossColumns", THREE, **EVERY),
     "NullsAreValues": machine("NullsAreValues", THREE, nulls="value", **EVERY),
