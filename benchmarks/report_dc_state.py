@@ -46,7 +46,7 @@ def dc_state_tables(everything: list[Record]) -> str:
         title = "Single rows that come and go (Tax without errors, no cross-column predicates), each a revision:"
         head = (
             "| Table | rows | a row comes | nine in ten under | a row goes | nine in ten under | 10,000 rows come"
-            " | opened | built | peak memory, of that building |"
+            " | opened | built | peak memory, while building |"
         )
         parts.append("\n".join([title, "", head, alignment(10), *rows]))
     return "\n\n".join(parts)
@@ -116,7 +116,7 @@ def _opening(ours: Record) -> str:
 def _on_disk(ours: Record) -> str:
     parts, parquet = ours["figures"]["bytes"], ours["figures"]["parquet_bytes"]
     whole = sum(parts.values())
-    listed = ", ".join(f"{name} {megabytes(parts[part])}" for part, name in PARTS.items())
+    listed = ", ".join(f"{name} {parts[part] / 1e6:,.1f} MB" for part, name in PARTS.items())
     return (
         f"On the disk, {ours['parameters']['rows']:,} rows: {megabytes(whole)} ({listed}), {whole / parquet:.1f} times"
         f" the Parquet file of the same rows ({megabytes(parquet)})."

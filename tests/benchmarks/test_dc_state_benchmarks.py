@@ -115,6 +115,6 @@ def test_records_become_lines() -> None:
     expected = "| Tax | 1,000,000 | 2.5 ms | 5.0 ms | 2.5 ms | 5.0 ms | 2.5 s | 0.25 s | 12 s | 400 MB, 900 MB |"
     assert expected in table
     assert "costs 1.25 times as much at 1,000,000 rows as at 250,000." in said
-    assert "1,000,000 rows: 72 MB (the rows' codes 30 MB, dictionaries 20 MB," in said
+    assert "1,000,000 rows: 72 MB (the rows' codes 30.0 MB, dictionaries 20.0 MB," in said
     assert "4.0 times the Parquet file of the same rows (18 MB)" in said
     assert "1,234 pairs compared and 1,000 ms for a row that comes (medians); by zones 1,234 and 1.0 ms." in said
