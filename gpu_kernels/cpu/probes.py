@@ -174,8 +174,7 @@ def probe_rows(
                 if not may_hold(zones, at, low[:d], high[:d], other[:d]):
                     continue
                 if level:
-                    end = min((block + 1) * BLOCK, level_blocks[index, level - 1])
-                    for below in range(block * BLOCK, end):
+                    for below in range(block * BLOCK, min((block + 1) * BLOCK, level_blocks[index, level - 1])):
                         stack_level[depth], stack_block[depth] = level - 1, below
                         depth += 1
                     continue
