@@ -257,6 +257,13 @@ def misses_some(
     return hitting_extend.misses_some(sets, edges, atoms, _control(None, None, threads))
 
 
+def first_missed(sets: NDArray[np.uint64], edges: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """The first edge that each set does not hit, -1 where it hits all: int64 (sets,)."""
+    from tuplewise.gpu_kernels.cpu import hitting_missed
+
+    return np.asarray(hitting_missed.first_missed(np.ascontiguousarray(sets), np.ascontiguousarray(edges)))
+
+
 def mirrored(sets: NDArray[np.uint64], mirror: NDArray[np.int32]) -> NDArray[np.uint64]:
     """The sets with each atom replaced by its mirror."""
     result = np.zeros_like(sets)

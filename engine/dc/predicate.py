@@ -134,6 +134,13 @@ class PredicateSpace:
 
     def predicate(self, index: int) -> Predicate:
         """The predicate with this number."""
+        return self._every_predicate[index]
+
+    @cached_property
+    def _every_predicate(self) -> tuple[Predicate, ...]:
+        return tuple(map(self._predicate, range(self.predicates)))
+
+    def _predicate(self, index: int) -> Predicate:
         group = int(self.predicate_group[index])
         role: Role = "u" if self.scope[group] == ACROSS else "t"
         left, right = self.names[int(self.left[group])], self.names[int(self.right[group])]

@@ -6,7 +6,7 @@ to be minimal as sets of predicates, vertices are predicates.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -101,6 +101,20 @@ class Vertices:
     def of_numbers(self, numbers: Iterable[int]) -> NDArray[np.uint64]:
         """The vertices of predicates by their numbers, uint64 (words,)."""
         return self._mask([vertex for number in numbers for vertex in self._vertices_of[number]])
+
+    def of_each(self, numbers: Sequence[Sequence[int]]) -> Sets:
+        """The vertices of sets of predicates by their numbers."""
+        width = max(map(len, numbers), default=0)
+        every = np.zeros((self.space.predicates + 1, self.words), dtype=np.uint64)  # the last stands for none
+        for number in range(self.space.predicates):
+            every[number] = self.of_numbers([number])
+        found = np.zeros((len(numbers), self.words), dtype=np.uint64)
+        padded = np.full((len(numbers), width), self.space.predicates, dtype=np.int64)
+        for i, own in enumerate(numbers):
+            padded[i, : len(own)] = own
+        for column in padded.T:
+            found |= every[column]
+        return found
 
     def of_predicates(self, predicates: tuple[Predicate, ...]) -> NDArray[np.uint64]:
         """The vertices of predicates of the space, uint64 (words,)."""

@@ -17,6 +17,7 @@ from tuplewise.engine.dc.incremental.revision import Known
 from tuplewise.engine.dc.incremental.row_names import key_of_row
 from tuplewise.engine.dc.predicate import allowed_violations
 from tuplewise.engine.dc.vertices import Vertices
+from tuplewise.gpu_kernels.hitting import first_missed
 from tuplewise.gpu_kernels.probes import Comparing
 
 
@@ -42,22 +43,21 @@ class Breaking:
         """Names [t, u] for each constraint that is violated now, u None where it is about one row; None for others."""
         if not lost:
             return []
+        masks = self._vertices.of_each(lost)
+        one_row = self._vertices.about_one_row(masks)
         edges = self._vertices.edge_of_each(self._known.clues.clues[self._fresh :])
+        missed = first_missed(masks, edges).tolist()
         found: list[Any] = []
-        for numbers in lost:
-            mask = self._vertices.of_numbers(numbers)
-            one_row = bool(self._vertices.about_one_row(mask[None, :])[0])
+        for mask, alone, edge in zip(masks, one_row.tolist(), missed, strict=True):
             pair: list[int] | None = None
-            if one_row or self._fixed.options.discover.error > 0:
-                if one_row or self._violations(mask) > self._allowed():
-                    pair = self._search(mask, one_row)
-            else:
-                satisfied = np.flatnonzero(~np.any(edges & mask, axis=1))
-                if len(satisfied):
-                    pair = self._known.clues.witnesses[self._fresh + satisfied[0]].tolist()
-                    if min(pair) < 0:  # a GPU does not tell which rows left a clue
-                        pair = self._search(mask, one_row)
-            found.append(None if pair is None else [self._name(pair[0]), None if one_row else self._name(pair[1])])
+            if alone or self._fixed.options.discover.error > 0:
+                if alone or self._violations(mask) > self._allowed():
+                    pair = self._search(mask, alone)
+            elif edge >= 0:
+                pair = self._known.clues.witnesses[self._fresh + edge].tolist()
+                if min(pair) < 0:  # a GPU does not tell which rows left a clue
+                    pair = self._search(mask, alone)
+            found.append(None if pair is None else [self._name(pair[0]), None if alone else self._name(pair[1])])
         return found
 
     def _violations(self, mask: NDArray[np.uint64]) -> int:

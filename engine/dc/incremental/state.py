@@ -437,7 +437,7 @@ class DcState:
             now, gained, lost_numbers = listed, list[Numbers](), list[Numbers]()
             if known.sets is not before.sets or min(rows_before, self.rows) < 2:
                 if listed is None:
-                    listed = listing_of(before.sets, before.violations, self.space, rows_before, self._ranked)
+                    listed = listing_of_numbers(listed_at(self._files.history(), self.revision), self.space)
                 now = listing_of(known.sets, known.violations, self.space, self.rows, self._ranked)
                 gained, lost_numbers = now.against(listed)
             fresh = len(before.clues) - (0 if gone is None else int(gone.sum()))

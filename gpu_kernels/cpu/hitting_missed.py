@@ -1,0 +1,22 @@
+"""Which edges sets don't hit."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def first_missed(sets: NDArray[np.uint64], edges: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """The first edge that each set does not hit, -1 where it hits all."""
+    found = np.full(len(sets), -1, dtype=np.int64)
+    for i in range(len(sets)):
+        for e in range(len(edges)):
+            hit = False
+            for w in range(sets.shape[1]):
+                hit |= sets[i, w] & edges[e, w] != 0
+            if not hit:
+                found[i] = e
+                break
+    return found
