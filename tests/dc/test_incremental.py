@@ -655,7 +655,7 @@ def test_rows_are_read_before_others_are_applied(tmp_path: Path) -> None:
         applied = h.state.insert(known)
         h.table.insert([TAX_ROWS[0]])
         h.done(applied)
-        with pytest.raises(InputError, match=r"rows that were read before others were applied: 1\. Read them again"):
+        with pytest.raises(InputError, match=r"before others were applied, or by another state: 1\. Read them again"):
             h.state.insert(other)
         h.check()
         h.insert((12, "b", 160))

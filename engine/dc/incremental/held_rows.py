@@ -88,23 +88,6 @@ class HeldRows:
         self.alive[rows] = False
         self.living -= len(rows)
 
-    def undo(self, used: int, killed: NDArray[np.int64]) -> None:
-        """Rows from number `used` on never came, and those that were killed live."""
-        key = self.key_columns
-        for row in range(used, self.used):
-            self._tail_of_id.pop(int(self.ids[row]), None)
-            if len(key):
-                self._tail_of_key.pop(self.codes[row, key].tobytes(), None)
-        came = self.used - used
-        self.alive[used : self.used] = False
-        self.used = used
-        self.alive[killed] = True
-        self.living += len(killed) - came
-        for row in killed[killed >= self.base].tolist():
-            self._tail_of_id[int(self.ids[row])] = row
-            if len(key):
-                self._tail_of_key[self.codes[row, key].tobytes()] = row
-
     @property
     def key_columns(self) -> NDArray[np.int32]:
         """The columns that name a row; none where ids do."""

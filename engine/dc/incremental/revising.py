@@ -2,7 +2,7 @@
 
 Inserting. A new row is compared with the rows that probes point to (or, where pairs are counted, with all). So the
 clues of all new pairs that violate a constraint come to light, and continuing the hitting sets with their edges gives
-those of all pairs: what takes the place of a violated one contains it.
+those of all pairs: what takes the place of a violated one contains it, and its probe.
 
 Deleting is what deciding.py is about.
 
@@ -22,12 +22,13 @@ from tuplewise.engine.dc.incremental.counting import Counting
 from tuplewise.engine.dc.incremental.deciding import Deciding, Loss
 from tuplewise.engine.dc.incremental.fixed import Fixed
 from tuplewise.engine.dc.incremental.held_rows import HeldRows
-from tuplewise.engine.dc.incremental.probes import contains_some, lay_queries, terms_of
+from tuplewise.engine.dc.incremental.probes import Probes, contains_some, lay_queries, terms_of, unprobed
 from tuplewise.engine.dc.incremental.published import PublishedIndexes
 from tuplewise.engine.dc.incremental.revision import Known, among
 from tuplewise.engine.dc.vertices import Sets, Vertices
 from tuplewise.engine.relation.relation import Relation
 from tuplewise.gpu_kernels.device import Device
+from tuplewise.gpu_kernels.hitting import first_missed
 from tuplewise.gpu_kernels.probes import ClueTable, Comparing, Met, SortedRows
 from tuplewise.gpu_kernels.words import ACROSS
 
@@ -76,10 +77,6 @@ class Revising:
         if self._edges is None or self._edges[0] is not self.known.clues:
             self._edges = self.known.clues, self._vertices.edges_of(self.known.clues.clues)
         return self._edges[1]
-
-    def forget(self) -> None:
-        """What was worked out last did not come about."""
-        self._lookup = self._edges = self._published = None
 
     def take(self, known: Known) -> None:
         """Know this from now on."""
@@ -130,6 +127,8 @@ class Revising:
         else:
             known = before if clues is before.clues else self._extended(before, clues)
             self._lookup = clues, table
+        if self._within:
+            known = self._probed(known)
         if published is not None:
             published.cover(self._predicates(known.sets[~among(known.sets, before.sets)]))
             self._published = published
@@ -142,6 +141,16 @@ class Revising:
         if (promised == probes.promised).all():
             return known
         return replace(known, probes=replace(probes, promised=promised))
+
+    def _probed(self, known: Known) -> Known:
+        """With a probe in each hitting set: what takes the place of a constraint about one row may contain none."""
+        own = known.sets[unprobed(known.sets, known.probes.masks, self._vertices)]
+        if not len(own):
+            return known
+        probes, new = known.probes, np.ones(len(own), dtype=np.bool_)
+        masks = np.concatenate([probes.masks, own])
+        probes = Probes(masks, np.concatenate([probes.promised, new]), np.concatenate([probes.own, new]))
+        return replace(known, probes=probes)
 
     def _predicates(self, sets: Sets) -> list[list[int]]:
         """The predicates of constraints by their numbers."""
@@ -205,12 +214,25 @@ class Revising:
         return Met(clues, rows, np.zeros(0, dtype=np.int64))  # they are not counted
 
     def _meet_anyone(self, new: NDArray[np.int32], table: ClueTable) -> Met:
-        """Each new row with one other: what is said of one row shows in any pair of it."""
-        alive = np.flatnonzero(self._held.alive[: self._held.used])[:2].astype(np.int32)
+        """Each new row with one other: what is said of one row shows in any pair of it.
+
+        A row that violates a constraint about one row is compared with all others: no probe asks for the pairs that
+        decide what takes that constraint's place.
+        """
+        held, sets = self._held, self.known.sets
+        alive = np.flatnonzero(held.alive[: held.used]).astype(np.int32)
         if len(alive) < 2:
             new = new[:0]
-        partner = np.where(new == alive[0], alive[-1], alive[0]) if len(alive) else new
-        clues = self._comparing.of_pairs(self._held.codes, new, partner)
+            alive = np.zeros(1, dtype=np.int32)  # nobody to compare with
+        partner = np.where(new == alive[0], alive[-1], alive[0])
+        clues = self._comparing.of_pairs(held.codes, new, partner)
+        rows = np.stack([new, partner], axis=1)
+        rules = sets[self._vertices.about_one_row(sets)]
+        violating = first_missed(self._vertices.edge_of_each(clues), rules) >= 0
+        for row in new[violating].tolist():
+            others = alive[alive != row]
+            t = np.full(len(others), row, dtype=np.int32)
+            clues = np.concatenate([clues, self._comparing.of_pairs(held.codes, t, others)])
+            rows = np.concatenate([rows, np.stack([t, others], axis=1)])
         unknown = table.numbers_of(clues) < 0
-        rows = np.stack([new, partner], axis=1)[unknown]
-        return Met(clues[unknown], rows, np.zeros(0, dtype=np.int64))
+        return Met(clues[unknown], rows[unknown], np.zeros(0, dtype=np.int64))

@@ -110,9 +110,6 @@ def difference(before: Known, after: Known, gone: NDArray[np.bool_] | None) -> d
         if len(after.clues) > stay:
             found["clues"] = after.clues.clues[stay:]
             found["witnesses"] = after.clues.witnesses[stay:]
-        moved = np.flatnonzero(np.any(after.clues.witnesses[:stay] != old.witnesses, axis=1))
-        if len(moved):
-            found["moved"], found["moved_to"] = moved, after.clues.witnesses[moved]
         if len(after.clues.counts):
             counts = np.zeros(len(after.clues), dtype=np.int64)
             counts[:stay] = old.counts
@@ -145,10 +142,6 @@ def applied(known: Known, arrays: dict[str, NDArray[Any]]) -> Known:
             clues, clues=np.concatenate([clues.clues, arrays["clues"]]),
             witnesses=np.concatenate([clues.witnesses, arrays["witnesses"]]), counts=counts,
         )  # fmt: skip
-    if "moved" in arrays:
-        witnesses = clues.witnesses.copy()
-        witnesses[arrays["moved"]] = arrays["moved_to"]
-        clues = replace(clues, witnesses=witnesses)
     if "recounted" in arrays:
         counts = clues.counts.copy()
         counts[arrays["recounted"]] = arrays["count"]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from types import TracebackType
@@ -81,9 +82,9 @@ class DcState:
 
     Notes
     -----
-    Opening copies the rows' codes into memory and applies the log; sorted rows and dictionaries are mapped. Inserting a
-    row costs a walk down sorted arrays for each probe, comparing with the rows found there, and a comparison with the
-    tail; more only where its pairs leave clues that are new.
+    Opening checks all files, copies the rows' codes into memory and applies the log; sorted rows and dictionaries are
+    mapped. Inserting a row costs a walk down sorted arrays for each probe, comparing with the rows found there, and a
+    comparison with the tail; more only where its pairs leave clues that are new.
     """
 
     def __init__(self, folder: str | os.PathLike[str], *, write: bool = True, device: str = "auto") -> None:
@@ -96,15 +97,21 @@ class DcState:
             self._files.sync = self._fixed.options.sync
             self._vertices = Vertices(self._fixed.space)
             self._device = pick_device(device)
-            self._version = self._respread_at = 0  # of the dictionaries
+            self._version = self._respread_at = secrets.randbits(60)  # of the dictionaries: no other state has it
             self._load()
         except BaseException:
             self._files.close()
             raise
 
-    def _load(self) -> None:
+    def _load(self, *, codes_stay: bool = False) -> None:
+        """Know what the folder says. `codes_stay`: rows that were read before can still be applied."""
+        self._whole = False  # Ctrl-C may come
+        self._files.verify()
         array, names = self._files.array, self._files.arrays()
         self._dictionaries = Dictionaries.of_arrays(array, names)
+        if not codes_stay:
+            self._version += 1
+            self._respread_at = self._version
         sorted_rows = SortedRows.of_arrays(lambda name: array(f"sorted/{name}"))
         self._next_id = int(array("next_id")[0])
         self._streams: dict[str, int] = json.loads(array("streams").tobytes())
@@ -122,6 +129,8 @@ class DcState:
         for record in self._files.records():
             self._replay(record)
         self._listed: Listing | None = None
+        self._checkpoint_from = LEAST_TAIL
+        self._whole = True
 
     def _replay(self, record: Record) -> None:
         arrays = dict(record.arrays)
@@ -314,14 +323,18 @@ class DcState:
 
     def _refuse_outdated(self, batch: Batch) -> None:
         """Raise InputError for rows whose new values got codes that others may have now."""
-        if batch.version < self._respread_at or (len(batch.additions) and batch.version != self._version):
-            hint = "Read them again"
-            raise InputError(message("rows that were read before others were applied", len(batch.codes), hint=hint))
+        now = self._respread_at <= batch.version <= self._version
+        if not now or (len(batch.additions) and batch.version != self._version):
+            hint = "Read them again, with this state"
+            fault = "rows that were read before others were applied, or by another state"
+            raise InputError(message(fault, len(batch.codes), hint=hint))
 
     def _check_writable(self) -> None:
         if not self._files.writes:
             hint = "Open it again"
             raise InputError(message("the state is closed, or was opened to be read only", str(self.folder), hint=hint))
+        if not self._whole:
+            self._load()
 
     def row_ids_of(self, source: Any, load_options: LoadOptions | None = None) -> NDArray[np.int64]:
         """The ids of rows that are named by their key, int64. Raises InputError where one is not there."""
@@ -452,30 +465,36 @@ class DcState:
             arrays = change.arrays() | (batch.additions.arrays() if batch is not None else {})
             header = {"revision": self.revision + 1, "next_id": next_id, "batch": batch_id, "history": history}
             self._files.append(Record(header, arrays))
+            if batch is not None and len(batch.additions):
+                self._dictionaries.add(batch.additions)
+                self._version += 1
+            self._work.take(known)
+            self._listed, self._next_id = now, next_id
+            self.revision += 1
+            if batch_id is not None:
+                self._streams[batch_id[0]] = batch_id[1]
         except BaseException:
-            self._held.undo(used, killed)
-            self._work.forget()
-            if self._files.writes and self._files.revision != self.revision:
-                self._load()  # Ctrl-C came when the revision was written
+            self._load()  # wherever it was broken off: what the folder says counts
             raise
-        if batch is not None and len(batch.additions):
-            self._dictionaries.add(batch.additions)
-            self._version += 1
-        self._work.take(known)
-        self._listed, self._next_id = now, next_id
-        self.revision += 1
-        if batch_id is not None:
-            self._streams[batch_id[0]] = batch_id[1]
         applied_ = Applied(
             self.revision, self.rows, tuple(self.space.constraint(list(n)) for n in gained),
             tuple(self._lost(n, pair) for n, pair in lost), ids.copy() if kind == "insert" else ids[:0],
             batch.notes if batch is not None else (),
         )  # fmt: skip
-        if self._held.used - self._held.base > max(LEAST_TAIL, self._held.base // TAIL_SHARE) or (
-            self._files.log_bytes > MOST_LOG_BYTES
-        ):
+        return self._checkpointed(applied_)
+
+    def _checkpointed(self, done: Applied) -> Applied:
+        """After a checkpoint, where the tail is long. That it failed is a note: the revision is written."""
+        tail = self._held.used - self._held.base
+        short = tail <= max(self._checkpoint_from, self._held.base // TAIL_SHARE)
+        if short and self._files.log_bytes <= MOST_LOG_BYTES:
+            return done
+        try:
             self.checkpoint()
-        return applied_
+        except InputError as fault:
+            self._checkpoint_from = tail + LEAST_TAIL
+            return replace(done, notes=(*done.notes, f"the revision is written, but no checkpoint could be: {fault}"))
+        return done
 
     def checkpoint(self) -> None:
         """Bring the rows since the last checkpoint into the sorted ones, and drop rows that have gone.
@@ -489,5 +508,5 @@ class DcState:
             )
         )  # fmt: skip
         listed = self._listed
-        self._load()
+        self._load(codes_stay=True)
         self._listed = listed
