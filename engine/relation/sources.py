@@ -81,7 +81,8 @@ def find_source(given: str) -> Source:
     stem, _ = _ending(path.rstrip("/") or "/")
     sep = _SEPARATORS.get(_ending(files[0])[1], ",")
     # A folder is handed over as it is, so that Spark finds the columns that its folder names hold (a=1/b=2).
-    whole = os.path.isdir(path) and any("=" in part for f in files for part in Path(f).relative_to(path).parent.parts)
+    root = os.path.abspath(os.path.expanduser(path))
+    whole = os.path.isdir(root) and any("=" in part for f in files for part in Path(f).relative_to(root).parent.parts)
     paths = (os.path.abspath(path),) if whole else files
     return Source(given, stem, formats[files[0]], tuple(files), tuple(_plain_uri(p) for p in paths), sep)
 

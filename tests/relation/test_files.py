@@ -19,6 +19,7 @@ from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.relation.load import load
 from tuplewise.engine.relation.peek import column_names
 from tuplewise.engine.relation.relation import Relation
+from tuplewise.engine.relation.sources import find_source
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
@@ -243,3 +244,10 @@ def test_published_tables(shared: Path) -> None:
 def test_names_are_those_of_the_first_record_whatever_follows(tmp_path: Path, content: str) -> None:
     (tmp_path / "t.csv").write_text(content, newline="")
     assert column_names(str(tmp_path / "t.csv"), LoadOptions()) == ["a", "b"]
+
+
+def test_a_folder_may_be_named_relative_to_the_working_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "rows").mkdir()
+    (tmp_path / "rows" / "part.csv").write_text("a\n1\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert find_source("rows").files == (str(tmp_path / "rows" / "part.csv"),)
