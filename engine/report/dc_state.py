@@ -18,7 +18,7 @@ from tuplewise.engine.dc.ranking import SHORTEST_LENGTH, Ranking, lengths
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import DcStateOptions, RankBy
 from tuplewise.engine.relation.relation import Column, Relation
-from tuplewise.engine.report import json, model, text
+from tuplewise.engine.report import json, model, sql, text
 from tuplewise.engine.report.dc_result import DcResult
 from tuplewise.engine.watch import Clock
 from tuplewise.gpu_kernels.device import Device, pick_device
@@ -182,6 +182,7 @@ class DcStateResult(DcResult):
         self._earlier = self.revision != state.revision
         found = _earlier(state, self.revision) if self._earlier else _now(state)
         self.rows = found.relation.all_rows
+        self._key = state.options.key
         record = state_options(state.options, null_tokens=tuple(state.null_tokens), **(options or {}))
         said = [] if self._earlier else state.differs_today()
         super().__init__(found, options=record, notes=[*said, *notes], total_seconds=time.monotonic() - start)
@@ -197,6 +198,10 @@ class DcStateResult(DcResult):
         if self._unknown:
             frame["violating_pairs"] = pd.array([pd.NA] * len(frame), dtype="Int64")
         return frame
+
+    def _sql_writer(self, dialect: str, table: str | None) -> sql.Writer:
+        """No two rows of a state with a key are alike in it."""
+        return replace(super()._sql_writer(dialect, table), key=self._key, key_tells_apart=bool(self._key))
 
     @property
     def _unknown(self) -> bool:

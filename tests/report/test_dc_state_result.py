@@ -209,3 +209,11 @@ def test_faults_of_options_come_in_one_error() -> None:
     assert "time_limit of a state: 3.0; allowed: None" in said
     with pytest.raises(tw.InputError, match="sample_pairs of a state: 3; allowed: None"):
         DcStateOptions(discover=DcDiscoverOptions(sample_pairs=3))
+
+
+def test_rows_of_a_keyed_state_are_told_apart_by_the_key_in_sql(tmp_path: Path) -> None:
+    table = pd.DataFrame({"name": ["a", "b", "c"], "rank": [1, 2, 2], "pay": [1, 2, 3]})
+    with tw.maintain_dcs(tmp_path / "state", table, key="name") as state:
+        written = state.result().to_sql()
+    assert "row_number" not in written
+    assert "name" in written
