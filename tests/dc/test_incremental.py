@@ -30,7 +30,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from dc_tables import POOLS
 from histories import History, arrow, texts
 
-NO_CROSS = DcDiscoverOptions(cross_columns=False, device="cpu")
 TAX = [("zip", "integer"), ("city", "text"), ("pay", "integer")]
 TAX_ROWS = [(10, "a", 100), (10, "a", 200), (20, "b", 300), (30, "b", 400)]
 FD = "not(t.zip == u.zip and t.city != u.city)"
@@ -700,6 +699,21 @@ def test_larger_tables_equal_discovery(tmp_path: Path, seed: int, nulls: Any, in
             if step == 5:
                 h.reopen()
         h.check_past()
+
+
+def test_sorted_rows_of_many_blocks(tmp_path: Path, index: str) -> None:
+    rng = random.Random(7)
+    kinds, rows = drawn_table(rng, columns=5, rows=5000)
+    options = plain(max_predicates=3, index=index)
+    with History(tmp_path / "s", kinds, [next(rows) for _ in range(5000)], options, by="discovery") as h:
+        h.insert(*[next(rows) for _ in range(300)], whole=True)
+        h.delete(*rng.sample(sorted(h.table.rows), 200))
+        h.checkpoint()
+        h.insert(next(rows))
+        h.update({i: next(rows) for i in rng.sample(sorted(h.table.rows), 20)}, whole=True)
+        h.delete(rng.choice(sorted(h.table.rows)))
+        h.reopen()
+        h.insert(*[next(rows) for _ in range(900)], whole=True)
 
 
 def test_counts_of_larger_tables_equal_discovery(tmp_path: Path) -> None:
