@@ -148,7 +148,7 @@ class PredicateSpace:
 
     def constraint(self, numbers: list[int]) -> DenialConstraint:
         """The constraint of these predicates, in the given order."""
-        return DenialConstraint(tuple(self.predicate(i) for i in numbers))
+        return DenialConstraint(tuple(map(self._every_predicate.__getitem__, numbers)))
 
     def explain(self) -> Iterator[ExplainedPair]:
         """One row for each pair of different columns of one type class, in order of column position."""

@@ -1,4 +1,4 @@
-"""Counting by the kernel of evidence, as a GPU does it, tells what the loop of the CPU tells."""
+"""Counting by the kernel of evidence tells what the loop for a few rows tells."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def rows(seed: int, count: int) -> pd.DataFrame:
 def test_both_count_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nulls: str, error: str) -> None:
     discover = DcDiscoverOptions(nulls=nulls, error=Decimal(error), cross_columns=True)  # type: ignore[arg-type]
     known = []
-    for kinds in ((), ("cpu",)):
-        monkeypatch.setattr(counting, "BY_EVIDENCE_KERNEL", kinds)
-        folder = tmp_path / f"state{len(kinds)}"
+    for few in (64, 0):
+        monkeypatch.setitem(counting.FEW_ROWS, "cpu", few)
+        folder = tmp_path / f"state{few}"
         build(folder, load(rows(0, 20)), DcStateOptions(discover=discover, counts=True), written_by="test")
         with DcState(folder, device="cpu") as state:
             changes = [state.insert(state.read(rows(1, 6))), state.delete([1, 4, 22])]

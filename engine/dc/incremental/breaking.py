@@ -17,8 +17,10 @@ from tuplewise.engine.dc.incremental.revision import Known
 from tuplewise.engine.dc.incremental.row_names import key_of_row
 from tuplewise.engine.dc.predicate import allowed_violations
 from tuplewise.engine.dc.vertices import Vertices
+from tuplewise.gpu_kernels.clues import lay_out
 from tuplewise.gpu_kernels.hitting import first_missed
-from tuplewise.gpu_kernels.probes import Comparing
+from tuplewise.gpu_kernels.probes import ClueTable, Comparing
+from tuplewise.gpu_kernels.refine import all_rows
 
 
 class Breaking:
@@ -46,19 +48,40 @@ class Breaking:
         masks = self._vertices.of_each(lost)
         one_row = self._vertices.about_one_row(masks)
         edges = self._vertices.edge_of_each(self._known.clues.clues[self._fresh :])
-        missed = first_missed(masks, edges).tolist()
+        missed = first_missed(masks, edges)
+        pairs = self._witnesses(missed)[missed].tolist() if len(edges) else [None] * len(missed)
         found: list[Any] = []
-        for mask, alone, edge in zip(masks, one_row.tolist(), missed, strict=True):
+        for mask, alone, edge, witness in zip(masks, one_row.tolist(), missed.tolist(), pairs, strict=True):
             pair: list[int] | None = None
             if alone or self._fixed.options.discover.error > 0:
                 if alone or self._violations(mask) > self._allowed():
                     pair = self._search(mask, alone)
             elif edge >= 0:
-                pair = self._known.clues.witnesses[self._fresh + edge].tolist()
-                if min(pair) < 0:  # a GPU does not tell which rows left a clue
-                    pair = self._search(mask, alone)
+                pair = witness
             found.append(None if pair is None else [self._name(pair[0]), None if alone else self._name(pair[1])])
         return found
+
+    def _witnesses(self, wanted: NDArray[np.int64]) -> NDArray[np.int32]:
+        """A pair of rows for each new clue, as far as it is wanted (-1 is none), int32 (new clues, 2).
+
+        The kernel of evidence doesn't tell them: the new rows are then compared once more.
+        """
+        witnesses = self._known.clues.witnesses[self._fresh :]
+        chosen = np.unique(wanted[wanted >= 0])
+        chosen = chosen[witnesses[chosen, 0] < 0]
+        if not len(chosen):
+            return witnesses
+        held, layout = self._held, self._fixed.space.layout
+        everyone = held.living_rows.astype(np.int32)
+        rows = lay_out(
+            np.ascontiguousarray(held.codes[: held.used].T), layout, nulls=self._fixed.options.discover.nulls,
+            device="cpu",
+        )  # fmt: skip
+        met = rows.within(all_rows(np.arange(self._first, held.used, dtype=np.int32), np.sort(everyone)))
+        at = ClueTable(met.clues).numbers_of(self._known.clues.clues[self._fresh + chosen])
+        witnesses = witnesses.copy()
+        witnesses[chosen] = met.rows[at]
+        return witnesses
 
     def _violations(self, mask: NDArray[np.uint64]) -> int:
         """How many ordered pairs violate a constraint, where pairs are counted."""

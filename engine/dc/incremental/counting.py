@@ -1,6 +1,7 @@
 """The counting mode: it is kept how many pairs leave each clue. Rows that come or go are compared with all others.
 
-On the CPU by the loop that also tells which pair left a new clue; on a GPU by the kernel of evidence, which does not.
+A few rows by the loop that also tells which pair left a new clue; more of them, and all on a GPU, by the kernel of
+evidence, which does not.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.evidence import collect_clues, collect_clues_between
 from tuplewise.gpu_kernels.probes import SPARE, ClueTable, Comparing
 
-BY_EVIDENCE_KERNEL = ("cuda",)  # kinds of devices
+FEW_ROWS = {"cpu": 64, "cuda": 0}  # that the loop compares, by the kind of device
 
 
 class Counting:
@@ -40,14 +41,15 @@ class Counting:
         `edges`: of what was known; `table`: its clues, which are told of new ones.
         """
         held, clues = self._held, before.clues
-        by_kernel = self._device.kind in BY_EVIDENCE_KERNEL
+        few = FEW_ROWS[self._device.kind]
         if len(killed):
-            clues = self._by_kernel(clues, killed, -1, table) if by_kernel else self._subtract(clues, killed, table)
+            many = len(killed) > few
+            clues = self._by_kernel(clues, killed, -1, table) if many else self._subtract(clues, killed, table)
         if len(ids):
             first = held.used
             held.append(codes, ids)
             new = np.arange(first, held.used, dtype=np.int64)
-            clues = self._by_kernel(clues, new, 1, table) if by_kernel else self._add(clues, new, table)
+            clues = self._by_kernel(clues, new, 1, table) if len(ids) > few else self._add(clues, new, table)
         gone = clues.counts == 0
         if not gone.any():
             return self._known(before, edges, clues, clues, gone), None, table
