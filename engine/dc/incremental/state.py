@@ -55,7 +55,7 @@ from tuplewise.engine.writer_lock import damaged
 from tuplewise.gpu_kernels.device import pick_device
 from tuplewise.gpu_kernels.probes import SortedRows
 
-LEAST_TAIL = 4096  # rows of the tail that are no reason for a checkpoint,
+LEAST_TAIL = 12_288  # rows of the tail that are no reason for a checkpoint,
 TAIL_SHARE = 64  # nor is one part in so many of the rows
 MOST_LOG_BYTES = 256 << 20
 NOTHING = "Nothing was applied"
