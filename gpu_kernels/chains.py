@@ -26,7 +26,7 @@ and 6. Departures:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -226,39 +226,6 @@ class ChainIndexes:
         self.absorbed = end
         self._chains = [self._extended(i, codes, flags, new) for i in range(len(self.orders))]
         self._join()
-
-    def arrays(self) -> dict[str, NDArray[np.generic]]:
-        """Persistent form: rows in chain order, where chains and indexes begin, and orders. Keys follow from codes."""
-        orders = [[o.first, -1 if o.second is None else o.second, *o.descending, *o.strict] for o in self.orders]
-        return {
-            "chains/rows": self._rows,
-            "chains/offsets": self._offsets,
-            "chains/ranks": np.array(self.ranks, dtype=np.int64),
-            "chains/made": np.array([c.made for c in self._chains], dtype=np.int64),
-            "chains/orders": np.array(orders, dtype=np.int32).reshape(-1, 6),
-            "chains/absorbed": np.array([self.absorbed], dtype=np.int64),
-        }
-
-    @classmethod
-    def of_arrays(
-        cls, arrays: Mapping[str, NDArray[np.generic]], codes: NDArray[np.int32], unknown: bool
-    ) -> ChainIndexes:
-        """From what `arrays` gave, and the codes then or others in the same order."""
-        found = cls(unknown, int(arrays["chains/absorbed"][0]))
-        rows = np.array(arrays["chains/rows"], dtype=np.int32)
-        offsets = np.array(arrays["chains/offsets"], dtype=np.int64)
-        chain = 0
-        listed = (arrays[f"chains/{name}"].tolist() for name in ("orders", "ranks", "made"))
-        for (first, second, *marks), rank, made in zip(*listed, strict=True):
-            a, b, c, d = map(bool, marks)
-            order = Order(first, None if second < 0 else second, (a, b), (c, d))
-            bounds = offsets[chain : chain + rank + 1]
-            own = rows[bounds[0] : bounds[-1]]
-            found._chains.append(_Chains(own, order.keys(codes, own), bounds - bounds[0], made))
-            found.orders.append(order)
-            chain += rank
-        found._join()
-        return found
 
     def _make(self, order: Order, codes: NDArray[np.int32], rows: NDArray[np.int32]) -> _Chains:
         """An index of these rows, without those that it leaves out for a null."""

@@ -12,7 +12,7 @@ Algorithm 5 over the indexes of section 7. Departures are told in `index_choice.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from typing import Any
 
@@ -92,6 +92,11 @@ class PublishedIndexes:
         self._scores: Scores | None = None
 
     @property
+    def rows(self) -> int:
+        """How many rows are known."""
+        return self._rows
+
+    @property
     def described(self) -> list[dict[str, Any]]:
         listed = []
         for order, rank in zip(self._indexes.orders, self._indexes.ranks, strict=True):
@@ -157,40 +162,6 @@ class PublishedIndexes:
         if not self._one_row.issuperset(choice.one_row):
             self._one_row.update(choice.one_row)
             self._mark(0)
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Persistent form, for `of_arrays`."""
-        boxes = [[len(b[0]), b[0][0], b[0][-1], *b[1:]] for b in sorted(self._boxes)]
-        one_row = sorted(self._one_row)
-        return {
-            **self._indexes.arrays(),
-            "boxes": np.array(boxes, dtype=np.int32).reshape(-1, 7),
-            "one_row/predicates": np.array([p for numbers in one_row for p in numbers], dtype=np.int32),
-            "one_row/sizes": np.array([len(numbers) for numbers in one_row], dtype=np.int32),
-            "live": self._flags[: self._rows] & np.uint8(chains.LIVE),
-        }
-
-    @classmethod
-    def of_arrays(
-        cls,
-        arrays: Mapping[str, NDArray[Any]],
-        codes: NDArray[np.int32],
-        space: PredicateSpace,
-        *,
-        nulls: str,
-        seed: int = 0,
-    ) -> PublishedIndexes:
-        """From what `arrays` gave, with the codes of then, or others in the same order."""
-        found = object.__new__(cls)
-        found._prepare(codes, space, nulls, seed, np.array(arrays["live"], dtype=np.uint8))
-        found._indexes = ChainIndexes.of_arrays(arrays, codes, nulls == "unknown")
-        for size, first, last, *asked in arrays["boxes"].tolist():
-            found._boxes.add(((first, last)[2 - size :], asked[0], asked[1], asked[2], asked[3]))
-        sizes = arrays["one_row/sizes"]
-        parts = np.split(arrays["one_row/predicates"], np.cumsum(sizes)[:-1]) if len(sizes) else []
-        found._one_row = {tuple(part.tolist()) for part in parts}
-        found._mark(0)
-        return found
 
     def _found(self, first: int, codes: NDArray[np.int32]) -> Iterator[Pairs]:
         """The pairs of the rows from `first` on, which go into chains whenever the tail is long."""
