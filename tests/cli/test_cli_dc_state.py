@@ -171,7 +171,7 @@ def test_rows_named_by_a_key(work: Work) -> None:
     gone = work.result("delete", work.state, "--keys", work.file("keys.csv", "id\n5\n1\n"))
     assert (gone["revision"], gone["rows"]) == (3, 3)
     missing = work.refused("delete", work.state, "--keys", work.file("keys.csv", "id\n3\n5\n"))
-    assert "no row of the state has the key of: 'row 1 of those given'. Nothing was applied" in missing
+    assert "no row of the state has the key of: 'row 1 of those given, id = 5'. Nothing was applied" in missing
     twice = work.refused("insert", work.state, work.rows("3,01,A,50"))
     assert "two rows have the same key 'id': 'row 0 of those given and the row with id 2'" in twice
     assert work.result("show", work.state)["revision"] == 3
@@ -247,7 +247,7 @@ def test_errors_are_one_message(work: Work) -> None:
         "delete", work.state, "--ids", "1,9"
     )
     assert "a row is named twice: 1; allowed: each row once" in work.refused("delete", work.state, "--ids", "1,1")
-    named = "Name rows by their ids (--ids 3,7; a column row_id), or build the state with a key"
+    named = "Name rows by their ids, or by a column row_id; or build the state with a key"
     assert named in work.refused("update", work.state, work.rows("5,01,A,50"))
     assert named in work.refused("delete", work.state, "--keys", work.file("keys.csv", "id\n3\n"))
     key = work.refused("init", str(work.folder / "other"), work.people, "--key", "idd")

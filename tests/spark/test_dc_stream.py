@@ -85,8 +85,8 @@ def stream(spark: Any, folder: Path, handle: Handle, format: str = "csv") -> Non
     """A query over the files of the folder that were not handed over yet, a batch each; ends with the last one."""
     reader = spark.readStream.format(format).schema(IN_TYPES if format == "parquet" else IN_TEXT)
     frame = reader.option("header", "true").option("maxFilesPerTrigger", 1).load(str(folder))
-    writer = frame.writeStream.foreachBatch(handle).trigger(availableNow=True)
     with callbacks_closed(spark):
+        writer = frame.writeStream.foreachBatch(handle).trigger(availableNow=True)
         query = writer.option("checkpointLocation", str(folder.with_name(f"{folder.name}-checkpoint"))).start()
         try:
             query.awaitTermination()
@@ -106,6 +106,13 @@ def check(state: tw.MaintainedDcs, folder: Path, *tables: pa.Table) -> None:
         values = [*relation.dictionaries[column.domain].to_pylist(), None]  # a null's code is -1
         kept.append([values[code] for code in codes.tolist()])
     assert sorted(zip(*kept, strict=True), key=repr) == sorted((tuple(r.values()) for r in rows.to_pylist()), key=repr)
+
+
+@pytest.fixture(autouse=True)
+def port_closed(spark: Any) -> Iterator[None]:
+    """The port that Spark calls functions of this process on is closed again after each test."""
+    with callbacks_closed(spark):
+        yield
 
 
 @pytest.fixture

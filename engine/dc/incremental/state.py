@@ -344,7 +344,7 @@ class DcState:
 
     def _check_key(self) -> None:
         if not self.options.key:
-            hint = "Name rows by their ids (--ids 3,7; a column row_id), or build the state with a key"
+            hint = "Name rows by their ids, or by a column row_id; or build the state with a key"
             raise InputError(message("rows named by a key in a state without one", str(self.folder), hint=hint))
 
     @property
