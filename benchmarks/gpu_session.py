@@ -158,7 +158,10 @@ def run_device_tests(session: Session) -> None:
         return say("skipped: device tests: no GPU in this run")
     if importlib.util.find_spec("pytest") is None or session.left() < 240:
         return say("skipped: device tests: no pytest, or no time left")
-    names = ("test_evidence_device", "test_refine_device", "test_clues_cuda", "test_order_cpu", "test_inclusion_device")
+    names = (
+        "test_evidence_device", "test_evidence_between_device", "test_refine_device", "test_clues_cuda",
+        "test_order_cpu", "test_inclusion_device",
+    )  # fmt: skip
     files = [f"tests/kernels/{name}.py" for name in names]
     command = [sys.executable, "-m", "pytest", "-m", "device", *files, "-q", "-x", "-W", "default",
                "-p", "no:cacheprovider"]  # fmt: skip

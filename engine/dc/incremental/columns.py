@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tuplewise.engine.relation.relation import DOMAIN_OF_TYPE, Domain, TypeName
+from tuplewise.engine.relation.typing_columns import ASKED_FOR
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,3 +20,9 @@ class KeptColumn:
     def domain(self) -> Domain:
         """Columns of one domain share a dictionary, so their codes can be compared."""
         return DOMAIN_OF_TYPE[self.type]
+
+
+def type_was_inferred(column: KeptColumn) -> bool:
+    """Whether a column is text because of what its values spelled: not where that was asked for, or how a frame or a
+    Parquet file stores it."""
+    return column.type == "text" and column.why != ASKED_FOR and not column.why.startswith("stored as")

@@ -225,11 +225,7 @@ class Deciding:
                 open_ &= ~contains_some(sets, np.array(proven))
         if proven:
             masks = np.array(proven)
-            masks = masks[unprobed(masks, probes.masks, self._vertices)]
-            if len(masks):
-                promised = np.concatenate([probes.promised, np.ones(len(masks), dtype=np.bool_)])
-                own = np.concatenate([probes.own, np.ones(len(masks), dtype=np.bool_)])
-                probes = Probes(np.concatenate([probes.masks, masks]), promised, own)
+            probes = probes.with_own(masks[unprobed(masks, probes.masks, self._vertices)])
         return sets, clues, edges, probes
 
     def _anew(self, before: Known) -> tuple[Known, NDArray[np.bool_]]:
@@ -237,10 +233,8 @@ class Deciding:
         relation, numbers = self._relation(), self._held.living_rows
         searched, _ = search(relation, self._fixed.space, self._vertices)
         clues = replace(searched.clues, witnesses=numbers[searched.clues.witnesses].astype(np.int32))
-        masks, sets = before.probes.masks, searched.sets
-        own = sets[unprobed(sets, masks, self._vertices)]
-        masks = np.concatenate([masks, own])
+        sets, masks = searched.sets, before.probes.masks
         promised = contains_some(masks, searched.promised) | contains_some(masks, sets)
-        all_own = np.concatenate([before.probes.own, np.ones(len(own), dtype=np.bool_)])
-        known = Known(clues, sets, np.zeros(len(sets), dtype=np.int64), Probes(masks, promised, all_own))
+        probes = replace(before.probes, promised=promised).with_own(sets[unprobed(sets, masks, self._vertices)])
+        known = Known(clues, sets, np.zeros(len(sets), dtype=np.int64), probes)
         return known, np.ones(len(before.clues), dtype=np.bool_)

@@ -21,7 +21,8 @@ from tuplewise.engine.dc.incremental.keys import (
     WideNumbers,
     keys_of_plain,
 )
-from tuplewise.engine.relation.relation import DOMAIN_OF_TYPE, NULL_CODE, Column, Domain, Relation
+from tuplewise.engine.dc.incremental.ranks import rank_codes
+from tuplewise.engine.relation.relation import DOMAIN_OF_TYPE, NULL_CODE, Domain, Relation
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -222,26 +223,12 @@ class Dictionaries:
         ----------
         codes : int32 (rows, columns)
         """
-        ranks = np.empty(codes.shape[::-1], dtype=np.int32)
-        described: list[Column | None] = [None] * len(columns)
-        dictionaries: dict[Domain, pa.Array] = {}
-        members: dict[Domain, list[int]] = {}
-        for c, column in enumerate(columns):
-            members.setdefault(column.domain, []).append(c)
-        for domain, chosen in members.items():
-            parts = [_distinct(codes[:, c]) for c in chosen]
-            used = np.sort(np.concatenate([distinct for distinct, _ in parts]))  # spread codes are slow in np.unique
-            used = used[np.append(used[1:] != used[:-1], True)[: len(used)] & (used != NULL_CODE)]
-            kept = self._of(domain)
-            dictionaries[domain] = arrow_of_keys(domain, kept.keys(used), decimal_type=kept.decimal_type)
-            for c, (distinct, index) in zip(chosen, parts, strict=True):
-                rank = np.where(distinct == NULL_CODE, NULL_CODE, used.searchsorted(distinct)).astype(np.int32)
-                np.take(rank, index, out=ranks[c])
-                nulls = int(np.count_nonzero(ranks[c] == NULL_CODE))
-                column = columns[c]
-                described[c] = Column(column.name, column.type, column.why, len(distinct) - (nulls > 0), nulls)
-        ranks.setflags(write=False)
-        return Relation(name, path, tuple(c for c in described if c is not None), ranks, dictionaries)
+        ranks, described, used = rank_codes(columns, codes)
+        dictionaries = {
+            domain: arrow_of_keys(domain, kept.keys(used[domain]), decimal_type=kept.decimal_type)
+            for domain, kept in ((domain, self._of(domain)) for domain in used)
+        }
+        return Relation(name, path, described, ranks, dictionaries)
 
     def encode_rows(
         self, columns: Sequence[KeptColumn], rows: Sequence[Any]
@@ -358,18 +345,6 @@ def _looked_up(relation: Relation, lookups: Mapping[Domain, NDArray[np.int32]]) 
     for c, column in enumerate(relation.columns):
         found[:, c] = lookups[column.domain][relation.codes[c]]
     return found
-
-
-def _distinct(codes: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """The distinct codes of a column, ascending, and for each row which one it has."""
-    import pyarrow as pa
-
-    encoded = pa.array(np.ascontiguousarray(codes)).dictionary_encode()
-    distinct = encoded.dictionary.to_numpy()
-    order = np.argsort(distinct)
-    places = np.empty(len(order), dtype=np.int32)
-    places[order] = np.arange(len(order), dtype=np.int32)
-    return distinct[order], places[encoded.indices.to_numpy()]
 
 
 def _used(relation: Relation, domain: Domain, values: int) -> NDArray[np.int64]:

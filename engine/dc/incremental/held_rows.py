@@ -7,8 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.dc.incremental.columns import KeptColumn
-from tuplewise.engine.relation.relation import NULL_CODE, Column, Relation
 from tuplewise.gpu_kernels.probes import SPARE, SortedRows
 
 ROOM = 1 << 12  # rows that there is room for beside those that there are
@@ -126,21 +124,3 @@ class HeldRows:
             values = self.codes[: self.used, column]
             there = values >= 0
             values[there] = new[np.searchsorted(old, values[there])]
-
-
-def ranked(columns: Sequence[KeptColumn], codes: NDArray[np.int32], name: str) -> Relation:
-    """Rows as a Relation whose values are known by their ranks only. `codes`: int32 (rows, columns)."""
-    ranks = np.empty(codes.shape[::-1], dtype=np.int32)
-    described: dict[int, Column] = {}
-    for domain in {column.domain for column in columns}:
-        members = [c for c, column in enumerate(columns) if column.domain == domain]
-        parts = [np.unique(codes[:, c], return_inverse=True) for c in members]
-        used = np.sort(np.concatenate([distinct for distinct, _ in parts]))  # np.unique would hash: slow on such codes
-        used = used[(used != NULL_CODE) & np.append(used[1:] != used[:-1], True)]
-        for c, (distinct, places) in zip(members, parts, strict=True):
-            rank = np.where(distinct == NULL_CODE, NULL_CODE, used.searchsorted(distinct)).astype(np.int32)
-            ranks[c] = rank[places.ravel()]
-            nulls = int(np.count_nonzero(ranks[c] == NULL_CODE))
-            column = columns[c]
-            described[c] = Column(column.name, column.type, column.why, len(distinct) - (nulls > 0), nulls)
-    return Relation(name, None, tuple(described[c] for c in range(len(columns))), ranks, {})

@@ -54,6 +54,14 @@ class Probes:
     own: NDArray[np.bool_]
     seconds: float = 0.0
 
+    def with_own(self, sets: Sets) -> Probes:
+        """With hitting sets that hold as probes of their own: no pair satisfies them, so they are promised."""
+        if not len(sets):
+            return self
+        new = np.ones(len(sets), dtype=np.bool_)
+        masks = np.concatenate([self.masks, sets])
+        return Probes(masks, np.concatenate([self.promised, new]), np.concatenate([self.own, new]), self.seconds)
+
     def promise(self, sets: Sets) -> NDArray[np.bool_]:
         """bool (sets,): which contain a promised probe."""
         return contains_some(sets, self.masks[self.promised])
@@ -222,24 +230,22 @@ def _serves(have: Sequence[int], columns: Sequence[int], fixed: frozenset[int]) 
     return bool(fixed) and set(columns) <= set(have) and set(have[: len(fixed)]) == fixed
 
 
-def lay_queries(asked: Sequence[Sequence[Sequence[Term]]], rows: SortedRows) -> tuple[Queries, NDArray[np.int32]]:
-    """The queries of probes, each asked of the order that serves it best; and whose query each is, int32 (queries,).
+def lay_queries(asked: Sequence[Sequence[Sequence[Term]]], rows: SortedRows) -> Queries:
+    """The queries of probes, each asked of the order that serves it best.
 
     A term about a column that the order lacks is left out: more rows are then compared than need be.
     """
-    lists = [rows.columns_of(i).tolist() for i in range(len(rows))]
+    lists = rows.lists
     most = max(map(len, lists), default=0)
     indexes: list[int] = []
     laid: list[list[Term]] = []
-    owners: list[int] = []
-    for probe, queries in enumerate(asked):
+    for queries in asked:
         for terms in queries:
             fits = [_fit(lists[i], terms, bool(rows.whole[i]), most) for i in range(len(lists))]
             index = fits.index(max(fits))
             indexes.append(index)
             laid.append([term for term in terms if term[0] in lists[index]])
-            owners.append(probe)
-    return Queries.of_terms(rows, indexes, laid), np.array(owners, dtype=np.int32)
+    return Queries.of_terms(rows, indexes, laid)
 
 
 def _fit(have: Sequence[int], terms: Sequence[Term], whole: bool, most: int) -> tuple[int, int, int]:

@@ -11,7 +11,7 @@ Source: IncDC (Qian et al., VLDB Journal 2023, section 8).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -22,7 +22,7 @@ from tuplewise.engine.dc.incremental.counting import Counting
 from tuplewise.engine.dc.incremental.deciding import Deciding, Loss
 from tuplewise.engine.dc.incremental.fixed import Fixed
 from tuplewise.engine.dc.incremental.held_rows import HeldRows
-from tuplewise.engine.dc.incremental.probes import Probes, contains_some, lay_queries, terms_of, unprobed
+from tuplewise.engine.dc.incremental.probes import contains_some, lay_queries, terms_of, unprobed
 from tuplewise.engine.dc.incremental.published import PublishedIndexes
 from tuplewise.engine.dc.incremental.revision import Known, among
 from tuplewise.engine.dc.vertices import Sets, Vertices
@@ -62,7 +62,7 @@ class Revising:
         asked = terms_of(self.known.probes.masks, self._vertices)
         self._queries = None
         if asked:
-            self._queries, _ = lay_queries(asked, self._held.sorted_rows)
+            self._queries = lay_queries(asked, self._held.sorted_rows)
 
     @property
     def _table(self) -> ClueTable:
@@ -145,12 +145,7 @@ class Revising:
     def _probed(self, known: Known) -> Known:
         """With a probe in each hitting set: what takes the place of a constraint about one row may contain none."""
         own = known.sets[unprobed(known.sets, known.probes.masks, self._vertices)]
-        if not len(own):
-            return known
-        probes, new = known.probes, np.ones(len(own), dtype=np.bool_)
-        masks = np.concatenate([probes.masks, own])
-        probes = Probes(masks, np.concatenate([probes.promised, new]), np.concatenate([probes.own, new]))
-        return replace(known, probes=probes)
+        return replace(known, probes=known.probes.with_own(own)) if len(own) else known
 
     def _predicates(self, sets: Sets) -> list[list[int]]:
         """The predicates of constraints by their numbers."""
@@ -170,15 +165,14 @@ class Revising:
     def _meet_published(self, indexes: PublishedIndexes, first: int, table: ClueTable) -> Met:
         """What the rows from number `first` on meet that is not known, found by the published indexes."""
         held = self._held
-        found = [Met(np.zeros((0, table.table.shape[1]), np.uint64), np.zeros((0, 2), np.int32), np.zeros(0, np.int64))]
+        found = []
         for t, u in indexes.portions(first, held.codes[: held.used]):
             clues = self._comparing.of_pairs(held.codes, t, u)
             unknown = table.numbers_of(clues) < 0
             distinct, places = np.unique(clues[unknown], axis=0, return_index=True)
             rows = np.stack([t[unknown], u[unknown]], axis=1)[places]
             found.append(Met(distinct, rows, np.zeros(0, np.int64)))
-        clues, rows = (np.concatenate([getattr(met, name) for met in found]) for name in ("clues", "rows"))
-        return Met(clues, rows, np.zeros(0, dtype=np.int64))
+        return _uncounted(found, table)
 
     def _extended(self, before: Known, clues: ClueSet) -> Known:
         """What is known when the clues after those before are new."""
@@ -191,7 +185,7 @@ class Revising:
     def _meet(self, first: int, table: ClueTable) -> Met:
         """What the rows from number `first` on meet that is not known."""
         held, comparing = self._held, self._comparing
-        found = [Met(np.zeros((0, table.table.shape[1]), np.uint64), np.zeros((0, 2), np.int32), np.zeros(0, np.int64))]
+        found = []
         if self._queries is not None:
             met, _ = comparing.probe(
                 held.codes, held.alive, first, held.used, held.sorted_rows, self._queries, table
@@ -210,8 +204,7 @@ class Revising:
             found.append(met)
         if self._within:
             found.append(self._meet_anyone(new, table))
-        clues, rows = (np.concatenate([getattr(met, name) for met in found]) for name in ("clues", "rows"))
-        return Met(clues, rows, np.zeros(0, dtype=np.int64))  # they are not counted
+        return _uncounted(found, table)
 
     def _meet_anyone(self, new: NDArray[np.int32], table: ClueTable) -> Met:
         """Each new row with one other: what is said of one row shows in any pair of it.
@@ -236,3 +229,11 @@ class Revising:
             rows = np.concatenate([rows, np.stack([t, others], axis=1)])
         unknown = table.numbers_of(clues) < 0
         return Met(clues[unknown], rows[unknown], np.zeros(0, dtype=np.int64))
+
+
+def _uncounted(found: Sequence[Met], table: ClueTable) -> Met:
+    """What was met in several ways, with no counts. `table`: says how wide clues are."""
+    none = np.zeros((0, table.table.shape[1]), dtype=np.uint64), np.zeros((0, 2), dtype=np.int32)
+    clues = np.concatenate([none[0], *(met.clues for met in found)])
+    rows = np.concatenate([none[1], *(met.rows for met in found)])
+    return Met(clues, rows, np.zeros(0, dtype=np.int64))

@@ -25,14 +25,15 @@ from tuplewise.engine.dc.incremental.applied import Applied, Changes, Lost
 from tuplewise.engine.dc.incremental.breaking import Breaking
 from tuplewise.engine.dc.incremental.checkpointing import checkpoint_arrays
 from tuplewise.engine.dc.incremental.clue_set import ClueSet
-from tuplewise.engine.dc.incremental.columns import KeptColumn
+from tuplewise.engine.dc.incremental.columns import KeptColumn, type_was_inferred
 from tuplewise.engine.dc.incremental.dictionaries import Additions, Dictionaries, GapsExhausted
 from tuplewise.engine.dc.incremental.fixed import Fixed
 from tuplewise.engine.dc.incremental.folder import Record, StateFolder
-from tuplewise.engine.dc.incremental.held_rows import HeldRows, ranked
+from tuplewise.engine.dc.incremental.held_rows import HeldRows
 from tuplewise.engine.dc.incremental.initial import refuse_keys, unpacked_columns
 from tuplewise.engine.dc.incremental.listing import Listing, Numbers, listing_of, listing_of_numbers
 from tuplewise.engine.dc.incremental.probes import Probes
+from tuplewise.engine.dc.incremental.ranks import ranked
 from tuplewise.engine.dc.incremental.revising import Revising
 from tuplewise.engine.dc.incremental.revision import (
     Change,
@@ -51,6 +52,7 @@ from tuplewise.engine.dc.vertices import Vertices
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import DcStateOptions, LoadOptions
 from tuplewise.engine.relation.relation import Relation
+from tuplewise.engine.relation.typing_columns import infer_text_column
 from tuplewise.engine.writer_lock import damaged
 from tuplewise.gpu_kernels.device import pick_device
 from tuplewise.gpu_kernels.probes import SortedRows
@@ -272,9 +274,21 @@ class DcState:
 
     def differs_today(self) -> list[str]:
         """What a state that were built of today's rows would have otherwise: a sentence each."""
-        if not self.options.discover.cross_columns:
+        inferred = [c for c, column in enumerate(self.columns) if type_was_inferred(column)]
+        if not inferred and not self.options.discover.cross_columns:
             return []
-        today = build_space(self.relation(), self.options.discover)
+        relation = self.relation()
+        found = []
+        for c in inferred:
+            values = relation.dictionaries["text"]
+            today = infer_text_column(self.columns[c].name, values, relation.codes[c])[0].type
+            if today != "text" and relation.columns[c].distinct:
+                found.append(f"of today's rows {self.columns[c].name!r} would be of type {today}, not text")
+        return found + self._other_space(relation) if self.options.discover.cross_columns else found
+
+    def _other_space(self, relation: Relation) -> list[str]:
+        """What the predicate space of some rows has otherwise."""
+        today = build_space(relation, self.options.discover)
         mine, theirs = (
             {(int(a), int(b), int(s)): bool(o) for a, b, s, o in zip(x.left, x.right, x.scope, x.ordered, strict=True)}
             for x in (self.space, today)
