@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
-from tuplewise.engine.cli import output, settings
 from tuplewise.engine.cli.dc_state_commands import dc
 from tuplewise.engine.cli.dependency_commands import fd, key, od
+from tuplewise.engine.cli.doctor_command import doctor
 from tuplewise.engine.cli.ind_state_commands import ind
-from tuplewise.engine.cli.progress import Progress
-from tuplewise.engine.cli.settings import State
-
-EXIT_USAGE = 2
 
 
 def _print_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
@@ -36,27 +30,5 @@ def cli() -> None:
     """
 
 
-for _group in (dc, fd, key, od, ind):
-    cli.add_command(_group)
-
-
-@cli.command()
-@settings.output_options("text", "json")
-@click.pass_obj
-def doctor(state: State, /, form: str | None, **given: Any) -> int:
-    """What will be used here (Java, Spark, plugin, GPUs, kernels) and what to do where something is missing."""
-    from tuplewise.engine.doctor import examine, works
-    from tuplewise.engine.report import json, text
-
-    target = given["output"]
-    form = form or output.default_format(target)
-    output.check_output(target)
-    with Progress(state.quiet) as progress:
-        progress.step("looking")
-        checks = examine()
-    records = [check.to_dict() for check in checks]
-    if form == "json":
-        output.write([json.dump({"checks": records})], target)
-    else:
-        output.write([text.render(text.doctor_parts(records), **output.terminal(target))], target)
-    return 0 if works(checks) else EXIT_USAGE
+for _command in (dc, fd, key, od, ind, doctor):
+    cli.add_command(_command)
