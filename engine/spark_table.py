@@ -23,7 +23,7 @@ from tuplewise.engine.loop import SAMPLED_PAIRS_A_ROW, Agreement, Clues, Compare
 from tuplewise.engine.options import Nulls
 from tuplewise.engine.relation.spark_frame import EncodedFrame
 from tuplewise.engine.spark import agreeing as pairs_on_spark
-from tuplewise.engine.spark import run
+from tuplewise.engine.spark import jobs, run
 from tuplewise.engine.spark.agreeing import (
     LEAST_PAIRS,
     ClueKernels,
@@ -309,7 +309,7 @@ class SparkTable:
     @contextmanager
     def _within_time(self) -> Iterator[None]:
         try:
-            with run.until(self._spark, self._deadline):
+            with jobs.until(self._spark, self._deadline):
                 yield
         except TimeoutError as error:
             raise LimitReached(TIME_LIMIT) from error

@@ -87,7 +87,7 @@ def collect_clues(
     used = np.unique(np.concatenate([layout.left, layout.right])) if layout.comparisons else np.empty(0, np.int32)
     place = np.zeros(len(codes), dtype=np.int32)
     place[used] = np.arange(len(used), dtype=np.int32)
-    order = _row_order(codes[used], members, group_offsets)
+    order = row_order(codes[used], members, group_offsets)
     arranged = np.ascontiguousarray(codes[np.ix_(used, order)]) if len(used) else np.zeros((1, len(order)), np.int32)
     if picked.kind == "cuda":
         from tuplewise.gpu_kernels.cuda.evidence import run
@@ -99,7 +99,7 @@ def collect_clues(
             group_offsets, counting, control,
         )  # fmt: skip
     pairs = 2 * int(counts.sum()) if counting else _pairs_in(group_offsets)
-    return _of_both_orders(clues, counts, layout, counting, pairs, complete)
+    return of_both_orders(clues, counts, layout, counting, pairs, complete)
 
 
 def collect_clues_between(
@@ -138,7 +138,7 @@ def collect_clues_between(
     >>> found.clues.ravel().tolist(), found.counts.tolist()
     ([0, 1], [2, 2])
     """
-    _check_codes(codes, layout)
+    check_codes(codes, layout)
     sides = [_checked_rows(name, rows, codes.shape[1]) for name, rows in (("left", left), ("right", right))]
     few, many = sorted(sides, key=len)
     if len(few) == 0:
@@ -156,7 +156,7 @@ def collect_clues_between(
         clues, counts, complete = run(
             codes, many, few, layout.left, layout.right, layout.scope, layout.ordered, nulls == "unknown", control
         )
-    return _of_both_orders(clues, counts, layout, counting, 2 * int(counts.sum()), complete)
+    return of_both_orders(clues, counts, layout, counting, 2 * int(counts.sum()), complete)
 
 
 def _checked_rows(name: str, rows: NDArray[np.integer], count: int) -> NDArray[np.int64]:
@@ -167,7 +167,7 @@ def _checked_rows(name: str, rows: NDArray[np.integer], count: int) -> NDArray[n
     return rows.astype(np.int64, copy=False)
 
 
-def _of_both_orders(
+def of_both_orders(
     clues: NDArray[np.uint64], counts: NDArray[np.int64], layout: ClueLayout, counting: bool, pairs: int, complete: bool
 ) -> ClueSet:
     """The clues of pairs, one order each, and those of the exchanged pairs."""
@@ -180,7 +180,7 @@ def _pairs_in(group_offsets: NDArray[np.int64]) -> int:
     return sum(int(size) * (int(size) - 1) for size in np.diff(group_offsets))
 
 
-def _check_codes(codes: NDArray[np.int32], layout: ClueLayout) -> None:
+def check_codes(codes: NDArray[np.int32], layout: ClueLayout) -> None:
     if codes.ndim != 2 or codes.dtype != np.int32:
         raise ValueError(f"codes: {codes.dtype} array of {codes.ndim} dimensions; allowed: int32 (columns, rows)")
     if layout.comparisons and int(max(layout.left.max(), layout.right.max())) >= len(codes):
@@ -193,7 +193,7 @@ def _checked(
     members: NDArray[np.int32] | None,
     group_offsets: NDArray[np.int64] | None,
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
-    _check_codes(codes, layout)
+    check_codes(codes, layout)
     rows = codes.shape[1]
     if (members is None) != (group_offsets is None):
         raise ValueError("members and group_offsets: give both or neither")
@@ -206,7 +206,7 @@ def _checked(
     return codes, members.astype(np.int32, copy=False), group_offsets.astype(np.int64, copy=False)
 
 
-def _row_order(
+def row_order(
     codes: NDArray[np.int32], members: NDArray[np.int32], group_offsets: NDArray[np.int64]
 ) -> NDArray[np.int32]:
     """Members, group by group, sorted inside a group by the columns with the fewest values first.

@@ -22,7 +22,7 @@ from tuplewise.engine.relation.relation import Relation
 from tuplewise.engine.relation.spark_encoded import encode_for
 from tuplewise.engine.relation.spark_frame import EncodedFrame
 from tuplewise.engine.relation.spark_load import Opened
-from tuplewise.engine.spark.run import device_of_tasks
+from tuplewise.engine.spark.resources import devices_of_tasks
 from tuplewise.engine.watch import Clock, Progress, Watch, most_bytes_unless
 from tuplewise.gpu_kernels.device import pick_device
 
@@ -94,6 +94,7 @@ def discover_on_spark(
     workload.refuse_many_atoms(relation, space.atoms, options)
     clock.lap("space")
     notes = notes_on_table(relation, options, space)
+    device, reason = devices_of_tasks(table.frame.sparkSession, options.device)
     found = _find(table, relation, space, deadline, watch, clock)
     notes += [] if found.reached is None else [what_a_limit_means(found, space)]
     with_null = figures.rows_with_null() if options.nulls == "unknown" else 0
@@ -113,8 +114,8 @@ def discover_on_spark(
         ordered_pairs=table.rows * (table.rows - 1),
         algorithm="hybrid",
         algorithm_reason=f"{asked}: compares pairs that agree on chosen column sets, validates the rest",
-        device=device_of_tasks(table.frame.sparkSession, options.device),
-        device_reason=f"kernels run in the tasks of Spark ({table.frame.sparkSession.sparkContext.master})",
+        device=device,
+        device_reason=reason,
         timings_seconds=clock.seconds,
         partial=found.reached is not None,
         notes=notes,

@@ -24,7 +24,7 @@ from tuplewise.engine.relation.sources import find_source
 from tuplewise.engine.relation.spark_encode import NotInSpark
 from tuplewise.engine.relation.spark_load import Opened, in_session, open_with_spark, spark_failures
 from tuplewise.engine.relation.spark_values import TypedFrame, comparable, needs_wide, type_frame
-from tuplewise.engine.spark import run
+from tuplewise.engine.spark import jobs
 from tuplewise.engine.spark.attribute_values import Cell, cells_of, count_clusters, count_filled, masks_of
 from tuplewise.engine.watch import TIME_LIMIT, Placed, bytes_for_codes, most_bytes_unless, refuse_spark
 
@@ -254,7 +254,7 @@ def _described(
 def _within(spark: SparkSession, deadline: float | None) -> Iterator[None]:
     """Jobs of the block end at the deadline; LimitReached is raised for them."""
     try:
-        with run.until(spark, deadline):
+        with jobs.until(spark, deadline):
             yield
     except TimeoutError as error:
         raise LimitReached(TIME_LIMIT) from error

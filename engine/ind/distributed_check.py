@@ -20,7 +20,7 @@ from tuplewise.engine.relation.spark_encode import TypedExpression
 from tuplewise.engine.relation.spark_load import Opened, in_session, spark_failures
 from tuplewise.engine.relation.spark_rows import ROW
 from tuplewise.engine.relation.spark_values import TypedFrame, comparable, needs_wide
-from tuplewise.engine.spark import run
+from tuplewise.engine.spark import jobs
 from tuplewise.engine.spark.missing_values import COUNT, FIRST, Missing, column_counts, find_missing, keyed
 from tuplewise.engine.watch import TIME_LIMIT, Clock, Progress
 
@@ -63,7 +63,7 @@ def check_on_spark(
     described: list[TableFound] = []
     reached = False
     try:
-        with run.until(session.spark, deadline):
+        with jobs.until(session.spark, deadline):
             for name in opened:
                 described.append(work.table(name))
             clock.lap("load")

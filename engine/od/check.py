@@ -94,19 +94,18 @@ def check_opened(
     `check_table` shows them, would take a comparison of what all tasks found on all columns.
     """
     from tuplewise.engine.od import distributed_check
-    from tuplewise.engine.spark.run import device_of_tasks
+    from tuplewise.engine.spark.resources import devices_of_tasks
 
     if deadline is None and options.time_limit is not None:
         deadline = time.monotonic() + options.time_limit
     start = time.perf_counter()
+    device, reason = devices_of_tasks(opened.session.spark, options.device)
     relation, checks = distributed_check.check_opened(
         opened, ods, device=options.device, seed=options.seed, deadline=deadline, step=step,
         progress=Watch(progress, options.memory_limit).stage("checking"),
     )  # fmt: skip
-    spark, master = opened.session.spark, opened.session.master
-    reason = f"kernels run in the tasks of Spark ({master})"
     seconds = time.perf_counter() - start
-    found = _checked(relation, options, checks, device_of_tasks(spark, options.device), reason, seconds)
+    found = _checked(relation, options, checks, device, reason, seconds)
     violated = any(check.violation is not None for check in checks)
     return replace(found, notes=[*found.notes, OTHER_ROWS]) if violated else found
 

@@ -15,7 +15,7 @@ from tuplewise.engine.loop import Clues
 from tuplewise.engine.od.dependency import Dependencies, Mask
 from tuplewise.engine.options import Nulls
 from tuplewise.engine.spark import agreeing as pairs_on_spark
-from tuplewise.engine.spark import run
+from tuplewise.engine.spark import jobs
 from tuplewise.engine.spark.orders import (
     OrderChecks,
     OrdersOnSpark,
@@ -60,14 +60,14 @@ class ContextsOnSpark:
 
     def violations(self, checks: OrderChecks, limit: int) -> Violations:
         """Violating pairs, the first `limit` of each check by position among those that tasks return."""
-        jobs = self._jobs(OrdersOnSpark(self._frame, self._nulls, self._sizes, limit, self._device), checks)
-        found = np.concatenate([np.zeros((0, 3), dtype=np.int64), *run.at_once(self._frame.sparkSession, jobs)])
+        work = self._jobs(OrdersOnSpark(self._frame, self._nulls, self._sizes, limit, self._device), checks)
+        found = np.concatenate([np.zeros((0, 3), dtype=np.int64), *jobs.at_once(self._frame.sparkSession, work)])
         return _first_of_each(found, limit)
 
     def _jobs(self, table: OrdersOnSpark, checks: OrderChecks) -> list[Callable[[], Violations]]:
         """What decides all checks: one shuffle for the contexts that have a column by which no class is too large, the
         column of most contexts first; one for each other context without such classes; else a sort."""
-        jobs: list[Callable[[], Violations]] = []
+        work: list[Callable[[], Violations]] = []
         open_ = np.ones(len(checks.contexts), dtype=np.bool_)
         small = np.array([self._stays_whole([c]) for c in range(len(self._judged))], dtype=np.bool_)
         while open_.any():
@@ -76,17 +76,17 @@ class ContextsOnSpark:
             if not served.any():
                 break
             having = open_ & checks.contexts[:, column]
-            jobs.append(partial(table.check_classes, checks.take(having[checks.which]), [column]))
+            work.append(partial(table.check_classes, checks.take(having[checks.which]), [column]))
             open_ &= ~having
         for context in np.flatnonzero(open_):
             own = checks.take(np.flatnonzero(checks.which == context))
             columns = np.flatnonzero(checks.contexts[context]).tolist()
             if columns and self._stays_whole(columns):
-                jobs.append(partial(table.check_classes, own, columns))
+                work.append(partial(table.check_classes, own, columns))
             else:
                 for left in np.unique(own.left):
-                    jobs.append(partial(table.check_sorted, own.take(own.left == left)))
-        return jobs
+                    work.append(partial(table.check_sorted, own.take(own.left == left)))
+        return work
 
     def _stays_whole(self, columns: Sequence[int]) -> bool:
         """Whether no class by these columns is too large for one task, or so large that others wait for it."""

@@ -17,7 +17,7 @@ from tuplewise.engine.relation.relation import Relation
 from tuplewise.engine.relation.spark_encoded import encode_for
 from tuplewise.engine.relation.spark_frame import EncodedFrame
 from tuplewise.engine.relation.spark_load import Opened
-from tuplewise.engine.spark import run
+from tuplewise.engine.spark import jobs, run
 from tuplewise.engine.spark.agreeing import sampled_rows
 from tuplewise.engine.spark.orders import OrderChecks
 
@@ -69,7 +69,7 @@ def check_orders_on_spark(
     for od in ods:
         began, holds, pair = time.monotonic(), None, None
         try:
-            with run.until(table.frame.sparkSession, deadline):
+            with jobs.until(table.frame.sparkSession, deadline):
                 pair = rows.violation(od)
             holds = pair is None
         except TimeoutError:

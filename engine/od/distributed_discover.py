@@ -19,7 +19,7 @@ from tuplewise.engine.options import DependencyOptions, FdDiscoverOptions, Nulls
 from tuplewise.engine.relation.spark_encoded import encode_for
 from tuplewise.engine.relation.spark_frame import EncodedFrame
 from tuplewise.engine.relation.spark_load import Opened
-from tuplewise.engine.spark.run import device_of_tasks
+from tuplewise.engine.spark.resources import devices_of_tasks
 from tuplewise.engine.watch import Clock, Progress, Watch, most_bytes_unless
 from tuplewise.gpu_kernels.device import pick_device
 
@@ -78,9 +78,9 @@ def discover_on_spark(
         return replace(here, options=options)
     relation = replace(table.excerpt(np.zeros(0, dtype=np.int64)), table_rows=table.rows)
     clock, watch = Clock(), Watch(progress, options.memory_limit)
+    device, reason = devices_of_tasks(table.frame.sparkSession, options.device)
     found = _find(table, targets, nulls, options, deadline, watch, clock)
     asked = "asked for" if options.algorithm == "hybrid" else "auto: what Spark's tasks do"
-    spark = table.frame.sparkSession
     return Discovery(
         relation=relation,
         options=options,
@@ -88,8 +88,8 @@ def discover_on_spark(
         removals=None,
         algorithm="hybrid",
         algorithm_reason=f"{asked}: compares pairs that agree on chosen column sets, validates the rest",
-        device=device_of_tasks(spark, options.device),
-        device_reason=f"kernels run in the tasks of Spark ({spark.sparkContext.master})",
+        device=device,
+        device_reason=reason,
         timings_seconds=clock.seconds,
         partial=found.reached is not None,
         notes=notes_on(relation, options, found),

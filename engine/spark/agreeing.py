@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.spark.layout import NULL, Layout, RowTest, Rule, lay_out
+from tuplewise.engine.spark.resources import task_device
 from tuplewise.engine.spark.routes import send_rows
-from tuplewise.engine.spark.tasks import Batches, Rows, Tile, make_tile, spare_zip_reading, task_device, tiles_of
+from tuplewise.engine.spark.tasks import Batches, Rows, Tile, make_tile, spare_zip_reading, tiles_of
 from tuplewise.engine.spark.tiles import LEFT, RIGHT, WAVES, Sizes
 from tuplewise.gpu_kernels.refine import EQUAL, Comparison
 

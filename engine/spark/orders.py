@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.spark.boundaries import Edge, Edges, crossings, edges_of
 from tuplewise.engine.spark.layout import NULL
-from tuplewise.engine.spark.tasks import Batches, spare_zip_reading, task_device
+from tuplewise.engine.spark.resources import task_device
+from tuplewise.engine.spark.tasks import Batches, spare_zip_reading
 from tuplewise.engine.spark.tiles import Sizes
 from tuplewise.gpu_kernels import clues
 from tuplewise.gpu_kernels.cpu.partitions import ranked_contexts

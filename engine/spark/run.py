@@ -7,20 +7,16 @@ does with the rows of a tile is in the kernels that come with it.
 from __future__ import annotations
 
 import contextlib
-import re
-import threading
-import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.errors import InputError, TuplewiseError, message
+from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.spark.layout import Layout, Rule, lay_out, passing
 from tuplewise.engine.spark.routes import full_row_counts, full_tile_selves, send_rows, tiles_both_ways
 from tuplewise.engine.spark.tasks import FirstPairs, Kernels, TileWork
@@ -29,14 +25,11 @@ from tuplewise.engine.spark.tiles import Sizes
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-T = TypeVar("T")
 FEWEST_TILE_ROWS, MOST_TILE_ROWS = 1 << 16, 1 << 22
 KERNEL_BYTES = 160
 """What a row of a tile takes beside its codes: kernels up to 65 bytes (measured), the hand-over 60, some to spare."""
 TASK_BYTES = 512 << 20
 """Memory of a Python worker where no setting says."""
-CANCEL_SECONDS = 0.2
-MOST_AT_ONCE = 4
 PAIRS = "t bigint, u bigint"
 
 
@@ -83,18 +76,6 @@ class Violations:
 
 
 NOTHING = Violations(0, 0, np.empty((0, 2), np.int64), np.empty(0, np.int64), np.empty(0, np.int64))
-
-
-def tasks_have_gpus(spark: SparkSession) -> bool:
-    """Whether Spark gives tasks a GPU."""
-    return float(spark.sparkContext.getConf().get("spark.task.resource.gpu.amount") or 0) > 0
-
-
-def device_of_tasks(spark: SparkSession, asked: str) -> str:
-    """What tasks run kernels on, as `tasks.task_device` decides it."""
-    if asked != "auto":
-        return asked
-    return "cuda" if tasks_have_gpus(spark) else "cpu"
 
 
 def count_where(frame: DataFrame, conditions: Sequence[str]) -> list[int]:
@@ -269,71 +250,6 @@ def write_whole(frame: DataFrame, folder: str) -> None:
             raise InputError(message("the folder of pairs can't be put in its place", folder))
     finally:
         files.delete(beside, True)
-
-
-@contextlib.contextmanager
-def until(spark: SparkSession, deadline: float | None) -> Iterator[None]:
-    """Jobs of the block are cancelled from the deadline (`time.monotonic()`) on; TimeoutError is raised for them."""
-    if deadline is None:
-        with _named_faults():
-            yield
-        return
-    if time.monotonic() >= deadline:
-        raise TimeoutError("the time limit was reached")
-    tag = f"tuplewise-{uuid.uuid4().hex}"
-    ended, cancelled = threading.Event(), threading.Event()
-
-    def cancel() -> None:
-        wait = deadline - time.monotonic()
-        while not ended.wait(max(0.0, wait)):
-            cancelled.set()
-            spark.sparkContext.cancelJobsWithTag(tag)
-            wait = CANCEL_SECONDS  # the next job of the block may be about to start
-
-    watch = threading.Thread(target=cancel, name="time limit", daemon=True)
-    spark.sparkContext.addJobTag(tag)
-    watch.start()
-    try:
-        with _named_faults():
-            yield
-    except TuplewiseError:
-        raise
-    except Exception as problem:
-        if cancelled.is_set():
-            raise TimeoutError("the time limit was reached") from problem
-        raise
-    finally:
-        ended.set()
-        watch.join()
-        spark.sparkContext.removeJobTag(tag)
-
-
-def at_once(spark: SparkSession, work: Sequence[Callable[[], T]]) -> list[T]:
-    """What each of these returns, a few at a time: most of a small job is planning and waiting."""
-    context = spark.sparkContext._jsc.sc()
-    properties = context.getLocalProperties()
-
-    def run(one: Callable[[], T]) -> T:
-        context.setLocalProperties(properties.clone())
-        return one()
-
-    if len(work) < 2:
-        return [one() for one in work]
-    with ThreadPoolExecutor(min(len(work), MOST_AT_ONCE), "Spark jobs") as pool:
-        return list(pool.map(run, work))
-
-
-@contextlib.contextmanager
-def _named_faults() -> Iterator[None]:
-    """What users can mend, in a message of ours."""
-    try:
-        yield
-    except Exception as problem:
-        missing = re.search(r"No module named '([A-Za-z_]+)", str(problem))
-        if missing is not None:
-            hint = "Install tuplewise there, or name a Python that has it: --conf spark.pyspark.python=PATH"
-            raise InputError(message("Spark's Python workers lack a module", missing.group(1), hint=hint)) from problem
-        raise
 
 
 @contextlib.contextmanager

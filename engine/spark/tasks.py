@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tuplewise.engine.spark.resources import task_device
 from tuplewise.engine.spark.tiles import LEFT, RIGHT, Blocks, block_keys, local_rows
 
 if TYPE_CHECKING:
@@ -261,17 +262,6 @@ def spare_zip_reading() -> None:
     for path, finder in list(sys.path_importer_cache.items()):
         if isinstance(finder, zipimport.zipimporter):
             del sys.path_importer_cache[path]
-
-
-def task_device(asked: str) -> str:
-    """The device that a task runs kernels on: a GPU that Spark gave it, else the CPU unless one was asked for."""
-    from pyspark import TaskContext
-
-    context = TaskContext.get()
-    given = context.resources().get("gpu") if context is not None else None
-    if asked.startswith("cpu") or (asked == "auto" and given is None):
-        return "cpu"
-    return f"cuda:{given.addresses[0]}" if given is not None else asked
 
 
 def _numpy(batch: pa.RecordBatch, name: str) -> NDArray[Any]:

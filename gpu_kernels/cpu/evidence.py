@@ -63,8 +63,18 @@ def run(
     by inverted lists; only one of the two mirrored clues of a pair is computed; rows are sorted so that a tile pair
     holds few clues, and comparisons that are constant over a tile pair are left out.
     """
-    work = _Work(codes, left, right, scope, ordered, nullable)
-    costs, jobs = _tasks(group_offsets)
+    work = DenseTable(codes, left, right, scope, ordered, nullable)
+    return count_jobs(work, *_tasks(group_offsets), group_offsets, control)
+
+
+def count_jobs(
+    work: DenseTable,
+    costs: list[float],
+    jobs: list[tuple[int, int, int]],
+    group_offsets: NDArray[np.int64],
+    control: Control,
+) -> tuple[NDArray[np.uint64], NDArray[np.int64], bool]:
+    """What `run` returns, of the pairs of some jobs: those of `_tasks`."""
     threads: list[ThreadTables] = []
 
     def make_worker() -> Callable[[int], None]:
@@ -75,7 +85,7 @@ def run(
     return (*merge_tables(work.plan, threads), complete)
 
 
-class _Work:
+class DenseTable:
     """What all threads read: the columns in dense codes, and the plan."""
 
     def __init__(
@@ -128,12 +138,9 @@ def _tasks(group_offsets: NDArray[np.int64]) -> tuple[list[float], list[tuple[in
     sizes = np.diff(group_offsets)
     for g in np.flatnonzero(sizes >= SMALL_GROUP_ROWS):
         start, end = int(group_offsets[g]), int(group_offsets[g + 1])
-        tile_count = -(-(end - start) // TILE_ROWS)
-        for tile in range(tile_count - 1, -1, -1):  # the costly ones first
-            first = start + tile * TILE_ROWS
-            last = min(first + TILE_ROWS, end)
-            jobs.append((start, first, last))
-            costs.append(float((last - first) * (last - start)))
+        own_costs, own_jobs = tile_jobs(start, start, end)
+        costs += own_costs
+        jobs += own_jobs
     pairs = np.where(sizes < SMALL_GROUP_ROWS, sizes * (sizes - 1) // 2 + 1, 0)
     if pairs.any():
         ends = np.cumsum(pairs)
@@ -147,8 +154,18 @@ def _tasks(group_offsets: NDArray[np.int64]) -> tuple[list[float], list[tuple[in
     return costs, jobs
 
 
+def tile_jobs(start: int, first: int, last: int) -> tuple[list[float], list[tuple[int, int, int]]]:
+    """Costs and jobs of the pairs of a row from `first` to `last` with one before it from `start` on."""
+    costs, jobs = [], []
+    for begin in reversed(range(first, last, TILE_ROWS)):  # the costly ones first
+        end = min(begin + TILE_ROWS, last)
+        jobs.append((start, begin, end))
+        costs.append(float((end - begin) * (end - start)))
+    return costs, jobs
+
+
 def _worker(
-    work: _Work, jobs: list[tuple[int, int, int]], group_offsets: NDArray[np.int64], tables: ThreadTables
+    work: DenseTable, jobs: list[tuple[int, int, int]], group_offsets: NDArray[np.int64], tables: ThreadTables
 ) -> Callable[[int], None]:
     """One thread's way of running a task."""
     scratch: Any = None

@@ -46,6 +46,15 @@ def rectangle_bands(first_later: int, rows: int, band_rows: int) -> Iterator[tup
             yield earlier, range(begin, min(begin + band_rows, rows))
 
 
+def later_bands(first: int, last: int, band_rows: int) -> Iterator[tuple[range, range]]:
+    """Pairs of row bands that hold all pairs of a row from `first` to `last` with one before it."""
+    for start in range(first, last, band_rows):
+        later = range(start, min(start + band_rows, last))
+        yield later, later
+        for begin in range(0, start, band_rows):
+            yield range(begin, min(begin + band_rows, start)), later
+
+
 def split_band(band: tuple[range, range], band_rows: int) -> Iterator[tuple[range, range]]:
     """The same pairs of rows in smaller bands."""
     earlier, later = band

@@ -26,7 +26,7 @@ from tuplewise.engine.dc.violations.distributed import check_on_spark, find_witn
 from tuplewise.engine.errors import InputError
 from tuplewise.engine.options import DcCheckOptions
 from tuplewise.engine.relation.relation import Relation
-from tuplewise.engine.spark import run
+from tuplewise.engine.spark import jobs, run
 from tuplewise.engine.spark.tiles import Sizes, spark_hash
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
@@ -199,7 +199,7 @@ def test_a_module_that_workers_lack_is_named(spark: Any) -> None:
         return no_such_module_anywhere.run(batches)
 
     with pytest.raises(InputError, match=r"workers lack a module: 'no_such_module_anywhere'.*spark\.pyspark\.python"):  # noqa: SIM117
-        with run.until(spark, None):
+        with jobs.until(spark, None):
             spark.range(1).mapInArrow(without, "id bigint").toArrow()
 
 

@@ -31,7 +31,8 @@ from tuplewise.engine.relation.relation import NULL_CODE, Relation
 from tuplewise.engine.relation.spark_encoded import encode_for
 from tuplewise.engine.relation.spark_frame import EncodedFrame
 from tuplewise.engine.relation.spark_load import Opened
-from tuplewise.engine.spark import run
+from tuplewise.engine.spark import jobs, run
+from tuplewise.engine.spark.resources import devices_of_tasks
 from tuplewise.engine.spark.tasks import Kernels, Rows
 from tuplewise.gpu_kernels.refine import Comparison
 
@@ -127,6 +128,7 @@ def check_on_spark(
     sizes = cardinalities_on_spark(table, options.seed)
     unknown = _rows_unknown(table, programs)
     planned = time.monotonic()
+    device, reason = devices_of_tasks(spark, options.device)
     found: list[tuple[run.Violations | int | None, float]] = []
     reached = None
     for number, program in enumerate(programs):
@@ -134,7 +136,7 @@ def check_on_spark(
         figures: run.Violations | int | None = None
         if reached is None:
             try:
-                with run.until(spark, deadline):
+                with jobs.until(spark, deadline):
                     figures = _check_one(table, program, options)
             except TimeoutError:
                 reached = "the time limit was reached before every rule was checked"
@@ -150,8 +152,8 @@ def check_on_spark(
         relation=replace(relation, table_rows=table.rows),
         options=options,
         rules=tuple(checks),
-        device=run.device_of_tasks(spark, options.device),
-        device_reason=f"kernels run in the tasks of Spark ({spark.sparkContext.master})",
+        device=device,
+        device_reason=reason,
         timings_seconds={"plan": planned - began, "check": time.monotonic() - planned},
         partial=any(check.holds is None for check in checks),
         notes=() if reached is None else (reached,),
@@ -177,7 +179,7 @@ class SparkPairs:
     ) -> None:
         """See `detect.PairsOnSpark`. Values are joined to pairs by position; files are in no order."""
         with contextlib.ExitStack() as stack:
-            stack.enter_context(run.until(self._table.frame.sparkSession, deadline))
+            stack.enter_context(jobs.until(self._table.frame.sparkSession, deadline))
             lists = []
             for rule, program, cells in zip(self._rules, self._programs, own, strict=True):
                 asked = rule_on(self._table, program, self._options.device, self._options.seed)
@@ -210,14 +212,14 @@ def find_witnesses_on_spark(
 
     def witnesses(rule: DenialConstraint) -> NDArray[np.int64]:
         program = bind(rule, table.header, nulls)
-        with run.until(spark, deadline):
+        with jobs.until(spark, deadline):
             if program.never:
                 return np.empty((0, 2), dtype=np.int64)
             if program.one_row:
                 return run.check_rows(rule_on(table, program, device), rows=limit).first
             return run.find_pairs(rule_on(table, program, device), limit)
 
-    return run.at_once(spark, [partial(witnesses, rule) for rule in rules])
+    return jobs.at_once(spark, [partial(witnesses, rule) for rule in rules])
 
 
 def rule_on(table: EncodedFrame, program: Program, device: str = "auto", seed: int = 0) -> run.RuleOnSpark:

@@ -1,0 +1,92 @@
+"""Jobs of Spark as our callers see them: ended at a time limit, several at once, faults that users can mend named."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, TypeVar
+
+from tuplewise.engine.errors import DeviceError, InputError, TuplewiseError, message
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+T = TypeVar("T")
+CANCEL_SECONDS = 0.2
+MOST_AT_ONCE = 4
+
+
+@contextlib.contextmanager
+def until(spark: SparkSession, deadline: float | None) -> Iterator[None]:
+    """Jobs of the block are cancelled from the deadline (`time.monotonic()`) on; TimeoutError is raised for them."""
+    if deadline is None:
+        with _named_faults():
+            yield
+        return
+    if time.monotonic() >= deadline:
+        raise TimeoutError("the time limit was reached")
+    tag = f"tuplewise-{uuid.uuid4().hex}"
+    ended, cancelled = threading.Event(), threading.Event()
+
+    def cancel() -> None:
+        wait = deadline - time.monotonic()
+        while not ended.wait(max(0.0, wait)):
+            cancelled.set()
+            spark.sparkContext.cancelJobsWithTag(tag)
+            wait = CANCEL_SECONDS  # the next job of the block may be about to start
+
+    watch = threading.Thread(target=cancel, name="time limit", daemon=True)
+    spark.sparkContext.addJobTag(tag)
+    watch.start()
+    try:
+        with _named_faults():
+            yield
+    except TuplewiseError:
+        raise
+    except Exception as problem:
+        if cancelled.is_set():
+            raise TimeoutError("the time limit was reached") from problem
+        raise
+    finally:
+        ended.set()
+        watch.join()
+        spark.sparkContext.removeJobTag(tag)
+
+
+def at_once(spark: SparkSession, work: Sequence[Callable[[], T]]) -> list[T]:
+    """What each of these returns, a few at a time: most of a small job is planning and waiting."""
+    context = spark.sparkContext._jsc.sc()
+    properties = context.getLocalProperties()
+
+    def run(one: Callable[[], T]) -> T:
+        context.setLocalProperties(properties.clone())
+        return one()
+
+    if len(work) < 2:
+        return [one() for one in work]
+    with ThreadPoolExecutor(min(len(work), MOST_AT_ONCE), "Spark jobs") as pool:
+        return list(pool.map(run, work))
+
+
+@contextlib.contextmanager
+def _named_faults() -> Iterator[None]:
+    """What users can mend, in a message of ours."""
+    try:
+        yield
+    except TuplewiseError:
+        raise
+    except Exception as problem:
+        text = str(problem)
+        missing = re.search(r"No module named '([A-Za-z_]+)", text)
+        if missing is not None:
+            hint = "Install tuplewise there, or name a Python that has it: --conf spark.pyspark.python=PATH"
+            raise InputError(message("Spark's Python workers lack a module", missing.group(1), hint=hint)) from problem
+        device = re.search(r"errors\.(?:DeviceError|\w*DeviceMemory): (.+)", text)
+        if device is not None:
+            raise DeviceError(f"in a task of Spark: {device.group(1)}") from problem
+        raise

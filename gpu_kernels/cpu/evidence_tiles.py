@@ -1,0 +1,44 @@
+"""CPU twin of the pairwise evidence kernel for one tile of the triangle of all pairs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.gpu_kernels.control import Control
+from tuplewise.gpu_kernels.cpu.evidence import DenseTable, count_jobs, tile_jobs
+
+
+def run(
+    codes: NDArray[np.int32],
+    left: NDArray[np.int32],
+    right: NDArray[np.int32],
+    scope: NDArray[np.int8],
+    ordered: NDArray[np.bool_],
+    nullable: bool,
+    first: int,
+    last: int,
+    control: Control,
+    prepared: dict[str, Any],
+) -> tuple[NDArray[np.uint64], NDArray[np.int64], bool]:
+    """Distinct clues of the unordered pairs of a row from `first` to `last` with one before it.
+
+    Parameters
+    ----------
+    codes, left, right, scope, ordered, nullable, control : as for `cpu.evidence.run`
+    first, last : rows of the tile
+    prepared : kept between the tiles of a table in one process: its dense codes
+
+    Returns
+    -------
+    clues, counts, complete : as of `cpu.evidence.run`
+
+    Notes
+    -----
+    Cost and floor as there, per pair of the tile; once, a pass over all codes.
+    """
+    if "table" not in prepared:
+        prepared["table"] = DenseTable(codes, left, right, scope, ordered, nullable)
+    return count_jobs(prepared["table"], *tile_jobs(0, first, last), np.array([0, codes.shape[1]]), control)

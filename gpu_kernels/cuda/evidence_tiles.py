@@ -1,0 +1,60 @@
+"""CUDA twin of the pairwise evidence kernel for one tile of the triangle of all pairs."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.gpu_kernels.control import Control
+from tuplewise.gpu_kernels.cuda.digits import make_plan
+from tuplewise.gpu_kernels.cuda.evidence import Sizes, count_bands
+from tuplewise.gpu_kernels.cuda.strips import later_bands
+
+
+def run(
+    codes: NDArray[np.int32],
+    left: NDArray[np.int32],
+    right: NDArray[np.int32],
+    scope: NDArray[np.int8],
+    ordered: NDArray[np.bool_],
+    nullable: bool,
+    first: int,
+    last: int,
+    control: Control,
+    prepared: dict[str, Any],
+) -> tuple[NDArray[np.uint64], NDArray[np.int64], bool]:
+    """Distinct clues of the unordered pairs of a row from `first` to `last` with one before it, on the current device.
+
+    Parameters and what is returned as for the CPU twin.
+
+    Notes
+    -----
+    The kernel, its cost and its floor are those of `cuda.evidence`; each tile brings the operands of its rows, 4 bytes
+    a comparison's column and row, to the device.
+    """
+    return count_tile(codes, left, right, scope, ordered, nullable, first, last, control, prepared)
+
+
+def count_tile(
+    codes: NDArray[np.int32],
+    left: NDArray[np.int32],
+    right: NDArray[np.int32],
+    scope: NDArray[np.int8],
+    ordered: NDArray[np.bool_],
+    nullable: bool,
+    first: int,
+    last: int,
+    control: Control,
+    prepared: dict[str, Any],
+    sizes: Sizes | None = None,
+) -> tuple[NDArray[np.uint64], NDArray[np.int64], bool]:
+    """`run` with sizes of one's own."""
+    if "plan" not in prepared:
+        prepared["plan"] = make_plan(codes, left, right, scope, ordered, nullable)
+    rows = codes.shape[1]
+    row_end = np.full(rows, rows, dtype=np.int32)
+    pairs = (last * (last - 1) - first * (first - 1)) // 2
+    return count_bands(prepared["plan"], row_end, pairs, partial(later_bands, first, last), control, sizes)

@@ -1,0 +1,150 @@
+"""Front door of the pairwise evidence kernel by tiles: the triangle of all pairs, cut into parts that can be counted
+apart, in other processes and on other machines, and put together again."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.gpu_kernels.control import Control
+from tuplewise.gpu_kernels.device import Device, pick_device
+from tuplewise.gpu_kernels.evidence import ClueSet, check_codes, of_both_orders, row_order
+from tuplewise.gpu_kernels.words import ClueLayout, merge_clues
+
+
+@dataclass(frozen=True, eq=False)
+class PairTriangle:
+    """All unordered pairs of rows of a table. Pickles as its codes and its layout.
+
+    Attributes
+    ----------
+    codes : int32 array (compared columns, rows), C order
+        -1 is null; rows in an order in which like ones are neighbours.
+    left, right : int32 arrays (comparisons,)
+        As in the layout, by the places of columns among those compared.
+    nullable : bool
+        True: an outcome with a null operand is UNKNOWN.
+    """
+
+    codes: NDArray[np.int32]
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    layout: ClueLayout
+    nullable: bool
+
+    @property
+    def rows(self) -> int:
+        return self.codes.shape[1]
+
+    def tiles(self, count: int) -> list[tuple[int, int]]:
+        """About `count` ranges of rows: the pairs of a row in it with one before it make a tile.
+
+        Each pair is in one tile, and tiles hold about as many pairs each.
+
+        Examples
+        --------
+        >>> from tuplewise.gpu_kernels.words import make_layout
+        >>> pair_triangle(np.zeros((1, 100), dtype=np.int32), make_layout([(0, 0, 0, False)])).tiles(4)
+        [(0, 50), (50, 71), (71, 87), (87, 100)]
+        """
+        ends = np.round(self.rows * np.sqrt(np.arange(count + 1) / count)).astype(np.int64)
+        return [(int(a), int(b)) for a, b in itertools.pairwise(ends) if a < b]
+
+    @cached_property
+    def prepared(self) -> dict[str, Any]:
+        """What twins work out once for all tiles that a process counts; not pickled."""
+        return {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "prepared"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+
+def pair_triangle(
+    codes: NDArray[np.int32], layout: ClueLayout, *, nulls: Literal["unknown", "value"] = "unknown"
+) -> PairTriangle:
+    """The pairs of all rows. `codes`: int32 array (columns, rows); see `evidence.collect_clues`.
+
+    Raises ValueError where shapes or dtypes don't fit.
+    """
+    check_codes(codes, layout)
+    rows = codes.shape[1]
+    used = np.unique(np.concatenate([layout.left, layout.right])) if layout.comparisons else np.empty(0, np.int32)
+    place = np.zeros(len(codes), dtype=np.int32)
+    place[used] = np.arange(len(used), dtype=np.int32)
+    order = row_order(codes[used], np.arange(rows, dtype=np.int32), np.array([0, rows], dtype=np.int64))
+    arranged = np.ascontiguousarray(codes[np.ix_(used, order)]) if len(used) else np.zeros((1, rows), np.int32)
+    return PairTriangle(arranged, place[layout.left], place[layout.right], layout, nulls == "unknown")
+
+
+def count_tile(
+    pairs: PairTriangle,
+    tile: tuple[int, int],
+    *,
+    device: Device | str = "auto",
+    deadline: float | None = None,
+    threads: int | None = None,
+) -> tuple[NDArray[np.uint64], NDArray[np.int64], bool]:
+    """Distinct clues of the pairs of a row in a range with one before it, the earlier row as t.
+
+    Parameters
+    ----------
+    tile : first row, and the one behind the last
+    deadline : `time.monotonic()` value
+
+    Returns
+    -------
+    clues : uint64 array (distinct, words), sorted
+    counts : int64 array (distinct,), over unordered pairs
+    complete : bool
+        False where the deadline came first.
+
+    Raises
+    ------
+    ValueError
+        The rows of the tile aren't rows of the table.
+    DeviceError
+        A device that was asked for can't be used.
+
+    Notes
+    -----
+    Cost: as `evidence.collect_clues` for these pairs, and once in a process a pass over all codes. On several GPUs the
+    first one works: tiles are what others get.
+    """
+    first, last = tile
+    if not 0 <= first < last <= pairs.rows:
+        raise ValueError(f"tile: rows {first} to {last}; allowed: ranges in 0 to {pairs.rows}")
+    picked = pick_device(device) if isinstance(device, str) else device
+    control = Control(deadline=deadline)
+    if threads is not None:
+        control.threads = threads
+    if picked.kind == "cuda":
+        from tuplewise.gpu_kernels.cuda.evidence_tiles import run
+    else:
+        from tuplewise.gpu_kernels.cpu.evidence_tiles import run
+    with picked.active():
+        return run(
+            pairs.codes, pairs.left, pairs.right, pairs.layout.scope, pairs.layout.ordered, pairs.nullable, first, last,
+            control, pairs.prepared,
+        )  # fmt: skip
+
+
+def merged(
+    one: tuple[NDArray[np.uint64], NDArray[np.int64]], other: tuple[NDArray[np.uint64], NDArray[np.int64]]
+) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """Clues and counts of two tiles together; associative, and the same whichever comes first."""
+    return merge_clues(np.concatenate([one[0], other[0]]), np.concatenate([one[1], other[1]]))
+
+
+def of_all_tiles(
+    pairs: PairTriangle, clues: NDArray[np.uint64], counts: NDArray[np.int64], complete: bool
+) -> ClueSet:
+    """What `evidence.collect_clues` returns, from the clues and counts of all tiles together."""
+    return of_both_orders(clues, counts, pairs.layout, True, 2 * int(counts.sum()), complete)
