@@ -39,7 +39,7 @@ class PairTriangle:
 
     @property
     def rows(self) -> int:
-        return self.codes.shape[1]
+        return int(self.codes.shape[1])
 
     def tiles(self, count: int) -> list[tuple[int, int]]:
         """About `count` ranges of rows: the pairs of a row in it with one before it make a tile.

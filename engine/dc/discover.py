@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, overload
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tuplewise.engine.dc import estimate, hybrid, hydra, workload
 from tuplewise.engine.dc.constraint import DenialConstraint
 from tuplewise.engine.dc.estimate import Estimate
-from tuplewise.engine.dc.evidence import EvidenceSet, collect_evidence
+from tuplewise.engine.dc.evidence import ComparePairs, EvidenceSet, collect_evidence
 from tuplewise.engine.dc.inversion import ConstraintArrays, invert
 from tuplewise.engine.dc.outcome_counts import table_outcome_counts, undecided_pairs
 from tuplewise.engine.dc.predicate import PredicateSpace, allowed_violations, build_space, given_space
@@ -108,6 +108,7 @@ def discover(
     space: PredicateSpace | None = None,
     progress: Progress | None = None,
     deadline: float | None = None,
+    comparing: ComparePairs | None = None,
 ) -> DcDiscovery:
     """The minimal denial constraints of a relation (semantics.md, "Reported DCs").
 
@@ -121,6 +122,8 @@ def discover(
         Called with the stage (of evidence: "evidence", "inversion") and the share of it that is done.
     deadline : float or None
         On the clock of time.monotonic; None: now and options.time_limit.
+    comparing : callable or None
+        Compares all pairs elsewhere, where the algorithm is "evidence": no GPU of this process is used then.
 
     Raises
     ------
@@ -139,12 +142,12 @@ def discover(
     refuse_spark(options, relation.name)
     if deadline is None and options.time_limit is not None:
         deadline = time.monotonic() + options.time_limit
-    device = pick_device(options.device)
+    device = pick_device(options.device if comparing is None else "cpu")
     clock = Clock()
     workload.refuse_many_columns(relation, options)
     space = build_space(relation, options) if space is None else given_space(space, relation, options)
     clock.lap("space")
-    work = workload.estimate(relation, space, device.kind)
+    work = workload.estimate(relation, space, device.kind, None if comparing is None else comparing.slots)
     available = available_bytes()
     algorithm, reason = workload.choose_algorithm(work, relation.rows, options, available)
     sampled = options.sample_pairs is not None and relation.rows > 1
@@ -162,8 +165,12 @@ def discover(
             notes=found.notes,
         )  # fmt: skip
     else:
-        run = {"evidence": _by_evidence, "hybrid": _by_hybrid, "hydra": _by_hydra}[algorithm]
-        searched = run(relation, space, device, deadline, watch, clock)
+        ways: dict[str, Callable[..., Searched]] = {
+            "evidence": partial(_by_evidence, comparing=comparing),
+            "hybrid": _by_hybrid,
+            "hydra": _by_hydra,
+        }
+        searched = ways[algorithm](relation, space, device, deadline, watch, clock)
     if searched.reached is not None and searched.pairs_missing:
         searched = replace(searched, reached=f"{searched.reached}. {workload.what_would_do(work, options)}")
     return discovery_of(relation, options, space, searched, algorithm, reason, device, clock)
@@ -245,10 +252,17 @@ def _by_hydra(
 
 
 def _by_evidence(
-    relation: Relation, space: PredicateSpace, device: Device, deadline: float | None, watch: Watch, clock: Clock
+    relation: Relation,
+    space: PredicateSpace,
+    device: Device,
+    deadline: float | None,
+    watch: Watch,
+    clock: Clock,
+    *,
+    comparing: ComparePairs | None,
 ) -> Searched:
     """All pairs compared once, and their evidence inverted."""
-    evidence, arrays, reached = _search(relation, space, device, deadline, watch, clock)
+    evidence, arrays, reached = _search(relation, space, device, deadline, watch, clock, comparing)
     if evidence is None:
         return Searched(arrays, reached, pairs_missing=True)
     return Searched(arrays, reached, len(evidence), outcome_counts=evidence.outcome_counts)
@@ -261,10 +275,14 @@ def _search(
     deadline: float | None,
     watch: Watch,
     clock: Clock,
+    comparing: ComparePairs | None,
 ) -> tuple[EvidenceSet | None, ConstraintArrays, str | None]:
     """Evidence (None where a limit ended it) and constraints, and what a limit that was reached means for them."""
     try:
-        evidence = collect_evidence(relation, space, device=device, deadline=deadline, progress=watch.stage("evidence"))
+        told = watch.stage("evidence")
+        evidence = collect_evidence(
+            relation, space, device=device, deadline=deadline, progress=told, comparing=comparing
+        )
     except LimitReached as limit:
         return None, ConstraintArrays.none(False), f"{limit} while pairs were compared: no constraint is proven"
     finally:

@@ -11,6 +11,7 @@ import numpy as np
 from tuplewise.engine.dc import workload
 from tuplewise.engine.dc.discover import DcDiscovery, discover, notes_on_nulls, notes_on_table
 from tuplewise.engine.dc.distributed import SparkDcTable
+from tuplewise.engine.dc.distributed_evidence import by_all_pairs, discover_by_all_pairs
 from tuplewise.engine.dc.distributed_figures import SparkFigures
 from tuplewise.engine.dc.hybrid import STAGE, Found, find, what_a_limit_means
 from tuplewise.engine.dc.inversion import ConstraintArrays
@@ -33,12 +34,12 @@ def most_bytes_to_search(options: DcDiscoverOptions) -> int | None:
     Raises InputError where Spark is asked for what only this process does.
     """
     only_here: tuple[str, str, str] | None = None
-    if options.algorithm not in ("auto", "hybrid"):
-        only_here = ("algorithm", options.algorithm, "'auto' or 'hybrid'")
-    elif options.error > 0:
-        only_here = ("error", str(options.error), "0: violations of approximate constraints are counted in one process")
+    if options.algorithm == "hydra" or (options.algorithm == "hybrid" and options.error > 0):
+        only_here = ("algorithm", options.algorithm, "'auto', 'evidence' or 'hybrid'")
     elif options.sample_pairs is not None:
         only_here = ("sample_pairs", str(options.sample_pairs), "none: samples are drawn in one process")
+    if only_here is None and by_all_pairs(options) and options.run_on == "auto":
+        return None  # these codes come to this process in any case
     return most_bytes_unless(only_here, options)
 
 
@@ -54,6 +55,8 @@ def discover_opened(
     """The minimal denial constraints of a table that was only opened; see `discover.discover`."""
     if space is not None:
         opened = opened.ordered(space.names)
+    if by_all_pairs(options):
+        return discover_by_all_pairs(opened, options, space=space, step=step, progress=progress, deadline=deadline)
     names = [opened.plan.names[i] for i in opened.plan.kept]
     table = encode_for("searched", opened, names, step)
     try:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from tuplewise.engine.dc.predicate import EXCLUDED_ORDERED, EXCLUDED_UNORDERED, PredicateSpace
 from tuplewise.engine.relation.relation import NULL_CODE, Relation
 from tuplewise.gpu_kernels.device import Device
-from tuplewise.gpu_kernels.evidence import collect_clues
+from tuplewise.gpu_kernels.evidence import ClueSet, collect_clues
 from tuplewise.gpu_kernels.words import (
     ACROSS,
     COMPARISONS_PER_WORD,
@@ -21,10 +22,29 @@ from tuplewise.gpu_kernels.words import (
     LESS,
     UNKNOWN,
     WITHIN_T,
+    ClueLayout,
     clue_words,
     merge_clues,
     outcomes,
 )
+
+
+class ComparePairs(Protocol):
+    """Compares all pairs of rows: `gpu_kernels.evidence.collect_clues`, wherever it is done."""
+
+    @property
+    def slots(self) -> int:
+        """Cores or devices that compare at the same time."""
+
+    def __call__(
+        self,
+        codes: NDArray[np.int32],
+        layout: ClueLayout,
+        *,
+        nulls: Literal["unknown", "value"],
+        deadline: float | None,
+        progress: Callable[[float], None] | None,
+    ) -> ClueSet: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,12 +140,15 @@ def collect_evidence(
     device: Device | str = "auto",
     deadline: float | None = None,
     progress: Callable[[float], None] | None = None,
+    comparing: ComparePairs | None = None,
 ) -> EvidenceSet:
     """Evidences of all ordered pairs of a relation.
 
     Clues hold both directions of each column pair (so that the clue of (u, t) follows from that of (t, u)); what lies
     outside the space is cut off and clues that become equal are merged. A table of one row has no pairs; the row
     itself then leaves one evidence, which only speaks about groups within a tuple.
+
+    `comparing` compares pairs elsewhere; else the kernels do it here, on the device.
 
     Notes
     -----
@@ -135,9 +158,8 @@ def collect_evidence(
     if rows < 2 or space.groups == 0:
         clues = _single_row(relation, space)
         return EvidenceSet(space, clues, np.ones(len(clues), dtype=np.int64), rows * (rows - 1), rows, True)
-    found = collect_clues(
-        relation.codes, space.layout, nulls=space.options.nulls, device=device, deadline=deadline, progress=progress
-    )
+    compare = comparing or partial(collect_clues, device=device)
+    found = compare(relation.codes, space.layout, nulls=space.options.nulls, deadline=deadline, progress=progress)
     clues, counts = found.clues, found.counts
     assert counts is not None
     if not space.closed:

@@ -57,11 +57,11 @@ def refuse_many_atoms(relation: Relation, atoms: int, options: DcDiscoverOptions
         raise InputError(_too_many(len(relation.columns), atoms))
 
 
-def estimate(relation: Relation, space: PredicateSpace, device_kind: str) -> Workload:
-    """Pairs, comparisons, seconds and bytes of the evidence of a relation."""
+def estimate(relation: Relation, space: PredicateSpace, device_kind: str, slots: int | None = None) -> Workload:
+    """Pairs, comparisons, seconds and bytes of the evidence of a relation. `slots`: cores elsewhere that compare."""
     pairs = relation.rows * (relation.rows - 1)
     layout = space.layout
-    cores = usable_cores() if device_kind == "cpu" else 1
+    cores = slots or (usable_cores() if device_kind == "cpu" else 1)
     seconds = pairs / 2 * max(1.0, layout.comparisons / 16) * _SECONDS_PER_PAIR[device_kind] / cores
     clue_bytes = 8 * layout.words * COPIES
     distinct = pairs

@@ -106,6 +106,11 @@ def load_with_spark(
     opened = open_with_spark(target, kind, options, name, spark, report, large=large)
     if most_bytes is not None and _takes_more(opened, most_bytes):
         raise BeyondDriver(opened)
+    return bring_here(opened, report, large=large)
+
+
+def bring_here(opened: Opened, report: Callable[[str], None], *, large: bool | None = None) -> Relation:
+    """An opened table as a Relation. `large`: see `load_with_spark`."""
     in_spark = opened.size_bytes > IN_PROCESS_BYTES if large is None else large
     with spark_failures(opened.table):
         relation = _encode(in_spark, opened, report)

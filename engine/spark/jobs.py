@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 CANCEL_SECONDS = 0.2
 MOST_AT_ONCE = 4
+TELL_SECONDS = 0.5
 
 
 @contextlib.contextmanager
@@ -56,6 +57,56 @@ def until(spark: SparkSession, deadline: float | None) -> Iterator[None]:
         ended.set()
         watch.join()
         spark.sparkContext.removeJobTag(tag)
+
+
+@contextlib.contextmanager
+def telling(spark: SparkSession, progress: Callable[[float], None] | None) -> Iterator[None]:
+    """`progress` is told the share of the tasks of the block's jobs that have ended, now and then.
+
+    What it raises (a limit that is reached) ends the jobs and is raised here.
+    """
+    if progress is None:
+        yield
+        return
+    tag = f"tuplewise-{uuid.uuid4().hex}"
+    ended, raised = threading.Event(), []
+
+    def tell() -> None:
+        while not ended.wait(TELL_SECONDS):
+            try:
+                progress(_share_of_tasks(spark, tag))
+            except Exception as problem:
+                raised.append(problem)
+                spark.sparkContext.cancelJobsWithTag(tag)
+                return
+
+    watch = threading.Thread(target=tell, name="progress", daemon=True)
+    spark.sparkContext.addJobTag(tag)
+    watch.start()
+    try:
+        yield
+    except Exception:
+        if not raised:
+            raise
+    finally:
+        ended.set()
+        watch.join()
+        spark.sparkContext.removeJobTag(tag)
+    if raised:
+        raise raised[0]
+
+
+def _share_of_tasks(spark: SparkSession, tag: str) -> float:
+    context = spark.sparkContext
+    tracker = context.statusTracker()
+    done = all_ = 0
+    for job in context._jsc.sc().statusTracker().getJobIdsForTag(tag):
+        known = tracker.getJobInfo(int(job))
+        for stage in [] if known is None else known.stageIds:
+            seen = tracker.getStageInfo(int(stage))
+            if seen is not None:
+                done, all_ = done + seen.numCompletedTasks, all_ + seen.numTasks
+    return done / all_ if all_ else 0.0
 
 
 def at_once(spark: SparkSession, work: Sequence[Callable[[], T]]) -> list[T]:

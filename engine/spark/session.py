@@ -7,6 +7,7 @@ import contextlib
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -18,16 +19,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tuplewise.engine.errors import InputError, message
-from tuplewise.spark_conf.profiles import read_profile
+from tuplewise.spark_conf.configuration import configure
+from tuplewise.spark_conf.faults import master_kind, waits_for_ever
+from tuplewise.spark_conf.plugin import rapids_jar
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-DEFAULT_PROFILE = "laptop"
+__all__ = ["OpenSession", "check_java", "open_session", "rapids_jar", "stop"]
+
 OLDEST_JAVA = 17
-RAPIDS_VERSION = "26.08.1"
-_RAPIDS_JAR = f"rapids-4-spark_2.13/{RAPIDS_VERSION}/rapids-4-spark_2.13-{RAPIDS_VERSION}.jar"
+KNOCK_SECONDS = 10.0
+SUBMITTED = "PYSPARK_GATEWAY_PORT"
+"""What spark-submit sets for the program that it runs: the port of the JVM that waits for it."""
 
 # What each load needs, whatever the session says: set on a clone of the session, so that the caller's keeps its own.
 _OWN_SETTINGS = {
@@ -73,14 +78,22 @@ def open_session(
     master: str | None = None,
     profile: str | None = None,
     conf: Mapping[str, str] | None = None,
+    start_seconds: float | None = None,
 ) -> OpenSession:
     """The given session, else the active one, else the one started before, else a new one.
+
+    In a program that spark-submit runs, a new one has what spark-submit was told.
+
+    Parameters
+    ----------
+    start_seconds : a start that takes longer is given up; None: no limit but Spark's own
 
     Raises
     ------
     InputError
-        Where Java is missing or too old, the session is a Spark Connect one, or `conf` names static settings that an
-        existing session can't take any more.
+        Where Java is missing or too old, the session is a Spark Connect one or one whose tasks would never start,
+        `conf` names static settings that an existing session can't take any more, or a new one can't work: its
+        configuration is impossible, no master answers, Spark doesn't start.
     """
     start = time.perf_counter()
     _refuse_connect(spark)
@@ -95,11 +108,13 @@ def open_session(
         )
     if found is None:
         with _lock:
-            found = _start(master, profile, conf or {})
+            found = _start(master, profile, conf or {}, start_seconds)
         own = True
         settings: Mapping[str, str] = {}
     else:
         settings = conf or {}
+        if waits := waits_for_ever(dict(found.sparkContext.getConf().getAll())):
+            raise InputError(waits)
     clone = _clone(found, {**_OWN_SETTINGS, **settings})
     return OpenSession(clone, own, time.perf_counter() - start, found.version, found.sparkContext.master)
 
@@ -120,43 +135,59 @@ def _refuse_connect(spark: Any) -> None:
 def _clone(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:
     """A session with the same catalog, views and settings, plus ours."""
     clone = type(session)(session.sparkContext, session._jsparkSession.cloneSession())
+    fixed = []
     for key, value in settings.items():
         try:
             clone.conf.set(key, value)
-        except Exception as problem:
-            raise InputError(
-                message(
-                    "this setting can't be changed in a running Spark session",
-                    key,
-                    hint="Set it before the session starts",
-                )
-            ) from problem
+        except Exception:
+            fixed.append(key)
+    if fixed:
+        what, hint = "settings that can't be changed in a running Spark session", "Set them before the session starts"
+        raise InputError(message(what, ", ".join(fixed), hint=hint))
     return clone
 
 
-def _start(master: str | None, profile: str | None, conf: Mapping[str, str]) -> SparkSession:
+def _start(
+    master: str | None, profile: str | None, conf: Mapping[str, str], start_seconds: float | None
+) -> SparkSession:
     global _started
     from pyspark.sql import SparkSession
 
-    settings = read_profile(profile or (DEFAULT_PROFILE if _is_local(master) else "cpu-cluster"))
-    settings.update(conf)
-    if master is not None:
-        settings["spark.master"] = master
-    local = _is_local(settings.get("spark.master"))
-    if local:
-        settings.setdefault("spark.driver.memory", _half_of_memory())
-    if settings.get("spark.plugins") == "com.nvidia.spark.SQLPlugin":
-        _add_rapids_jar(settings)
-    check_java()
-    with _environment(local, settings.get("spark.pyspark.python")):
-        session = SparkSession(_context(settings))
+    if SUBMITTED in os.environ and master is None and profile is None:
+        session = SparkSession(_context(conf, start_seconds))
+    else:
+        settings = configure(master, profile, conf)
+        kind = master_kind(settings["spark.master"])
+        if kind == "local":
+            settings.setdefault("spark.driver.memory", _half_of_memory())
+        check_java()
+        if kind == "standalone":
+            _knock(settings["spark.master"])
+        with _environment(kind == "local", settings.get("spark.pyspark.python")):
+            session = SparkSession(_context(settings, start_seconds))
     if _started is None:
         atexit.register(stop)
     _started = session
     return session
 
 
-def _context(settings: Mapping[str, str]) -> SparkContext:
+def _knock(master: str) -> None:
+    """Raise InputError where nothing listens at any address of a standalone master; Spark itself tries for a minute."""
+    addresses = re.findall(r"([^/,]+):(\d+)(?=,|$)", master.removeprefix("spark://"))
+    reasons = []
+    for host, port in addresses:
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=KNOCK_SECONDS).close()
+            return
+        except (OSError, OverflowError) as problem:
+            reasons.append(f"{host}:{port}: {getattr(problem, 'strerror', None) or problem}")
+    if not addresses:
+        raise InputError(message("Spark master", master, "spark://HOST:PORT"))
+    hint = "Is the cluster running, and can this machine reach it?"
+    raise InputError(message(f"no Spark master answers ({'; '.join(reasons)})", master, hint=hint))
+
+
+def _context(settings: Mapping[str, str], start_seconds: float | None) -> SparkContext:
     """A context whose JVM keeps its start-up messages to itself; they are shown where it doesn't start."""
     from py4j.protocol import Py4JError
     from pyspark import SparkConf, SparkContext
@@ -169,17 +200,45 @@ def _context(settings: Mapping[str, str]) -> SparkContext:
     conf.setAppName("tuplewise")
     if SparkContext._gateway is not None:  # the JVM of a session that was stopped
         return SparkContext(conf=conf)
-    with tempfile.TemporaryFile() as messages:
+    with tempfile.TemporaryFile() as messages, _ending_jvm(start_seconds) as given_up:
         try:
             gateway = launch_gateway(conf, {"stderr": messages})
             return SparkContext(conf=conf, gateway=gateway)
-        except (PySparkRuntimeError, Py4JError) as problem:
+        except (PySparkRuntimeError, Py4JError, OSError) as problem:
             messages.seek(0)
             said = messages.read().decode(errors="replace").strip().splitlines()
+            if given_up.is_set():
+                SparkContext._gateway = SparkContext._jvm = None  # that JVM has gone
+                what = f"Spark did not start within {start_seconds:g} seconds and was given up"
+                hint = "Does the cluster answer, and has it room?"
+                raise InputError(message(what, settings.get("spark.master"), hint=hint)) from problem
             last = next((line for line in reversed(said) if "Exception" in line or "Error" in line), str(problem))
             raise InputError(
                 message("Spark did not start", last[:300], hint="tuplewise doctor says what is missing")
             ) from problem
+
+
+@contextlib.contextmanager
+def _ending_jvm(seconds: float | None) -> Iterator[threading.Event]:
+    """End the JVM that is started meanwhile, after so many seconds; the event says whether that was done."""
+    import psutil
+
+    before, given_up = set(psutil.Process().children()), threading.Event()
+
+    def end() -> None:
+        given_up.set()
+        for child in set(psutil.Process().children()) - before:
+            with contextlib.suppress(psutil.Error):
+                child.kill()
+
+    timer = threading.Timer(seconds, end) if seconds is not None else None
+    if timer is not None:
+        timer.start()
+    try:
+        yield given_up
+    finally:
+        if timer is not None:
+            timer.cancel()
 
 
 def stop() -> None:
@@ -189,10 +248,6 @@ def stop() -> None:
     if session is not None:
         with contextlib.suppress(Exception):  # the JVM may be gone already, after Ctrl-C
             session.stop()
-
-
-def _is_local(master: str | None) -> bool:
-    return master is None or master.startswith("local[") or master == "local"
 
 
 def _half_of_memory() -> str:
@@ -224,20 +279,6 @@ def _environment(local: bool, workers_python: str | None) -> Iterator[None]:
                 os.environ.pop(key, None)
             else:
                 os.environ[key] = value
-
-
-def rapids_jar() -> Path | None:
-    """The plugin's jar: TUPLEWISE_RAPIDS_JAR, else the local Maven cache; None where it is in neither."""
-    named = os.environ.get("TUPLEWISE_RAPIDS_JAR")
-    path = Path(named) if named else Path.home() / ".m2/repository/com/nvidia" / _RAPIDS_JAR
-    return path if path.is_file() else None
-
-
-def _add_rapids_jar(settings: dict[str, str]) -> None:
-    jar = rapids_jar()
-    if jar is not None:
-        settings.pop("spark.jars.packages", None)
-        settings["spark.driver.extraClassPath"] = str(jar)
 
 
 def check_java() -> int:

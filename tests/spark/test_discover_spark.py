@@ -273,10 +273,10 @@ def test_tables_without_pairs_are_searched_here(tmp_path: Path, rows: str) -> No
 
 
 def test_what_is_not_searched_in_spark_is_refused(places: str) -> None:
-    with pytest.raises(InputError, match=r"run_on 'spark' with algorithm: 'evidence'.*'auto' or 'hybrid'"):
-        tw.discover_dcs(places, run_on="spark", algorithm="evidence")
-    with pytest.raises(InputError, match=r"run_on 'spark' with error: '0\.1'.*counted in one process"):
-        tw.discover_dcs(places, run_on="spark", error=0.1)
+    with pytest.raises(InputError, match=r"run_on 'spark' with algorithm: 'hydra'.*'auto', 'evidence' or 'hybrid'"):
+        tw.discover_dcs(places, run_on="spark", algorithm="hydra")
+    with pytest.raises(InputError, match=r"run_on 'spark' with sample_pairs: '90'"):
+        tw.discover_dcs(places, run_on="spark", error=0.1, sample_pairs=90)
     with pytest.raises(InputError, match=r"run_on 'spark' for a table that is held here.*a path"):
         tw.discover_dcs(pd.DataFrame({"a": [1, 2]}), run_on="spark")
     assert most_bytes_to_search(DcDiscoverOptions(error=Decimal("0.1"))) is None, "such tables come here"

@@ -1,0 +1,140 @@
+"""Compares all pairs of rows in Spark's tasks: codes are sent to each executor once, tasks count tiles of the triangle
+of pairs, and what they count is added up by clue before anything comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.spark.jobs import telling, until
+from tuplewise.engine.spark.resources import kernel_resources, kernel_tasks, task_device, together
+from tuplewise.engine.spark.tasks import spare_zip_reading
+from tuplewise.engine.spark.tiles import WAVES
+from tuplewise.gpu_kernels.device import pick_device
+from tuplewise.gpu_kernels.evidence import ClueSet
+from tuplewise.gpu_kernels.evidence_tiles import PairTriangle, count_tile, merged, of_all_tiles
+
+if TYPE_CHECKING:
+    from pyspark import Broadcast
+    from pyspark.sql import SparkSession
+
+LEAST_TILE_PAIRS = 1 << 27
+"""Pairs that a task compares in about the time that it takes to start."""
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """What came back: the clues of all pairs, and the devices that counted them, with why."""
+
+    clues: ClueSet
+    device: str
+    device_reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Clues of some tiles that fall into one bucket, uint64 (distinct, words), sorted, with their counts over unordered
+    pairs, int64 (distinct,); and the devices that counted them."""
+
+    clues: NDArray[np.uint64]
+    counts: NDArray[np.int64]
+    devices: frozenset[tuple[str, str]]
+
+    def __add__(self, other: Part) -> Part:
+        clues, counts = merged((self.clues, self.counts), (other.clues, other.counts))
+        return Part(clues, counts, self.devices | other.devices)
+
+
+@dataclass(frozen=True, eq=False)
+class TileCounter:
+    """What the tasks of the job are told. `buckets`: by which clues are sent to the tasks that add them up."""
+
+    pairs: Broadcast[PairTriangle]
+    device: str
+    buckets: int
+
+    def count(self, tile: tuple[int, int]) -> Iterator[tuple[int, Part]]:
+        """The clues of a tile, by bucket."""
+        from pyspark import TaskContext
+
+        spare_zip_reading()
+        context = TaskContext.get()
+        device = pick_device(task_device(self.device))
+        clues, counts, _ = count_tile(
+            self.pairs.value, tile, device=device, threads=1 if context is None else context.cpus()
+        )
+        told = frozenset({(device.described, device.reason)})
+        bucket = bucket_of(clues, self.buckets)
+        for number in range(self.buckets):
+            mine = bucket == number
+            yield number, Part(clues[mine], counts[mine], told)
+
+
+def bucket_of(clues: NDArray[np.uint64], buckets: int) -> NDArray[np.int64]:
+    """Where each clue is added up, int64 (clues,): clues that are equal meet, others are spread evenly."""
+    mixed = np.zeros(len(clues), dtype=np.uint64)
+    for word in clues.T:
+        mixed = (mixed ^ word) * np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(32)
+    return np.asarray(mixed % np.uint64(buckets), dtype=np.int64)
+
+
+def count_pairs(
+    spark: SparkSession,
+    pairs: PairTriangle,
+    *,
+    device: str = "auto",
+    deadline: float | None = None,
+    progress: Callable[[float], None] | None = None,
+    least_pairs: int = LEAST_TILE_PAIRS,
+) -> Counted:
+    """The distinct clues of all pairs of rows, with counts: what `gpu_kernels.evidence.collect_clues` returns.
+
+    Parameters
+    ----------
+    device : "auto", "cpu", "cuda" or "cuda:N", as tasks see it (`resources.task_device`)
+    deadline : `time.monotonic()` value from which on tasks are cancelled
+    progress : told the share of tiles that are done
+    least_pairs : pairs that are worth a task
+
+    Raises
+    ------
+    TimeoutError
+        The deadline came first.
+    DeviceError
+        A GPU was asked for by name and a task can't use it.
+
+    Notes
+    -----
+    One job of two stages. A task's only output is what it hands to the second stage, of which Spark takes one attempt's
+    for each tile: a task that runs twice counts once, and a lost executor costs the tiles that it held. Cost beside the
+    pairs: codes to each executor once, distinct clues of each tile through a shuffle, all distinct clues to the driver.
+    """
+    resources = kernel_resources(spark)
+    slots = kernel_tasks(spark, resources)
+    total = pairs.rows * (pairs.rows - 1) // 2
+    tiles = pairs.tiles(max(1, min(WAVES * slots, -(-total // least_pairs))))
+    context = spark.sparkContext
+    sent = context.broadcast(pairs)
+    try:
+        rdd = context.parallelize(tiles, len(tiles))
+        if resources is not None:
+            rdd = rdd.withResources(resources)
+        counter = TileCounter(sent, device, min(slots, len(tiles)))
+        added = rdd.flatMap(counter.count).reduceByKey(Part.__add__, counter.buckets)
+        with until(spark, deadline), telling(spark, progress):
+            parts: list[tuple[int, Part]] = added.collect()
+    finally:
+        sent.destroy()
+    where = f"kernels run in the tasks of Spark ({context.master})"
+    devices = together(where, {found for _, part in parts for found in part.devices})
+    # buckets hold different clues: to put them together is to sort them
+    clues, counts = merged(
+        (np.concatenate([part.clues for _, part in parts]), np.concatenate([part.counts for _, part in parts])),
+        (parts[0][1].clues[:0], parts[0][1].counts[:0]),
+    )
+    return Counted(of_all_tiles(pairs, clues, counts, True), *devices)
