@@ -73,11 +73,11 @@ def late_loading(deadline: float | None, seconds: float) -> list[str]:
 
 
 def read_table(
-    table: Any, most_bytes: int | None, deadline: float | None, options: LoadOptions | None = None
+    table: Any, most_bytes: int | None, deadline: float | None, device: str, options: LoadOptions | None = None
 ) -> tuple[Relation | BeyondDriver, list[str]]:
     """A caller's table, read unless it is read already, and `late_loading`. BeyondDriver: it is too large for here.
 
-    `options` say how it is read where it isn't yet.
+    `device` and `options` say how it is read where it isn't yet.
     """
     from tuplewise.engine.relation.load import load
     from tuplewise.engine.relation.relation import Relation
@@ -88,7 +88,7 @@ def read_table(
     start = time.monotonic()
     found: Relation | BeyondDriver
     try:
-        found = load(table, options, most_bytes=most_bytes)
+        found = load(table, options, most_bytes=most_bytes, device=device)
     except BeyondDriver as beyond:
         found = beyond
     return found, late_loading(deadline, time.monotonic() - start)

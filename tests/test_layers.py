@@ -39,6 +39,7 @@ OUTSIDE = {
     "py4j": ("engine/spark/", "engine/relation/"),
     "cupy": ("gpu_kernels/cuda/", "gpu_kernels/device.py"),
     "cudf": ("gpu_kernels/cuda/", "gpu_kernels/device.py"),
+    "pylibcudf": ("gpu_kernels/cuda/",),
     "numba.cuda": ("gpu_kernels/cuda/", "gpu_kernels/device.py"),
     "click": ("engine/cli/",),
     "rich": ("engine/cli/", "engine/report/"),

@@ -97,7 +97,7 @@ class Loading:
         from tuplewise.engine.relation.load import load
 
         read = self._read_table or load
-        relation = read(self._table, self._options, progress=report, most_bytes=most_bytes)
+        relation = read(self._table, self._options, progress=report, most_bytes=most_bytes, device=self._device)
         if self._state.own_process and relation.spark is not None:
             from tuplewise.engine.spark.session import stop
 

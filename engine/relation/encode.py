@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.relation.relation import NULL_CODE, Column, Domain, TypeName
+from tuplewise.gpu_kernels.cpu.texts import run as rank_by_value
+from tuplewise.gpu_kernels.texts import rank_texts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,9 +61,9 @@ def indexed(array: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, NDArray[np.int
 
 
 def encode(
-    columns: Sequence[TypedColumn], rows: int
+    columns: Sequence[TypedColumn], rows: int, device: str = "auto"
 ) -> tuple[NDArray[np.int32], dict[Domain, pa.Array], tuple[Column, ...]]:
-    """Ranks of all values.
+    """Ranks of all values. `device`: where many texts are ranked, see `rank_texts`; the ranks are the same on each.
 
     Returns
     -------
@@ -81,7 +83,7 @@ def encode(
         domains.setdefault(_domain(column), []).append(i)
     for domain, members in domains.items():
         used = [_used(columns[i]) for i in members]
-        dictionary, ranks = _merge(domain, [values for values, _ in used], [columns[i].name for i in members])
+        dictionary, ranks = _merge(domain, [values for values, _ in used], [columns[i].name for i in members], device)
         dictionaries[domain] = dictionary
         for i, (_, places), rank in zip(members, used, ranks, strict=True):
             column = columns[i]
@@ -110,7 +112,9 @@ def _used(column: TypedColumn) -> tuple[pa.Array, NDArray[np.int64]]:
     return column.values.take(pa.array(places)), places
 
 
-def _merge(domain: Domain, parts: list[pa.Array], names: list[str]) -> tuple[pa.Array, list[NDArray[np.int32]]]:
+def _merge(
+    domain: Domain, parts: list[pa.Array], names: list[str], device: str
+) -> tuple[pa.Array, list[NDArray[np.int32]]]:
     """The ascending distinct values of all parts, and the rank of each part's values in them."""
     import pyarrow as pa
 
@@ -127,7 +131,7 @@ def _merge(domain: Domain, parts: list[pa.Array], names: list[str]) -> tuple[pa.
         if all(pa.types.is_int64(p.type) for p in parts):
             return _merge_numpy([p.to_numpy(zero_copy_only=False) for p in parts], pa.int64())
         return _merge_decimals(parts)
-    return _merge_arrow([p.cast(pa.large_string()) for p in parts], pa.large_string())
+    return rank_texts([p.cast(pa.large_string()) for p in parts], device=device)
 
 
 def _merge_numpy(parts: list[NDArray[np.generic]], type_: pa.DataType) -> tuple[pa.Array, list[NDArray[np.int32]]]:
@@ -168,19 +172,6 @@ def _merge_sorted(parts: list[NDArray[np.generic]]) -> tuple[NDArray[np.generic]
     return union, ranks
 
 
-def _merge_arrow(parts: list[pa.Array], type_: pa.DataType) -> tuple[pa.Array, list[NDArray[np.int32]]]:
-    """Text by bytes (Arrow compares text bytewise), decimals by value."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    union = pc.unique(pa.concat_arrays(parts)) if len(parts) > 1 else parts[0].unique()
-    order = pc.sort_indices(union)
-    rank_of = np.empty(len(union), dtype=np.int32)
-    rank_of[order.to_numpy(zero_copy_only=False)] = np.arange(len(union), dtype=np.int32)
-    ranks = [rank_of[pc.index_in(p, union).to_numpy(zero_copy_only=False)] for p in parts]
-    return union.take(order).cast(type_), ranks
-
-
 def _plain_doubles(values: pa.Array) -> NDArray[np.float64]:
     """-0.0 as 0.0, and one NaN whatever its bits; NaN sorts last."""
     plain = np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64) + 0.0
@@ -196,9 +187,9 @@ def _merge_decimals(parts: list[pa.Array]) -> tuple[pa.Array, list[NDArray[np.in
     wide = pa.decimal256(2 * _MOST_DIGITS, scale)
     narrow = pa.decimal128(_MOST_DIGITS, scale)
     try:
-        return _merge_arrow([_as_decimal(p, narrow) for p in parts], narrow)
+        return rank_by_value([_as_decimal(p, narrow) for p in parts])
     except pa.ArrowInvalid:
-        return _merge_arrow([_as_decimal(p, wide) for p in parts], wide)
+        return rank_by_value([_as_decimal(p, wide) for p in parts])
 
 
 def _as_decimal(values: pa.Array, type_: pa.DataType) -> pa.Array:

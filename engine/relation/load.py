@@ -30,6 +30,7 @@ def load(
     spark: SparkSession | None = None,
     progress: Progress | None = None,
     most_bytes: int | None = None,
+    device: str = "auto",
 ) -> Relation:
     """A table as a Relation.
 
@@ -48,6 +49,8 @@ def load(
     most_bytes : int, optional
         Bytes that the codes may take here. Where a table that Spark reads takes more, `spark_load.BeyondDriver` is
         raised, with what Spark can read of it.
+    device : str
+        Where very many distinct texts are ranked, if cuDF is there: see `gpu_kernels.texts.rank_texts`.
 
     Returns
     -------
@@ -63,7 +66,7 @@ def load(
     report = progress or _ignore
     kind = kind_of(source)
     if kind in ("pandas", "polars", "arrow"):
-        return _load_frame(source, kind, options, name or "table", report)
+        return _load_frame(source, kind, options, name or "table", report, device)
     if kind is None and not isinstance(source, (str, os.PathLike)):
         raise InputError(
             message(
@@ -75,14 +78,16 @@ def load(
     from tuplewise.engine.relation.spark_load import load_with_spark
 
     target = source if kind is not None else (str(source) if isinstance(source, str) else os.fspath(Path(source)))
-    return load_with_spark(target, kind, options, name, spark, report, most_bytes=most_bytes)
+    return load_with_spark(target, kind, options, name, spark, report, most_bytes=most_bytes, device=device)
 
 
 def _ignore(step: str) -> None:
     """Progress that nobody asked for."""
 
 
-def _load_frame(source: Any, kind: str, options: LoadOptions, table: str, report: Progress) -> Relation:
+def _load_frame(
+    source: Any, kind: str, options: LoadOptions, table: str, report: Progress, device: str
+) -> Relation:
     start = time.perf_counter()
     report("reading")
     given, arrays, labels, notes = arrow_table(source, kind)
@@ -104,7 +109,7 @@ def _load_frame(source: Any, kind: str, options: LoadOptions, table: str, report
         notes.extend(added)
     loaded = time.perf_counter()
     report("encoding")
-    codes, dictionaries, described = encode(columns, rows)
+    codes, dictionaries, described = encode(columns, rows, device)
     timings = {"session": 0.0, "load": loaded - start, "encode": time.perf_counter() - loaded}
     return Relation(
         name=table,

@@ -97,23 +97,26 @@ def load_with_spark(
     *,
     large: bool | None = None,
     most_bytes: int | None = None,
+    device: str = "auto",
 ) -> Relation:
     """A file, folder, URL, catalog table or Spark frame as a Relation.
 
     `large` forces the way of encoding: True in Spark, False in-process; None decides by size. Raises BeyondDriver where
-    the codes would take more than `most_bytes`.
+    the codes would take more than `most_bytes`. `device`: see `load`.
     """
     opened = open_with_spark(target, kind, options, name, spark, report, large=large)
     if most_bytes is not None and _takes_more(opened, most_bytes):
         raise BeyondDriver(opened)
-    return bring_here(opened, report, large=large)
+    return bring_here(opened, report, large=large, device=device)
 
 
-def bring_here(opened: Opened, report: Callable[[str], None], *, large: bool | None = None) -> Relation:
-    """An opened table as a Relation. `large`: see `load_with_spark`."""
+def bring_here(
+    opened: Opened, report: Callable[[str], None], *, large: bool | None = None, device: str = "auto"
+) -> Relation:
+    """An opened table as a Relation. `large`, `device`: see `load_with_spark`."""
     in_spark = opened.size_bytes > IN_PROCESS_BYTES if large is None else large
     with spark_failures(opened.table):
-        relation = _encode(in_spark, opened, report)
+        relation = _encode(in_spark, opened, report, device)
     return replace(relation, spark={"version": opened.session.version, "master": opened.session.master})
 
 
@@ -181,14 +184,15 @@ def spark_failures(table: str) -> Iterator[None]:
         raise InputError(message("Spark can't read this table", table, hint=_cause(problem))) from problem
 
 
-def _encode(in_spark: bool, opened: Opened, report: Callable[[str], None]) -> Relation:
-    arguments = (opened.raw, opened.plan, opened.options, opened.table, opened.path, opened.timings, report)
+def _encode(in_spark: bool, opened: Opened, report: Callable[[str], None], device: str) -> Relation:
     if in_spark:
         try:
-            return encode_in_spark(*arguments)
+            return encode_in_spark(
+                opened.raw, opened.plan, opened.options, opened.table, opened.path, opened.timings, report
+            )
         except NotInSpark as reason:
             opened.plan.notes.append(f"encoded in one process: {reason}")
-    return _encode_here(*arguments)
+    return _encode_here(opened, report, device)
 
 
 def _open(source: Source, scanned: Any, session: OpenSession, options: LoadOptions, *, split: bool) -> RawTable:
@@ -232,16 +236,9 @@ def _plan_bytes(frame: DataFrame) -> int:
     return int(str(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
 
 
-def _encode_here(
-    raw: RawTable,
-    plan: Plan,
-    options: LoadOptions,
-    table: str,
-    path: str | None,
-    timings: dict[str, float],
-    report: Callable[[str], None],
-) -> Relation:
+def _encode_here(opened: Opened, report: Callable[[str], None], device: str) -> Relation:
     """Brings the table over once as Arrow; types and encodes it in this process."""
+    raw, plan, options, timings = opened.raw, opened.plan, opened.options, opened.timings
     begin = time.perf_counter()
     arrow, remarks = _bring(raw, plan, options)
     order = _file_order(raw, len(arrow))
@@ -260,11 +257,10 @@ def _encode_here(
         column, added = _typed(raw, i, plan, arrow, options, locate, remarks[i])
         columns.append(column)
         notes.extend(added)
-    codes, dictionaries, described = encode(columns, data_rows)
+    codes, dictionaries, described = encode(columns, data_rows, device)
     timings["encode"] = time.perf_counter() - loaded
-    return Relation(
-        table, path, described, codes, dictionaries, _unless_plain(positions, data_rows), tuple(notes), timings
-    )
+    rows = _unless_plain(positions, data_rows)
+    return Relation(opened.table, opened.path, described, codes, dictionaries, rows, tuple(notes), timings)
 
 
 def _bring(raw: RawTable, plan: Plan, options: LoadOptions) -> tuple[pa.Table, dict[int, str]]:

@@ -251,7 +251,7 @@ def discover_dcs(
         kept = KeptSpace.of_state(space_from)
         checked, how = kept.discover_options(checked, given=options), kept.load_options()
         find, find_opened = kept.discover, kept.discover_opened
-    read, late = read_table(table, most_bytes_to_search(checked), deadline, how)
+    read, late = read_table(table, most_bytes_to_search(checked), deadline, checked.device, how)
     if isinstance(read, Relation):
         found = find(read, checked, progress=progress, deadline=deadline)
     else:
@@ -331,7 +331,7 @@ def check(
     def read(columns: Sequence[str]) -> list[DenialConstraint]:
         return read_all(rules, columns, checked.rules_syntax)
 
-    loaded, late = read_table(table, most_bytes_here(checked), deadline)
+    loaded, late = read_table(table, most_bytes_here(checked), deadline, checked.device)
     if isinstance(loaded, Relation):
         for name in checked.key:
             loaded.index_of(name)

@@ -265,7 +265,7 @@ def discover_together(
         "key": KeyDiscoverOptions(nulls=nulls, **of_contexts),
     }
     deadline = None if of_dcs.time_limit is None else start + of_dcs.time_limit
-    relation, late = read_table(table, None, deadline)
+    relation, late = read_table(table, None, deadline, of_dcs.device)
     assert isinstance(relation, Relation)  # tables of any size come here
     if deadline is not None:
         limits["time_limit"] = max(SHORTEST_SECONDS, deadline - time.monotonic())
@@ -291,7 +291,7 @@ def _discover(
 
     start = time.monotonic()
     deadline = None if options.time_limit is None else start + options.time_limit
-    read, late = read_table(table, most_bytes_to_search(options), deadline)
+    read, late = read_table(table, most_bytes_to_search(options), deadline, options.device)
     if isinstance(read, Relation):
         found = find(read, options, progress=progress, deadline=deadline)
     else:
@@ -364,7 +364,7 @@ def check_ods(
         found = check_saved(table.known, wanted, checked)
     else:
         how: dict[str, Any] = {"progress": progress, "deadline": deadline}
-        read, late = read_table(table, most_bytes_here(checked), deadline)
+        read, late = read_table(table, most_bytes_here(checked), deadline, checked.device)
         wanted, notes = read_all_ods(ods, read.column_names)
         if isinstance(read, Relation):
             found = check_table(read, wanted, checked, **how)

@@ -95,7 +95,7 @@ def maintain_dcs(
     from tuplewise.engine.report.version import version
 
     check_folder(state)
-    relation = read_first(table, reading, progress=progress)
+    relation = read_first(table, reading, progress=progress, device=device)
     how: dict[str, Any] = {"written_by": version(), "null_tokens": reading.null_tokens}
     initial.build(state, relation, checked, **how, progress=progress)
     return MaintainedDcs(DcState(state, device=device), relation.notes)

@@ -31,16 +31,17 @@ def read_first(
     *,
     progress: Callable[[str], None] | None = None,
     most_bytes: int | None = None,
+    device: str = "auto",
 ) -> Relation:
     """A table as `load` reads it, but local CSV and Parquet files without a JVM, as later rows are read.
 
-    Raises InputError where it can't be read.
+    `device`: see `load`. Raises InputError where it can't be read.
     """
     options = options or LoadOptions()
     if isinstance(source, Relation):
         return source
     if not isinstance(source, (str, os.PathLike)):
-        return load(source, options, progress=progress, most_bytes=most_bytes)
+        return load(source, options, progress=progress, most_bytes=most_bytes, device=device)
     start = time.perf_counter()
     if progress is not None:
         progress("reading")
@@ -48,7 +49,7 @@ def read_first(
     loaded = time.perf_counter()
     if progress is not None:
         progress("encoding")
-    codes, dictionaries, columns = encode(table.columns, table.rows)
+    codes, dictionaries, columns = encode(table.columns, table.rows, device)
     inferred = [text and c.why != ASKED_FOR for c, text in zip(columns, table.texts, strict=True)]
     empty = [c.name for c, told in zip(columns, inferred, strict=True) if told and not c.distinct]
     hint = "its type is text from now on; --types COL=TYPE fixes another"
