@@ -15,6 +15,7 @@ from benchmarks.answers import Triple, digest_bytes, digest_constraints
 from benchmarks.case import Case, Measurement, Peer, timed
 from benchmarks.check_cases import CHECK_CASES
 from benchmarks.choice_cases import CHOICE_CASES
+from benchmarks.cluster_cases import CLUSTER_CASES
 from benchmarks.commands import run_command
 from benchmarks.datasets import Source
 from benchmarks.dc_state_cases import DC_STATE_CASES
@@ -215,5 +216,6 @@ CASES: dict[str, Case] = {
         *IND_CASES,
         *IND_STATE_CASES,
         *DC_STATE_CASES,
+        *CLUSTER_CASES,
     )
 }
