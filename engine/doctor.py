@@ -16,11 +16,8 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-PLUGIN_VERSION = "26.08.1"
-PLUGIN_SPARK = frozenset(
-    [f"3.5.{i}" for i in range(10)] + [f"4.0.{i}" for i in range(5)] + ["4.1.1", "4.1.2", "4.1.3", "4.2.0"]
-)
-PLUGIN_COORDINATES = f"com.nvidia:rapids-4-spark_2.13:{PLUGIN_VERSION}"
+from tuplewise.spark_conf.plugin import PLUGIN_COORDINATES, PLUGIN_SPARK, PLUGIN_VERSION
+
 JAVA_OLDEST, JAVA_TRIED = 17, (17, 21)
 INSTALL_JAVA = "install OpenJDK 17 (Debian, Ubuntu: apt-get install openjdk-17-jre-headless) or set JAVA_HOME to one"
 GIB = 1 << 30

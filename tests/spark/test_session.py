@@ -1,8 +1,9 @@
-"""The session: Java that is missing, Spark Connect, settings that stay as they were, profiles."""
+"""The session: Java that is missing, Spark Connect, settings that stay as they were, sessions that can't work."""
 
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -12,8 +13,8 @@ import pytest
 
 from tuplewise.engine.errors import InputError
 from tuplewise.engine.relation.load import load
+from tuplewise.engine.spark import session
 from tuplewise.engine.spark.session import check_java, open_session
-from tuplewise.spark_conf.profiles import profile_names, read_profile
 
 
 def test_missing_java_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -59,9 +60,8 @@ def test_connect_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match=r"Spark Connect session can't be used.*classic session"):
         open_session()
     remote = type("DataFrame", (), {"__module__": "pyspark.sql.connect.dataframe", "sparkSession": None})
-    session = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
     frame = remote()
-    frame.sparkSession = session  # type: ignore[attr-defined]
+    frame.sparkSession = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()  # type: ignore[attr-defined]
     monkeypatch.delenv("SPARK_REMOTE")
     with pytest.raises(InputError, match="Spark Connect session can't be used"):
         load(frame)
@@ -91,18 +91,96 @@ def test_one_session_serves_all_calls(spark: Any) -> None:
         open_session(master="local[1]")
 
 
-def test_profiles() -> None:
-    assert profile_names() == ["cpu-cluster", "laptop", "local-gpu"]
-    laptop = read_profile("laptop")
-    assert laptop["spark.ui.enabled"] == "false"
-    assert laptop["spark.driver.bindAddress"] == "127.0.0.1"
-    assert not any(".resource.gpu." in key for key in read_profile("local-gpu"))
-    with pytest.raises(InputError, match="Did you mean 'laptop'"):
-        read_profile("labtop")
+@pytest.mark.spark
+def test_all_settings_that_come_too_late_are_told_at_once(spark: Any) -> None:
+    late = {"spark.executor.memory": "1g", "spark.sql.shuffle.partitions": "2", "spark.driver.memory": "1g"}
+    with pytest.raises(
+        InputError, match=r"can't be changed in a running Spark session: 'spark.executor.memory, spark.driver.memory'"
+    ):
+        open_session(spark, conf=late)
 
 
-@pytest.mark.parametrize("name", profile_names())
-def test_each_setting_says_why(name: str) -> None:
-    lines = (Path(sys.modules["tuplewise.spark_conf.profiles"].__file__ or "").parent / f"{name}.conf").read_text()
-    assert all(len(line) <= 120 for line in lines.splitlines())
-    assert lines.count("#") >= len(read_profile(name)) // 2
+class Context:
+    """As much of a caller's context as is asked before anything is done with it."""
+
+    master = "local[2]"
+
+    def __init__(self, **settings: str) -> None:
+        self.settings = [("spark.master", self.master), *((k.replace("_", "."), v) for k, v in settings.items())]
+
+    def getConf(self) -> Context:
+        return self
+
+    def getAll(self) -> list[tuple[str, str]]:
+        return self.settings
+
+
+def test_a_callers_session_whose_tasks_would_wait_for_ever() -> None:
+    mine = type("SparkSession", (), {})()
+    mine.sparkContext = Context(spark_task_resource_gpu_amount="1", spark_executor_resource_gpu_amount="1")
+    with pytest.raises(InputError, match=r"local mode, Spark would wait for them for ever: 'spark.task.resource.gpu"):
+        open_session(mine)
+
+
+RUN = """
+import sys
+import tuplewise as tw
+from tuplewise.engine.spark.session import open_session
+table = tw.load(sys.argv[1])
+print(len(tw.discover_keys(table, device="cpu").keys), flush=True)
+sys.exit(7)
+"""
+
+
+@pytest.mark.spark
+def test_processes_end_with_their_code_and_share_nothing(tmp_path: Path) -> None:
+    """No stop was called; both run at once, so that a fixed port would be taken."""
+    (tmp_path / "t.csv").write_text("a,b\n1,x\n2,x\n")
+    runs = [
+        subprocess.Popen([sys.executable, "-c", RUN, str(tmp_path / "t.csv")], stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    outs = [run.communicate(timeout=240)[0] for run in runs]
+    assert [run.returncode for run in runs] == [7, 7]
+    assert [out.split() for out in outs] == [["1"], ["1"]]
+
+
+def test_a_master_that_is_not_there_is_told_at_once() -> None:
+    with socket.socket() as taken:  # bound, and not listening: a connection is refused
+        taken.bind(("127.0.0.1", 0))
+        master = f"spark://127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(InputError, match=r"no Spark master answers \(127.0.0.1:\d+: Connection refused\)"):
+            session._start(master, None, {}, None)
+
+
+SLOW = """
+import sys, time
+from tuplewise.engine.errors import InputError
+from tuplewise.engine.spark.session import open_session
+begin = time.monotonic()
+try:
+    open_session(master=sys.argv[1], start_seconds=6)
+except InputError as error:
+    print(error)
+print("seconds", time.monotonic() - begin)
+from tuplewise.engine.spark import session
+import psutil
+print("children", len([c for c in psutil.Process().children(recursive=True) if c.status() != "zombie"]))
+"""
+
+
+@pytest.mark.spark
+def test_a_start_that_takes_too_long_is_given_up() -> None:
+    """A master that listens and never answers: Spark alone would try for a minute."""
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        master = f"spark://127.0.0.1:{silent.getsockname()[1]}"
+        done = subprocess.run(
+            [sys.executable, "-c", SLOW, master], capture_output=True, text=True, check=True, timeout=120
+        )
+    told, seconds, children = done.stdout.splitlines()
+    assert told.startswith(f"Spark did not start within 6 seconds and was given up: '{master}'.")
+    assert float(seconds.split()[1]) < 30
+    assert children == "children 0"
+    assert done.stderr == ""
