@@ -1,6 +1,6 @@
-"""What this machine offers: Java, Spark, the GPU plugin, GPUs, kernels. Each check says what to do where it fails.
+"""What this machine, or a cluster, offers: Java, Spark, the GPU plugin, GPUs, kernels, and what to do about it.
 
-Nothing here starts a JVM that stays, and no check raises: a check that can't be made is itself a finding.
+Nothing here leaves a JVM behind, and no check of this machine raises: one that can't be made is itself a finding.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -58,6 +58,30 @@ def examine() -> list[Check]:
         ("memory", check_memory, False),
     ]
     return [_checked(name, check, needed) for name, check, needed in checks]
+
+
+def examine_cluster(
+    *,
+    master: str | None = None,
+    profile: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    wait_seconds: float = 120.0,
+) -> list[Check]:
+    """What a running cluster offers: the active session's, or one that is started for this and ended afterwards.
+
+    Parameters
+    ----------
+    wait_seconds : how long the start of the session, its executors and their tasks may take each
+
+    Raises
+    ------
+    InputError
+        The cluster can't be reached, or the configuration is impossible.
+    """
+    from tuplewise.engine.spark.cluster_check import look_at_cluster
+
+    found = look_at_cluster(master=master, profile=profile, conf=conf, wait_seconds=wait_seconds)
+    return [Check(finding.name, finding.ok, finding.found, finding.advice, needed=True) for finding in found]
 
 
 def works(checks: list[Check]) -> bool:

@@ -92,6 +92,16 @@ def input_options(command: F) -> F:
                 help="CSV: what rows with too few or too many fields do.",
             ),
             option("--rows", type=int, metavar="N", help="Use the first N rows only."),
+            spark_options,
+        ]
+    )(command)
+
+
+def spark_options(command: F) -> F:
+    """Which Spark is used, and how it is set."""
+    option = click.option
+    return together(
+        [
             option("--master", metavar="URL", help="Spark master. [default: local, all cores]"),
             option("--profile", metavar="NAME", help="Spark profile."),
             option(
