@@ -24,6 +24,7 @@ from tuplewise.engine.relation.spark_load import Opened, Plan, in_session, open_
 from tuplewise.engine.relation.spark_source import RawTable, Reading, frame_table
 from tuplewise.engine.relation.spark_values import TypedFrame, comparable, is_text
 from tuplewise.engine.spark.attribute_values import Cell, cells_of
+from tuplewise.engine.spark.local_frames import frame_of
 from tuplewise.engine.spark.session import OpenSession
 from tuplewise.engine.spark.value_counts import BY, all_of, count_changes, signed, turned
 
@@ -115,7 +116,7 @@ def _frame_here(spark: SparkSession, source: Any, kind: str) -> DataFrame:
 
     names, arrays, _, _ = arrow_table(source, kind)
     with spark_failures("changes"):
-        return spark.createDataFrame(pa.table(list(arrays), names=names))
+        return frame_of(spark, pa.table(list(arrays), names=names))
 
 
 def _types(manifest: Manifest, attributes: Attributes) -> dict[str, TypeName]:

@@ -23,6 +23,7 @@ from tuplewise.engine.relation.spark_encode import (
 from tuplewise.engine.relation.spark_ranks import MOST_CODES, WIDE, RangeOfValues, rank_values
 from tuplewise.engine.relation.spark_rows import ROW, Rows
 from tuplewise.engine.relation.spark_values import type_frame
+from tuplewise.engine.spark.local_frames import frame_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
@@ -160,7 +161,7 @@ def _with_positions(base: DataFrame, places: Rows) -> DataFrame:
             "_move": places.offset - places.first,
         }
     )
-    known = f.broadcast(base.sparkSession.createDataFrame(splits))
+    known = f.broadcast(frame_of(base.sparkSession, splits))
     inside = f.col(ROW).between(f.col("_first"), f.col("_last"))
     joined = base.join(known, (f.shiftright(f.col(ROW), _PARTITION_BITS) == f.col("_partition")) & inside)
     return joined.select(*base.columns, (f.col(ROW) + f.col("_move")).alias(POSITION))

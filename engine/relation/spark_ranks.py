@@ -10,6 +10,7 @@ import numpy as np
 
 from tuplewise.engine.relation.relation import Domain
 from tuplewise.engine.relation.spark_encode import BUCKET_VALUES, NotInSpark, plain_dictionary
+from tuplewise.engine.spark.local_frames import frame_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -79,7 +80,7 @@ def rank_values(cells: DataFrame, domain: Domain) -> RankedValues:
     before = pa.table({"bucket": counts["bucket"], "before": np.cumsum(sizes) - sizes})
     number = f.row_number().over(Window.partitionBy("bucket").orderBy("value"))
     numbered = held.select("value", "bucket", number.alias("number"))
-    offsets = f.broadcast(cells.sparkSession.createDataFrame(before))
+    offsets = f.broadcast(frame_of(cells.sparkSession, before))
     code = (f.col("number") - 1 + f.col("before")).cast("int")
     return RankedValues(numbered.join(offsets, "bucket").select("value", code.alias("code")), length, domain, held)
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.spark.layout import NULL, Layout, RowTest, Rule, lay_out
+from tuplewise.engine.spark.local_frames import frame_of
 from tuplewise.engine.spark.resources import task_device
 from tuplewise.engine.spark.routes import send_rows
 from tuplewise.engine.spark.tasks import Batches, Rows, Tile, make_tile, spare_zip_reading, tiles_of
@@ -351,7 +352,7 @@ def _known_positions(frame: DataFrame, positions: NDArray[np.int64]) -> DataFram
     import pyarrow as pa
     from pyspark.sql import functions as f
 
-    return f.broadcast(frame.sparkSession.createDataFrame(pa.table({POSITION: np.unique(positions)})))
+    return f.broadcast(frame_of(frame.sparkSession, pa.table({POSITION: np.unique(positions)})))
 
 
 def _collected(asked: PairsOnSpark, found: DataFrame) -> Collected:

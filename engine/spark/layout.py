@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tuplewise.engine.spark.local_frames import frame_of
 from tuplewise.engine.spark.tasks import BlockFinder
 from tuplewise.engine.spark.tiles import SAMPLES, BlockFigures, Sizes, Tiles, block_keys, choose_blocks, plan_tiles
 from tuplewise.gpu_kernels.refine import EQUAL, GREATER, LESS, Comparison
@@ -243,7 +244,7 @@ def _find_groups(base: DataFrame, shape: Shape, sizes: Sizes) -> tuple[DataFrame
 
     columns = {k: pa.array([row[i] for row in heavy], pa.int32()) for i, k in enumerate(names)}
     numbered = pa.table({**columns, "g": pa.array(range(len(heavy)), pa.int64())})
-    return base.sparkSession.createDataFrame(numbered), group_rows, light_rows
+    return frame_of(base.sparkSession, numbered), group_rows, light_rows
 
 
 def _with_groups(base: DataFrame, shape: Shape, heavy: DataFrame | None, *, cut: bool) -> DataFrame:

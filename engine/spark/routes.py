@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.spark.layout import Layout
+from tuplewise.engine.spark.local_frames import frame_of
 from tuplewise.engine.spark.tiles import LEFT, RIGHT, Sizes, destinations, pack, partition_keys
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def _known(frame: DataFrame, **columns: NDArray[np.generic]) -> DataFrame:
     import pyarrow as pa
     from pyspark.sql import functions as f
 
-    return f.broadcast(frame.sparkSession.createDataFrame(pa.table({n: pa.array(c) for n, c in columns.items()})))
+    return f.broadcast(frame_of(frame.sparkSession, pa.table({n: pa.array(c) for n, c in columns.items()})))
 
 
 def _light_rows(layout: Layout) -> list[DataFrame]:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.spark.layout import Layout, Rule, lay_out, passing
+from tuplewise.engine.spark.local_frames import frame_of
 from tuplewise.engine.spark.routes import full_row_counts, full_tile_selves, send_rows, tiles_both_ways
 from tuplewise.engine.spark.tasks import FirstPairs, Kernels, TileWork
 from tuplewise.engine.spark.tiles import Sizes
@@ -206,7 +207,7 @@ def all_pairs(asked: RuleOnSpark) -> Iterator[DataFrame]:
 
 def no_pairs(asked: RuleOnSpark) -> DataFrame:
     """An empty list of pairs."""
-    return asked.frame.sparkSession.createDataFrame([], PAIRS)
+    return frame_of(asked.frame.sparkSession, [], PAIRS)
 
 
 def with_values(pairs: DataFrame, values: Mapping[str, DataFrame], named: tuple[str, str] | None) -> DataFrame:
