@@ -36,18 +36,19 @@ def task_device(asked: str) -> str:
 def gpu_number(address: str, visible: str | None) -> int:
     """The number by which a process knows a GPU that Spark calls `address`.
 
-    Spark's addresses are those that the discovery script prints; a process counts the GPUs in CUDA_VISIBLE_DEVICES,
-    where it is set: there the place of the address counts, and the first one where a container shows only its own.
+    Spark's addresses are what the discovery script prints. Ours prints numbers as processes count them, that is among
+    the GPUs in CUDA_VISIBLE_DEVICES where it is set; others print the machine's own numbers or names, whose place there
+    counts.
 
     Examples
     --------
-    >>> gpu_number("3", None), gpu_number("3", "2,3"), gpu_number("0", "GPU-5f1c")
-    (3, 1, 0)
+    >>> gpu_number("3", None), gpu_number("1", "1,0"), gpu_number("3", "2,3"), gpu_number("GPU-b", "GPU-a,GPU-b")
+    (3, 1, 1, 1)
     """
     shown = [] if visible is None else [name.strip() for name in visible.split(",")]
-    if address in shown:
-        return shown.index(address)
-    return int(address) if address.isdigit() and (not shown or int(address) < len(shown)) else 0
+    if address.isdigit() and (not shown or int(address) < len(shown)):
+        return int(address)
+    return shown.index(address) if address in shown else 0
 
 
 def tasks_have_gpus(spark: SparkSession) -> bool:
