@@ -12,16 +12,16 @@ import logging
 import random
 import sys
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from texts_cases import AWKWARD, arrays, check, defined
 
 from tuplewise.engine.errors import DeviceError
 from tuplewise.engine.relation.encode import TypedColumn, encode, indexed
@@ -31,28 +31,9 @@ from tuplewise.gpu_kernels.cuda import texts as cuda
 from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.texts import rank_texts
 
-# Byte order is not that of UTF-16: U+10000 comes after U+FFFD. Then empty texts, NUL inside, texts that begin others.
-AWKWARD = ["", "\0", "a", "a\0", "a\0b", "ab", "b", "é", "e\u0301", "\ufffd", "\U00010000", "\U0010ffff", "名", "A"]
 PARTS = st.lists(
     st.lists(st.text(max_size=3) | st.sampled_from(AWKWARD), max_size=12), min_size=1, max_size=4
 )  # st.text makes no surrogates that UTF-8 can't hold
-
-
-def defined(parts: Sequence[Sequence[str]]) -> tuple[list[str], list[list[int]]]:
-    """Distinct texts by bytes, and how many distinct ones lie below each value."""
-    distinct = sorted({value for part in parts for value in part}, key=lambda text: text.encode())
-    return distinct, [[distinct.index(value) for value in part] for part in parts]
-
-
-def arrays(parts: Sequence[Sequence[str]]) -> list[pa.Array]:
-    return [pa.array(part, pa.large_string()) for part in parts]
-
-
-def check(found: tuple[pa.Array, list[Any]], parts: Sequence[Sequence[str]]) -> None:
-    distinct, ranks = found
-    assert distinct.type == pa.large_string()
-    assert all(rank.dtype == np.int32 for rank in ranks)
-    assert (distinct.to_pylist(), [rank.tolist() for rank in ranks]) == defined(parts)
 
 
 class Order(enum.Enum):
