@@ -30,10 +30,12 @@ FEW = 64  # rows of a block up to which each is compared: it has no bitmaps
 
 @cuda.jit(cache=True)
 def place_in_blocks_kernel(order, blocks, numbers, places):
-    """places[i] = place in its block of the i-th row by (block, code), int32; one thread a row.
+    """places[i] = place in its block of the i-th row by (block, code), int32. One thread a row.
 
     blocks : int64 (blocks, 3), first row, rows, and where the bitmaps begin
-    numbers : int32, the block of each row; a block's rows stay together in `order`
+    numbers : int32, the block of each row
+
+    Grid: any size. Races: own item. Shared memory: 0 bytes. Assumes unchecked: a block's rows stay together in `order`.
     """
     for i in range(cuda.grid(1), order.shape[0], cuda.gridsize(1)):
         places[i] = order[i] - blocks[numbers[i], 0]
@@ -46,8 +48,10 @@ PLACE_IN_BLOCKS_SIGNATURE = "void(int32[::1], int64[:,::1], int32[::1], int32[::
 def fill_bitmaps_kernel(blocks, places, before):
     """before = bitmap of the rows before each bin of each block, for one comparison, uint64.
 
-    One thread a block and word, a grid of any size: it goes through the sorted rows of the block and writes its word
-    of all bins. No shared memory. Bitmap b of a block of w words is before[start + b w : start + b w + w].
+    One thread a block and word: it goes through the sorted rows of the block and writes its word of all bins. Bitmap b
+    of a block of w words is before[start + b w : start + b w + w].
+
+    Grid: any size. Races: own word of each bitmap. Shared memory: 0 bytes. Assumes unchecked: blocks don't overlap.
     """
     for item in range(cuda.grid(1), blocks.shape[0] * WORDS, cuda.gridsize(1)):
         block, w = item // WORDS, item % WORDS
@@ -120,13 +124,14 @@ def count_bitmaps_kernel(
 ):
     """sizes[k] = partners of left row k, int64 (it stops soon beyond `limit`).
 
-    One thread a left row, a grid of any size; it goes through the blocks of its cluster (-1: none) and writes its own
-    place. Local memory: two bitmaps of a block. No shared memory.
+    One thread a left row; it goes through the blocks of its cluster (-1: none). Local memory: two bitmaps of a block.
 
     codes : int32 (comparisons, n), of the left rows; outcomes : int64 (comparisons,)
     firsts : int64 (clusters + 1,), first block of each cluster; blocks : see `place_in_blocks_kernel`
     right_codes, sorted_codes, places : int32 (comparisons, right rows), in their order, and by (block, code)
     before : uint64 (comparisons, words), see `fill_bitmaps_kernel`
+
+    Grid: any size. Races: own item. Shared memory: 0 bytes. Assumes unchecked: blocks of BLOCK rows at most.
     """
     result = cuda.local.array(WORDS, np.uint64)
     words = cuda.local.array(WORDS, np.uint64)
@@ -157,8 +162,10 @@ def emit_bitmaps_kernel(
 ):
     """keys[offsets[k] : offsets[k + 1]] = k << 32 | right row: the first partners of left row k, by their places.
 
-    One thread a left row, a grid of any size; it writes its own stretch of `keys`. right: int32, the right rows. Other
-    arrays and memory as `count_bitmaps_kernel`.
+    One thread a left row. right: int32, the right rows. Other arrays and local memory as `count_bitmaps_kernel`.
+
+    Grid: any size. Races: own stretch of keys, between its offsets. Shared memory: 0 bytes. Assumes unchecked: offsets
+    ascend.
     """
     result = cuda.local.array(WORDS, np.uint64)
     words = cuda.local.array(WORDS, np.uint64)

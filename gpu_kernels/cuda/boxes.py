@@ -28,7 +28,10 @@ LEAF = 16  # rows of a leaf at most, as in the CPU twin
 
 @cuda.jit(cache=True)
 def invert_order_kernel(order, ranks):
-    """ranks[order[k]] = k, int32; one thread a place. `order` holds each place once, so no place has two writers."""
+    """ranks[order[k]] = k, int32. One thread a place.
+
+    Grid: any size. Races: one source. Shared memory: 0 bytes. Assumes unchecked: `order` holds each place once.
+    """
     for k in range(cuda.grid(1), order.shape[0], cuda.gridsize(1)):
         ranks[order[k]] = k
 
@@ -38,7 +41,10 @@ INVERT_ORDER_SIGNATURE = "void(int32[::1], int32[::1])"
 
 @cuda.jit(cache=True)
 def pair_keys_kernel(high, places, low, keys):
-    """keys[i] = high[i] << 32 | low[places[i]]; one thread a key. high, places, low: int32, 0 and above."""
+    """keys[i] = high[i] << 32 | low[places[i]], uint64, of int32. One thread a key.
+
+    Grid: any size. Races: own item. Shared memory: 0 bytes. Assumes unchecked: high, places, low of 0 and above.
+    """
     for i in range(cuda.grid(1), keys.shape[0], cuda.gridsize(1)):
         keys[i] = (np.uint64(high[i]) << np.uint64(32)) | np.uint64(low[places[i]])
 
@@ -50,11 +56,13 @@ PAIR_KEYS_SIGNATURE = "void(int32[::1], int32[::1], int32[::1], uint64[::1])"
 def bound_leaves_kernel(leaves, nodes, codes, bounds):
     """bounds[node, d] = (lowest, highest) code of each column among the rows of a leaf, int32.
 
-    One thread a leaf, a grid of any size; it writes its own node's. A leaf without rows gets an empty box.
+    One thread a leaf. A leaf without rows gets an empty box.
 
     leaves : int32, numbers of the nodes that are leaves
     nodes : int64 (nodes, 3), first row, row behind the last, and the node that follows all below
     codes : int32 (columns, rows), in the tree's order
+
+    Grid: any size. Races: own item. Shared memory: 0 bytes. Assumes unchecked: no leaf is there twice.
     """
     for k in range(cuda.grid(1), leaves.shape[0], cuda.gridsize(1)):
         node = leaves[k]
@@ -71,7 +79,11 @@ BOUND_LEAVES_SIGNATURE = "void(int32[::1], int64[:,::1], int32[:,::1], int32[:,:
 
 @cuda.jit(cache=True)
 def bound_parents_kernel(parents, nodes, bounds):
-    """bounds of some nodes of one level, of which those of the level below are there; one thread a node."""
+    """bounds[node, d] of some nodes of one level, int32, from the level below. One thread a node.
+
+    Grid: any size. Races: own item; what it reads, an earlier launch wrote. Shared memory: 0 bytes. Assumes unchecked:
+    that, and that these nodes are split.
+    """
     for k in range(cuda.grid(1), parents.shape[0], cuda.gridsize(1)):
         node = np.int64(parents[k])
         other = nodes[node + 1, 2]
@@ -87,7 +99,9 @@ BOUND_PARENTS_SIGNATURE = "void(int32[::1], int64[:,::1], int32[:,:,::1])"
 def set_boxes_kernel(codes, outcomes, d, boxes):
     """boxes[d, :, k] = closed interval of right codes that comparison d leaves left row k, int64 (columns, 2, n).
 
-    One thread a left row, a grid of any size; it writes its own two places.
+    One thread a left row.
+
+    Grid: any size. Races: own item. Shared memory: 0 bytes. Assumes unchecked: outcomes are of an inequality.
     """
     for k in range(cuda.grid(1), codes.shape[0], cuda.gridsize(1)):
         code = np.int64(codes[k])
@@ -128,13 +142,14 @@ def in_box(codes, i, boxes, k):
 def count_boxes_kernel(boxes, clusters, roots, nodes, bounds, codes, limit, sizes, seen):
     """sizes[k] = right rows in the box of left row k (it stops soon beyond `limit`), seen[k] = nodes met; int64.
 
-    One thread a left row, a grid of any size; it walks the tree of its cluster (-1: none) and writes its own places.
-    No shared memory.
+    One thread a left row; it walks the tree of its cluster (-1: none).
 
     boxes : int64 (columns, 2, n)
     clusters : int32 (n,)
     roots : int64 (clusters,), the root of each cluster's tree
     nodes, bounds, codes : see `bound_leaves_kernel`
+
+    Grid: any size. Races: own item. Shared memory: 0 bytes. Assumes unchecked: the trees are whole.
     """
     for k in range(cuda.grid(1), clusters.shape[0], cuda.gridsize(1)):
         found = np.int64(0)
@@ -171,8 +186,10 @@ COUNT_BOXES_SIGNATURE = (
 def emit_boxes_kernel(boxes, clusters, roots, nodes, bounds, codes, rows, offsets, keys):
     """keys[offsets[k] : offsets[k + 1]] = k << 32 | right row: the first rows in the box of left row k, as walked.
 
-    One thread a left row, a grid of any size; it writes its own stretch of `keys`. rows: int32, the right side in the
-    tree's order. Other arrays as `count_boxes_kernel`. No shared memory.
+    One thread a left row. rows: int32, the right side in the tree's order. Other arrays as `count_boxes_kernel`.
+
+    Grid: any size. Races: own stretch of keys, between its offsets. Shared memory: 0 bytes. Assumes unchecked: offsets
+    ascend.
     """
     for k in range(cuda.grid(1), clusters.shape[0], cuda.gridsize(1)):
         at, room = offsets[k], offsets[k + 1]

@@ -35,6 +35,7 @@ _OUTCOME = {
     EQUALITY: (DIFFERENT, EQUAL),
     EQUALITY_NULLS: (DIFFERENT, EQUAL, UNKNOWN, UNKNOWN),
 }
+LARGEST_CODE = np.iinfo(np.int32).max
 _HERE = 1  # code of the constant operand that outcomes within a row are compared with
 
 
@@ -79,11 +80,14 @@ def make_plan(
     """The plan of a layout. Cost: rows x (columns + comparisons within rows).
 
     A comparison within one row becomes one across rows: its outcome is an operand, compared with a constant. Where a
-    null is an ordinary value all codes are raised by one, so that none is negative.
+    null is an ordinary value all codes are raised by one, so that none is negative; ranked, where that can't be.
     """
     columns, rows = codes.shape
     if not nullable and codes.size and int(codes.min()) < 0:
-        codes = codes + np.int32(1)
+        if int(codes.max()) == LARGEST_CODE:  # which has none above it
+            codes = np.unique(codes, return_inverse=True)[1].reshape(codes.shape).astype(np.int32)
+        else:
+            codes = codes + np.int32(1)
     derived: list[NDArray[np.int32]] = []
     left_operand = left.astype(np.int32)
     right_operand = right.astype(np.int32)

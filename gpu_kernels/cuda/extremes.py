@@ -22,7 +22,10 @@ FIND_ROWS = 1 << 16  # left rows that are asked for a partner first
 
 @cuda.jit(cache=True)
 def fill_leaves_kernel(codes, largest, tree):
-    """tree[leaves + k] = extreme of codes[16 k : 16 k + 16], int32; one thread a leaf, a grid of any size."""
+    """tree[leaves + k] = extreme of codes[16 k : 16 k + 16], int32. One thread a leaf.
+
+    Grid: any size. Races: own item. Shared memory: 0 bytes. Assumes unchecked: leaves are enough for the codes.
+    """
     leaves = tree.shape[0] // 2
     for k in range(cuda.grid(1), leaves, cuda.gridsize(1)):
         extreme = np.int32(LOWEST_CODE if largest else HIGHEST_CODE)
@@ -36,7 +39,11 @@ FILL_LEAVES_SIGNATURE = "void(int32[::1], int64, int32[::1])"
 
 @cuda.jit(cache=True)
 def fill_nodes_kernel(first, largest, tree):
-    """tree[first : 2 * first] from the level below it, which is filled; one thread a node, a grid of any size."""
+    """tree[first : 2 * first] from the level below it, int32. One thread a node.
+
+    Grid: any size. Races: own item; what it reads, an earlier launch wrote. Shared memory: 0 bytes. Assumes unchecked:
+    that.
+    """
     for node in range(first + cuda.grid(1), 2 * first, cuda.gridsize(1)):
         a, b = tree[2 * node], tree[2 * node + 1]
         tree[node] = max(a, b) if largest else min(a, b)
@@ -60,12 +67,15 @@ def build_tree(codes: Any, largest: int) -> Any:
 
 @cuda.jit(cache=True)
 def shift_codes_kernel(codes, step, shifted):
-    """shifted[k] = codes[k] + step, int32; one thread a code. Assumes unchecked: no code is the largest int32."""
+    """shifted[k] = codes[k] + step, int64, so that the largest code has one above it. One thread a code.
+
+    Grid: any size. Races: own item. Shared memory: 0 bytes. Assumes unchecked: nothing.
+    """
     for k in range(cuda.grid(1), codes.shape[0], cuda.gridsize(1)):
         shifted[k] = np.int64(codes[k]) + step
 
 
-SHIFT_CODES_SIGNATURE = "void(int32[::1], int64, int32[::1])"
+SHIFT_CODES_SIGNATURE = "void(int32[::1], int64, int64[::1])"
 
 
 @cuda.jit(device=True)
@@ -78,14 +88,16 @@ def satisfies(code, limit, largest):
 def emit_join_kernel(slices, limits, tree, right, right_codes, largest, offsets, keys):
     """keys[offsets[k] : offsets[k + 1]] = k << 32 | right row: the pairs of left row k that satisfy both inequalities.
 
-    One thread a left row, a grid of any size; it descends where extremes say that there are partners and writes its
-    own stretch of `keys`, for which counting has left room. No shared memory.
+    One thread a left row; it descends where extremes say that there are partners.
 
     slices : int64 (n, 4), the first two: where partners by the first inequality stand
-    limits : int32 (n,), the code that a partner has at least (not `largest`: at most)
+    limits : int64 (n,), the code that a partner has at least (not `largest`: at most)
     tree : int32, over right_codes
     right, right_codes : int32, the right side in its order
     offsets : int64 (n + 1,)
+
+    Grid: any size. Races: own stretch of keys, between its offsets. Shared memory: 0 bytes. Assumes unchecked: counting
+    has left that room.
     """
     leaves = tree.shape[0] // 2
     for k in range(cuda.grid(1), limits.shape[0], cuda.gridsize(1)):
@@ -116,7 +128,7 @@ def emit_join_kernel(slices, limits, tree, right, right_codes, largest, offsets,
 
 
 EMIT_JOIN_SIGNATURE = (
-    "void(int64[:,::1], int32[::1], int32[::1], int32[::1], int32[::1], int64, int64[::1], uint64[::1])"
+    "void(int64[:,::1], int64[::1], int32[::1], int32[::1], int32[::1], int64, int64[::1], uint64[::1])"
 )
 
 
@@ -124,7 +136,9 @@ EMIT_JOIN_SIGNATURE = (
 def flag_partners_kernel(rows, slices, limits, tree, right, right_codes, largest, flags):
     """flags[k] = 1 where another row than rows[k] itself satisfies both inequalities with it, int8.
 
-    One thread a left row, a grid of any size; it stops at the first partner. Other arrays as `emit_join_kernel`.
+    One thread a left row; it stops at the first partner. Other arrays as `emit_join_kernel`.
+
+    Grid: any size. Races: own item. Shared memory: 0 bytes. Assumes unchecked: the tree is of right_codes.
     """
     leaves = tree.shape[0] // 2
     for k in range(cuda.grid(1), flags.shape[0], cuda.gridsize(1)):
@@ -155,7 +169,7 @@ def flag_partners_kernel(rows, slices, limits, tree, right, right_codes, largest
 
 
 FLAG_PARTNERS_SIGNATURE = (
-    "void(int32[::1], int64[:,::1], int32[::1], int32[::1], int32[::1], int32[::1], int64, int8[::1])"
+    "void(int32[::1], int64[:,::1], int64[::1], int32[::1], int32[::1], int32[::1], int64, int8[::1])"
 )
 
 
@@ -163,15 +177,18 @@ FLAG_PARTNERS_SIGNATURE = (
 def pick_extremes_kernel(places, rows, slices, tree, right, right_codes, largest, upwards, partners):
     """partners[i] = the right row of the extreme code in the slice of left row k = places[i], int32.
 
-    Not the left row itself; of equal codes the first (not `upwards`: the last) in the order of the right side. One
-    thread a chosen left row, a grid of any size: it walks the tree in that order and goes down where a node is better
-    than the best so far. Assumes unchecked: there is such a row.
+    Not the left row itself; of equal codes the first (not `upwards`: the last) in the order of the right side.
+
+    One thread a chosen left row: it walks the tree in that order and goes down where a node is better than the best so
+    far.
+
+    Grid: any size. Races: own item. Shared memory: 0 bytes. Assumes unchecked: there is such a row.
     """
     leaves = tree.shape[0] // 2
     for i in range(cuda.grid(1), places.shape[0], cuda.gridsize(1)):
         k = places[i]
         low, high = slices[k, 0], slices[k, 1]
-        best = np.int64(LOWEST_CODE if largest else HIGHEST_CODE)
+        best = np.int64(LOWEST_CODE - 1 if largest else HIGHEST_CODE + 1)
         partner = np.int32(-1)
         node = np.int64(1)  # counted from the side that the walk begins at
         first_of_level = np.int64(1)
@@ -211,7 +228,10 @@ PICK_EXTREMES_SIGNATURE = (
 
 @cuda.jit(cache=True)
 def reverse_clusters_kernel(rows, offsets, numbers, reversed_rows):
-    """reversed_rows = the rows of each cluster from the last to the first, int32; one thread a row."""
+    """reversed_rows = the rows of each cluster from the last to the first, int32. One thread a row.
+
+    Grid: any size. Races: own item. Shared memory: 0 bytes. Assumes unchecked: numbers are the rows' clusters.
+    """
     for i in range(cuda.grid(1), rows.shape[0], cuda.gridsize(1)):
         c = numbers[i]
         reversed_rows[i] = rows[offsets[c] + offsets[c + 1] - 1 - i]

@@ -1,8 +1,4 @@
-"""Orders and groups rows by cluster and codes on the device: keys of 64 bits, a sort, flags, running sums, scatters.
-
-Every kernel here takes one item a thread (a grid of any size: threads step by its width), writes only its own item or
-places that no other item is sent to, and uses no shared memory.
-"""
+"""Orders and groups rows by cluster and codes on the device: keys of 64 bits, a sort, flags, running sums, scatters."""
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, no-any-return"
 
@@ -17,6 +13,7 @@ from tuplewise.gpu_kernels.cuda.primitives import empty, filled, launch, running
 
 KEY_BITS = 64
 HIGHEST_CODE, LOWEST_CODE = 2147483647, -2147483648
+REDUCING_THREADS = 1 << 16  # each ends with two atomics on the same two cells, which are taken one after another
 
 
 def bits_for(values: int) -> int:
@@ -38,7 +35,10 @@ def first_above(values, low, high, wanted):
 
 @cuda.jit(cache=True)
 def number_clusters_kernel(offsets, numbers):
-    """numbers[i] = the set that member i is in, by offsets int64 (sets + 1,); one thread a member."""
+    """numbers[i] = the set that member i is in, int32, by offsets int64 (sets + 1,). One thread a member.
+
+    Grid: any size. Races: own item. Shared memory: 0 bytes. Assumes unchecked: offsets ascend from 0 to the members.
+    """
     for i in range(cuda.grid(1), numbers.shape[0], cuda.gridsize(1)):
         numbers[i] = first_above(offsets, 0, offsets.shape[0], i) - 1
 
@@ -48,7 +48,10 @@ NUMBER_CLUSTERS_SIGNATURE = "void(int64[::1], int32[::1])"
 
 @cuda.jit(cache=True)
 def gather_codes_kernel(column, rows, codes):
-    """codes[i] = column[rows[i]]; one thread a row. Assumes unchecked: rows are places of the column."""
+    """codes[i] = column[rows[i]], int32. One thread a row.
+
+    Grid: any size. Races: own item. Shared memory: 0 bytes. Assumes unchecked: rows are places of the column.
+    """
     for i in range(cuda.grid(1), codes.shape[0], cuda.gridsize(1)):
         codes[i] = column[rows[i]]
 
@@ -58,7 +61,11 @@ GATHER_CODES_SIGNATURE = "void(int32[::1], int32[::1], int32[::1])"
 
 @cuda.jit(cache=True)
 def scatter_clusters_kernel(rows, numbers, clusters):
-    """clusters[rows[i]] = numbers[i]; one thread a row. No two rows are the same, so no place has two writers."""
+    """clusters[rows[i]] = numbers[i], int32. One thread a row.
+
+    Grid: any size. Races: one source, since no row is there twice. Shared memory: 0 bytes. Assumes unchecked: that, and
+    that rows are places of clusters.
+    """
     for i in range(cuda.grid(1), rows.shape[0], cuda.gridsize(1)):
         clusters[rows[i]] = numbers[i]
 
@@ -70,7 +77,10 @@ SCATTER_CLUSTERS_SIGNATURE = "void(int32[::1], int32[::1], int32[::1])"
 def reduce_extremes_kernel(codes, extremes):
     """extremes[0] = the least code, extremes[1] the largest; int32 (2,), given as the largest and the least int32.
 
-    One thread every so many codes; atomic minimum and maximum, one each a thread.
+    One thread all codes that are a grid's width apart, so that a warp reads neighbours.
+
+    Grid: any size; REDUCING_THREADS are enough. Races: atomic minimum and maximum, one each a thread. Shared memory: 0
+    bytes. Assumes unchecked: nothing.
     """
     first = cuda.grid(1)
     if first < codes.shape[0]:
@@ -88,7 +98,10 @@ REDUCE_EXTREMES_SIGNATURE = "void(int32[::1], int32[::1])"
 
 @cuda.jit(cache=True)
 def begin_keys_kernel(numbers, keys):
-    """keys[i] = numbers[i], widened; one thread a key."""
+    """keys[i] = numbers[i], int32 to uint64. One thread a key.
+
+    Grid: any size. Races: own item. Shared memory: 0 bytes. Assumes unchecked: numbers of 0 or more.
+    """
     for i in range(cuda.grid(1), keys.shape[0], cuda.gridsize(1)):
         keys[i] = np.uint64(numbers[i])
 
@@ -98,7 +111,10 @@ BEGIN_KEYS_SIGNATURE = "void(int32[::1], uint64[::1])"
 
 @cuda.jit(cache=True)
 def append_codes_kernel(codes, lowest, bits, keys):
-    """keys[i] = keys[i] | code above the lowest, in so many bits; one thread a key."""
+    """keys[i] = keys[i] | code above the lowest, in so many bits, uint64. One thread a key.
+
+    Grid: any size. Races: own item. Shared memory: 0 bytes. Assumes unchecked: the bits hold it, and 64 hold the key.
+    """
     for i in range(cuda.grid(1), keys.shape[0], cuda.gridsize(1)):
         keys[i] = (keys[i] << np.uint64(bits)) | np.uint64(np.int64(codes[i]) - lowest)
 
@@ -108,7 +124,10 @@ APPEND_CODES_SIGNATURE = "void(int32[::1], int64, int64, uint64[::1])"
 
 @cuda.jit(cache=True)
 def append_places_kernel(bits, keys):
-    """keys[i] = keys[i] | i, in so many bits; one thread a key."""
+    """keys[i] = keys[i] | i, in so many bits, uint64. One thread a key.
+
+    Grid: any size. Races: own item. Shared memory: 0 bytes. Assumes unchecked: the bits hold it, and 64 hold the key.
+    """
     for i in range(cuda.grid(1), keys.shape[0], cuda.gridsize(1)):
         keys[i] = (keys[i] << np.uint64(bits)) | np.uint64(i)
 
@@ -118,9 +137,11 @@ APPEND_PLACES_SIGNATURE = "void(int64, uint64[::1])"
 
 @cuda.jit(cache=True)
 def split_keys_kernel(keys, bits, order, flags):
-    """order[k] = the place that sorted key k ends with; flags[k] = 1 where what stands before it is new.
+    """order[k] = the place that sorted key k ends with; flags[k] = 1 where what stands before it is new; int32.
 
-    One thread a key. order, flags int32.
+    One thread a key.
+
+    Grid: any size. Races: own item. Shared memory: 0 bytes. Assumes unchecked: keys ascend; fewer than 2**31 of them.
     """
     mask = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
     for k in range(cuda.grid(1), keys.shape[0], cuda.gridsize(1)):
@@ -136,7 +157,10 @@ SPLIT_KEYS_SIGNATURE = "void(uint64[::1], int64, int32[::1], int32[::1])"
 
 @cuda.jit(cache=True)
 def regroup_keys_kernel(numbers, order, bits, keys):
-    """keys[k] = cluster of the member that stands k-th by code | k; one thread a key: the second of two passes."""
+    """keys[k] = cluster of the member that stands k-th by code | k, uint64: the second of two passes. One thread a key.
+
+    Grid: any size. Races: own item. Shared memory: 0 bytes. Assumes unchecked: order holds places of numbers.
+    """
     for k in range(cuda.grid(1), keys.shape[0], cuda.gridsize(1)):
         keys[k] = (np.uint64(numbers[order[k]]) << np.uint64(bits)) | np.uint64(k)
 
@@ -146,7 +170,10 @@ REGROUP_KEYS_SIGNATURE = "void(int32[::1], int32[::1], int64, uint64[::1])"
 
 @cuda.jit(cache=True)
 def regroup_order_kernel(keys, bits, by_code, order):
-    """order[k] = by_code at the place that key k of the second pass ends with; one thread a key."""
+    """order[k] = by_code at the place that key k of the second pass ends with, int32. One thread a key.
+
+    Grid: any size. Races: own item. Shared memory: 0 bytes. Assumes unchecked: keys end with places of by_code.
+    """
     mask = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
     for k in range(cuda.grid(1), keys.shape[0], cuda.gridsize(1)):
         order[k] = by_code[np.int64(keys[k] & mask)]
@@ -157,7 +184,10 @@ REGROUP_ORDER_SIGNATURE = "void(uint64[::1], int64, int32[::1], int32[::1])"
 
 @cuda.jit(cache=True)
 def flag_changes_kernel(numbers, codes, order, flags):
-    """flags[k] = 1 where the k-th member has another cluster or code than the one before; one thread a member."""
+    """flags[k] = 1 where the k-th member has another cluster or code than the one before, int32. One thread a member.
+
+    Grid: any size. Races: own item. Shared memory: 0 bytes. Assumes unchecked: order holds places of the others.
+    """
     for k in range(cuda.grid(1), order.shape[0], cuda.gridsize(1)):
         flags[k] = 1
         if k > 0:
@@ -171,9 +201,12 @@ FLAG_CHANGES_SIGNATURE = "void(int32[::1], int32[::1], int32[::1], int32[::1])"
 
 @cuda.jit(cache=True)
 def start_runs_kernel(flags, run_numbers, starts):
-    """starts[r] = first place of run r, starts[runs] = places in all; one thread a place.
+    """starts[r] = first place of run r, starts[runs] = places in all, int64 (runs + 1,). One thread a place.
 
-    flags int32 (n,); run_numbers int64 (n + 1,), flags before each place; starts int64 (runs + 1,).
+    flags int32 (n,); run_numbers int64 (n + 1,), flags before each place.
+
+    Grid: any size. Races: one source, the flagged place of each run. Shared memory: 0 bytes. Assumes unchecked: place 0
+    is flagged.
     """
     n = flags.shape[0]
     for k in range(cuda.grid(1), n, cuda.gridsize(1)):
@@ -188,10 +221,12 @@ START_RUNS_SIGNATURE = "void(int32[::1], int64[::1], int64[::1])"
 
 @cuda.jit(cache=True)
 def measure_runs_kernel(starts, order, members, split, kept, left_sizes, right_sizes):
-    """Left and right rows of each run, int64 (runs,), and whether it holds a pair of different rows; one thread a run.
+    """Left and right rows of each run, int64 (runs,), and whether it holds a pair of different rows. One thread a run.
 
     Members below `split` are left rows, the others right rows; without right rows (`split` = all) a run is a pair of
-    one set with itself. A run that isn't kept has sizes 0. In a run members ascend.
+    one set with itself. A run that isn't kept has sizes 0.
+
+    Grid: any size. Races: own item. Shared memory: 0 bytes. Assumes unchecked: in a run the places in order ascend.
     """
     sided = split < order.shape[0]
     for r in range(cuda.grid(1), kept.shape[0], cuda.gridsize(1)):
@@ -217,7 +252,9 @@ MEASURE_RUNS_SIGNATURE = "void(int64[::1], int32[::1], int32[::1], int64, int64[
 def scatter_runs_kernel(starts, order, members, run_numbers, kept, left_before, right_before, left_rows, new_members):
     """The rows of the runs that are kept, all left rows first, then all right rows (from `left_rows` on).
 
-    One thread a place of `order`; its run and its place in the run say where it goes, so no place has two writers.
+    One thread a place of `order`; its run and its place in the run say where it goes.
+
+    Grid: any size. Races: one source. Shared memory: 0 bytes. Assumes unchecked: the sums are those of the runs' sizes.
     """
     for k in range(cuda.grid(1), order.shape[0], cuda.gridsize(1)):
         r = run_numbers[k + 1] - 1
@@ -237,9 +274,11 @@ SCATTER_RUNS_SIGNATURE = (
 
 @cuda.jit(cache=True)
 def scatter_offsets_kernel(kept_before, before, offsets):
-    """offsets[c] = rows before the c-th run that is kept, and rows in all at the end; one thread a run.
+    """offsets[c] = rows before the c-th run that is kept, and rows in all at the end; int64 (kept + 1,).
 
-    kept_before, before int64 (runs + 1,): kept runs and their rows before each run; offsets int64 (kept + 1,).
+    One thread a run. kept_before, before int64 (runs + 1,): kept runs and their rows before each run.
+
+    Grid: any size. Races: one source, the c-th run that is kept. Shared memory: 0 bytes. Assumes unchecked: the sums.
     """
     runs = kept_before.shape[0] - 1
     for r in range(cuda.grid(1), runs + 1, cuda.gridsize(1)):
@@ -267,7 +306,7 @@ def gathered(column: Any, rows: Any) -> Any:
 def extremes_of(codes: Any) -> tuple[int, int]:
     """Lowest and highest of at least one code."""
     extremes = to_device(np.array([HIGHEST_CODE, LOWEST_CODE], dtype=np.int32))
-    launch(reduce_extremes_kernel, codes.shape[0], codes, extremes)
+    launch(reduce_extremes_kernel, min(codes.shape[0], REDUCING_THREADS), codes, extremes)
     lowest, highest = to_host(extremes)
     return int(lowest), int(highest)
 

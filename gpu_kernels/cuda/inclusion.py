@@ -23,10 +23,12 @@ LEAST_SLICE = 64  # clusters of a slice
 def intersect_clusters_kernel(masks, slices, common):
     """common[a, w] &= word w of each mask that has attribute a.
 
-    One thread an attribute, a word and a slice of the clusters (a grid of any size); it writes with one atomic AND, so
-    that slices may meet. No shared memory.
+    One thread an attribute, a word and a slice of the clusters.
 
     masks : uint64 (clusters, words); common : uint64 (attributes, words), given as all ones
+
+    Grid: any size. Races: one atomic AND a thread, where slices meet. Shared memory: 0 bytes. Assumes unchecked: bits
+    are of attributes.
     """
     attributes, words = common.shape
     clusters = masks.shape[0]
@@ -49,10 +51,12 @@ INTERSECT_CLUSTERS_SIGNATURE = "void(uint64[:,::1], int64, uint64[:,::1])"
 def count_common_kernel(masks, values, slices, counts):
     """counts[a, b] += values of each cluster that has a and b.
 
-    One thread a pair of attributes and a slice of the clusters (a grid of any size); it writes with one atomic
-    addition. No shared memory.
+    One thread a pair of attributes and a slice of the clusters.
 
     masks : uint64 (clusters, words); values : int64 (clusters,); counts : int64 (attributes, attributes), of zeros
+
+    Grid: any size. Races: one atomic addition a thread, where slices meet. Shared memory: 0 bytes. Assumes unchecked:
+    sums below 2**63.
     """
     attributes = counts.shape[0]
     clusters = masks.shape[0]

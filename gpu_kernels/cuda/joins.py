@@ -40,7 +40,10 @@ EVERY = (1 << 63) - 1  # no limit of the partners of a row
 
 @cuda.jit(cache=True)  # type: ignore[untyped-decorator]
 def unpack_keys_kernel(keys, rows):  # type: ignore[no-untyped-def]
-    """rows[i] = the lower 32 bits of keys[i], uint64; one thread a key, a grid of any size, no shared memory."""
+    """rows[i] = the lower 32 bits of keys[i], uint64 to int32. One thread a key.
+
+    Grid: any size. Races: own item. Shared memory: 0 bytes. Assumes unchecked: these bits are a row.
+    """
     for i in range(cuda.grid(1), rows.shape[0], cuda.gridsize(1)):
         rows[i] = np.int32(keys[i] & np.uint64(0xFFFFFFFF))
 

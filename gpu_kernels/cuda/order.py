@@ -30,6 +30,7 @@ from tuplewise.gpu_kernels.order import ASCENDING, KEY
 from tuplewise.gpu_kernels.words import as_flags
 
 CONTEXT_BYTES, ORDER_BYTES, CHECK_BYTES = 192, 64, 8  # a row: while a context is refined; of an order; of a check
+MOST_MEMBERS = (1 << 31) - 1  # that are sorted at once: their places are int32
 MOST_CHECKS = 4096  # of a batch, whose pairs lie in host memory; deadlines are looked at between batches
 Run = Callable[[NDArray[np.int64], NDArray[np.int64], int], tuple[NDArray[np.int64], NDArray[np.int32]]]
 Found = tuple[NDArray[np.int64], NDArray[np.int32]]
@@ -73,7 +74,7 @@ class PartitionedRows(cpu.PartitionedRows):
         sorts = ordered & (fresh | (np.diff(checks.left, prepend=-1) != 0) | ~np.concatenate([[False], ordered[:-1]]))
         pairs = 32 * cpu.FOUND_SHARE * self._compared if limit else 0
         costs = rows * (CONTEXT_BYTES * fresh + ORDER_BYTES * sorts + CHECK_BYTES) + pairs
-        room = room_bytes()
+        room = min(room_bytes(), MOST_MEMBERS * ORDER_BYTES)
         cuts, used = [0], 0
         ends = np.cumsum(costs)
         while cuts[-1] < len(costs):

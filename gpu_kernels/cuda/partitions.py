@@ -2,8 +2,7 @@
 
 All partitions of a level lie one after another: `rows` and `numbers` (which class, counted over all of them). The next
 level copies the members of each parent to its children, gathers the code of each child's column and sorts by (class,
-code, place): one sort for all contexts of a level. Kernels take one item a thread (a grid of any size: threads step by
-its width), write only their own item, and use no shared memory.
+code, place): one sort for all contexts of a level.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, no-any-return"
@@ -79,7 +78,10 @@ def spread(level: Level, partitions: NDArray[np.int64], columns: NDArray[np.int6
 
 @cuda.jit(cache=True)
 def spread_members_kernel(offsets, jobs, codes, rows, numbers, new_rows, new_numbers, new_codes):
-    """Row, class and code of each member of each job, int32; one thread a member. Arrays as in `Spread` and `Level`."""
+    """Row, class and code of each member of each job, int32. One thread a member. Arrays as in `Spread` and `Level`.
+
+    Grid: any size. Races: own item. Shared memory: 0 bytes. Assumes unchecked: each job has a column.
+    """
     for i in range(cuda.grid(1), new_rows.shape[0], cuda.gridsize(1)):
         job = first_above(offsets, 0, offsets.shape[0], i) - 1
         place = jobs[job, 0] + i - offsets[job]
@@ -96,7 +98,10 @@ SPREAD_MEMBERS_SIGNATURE = (
 
 @cuda.jit(cache=True)
 def drop_nulls_kernel(starts, order, codes, kept, sizes):
-    """kept[r] = sizes[r] = 0, int64, where run r is of nulls; one thread a run."""
+    """kept[r] = sizes[r] = 0, int64, where run r is of nulls. One thread a run.
+
+    Grid: any size. Races: own item. Shared memory: 0 bytes. Assumes unchecked: a run is of one code.
+    """
     for r in range(cuda.grid(1), kept.shape[0], cuda.gridsize(1)):
         if codes[order[starts[r]]] < 0:
             kept[r] = 0
@@ -108,9 +113,11 @@ DROP_NULLS_SIGNATURE = "void(int64[::1], int32[::1], int32[::1], int64[::1], int
 
 @cuda.jit(cache=True)
 def locate_jobs_kernel(offsets, run_numbers, classes_before, rows_before, begins):
-    """begins[j] = members, classes that are left of the jobs before job j, int64 (jobs + 1, 2); one thread a job.
+    """begins[j] = members, classes that are left of the jobs before job j, int64 (jobs + 1, 2). One thread a job.
 
     A run begins where a job does: `run_numbers`, int64 (members + 1,), are the runs before each place.
+
+    Grid: any size. Races: own item. Shared memory: 0 bytes. Assumes unchecked: no two jobs share a class.
     """
     for j in range(cuda.grid(1), offsets.shape[0], cuda.gridsize(1)):
         r = run_numbers[offsets[j]]

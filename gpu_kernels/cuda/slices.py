@@ -24,11 +24,13 @@ from tuplewise.gpu_kernels.refine import EQUAL, GREATER, LESS, ClusterPairs, Com
 def locate_slices_kernel(clusters, codes, right_codes, offsets, outcomes, slices):
     """slices[k] = (a, b, c, d), int64: the partners of left row k are [a, b) and [c, d) of the sorted right side.
 
-    One thread a left row, a grid of any size; it writes its own four places. No shared memory.
+    One thread a left row, with two binary searches.
 
     clusters, codes : int32 (n,), of the left rows; cluster -1 has no partners
     right_codes : int32, in order of (cluster, code)
     offsets : int64 (clusters + 1,), of the right side
+
+    Grid: any size. Races: own item. Shared memory: 0 bytes. Assumes unchecked: the order of right_codes.
     """
     for k in range(cuda.grid(1), clusters.shape[0], cuda.gridsize(1)):
         c = clusters[k]
@@ -54,7 +56,10 @@ LOCATE_SLICES_SIGNATURE = "void(int32[::1], int32[::1], int32[::1], int64[::1], 
 
 @cuda.jit(cache=True)
 def measure_slices_kernel(slices, sizes):
-    """sizes[k] = rows in the slices of left row k, int64; one thread a left row, a grid of any size."""
+    """sizes[k] = rows in the slices of left row k, int64. One thread a left row.
+
+    Grid: any size. Races: own item. Shared memory: 0 bytes. Assumes unchecked: no slice ends before it begins.
+    """
     for k in range(cuda.grid(1), sizes.shape[0], cuda.gridsize(1)):
         sizes[k] = slices[k, 1] - slices[k, 0] + slices[k, 3] - slices[k, 2]
 
@@ -66,11 +71,12 @@ MEASURE_SLICES_SIGNATURE = "void(int64[:,::1], int64[::1])"
 def emit_slices_kernel(slices, offsets, right, keys):
     """keys[i] = k << 32 | right row: the pairs of left row k, from offsets[k] on, in order of the sorted right side.
 
-    One thread a pair (so that a row with many partners holds nobody up), a grid of any size, which finds its left row
-    by binary search and writes its own place. No shared memory.
+    One thread a pair (so that a row with many partners holds nobody up), which finds its left row by binary search.
 
     slices, offsets : int64 (n, 4), (n + 1,); where the room is less than the slices, their first rows are written
     right : int32, the sorted right side
+
+    Grid: any size. Races: own item. Shared memory: 0 bytes. Assumes unchecked: there are offsets[n] keys at most.
     """
     for i in range(cuda.grid(1), keys.shape[0], cuda.gridsize(1)):
         k = first_above(offsets, 0, offsets.shape[0], i) - 1

@@ -2,12 +2,17 @@
 
 A kernel counts the violating rows of each check that are mixed to at most a bound, and writes as many of their pairs as
 there is room for: without room it only counts. Which of more pairs are written is left to the device.
+
+A check that fails may have as many violating rows as its context has rows, all of which add to one cell, and atomics on
+one cell take turns: a thread goes through several members or places and adds once for each check that it met. Where
+there is room for pairs the bound leaves few rows, each of which takes its place by an atomic addition of its own.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, no-any-return"
 
 from __future__ import annotations
 
+from math import isqrt
 from typing import Any
 
 import numpy as np
@@ -18,7 +23,8 @@ from tuplewise.gpu_kernels.cuda.grouping import HIGHEST_CODE, first_above
 from tuplewise.gpu_kernels.cuda.partitions import Level, Spread
 from tuplewise.gpu_kernels.cuda.primitives import empty, filled, launch, to_device, to_host
 
-STRIP = 64  # places of a job that one thread goes through
+MEMBERS = 16  # members of jobs that one thread goes through
+STRIP = 64  # places of a sorted job that one thread goes through at least
 NOTHING = -(1 << 63)  # below every extreme
 LOW_HALF = (1 << 31) - 1
 
@@ -38,46 +44,84 @@ def mixed(row):
 def find_firsts_kernel(offsets, jobs, codes, rows, numbers, least, firsts):
     """firsts[class of a job] = its lowest row whose code is at least `least`, int32, given as the highest int32.
 
-    One thread a member of a job, a grid of any size; atomic minimum. A job without a column takes every row.
+    One thread MEMBERS members of jobs, a block's width apart, so that a warp reads neighbours. A job without a column
+    takes every row.
+
+    Grid: any size of one dimension. Races: atomic minimum, one for each class that a thread meets. Shared memory: 0
+    bytes. Assumes unchecked: the members of a class stand together; rows below 2**31 - 1.
     """
-    for i in range(cuda.grid(1), offsets[offsets.shape[0] - 1], cuda.gridsize(1)):
-        job = first_above(offsets, 0, offsets.shape[0], i) - 1
-        place = jobs[job, 0] + i - offsets[job]
-        row = rows[place]
-        if jobs[job, 2] < 0 or codes[jobs[job, 2], row] >= least:
-            cuda.atomic.min(firsts, numbers[place] + jobs[job, 1], row)
+    members = offsets[offsets.shape[0] - 1]
+    span = MEMBERS * cuda.blockDim.x
+    for begin in range(cuda.blockIdx.x * span, members, cuda.gridDim.x * span):
+        job = first_above(offsets, 0, offsets.shape[0], begin + cuda.threadIdx.x) - 1
+        current = np.int64(-1)
+        lowest = np.int32(HIGHEST_CODE)
+        for i in range(begin + cuda.threadIdx.x, min(members, begin + span), cuda.blockDim.x):
+            while offsets[job + 1] <= i:
+                job += 1
+            place = jobs[job, 0] + i - offsets[job]
+            number = numbers[place] + jobs[job, 1]
+            if number != current:
+                if lowest < HIGHEST_CODE:
+                    cuda.atomic.min(firsts, current, lowest)
+                current = number
+                lowest = np.int32(HIGHEST_CODE)
+            row = rows[place]
+            if jobs[job, 2] < 0 or codes[jobs[job, 2], row] >= least:
+                lowest = min(lowest, row)
+        if lowest < HIGHEST_CODE:
+            cuda.atomic.min(firsts, current, lowest)
 
 
 FIND_FIRSTS_SIGNATURE = "void(int64[::1], int64[:,::1], int32[:,::1], int32[::1], int32[::1], int64, int32[::1])"
 
 
 @cuda.jit(cache=True)
-def find_different_kernel(offsets, jobs, codes, rows, numbers, least, firsts, bounds, found, counts):
+def find_different_kernel(offsets, jobs, codes, rows, numbers, least, firsts, bounds, room, found, counts):
     """counts[job] += rows with another code than the first of their class; of a job without a column, all but it.
 
     Codes below `least` don't differ; only rows that are mixed to at most bounds[job], int64, count. found[job, k] =
-    (first, row), int32 (jobs, room, 2), in any order: an atomic count gives each its place. One thread a member of a
-    job, a grid of any size.
+    (first, row), int32 (jobs, room, 2), in any order; with no room, nothing.
+
+    One thread MEMBERS members of jobs, as in `find_firsts_kernel`.
+
+    Grid: any size of one dimension. Races: atomic addition, whose answer is the pair's place where there is room, else
+    one for each job that a thread meets. Shared memory: 0 bytes. Assumes unchecked: firsts are there.
     """
-    for i in range(cuda.grid(1), offsets[offsets.shape[0] - 1], cuda.gridsize(1)):
-        job = first_above(offsets, 0, offsets.shape[0], i) - 1
-        place = jobs[job, 0] + i - offsets[job]
-        row = rows[place]
-        first = firsts[numbers[place] + jobs[job, 1]]
-        column = jobs[job, 2]
-        if column < 0:
-            different = row != first
-        else:
-            different = codes[column, row] >= least and codes[column, row] != codes[column, first]
-        if different and mixed(row) <= bounds[job]:
-            k = cuda.atomic.add(counts, job, 1)
-            if k < found.shape[1]:
-                found[job, k, 0] = first
-                found[job, k, 1] = row
+    members = offsets[offsets.shape[0] - 1]
+    span = MEMBERS * cuda.blockDim.x
+    for begin in range(cuda.blockIdx.x * span, members, cuda.gridDim.x * span):
+        job = first_above(offsets, 0, offsets.shape[0], begin + cuda.threadIdx.x) - 1
+        met = np.int64(0)
+        for i in range(begin + cuda.threadIdx.x, min(members, begin + span), cuda.blockDim.x):
+            if offsets[job + 1] <= i:
+                if met:
+                    cuda.atomic.add(counts, job, met)
+                    met = np.int64(0)
+                while offsets[job + 1] <= i:
+                    job += 1
+            place = jobs[job, 0] + i - offsets[job]
+            row = rows[place]
+            first = firsts[numbers[place] + jobs[job, 1]]
+            column = jobs[job, 2]
+            if column < 0:
+                different = row != first
+            else:
+                different = codes[column, row] >= least and codes[column, row] != codes[column, first]
+            if different and mixed(row) <= bounds[job]:
+                if room == 0:
+                    met += 1
+                    continue
+                k = cuda.atomic.add(counts, job, 1)
+                if k < room:
+                    found[job, k, 0] = first
+                    found[job, k, 1] = row
+        if met:
+            cuda.atomic.add(counts, job, met)
 
 
 FIND_DIFFERENT_SIGNATURE = (
-    "void(int64[::1], int64[:,::1], int32[:,::1], int32[::1], int32[::1], int64, int32[::1], int64[::1], "
+    "void(int64[::1], int64[:,::1], int32[:,::1], int32[::1], int32[::1], int64, int32[::1], int64[::1], int64, "
     "int32[:,:,::1], int64[::1])"
 )
 
@@ -86,7 +130,9 @@ FIND_DIFFERENT_SIGNATURE = (
 def arrange_members_kernel(order, rows, numbers, codes, sorted_rows, marks):
     """The k-th member in order of (class, code, row), int32, and its mark, int8: 2 a new class, 1 a new code, else 0.
 
-    One thread a member, a grid of any size.
+    One thread a member.
+
+    Grid: any size. Races: own item. Shared memory: 0 bytes. Assumes unchecked: order holds each member once.
     """
     for k in range(cuda.grid(1), order.shape[0], cuda.gridsize(1)):
         i = order[k]
@@ -114,20 +160,22 @@ def place_of(extreme):
 
 
 @cuda.jit(cache=True)
-def summarize_strips_kernel(strips, jobs, codes, rows, marks, state):
+def summarize_strips_kernel(strips, places, jobs, codes, rows, marks, state):
     """state[s] = what strip s alone leaves, int64 (strips, 5): the last kind of beginning, extremes, those before it.
 
-    One thread a strip of at most STRIP places, a grid of any size. strips int64 (jobs + 1,): where those of a job
-    begin; jobs int64 (jobs, 3): where its sorted members begin and end, and its column B. Extremes are of B and of -B,
-    of the class so far and over strictly smaller A, packed with their place in the job.
+    One thread a strip of so many `places`. strips int64 (jobs + 1,): where those of a job begin; jobs int64 (jobs, 3):
+    where its sorted members begin and end, and its column B. Extremes are of B and of -B, of the class so far and over
+    strictly smaller A, packed with their place in the job.
+
+    Grid: any size. Races: own item. Shared memory: 0 bytes. Assumes unchecked: codes of -2**31 + 1 or more.
     """
     for s in range(cuda.grid(1), strips[strips.shape[0] - 1], cuda.gridsize(1)):
         job = first_above(strips, 0, strips.shape[0], s) - 1
-        begin = jobs[job, 0] + (s - strips[job]) * STRIP
+        begin = jobs[job, 0] + (s - strips[job]) * places
         column = jobs[job, 2]
         begun = np.int64(0)
         high = low = before_high = before_low = np.int64(NOTHING)
-        for k in range(begin, min(begin + STRIP, jobs[job, 1])):
+        for k in range(begin, min(begin + places, jobs[job, 1])):
             mark = marks[k]
             if mark == 2:
                 high = low = np.int64(NOTHING)
@@ -144,12 +192,17 @@ def summarize_strips_kernel(strips, jobs, codes, rows, marks, state):
         state[s, 4] = before_low
 
 
-SUMMARIZE_STRIPS_SIGNATURE = "void(int64[::1], int64[:,::1], int32[:,::1], int32[::1], int8[::1], int64[:,::1])"
+SUMMARIZE_STRIPS_SIGNATURE = (
+    "void(int64[::1], int64, int64[:,::1], int32[:,::1], int32[::1], int8[::1], int64[:,::1])"
+)
 
 
 @cuda.jit(cache=True)
 def carry_strips_kernel(strips, state):
-    """state[s, 1:] = the extremes at the beginning of strip s; one thread a job goes through its strips."""
+    """state[s, 1:] = the extremes at the beginning of strip s, int64. One thread a job goes through its strips.
+
+    Grid: any size. Races: own strips. Shared memory: 0 bytes. Assumes unchecked: an earlier launch summarized them.
+    """
     for job in range(cuda.grid(1), strips.shape[0] - 1, cuda.gridsize(1)):
         high = low = before_high = before_low = np.int64(NOTHING)
         for s in range(strips[job], strips[job + 1]):
@@ -174,30 +227,38 @@ CARRY_STRIPS_SIGNATURE = "void(int64[::1], int64[:,::1])"
 
 
 @cuda.jit(device=True)
-def note_swap(job, way, row, first, bounds, found, counts):
-    """Count a swap, and write it where there is room."""
-    if mixed(row) <= bounds[job, way]:
-        k = cuda.atomic.add(counts, (job, way), 1)
-        if k < found.shape[2]:
-            found[job, way, k, 0] = first
-            found[job, way, k, 1] = row
+def note_swap(job, way, row, first, bounds, room, found, counts):
+    """1 where a swap is still to be counted. Where there is room for pairs it is counted and written here."""
+    if mixed(row) > bounds[job, way]:
+        return 0
+    if room == 0:
+        return 1
+    k = cuda.atomic.add(counts, (job, way), 1)
+    if k < room:
+        found[job, way, k, 0] = first
+        found[job, way, k, 1] = row
+    return 0
 
 
 @cuda.jit(cache=True)
-def find_swaps_kernel(strips, jobs, codes, rows, marks, state, bounds, found, counts):
+def find_swaps_kernel(strips, places, jobs, codes, rows, marks, state, bounds, room, found, counts):
     """counts[job, way] += swaps, ascending and descending, int64 (jobs, 2), of rows mixed to at most bounds[job, way].
 
-    found[job, way, k] = (row of the extreme, row), int32 (jobs, 2, room, 2), in any order: an atomic count gives each
-    its place. One thread a strip, a grid of any size; arrays as `summarize_strips_kernel`, state after
-    `carry_strips_kernel`.
+    found[job, way, k] = (row of the extreme, row), int32 (jobs, 2, room, 2), in any order; with no room, nothing.
+
+    One thread a strip; arrays as `summarize_strips_kernel`, state after `carry_strips_kernel`.
+
+    Grid: any size. Races: atomic addition, whose answer is the pair's place where there is room, else one for each way
+    of a strip. Shared memory: 0 bytes. Assumes unchecked: as `summarize_strips_kernel`.
     """
     for s in range(cuda.grid(1), strips[strips.shape[0] - 1], cuda.gridsize(1)):
         job = first_above(strips, 0, strips.shape[0], s) - 1
         first = jobs[job, 0]
-        begin = first + (s - strips[job]) * STRIP
+        begin = first + (s - strips[job]) * places
         column = jobs[job, 2]
+        up = down = np.int64(0)
         high, low, before_high, before_low = state[s, 1], state[s, 2], state[s, 3], state[s, 4]
-        for k in range(begin, min(begin + STRIP, jobs[job, 1])):
+        for k in range(begin, min(begin + places, jobs[job, 1])):
             mark = marks[k]
             if mark == 2:
                 high = low = np.int64(NOTHING)
@@ -206,15 +267,19 @@ def find_swaps_kernel(strips, jobs, codes, rows, marks, state, bounds, found, co
             row = rows[k]
             code = np.int64(codes[column, row])
             if code < (before_high >> np.int64(32)):
-                note_swap(job, 0, row, rows[first + place_of(before_high)], bounds, found, counts)
+                up += note_swap(job, 0, row, rows[first + place_of(before_high)], bounds, room, found, counts)
             if -code < (before_low >> np.int64(32)):
-                note_swap(job, 1, row, rows[first + place_of(before_low)], bounds, found, counts)
+                down += note_swap(job, 1, row, rows[first + place_of(before_low)], bounds, room, found, counts)
             high = max(high, packed(code, k - first))
             low = max(low, packed(-code, k - first))
+        if up:
+            cuda.atomic.add(counts, (job, 0), up)
+        if down:
+            cuda.atomic.add(counts, (job, 1), down)
 
 
 FIND_SWAPS_SIGNATURE = (
-    "void(int64[::1], int64[:,::1], int32[:,::1], int32[::1], int8[::1], int64[:,::1], int64[:,::1], "
+    "void(int64[::1], int64, int64[:,::1], int32[:,::1], int32[::1], int8[::1], int64[:,::1], int64[:,::1], int64, "
     "int32[:,:,:,::1], int64[:,::1])"
 )
 
@@ -225,11 +290,12 @@ def find_different(
     """Counts (jobs,) and, with room, pairs (jobs, room, 2) of constancies and keys; at least one member in all."""
     offsets, least = to_device(jobs.offsets), 0 if strict else -1
     firsts = filled(jobs.classes, HIGHEST_CODE, np.int32)
-    launch(find_firsts_kernel, jobs.items, offsets, jobs.jobs, codes, level.rows, level.numbers, least, firsts)
+    threads = -(-jobs.items // MEMBERS)
+    launch(find_firsts_kernel, threads, offsets, jobs.jobs, codes, level.rows, level.numbers, least, firsts)
     found, counts = empty((len(bounds), room, 2), np.int32), filled(len(bounds), 0, np.int64)
     launch(
-        find_different_kernel, jobs.items, offsets, jobs.jobs, codes, level.rows, level.numbers, least, firsts,
-        to_device(bounds), found, counts,
+        find_different_kernel, threads, offsets, jobs.jobs, codes, level.rows, level.numbers, least, firsts,
+        to_device(bounds), room, found, counts,
     )  # fmt: skip
     return to_host(counts), to_host(found) if room else np.zeros((len(bounds), 0, 2), dtype=np.int32)
 
@@ -238,12 +304,16 @@ def find_swaps(
     rows: Any, marks: Any, jobs: NDArray[np.int64], codes: Any, bounds: NDArray[np.int64], room: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Counts (jobs, 2) and, with room, pairs (jobs, 2, room, 2) of order compatibility, over sorted members."""
-    strips = np.concatenate([[0], np.cumsum(-(-(jobs[:, 1] - jobs[:, 0]) // STRIP))]).astype(np.int64)
+    sizes = jobs[:, 1] - jobs[:, 0]
+    # one thread carries extremes through all strips of a job: no more of them than a strip has places
+    places = max(STRIP, isqrt(int(sizes.max())))
+    strips = np.concatenate([[0], np.cumsum(-(-sizes // places))]).astype(np.int64)
     total = int(strips[-1])
     on_device = to_device(strips), to_device(jobs)
     state = empty((total, 5), np.int64)
-    launch(summarize_strips_kernel, total, *on_device, codes, rows, marks, state)
+    launch(summarize_strips_kernel, total, on_device[0], places, on_device[1], codes, rows, marks, state)
     launch(carry_strips_kernel, len(jobs), on_device[0], state)
     found, counts = empty((len(jobs), 2, room, 2), np.int32), to_device(np.zeros((len(jobs), 2), dtype=np.int64))
-    launch(find_swaps_kernel, total, *on_device, codes, rows, marks, state, to_device(bounds), found, counts)
+    launch(find_swaps_kernel, total, on_device[0], places, on_device[1], codes, rows, marks, state, to_device(bounds),
+           room, found, counts)  # fmt: skip
     return to_host(counts), to_host(found) if room else np.zeros((len(jobs), 2, 0, 2), dtype=np.int32)

@@ -2,8 +2,9 @@
 
 As in the CPU twin: partners by the first inequality are a slice of the right side sorted by its column; how many of a
 slice satisfy the second one, a wavelet matrix of dense ranks tells, and which, a tree of extremes (see `extremes`).
-Departures from the CPU twin: one thread a left row, each with a binary search; the matrix is built level by level
-(flag the ones, sum, scatter); existence asks the tree for each left row, where the CPU's pass carries running extremes
+Departures from the CPU twin: one thread a left row, each with a binary search; dense ranks are places among the sorted
+distinct codes, so that codes may lie far apart; the matrix is built level by level (flag the ones, sum, scatter);
+existence asks the tree for each left row, where the CPU's pass carries running extremes
 along: the same rows in the same order.
 """
 
@@ -20,36 +21,59 @@ from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cuda import extremes
-from tuplewise.gpu_kernels.cuda.grouping import bits_for, extremes_of, gathered
+from tuplewise.gpu_kernels.cuda.grouping import bits_for, first_above, gathered
 from tuplewise.gpu_kernels.cuda.joins import DeviceJoin
-from tuplewise.gpu_kernels.cuda.primitives import empty, filled, launch, running_sums, to_device, to_host
+from tuplewise.gpu_kernels.cuda.primitives import empty, launch, running_sums, sort, to_device, to_host
 from tuplewise.gpu_kernels.cuda.slices import locate_slices_kernel
 from tuplewise.gpu_kernels.refine import EQUAL, GREATER, LESS, ClusterPairs, Comparison
 
 
 @cuda.jit(cache=True)
-def mark_codes_kernel(codes, lowest, seen):
-    """seen[code - lowest] = 1, int32; one thread a code. Threads of one code all write the same."""
+def flag_steps_kernel(codes, flags):
+    """flags[i] = 1 where codes[i] isn't the code before it, int32. One thread a code.
+
+    Grid: any size. Races: own item. Shared memory: 0 bytes. Assumes unchecked: nothing.
+    """
     for i in range(cuda.grid(1), codes.shape[0], cuda.gridsize(1)):
-        seen[codes[i] - lowest] = 1
+        flags[i] = 1 if i == 0 or codes[i] != codes[i - 1] else 0
 
 
-MARK_CODES_SIGNATURE = "void(int32[::1], int64, int32[::1])"
+FLAG_STEPS_SIGNATURE = "void(int32[::1], int32[::1])"
 
 
 @cuda.jit(cache=True)
-def rank_codes_kernel(codes, lowest, below, ranks):
-    """ranks[i] = distinct codes below codes[i], int32; one thread a code. below: int64, by code - lowest."""
+def keep_flagged_kernel(codes, flags, before, kept):
+    """kept[j] = the j-th code that is flagged, int32. One thread a code. before: int64 (n + 1,), flags before each.
+
+    Grid: any size. Races: one source. Shared memory: 0 bytes. Assumes unchecked: before are the sums of flags.
+    """
     for i in range(cuda.grid(1), codes.shape[0], cuda.gridsize(1)):
-        ranks[i] = below[codes[i] - lowest]
+        if flags[i]:
+            kept[before[i]] = codes[i]
 
 
-RANK_CODES_SIGNATURE = "void(int32[::1], int64, int64[::1], int32[::1])"
+KEEP_FLAGGED_SIGNATURE = "void(int32[::1], int32[::1], int64[::1], int32[::1])"
+
+
+@cuda.jit(cache=True)
+def rank_codes_kernel(codes, values, ranks):
+    """ranks[i] = values below codes[i], int32. One thread a code, with a binary search.
+
+    Grid: any size. Races: own item. Shared memory: 0 bytes. Assumes unchecked: values ascend and hold each code.
+    """
+    for i in range(cuda.grid(1), codes.shape[0], cuda.gridsize(1)):
+        ranks[i] = first_above(values, 0, values.shape[0], codes[i]) - 1
+
+
+RANK_CODES_SIGNATURE = "void(int32[::1], int32[::1], int32[::1])"
 
 
 @cuda.jit(cache=True)
 def flag_bits_kernel(ranks, bit, flags):
-    """flags[i] = that bit of ranks[i], int32; one thread a rank."""
+    """flags[i] = that bit of ranks[i], int32. One thread a rank.
+
+    Grid: any size. Races: own item. Shared memory: 0 bytes. Assumes unchecked: nothing.
+    """
     for i in range(cuda.grid(1), ranks.shape[0], cuda.gridsize(1)):
         flags[i] = (ranks[i] >> bit) & 1
 
@@ -59,9 +83,11 @@ FLAG_BITS_SIGNATURE = "void(int32[::1], int64, int32[::1])"
 
 @cuda.jit(cache=True)
 def scatter_bits_kernel(ranks, flags, before, other):
-    """other = the ranks with a 0 in order, then those with a 1; one thread a rank.
+    """other = the ranks with a 0 in order, then those with a 1, int32. One thread a rank.
 
-    Its place comes from `before`, int64 (n + 1,), the ones before each place: no two threads have the same.
+    Its place comes from `before`, int64 (n + 1,), the ones before each place.
+
+    Grid: any size. Races: one source. Shared memory: 0 bytes. Assumes unchecked: before are the sums of flags.
     """
     n = ranks.shape[0]
     for i in range(cuda.grid(1), n, cuda.gridsize(1)):
@@ -78,7 +104,10 @@ SCATTER_BITS_SIGNATURE = "void(int32[::1], int32[::1], int64[::1], int32[::1])"
 def pack_bits_kernel(flags, before, level, words, ones, zeros):
     """words[level, w] = 64 flags; ones[level, w] = ones before them; zeros[level] = zeros of the level.
 
-    One thread a word, n // 64 + 1 of them; each writes its own, the first one zeros too. uint64, int32, int64.
+    One thread a word, n // 64 + 1 of them; the first one writes the zeros too. uint64, int32, int64.
+
+    Grid: any size. Races: own item. Shared memory: 0 bytes. Assumes unchecked: before are the sums of flags, fewer than
+    2**31.
     """
     n = flags.shape[0]
     for w in range(cuda.grid(1), words.shape[1], cuda.gridsize(1)):
@@ -95,20 +124,20 @@ PACK_BITS_SIGNATURE = "void(int32[::1], int64[::1], int64, uint64[:,::1], int32[
 
 
 @cuda.jit(cache=True)
-def rank_thresholds_kernel(codes, lowest, below, last, outcomes, thresholds):
+def rank_thresholds_kernel(codes, values, outcomes, thresholds):
     """thresholds[k] = dense rank, int64: partners of left row k are below it (GREATER) or not below it (LESS).
 
-    One thread a left row. `below`, int64: distinct codes under lowest + place, places 0 to `last`.
+    One thread a left row, with a binary search. `values`: the distinct right codes, int32, ascending.
+
+    Grid: any size. Races: own item. Shared memory: 0 bytes. Assumes unchecked: outcomes are of an inequality.
     """
+    # strict "greater" and non-strict "less" leave the ranks below the code; the others take the code itself in
+    step = 0 if outcomes == LESS or outcomes == GREATER | EQUAL else 1
     for k in range(cuda.grid(1), thresholds.shape[0], cuda.gridsize(1)):
-        place = np.int64(codes[k]) - lowest
-        # strict "greater" and non-strict "less" leave the ranks below the code; the others take the code itself in
-        if outcomes == LESS or outcomes == GREATER | EQUAL:
-            place += 1
-        thresholds[k] = below[min(max(place, 0), last)]
+        thresholds[k] = first_above(values, 0, values.shape[0], np.int64(codes[k]) - step)
 
 
-RANK_THRESHOLDS_SIGNATURE = "void(int32[::1], int64, int64[::1], int64, int64, int64[::1])"
+RANK_THRESHOLDS_SIGNATURE = "void(int32[::1], int32[::1], int64, int64[::1])"
 
 
 @cuda.jit(device=True)
@@ -123,13 +152,14 @@ def ones_before(words, ones, level, place):
 def count_join_kernel(slices, thresholds, words, ones, zeros, levels, outcomes, sizes):
     """sizes[k] = pairs of left row k that satisfy both inequalities, int64.
 
-    One thread a left row, a grid of any size; it goes down the levels of the matrix with its slice and writes its own
-    place. No shared memory.
+    One thread a left row; it goes down the levels of the matrix with its slice.
 
     slices : int64 (n, 4), of which the first two are the slice that the first inequality leaves
     thresholds : int64 (n,), see `rank_thresholds_kernel`
     words, ones, zeros : the matrix, see `pack_bits_kernel`; `levels` of it are used
     outcomes : of the second inequality
+
+    Grid: any size. Races: own item. Shared memory: 0 bytes. Assumes unchecked: fewer than 2**31 right rows.
     """
     for k in range(cuda.grid(1), sizes.shape[0], cuda.gridsize(1)):
         low, high, threshold = slices[k, 0], slices[k, 1], thresholds[k]
@@ -160,11 +190,9 @@ COUNT_JOIN_SIGNATURE = (
 
 @dataclass(frozen=True, eq=False)
 class Matrix:
-    """A wavelet matrix on the device, and the dense ranks of codes that it is of."""
+    """A wavelet matrix on the device, and the distinct codes whose dense ranks it is of, ascending."""
 
-    below: Any
-    lowest: int
-    last: int
+    values: Any
     words: Any
     ones: Any
     zeros: Any
@@ -174,14 +202,15 @@ class Matrix:
 def build_matrix(codes: Any) -> Matrix:
     """The wavelet matrix of these codes, int32 on the device, over the codes that occur."""
     n = codes.shape[0]
-    lowest, highest = extremes_of(codes)
-    last = highest - lowest + 1
-    seen = filled(last, 0, np.int32)
-    launch(mark_codes_kernel, n, codes, lowest, seen)
-    below = running_sums(seen)
-    distinct = int(to_host(below[-1:])[0])
     ranks, other, flags = (empty(n, np.int32) for _ in range(3))
-    launch(rank_codes_kernel, n, codes, lowest, below, ranks)
+    other.copy_to_device(codes)
+    sort(other)
+    launch(flag_steps_kernel, n, other, flags)
+    before = running_sums(flags)
+    distinct = int(to_host(before[-1:])[0])
+    values = empty(distinct, np.int32)
+    launch(keep_flagged_kernel, n, other, flags, before, values)
+    launch(rank_codes_kernel, n, codes, values, ranks)
     levels, width = bits_for(distinct), n // 64 + 1
     words, ones = empty((levels, width), np.uint64), empty((levels, width), np.int32)
     zeros = empty(levels, np.int64)
@@ -191,7 +220,7 @@ def build_matrix(codes: Any) -> Matrix:
         launch(pack_bits_kernel, width, flags, before, level, words, ones, zeros)
         launch(scatter_bits_kernel, n, ranks, flags, before, other)
         ranks, other = other, ranks
-    return Matrix(below, lowest, last, words, ones, zeros, levels)
+    return Matrix(values, words, ones, zeros, levels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,7 +269,7 @@ class WaveletJoin(DeviceJoin):
             self._matrix = build_matrix(self._seconds())
         m, n = self._matrix, query.seconds.shape[0]
         thresholds, sizes = empty(n, np.int64), empty(n, np.int64)
-        launch(rank_thresholds_kernel, n, query.seconds, m.lowest, m.below, m.last, self._second.outcomes, thresholds)
+        launch(rank_thresholds_kernel, n, query.seconds, m.values, self._second.outcomes, thresholds)
         launch(count_join_kernel, n, query.slices, thresholds, m.words, m.ones, m.zeros, m.levels,
                self._second.outcomes, sizes)  # fmt: skip
         return sizes
@@ -255,8 +284,8 @@ class WaveletJoin(DeviceJoin):
         return self._tree
 
     def _limits(self, query: Query) -> Any:
-        """The code that a partner has at least (or at most) in the second inequality, int32."""
-        limits = empty(query.seconds.shape[0], np.int32)
+        """The code that a partner has at least (or at most) in the second inequality, int64."""
+        limits = empty(query.seconds.shape[0], np.int64)
         step = 0 if self._second.outcomes & EQUAL else (1 if self._largest else -1)
         launch(extremes.shift_codes_kernel, limits.shape[0], query.seconds, step, limits)
         return limits

@@ -1,4 +1,4 @@
-"""Every CUDA kernel compiles to PTX, and on to machine code, for compute capability 8.0 and 9.0. No GPU needed."""
+"""Every CUDA kernel compiles to PTX and on to machine code: compute capability 8.0, 9.0, and 10.0 where it is known."""
 
 from __future__ import annotations
 
@@ -20,19 +20,33 @@ if find_spec("numba_cuda") is None:
     pytest.skip("needs numba-cuda", allow_module_level=True)
 
 from numba import cuda, types
+from numba.cuda.cudadrv import nvrtc
 
 from tuplewise.gpu_kernels.cuda import clue_table
 
+
+def known(capability: tuple[int, int]) -> bool:
+    """Whether the compiler here knows the capability."""
+    return capability in nvrtc.get_supported_ccs()
+
+
+def capability_mark(capability: tuple[int, int]) -> pytest.MarkDecorator:
+    reason = f"the CUDA compiler here doesn't know compute capability {capability[0]}.{capability[1]}"
+    return pytest.mark.skipif(not known(capability), reason=reason)
+
+
+CAPABILITIES = ((8, 0), (9, 0), (10, 0))
+EACH_CAPABILITY = [pytest.param(c, id=f"sm{c[0]}{c[1]}", marks=capability_mark(c)) for c in CAPABILITIES]
 # digits of 1 to 8 words: all geometries; the narrow ones, where the work is, in the default run
 CASES = [
     pytest.param(
         digits,
         capability,
         id=f"{digits}-sm{capability[0]}{capability[1]}",
-        marks=() if digits == 1 else pytest.mark.slow,
+        marks=[capability_mark(capability), *([] if digits == 1 else [pytest.mark.slow])],
     )
     for digits in (1, 2, 3, 9, 17)
-    for capability in ((8, 0), (9, 0))
+    for capability in CAPABILITIES
 ]
 
 
@@ -62,9 +76,12 @@ REFINEMENTS = (
     "grouping", "slices", "wavelet", "extremes", "joins", "boxes", "bitmaps", "partitions", "violations",
     "inclusion",
 )  # fmt: skip
-# where the time of a join goes: these are assembled, too
+# Registers of a thread at most: where the time of joins and checks goes, since they decide how many threads fit; all
+# others have to leave room for two thirds of a multiprocessor's.
 HOT = {"locate_slices_kernel": 40, "count_join_kernel": 64, "emit_join_kernel": 64, "flag_partners_kernel": 64,
-       "count_boxes_kernel": 80, "count_bitmaps_kernel": 168}  # fmt: skip
+       "count_boxes_kernel": 80, "count_bitmaps_kernel": 168, "emit_bitmaps_kernel": 168, "find_swaps_kernel": 64,
+       "find_different_kernel": 64}  # fmt: skip
+MOST_REGISTERS = 48
 
 
 def refinement_kernels(module: str) -> dict[str, tuple[Any, str]]:
@@ -78,7 +95,7 @@ def refinement_kernels(module: str) -> dict[str, tuple[Any, str]]:
     return found
 
 
-@pytest.mark.parametrize("capability", [(8, 0), (9, 0)], ids=["sm80", "sm90"])
+@pytest.mark.parametrize("capability", EACH_CAPABILITY)
 @pytest.mark.parametrize("module", REFINEMENTS)
 def test_refinement_kernels_compile(
     module: str, capability: tuple[int, int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -93,11 +110,13 @@ def test_refinement_kernels_compile(
         assert len(arguments) == function.__code__.co_argcount <= 12, name
         text = str(cuda.compile_ptx(function, arguments, cc=capability)[0])
         assert f".target sm_{capability[0]}{capability[1]}" in text
+        assert re.search(r"(mul|mad)\.wide\.[su]32", text), f"{name}: threads of the grid are counted in 32 bits"
+        assert ".shared" not in text
         assert len(re.findall(r"\.visible \.entry", text)) == 1
-        assert ".f64" not in text, f"{name}: signed and unsigned integers were mixed, which makes floats"
+        assert not re.search(r"\.f(32|64)\b", text), f"{name}: signed and unsigned integers were mixed: floats"
         assert not re.search(r"\bcall\b", text), f"{name}: a function is not inlined"
-        if name in HOT and find_ptxas() is not None:
-            assert registers_of(text, capability, tmp_path / name) <= HOT[name], name
+        if find_ptxas() is not None and (name in HOT or capability == CAPABILITIES[-1]):
+            assert registers_of(text, capability, tmp_path / name) <= HOT.get(name, MOST_REGISTERS), name
 
 
 def test_every_module_of_the_refinements_is_compiled() -> None:
@@ -142,6 +161,7 @@ def test_count_kernel_compiles(
     assert "atom.shared.cas.b32" in text  # the compiler knows that the block's table is in shared memory
     assert "atom.shared.add.u32" in text or "red.shared.add.u32" in text
     assert re.search(r"(atom|red)\.global\.add\.u64", text)  # 64-bit counts
+    assert not re.search(r"\.f(32|64)\b", text)
     assert not re.search(r"\bcall\b.*locate|\bcall\b.*compare", text)  # the hot loop is inlined
 
     ptxas = find_ptxas()
@@ -166,6 +186,14 @@ def test_count_kernel_compiles(
     assert registers <= 128
     assert shared == geometry.shared_bytes(digits)
     assert shared <= clue_table.SHARED_LIMIT_BYTES
+    by_registers = REGISTERS // (-(-registers // 8) * 8 * geometry.threads)
+    by_memory = SHARED_BYTES[capability] // (shared + 1024)  # the system takes a kilobyte of each block
+    resident = min(by_registers, by_memory) * geometry.threads
+    assert resident >= {1: 512 if capability < (9, 0) else 1024, 2: 512, 3: 512}.get(digits, 128)
+
+
+REGISTERS = 65536  # of a multiprocessor
+SHARED_BYTES = {(8, 0): 164 << 10, (9, 0): 228 << 10, (10, 0): 228 << 10}
 
 
 def test_256_predicates_have_a_geometry() -> None:
