@@ -30,7 +30,7 @@ def configure(
     Parameters
     ----------
     master : None: the one of `conf` or of the profile
-    profile : None: `laptop` in local mode, else `cpu-cluster`
+    profile : None: that of `default_profile`
     conf : what the user sets; goes before the profile
     deploy_mode : "client": the driver runs on this machine; "cluster": on one of the cluster's
 
@@ -42,8 +42,7 @@ def configure(
     given = dict(conf or {})
     if master is not None:
         given["spark.master"] = master
-    local = master_kind(given.get("spark.master", "local")) == "local"
-    name = profile or (LOCAL_PROFILE if local else CLUSTER_PROFILE)
+    name = profile or default_profile(given.get("spark.master"))
     of_profile = read_profile(name)
     settings = {**of_profile, **given}
     for key, value in given.items():
@@ -63,6 +62,11 @@ def configure(
         faults = _without_gpu()
     raise_faults(faults)
     return settings
+
+
+def default_profile(master: str | None) -> str:
+    """The profile where none is named."""
+    return LOCAL_PROFILE if master is None or master_kind(master) == "local" else CLUSTER_PROFILE
 
 
 def share_of_gpu(cores: str) -> str:

@@ -99,8 +99,8 @@ def _of_master(settings: Mapping[str, str], kind: Kind, profile: str | None, dep
         found.append(message("Spark Connect can't be used: row positions and plans need the driver's JVM", hint=hint))
     elif made_for != kind and not (made_for == "standalone" and kind == "local-cluster"):
         others = [name for name, (fits, _) in MADE_FOR.items() if fits == kind]
-        hint = f"For {master} there is the profile {others[0]}" if others else None
-        found.append(message(f"Spark profile {profile} with the master", master, written, hint))
+        instead = f"For {master} there is the profile {others[0]}" if others else None
+        found.append(message(f"Spark profile {profile} with the master", master, written, instead))
     elif kind == "local" and resources:
         found.append(_resources_in_local_mode(", ".join(resources)))
     if deploy_mode == "client":

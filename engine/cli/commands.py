@@ -8,6 +8,7 @@ from tuplewise.engine.cli.dc_state_commands import dc
 from tuplewise.engine.cli.dependency_commands import fd, key, od
 from tuplewise.engine.cli.doctor_command import doctor
 from tuplewise.engine.cli.ind_state_commands import ind
+from tuplewise.engine.cli.submit_command import submit
 
 
 def _print_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
@@ -30,5 +31,5 @@ def cli() -> None:
     """
 
 
-for _command in (dc, fd, key, od, ind, doctor):
+for _command in (dc, fd, key, od, ind, doctor, submit):
     cli.add_command(_command)
