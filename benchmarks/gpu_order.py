@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
+from functools import partial
 from itertools import combinations
 from typing import Literal
 
@@ -11,13 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.answers import digest_bytes
-from benchmarks.gpu_records import Session, say, simulated
+from benchmarks.gpu_floors import by_bytes
+from benchmarks.gpu_records import Session, simulated
+from benchmarks.gpu_tables import hard_tables
+from benchmarks.gpu_timing import Answer, Part, Timed, compare, same, time_on_both
 from tuplewise.gpu_kernels.device import Device, pick_device
-from tuplewise.gpu_kernels.order import CONSTANT, KEY, Checked, PartitionedRows, lay_out_orders
+from tuplewise.gpu_kernels.order import CONSTANT, KEY, Checked, lay_out_orders
 
 GROUP = "gpu_order"
-LEAST_SECONDS = 60.0  # left of the budget, below which no case is begun
+CHECK_BYTES = 12  # the fewest of a row and check: row, class, code
+CONTEXT_BYTES = 40  # of a row and context: a key that is written, sorted (read and written once) and split
 Nulls = Literal["unknown", "value"]
+NULLS: tuple[Nulls, Nulls] = ("value", "unknown")
 Arguments = tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 
 
@@ -42,76 +47,61 @@ def checks_of(columns: int, sizes: tuple[int, ...], nulls: Nulls) -> Arguments:
     return masks, np.repeat(np.arange(len(contexts)), len(targets)), kind, left, right
 
 
-def bytes_of(checked: Checked) -> tuple[bytes, ...]:
-    return checked.holds.tobytes(), checked.pairs.tobytes(), checked.first.tobytes()
+def parts_of(checked: Checked) -> list[Part]:
+    return [checked.holds, checked.pairs, checked.first]
 
 
-def answers_of(codes: NDArray[np.int32], device: Device) -> Iterator[tuple[str, tuple[bytes, ...]]]:
+def answers_of(codes: NDArray[np.int32], device: Device) -> Iterator[tuple[str, Part]]:
     """All that the checks say about a table, by name."""
-    small = 2 if simulated() else len(codes)
-    for nulls in ("value", "unknown"):
-        rows = lay_out_orders(codes[:small] if simulated() else codes, nulls=nulls, device=device)  # type: ignore[arg-type]
-        arguments = checks_of(small, (0, 1, 2), nulls)  # type: ignore[arg-type]
+    codes = codes[:2] if simulated() else codes
+    for nulls in NULLS:
+        rows = lay_out_orders(codes, nulls=nulls, device=device)
+        arguments = checks_of(len(codes), tuple(range(min(3, len(codes) + 1))), nulls)
         for limit in (0, 1, 5):
-            yield f"nulls={nulls!r}, limit {limit}", bytes_of(rows.check(*arguments, limit=limit))
+            checked = rows.check(*arguments, limit=limit)
+            for name, part in zip(("holds", "pairs", "first"), parts_of(checked), strict=True):
+                yield f"nulls={nulls!r}, limit {limit}, {name}", part
 
 
 def check_orders(session: Session) -> None:
     """CUDA twin against CPU twin."""
     rows = (20 if simulated() else 300) if session.smoke else 20_000
-    tables = {"all kinds of columns": table_of(rows), "constant": np.zeros((3, rows), dtype=np.int32),
-              "nulls only": np.full((3, rows), -1, dtype=np.int32), "two rows": table_of(2)}  # fmt: skip
-    for name, codes in tables.items():
-        both = [dict(answers_of(codes, device)) for device in (session.device, pick_device("cpu"))]
-        for part, answer in both[0].items():
-            if answer != both[1][part]:
-                session.fault(f"twins differ: checks over partitions, {name}, {codes.shape[1]} rows: {part}")
-        say(f"checked: checks over partitions, {name}, {codes.shape[1]} rows")
+    for name, codes in (("all kinds of columns", table_of(rows)), ("two rows", table_of(2))):
+        compare(session, f"checks over partitions: {name}, {codes.shape[1]} rows", partial(answers_of, codes))
+    for name, codes in hard_tables(session.smoke, columns=3):
+        if not name.startswith("codes"):  # the front door asks for dense ranks
+            compare(session, f"checks over partitions: {name}", partial(answers_of, codes))
 
 
 def time_orders(session: Session) -> None:
     """All orders in the empty context, in all contexts of one and of two columns; all constancies in those of three."""
     rows, columns = (20, 3) if simulated() else (2_000, 10) if session.smoke else (300_000, 10)
     codes = table_of(rows)[:columns]
-    cases = (("empty-context", (0,), "value"), ("contexts-of-one", (1,), "value"),
-             ("contexts-of-two", (2,), "value"), ("constancies-of-three", (3,), "unknown"))  # fmt: skip
+    dataset = {"name": "order-codes", "rows": rows, "columns": columns, "sha256": digest_bytes(codes.tobytes())}
+    cases: tuple[tuple[str, tuple[int, ...], Nulls], ...] = (
+        ("empty-context", (0,), "value"), ("contexts-of-one", (1,), "value"), ("contexts-of-two", (2,), "value"),
+        ("constancies-of-three", (3,), "unknown"),
+    )  # fmt: skip
     for name, sizes, nulls in cases:
-        if session.left() < LEAST_SECONDS and not session.smoke:
-            say(f"skipped: {name}: no time left")
-            session.record(name, group=GROUP, skipped="no time left")
-            continue
-        time_case(session, name, codes, checks_of(columns, sizes, nulls), nulls)  # type: ignore[arg-type]
+        arguments = checks_of(columns, sizes, nulls)
+        checks, contexts = len(arguments[1]), len(arguments[0])
+
+        def work(device: Device, deadline: float, arguments: Arguments = arguments, nulls: Nulls = nulls) -> Answer:
+            checked = lay_out_orders(codes, nulls=nulls, device=device).check(*arguments)
+            return Answer(parts_of(checked), int(np.count_nonzero(checked.holds)), rows * len(arguments[1]))
+
+        moved = CHECK_BYTES + CONTEXT_BYTES * contexts * (sizes[0] > 0) / checks
+        time_on_both(session, Timed(
+            name, GROUP, dataset, work, "rows_and_checks", floor=by_bytes(session.device, moved),
+            parameters={"checks": checks, "contexts": contexts, "nulls": nulls}, least_seconds=8.0, cuda_runs=3,
+        ))  # fmt: skip
 
 
-def time_case(session: Session, name: str, codes: NDArray[np.int32], arguments: Arguments, nulls: Nulls) -> None:
-    dataset = {"name": "order-codes", "rows": codes.shape[1], "columns": len(codes),
-               "sha256": digest_bytes(codes.tobytes())}  # fmt: skip
-    digests = {}
-    devices = [("cpu", pick_device("cpu"))]
-    if session.device.kind == "cuda":
-        devices.insert(0, ("cuda", session.device))
-    for implementation, device in devices:
-        seconds: list[float] = []
-        for _ in range(3 if implementation == "cuda" and not simulated() else 2):
-            begun = time.perf_counter()
-            made: PartitionedRows = lay_out_orders(codes, nulls=nulls, device=device)
-            checked = made.check(*arguments)
-            seconds.append(time.perf_counter() - begun)
-        digests[implementation] = digest_bytes(*bytes_of(checked))
-        holding = int(np.count_nonzero(checked.holds))
-        session.record(name, device, group=GROUP, implementation=implementation, dataset=dataset,
-                       parameters={"checks": len(arguments[1]), "contexts": len(arguments[0]), "nulls": nulls},
-                       cold_seconds=seconds[0], warm_seconds=seconds[1:],
-                       answer={"digest": digests[implementation], "size": holding})  # fmt: skip
-        rate = min(seconds) / max(1, codes.shape[1] * len(arguments[1])) * 1e9
-        say(f"{name}, {codes.shape[1]} rows, {len(arguments[1])} checks, {implementation}: cold {seconds[0]:.4f} s, "
-            f"best {min(seconds):.4f} s, {rate:.3f} ns a row and check, {holding} hold")  # fmt: skip
-    if len(set(digests.values())) > 1:
-        session.fault(f"twins differ: {name}")
-
-
-def sanitizer_case() -> None:
-    """The small case that runs under compute-sanitizer; a twin that differs ends it with an error."""
-    codes = table_of(150)[:5]
-    if dict(answers_of(codes, pick_device("cuda"))) != dict(answers_of(codes, pick_device("cpu"))):
+def _small_case() -> None:
+    """A twin that differs ends it with an error."""
+    both = [dict(answers_of(table_of(150)[:5], pick_device(name))) for name in ("cuda", "cpu")]
+    if not all(same(answer, both[1][part]) for part, answer in both[0].items()):
         raise SystemExit(1)
+
+
+SMALL_CASES = {"order": _small_case}

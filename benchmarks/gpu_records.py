@@ -1,10 +1,12 @@
-"""What a session on a borrowed GPU is about, what it writes down and what it says."""
+"""What a session on a borrowed GPU is about, how long it may go on, what it writes down and what it says."""
 
 from __future__ import annotations
 
 import os
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
@@ -16,7 +18,7 @@ from tuplewise.gpu_kernels.device import Device
 
 @dataclass
 class Session:
-    """What a session is about, and how long it may go on."""
+    """What a session is about, and how long it and the step that it is at may go on."""
 
     device: Device
     smoke: bool
@@ -24,11 +26,37 @@ class Session:
     ends: float
     faults: list[str] = field(default_factory=list)
     run: str = field(default_factory=lambda: time.strftime("%Y%m%dT%H%M%SZ", time.gmtime()))
+    step_ends: float = float("inf")
 
     def left(self) -> float:
-        return self.ends - time.monotonic()
+        return min(self.ends, self.step_ends) - time.monotonic()
 
-    def record(self, case: str, device: Device | None = None, group: str = "gpu_evidence", **fields: Any) -> None:
+    def has(self, seconds: float, case: str, group: str) -> bool:
+        """Whether so many are left; else the case is skipped, which is said and recorded."""
+        if self.smoke or self.left() >= seconds:
+            return True
+        self.skip(case, group, "no time left")
+        return False
+
+    def skip(self, case: str, group: str, reason: str) -> None:
+        say(f"skipped: {case}: {reason}")
+        self.record(case, group=group, skipped=reason)
+
+    @contextmanager
+    def step(self, name: str, budget_seconds: float) -> Iterator[None]:
+        """A step of the session; how long it took is said and recorded."""
+        begun, faults = time.monotonic(), len(self.faults)
+        self.step_ends = begun + budget_seconds
+        try:
+            yield
+        finally:
+            self.step_ends = float("inf")
+            seconds = time.monotonic() - begun
+            say(f"step {name}: {seconds:.1f} s of {budget_seconds:.0f}")
+            self.record(name, group="gpu_steps", seconds=seconds, budget_seconds=budget_seconds,
+                        faults=len(self.faults) - faults)  # fmt: skip
+
+    def record(self, case: str, device: Device | None = None, *, group: str, **fields: Any) -> None:
         """Append a record of `<group>/<case>`, on the session's device where none is given."""
         commit, dirty = records.commit()
         entry = {"run": self.run, "time_utc": time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()),

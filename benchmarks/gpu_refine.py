@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.answers import digest_bytes
-from benchmarks.gpu_records import Session, say, simulated
+from benchmarks.gpu_floors import by_bytes
+from benchmarks.gpu_records import Session, simulated
+from benchmarks.gpu_tables import hard_tables, ranked
+from benchmarks.gpu_timing import Answer, Part, Timed, compare, same, time_on_both
 from tuplewise.gpu_kernels.device import Device, pick_device
 from tuplewise.gpu_kernels.refine import (
     EQUAL,
@@ -28,7 +32,6 @@ GROUP = "gpu_refine"
 STATE, SALARY, RATE, CLEAN_RATE, AREA, PHONE = range(6)
 PHI7 = [Comparison(SALARY, SALARY, GREATER), Comparison(RATE, RATE, LESS)]
 PHI7_CLEAN = [Comparison(SALARY, SALARY, GREATER), Comparison(CLEAN_RATE, CLEAN_RATE, LESS)]
-LEAST_SECONDS = 60.0  # left of the budget, below which no case is begun
 LISTED_PAIRS = 2_000_000
 
 
@@ -81,15 +84,11 @@ def check_joins() -> Iterator[tuple[Algorithm, list[Comparison]]]:
     yield "rangetree", [Comparison(0, 0, LESS), Comparison(1, 1, GREATER), Comparison(2, 2, LESS | EQUAL)]
 
 
-def same(one: NDArray[np.generic], two: NDArray[np.generic]) -> bool:
-    """Byte for byte."""
-    return one.dtype == two.dtype and one.shape == two.shape and one.tobytes() == two.tobytes()
-
-
 def answers_of(
-    start: ClusterPairs, codes: NDArray[np.int32], equalities: list[tuple[int, int]], device: Device, rows: int
-) -> Iterator[tuple[str, NDArray[np.generic]]]:
+    start: ClusterPairs, codes: NDArray[np.int32], equalities: list[tuple[int, int]], rows: int, device: Device
+) -> Iterator[tuple[str, Part]]:
     """All that the refinements say about a case, by name."""
+    codes = ranked(codes) if device.kind == "cpu" else codes  # which has tables over the codes
     fresh = ClusterPairs(start.left, start.left_offsets, start.right, start.right_offsets)
     pairs = refine_equal(fresh, codes, equalities, device=device)
     for name in ("left", "left_offsets", "right", "right_offsets"):
@@ -110,42 +109,49 @@ def answers_of(
 def check_refinements(session: Session) -> None:
     """CUDA twin against CPU twin."""
     rows = (20 if simulated() else 300) if session.smoke else 20_000
-    devices = session.device, pick_device("cpu")
     for name, start, codes, equalities in check_cases(rows):
-        both = [dict(answers_of(start, codes, equalities, device, rows)) for device in devices]
-        for part, answer in both[0].items():
-            if not same(answer, both[1][part]):
-                session.fault(f"twins differ: {name}, {rows} rows: {part}")
-        say(f"checked: refinements, {name}, {rows} rows")
+        compare(session, f"refinements: {name}, {rows} rows", partial(answers_of, start, codes, equalities, rows))
+    for name, codes in hard_tables(session.smoke, columns=4):
+        everything = all_rows(np.arange(codes.shape[1], dtype=np.int32))
+        for equalities in ([], [(3, 3)]):
+            compare(session, f"refinements: {name}, {len(equalities)} equalities",
+                    partial(answers_of, everything, codes, equalities, codes.shape[1]))  # fmt: skip
+
+
+Work = Callable[[ClusterPairs, NDArray[np.int32], Device], list[Part]]
 
 
 @dataclass(frozen=True)
-class Timed:
-    """A timed case. `work` gets cluster pairs, new ones or those of the run before, and gives the answer."""
+class Joined:
+    """A case to time. `work` gets cluster pairs, new ones or those of the run before, and gives the answer.
+
+    `row_bytes`: the fewest that a row moves, read off the kernels' table: keys that are written, sorted (read and
+    written once) and split, 40 for a side; two places of a slice or of a tree, and what is found, 32 for a left row.
+    """
 
     name: str
     rows: int
-    work: Callable[[ClusterPairs, NDArray[np.int32], Device], list[NDArray[np.generic]]]
-    cpu_runs: int = 2
+    work: Work
+    row_bytes: int
 
 
 def counted(
     equalities: list[tuple[int, int]], comparisons: list[Comparison], algorithm: Algorithm
-) -> Callable[[ClusterPairs, NDArray[np.int32], Device], list[NDArray[np.generic]]]:
-    def work(start: ClusterPairs, codes: NDArray[np.int32], device: Device) -> list[NDArray[np.generic]]:
+) -> Callable[[ClusterPairs, NDArray[np.int32], Device], list[Part]]:
+    def work(start: ClusterPairs, codes: NDArray[np.int32], device: Device) -> list[Part]:
         pairs = refine_equal(start, codes, equalities, device=device)
         return [np.array([join(pairs, codes, comparisons, algorithm, device=device).count(None, 1)])]
 
     return work
 
 
-def found(start: ClusterPairs, codes: NDArray[np.int32], device: Device) -> list[NDArray[np.generic]]:
+def found(start: ClusterPairs, codes: NDArray[np.int32], device: Device) -> list[Part]:
     """Existence of the rule that holds: no row has a partner."""
     pairs = refine_equal(start, codes, [(STATE, STATE)], device=device)
     return [join(pairs, codes, PHI7_CLEAN, "iejoin", device=device).find(1)]
 
 
-def listed(start: ClusterPairs, codes: NDArray[np.int32], device: Device) -> list[NDArray[np.generic]]:
+def listed(start: ClusterPairs, codes: NDArray[np.int32], device: Device) -> list[Part]:
     """The pairs of the first rows that have any, some two million."""
     pairs = refine_equal(start, codes, [(STATE, STATE)], device=device)
     made = join(pairs, codes, PHI7, "iejoin", device=device)
@@ -155,24 +161,24 @@ def listed(start: ClusterPairs, codes: NDArray[np.int32], device: Device) -> lis
     return list(made.emit(rows[: int(np.searchsorted(np.cumsum(counts[rows]), LISTED_PAIRS))]))
 
 
-def grouped(start: ClusterPairs, codes: NDArray[np.int32], device: Device) -> list[NDArray[np.generic]]:
+def grouped(start: ClusterPairs, codes: NDArray[np.int32], device: Device) -> list[Part]:
     pairs = refine_equal(start, codes, [(AREA, AREA), (PHONE, PHONE)], device=device)
     return [pairs.left, pairs.left_offsets]
 
 
-def timed_cases(smoke: bool) -> list[Timed]:
+def timed_cases(smoke: bool) -> list[Joined]:
     rows, fewer = (30, 20) if simulated() else (2_000, 500) if smoke else (1_000_000, 100_000)
     three = [*PHI7, Comparison(PHONE, PHONE, LESS)]
     return [
-        Timed("tax-phi7-count", rows, counted([(STATE, STATE)], PHI7, "iejoin")),
-        Timed("tax-phi7-exists", rows, found),
-        Timed("tax-phi7-listed", rows, listed),
-        Timed("tax-one-inequality-count", rows, counted([(STATE, STATE)], PHI7[:1], "hsm")),
-        Timed("tax-key-grouping", rows, grouped),
-        Timed("tax-two-inequalities-count", rows, counted([], PHI7, "iejoin")),
-        Timed("tax-three-inequalities-kdtree", fewer, counted([], three, "kdtree"), cpu_runs=1),
-        Timed("tax-three-inequalities-bhsm", fewer, counted([], three, "bhsm"), cpu_runs=1),
-        Timed("tax-three-inequalities-rangetree", fewer, counted([], three, "rangetree"), cpu_runs=1),
+        Joined("tax-phi7-count", rows, counted([(STATE, STATE)], PHI7, "iejoin"), 152),
+        Joined("tax-phi7-exists", rows, found, 152),
+        Joined("tax-phi7-listed", rows, listed, 152),
+        Joined("tax-one-inequality-count", rows, counted([(STATE, STATE)], PHI7[:1], "hsm"), 112),
+        Joined("tax-key-grouping", rows, grouped, 40),
+        Joined("tax-two-inequalities-count", rows, counted([], PHI7, "iejoin"), 112),
+        Joined("tax-three-inequalities-kdtree", fewer, counted([], three, "kdtree"), 152),
+        Joined("tax-three-inequalities-bhsm", fewer, counted([], three, "bhsm"), 152),
+        Joined("tax-three-inequalities-rangetree", fewer, counted([], three, "rangetree"), 152),
     ]
 
 
@@ -180,50 +186,34 @@ def time_refinements(session: Session) -> None:
     """Each case from codes in host memory, on the session's device and on the CPU; answers are compared."""
     tables: dict[int, NDArray[np.int32]] = {}
     for case in timed_cases(session.smoke):
-        if session.left() < LEAST_SECONDS and not session.smoke:
-            say(f"skipped: {case.name}: no time left")
-            session.record(case.name, group=GROUP, skipped="no time left")
-            continue
         if case.rows not in tables:
             tables[case.rows] = tax_codes(case.rows)
-        time_case(session, case, tables[case.rows])
+        time_on_both(session, as_timed(session, case, tables[case.rows]))
 
 
-def time_case(session: Session, case: Timed, codes: NDArray[np.int32]) -> None:
+def as_timed(session: Session, case: Joined, codes: NDArray[np.int32]) -> Timed:
+    def work(device: Device, deadline: float) -> Answer:
+        parts = case.work(all_rows(np.arange(case.rows, dtype=np.int32)), codes, device)
+        return Answer(parts, int(parts[0][0]) if parts[0].shape == (1,) else len(parts[-1]), case.rows)
+
+    def resident(device: Device) -> Callable[[], Any]:
+        start = all_rows(np.arange(case.rows, dtype=np.int32))
+        case.work(start, codes, device)
+        return partial(case.work, start, codes, device)
+
     dataset = {"name": "tax-codes", "rows": case.rows, "columns": len(codes), "sha256": digest_bytes(codes.tobytes())}
-    digests = {}
-    devices = [("cpu", pick_device("cpu"))]
-    if session.device.kind == "cuda":
-        devices.insert(0, ("cuda", session.device))
-    for name, device in devices:
-        runs = 5 if name == "cuda" and not simulated() else case.cpu_runs
-        seconds = []
-        for _ in range(runs):
-            begun = time.perf_counter()
-            start = all_rows(np.arange(case.rows, dtype=np.int32))
-            answer = case.work(start, codes, device)
-            seconds.append(time.perf_counter() - begun)
-        begun = time.perf_counter()
-        if name == "cuda":  # once more, with what is on the device
-            case.work(start, codes, device)
-        resident = time.perf_counter() - begun
-        digests[name] = digest_bytes(*(part.tobytes() for part in answer))
-        size = int(answer[0][0]) if answer[0].shape == (1,) else len(answer[-1])
-        fields = {"kernel_seconds": {"columns_on_device": resident}} if name == "cuda" else {}
-        session.record(case.name, device, group=GROUP, implementation=name, dataset=dataset, cold_seconds=seconds[0],
-                       warm_seconds=seconds[1:], answer={"digest": digests[name], "size": size}, **fields)  # fmt: skip
-        best = min(seconds)
-        say(f"{case.name}, {case.rows} rows, {name}: cold {seconds[0]:.4f} s, best {best:.4f} s, answer {size}"
-            + (f", columns on the device {resident:.4f} s" if fields else ""))  # fmt: skip
-    if len(set(digests.values())) > 1:
-        session.fault(f"twins differ: {case.name}")
+    return Timed(case.name, GROUP, dataset, work, "rows", floor=by_bytes(session.device, case.row_bytes),
+                 least_seconds=6.0, resident=resident)  # fmt: skip
 
 
-def sanitizer_case() -> None:
-    """The small case that runs under compute-sanitizer; a twin that differs ends it with an error."""
+def _small_case() -> None:
+    """A twin that differs ends it with an error."""
     device, cpu = pick_device("cuda"), pick_device("cpu")
     for name, start, codes, equalities in check_cases(150):
         if name in ("ties in groups", "two sides", "small groups"):
-            both = [dict(answers_of(start, codes, equalities, d, 150)) for d in (device, cpu)]
+            both = [dict(answers_of(start, codes, equalities, 150, d)) for d in (device, cpu)]
             if not all(same(answer, both[1][part]) for part, answer in both[0].items()):
                 raise SystemExit(1)
+
+
+SMALL_CASES = {"refine": _small_case}

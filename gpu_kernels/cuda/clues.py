@@ -16,13 +16,20 @@ from tuplewise.gpu_kernels.evidence import collect_clues
 from tuplewise.gpu_kernels.refine import ClusterPairs
 from tuplewise.gpu_kernels.words import ClueLayout
 
+FAR_APART = 4  # codes below so many a cell may index a table
+
 
 class ComparableRows(cpu.ComparableRows):
-    """The rows of a table laid out for comparing. Which rows left a clue is not told."""
+    """The rows of a table laid out for comparing. Which rows left a clue is not told.
+
+    Notes
+    -----
+    Floor of `within`: that of `evidence.run` for the pairs of the groups; of `of_pairs` nothing is on the device.
+    """
 
     def __init__(self, codes: NDArray[np.int32], layout: ClueLayout, nullable: bool, device: Device) -> None:
         super().__init__(codes, layout, nullable)
-        self._codes, self._nullable, self._device = codes, nullable, device
+        self._codes, self._nullable, self._device = as_ranks(codes), nullable, device
 
     def within(
         self, pairs: ClusterPairs, control: Control
@@ -43,6 +50,14 @@ class ComparableRows(cpu.ComparableRows):
         keys = cpu.encode(found.clues, self._terms)
         clues, _ = self._fresh(keys, np.zeros((len(keys), 2), dtype=np.int32))
         return clues, np.zeros((0, 2), dtype=np.int32), found.complete
+
+
+def as_ranks(codes: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The codes; where they lie far apart, dense ranks over all columns together: every comparison stays as it was."""
+    if int(codes.max(initial=0)) < FAR_APART * max(1, codes.size):
+        return codes
+    values, places = np.unique(codes, return_inverse=True)
+    return (places.reshape(codes.shape) - np.count_nonzero(values < 0)).astype(np.int32)
 
 
 def groups_of(pairs: ClusterPairs) -> tuple[NDArray[np.int32], NDArray[np.int64]]:

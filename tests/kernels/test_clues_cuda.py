@@ -45,6 +45,20 @@ def test_new_clues_of_any_cluster_pairs(seed: int) -> None:
     assert met <= {tuple(c) for c in everything.clues.tolist()}
 
 
+@pytest.mark.parametrize("nulls", ["unknown", "value"])
+def test_codes_that_lie_far_apart_take_no_memory_of_their_size(nulls: str) -> None:
+    from tuplewise.gpu_kernels.cuda.clues import ComparableRows
+
+    rng = np.random.default_rng(4)
+    dense = rng.integers(-1, 6, (4, 30)).astype(np.int32)
+    gaps = np.array([-1, 0, 3, 40_000, 2**30, 2**31 - 2, 2**31 - 1], dtype=np.int32)
+    layout = layout_of(rng, 4)
+    pairs = all_rows(np.arange(30, dtype=np.int32))
+    found = [ComparableRows(codes, layout, nulls == "unknown", pick_device("cpu")).within(pairs, Control())[0]
+             for codes in (dense, gaps[dense + 1])]  # fmt: skip
+    assert np.array_equal(*found)
+
+
 @pytest.mark.device
 def test_a_device_finds_what_the_cpu_finds() -> None:
     device = pick_device("auto")
