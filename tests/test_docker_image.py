@@ -1,6 +1,6 @@
 """The image of Dockerfile.cuda: what it names agrees with the package, its profiles and Spark; its entry point works.
 
-No Docker is needed. The install step is run by `tools/check_image.py` (`make image`), here where slow tests are.
+No Docker is needed. `make image` finds out whether what the image installs goes together; the slow test here installs it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from tools.check_image import CUDF, cuda_version, install_step, instructions
+from tools.check_image import CUDF, cuda_version, install_step, instructions, resolve_step
 from tuplewise.spark_conf.plugin import PLUGIN_SPARK, PLUGIN_VERSION, rapids_jar
 from tuplewise.spark_conf.profiles import read_profile
 
@@ -295,6 +295,9 @@ def test_install_step_is_found_and_moved(tmp_path: Path) -> None:
     assert f"echo {tmp_path}/dist/tuplewise-*.whl" in step
     assert '"${wheel}[cuda${CUDA},cudf${CUDA}]"' in step
     assert "--mount" not in step
+    resolved = resolve_step(step)
+    assert '-m pip install "${wheel}[cuda${CUDA},cudf${CUDA}]" "cuda-toolkit==${CUDA_VERSION%.*}.*" --dry-run' in resolved
+    assert f"{tmp_path}/there" not in resolved
     with pytest.raises(SystemExit, match="0 steps"):
         install_step(DOCKERFILE.replace("-m venv /opt/tuplewise", "-m pip"), tmp_path, tmp_path)
 

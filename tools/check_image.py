@@ -1,8 +1,9 @@
 """Run the Python part of Dockerfile.cuda in a new environment: install as it does, then use what was installed.
 
     python tools/check_image.py [--cuda 13] [--python python3.12]
+    python tools/check_image.py --resolve        only whether the image's packages go together, for CUDA 12 and 13
 
-Needs no Docker and no GPU, but the package index: the wheels of CUDA and cuDF are about 1.5 GB.
+Needs no Docker and no GPU, but the package index. What is installed takes 3 GB for a while.
 """
 
 from __future__ import annotations
@@ -58,11 +59,20 @@ def install_step(dockerfile: str, environment: Path, wheels: Path) -> str:
     return command.replace(ENVIRONMENT, str(environment)).replace("/wheels/", f"{wheels}/")
 
 
+def resolve_step(step: str) -> str:
+    """The part of an install step that says what is installed, only to be resolved, by the pip of this Python."""
+    match = re.search(r"(wheel=.*? && )\S+/pip (install .*?) &&", step)
+    if match is None:
+        raise SystemExit(f"no pip install in: {step}")
+    return f"{match[1]}{sys.executable} -m pip {match[2]} --dry-run --ignore-installed --disable-pip-version-check"
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Check the image's Python; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cuda", default="12", choices=("12", "13"), help="which of the two images (12)")
     parser.add_argument("--python", default=sys.executable, help="the Python to stand for the image's (this one)")
+    parser.add_argument("--resolve", action="store_true", help="install nothing")
     given = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     dockerfile = (REPOSITORY / "Dockerfile.cuda").read_text(encoding="utf-8")
@@ -70,17 +80,27 @@ def main(arguments: list[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="tuplewise-image-") as name:
         folder = Path(name)
         wheels = build_wheel(folder).parent
+        if given.resolve:
+            for major in ("12", "13"):
+                step = resolve_step(install_step(dockerfile, folder / "tuplewise", wheels))
+                said = _run(["sh", "-euc", step], folder, _variables(dockerfile, major))
+                log.info("CUDA %s: %s (%.0f s)", major, said.splitlines()[-1], time.monotonic() - started)
+            return 0
         programs = folder / "programs"
         programs.mkdir()
         (programs / "python3").symlink_to(shutil.which(given.python) or given.python)
         step = install_step(dockerfile, folder / "tuplewise", wheels)
-        variables = {"CUDA": given.cuda, "CUDA_VERSION": cuda_version(dockerfile, given.cuda)}
         path = {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
-        _run(["sh", "-euc", step], folder, {**os.environ, **variables, **path, "PIP_QUIET": "1"})
+        _run(["sh", "-euc", step], folder, {**_variables(dockerfile, given.cuda), **path, "PIP_QUIET": "1"})
         log.info("installed as in the image for CUDA %s: %.0f s", given.cuda, time.monotonic() - started)
         use(folder / "tuplewise", folder)
     log.info("the image's Python works: %.0f s in all", time.monotonic() - started)
     return 0
+
+
+def _variables(dockerfile: str, major: str) -> dict[str, str]:
+    """This process's, with the image's argument and what its base image sets."""
+    return {**os.environ, "CUDA": major, "CUDA_VERSION": cuda_version(dockerfile, major)}
 
 
 def use(environment: Path, folder: Path) -> None:
