@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.refine import EQUAL, LESS, Algorithm, ClusterPairs, Comparison, PairJoin
 
+FAR_APART = 4  # codes up to so many a row index a table of ranks
+
 MakeJoin = Callable[[ClusterPairs, list[Comparison], Algorithm], PairJoin]
 
 
@@ -126,8 +128,11 @@ def _ranks(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
     """Dense ranks of both sides' codes over the codes that occur, int64, and how many do."""
     left, right = codes[c.left][pairs.left], codes[c.right][pairs.right]
-    lowest = min(int(left.min()), int(right.min()))
-    present = np.zeros(max(int(left.max()), int(right.max())) - lowest + 1, dtype=np.bool_)
+    lowest, highest = min(int(left.min()), int(right.min())), max(int(left.max()), int(right.max()))
+    if highest - lowest > FAR_APART * (len(left) + len(right)):
+        values, ranks = np.unique(np.concatenate([left, right]), return_inverse=True)
+        return ranks[: len(left)], ranks[len(left) :], len(values)
+    present = np.zeros(highest - lowest + 1, dtype=np.bool_)
     present[left - lowest] = True
     present[right - lowest] = True
     rank = np.cumsum(present) - 1

@@ -221,7 +221,15 @@ class Tables:
 
 
 class BitmapJoin(DeviceJoin):
-    """Any comparisons. Memory on the device: 16 bytes a right row and comparison."""
+    """Any comparisons. Memory on the device: 16 bytes a right row and comparison.
+
+    Notes
+    -----
+    Floor: for each left row, block of 1,024 right rows and comparison two binary searches of 10 steps, 16 words that
+    are joined and up to 31 rows behind a bin: about 200 operations. 100,000 rows and three comparisons: 6e9 operations,
+    0.35 ms on an H200. Recorded there, with the columns on the device: 24 ms; steps of the searches and places behind
+    bins are loads that wait for each other, and with up to 168 registers a thread 384 threads are on a multiprocessor.
+    """
 
     first_rows = 1 << 16
 

@@ -81,7 +81,14 @@ def _slices(clusters: int, items: int) -> int:
 
 
 def intersect(masks: NDArray[np.uint64], common: NDArray[np.uint64], control: Control) -> None:
-    """See the CPU twin."""
+    """See the CPU twin.
+
+    Notes
+    -----
+    Floor: three operations on 32 bits for a cluster, attribute and word; 8 bytes a cluster and word, which all threads
+    of a slice share: 100,000 clusters of 61 attributes take a microsecond on an H100 or H200, less than a launch. No
+    run on a device is recorded yet.
+    """
     if not len(masks) or not common.size:
         return
     slices = _slices(len(masks), common.size)
@@ -93,7 +100,13 @@ def intersect(masks: NDArray[np.uint64], common: NDArray[np.uint64], control: Co
 def count(
     masks: NDArray[np.uint64], values: NDArray[np.int64], counts: NDArray[np.int64], control: Control
 ) -> None:
-    """See the CPU twin."""
+    """See the CPU twin.
+
+    Notes
+    -----
+    Floor: three operations on 32 bits for a cluster and two attributes: 100,000 clusters of 61 attributes take 70
+    microseconds on an H100 or H200. No run on a device is recorded yet.
+    """
     if not len(masks) or not counts.size:
         return
     slices = _slices(len(masks), counts.size)

@@ -47,7 +47,15 @@ class PartitionedRows(cpu.PartitionedRows):
     def check(
         self, checks: cpu.Checks, limit: int, control: Control
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], bool]:
-        """As the CPU twin's."""
+        """As the CPU twin's.
+
+        Notes
+        -----
+        Floor: 12 bytes a row and check of constancy or key (row, class, code), 40 a row and context (a key that is
+        written, sorted and split), as much for an order of a context, 15 a row and check of order compatibility: 1,320
+        constancies and keys in 120 contexts of 300,000 rows can't take less than 1.3 ms on an H200 (4.8e12 bytes a
+        second). Gathers of codes take 32 bytes for 4 where classes are small. No run on a device is recorded yet.
+        """
         if self._on_device is None:
             self._on_device = to_device(self._codes)
         total = len(checks.which)

@@ -47,6 +47,11 @@ def refine_equal(
     device. Departures from the CPU twin, which change no answer: there are no tables indexed by code and no bit maps
     of partners (a sort of the device costs less than what they save), and the sides of a pair are sorted together,
     left rows before right rows, so that runs of equal keys are the new cluster pairs.
+
+    Floor: 40 bytes a row and step (a key is written, sorted, which reads and writes it at least once, and split; the
+    new row is written): 8 microseconds for 1,000,000 rows at the 4.8e12 bytes a second of an H200. Recorded there, with
+    the columns on the device: 4.8 ms for two columns. At this size launches, sums that the host waits for and the copy
+    of the answer are what it takes, not memory.
     """
     if not equalities:
         return pairs

@@ -90,7 +90,14 @@ EMIT_SLICES_SIGNATURE = "void(int64[:,::1], int64[::1], int32[::1], uint64[::1])
 
 
 class SliceJoin(DeviceJoin):
-    """At most one comparison."""
+    """At most one comparison.
+
+    Notes
+    -----
+    Floor: 40 bytes a row of both sides to order them, 72 a left row to locate and measure its slices, 32 a listed pair:
+    1,000,000 rows on both sides, no listing, 32 microseconds on an H200. Recorded there, with the columns on the
+    device: 7.3 ms with one equality before, most of it launches and waiting for sums.
+    """
 
     def __init__(
         self, pairs: ClusterPairs, codes: NDArray[np.int32], comparisons: list[Comparison], control: Control

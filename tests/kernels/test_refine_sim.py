@@ -126,11 +126,12 @@ def test_right_sides_around_every_edge(rows: int) -> None:
 
 
 def test_largest_codes_do_not_overflow() -> None:
-    top = np.iinfo(np.int32).max - 2
+    top = np.iinfo(np.int32).max
     case = Case(np.array([[-1, 0, top, top, -1], [top, 0, -1, top, 0]], dtype=np.int32), [])
-    for algorithm, number in (("hsm", 1), ("kdtree", 2), ("bhsm", 2)):
+    kinds: list[tuple[Algorithm, int]] = [("hsm", 1), ("iejoin", 2), ("kdtree", 2), ("bhsm", 2), ("rangetree", 3)]
+    for algorithm, number in kinds:
         for outcomes in ORDERED:
-            comparisons = [Comparison(d, d, outcomes) for d in range(number)]
+            comparisons = [Comparison(d % 2, d // 2, outcomes) for d in range(number)]
             check_join(case, case.refined("cuda"), comparisons, algorithm, "cuda")
     check_refined(Case(case.codes, [(0, 1), (0, 0)]), "cuda")
 
