@@ -10,7 +10,7 @@ PYTEST := $(BIN)/python -m pytest
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo lint types test test-sim test-spark test-gpu wheel readme ci bench
+.PHONY: help setup demo lint types test test-sim test-spark test-cluster test-gpu wheel readme ci bench
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -42,13 +42,16 @@ types: setup  ## mypy, strict
 	$(BIN)/mypy
 
 test: setup  ## the default tests: no GPU needed, a few minutes
-	$(PYTEST) -m "not slow and not device and not cuda" -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+	$(PYTEST) -m "not slow and not device and not cuda and not cluster" -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 test-sim: setup  ## the CUDA kernels in Numba's simulator
 	NUMBA_ENABLE_CUDASIM=1 $(PYTEST) -m "cuda and not slow" -n $(WORKERS) --dist worksteal
 
 test-spark: setup  ## only what starts Spark
 	$(PYTEST) -m "spark or rapids"
+
+test-cluster: setup  ## on a Spark cluster of several processes on this machine's loopback
+	$(PYTEST) -m "cluster and not slow"
 
 test-gpu: setup  ## on a machine with an NVIDIA GPU
 	$(PYTEST) -m device
@@ -60,7 +63,7 @@ readme: setup  ## the numbers and the first command of the README, from a clean 
 	$(BIN)/python -m benchmarks.report --check
 	.ci/clean_demo
 
-ci: lint types test test-sim wheel readme  ## all that continuous integration runs
+ci: lint types test test-sim test-cluster wheel readme  ## all that continuous integration runs
 
 bench: setup  ## run benchmark cases: make bench CASES="evidence dc_discover"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[peers]'

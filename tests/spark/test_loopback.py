@@ -1,137 +1,136 @@
-"""On a cluster of other processes: the same figures as in this one, and nothing left behind."""
+"""On a cluster of other processes: the same figures as in this one, and the truth about the device."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-import numpy as np
-import psutil
-import pyarrow as pa
-import pyarrow.parquet as pq
+import on_cluster
 import pytest
-from loopback import Loopback, loopback_cluster
+from cluster_tables import Twice
+from loopback import GPU_CONF, Cluster, Driver
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]  # five processes: a minute and more
-HERE = Path(__file__).parent
-
-
-def belonging_to(folder: Path) -> list[str]:
-    """Processes that were started for a cluster: its folder stands in their command or their environment."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            said = [*process.cmdline(), *process.environ().values()]
-        except psutil.Error:
-            continue
-        if process.pid != psutil.Process().pid and any(str(folder) in part for part in said):
-            found.append(" ".join(process.cmdline())[:200])
-    return found
+pytestmark = pytest.mark.cluster
+RULES = "zip -> city; not(t.city == u.city and t.pay > u.pay and t.rate < u.rate and t.city != 'C')"
 
 
-@pytest.mark.parametrize("fails", [False, True])
-def test_rules_checked_on_a_cluster(tmp_path: Path, fails: bool) -> None:
-    rng = np.random.default_rng(5)
-    rows = 1200
-    table = pa.table(
-        {
-            "zip": rng.integers(0, 40, rows),
-            "city": pa.array(np.array(["A", "B", "C"])[(rng.random(rows) ** 3 * 3).astype(int)]),  # one heavy group
-            "pay": rng.integers(0, 500, rows),
-            "rate": pa.array(rng.integers(0, 50, rows), mask=rng.random(rows) < 0.05),
-        }
-    )
-    pq.write_table(table, tmp_path / "table.parquet", row_group_size=300)
-    folder = tmp_path / "cluster"
-    folder.mkdir()
-    if fails:
-        with pytest.raises(AssertionError, match=r"check_on_cluster\.py ended with 1: (?s:.*)no such file"):  # noqa: SIM117
-            with loopback_cluster(folder) as cluster:
-                cluster.run(HERE / "check_on_cluster.py", str(tmp_path / "missing.parquet"))
-    else:
-        with loopback_cluster(folder) as cluster:
-            assert len(belonging_to(folder)) == 3
-            check_there(cluster, tmp_path / "table.parquet")
-    assert belonging_to(folder) == []
+@pytest.fixture(scope="module")
+def driver(cluster: Cluster) -> Iterator[Driver]:
+    """Its executors have a GPU each, says Spark; its session is open."""
+    with cluster.driver("same", GPU_CONF) as started:
+        ran = started.call(on_cluster.open_here)
+        assert len(ran["executor"]) == 2
+        assert ran["driver"] not in ran["python"]
+        assert set(ran["gpu"]) <= {"0", "1"}
+        yield started
 
 
-def check_there(cluster: Loopback, path: Path) -> None:
-    found = cluster.run(HERE / "check_on_cluster.py", str(path))
-    assert len(found["executors"]) == 2
-    assert found["driver_process"] not in found["python"]
-    here, there = found["driver"], found["spark"]
-    assert [rule["violating_pairs"] > 0 for rule in here] == [True] * 2
-    for a, b in zip(here, there, strict=True):
-        assert {k: v for k, v in a.items() if k != "plan"} == {k: v for k, v in b.items() if k != "plan"}
+def both(driver: Driver, function: Callable[..., Any], table: Twice, *given: Any, **named: Any) -> list[dict[str, Any]]:
+    """What is found in this process, and by the driver in tasks."""
+    here = function(table.table, *given, run_on="driver", **named)
+    return [here, driver.call(function, table.path, *given, run_on="spark", **named)]
 
 
-def test_constraints_found_on_a_cluster(tmp_path: Path) -> None:
-    rng = np.random.default_rng(6)
-    rows = 600
-    codes = (rng.random(rows) ** 3 * 40).astype(np.int64)  # some heavy groups
-    pay = rng.integers(0, 300, rows)
-    table = pa.table(
-        {
-            "zip": codes,
-            "city": pa.array(np.array(["A", "B", "C"])[codes % 3]),
-            "pay": pay,
-            "tax": pay // 7,
-            "id": pa.array(rng.permutation(rows), mask=rng.random(rows) < 0.05),
-        }
-    )
-    pq.write_table(table, tmp_path / "table.parquet", row_group_size=150)
-    folder = tmp_path / "cluster"
-    folder.mkdir()
-    with loopback_cluster(folder) as cluster:
-        found = cluster.run(HERE / "discover_on_cluster.py", str(tmp_path / "table.parquet"))
-    assert belonging_to(folder) == []
-    here, there = found["driver"], found["spark"]
+def same(here: dict[str, Any], there: dict[str, Any], *names: str) -> None:
+    for name in names:
+        assert json.dumps(here[name]) == json.dumps(there[name]), name
+
+
+def test_rules_checked(driver: Driver, places_twice: Twice) -> None:
+    here, there = both(driver, on_cluster.check_rules, places_twice, RULES)
+    assert [rule["violating_pairs"] > 0 for rule in here["rules"]] == [False, True]
+    same(here, there, "rules")
+
+
+def test_constraints_by_few_pairs(driver: Driver, places_twice: Twice, tmp_path: Path) -> None:
+    narrow = Twice.of(places_twice.table.select(["zip", "tax", "rate"]), tmp_path / "table.parquet")
+    here = on_cluster.discover_dcs(narrow.table, "evidence", "driver")
+    there = driver.call(on_cluster.discover_dcs, narrow.path, "hybrid", "spark")
     assert here["count"] > 5
-    assert here["constraints"] == there["constraints"]
+    same(here, there, "constraints", "count", "pairs", "predicate_space")
     assert there["search"]["column_sets"]
     assert there["search"]["validated"] > 0
 
 
-def test_order_dependencies_found_on_a_cluster(tmp_path: Path) -> None:
-    rows = 400
-    v = np.random.default_rng(8).permutation(rows)
-    table = pa.table(
-        {
-            "week": v // 9,
-            "month": pa.array(v // 36, mask=v < 36),
-            "day": v % 7,
-            "left": 50 - v // 10,
-            "site": np.where(v % 40 == 0, v % 3, 5),  # one heavy group
-        }
-    )
-    pq.write_table(table, tmp_path / "table.parquet", row_group_size=100)
-    folder = tmp_path / "cluster"
-    folder.mkdir()
-    with loopback_cluster(folder) as cluster:
-        found = cluster.run(HERE / "order_on_cluster.py", str(tmp_path / "table.parquet"))
-    assert belonging_to(folder) == []
-    assert found["driver"]["count"] > 5
-    for way in ("shared", "shuffled"):
-        for name in ("constant", "order_compatible"):
-            assert found[way][name] == found["driver"][name]
-        assert found[way]["search"]["validated"] > 0
+@pytest.mark.parametrize("error", ["0", "0.01"])
+def test_constraints_by_all_pairs(driver: Driver, places_twice: Twice, error: str) -> None:
+    here, there = both(driver, on_cluster.discover_dcs, places_twice, "evidence", error=error, nulls="value")
+    assert here["count"] > 5
+    same(here, there, *here.keys() - {"device", "device_reason"})
 
 
-def test_inclusion_dependencies_on_a_cluster(tmp_path: Path) -> None:
-    rng = np.random.default_rng(9)
-    names = [f"n{i}" for i in range(300)]
-    customers = pa.table({"id": np.arange(300), "region": rng.integers(0, 9, 300), "name": names})
-    orders = pa.table({"customer": rng.integers(0, 300, 900), "region": rng.integers(0, 9, 900), "by": ["n1"] * 900})
-    for name, table in (("orders", orders), ("customers", customers)):
-        pq.write_table(table, tmp_path / f"{name}.parquet", row_group_size=100)
-    folder = tmp_path / "cluster"
-    folder.mkdir()
-    with loopback_cluster(folder) as cluster:
-        paths = [str(tmp_path / name) for name in ("orders.parquet", "customers.parquet", "state")]
-        found = cluster.run(HERE / "ind_on_cluster.py", *paths)
-    assert belonging_to(folder) == []
-    for name in ("inds", "trivial", "count"):
-        assert found["driver"][name] == found["spark"][name]
-    assert len(found["built"]) == found["driver"]["count"] > 3
-    assert "orders.customer <= customers.id" in found["lost"]
-    assert found["gained"] == found["lost"]
-    assert found["rows"] == {"orders": 900, "customers": 300}
+def test_order_dependencies(driver: Driver, days_twice: Twice) -> None:
+    here, shuffled = both(driver, on_cluster.discover_ods, days_twice)
+    shared = driver.call(on_cluster.discover_ods, days_twice.path, "spark", tile_rows=10_000)
+    assert here["count"] > 5
+    for there in (shuffled, shared):
+        same(here, there, "constant", "order_compatible")
+        assert there["search"]["validated"] > 0
+
+
+def test_order_dependencies_checked(driver: Driver, days_twice: Twice) -> None:
+    ods = ["week -> month", "left desc -> week", "day, week -> left"]
+    found = both(driver, on_cluster.check_ods, days_twice, ods)
+    here, there = ([one["holds"] for one in told["ods"]] for told in found)
+    assert here == there
+    assert set(here) == {True, False}
+
+
+@pytest.mark.parametrize("what", ["fds", "keys"])
+def test_functional_dependencies_and_keys(driver: Driver, days_twice: Twice, what: str) -> None:
+    here, there = both(driver, getattr(on_cluster, f"discover_{what}"), days_twice)
+    same(here, there, what, "count", "measure")
+    assert here["count"] > 0
+
+
+def test_inclusion_dependencies(driver: Driver, shop: dict[str, Twice], tmp_path: Path) -> None:
+    tables, paths = ({name: getattr(one, how) for name, one in shop.items()} for how in ("table", "path"))
+    here = on_cluster.discover_inds(tables, "driver")
+    there = driver.call(on_cluster.discover_inds, paths, "spark")
+    same(here, there, "inds", "trivial", "count")
+    inds = ["orders.customer <= customers.id", "customers.id <= orders.customer"]
+    checked = on_cluster.check_inds(tables, inds, "driver")
+    assert driver.call(on_cluster.check_inds, paths, inds, "spark") == checked
+    assert [one["holds"] for one in checked] == [True, False]
+    kept = driver.call(on_cluster.keep_inds, paths, "customers", str(tmp_path / "state"))
+    assert len(kept["built"]) == here["count"] > 3
+    assert "orders.customer <= customers.id" in kept["lost"]
+    assert kept["gained"] == kept["lost"]
+    assert kept["rows"] == {"orders": 900, "customers": 300}
+
+
+def test_a_fault_of_the_caller_is_told_as_in_process(driver: Driver, tmp_path: Path) -> None:
+    asked = on_cluster.check_rules, str(tmp_path / "missing.parquet"), RULES, "spark"
+    kind, text = driver.call(on_cluster.fault_of, *asked)
+    assert kind == "InputError"
+    assert "no such file" in text
+
+
+def on_devices(places: Twice, days: Twice) -> dict[str, partial[dict[str, Any]]]:
+    """Calls whose kernels run in tasks; `device` is left to be said."""
+    return {
+        "rules": partial(on_cluster.check_rules, places.path, RULES, "spark"),
+        "all pairs": partial(on_cluster.discover_dcs, places.path, "evidence", "spark"),
+        "orders": partial(on_cluster.check_ods, days.path, ["week -> month"], "spark"),
+        "keys": partial(on_cluster.discover_keys, days.path, "spark"),
+    }
+
+
+@pytest.mark.parametrize("name", ["rules", "all pairs", "orders", "keys"])
+def test_a_gpu_that_a_task_is_given_and_cannot_use(
+    driver: Driver, places_twice: Twice, days_twice: Twice, name: str
+) -> None:
+    asked = on_devices(places_twice, days_twice)[name]
+    found = driver.call(asked, device="auto")
+    assert found["device"] == "cpu"
+    assert found["device_reason"].startswith("kernels run in the tasks of Spark (spark://127.0.0.1:")
+    reason = found["device_reason"].partition("): ")[2]
+    assert "numba-cuda isn't installed" in reason or "driver" in reason, "what each task was told"
+    kind, text = driver.call(on_cluster.fault_of, asked, device="cuda")
+    assert kind == "DeviceError"
+    assert text.startswith("in a task of Spark: device: 'cuda:")
+    assert reason[1:] in text
+    assert "\n" not in text
