@@ -1,6 +1,7 @@
 """The image of Dockerfile.cuda: what it names agrees with the package, its profiles and Spark; its entry point works.
 
-No Docker is needed. `make image` finds out whether what the image installs goes together; the slow test here installs it.
+No Docker is needed. `make image` finds out whether what the image installs goes together, the slow test installs it;
+tests/spark/test_image_entry.py starts the entry point with the real Spark.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import pyspark
 import pytest
 
 from tools.check_image import CUDF, cuda_version, install_step, instructions, resolve_step
+from tuplewise.engine.cli.submit_command import APPLICATION_IN_IMAGE
 from tuplewise.spark_conf.plugin import PLUGIN_SPARK, PLUGIN_VERSION, rapids_jar
 from tuplewise.spark_conf.profiles import read_profile
 
@@ -102,7 +104,7 @@ def test_image_copies_only_what_the_context_holds() -> None:
 
 def test_profile_for_kubernetes_names_what_the_image_holds() -> None:
     """The jar, our scripts and Python; every path of the profile is one of these."""
-    settings = read_profile("k8s-gpu")
+    settings = {**read_profile("k8s-gpu"), "submit": APPLICATION_IN_IMAGE.removeprefix("local://")}
     paths = {key: value for key, value in settings.items() if value.startswith("/")}
     assert {"spark.executor.extraClassPath", "spark.executor.resource.gpu.discoveryScript"} <= set(paths)
     link = re.search(r"ln -s rapids-4-spark_2.13-\$\{RAPIDS_VERSION\}.jar (\S+)", DOCKERFILE)
@@ -113,7 +115,8 @@ def test_profile_for_kubernetes_names_what_the_image_holds() -> None:
     for key, path in paths.items():
         if path.startswith("/opt/tuplewise/spark_conf/"):
             ours = ROOT / "spark_conf" / Path(path).name
-            assert os.access(ours, os.X_OK), f"{key}: {ours} can't be started"
+            assert ours.is_file(), f"{key}: the image has no {path}"
+            assert ours.suffix != ".sh" or os.access(ours, os.X_OK), f"{key}: {ours} can't be started"
         else:
             assert path in (link[1], "/opt/tuplewise/bin/python"), f"{key}: the image has no {path}"
 
@@ -296,7 +299,8 @@ def test_install_step_is_found_and_moved(tmp_path: Path) -> None:
     assert '"${wheel}[cuda${CUDA},cudf${CUDA}]"' in step
     assert "--mount" not in step
     resolved = resolve_step(step)
-    assert '-m pip install "${wheel}[cuda${CUDA},cudf${CUDA}]" "cuda-toolkit==${CUDA_VERSION%.*}.*" --dry-run' in resolved
+    assert resolved.startswith(f'wheel="$(echo {tmp_path}/dist/tuplewise-*.whl)" && {sys.executable} -m pip install "$')
+    assert '[cuda${CUDA},cudf${CUDA}]" "cuda-toolkit==${CUDA_VERSION%.*}.*" --dry-run' in resolved
     assert f"{tmp_path}/there" not in resolved
     with pytest.raises(SystemExit, match="0 steps"):
         install_step(DOCKERFILE.replace("-m venv /opt/tuplewise", "-m pip"), tmp_path, tmp_path)
