@@ -10,7 +10,7 @@ PYTEST := $(BIN)/python -m pytest
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo lint types test test-sim test-spark test-cluster test-gpu wheel readme ci bench
+.PHONY: help setup demo lint types test test-sim test-spark test-cluster test-gpu wheel image readme ci bench
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -59,11 +59,14 @@ test-gpu: setup  ## on a machine with an NVIDIA GPU
 wheel: setup  ## build the wheel, check that nothing is missing, import it from a new environment
 	$(BIN)/python tools/check_wheel.py
 
+image: setup  ## whether what Dockerfile.cuda installs goes together, for CUDA 12 and 13; nothing is installed
+	$(BIN)/python tools/check_image.py --resolve
+
 readme: setup  ## the numbers and the first command of the README, from a clean checkout
 	$(BIN)/python -m benchmarks.report --check
 	.ci/clean_demo
 
-ci: lint types test test-sim test-cluster wheel readme  ## all that continuous integration runs
+ci: lint types test test-sim test-cluster wheel image readme  ## all that continuous integration runs
 
 bench: setup  ## run benchmark cases: make bench CASES="evidence dc_discover"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[peers]'

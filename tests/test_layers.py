@@ -46,7 +46,10 @@ OUTSIDE = {
     "jinja2": ("engine/report/",),
     "lmdb": ("engine/ind/store.py",),
 }
-LATE = ("numpy", "numba", "pyspark", "pandas", "pyarrow", "cupy", "cudf", "polars", "click", "rich", "jinja2", "lmdb")
+LATE = (
+    "numpy", "numba", "pyspark", "pandas", "pyarrow", "cupy", "cudf", "pylibcudf", "polars", "click", "rich", "jinja2",
+    "lmdb",
+)  # fmt: skip
 
 
 class Import(NamedTuple):
