@@ -27,6 +27,7 @@ class Session:
     faults: list[str] = field(default_factory=list)
     run: str = field(default_factory=lambda: time.strftime("%Y%m%dT%H%M%SZ", time.gmtime()))
     step_ends: float = float("inf")
+    compared: int = 0  # answers of twins, so far
 
     def left(self) -> float:
         return min(self.ends, self.step_ends) - time.monotonic()
@@ -45,7 +46,7 @@ class Session:
     @contextmanager
     def step(self, name: str, budget_seconds: float) -> Iterator[None]:
         """A step of the session; how long it took is said and recorded."""
-        begun, faults = time.monotonic(), len(self.faults)
+        begun, faults, compared = time.monotonic(), len(self.faults), self.compared
         self.step_ends = begun + budget_seconds
         try:
             yield
@@ -54,7 +55,7 @@ class Session:
             seconds = time.monotonic() - begun
             say(f"step {name}: {seconds:.1f} s of {budget_seconds:.0f}")
             self.record(name, group="gpu_steps", seconds=seconds, budget_seconds=budget_seconds,
-                        faults=len(self.faults) - faults)  # fmt: skip
+                        faults=len(self.faults) - faults, compared=self.compared - compared)  # fmt: skip
 
     def record(self, case: str, device: Device | None = None, *, group: str, **fields: Any) -> None:
         """Append a record of `<group>/<case>`, on the session's device where none is given."""

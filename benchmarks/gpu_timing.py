@@ -20,6 +20,7 @@ from tuplewise.gpu_kernels.device import Device, pick_device
 CPU_THREADS = 2  # of the CPU twin in timed cases: what a small machine has
 CPU_SECONDS = 8.0  # after which it is stopped, where it can be: its rate is known by then
 CUDA_SECONDS = 40.0
+LEAST_CHECK_SECONDS = 2.0  # of a step's budget, without which no more twins are compared
 Part = NDArray[Any]
 
 
@@ -75,7 +76,10 @@ def both_devices(session: Session) -> list[tuple[str, Device]]:
 
 def compare(session: Session, name: str, answers: Callable[[Device], Iterable[tuple[str, Part]]]) -> None:
     """All that is answered on the session's device and on the CPU, by name, byte for byte."""
+    if not session.has(LEAST_CHECK_SECONDS, name, "gpu_checks"):
+        return
     there, here = (dict(answers(device)) for device in (session.device, pick_device("cpu")))
+    session.compared += len(there)
     differing = [part for part in there if not same(there[part], here[part])]
     for part in differing:
         session.fault(f"twins differ: {name}: {part}")

@@ -42,6 +42,7 @@ def test_it_tries_itself_on_the_cpu(tmp_path: Path, capsys: pytest.CaptureFixtur
     steps = records_in(tmp_path, "gpu_steps")
     assert [s["case"].split("/")[1] for s in steps] == [step.name for step in gpu_session.STEPS]
     assert all(s["seconds"] < s["budget_seconds"] and s["faults"] == 0 for s in steps)
+    assert all(s["compared"] > 30 for s in steps if s["case"].startswith("gpu_steps/check-"))
     for group in ("gpu_evidence", "gpu_refine", "gpu_order", "gpu_inclusion", "gpu_tax"):
         timed = [entry for entry in records_in(tmp_path, group) if "cold_seconds" in entry]
         assert timed, group
@@ -146,7 +147,10 @@ def test_what_has_no_time_left_is_skipped(tmp_path: Path) -> None:
     session = session_in(tmp_path, smoke=False, ends=time.monotonic() + 100)
     with session.step("one", 5.0):
         time_on_both(session, timed_case(None, least_seconds=6.0))
+        session.step_ends = time.monotonic() + 1
+        compare(session, "made up too", None)  # type: ignore[arg-type]
     assert records_in(tmp_path, "gpu_made_up")[0]["skipped"] == "no time left"
+    assert records_in(tmp_path, "gpu_checks")[0]["case"] == "gpu_checks/made up too"
     assert session.left() > 50  # the next step has its own budget
     session.ends = time.monotonic()
     gpu_session.run_steps(session, gpu_session.STEPS)
