@@ -95,8 +95,7 @@ class ComparableRows:
         control = Control(deadline=deadline, progress=progress)
         if threads is not None or self._threads is not None:
             control.threads = threads or self._threads or 1
-        with self._device.active():
-            clues, rows, complete = self._twin.within(pairs, control)
+        clues, rows, complete = self._twin.within(pairs, control)
         both = int(np.dot(np.diff(pairs.left_offsets), np.diff(pairs.right_offsets)))
         compared = both - len(pairs.left) if pairs.reflexive else 2 * both
         return _sorted(clues, rows, compared, complete)
@@ -172,7 +171,7 @@ def lay_out(
         raise ValueError(f"codes: {codes.dtype} array of {codes.ndim} dimensions; allowed: int32 (columns, rows)")
     if layout.comparisons and int(max(layout.left.max(), layout.right.max())) >= len(codes):
         raise ValueError(f"the layout names column {int(max(layout.left.max(), layout.right.max()))} of {len(codes)}")
-    picked = pick_device(device) if isinstance(device, str) else device
+    picked = pick_device(device)
     if picked.kind == "cuda":
         from tuplewise.gpu_kernels.cuda.clues import ComparableRows as CudaRows
 

@@ -21,6 +21,8 @@ class Control:
         Called with the share that is done, 0 to 1, after each task, from one thread at a time.
     threads : int
         Threads that a CPU twin uses.
+    gpus : tuple of int
+        Further GPUs that a CUDA twin may use beside the current one, by number.
     stopped : threading.Event
         Set from outside (Ctrl-C) to end the work after the running tasks.
     """
@@ -29,6 +31,7 @@ class Control:
     progress: Callable[[float], None] | None = None
     threads: int = field(default_factory=lambda: usable_cores())
     stopped: threading.Event = field(default_factory=threading.Event)
+    gpus: tuple[int, ...] = ()
 
     def over(self) -> bool:
         """Whether no new task may start."""

@@ -1,4 +1,4 @@
-"""Which device runs the kernels: "auto", "cpu" or "cuda[:N]" to a `Device`, with the reason.
+"""Which device runs the kernels: "auto[:N]", "cpu" or "cuda[:N]" to a `Device`, with the reason.
 
 Nothing here touches CUDA before a device is picked. Whether a GPU can be used is found out by compiling and running a
 very small kernel on it, once a process: driver, toolkit and wheels that don't fit each other show only there.
@@ -10,47 +10,31 @@ import logging
 import os
 import platform
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.util import find_spec
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
 from tuplewise.engine.errors import DeviceError, InputError, message, near_names
+from tuplewise.gpu_kernels.faults import DRIVER, FORKED, INSTALL, SPAWN, Fault, explain
 
 LEAST_COMPUTE_CAPABILITY = (7, 0)  # 64-bit atomics and independent threads
 ALLOWED = "'auto', 'cpu', 'cuda', 'cuda:N'"
 QUIET_BLOCKS = 128  # Numba warns about launches of fewer blocks
-
-_INSTALL = "Install tuplewise[cuda12] or tuplewise[cuda13], whichever the driver supports."
-_DRIVER = "Install or update the NVIDIA driver, and see that nvidia-smi works."
-_MIXED = "Update the driver, or install the extra for its CUDA version: tuplewise[cuda12] or tuplewise[cuda13]."
-
-# what drivers and toolkits say, what it means, what helps; the first that matches counts
-_FAULTS = (
-    (r"UNSUPPORTED_PTX_VERSION|unsupported toolchain|Unsupported \.version",
-     "the CUDA toolkit is newer than the driver", _MIXED),
-    (r"INSUFFICIENT_DRIVER|driver version is insufficient", "the driver is older than the CUDA toolkit needs", _MIXED),
-    (r"SYSTEM_DRIVER_MISMATCH|version mismatch", "the driver's library and kernel module differ in version",
-     "Restart the machine (or container) after the driver update."),
-    (r"NO_BINARY_FOR_GPU|no kernel image|COMPAT_NOT_SUPPORTED|Unsupported GPU|invalid value for.*arch",
-     "the CUDA toolkit doesn't support this GPU", _MIXED),
-    (r"driver library cannot be found|libcuda\.so|nvcuda\.dll", "no NVIDIA driver", _DRIVER),
-    (r"NO_DEVICE|no CUDA-capable device", "the driver sees no GPU", _DRIVER),
-    (r"DEVICES_UNAVAILABLE|busy or unavailable", "another process has the GPU for itself",
-     "Turn off exclusive compute mode, or choose another GPU."),
-    (r"OUT_OF_MEMORY|out of memory", "no free memory on the GPU", "End other processes on it, or choose another GPU."),
-    (r"module 'numpy' has no attribute", "numba-cuda doesn't know this version of numpy",
-     "Install the numpy that numba asks for: pip install --upgrade numba numba-cuda."),
-    (r"headers?\b|cannot open source file|could not open", "the CUDA headers aren't found", _INSTALL),
-    (r"nvvm|nvrtc|nvJitLink|libdevice|cuda[._-]bindings|cudart",
-     "the CUDA compiler libraries aren't found or don't fit", _INSTALL),
-)  # fmt: skip
+MEMORY = "TUPLEWISE_DEVICE_MEMORY"
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 _log = logging.getLogger("tuplewise")
+_used_in: int | None = None  # the process that first used CUDA here; another number in a process forked from it
+_Found = TypeVar("_Found")
+
+
+class OutOfDeviceMemory(DeviceError):
+    """A device has no room even for the smallest piece of the work."""
 
 
 @dataclass(frozen=True)
@@ -64,10 +48,17 @@ class Device:
         Number of the GPU among the visible ones; 0 on the CPU.
     name : str
         The GPU's or processor's name.
-    reason : str
+    chosen : str
         Why this device: as asked for, or what `auto` found.
     memory_bytes : int
         All memory of the device, in use or not; 0 where it isn't known.
+    more : tuple of int
+        Further GPUs of this machine that may help, by number. Counting the clues of all pairs (`evidence`) spreads over
+        them; what is sorted and joined stays on the GPU `index`, where its rows are.
+    may_fall_back : bool
+        Whether the CPU may go on where the device's memory is too small (picked by `auto`).
+    fallen : list of str
+        What went on on the CPU for want of device memory, filled in by `run`.
 
     Examples
     --------
@@ -78,16 +69,27 @@ class Device:
     kind: Literal["cpu", "cuda"]
     index: int
     name: str
-    reason: str
+    chosen: str
     memory_bytes: int
+    more: tuple[int, ...] = ()
+    may_fall_back: bool = False
+    fallen: list[str] = field(default_factory=list, repr=False, compare=False)
 
     @property
     def described(self) -> str:
-        """As results name it: "cpu", or "cuda:0" and the GPU's name."""
-        return "cpu" if self.kind == "cpu" else f"cuda:{self.index} {self.name}"
+        """As results name it: "cpu", or "cuda:0" ("cuda:0,1") and the GPU's name; ", then cpu" after falling back."""
+        return f"{self}, then cpu" if self.fallen else str(self)
+
+    @property
+    def reason(self) -> str:
+        """Why this device, and what fell back from it. To be read after the work."""
+        if not self.fallen:
+            return self.chosen
+        return f"{self.chosen}; out of device memory while {' and '.join(self.fallen)}: went on on the CPU"
 
     def __str__(self) -> str:
-        return "cpu" if self.kind == "cpu" else f"cuda:{self.index} {self.name}"
+        gpus = ",".join(map(str, (self.index, *self.more)))
+        return "cpu" if self.kind == "cpu" else f"cuda:{gpus} {self.name}"
 
     @contextmanager
     def active(self) -> Iterator[None]:
@@ -95,28 +97,59 @@ class Device:
         if self.kind == "cpu":
             yield
             return
-        from numba import cuda
-
-        with cuda.gpus[self.index]:
+        with on_gpu(self.index):
             yield
 
+    def run(
+        self,
+        doing: str,
+        on_gpu: Callable[[], _Found],
+        on_cpu: Callable[[], _Found],
+        forget: Callable[[], object] = lambda: None,
+    ) -> _Found:
+        """Run work here: a twin, or the other one where this device has no room for it.
 
-@dataclass(frozen=True)
-class _Fault:
-    """Why a GPU can't be used, and what helps. `broken`: something is there that doesn't work."""
+        Parameters
+        ----------
+        doing : str
+            What it is, as in "out of device memory while comparing pairs". What fell back once stays on the CPU.
+        on_gpu, on_cpu : callables
+            The work with each twin. They give the same answers, and `on_gpu` leaves no mark where it raises.
+        forget : callable
+            Lets go of what the failed work keeps on the device, before the CPU begins.
 
-    reason: str
-    hint: str
-    broken: bool = True
+        Raises
+        ------
+        OutOfDeviceMemory
+            The device has no room, not even for pieces, and was asked for by name.
+        """
+        if self.kind == "cpu" or doing in self.fallen:
+            return on_cpu()
+        from tuplewise.gpu_kernels.cuda.primitives import release, with_less_room
+
+        with self.active():
+            try:
+                return with_less_room(on_gpu)
+            except OutOfDeviceMemory as error:
+                if not self.may_fall_back:
+                    raise
+                _log.warning("out of device memory while %s: going on on the CPU (%s)", doing, error)
+            # only here has the error gone, and with it what its frames held on the device
+            forget()
+            release()
+        if doing not in self.fallen:
+            self.fallen.append(doing)
+        return on_cpu()
 
 
-def pick_device(spec: str = "auto") -> Device:
+def pick_device(spec: str | Device = "auto") -> Device:
     """The device that a specification means.
 
     Parameters
     ----------
-    spec : str
-        "auto": the first GPU if it can be used, else the CPU. "cpu". "cuda" or "cuda:N": that GPU and no other.
+    spec : str or Device
+        "auto": all GPUs of this machine if the first can be used, else the CPU. "auto:N": GPU N alone, else the CPU.
+        "cpu". "cuda": as "auto", but never the CPU. "cuda:N": that GPU and no other. A Device is handed back.
 
     Returns
     -------
@@ -127,39 +160,77 @@ def pick_device(spec: str = "auto") -> Device:
     Raises
     ------
     InputError
-        The specification is none of these.
+        The specification is none of these, or TUPLEWISE_DEVICE_MEMORY can't be read.
     DeviceError
         A GPU was asked for by name and can't be used.
 
     Notes
     -----
-    The first use of a GPU compiles a small kernel (about a second); the answer is kept for the process.
+    The first use of a GPU compiles a small kernel (about a second); the answer is kept for the process. Further GPUs
+    are looked at when there is work for them. A process that was forked from one that uses CUDA can't use it.
 
     Examples
     --------
     >>> pick_device("cpu").reason
     'asked for'
     """
-    match = re.fullmatch(r"auto|cpu|cuda(?::(\d{1,4}))?", spec) if isinstance(spec, str) else None
+    if isinstance(spec, Device):
+        return spec
+    match = re.fullmatch(r"cpu|(auto|cuda)(?::(\d{1,4}))?", spec) if isinstance(spec, str) else None
     if match is None:
         hint = near_names(spec, ["auto", "cpu", "cuda"]) if isinstance(spec, str) else None
         raise InputError(message(f"device: {spec!r}", None, ALLOWED, hint))
     if spec == "cpu":
         return _cpu("asked for")
-    found = _cuda_device(int(match.group(1) or 0), os.environ.get("CUDA_VISIBLE_DEVICES"))
-    if spec == "auto":
+    memory_limit(0)
+    family, number = match.groups()
+    found = gpu(int(number or 0))
+    if family == "auto":
         if _simulated():
             return _cpu("CUDA is simulated")
-        if isinstance(found, _Fault):
+        if isinstance(found, Fault):
             if found.broken:
                 _warn_once(found.reason, found.hint)
             return _cpu(found.reason)
-        return found
-    if isinstance(found, _Fault):
-        raise DeviceError(
-            message("device", spec, "a GPU that works, 'auto' or 'cpu'", f"{_sentence(found.reason)} {found.hint}")
-        )
-    return Device(found.kind, found.index, found.name, "asked for", found.memory_bytes)
+    elif isinstance(found, Fault):
+        hint = f"{_sentence(found.reason)} {found.hint}"
+        raise DeviceError(message("device", spec, "a GPU that works, 'auto' or 'cpu'", hint))
+    chosen = found.chosen if family == "auto" else "asked for"
+    more = () if number else found.more
+    if more:
+        chosen += f"; {1 + len(more)} GPUs: all compare pairs, the first does the rest"
+    return replace(found, chosen=chosen, more=more, may_fall_back=family == "auto", fallen=[])
+
+
+def memory_limit(device_bytes: int) -> int | None:
+    """What kernels of this process may take of a device with so much memory; None where the user didn't say.
+
+    TUPLEWISE_DEVICE_MEMORY says it: bytes ("4g"), or a share of the device ("0.25": four tasks of Spark on one GPU).
+    """
+    text = os.environ.get(MEMORY, "").strip()
+    return None if not text else _limit(text, device_bytes)
+
+
+@lru_cache(maxsize=64)
+def _limit(text: str, device_bytes: int) -> int:
+    """See `memory_limit`; InputError where the text says nothing."""
+    size = re.fullmatch(r"(\d{1,18})([kmgt]?)(?:i?b)?", text.lower())
+    share = re.fullmatch(r"[01]?\.\d{1,9}", text)
+    limit = int(size[1]) * _UNITS[size[2]] if size else int(float(text) * device_bytes) if share else 0
+    if (size and not limit) or (not size and not (share and 0 < float(text) <= 1)):
+        raise InputError(message(MEMORY, text, "bytes, as '4g', or a share of the device's memory, as '0.25'"))
+    return limit
+
+
+@contextmanager
+def on_gpu(index: int) -> Iterator[None]:
+    """Make GPU `index` the thread's current one for a while. Raises DeviceError in a process that was forked."""
+    from numba import cuda
+
+    if _forked():
+        raise DeviceError(message(f"device 'cuda:{index}'", None, None, f"{_sentence(FORKED)} {SPAWN}"))
+    with cuda.gpus[0 if _simulated() else index]:
+        yield
 
 
 def _cpu(reason: str) -> Device:
@@ -176,15 +247,27 @@ def _simulated() -> bool:
     return os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
 
 
+def _forked() -> bool:
+    """Whether CUDA was first used by a process that this one was forked from."""
+    return _used_in not in (None, os.getpid())
+
+
+def gpu(index: int) -> Device | Fault:
+    """GPU `index`, or why it can't be used; found out once a process."""
+    return _cuda_device(index, os.environ.get("CUDA_VISIBLE_DEVICES"), os.getpid())
+
+
 @lru_cache(maxsize=64)
-def _cuda_device(index: int, visible: str | None) -> Device | _Fault:
-    """GPU `index`, or why not. `visible` is CUDA_VISIBLE_DEVICES, so that a change isn't answered from memory."""
+def _cuda_device(index: int, visible: str | None, process: int) -> Device | Fault:
+    """See `gpu`. CUDA_VISIBLE_DEVICES and the process are here so that a change isn't answered from memory."""
     if _simulated():
         return Device("cuda", 0, "simulator", "CUDA is simulated", 0)
+    if _forked():
+        return Fault(FORKED, SPAWN)
     if visible is not None and visible.strip().split(",")[0] in ("", "-1", "NoDevFiles"):
-        return _Fault(f"CUDA_VISIBLE_DEVICES is {visible!r}, which hides all GPUs", "Unset it, or name a GPU in it.")
+        return Fault(f"CUDA_VISIBLE_DEVICES is {visible!r}, which hides all GPUs", "Unset it, or name a GPU in it.")
     if find_spec("numba_cuda") is None:
-        return _Fault("numba-cuda isn't installed", _INSTALL, broken=False)
+        return Fault("numba-cuda isn't installed", INSTALL, broken=False)
     try:
         return _probe(_load_cuda(), index)
     except Exception as error:  # drivers, toolkits and wheels fail in many ways and types
@@ -195,16 +278,21 @@ def _load_cuda() -> Any:
     """numba.cuda, which is not imported before a device is asked for."""
     from numba import cuda
 
+    if "numba_cuda" not in str(cuda.__file__):  # numba still brings a target of its own, which nobody maintains
+        raise ImportError("Cannot redirect numba.cuda to numba_cuda")
     return cuda
 
 
-def _probe(cuda: Any, index: int) -> Device | _Fault:
+def _probe(cuda: Any, index: int) -> Device | Fault:
     """Look at the driver and the GPU, then try the GPU."""
+    global _used_in
     count = len(cuda.gpus)
+    if _used_in is None:
+        _used_in = os.getpid()
     if count == 0:
-        return _Fault("the driver sees no GPU", _DRIVER, broken=False)
+        return Fault("the driver sees no GPU", DRIVER, broken=False)
     if index >= count:
-        return _Fault(
+        return Fault(
             f"there is no GPU {index}",
             f"Visible GPUs: 0 to {count - 1}." if count > 1 else "The only visible GPU is 0.",
         )
@@ -215,11 +303,14 @@ def _probe(cuda: Any, index: int) -> Device | _Fault:
         if capability < LEAST_COMPUTE_CAPABILITY:
             least = ".".join(map(str, LEAST_COMPUTE_CAPABILITY))
             has = ".".join(map(str, capability))
-            return _Fault(f"{name} has compute capability {has}, less than {least}", "Choose another GPU.")
+            return Fault(f"{name} has compute capability {has}, less than {least}", "Choose another GPU.")
         if not _trial(cuda):
-            return _Fault(f"a trial kernel gave a wrong answer on {name}", _DRIVER)
+            return Fault(f"a trial kernel gave a wrong answer on {name}", DRIVER)
         memory_bytes = int(cuda.current_context().get_memory_info()[1])
-    return Device("cuda", index, name, f"{name}, compute capability {'.'.join(map(str, capability))}", memory_bytes)
+    others = (other for other in range(count) if other != index)
+    more = tuple(other for other in others if tuple(cuda.gpus[other].compute_capability) >= LEAST_COMPUTE_CAPABILITY)
+    reason = f"{name}, compute capability {'.'.join(map(str, capability))}"
+    return Device("cuda", index, name, reason, memory_bytes, more)
 
 
 def _trial(cuda: Any) -> bool:
@@ -233,16 +324,6 @@ def _trial(cuda: Any) -> bool:
     total = cuda.to_device(np.zeros(1, dtype=np.int32))
     count_threads_kernel[QUIET_BLOCKS, 32](total)
     return int(total.copy_to_host()[0]) == QUIET_BLOCKS * 32
-
-
-def explain(error: BaseException) -> _Fault:
-    """What a failure of driver, toolkit or wheels means, in one line."""
-    text = f"{type(error).__name__}: {error}"
-    for pattern, reason, hint in _FAULTS:
-        if re.search(pattern, text, re.IGNORECASE):
-            return _Fault(reason, hint, broken=reason not in ("no NVIDIA driver", "the driver sees no GPU"))
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return _Fault(f"CUDA failed: {(lines[0] if lines else type(error).__name__)[:200]}", _DRIVER)
 
 
 def _sentence(text: str) -> str:

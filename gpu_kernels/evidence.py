@@ -13,6 +13,10 @@ from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.device import Device, pick_device
 from tuplewise.gpu_kernels.words import ClueLayout, merge_clues, mirror_clues
 
+COMPARING = "comparing pairs"  # what runs out of memory where there are too many clues for a device
+
+Counted = tuple[NDArray[np.uint64], NDArray[np.int64], bool]
+
 
 @dataclass(frozen=True, eq=False)
 class ClueSet:
@@ -77,27 +81,32 @@ def collect_clues(
     Notes
     -----
     Cost: pairs x comparisons / 32 vector operations and one count a pair on the CPU (see `cpu.evidence`). Memory does
-    not depend on the number of pairs.
+    not depend on the number of pairs. Several GPUs share the pairs where there are enough for them.
     """
     codes, members, group_offsets = _checked(codes, layout, members, group_offsets)
-    picked = pick_device(device) if isinstance(device, str) else device
-    control = Control(deadline=deadline, progress=progress)
-    if threads is not None:
-        control.threads = threads
+    picked = pick_device(device)
+    control = _control(picked, deadline, progress, threads)
     used = np.unique(np.concatenate([layout.left, layout.right])) if layout.comparisons else np.empty(0, np.int32)
     place = np.zeros(len(codes), dtype=np.int32)
     place[used] = np.arange(len(used), dtype=np.int32)
     order = row_order(codes[used], members, group_offsets)
     arranged = np.ascontiguousarray(codes[np.ix_(used, order)]) if len(used) else np.zeros((1, len(order)), np.int32)
-    if picked.kind == "cuda":
+    arguments = (
+        arranged, place[layout.left], place[layout.right], layout.scope, layout.ordered, nulls == "unknown",
+        group_offsets, counting, control,
+    )  # fmt: skip
+
+    def on_gpu() -> Counted:
         from tuplewise.gpu_kernels.cuda.evidence import run
-    else:
+
+        return run(*arguments)
+
+    def on_cpu() -> Counted:
         from tuplewise.gpu_kernels.cpu.evidence import run
-    with picked.active():
-        clues, counts, complete = run(
-            arranged, place[layout.left], place[layout.right], layout.scope, layout.ordered, nulls == "unknown",
-            group_offsets, counting, control,
-        )  # fmt: skip
+
+        return run(*arguments)
+
+    clues, counts, complete = picked.run(COMPARING, on_gpu, on_cpu)
     pairs = 2 * int(counts.sum()) if counting else _pairs_in(group_offsets)
     return of_both_orders(clues, counts, layout, counting, pairs, complete)
 
@@ -144,19 +153,33 @@ def collect_clues_between(
     if len(few) == 0:
         nothing = np.zeros((0, layout.words), dtype=np.uint64), np.zeros(0, dtype=np.int64)
         return ClueSet(nothing[0], nothing[1] if counting else None, 0, True)
-    picked = pick_device(device) if isinstance(device, str) else device
-    control = Control(deadline=deadline, progress=progress)
+    picked = pick_device(device)
+    control = _control(picked, deadline, progress, threads)
+    arguments = (
+        codes, many, few, layout.left, layout.right, layout.scope, layout.ordered, nulls == "unknown", control,
+    )  # fmt: skip
+
+    def on_gpu() -> Counted:
+        from tuplewise.gpu_kernels.cuda.evidence_between import run
+
+        return run(*arguments)
+
+    def on_cpu() -> Counted:
+        from tuplewise.gpu_kernels.cpu.evidence_between import run
+
+        return run(*arguments)
+
+    clues, counts, complete = picked.run(COMPARING, on_gpu, on_cpu)
+    return of_both_orders(clues, counts, layout, counting, 2 * int(counts.sum()), complete)
+
+
+def _control(
+    device: Device, deadline: float | None, progress: Callable[[float], None] | None, threads: int | None
+) -> Control:
+    control = Control(deadline=deadline, progress=progress, gpus=device.more)
     if threads is not None:
         control.threads = threads
-    if picked.kind == "cuda":
-        from tuplewise.gpu_kernels.cuda.evidence_between import run
-    else:
-        from tuplewise.gpu_kernels.cpu.evidence_between import run
-    with picked.active():
-        clues, counts, complete = run(
-            codes, many, few, layout.left, layout.right, layout.scope, layout.ordered, nulls == "unknown", control
-        )
-    return of_both_orders(clues, counts, layout, counting, 2 * int(counts.sum()), complete)
+    return control
 
 
 def _checked_rows(name: str, rows: NDArray[np.integer], count: int) -> NDArray[np.int64]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.device import Device, pick_device
-from tuplewise.gpu_kernels.evidence import ClueSet, check_codes, of_both_orders, row_order
+from tuplewise.gpu_kernels.evidence import COMPARING, ClueSet, Counted, check_codes, of_both_orders, row_order
 from tuplewise.gpu_kernels.words import ClueLayout, merge_clues
 
 
@@ -121,19 +121,25 @@ def count_tile(
     first, last = tile
     if not 0 <= first < last <= pairs.rows:
         raise ValueError(f"tile: rows {first} to {last}; allowed: ranges in 0 to {pairs.rows}")
-    picked = pick_device(device) if isinstance(device, str) else device
     control = Control(deadline=deadline)
     if threads is not None:
         control.threads = threads
-    if picked.kind == "cuda":
+    arguments = (
+        pairs.codes, pairs.left, pairs.right, pairs.layout.scope, pairs.layout.ordered, pairs.nullable, first, last,
+        control, pairs.prepared,
+    )  # fmt: skip
+
+    def on_gpu() -> Counted:
         from tuplewise.gpu_kernels.cuda.evidence_tiles import run
-    else:
+
+        return run(*arguments)
+
+    def on_cpu() -> Counted:
         from tuplewise.gpu_kernels.cpu.evidence_tiles import run
-    with picked.active():
-        return run(
-            pairs.codes, pairs.left, pairs.right, pairs.layout.scope, pairs.layout.ordered, pairs.nullable, first, last,
-            control, pairs.prepared,
-        )  # fmt: skip
+
+        return run(*arguments)
+
+    return pick_device(device).run(COMPARING, on_gpu, on_cpu)
 
 
 def merged(

@@ -2,9 +2,13 @@
 
 A cluster is a set of attributes, a mask of words: attribute a is bit a % 64 of word a // 64. A value belongs to the
 cluster of all attributes that hold it, so A is included in B where every cluster with A has B too.
+
+On a GPU clusters are taken in parts that it has room for; one GPU works, since these are the few distinct clusters.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,15 +44,24 @@ def intersect_clusters(
     """
     words = mask_words(attributes)
     masks = _checked(masks, words)
-    chosen = pick_device(device) if isinstance(device, str) else device
-    if chosen.kind == "cuda":
-        from tuplewise.gpu_kernels.cuda.inclusion import intersect as run
-    else:
-        from tuplewise.gpu_kernels.cpu.inclusion import intersect as run
-    common = np.full((attributes, words), np.uint64(0xFFFFFFFFFFFFFFFF))
-    with chosen.active():
-        run(masks, common, _control(threads))
-    return _as_flags(common, attributes)
+    control = _control(threads)
+
+    def on_gpu() -> NDArray[np.uint64]:
+        from tuplewise.gpu_kernels.cuda.inclusion import intersect
+
+        common = np.full((attributes, words), np.uint64(0xFFFFFFFFFFFFFFFF))
+        for part in _parts_with_room(masks, common.nbytes):
+            intersect(masks[part], common, control)
+        return common
+
+    def on_cpu() -> NDArray[np.uint64]:
+        from tuplewise.gpu_kernels.cpu.inclusion import intersect
+
+        common = np.full((attributes, words), np.uint64(0xFFFFFFFFFFFFFFFF))
+        intersect(masks, common, control)
+        return common
+
+    return _as_flags(pick_device(device).run("intersecting clusters", on_gpu, on_cpu), attributes)
 
 
 def count_common(
@@ -74,15 +87,24 @@ def count_common(
     values = np.ascontiguousarray(values, dtype=np.int64)
     if len(values) != len(masks):
         raise ValueError(f"values: {len(values)} entries; allowed: one for each of {len(masks)} clusters")
-    chosen = pick_device(device) if isinstance(device, str) else device
-    if chosen.kind == "cuda":
-        from tuplewise.gpu_kernels.cuda.inclusion import count as run
-    else:
-        from tuplewise.gpu_kernels.cpu.inclusion import count as run
-    counts = np.zeros((attributes, attributes), dtype=np.int64)
-    with chosen.active():
-        run(masks, values, counts, _control(threads))
-    return counts
+    control = _control(threads)
+
+    def on_gpu() -> NDArray[np.int64]:
+        from tuplewise.gpu_kernels.cuda.inclusion import count
+
+        counts = np.zeros((attributes, attributes), dtype=np.int64)
+        for part in _parts_with_room(masks, counts.nbytes):
+            count(masks[part], values[part], counts, control)
+        return counts
+
+    def on_cpu() -> NDArray[np.int64]:
+        from tuplewise.gpu_kernels.cpu.inclusion import count
+
+        counts = np.zeros((attributes, attributes), dtype=np.int64)
+        count(masks, values, counts, control)
+        return counts
+
+    return pick_device(device).run("counting common values", on_gpu, on_cpu)
 
 
 def count_distinct(masks: NDArray[np.uint64], values: NDArray[np.int64], attributes: int) -> NDArray[np.int64]:
@@ -99,6 +121,16 @@ def _checked(masks: NDArray[np.uint64], words: int) -> NDArray[np.uint64]:
     if masks.dtype != np.uint64 or masks.ndim != 2 or masks.shape[1] != words:
         raise ValueError(f"masks: {masks.dtype} {masks.shape}; allowed: uint64 (clusters, {words})")
     return np.ascontiguousarray(masks)
+
+
+def _parts_with_room(masks: NDArray[np.uint64], result_bytes: int) -> Iterator[slice]:
+    """Clusters in parts that the current device has room for, beside the result."""
+    from tuplewise.gpu_kernels.cuda.primitives import room_bytes
+
+    bytes_each = masks.strides[0] + 8  # a mask and a number of values
+    most = max(1, (room_bytes() - result_bytes) // bytes_each)
+    for first in range(0, len(masks), most):
+        yield slice(first, first + most)
 
 
 def _control(threads: int | None) -> Control:

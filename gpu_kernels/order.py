@@ -1,4 +1,8 @@
-"""Front door of the checks that need classes of equal rows: keys, constancy, order compatibility."""
+"""Front door of the checks that need classes of equal rows: keys, constancy, order compatibility.
+
+On a GPU contexts are taken in batches that it has room for, on the first GPU where there are several: the batches of a
+call share the codes there, and levels of partitions.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +21,7 @@ if TYPE_CHECKING:
 
 KEY, CONSTANT, ASCENDING, DESCENDING = 0, 1, 2, 3
 CACHE_BYTES = 1 << 28
+CHECKING = "checking orders"
 
 Numbers = NDArray[np.integer[Any]]
 
@@ -74,8 +79,17 @@ class PartitionedRows:
     What was worked out (orders of columns, partitions) is kept for later calls. One call at a time.
     """
 
-    def __init__(self, twin: _Twin, shape: tuple[int, int], strict: bool, device: Device, threads: int | None) -> None:
-        self._twin, self._shape, self._strict, self._device, self._threads = twin, shape, strict, device, threads
+    def __init__(
+        self,
+        twin: _Twin,
+        cpu_twin: Callable[[], _Twin] | None,
+        shape: tuple[int, int],
+        strict: bool,
+        device: Device,
+        threads: int | None,
+    ) -> None:
+        self._twin, self._cpu_twin, self._device = twin, cpu_twin, device
+        self._shape, self._strict, self._threads = shape, strict, threads
 
     def check(
         self,
@@ -150,8 +164,13 @@ class PartitionedRows:
         if not isinstance(limit, int | np.integer) or limit < 0:
             raise ValueError(f"limit: {limit!r}; allowed: 0 and above")
         checks, asked = self._sorted(contexts, which, kind, left, right)
-        with self._device.active():
-            found, counts, pairs, complete = self._twin.check(checks, int(limit), self._control(deadline, progress))
+        control = self._control(deadline, progress)
+        found, counts, pairs, complete = self._device.run(
+            CHECKING,
+            lambda: self._twin.check(checks, int(limit), control),
+            lambda: self._on_cpu().check(checks, int(limit), control),
+            forget=self._on_cpu,
+        )
         holds, number = np.zeros(len(asked), dtype=np.bool_), np.zeros(len(asked), dtype=np.int64)
         holds[asked], number[asked] = found, counts
         first = np.concatenate([[0], np.cumsum(number)]).astype(np.int64)
@@ -208,6 +227,12 @@ class PartitionedRows:
         rows = np.zeros(len(asked), dtype=np.int64)
         rows[asked] = found
         return Removals(rows, complete)
+
+    def _on_cpu(self) -> _Twin:
+        """The CPU twin, which takes the place of that on a device and of its memory."""
+        if self._cpu_twin is not None:
+            self._twin, self._cpu_twin = self._cpu_twin(), None
+        return self._twin
 
     def _control(self, deadline: float | None, progress: Callable[[float], None] | None) -> Control:
         control = Control(deadline=deadline, progress=progress)
@@ -305,15 +330,15 @@ def lay_out_orders(
         raise ValueError(f"threads: {threads}; allowed: 1 and above")
     if cache_bytes < 0:
         raise ValueError(f"cache_bytes: {cache_bytes}; allowed: 0 and above")
-    picked = pick_device(device) if isinstance(device, str) else device
+    picked = pick_device(device)
     codes = np.ascontiguousarray(codes)
     arguments = codes, nulls == "unknown", cache_bytes, threads or usable_cores()
-    if picked.kind == "cuda":
+    from tuplewise.gpu_kernels.cpu.order import PartitionedRows as Rows
+
+    if picked.kind == "cuda" and CHECKING not in picked.fallen:
         from tuplewise.gpu_kernels.cuda.order import PartitionedRows as CudaRows
 
-        twin: _Twin = CudaRows(*arguments)
-    else:
-        from tuplewise.gpu_kernels.cpu.order import PartitionedRows as Rows
-
-        twin = Rows(*arguments)
-    return PartitionedRows(twin, codes.shape, nulls == "unknown", picked, threads)
+        return PartitionedRows(
+            CudaRows(*arguments), lambda: Rows(*arguments), codes.shape, nulls == "unknown", picked, threads
+        )
+    return PartitionedRows(Rows(*arguments), None, codes.shape, nulls == "unknown", picked, threads)

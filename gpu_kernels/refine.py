@@ -3,13 +3,15 @@
 A refinement takes pairs of sets of rows (*cluster pairs*) and a predicate and leaves the pairs of rows that satisfy
 it. Equalities give new cluster pairs; what comes after them (inequalities, non-equalities) is a *join* inside each
 cluster pair, which counts, finds or lists pairs of rows without holding them.
+
+On GPUs all of this runs on the first one: cluster pairs, orders and columns stay there from one step to the next.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +25,8 @@ GREATER = 4
 
 Algorithm = Literal["hsm", "iejoin", "bhsm", "kdtree", "rangetree"]
 ALGORITHMS: tuple[Algorithm, ...] = ("hsm", "iejoin", "bhsm", "kdtree", "rangetree")
+
+_Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -139,14 +143,20 @@ def refine_equal(
     sorted: no side has to be chosen to build on; several equalities make one step.
     """
     _check(pairs, codes, [c for pair in equalities for c in pair])
-    picked = pick_device(device) if isinstance(device, str) else device
-    if picked.kind == "cuda":
+    picked, control = pick_device(device), _control(threads)
+
+    def on_gpu() -> ClusterPairs:
         from tuplewise.gpu_kernels.cuda.refine import refine_equal as run
-    else:
+
+        return run(pairs, codes, list(equalities), control)
+
+    def on_cpu() -> ClusterPairs:
         from tuplewise.gpu_kernels.cpu.refine import refine_equal as run
-    with picked.active():
-        refined: ClusterPairs = run(pairs, codes, list(equalities), _control(threads))
-    return refined
+
+        refined: ClusterPairs = run(pairs, codes, list(equalities), control)
+        return refined
+
+    return picked.run("refining clusters", on_gpu, on_cpu, forget=lambda: let_go(pairs, picked))
 
 
 def join(
@@ -186,7 +196,7 @@ def join(
     """
     _check(pairs, codes, [c for x in comparisons for c in (x.left, x.right)])
     _check_algorithm(algorithm, comparisons)
-    picked = pick_device(device) if isinstance(device, str) else device
+    picked = pick_device(device)
     if algorithm == "rangetree":
         from tuplewise.gpu_kernels.levels import LevelJoin
 
@@ -196,13 +206,82 @@ def join(
         return LevelJoin(pairs, codes, list(comparisons), make)
     control = _control(threads)
     control.deadline = deadline
-    if picked.kind == "cuda":
-        from tuplewise.gpu_kernels.cuda.refine import make_join as run
-    else:
-        from tuplewise.gpu_kernels.cpu.refine import make_join as run
-    with picked.active():  # the join remembers its device
-        made: PairJoin = run(pairs, codes, list(comparisons), algorithm, control)
-    return made
+    def on_cpu() -> PairJoin:
+        from tuplewise.gpu_kernels.cpu.refine import make_join
+
+        made: PairJoin = make_join(pairs, codes, list(comparisons), algorithm, control)
+        return made
+
+    if picked.kind == "cpu":
+        return on_cpu()
+
+    def on_gpu() -> PairJoin:
+        from tuplewise.gpu_kernels.cuda.refine import make_join
+
+        return make_join(pairs, codes, list(comparisons), algorithm, control)
+
+    return _JoinOnDevice(picked, on_gpu, on_cpu, lambda: let_go(pairs, picked))
+
+
+class _JoinOnDevice:
+    """A join on a GPU, and that on the CPU in its place once the GPU has no room for it; see `BoxPairJoin`."""
+
+    def __init__(
+        self,
+        device: Device,
+        on_gpu: Callable[[], PairJoin],
+        on_cpu: Callable[[], PairJoin],
+        forget: Callable[[], None],
+    ) -> None:
+        self._device, self._make, self._forget_pairs = device, (on_gpu, on_cpu), forget
+        self._made: list[PairJoin | None] = [None, None]
+        self._ask(lambda join: None)  # what can't be joined is said now
+
+    def count(self, counts: NDArray[np.int64] | None, sign: int) -> int:
+        if counts is None:
+            return self._ask(lambda join: join.count(None, sign))
+
+        def count(join: PairJoin) -> tuple[int, NDArray[np.int64]]:
+            here = np.zeros_like(counts)  # where it fails midway, nothing has been added
+            return join.count(here, sign), here
+
+        found, here = self._ask(count)
+        counts += here
+        return found
+
+    def emit(self, rows: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        return self._ask(lambda join: join.emit(rows))
+
+    def find(self, limit: int) -> NDArray[np.int32]:
+        return self._ask(lambda join: join.find(limit))
+
+    def nodes_for(self, sample_rows: int) -> float:
+        return self._ask(lambda join: cast(BoxPairJoin, join).nodes_for(sample_rows))
+
+    def _ask(self, question: Callable[[PairJoin], _Answer]) -> _Answer:
+        return self._device.run("joining clusters", self._of(0, question), self._of(1, question), self._forget)
+
+    def _of(self, place: int, question: Callable[[PairJoin], _Answer]) -> Callable[[], _Answer]:
+        """The question to the join on the GPU (0) or the CPU (1), which is made when it is asked first."""
+
+        def ask() -> _Answer:
+            join, self._made[place] = self._made[place], None
+            if join is None:
+                join = self._make[place]()
+            answer = question(join)
+            self._made[place] = join  # one that failed is made anew, in less room
+            return answer
+
+        return ask
+
+    def _forget(self) -> None:
+        self._made[0] = None
+        self._forget_pairs()
+
+
+def let_go(pairs: ClusterPairs, device: Device) -> None:
+    """Give up what cluster pairs keep on a GPU."""
+    pairs.kept.pop(("cuda", device.index), None)
 
 
 def _control(threads: int | None) -> Control:

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.control import Control
+from tuplewise.gpu_kernels.cuda.clue_counter import Sizes
 from tuplewise.gpu_kernels.cuda.digits import make_plan
-from tuplewise.gpu_kernels.cuda.evidence import Sizes, count_bands
+from tuplewise.gpu_kernels.cuda.evidence import count_bands
 from tuplewise.gpu_kernels.cuda.strips import rectangle_bands
 
 

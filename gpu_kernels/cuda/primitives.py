@@ -4,31 +4,56 @@ Sorting and adding are CuPy's. Where CuPy can't be used (Numba's simulator, or a
 copies in host memory: the same answers, slower. Everything else is a Numba kernel. All arrays are Numba's device
 arrays, C order; their memory is that of CuPy's pool where there is one, so that repeated steps don't wait for the
 driver.
+
+How much memory a step may take is said by `room_bytes`, and only there. Who cuts work to it is asked again with less
+room after memory has run out (`with_less_room`): other processes may share the device.
 """
 
 from __future__ import annotations
 
+import gc
 import logging
 import math
+import threading
+import traceback
+import warnings
+from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numba import config, cuda
 from numpy.typing import DTypeLike, NDArray
 
-from tuplewise.engine.errors import DeviceError, message
-from tuplewise.gpu_kernels.device import QUIET_BLOCKS
+from tuplewise.engine.errors import message
+from tuplewise.gpu_kernels.device import QUIET_BLOCKS, OutOfDeviceMemory, memory_limit
+from tuplewise.gpu_kernels.faults import INSTALL, explain, is_out_of_memory
 
 THREADS = 128  # of a block
 MOST_BLOCKS = 1 << 16  # beyond them a thread takes more than one item
 SIMULATED_GRID = 2, 2  # blocks, threads: the simulator starts a Python thread for each
-OUT_OF_MEMORY = 2  # CUDA_ERROR_OUT_OF_MEMORY
 SHARE_OF_FREE_MEMORY = 0.6
 SIMULATED_ROOM_BYTES = 1 << 26
+LESS_ROOM = 1.0, 0.25, 0.0625, 0.015625  # shares of the room that are tried, one after the other
+HINT = "Free memory on the device, or use device 'cpu'."
 
 _log = logging.getLogger("tuplewise")
+_Found = TypeVar("_Found")
+
+
+class NoRoom(OutOfDeviceMemory):
+    """An allocation that failed: less at a time may fit."""
+
+
+class _Room(threading.local):
+    """What is granted to the work of a thread, and whether it asked."""
+
+    share = 1.0
+    asked = False
+
+
+_room = _Room()
 
 
 @cache
@@ -37,11 +62,33 @@ def _cupy() -> Any:
     if config.ENABLE_CUDASIM:
         return None
     if find_spec("cupy") is None:
-        hint = "Install tuplewise[cuda12] or tuplewise[cuda13], whichever the driver supports."
-        _log.warning("CuPy isn't installed: rows are sorted on the CPU. %s", hint)
+        _log.warning("CuPy isn't installed: rows are sorted on the CPU. %s", INSTALL)
         return None
-    import cupy
+    try:
+        return _tried_cupy()
+    except Exception as error:  # it fails in as many ways as the driver does
+        if is_out_of_memory(error):
+            raise
+        fault = explain(error)
+        _log.warning("CuPy can't be used: rows are sorted on the CPU: %s. %s", fault.reason, fault.hint)
+        return None
 
+
+def _tried_cupy() -> Any:
+    """CuPy, after each thing that is asked of it: a wheel that doesn't fit shows when it compiles, not before."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        import cupy
+    for warning in told:
+        fault = explain(RuntimeError(str(warning.message)))
+        if "CuPy packages" in fault.reason:
+            _log.warning("%s. %s", fault.reason, fault.hint)
+    numbers = cupy.empty(4, dtype=np.int64)
+    numbers.fill(2)
+    numbers.sort()
+    sums = cupy.cumsum(numbers, dtype=np.int64)
+    if (int(sums[-1]), int(sums.sum())) != (8, 20):
+        raise RuntimeError("CuPy gave a wrong sum")
     return cupy
 
 
@@ -50,20 +97,24 @@ def empty(shape: int | tuple[int, ...], dtype: DTypeLike) -> Any:
 
     Raises
     ------
-    DeviceError
+    NoRoom
         The device has no room.
     """
     shape = tuple(max(1, n) for n in (shape if isinstance(shape, tuple) else (shape,)))
     try:
-        if (cupy := _cupy()) is not None:
-            return cuda.as_cuda_array(cupy.empty(shape, dtype=dtype), sync=False)
-        return cuda.device_array(shape, dtype=dtype)
+        return _allocated(shape, dtype)
     except Exception as error:
-        if not _is_out_of_memory(error):
+        if not is_out_of_memory(error):
             raise
-        wanted = math.prod(shape) * np.dtype(dtype).itemsize
-        hint = "Free memory on the device, or use device 'cpu'."
-        raise DeviceError(message("device memory", f"{wanted:,} bytes more", None, hint)) from error
+    wanted = math.prod(shape) * np.dtype(dtype).itemsize
+    raise NoRoom(message("device memory", f"{wanted:,} bytes more", None, HINT))
+
+
+def _allocated(shape: tuple[int, ...], dtype: DTypeLike) -> Any:
+    """Of CuPy's pool, or of Numba."""
+    if (cupy := _cupy()) is not None:
+        return cuda.as_cuda_array(cupy.empty(shape, dtype=dtype), sync=False)
+    return cuda.device_array(shape, dtype=dtype)
 
 
 def to_device(array: NDArray[Any]) -> Any:
@@ -80,18 +131,19 @@ def to_host(array: Any) -> NDArray[Any]:
     return copy
 
 
-def zeros(length: int, dtype: DTypeLike) -> Any:
+def zeros(shape: int | tuple[int, ...], dtype: DTypeLike) -> Any:
     """Device memory of zeros."""
-    return filled(length, 0, dtype)
+    return filled(shape, 0, dtype)
 
 
-def filled(length: int, value: int, dtype: DTypeLike) -> Any:
+def filled(shape: int | tuple[int, ...], value: int, dtype: DTypeLike) -> Any:
     """Device memory with one value in it."""
+    found = empty(shape, dtype)
     if (cupy := _cupy()) is not None:
-        found = empty(length, dtype)
         cupy.asarray(found).fill(value)
-        return found
-    return to_device(np.full(max(1, length), value, dtype=dtype))
+    else:
+        found.copy_to_device(np.full(found.shape, value, dtype=dtype))
+    return found
 
 
 def sort(keys: Any) -> None:
@@ -130,13 +182,58 @@ def device_index() -> int:
 
 
 def room_bytes() -> int:
-    """Bytes that outputs of one step may take: a share of what is free on the current device."""
+    """Bytes that one step may take on the current device: a share of what is free, what CuPy's pool keeps counted in.
+
+    TUPLEWISE_DEVICE_MEMORY bounds what all of this process may have, of which its arrays in the pool are a part.
+    """
+    _room.asked = True
     if config.ENABLE_CUDASIM:
-        return SIMULATED_ROOM_BYTES
-    free = int(cuda.current_context().get_memory_info()[0])
+        free = SIMULATED_ROOM_BYTES
+        limit, used = memory_limit(SIMULATED_ROOM_BYTES), 0
+    else:
+        free, device_bytes = map(int, cuda.current_context().get_memory_info())
+        limit, used = memory_limit(device_bytes), 0
+        if (cupy := _cupy()) is not None:
+            pool = cupy.get_default_memory_pool()
+            free, used = free + int(pool.free_bytes()), int(pool.used_bytes())
+    if limit is not None:
+        free = max(0, min(free, limit - used))
+    return int(SHARE_OF_FREE_MEMORY * _room.share * free)
+
+
+def with_less_room(work: Callable[[], _Found]) -> _Found:
+    """What `work` gives; where it runs out of device memory it is done anew, in less room, while it asks for any.
+
+    `work` leaves no mark where it raises. Raises OutOfDeviceMemory where no room is small enough.
+    """
+    outer = _room.share, _room.asked
+    said = ""
+    try:
+        for attempt, share in enumerate(LESS_ROOM):
+            _room.share, _room.asked = outer[0] * share, False
+            try:
+                return work()
+            except Exception as error:
+                if not is_out_of_memory(error) or (isinstance(error, OutOfDeviceMemory) and type(error) is not NoRoom):
+                    raise
+                said = str(error)
+                traceback.clear_frames(error.__traceback__)
+            release()
+            if attempt and not _room.asked:
+                break
+    finally:
+        _room.share, _room.asked = outer
+    raise OutOfDeviceMemory(said if said.startswith("device memory") else message("device memory", said, None, HINT))
+
+
+def release() -> None:
+    """Give back to the driver what nothing uses any more: Numba and CuPy keep it, each for itself."""
+    gc.collect()
+    if config.ENABLE_CUDASIM:
+        return
+    cuda.current_context().memory_manager.deallocations.clear()
     if (cupy := _cupy()) is not None:
-        free += int(cupy.get_default_memory_pool().free_bytes())
-    return int(SHARE_OF_FREE_MEMORY * free)
+        cupy.get_default_memory_pool().free_all_blocks()
 
 
 def launch(kernel: Any, items: int, *arguments: Any) -> None:
@@ -146,11 +243,3 @@ def launch(kernel: Any, items: int, *arguments: Any) -> None:
     else:
         grid = min(MOST_BLOCKS, max(QUIET_BLOCKS, -(-items // THREADS))), THREADS
     kernel[grid](*arguments)
-
-
-def _is_out_of_memory(error: BaseException) -> bool:
-    """Whether an allocation on the device failed for want of memory."""
-    if isinstance(error, MemoryError) or getattr(error, "code", None) == OUT_OF_MEMORY:
-        return True
-    text = f"{type(error).__name__} {error}"
-    return "OUT_OF_MEMORY" in text or "OutOfMemory" in text

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cuda import evidence
+from tuplewise.gpu_kernels.cuda.clue_counter import Sizes
 from tuplewise.gpu_kernels.cuda.clue_table import Geometry
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -20,7 +21,7 @@ ACROSS, WITHIN_T, WITHIN_U = 0, 1, 2
 
 TINY = Geometry(threads=4, tile_rows=4, batch=2, slots=4, copies=1)  # 4-row tiles, a block table of 4 clues
 SMALL = Geometry(threads=8, tile_rows=4, batch=4, slots=16, copies=2)
-ATOMIC = Geometry(threads=4, tile_rows=4, batch=2, slots=8, copies=2, peek=False)
+COPIED = Geometry(threads=4, tile_rows=4, batch=2, slots=8, copies=2)
 
 
 @dataclass
@@ -53,12 +54,12 @@ class Case:
 
 def sizes(
     geometry: Geometry, *, blocks: int = 2, slots: int = 1 << 6, most: int = 1 << 12, band: int = 1 << 20
-) -> evidence.Sizes:
+) -> Sizes:
     """Sizes of a run."""
-    return evidence.Sizes(geometry, blocks, slots, most, band)
+    return Sizes(geometry, blocks, slots, most, band)
 
 
-def count(case: Case, of: evidence.Sizes | None = None, control: Control | None = None) -> dict[tuple[int, ...], int]:
+def count(case: Case, of: Sizes | None = None, control: Control | None = None) -> dict[tuple[int, ...], int]:
     """What the twin counts, checked for its promises: sorted, distinct, of the stated types."""
     clues, counts, complete = evidence.count_clues(
         case.codes, *case.layout(), case.nullable, case.offsets(), control or Control(), of
@@ -71,7 +72,7 @@ def count(case: Case, of: evidence.Sizes | None = None, control: Control | None 
     return dict(zip(rows, counts.tolist(), strict=True))
 
 
-def check(case: Case, of: evidence.Sizes | None = None) -> None:
+def check(case: Case, of: Sizes | None = None) -> None:
     """The twin's answer is the definition's."""
     assert count(case, of) == case.expected()
 

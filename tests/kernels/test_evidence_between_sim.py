@@ -18,7 +18,7 @@ from evidence_cases import SMALL, TINY, sizes  # noqa: E402
 
 from tuplewise.gpu_kernels.control import Control  # noqa: E402
 from tuplewise.gpu_kernels.cpu import evidence_between as cpu  # noqa: E402
-from tuplewise.gpu_kernels.cuda import evidence  # noqa: E402
+from tuplewise.gpu_kernels.cuda import clue_counter  # noqa: E402
 from tuplewise.gpu_kernels.cuda import evidence_between as cuda  # noqa: E402
 from tuplewise.gpu_kernels.words import ClueLayout, merge_clues, mirror_clues  # noqa: E402
 
@@ -58,16 +58,16 @@ def test_rows_around_every_tile_edge_and_bands(many: int, few: int, band: int) -
 def test_sizes_are_halved_when_memory_runs_out(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(5)
     codes, layout = gapped_table(rng, 3, 30), layout_of(rng, 3)
-    to_device = evidence._to_device
+    zeros = clue_counter.zeros
     failures = []
 
-    def short(array: np.ndarray) -> object:
-        if array.nbytes > 40_000:
-            failures.append(array.nbytes)
-            raise MemoryError("CUDA_ERROR_OUT_OF_MEMORY")
-        return to_device(array)
+    def short(shape: int | tuple[int, ...], dtype: type) -> object:
+        if np.prod(shape) * np.dtype(dtype).itemsize > 40_000:
+            failures.append(shape)
+            raise RuntimeError("CUDA_ERROR_OUT_OF_MEMORY")
+        return zeros(shape, dtype)
 
-    monkeypatch.setattr(evidence, "_to_device", short)
+    monkeypatch.setattr(clue_counter, "zeros", short)
     shape = layout.left, layout.right, layout.scope, layout.ordered
     of = sizes(SMALL, slots=1 << 14, most=1 << 14)
     clues, counts, complete = cuda.count_between(codes, np.arange(19), np.arange(19, 30), *shape, True, Control(), of)

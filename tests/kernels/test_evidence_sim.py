@@ -17,7 +17,7 @@ if os.environ.get("NUMBA_ENABLE_CUDASIM") != "1":
 pytest.importorskip("numba_cuda", reason="the simulator comes with numba-cuda")
 
 from evidence_cases import (  # noqa: E402
-    ATOMIC,
+    COPIED,
     SMALL,
     TINY,
     Case,
@@ -33,7 +33,7 @@ from evidence_cases import (  # noqa: E402
 
 from tuplewise.engine.errors import DeviceError  # noqa: E402
 from tuplewise.gpu_kernels.control import Control  # noqa: E402
-from tuplewise.gpu_kernels.cuda import clue_table, evidence, strips  # noqa: E402
+from tuplewise.gpu_kernels.cuda import clue_counter, clue_table, evidence, strips  # noqa: E402
 from tuplewise.gpu_kernels.cuda.clue_table import STATE_FULL, STATE_USED, Geometry  # noqa: E402
 from tuplewise.gpu_kernels.evidence import collect_clues  # noqa: E402
 from tuplewise.gpu_kernels.words import make_layout  # noqa: E402
@@ -69,7 +69,7 @@ def test_constant_and_duplicate_rows() -> None:
 
 
 def test_largest_codes_do_not_overflow() -> None:
-    top = np.iinfo(np.int32).max - 2
+    top = np.iinfo(np.int32).max
     codes = np.array([[-1, 0, top, top, -1]], dtype=np.int32)
     for nullable in (True, False):
         check(Case(codes, [(0, 0, 0, True)], nullable=nullable), sizes(TINY))
@@ -90,7 +90,7 @@ def test_rows_outside_all_groups_are_left_out() -> None:
     assert {tuple(map(int, c)): int(n) for c, n in zip(clues, counts, strict=True)} == inner.expected()
 
 
-@pytest.mark.parametrize("geometry", [TINY, ATOMIC])
+@pytest.mark.parametrize("geometry", [TINY, COPIED])
 @pytest.mark.parametrize("slots", [2, 8])
 def test_nothing_is_lost_when_the_tables_overflow(geometry: Geometry, slots: int) -> None:
     case = all_different(13)  # 78 pairs, 78 clues
@@ -101,13 +101,13 @@ def test_nothing_is_lost_when_the_tables_overflow(geometry: Geometry, slots: int
 
 def test_the_log_takes_what_finds_no_slot(monkeypatch: pytest.MonkeyPatch) -> None:
     logged = []
-    drain = evidence._DeviceTable.drain
+    drain = clue_counter.DeviceTable.drain
 
-    def spy(self: evidence._DeviceTable) -> list[tuple[np.ndarray, np.ndarray]]:
+    def spy(self: clue_counter.DeviceTable) -> list[tuple[np.ndarray, np.ndarray]]:
         logged.append(int(self.host_state[clue_table.STATE_LOGGED]))
         return drain(self)
 
-    monkeypatch.setattr(evidence._DeviceTable, "drain", spy)
+    monkeypatch.setattr(clue_counter.DeviceTable, "drain", spy)
     case = all_different(9)
     assert count(case, sizes(TINY, slots=2, most=2)) == case.expected()
     assert max(logged) > 0
@@ -124,11 +124,11 @@ def test_counts_beyond_32_bits() -> None:
     case = Case(np.zeros((1, 6), dtype=np.int32), [(0, 0, 0, True)])
     plan = evidence.make_plan(case.codes, *case.layout(), True)
     of = sizes(TINY)
-    device_table = evidence._DeviceTable(plan.digits, of)
+    device_table = clue_counter.DeviceTable(plan.digits, of)
     row_end = np.full(6, 6, dtype=np.int32)
-    arrays = [evidence._to_device(a) for a in (plan.operands, plan.left, plan.right, plan.bounds, row_end)]
+    arrays = [clue_counter.to_device(a) for a in (plan.operands, plan.left, plan.right, plan.bounds, row_end)]
     some = next(strips.list_strips(row_end, 6, 0, of.geometry, of.blocks))
-    kernel = evidence._jit(plan.digits, of.geometry)
+    kernel = clue_counter.compiled(plan.digits, of.geometry)
     assert len(device_table.count(kernel, arrays, some)) == 0
     counts = device_table.counts.copy_to_host()
     counts[counts > 0] = (1 << 40) + 3
@@ -153,18 +153,27 @@ def test_rows_in_bands_give_the_same(band: int) -> None:
 
 def test_sizes_are_halved_when_memory_runs_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Allocations fail until the table is small, also in the middle of a band: nothing is lost or counted twice."""
-    to_device = evidence._to_device
+    to_device, zeros = clue_counter.to_device, clue_counter.zeros
     failures = []
 
+    def fail(nbytes: int) -> None:
+        failures.append(nbytes)
+        raise RuntimeError("CUDA_ERROR_OUT_OF_MEMORY")
+
     def short(array: np.ndarray) -> object:
-        is_strips = array.ndim == 2 and array.shape[1] == 3
-        if array.nbytes > 40_000 or (is_strips and len(failures) == 2 and bool(array[0, 0])):
-            failures.append(array.nbytes)
-            raise MemoryError("CUDA_ERROR_OUT_OF_MEMORY")
+        if array.ndim == 2 and array.shape[1] == 3 and len(failures) == 2 and bool(array[0, 0]):
+            fail(array.nbytes)
         return to_device(array)
 
-    monkeypatch.setattr(evidence, "_to_device", short)
-    monkeypatch.setattr(evidence, "FIRST_LAUNCH_PAIRS", 1)
+    def small(shape: int | tuple[int, ...], dtype: type) -> object:
+        nbytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
+        if nbytes > 40_000:
+            fail(nbytes)
+        return zeros(shape, dtype)
+
+    monkeypatch.setattr(clue_counter, "to_device", short)
+    monkeypatch.setattr(clue_counter, "zeros", small)
+    monkeypatch.setattr(clue_counter, "FIRST_LAUNCH_PAIRS", 1)
     case = Case(table(9, 3, 30), same_columns(3, 2))
     assert count(case, sizes(SMALL, slots=1 << 14, most=1 << 14)) == case.expected()
     assert len(failures) == 3
@@ -172,15 +181,15 @@ def test_sizes_are_halved_when_memory_runs_out(monkeypatch: pytest.MonkeyPatch) 
 
 def test_too_little_memory_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def none(array: np.ndarray) -> object:
-        raise MemoryError("nothing left")
+        raise RuntimeError("CUDA_ERROR_OUT_OF_MEMORY")
 
-    monkeypatch.setattr(evidence, "_to_device", none)
-    with pytest.raises(DeviceError, match=r"device memory for the smallest table: 'nothing left'.*use device 'cpu'"):
+    monkeypatch.setattr(clue_counter, "to_device", none)
+    with pytest.raises(DeviceError, match=r"memory for the smallest table: 'CUDA_ERROR_OUT.*use device 'cpu'"):
         count(Case(table(9, 3, 30), same_columns(3, 2)), sizes(SMALL))
 
 
 def test_a_deadline_gives_back_what_was_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evidence, "FIRST_LAUNCH_PAIRS", 1)
+    monkeypatch.setattr(clue_counter, "FIRST_LAUNCH_PAIRS", 1)
     case = Case(table(10, 3, 24), same_columns(3, 2))
     shares: list[float] = []
     control = Control()
