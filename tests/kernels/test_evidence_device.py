@@ -19,7 +19,7 @@ if pick_device("auto").kind != "cuda":
     pytest.skip(f"no GPU: {pick_device('auto').reason}", allow_module_level=True)
 
 from evidence_cases import (  # noqa: E402
-    ATOMIC,
+    COPIED,
     SMALL,
     TINY,
     Case,
@@ -38,7 +38,7 @@ from tuplewise.gpu_kernels.cuda.clue_table import GEOMETRIES  # noqa: E402
 
 
 @pytest.mark.parametrize("nullable", [True, False])
-@pytest.mark.parametrize("geometry", [TINY, SMALL, ATOMIC, *GEOMETRIES])
+@pytest.mark.parametrize("geometry", [TINY, SMALL, COPIED, *GEOMETRIES])
 def test_definition(geometry: object, nullable: bool) -> None:
     case = Case(table(1, 4, 150), all_scopes(4), nullable=nullable)
     digits = -(-len(case.comparisons) // 15)
@@ -60,7 +60,7 @@ def test_comparisons_around_every_digit_and_word(comparisons: int) -> None:
 @pytest.mark.parametrize("slots", [2, 8, 64])
 def test_nothing_is_lost_when_the_tables_overflow(slots: int) -> None:
     case = all_different(60)
-    for geometry in (TINY, ATOMIC, SMALL):
+    for geometry in (TINY, COPIED, SMALL):
         if geometry.shared_bytes(4) <= 48 * 1024:
             assert count(case, sizes(geometry, blocks=11, slots=slots, most=slots)) == case.expected()
 
