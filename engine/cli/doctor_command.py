@@ -11,9 +11,10 @@ from tuplewise.engine.cli import output, settings
 from tuplewise.engine.cli.progress import Progress
 from tuplewise.engine.cli.settings import State
 from tuplewise.engine.errors import message
+from tuplewise.engine.options import LoadOptions
 
 EXIT_USAGE = 2
-OF_CLUSTERS = ("master", "profile", "conf", "wait")
+OF_SPARK = frozenset(("master", "profile", "conf"))
 
 
 @click.command()
@@ -26,20 +27,29 @@ OF_CLUSTERS = ("master", "profile", "conf", "wait")
     metavar="SECONDS",
     help="With --cluster: how long its start, its executors and their tasks may take each.",
 )
-@settings.spark_options
+@click.option(
+    "--explain-gpu",
+    metavar="TABLE",
+    help="Load this table too, and say what of the work on it Spark would do on a GPU; none is needed for that.",
+)
+@settings.input_options
 @settings.output_options("text", "json")
 @click.pass_obj
 def doctor(state: State, /, form: str | None, **given: Any) -> int:
     """What will be used here (Java, Spark, plugin, GPUs, kernels) and what to do where something is missing."""
+    from tuplewise.engine.cli import explain_gpu
     from tuplewise.engine.doctor import examine, examine_cluster, works
     from tuplewise.engine.report import json, text
 
     target = given["output"]
     form = form or output.default_format(target)
     output.check_output(target)
-    if not given["cluster"]:
-        _refuse_options_of_clusters()
+    table = given["explain_gpu"]
+    _refuse_options_of_others(given["cluster"], table is not None)
+    document: dict[str, Any] = {}
     with Progress(state.quiet) as progress:
+        if table is not None:
+            document = explain_gpu.explain(table, settings.load_options_of(given), progress.step)
         if given["cluster"]:
             progress.step("asking the cluster")
             spark = {"master": given["master"], "profile": given["profile"], "conf": dict(given["conf"])}
@@ -47,16 +57,29 @@ def doctor(state: State, /, form: str | None, **given: Any) -> int:
         else:
             progress.step("looking")
             checks = examine()
-    records = [check.to_dict() for check in checks]
+    document = {"checks": [check.to_dict() for check in checks], **document}
     if form == "json":
-        output.write([json.dump({"checks": records})], target)
+        output.write([json.dump(document)], target)
     else:
-        output.write([text.render(text.doctor_parts(records), **output.terminal(target))], target)
+        parts = text.doctor_parts(document["checks"]) + explain_gpu.text_parts(document)
+        output.write([text.render(parts, **output.terminal(target))], target)
     return 0 if works(checks) else EXIT_USAGE
 
 
-def _refuse_options_of_clusters() -> None:
+def _refuse_options_of_others(cluster: bool, table: bool) -> None:
+    """Raise UsageError for options that go with --cluster or --explain-gpu where these aren't there."""
     context = click.get_current_context()
-    asked = [f"--{n}" for n in OF_CLUSTERS if context.get_parameter_source(n) is ParameterSource.COMMANDLINE]
-    if asked:
-        raise click.UsageError(f"{message('options for --cluster only', ', '.join(asked))}.")
+    given = {p.name: p.opts[-1] for p in context.command.params if p.name is not None and _is_given(context, p.name)}
+    if cluster and table:
+        raise click.UsageError("--cluster asks a running cluster, --explain-gpu plans on this machine: give one.")
+    reading = {name for name in LoadOptions.__dataclass_fields__ if name not in OF_SPARK}
+    for names, needed, there in (
+        (reading, "--explain-gpu", table), ({"wait"}, "--cluster", cluster),
+        (OF_SPARK, "--cluster or --explain-gpu", cluster or table),
+    ):  # fmt: skip
+        if asked := [] if there else [option for name, option in given.items() if name in names]:
+            raise click.UsageError(f"{message(f'options for {needed} only', ', '.join(asked))}.")
+
+
+def _is_given(context: click.Context, name: str) -> bool:
+    return context.get_parameter_source(name) is ParameterSource.COMMANDLINE

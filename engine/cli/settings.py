@@ -293,6 +293,11 @@ def reading_of(given: Mapping[str, Any]) -> LoadOptions:
     return LoadOptions(**{**reading, "conf": dict(given["conf"])})
 
 
+def load_options_of(given: Mapping[str, Any]) -> LoadOptions:
+    """How a table is read, where nothing else is asked for with it."""
+    return LoadOptions(**_load_values(given))
+
+
 def _load_values(given: Mapping[str, Any]) -> dict[str, Any]:
     values = {name: given[name] for name in LoadOptions.__dataclass_fields__}
     values["exclude"] = given["exclude"] or ()
