@@ -40,8 +40,8 @@ def far_apart(rng: np.random.Generator, columns: int, rows: int) -> Codes:
 
 
 def near_the_largest(rng: np.random.Generator, columns: int, rows: int) -> Codes:
-    """Codes up to the largest int32, and nulls."""
-    codes = LARGEST - rng.integers(0, 6, (columns, rows))
+    """Codes up to the largest int32, and nulls (the simulator can't subtract -1 from it; a GPU's integers wrap)."""
+    codes = LARGEST - int(simulated()) - rng.integers(0, 6, (columns, rows))
     codes[rng.random((columns, rows)) < 0.1] = -1
     return codes.astype(np.int32)
 
