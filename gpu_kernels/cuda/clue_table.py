@@ -246,8 +246,8 @@ def _make_comparer(digits: int, geometry: Geometry) -> Any:
     def compare(t_codes, u_codes, kinds, thread, column, digit, found):  # type: ignore[no-untyped-def]
         """Digits of the pairs of row `thread` with rows `column` to `column + batch` of the tile, into `found`.
 
-        Codes are -1 or more, so that a | b is negative where one is null, and decides then; else a - b doesn't overflow,
-        and (a ^ b) - 1 is negative where both are equal.
+        Codes are -1 or more: a | b is negative where one is null, and decides then; else a - b doesn't overflow, and
+        (a ^ b) - 1 is negative where both are equal.
         """
         for d in range(digits):
             for j in range(batch):
