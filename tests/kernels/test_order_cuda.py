@@ -46,10 +46,28 @@ def test_everything_is_cut_into_pieces(seed: int, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(cuda_order, "MOST_CHECKS", 3)
     monkeypatch.setattr(grouping, "KEY_BITS", 10)
     monkeypatch.setattr(violations, "STRIP", 5)
+    monkeypatch.setattr(violations, "MEMBERS", 1 + 2 * (seed % 3))
     for name in ("MOST_COMPARED", "LEAST_COMPARED"):
         monkeypatch.setattr(cpu, name, 3)
     case = random_case(np.random.default_rng(50 + seed), 40, 4, checks=10)
     assert_checked(case, laid_out(case), 2, 3)
+
+
+def test_no_more_members_are_sorted_at_once_than_int32_can_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = random_case(np.random.default_rng(3), 40, 4, checks=10)
+    rows = laid_out(case)
+    usual = rows.check(*case.arguments, limit=2)
+    batches: list[int] = []
+    decide = cuda_order.PartitionedRows._decide
+
+    def spy(self: cuda_order.PartitionedRows, checks: cpu.Checks, first: int, last: int, limit: int) -> object:
+        batches.append(last - first)
+        return decide(self, checks, first, last, limit)
+
+    monkeypatch.setattr(cuda_order.PartitionedRows, "_decide", spy)
+    monkeypatch.setattr(cuda_order, "MOST_MEMBERS", 1)
+    assert same(rows.check(*case.arguments, limit=2), usual)
+    assert set(batches) == {1}
 
 
 @pytest.mark.parametrize("columns", [64, 65])
