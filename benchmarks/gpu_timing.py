@@ -18,7 +18,7 @@ from benchmarks.gpu_records import Session, say, simulated
 from tuplewise.gpu_kernels.device import Device, pick_device
 
 CPU_THREADS = 2  # of the CPU twin in timed cases: what a small machine has
-CPU_SECONDS = 8.0  # after which it is stopped, where it can be: its rate is known by then
+CPU_SECONDS = 5.0  # after which it is stopped, where it can be: its rate is known by then
 CUDA_SECONDS = 40.0
 LEAST_CHECK_SECONDS = 2.0  # of a step's budget, without which no more twins are compared
 Part = NDArray[Any]
