@@ -78,8 +78,13 @@ def run(
     15 unordered ones (45) 3.2e11. On top come, per pair, one broadcast read of shared memory a comparison (one warp in
     a clock, so half of the floor's time, beside it), two operations to see whether the clue changed, and per change of
     clue a hash, a probe and an atomic in shared memory. Equal neighbours are merged in registers first, because shared
-    atomics on one hot counter take turns. Goal: 1e11 pairs a second at 15 columns. Where nearly every pair of a tile
-    has another clue the block's table is passed by and the rate is that of atomics in the second-level cache.
+    atomics on one hot counter take turns. Where nearly every pair of a tile has another clue the block's table is
+    passed by and the rate is that of atomics in the second-level cache, or in memory where the table is larger than it.
+
+    Distance, recorded on an H200 (1.98 GHz: 2.8e11 pairs a second) at 1,000,000 rows and 15 ordered columns, in
+    kernels: 2.4e11 pairs a second, 87 % of the floor, with up to 10,000 clues in long runs; 1.4e11, 52 %, with 59,049
+    clues of independent columns; 1.8e10, 6 %, with 1,594,323, whose table takes 100 MB (twice the second-level cache).
+    That was with 128 threads a block and a plain look before each compare-and-swap.
 
     The clue of FastADC (Xiao, Tan, Wang, Ma, "Fast Approximate Denial Constraint Discovery", PVLDB 16(2), 2022,
     section 4) is the model. Departures: every pair is compared, without position lists; only one direction of a pair
