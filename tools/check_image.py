@@ -28,9 +28,9 @@ from tools.check_wheel import build_wheel  # noqa: E402
 ENVIRONMENT = "/opt/tuplewise"
 # What the CUDA twin that ranks texts calls, which only a GPU can run.
 CUDF = (
-    "Table.columns Column.from_arrow Column.to_arrow stream_compaction.distinct stream_compaction.DuplicateKeepOption.KEEP_ANY "
-    "types.NullEquality.EQUAL types.NanEquality.ALL_EQUAL types.Order.ASCENDING types.NullOrder.BEFORE sorting.sort "
-    "search.lower_bound"
+    "Table.columns Column.from_arrow Column.to_arrow stream_compaction.distinct "
+    "stream_compaction.DuplicateKeepOption.KEEP_ANY types.NullEquality.EQUAL types.NanEquality.ALL_EQUAL "
+    "types.Order.ASCENDING types.NullOrder.BEFORE sorting.sort search.lower_bound"
 ).split()
 log = logging.getLogger("check_image")
 
