@@ -88,7 +88,7 @@ def discover_by_all_pairs(
     spark = opened.session.spark
     device, reason = devices_of_tasks(spark, options.device)
     comparing = PairsInSpark(spark, options.device)
-    relation = bring_here(opened, step)
+    relation = bring_here(opened, step, device="cpu" if options.device == "cpu" else "auto")
     step("comparing")
     here = replace(options, run_on="driver")
     found = discover(relation, here, space=space, progress=progress, deadline=deadline, comparing=comparing)
