@@ -92,3 +92,30 @@ def test_the_bound_is_checked_before_anything_is_read() -> None:
         before = source[source.index('"""', source.index('"""') + 3) + 3 : loop.start() if loop else None]
         if loop:
             assert not re.search(r"\w\[cuda\.|\w\[\w+\]", before.replace(".shape[0]", "").replace("offsets[", "")), name
+
+
+def statements(function: Any) -> str:
+    """Its source without docstrings."""
+    return re.sub(r'"""(.|\n)*?"""', "", inspect.getsource(function))
+
+
+def test_what_is_touched_atomically_is_touched_in_no_other_way() -> None:
+    """In one launch a cell that threads share is for atomics alone: a plain look at it would be a race."""
+    found = {(name, shared): statements(function) for name, (function, _) in KERNELS.items()
+             for shared in re.findall(r"cuda\.atomic\.\w+\((\w+),", statements(function))}  # fmt: skip
+    assert len(found) >= 6
+    for (name, shared), source in found.items():
+        assert not re.search(rf"\b{shared}\[", source), f"{name}: {shared}"
+
+
+def test_tables_of_clues_are_filled_by_atomics_alone() -> None:
+    """The table of all blocks everywhere, that of a block while clues are added; `flush` stands between barriers."""
+    assert not re.search(r"\b(table_keys|table_counts|state)\[", statements(clue_table))
+    for adds in (clue_table._make_probe, clue_table._make_batch_adder):
+        assert not re.search(r"\b(keys|counts|meta)\[", statements(adds))
+    lines = [line.strip() for line in statements(clue_table.make_count_kernel).splitlines() if line.strip()]
+    flushes = [number for number, line in enumerate(lines) if line.startswith("flush(")]
+    assert len(flushes) == 2
+    for number in flushes:
+        assert "cuda.syncthreads()" in lines[number + 1 : number + 5]
+        assert lines[number - 1] in ("if full:", "cuda.syncthreads()")  # full: of the whole block, after a barrier
