@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.spark.traces import Traces
 from tuplewise.spark_conf.configuration import configure
 from tuplewise.spark_conf.faults import master_kind, waits_for_ever
 from tuplewise.spark_conf.plugin import rapids_jar
@@ -52,6 +53,7 @@ _OWN_SETTINGS = {
 
 _lock = threading.Lock()
 _started: SparkSession | None = None
+_before: Traces | None = None
 
 
 @dataclass(frozen=True)
@@ -150,9 +152,10 @@ def _clone(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:
 def _start(
     master: str | None, profile: str | None, conf: Mapping[str, str], start_seconds: float | None
 ) -> SparkSession:
-    global _started
+    global _started, _before
     from pyspark.sql import SparkSession
 
+    before = Traces.before()
     if SUBMITTED in os.environ and master is None and profile is None:
         session = SparkSession(_context(conf, start_seconds))
     else:
@@ -167,7 +170,7 @@ def _start(
             session = SparkSession(_context(settings, start_seconds))
     if _started is None:
         atexit.register(stop)
-    _started = session
+    _started, _before = session, before
     return session
 
 
@@ -243,11 +246,14 @@ def _ending_jvm(seconds: float | None) -> Iterator[threading.Event]:
 
 def stop() -> None:
     """Ends the session that was started here, if there is one. A caller's session is left alone."""
-    global _started
+    global _started, _before
     session, _started = _started, None
+    before, _before = _before, None
     if session is not None:
         with contextlib.suppress(Exception):  # the JVM may be gone already, after Ctrl-C
             session.stop()
+    if before is not None:
+        before.remove()
 
 
 def _half_of_memory() -> str:
