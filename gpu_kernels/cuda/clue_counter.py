@@ -210,16 +210,13 @@ class DeviceTable:
         items = to_device(np.ascontiguousarray(strips))
         blocks = min(self.sizes.blocks, max(len(strips), QUIET_BLOCKS))
         operands, left, right, bounds, row_end = arrays
-        # a small table makes a small grid, as does a small card: nothing that a user could change
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="Grid size")
-            launch = kernel[blocks, geometry.threads]
         self.host_state[STATE_NEXT] = 0
         self.state.copy_to_device(self.host_state)
-        launch(
-            operands, left, right, bounds, row_end, items,
-            self.keys, self.counts, self.log_keys, self.log_counts, self.state,
-        )  # fmt: skip
+        with _simulated_turn if config.ENABLE_CUDASIM else nullcontext():
+            _configured(kernel, blocks, geometry.threads)(
+                operands, left, right, bounds, row_end, items,
+                self.keys, self.counts, self.log_keys, self.log_counts, self.state,
+            )  # fmt: skip
         self.host_state = self.state.copy_to_host()
         if self.host_state[STATE_LOST]:
             logged = int(self.host_state[STATE_LOGGED])
