@@ -111,7 +111,7 @@ def look_at_cluster(
         missing = max(0, executor_count(opened.spark) - len(executors))
         hosts = ", ".join(sorted({executor.host for executor in executors}))
         told = f"{len(executors)} on {hosts}" + (f"; {missing} more did not get a task" if missing else "")
-        found.append(Finding("executors", not missing, told, "try again with a longer --wait" if missing else ""))
+        found.append(Finding("executors", not missing, told, "ask again, with more time to wait" if missing else ""))
         return found + [one for n, executor in enumerate(executors, 1) for one in _of_executor(n, executor)]
     finally:
         if opened.started:

@@ -115,8 +115,8 @@ def open_session(
         settings: Mapping[str, str] = {}
     else:
         settings = conf or {}
-        if waits := waits_for_ever(dict(found.sparkContext.getConf().getAll())):
-            raise InputError(waits)
+    if waits := waits_for_ever(dict(found.sparkContext.getConf().getAll())):
+        raise InputError(waits)
     clone = _clone(found, {**_OWN_SETTINGS, **settings})
     return OpenSession(clone, own, time.perf_counter() - start, found.version, found.sparkContext.master)
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 from typing import Any
 
 import pytest
 from loopback import DRIVER_CONF, GPU_CONF, Cluster
+
+from tools.check_wheel import build_wheel
 
 pytestmark = pytest.mark.cluster
 
@@ -72,3 +75,25 @@ def test_executors_whose_python_lacks_us(cluster: Cluster, tmp_path: Path) -> No
     checks = ask(cluster, code=2, spark_pyspark_python=str(bare))
     assert checks["tasks"]["found"].startswith("Spark's Python workers lack a module: ")
     assert list(checks) == ["session", "rapids plugin", "tasks"]
+
+
+def test_a_wheel_that_is_sent_along(cluster: Cluster, tmp_path: Path) -> None:
+    """By spark-submit, to a Python that has the dependencies only: everything runs from the wheel."""
+    wheel = build_wheel(tmp_path)
+    bare = tmp_path / "python"
+    packages = sysconfig.get_path("purelib")
+    bare.write_text(f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH:{packages}" exec {sys.executable} -S "$@"\n')
+    bare.chmod(0o755)
+    settings = {**DRIVER_CONF, "spark.pyspark.python": str(bare), "spark.pyspark.driver.python": sys.executable}
+    given = [part for key, value in settings.items() for part in ("--conf", f"{key}={value}")]
+    submitted = ["submit", "--master", cluster.master, "--py-files", str(wheel), *given]
+    found = tmp_path / "found.json"
+    done = subprocess.run(
+        [sys.executable, "-m", "tuplewise.engine.cli.main", *submitted, "--", "doctor", "--cluster", "-o", str(found)],
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    checks = {check["name"]: check for check in json.loads(found.read_text())["checks"]}
+    assert checks["session"]["found"].endswith(cluster.master)
+    assert checks["executor 1: kernels"]["ok"] is True
+    assert checks["executor 1: gpus"]["found"].endswith("not asked: Not a directory")  # our files lie in the wheel
