@@ -20,14 +20,12 @@ from tuplewise.engine.options import DcCheckOptions, DcDiscoverOptions, IndCheck
 from tuplewise.engine.relation.schema import quote_name
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from tuplewise.engine.dc.predicate import PredicateSpace
     from tuplewise.engine.dc.violations.detect import Cell
     from tuplewise.engine.od.dependency import Dependencies
     from tuplewise.engine.relation.relation import Relation
     from tuplewise.engine.relation.spark_frame import EncodedFrame
-    from tuplewise.engine.spark.gpu_plans import Explained
+    from tuplewise.engine.spark.gpu_plans import Explained, PlanWatch
 
 FEW_ROWS = 200
 MOST_COLUMNS = 8
@@ -53,7 +51,7 @@ def explain(table: Any, options: LoadOptions, step: Step) -> dict[str, Any]:
 
     step("starting Spark")
     with watching({**QUICK, **options.conf}, profile=options.profile, master=options.master) as watch:
-        work = PlannedWork(table, replace(options, master=None, profile=None, conf={}), watch.spark, step)
+        work = PlannedWork(table, replace(options, master=None, profile=None, conf={}), watch, step)
         found: list[Explained] = []
         try:
             for plan, planned in work.pieces():
@@ -96,10 +94,10 @@ class PlannedWork:
     notes : what is to be said of it
     """
 
-    def __init__(self, table: Any, options: LoadOptions, spark: SparkSession, step: Step = lambda step: None) -> None:
+    def __init__(self, table: Any, options: LoadOptions, watch: PlanWatch, step: Step = lambda step: None) -> None:
         few = FEW_ROWS if options.rows is None else min(options.rows, FEW_ROWS)
         self._table, self._options, self._few = table, options, replace(options, rows=few)
-        self._spark, self._step = spark, step
+        self._watch, self._spark, self._step = watch, watch.spark, step
         self._encoded: EncodedFrame | None = None
         self._kept: list[Any] = []
         self.notes: list[str] = []
@@ -191,7 +189,7 @@ class PlannedWork:
             for agreement in (((0, 0), (last, last)), ((0, 0),), *_compared(space)):
                 rows.compare_agreeing(agreement)
             rules = [read_rule(text) for text in rules_for(self.encoded.header)]
-            rows.violating_clues(rules, 2)
+            rows.violating_clues([read_rule(key_of(self.encoded.header)), *rules], 2)
             for rule in rules:
                 rows.all_violating_clues(rule, MOST_PAIRS)
         finally:
@@ -226,20 +224,26 @@ class PlannedWork:
         cluster_on_spark(opened)
         plan = opened["table"].plan
         first, last = (Attribute("table", plan.names[i]) for i in (plan.kept[0], plan.kept[-1]))
-        check_on_spark(tables, [unary(first, last)], IndCheckOptions(), {"table": self._few}, reason="to be planned")
+        ind, options = unary(first, last), {"table": self._few}
+        with self._watch.active():  # the check takes the active session
+            check_on_spark(tables, [ind], IndCheckOptions(), options, reason="to be planned")
 
 
 def rules_for(header: Relation) -> list[str]:
-    """Rules that the columns of a table can be put in: a key, a dependency of one column on another, two orders."""
+    """Rules that any table can be asked about: a key of its one column, else a dependency and an order of two."""
     first, last = quote_name(header.column_names[0]), quote_name(header.column_names[-1])
-    rules = [f"not(t.{first} == u.{first})"]
-    if len(header.columns) > 1:
-        rules += [
-            f"not(t.{first} == u.{first} and t.{last} != u.{last})",
-            f"not(t.{last} == u.{last} and t.{first} != u.{first})",
-            f"not(t.{first} < u.{first} and t.{last} > u.{last})",
-        ]
-    return rules
+    if len(header.columns) == 1:
+        return [key_of(header)]
+    return [
+        f"not(t.{last} == u.{last} and t.{first} != u.{first})",
+        f"not(t.{first} < u.{first} and t.{last} > u.{last})",
+    ]
+
+
+def key_of(header: Relation) -> str:
+    """That the first column is a key."""
+    first = quote_name(header.column_names[0])
+    return f"not(t.{first} == u.{first})"
 
 
 def _compared(space: PredicateSpace) -> list[tuple[tuple[int, int]]]:

@@ -107,6 +107,19 @@ STAYS_ON_CPU = (
         frozenset(("load", "encode")),
     ),
     StaysOnCpu(
+        "FileSourceScanExec",
+        "GpuCSVScan only supports [",
+        "a CSV file in another encoding than UTF-8, which the plugin's reader doesn't know; convert it to UTF-8",
+        frozenset(("load",)),
+    ),
+    StaysOnCpu(
+        "FileSourceScanExec",
+        "JsonFileFormat does not support Corrupt Record",
+        "JSON lines: which lines are no objects is told by a column that the plugin's reader doesn't know;"
+        " write such tables as Parquet",
+        frozenset(("load",)),
+    ),
+    StaysOnCpu(
         "ProjectExec",
         "may get incorrect file name",
         "asks the scan, which is the CPU's, which file a row is from",
@@ -125,7 +138,7 @@ STAYS_ON_CPU = (
         frozenset(("dc discover",)),
     ),
 )
-"""Nothing that grows with the rows, but for scans of CSV files. The hand-over to Python is no part of plans."""
+"""Nothing that grows with the rows, but for scans of some texts. The hand-over to Python is no part of plans."""
 
 
 def entry_of(line: Line, plan: str) -> StaysOnCpu | None:
@@ -198,7 +211,7 @@ class PlanWatch:
         queries = self.spark._jsparkSession.listenerManager()  # type: ignore[attr-defined]
         queries.register(listener)
         self._open.callback(queries.unregister, listener)
-        self._open.enter_context(self._active(self.spark._jsparkSession))  # type: ignore[attr-defined]
+        self._open.enter_context(self.active())
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -210,6 +223,10 @@ class PlanWatch:
         self._wait()
         heard, self._heard[:] = list(self._heard), []
         return [lines for query in heard for lines in self._explained(query)]
+
+    def active(self) -> contextlib.AbstractContextManager[None]:
+        """Within it the session is the one that is taken where none is named."""
+        return self._active(self.spark._jsparkSession)  # type: ignore[attr-defined]
 
     def _wait(self) -> None:
         self.spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
@@ -246,7 +263,7 @@ class PlanWatch:
 
     @contextlib.contextmanager
     def _active(self, session: Any) -> Iterator[None]:
-        """The session that is taken where none is named."""
+        """See `active`; for any session of the JVM's."""
         sessions = self._jvm.org.apache.spark.sql.SparkSession
         before = sessions.getActiveSession()
         sessions.setActiveSession(session)

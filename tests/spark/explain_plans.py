@@ -1,6 +1,6 @@
-"""Loads and checks small tables with the plugin's jar on the class path; prints, as JSON, what stays on the CPU.
+"""Loads, checks and searches small tables as for GPUs; prints, as JSON, what stays on the CPU of all that Spark plans.
 
-A program of its own: the jar must be on the class path when the JVM starts. Arguments: the jar, an empty folder.
+A program of its own: the plugin must be there when the JVM starts. Argument: an empty folder.
 """
 
 from __future__ import annotations
@@ -9,44 +9,31 @@ import datetime as dt
 import decimal
 import json
 import sys
-from collections.abc import Callable
-from dataclasses import replace
-from decimal import Decimal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
-from pyspark.sql.classic.dataframe import DataFrame
+from pyspark.sql import SparkSession
 
-from tuplewise.engine.dc.distributed import SparkDcTable
-from tuplewise.engine.dc.distributed_figures import SparkFigures
-from tuplewise.engine.dc.predicate import build_space
-from tuplewise.engine.dc.rule_text import read_rule
-from tuplewise.engine.dc.violations.distributed import rule_on
-from tuplewise.engine.dc.violations.program import bind
-from tuplewise.engine.ind import partitioned, partitioned_build
+from tuplewise.engine.cli.explain_gpu import QUICK, PlannedWork
 from tuplewise.engine.ind.distributed import cluster_on_spark, open_tables
+from tuplewise.engine.ind.partitioned import PartitionedIndState
+from tuplewise.engine.ind.partitioned_build import build
 from tuplewise.engine.ind.state import Change
-from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, KEY, Dependencies
-from tuplewise.engine.od.distributed import SparkContextTable
-from tuplewise.engine.od.search import clue_layout
-from tuplewise.engine.options import DcDiscoverOptions, IndStateOptions, LoadOptions
-from tuplewise.engine.relation.spark_frame import encode_as_frame
-from tuplewise.engine.relation.spark_load import load_with_spark, open_with_spark
+from tuplewise.engine.options import IndStateOptions, LoadOptions
+from tuplewise.engine.relation.frames import kind_of
+from tuplewise.engine.relation.spark_load import load_with_spark
 from tuplewise.engine.spark import attribute_values, run
-from tuplewise.engine.spark.layout import lay_out
-from tuplewise.engine.spark.routes import full_row_counts, send_rows, tiles_both_ways
-from tuplewise.engine.spark.session import open_session
-from tuplewise.engine.spark.tasks import TileWork
+from tuplewise.engine.spark.gpu_plans import PlanWatch, watching
 from tuplewise.engine.spark.tiles import Sizes
 
 ROWS = 20
-CHECKED = (  # groups that stay whole, ones that are cut, of two columns; no groups
-    "not(t.flag == u.flag and t.text != u.text and t.whole == u.exact)",
-    "not(t.exact < u.exact and t.day > u.day)",
-)
+FILES = ("p", "q")
 
 
 def write_tables(folder: Path) -> dict[str, Path]:
@@ -65,147 +52,105 @@ def write_tables(folder: Path) -> dict[str, Path]:
     lines = "whole,exact,double,text,day,at,flag\n" + "".join(
         f"{i},{i}.5,{i}e-1,v{i % 9},2020-01-{i + 1:02},2020-01-01T01:01:{i:02}Z,{i % 2 == 0}\n" for i in range(ROWS)
     )
-    quoted = "a,b\n" + "".join(f'{i},"x, {i % 3}"\n' for i in range(ROWS))
-    doubled = "a,b\n" + "".join(f'{i},"x ""{i % 3}"""\n' for i in range(ROWS))
-    for name in ("parquet", "orc", "csv", "csv_quoted", "csv_doubled"):
+    texts = {
+        "csv": lines,
+        "csv_quoted": "a,b\n" + "".join(f'{i},"x, {i % 3}"\n' for i in range(ROWS)),
+        "csv_doubled": "a,b\n" + "".join(f'{i},"x ""{i % 3}"""\n' for i in range(ROWS)),
+        "csv_latin": "a,b\n" + "".join(f"{i},ü{i % 3}\n" for i in range(ROWS)),
+        "tsv": "a\tb\n" + "".join(f"{i}\tx {i % 3}\n" for i in range(ROWS)),
+        "json": "".join(json.dumps({"a": i, "b": f"x{i % 3}", "c": i % 2 == 0}) + "\n" for i in range(ROWS)),
+    }
+    for name in ("parquet", "orc", *texts):
         (folder / name).mkdir()
-    for part in ("p", "q"):
+    for part in FILES:
         pq.write_table(table, folder / "parquet" / f"{part}.parquet")
         orc.write_table(table, str(folder / "orc" / f"{part}.orc"))
-        (folder / "csv" / f"{part}.csv").write_text(lines)
-        (folder / "csv_quoted" / f"{part}.csv").write_text(quoted)
-        (folder / "csv_doubled" / f"{part}.csv").write_text(doubled)
-    return {path.name: path for path in sorted(folder.iterdir())}
+        for name, text in texts.items():
+            encoding = "latin-1" if name == "csv_latin" else "utf-8"
+            (folder / name / f"{part}.{name.partition('_')[0]}").write_text(text, encoding=encoding)
+    return {name: folder / name for name in ("parquet", "orc", *texts)}
 
 
-def explain_check(path: str, rule: str, note: Callable[[DataFrame], DataFrame]) -> None:
-    """Encode a table as a frame, lay a rule out in small tiles, and note the plans that send rows to them."""
-    opened = open_with_spark(path, None, LoadOptions(), None, None, lambda step: None)
-    constraint = read_rule(rule)
-    table = encode_as_frame(opened, constraint.columns, lambda step: None)
-    sizes = Sizes(2 * ROWS, slots=2, tile_rows=9, least_rows=4, most_partitions=3)
-    asked = replace(rule_on(table, bind(constraint, table.header, "unknown")), sizes=sizes)
-    layout = lay_out(asked.frame, asked.columns, asked.rule, sizes, full=True)
-    parts = full_row_counts(layout)
-    sent = send_rows(layout, sizes)
-    if sent is not None:
-        work = TileWork(asked.kernels, asked.rule, asked.columns, tiles_both_ways(layout), asked.one_way, "cpu")
-        parts.append(sent.mapInArrow(work.count_rows, "position bigint, as_t bigint, as_u bigint"))
-    for part in parts:
-        note(part.groupBy("position").sum("as_t", "as_u"))
-
-
-def explain_discovery(path: str) -> None:
-    """Encode a table as a frame, and do in small tiles what discovery does there: figures, samples, agreeing pairs."""
-    opened = open_with_spark(path, None, LoadOptions(), None, None, lambda step: None)
-    table = encode_as_frame(opened, [opened.plan.names[i] for i in opened.plan.kept], lambda step: None)
-    figures = SparkFigures(table)
-    space = build_space(table.header, DcDiscoverOptions(shared_values=Decimal(0)), figures)
-    figures.outcome_counts(space)
-    run.cluster_sizes = lambda spark, rows, columns: Sizes(rows, slots=2, tile_rows=9, least_rows=4, most_partitions=3)
-    rows = SparkDcTable(table, space, device="cpu", least_pairs=9, judged_rows=8)
-    rows.sample()
-    rows.sample_agreeing(((6, 6),))
-    for agreement in (((3, 3), (6, 6)), ((0, 1),)):
-        rows.compare_agreeing(agreement)
-    rows.violating_clues([read_rule(rule) for rule in CHECKED], 2)
-
-
-def explain_orders(path: str) -> None:
-    """Encode a table as a frame, and check contexts there: over codes that all tasks have, by classes, sorted."""
-    opened = open_with_spark(path, None, LoadOptions(), None, None, lambda step: None)
-    table = encode_as_frame(opened, [opened.plan.names[i] for i in opened.plan.kept], lambda step: None)
-    layout = clue_layout(len(table.header.columns), ordered=True)
-    contexts = np.array([[1 << 0], [1 << 6]], dtype=np.uint64)  # few classes by the second one
-    which = np.array([0, 0, 1, 1], dtype=np.int32)
-    kind = np.array([KEY, CONSTANT, CONSTANT, ASCENDING], dtype=np.int8)
-    left, right = (np.array(side, dtype=np.int32) for side in ([-1, 2, 2, 2], [-1, -1, -1, 3]))
-    for tile_rows in (1000, 9):
-        run.cluster_sizes = lambda spark, rows, columns, most=tile_rows: Sizes(rows, 2, most, 4, 3)
-        rows = SparkContextTable(
-            table, layout, nulls="value", device="cpu", pairs_a_row=1, sampled_rows=9, judged_rows=8
-        )
-        rows.sample()
-        rows.sample_agreeing(((6, 6),))
-        rows.violating_pairs(contexts, which, Dependencies(contexts[which], kind, left, right), 2)
-        rows.close()
-
-
-def explain_inclusions(folder: Path, tables: dict[str, Path], note: Callable[[DataFrame], DataFrame]) -> None:
-    """Cluster attributes, their sets as words and as arrays; build a state, apply a table and a batch to it."""
-    given = {name: str(tables[name]) for name in ("parquet", "csv")}
-    cluster_on_spark(open_tables(given, LoadOptions()))
-    given = {"parquet": given["parquet"]}
-    for module in (partitioned, partitioned_build):
-        write = module.write_counts
-        module.write_counts = lambda rows, place, write=write: write(note(rows), place)  # type: ignore[attr-defined]
-    partitioned_build.build(folder / "state", given, IndStateOptions(), written_by="test")
-    with partitioned.PartitionedIndState(folder / "state") as state:
-        rows = state.read_rows(given["parquet"], "parquet")
-        state.apply([Change("insert", rows.attributes, rows.rows)])
-        frame = state.spark.read.parquet(given["parquet"]).selectExpr("*", "'insert' as _change")
-        state.foreach_batch(frame, 0, table="parquet")
-    attribute_values.MOST_WORDS = 0
-    cluster_on_spark(open_tables(given, LoadOptions()), as_text=True)
-
-
-def main(jar: str, folder: str) -> None:
-    # Interpreted plans of few partitions: the same operators, without seconds of compiling for twenty rows.
-    quick = {
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+def other_sources(spark: SparkSession, parquet: Path) -> dict[str, Any]:
+    """What is read by name, and what a caller hands over: as it is, and such as only the CPU can read."""
+    whole = spark.read.parquet(str(parquet))
+    whole.createOrReplaceTempView("stored")
+    reader = spark.read.schema("a string, b string").options(mode="FAILFAST", header="true")
+    return {
+        "catalog": "spark:stored",
+        "frame": whole.selectExpr("whole + 1 as whole", "text"),
+        "frame_ntz": whole.selectExpr("whole", "cast(at as timestamp_ntz) as at"),
+        "frame_failfast": reader.csv(str(parquet.parent / "csv_quoted")),
     }
-    spark = open_session(conf={"spark.driver.extraClassPath": jar, **quick}).spark
-    explain = spark._jvm.com.nvidia.spark.rapids.ExplainPlan.explainPotentialGpuPlan
-    plans: list[list[str]] = []
-    to_arrow, collect = DataFrame.toArrow, DataFrame.collect
 
-    kept: list[list[str]] = []
 
-    def explained(frame: DataFrame) -> list[str]:
-        """What the plugin says of the plan under the settings of the frame's own session, and of what it has kept."""
-        spark._jvm.org.apache.spark.sql.SparkSession.setActiveSession(frame.sparkSession._jsparkSession)
-        lines = [line.strip() for line in explain(frame._jdf, "ALL").splitlines()]
-        read = sorted({Path(file).parent for file in frame.inputFiles()})
-        of_parts = [line for part in read if part.parent.name == "kept" for line in kept[int(part.name)]]
-        return [line for line in lines if line.startswith(("!", "*Exec", "*Partitioning"))] + of_parts
+@contextmanager
+def small_tiles(tile_rows: int) -> Iterator[None]:
+    """Tables of so few rows are cut as large ones are."""
+    real = run.cluster_sizes
+    run.cluster_sizes = lambda spark, rows, columns: Sizes(rows, 2, tile_rows, least_rows=4, most_partitions=3)
+    try:
+        yield
+    finally:
+        run.cluster_sizes = real
 
-    def note(frame: DataFrame) -> DataFrame:
-        plans.append(explained(frame))
-        return frame
 
-    def keep(frame: DataFrame, *_: object) -> DataFrame:
-        """In place of rows kept in memory, which only a serializer of the plugin's own reads on GPUs: a Parquet file,
-        so that what it took to make them is explained, and done, once."""
-        place = f"{folder}/kept/{len(kept)}"
-        kept.append(explained(frame))
-        frame.write.parquet(place)
-        return frame.sparkSession.read.schema(frame.schema).parquet(place)
+def inclusion_states(folder: Path, table: Path, spark: SparkSession) -> None:
+    """Build a state, apply a table and a batch of a stream to it."""
+    build(folder / "state", {"parquet": str(table)}, IndStateOptions(), written_by="test")
+    with PartitionedIndState(folder / "state") as state:
+        rows = state.read_rows(str(table), "parquet")
+        state.apply([Change("insert", rows.attributes, rows.rows)])
+        frame = state.spark.read.parquet(str(table)).selectExpr("*", "'insert' as _change")
+        state.foreach_batch(frame, 0, table="parquet")
 
-    DataFrame.toArrow = lambda frame: to_arrow(note(frame))  # type: ignore[method-assign]
-    DataFrame.collect = lambda frame: collect(note(frame))  # type: ignore[method-assign]
-    DataFrame.persist = keep  # type: ignore[method-assign]
-    found = {}
-    tables = write_tables(Path(folder))
-    for rule in CHECKED:
-        plans.clear()
-        explain_check(str(tables["parquet"]), rule, note)
-        found[f"check {rule}"] = list(plans)
-    plans.clear()
-    explain_discovery(str(tables["parquet"]))
-    found["discover"] = list(plans)
-    plans.clear()
-    explain_orders(str(tables["parquet"]))
-    found["orders"] = list(plans)
-    plans.clear()
-    explain_inclusions(Path(folder), tables, note)
-    found["inclusions"] = list(plans)
-    for name, path in tables.items():
-        for large in (False, True) if name in ("parquet", "csv_doubled") else (True,):
-            plans.clear()
-            load_with_spark(str(path), None, LoadOptions(), None, None, lambda step: None, large=large)
-            found[f"{name} {'in Spark' if large else 'in-process'}"] = list(plans)
+
+def wide_inclusions(tables: dict[str, Path], spark: SparkSession) -> None:
+    """Cluster the attributes of two tables, whose sets don't fit words, as text."""
+    attribute_values.MOST_WORDS = 0
+    given = {name: str(tables[name]) for name in ("parquet", "csv")}
+    cluster_on_spark(open_tables(given, LoadOptions(), spark), as_text=True)
+
+
+def cases(folder: Path, watch: PlanWatch) -> Iterator[tuple[str, Callable[[], object]]]:
+    """Each case, as the plan that it belongs to and what it is about, and its work."""
+    spark, tables = watch.spark, write_tables(folder)
+    latin = LoadOptions(encoding="latin-1")
+
+    def load(target: Any, options: LoadOptions, *, large: bool) -> None:
+        load_with_spark(target, kind_of(target), options, None, spark, lambda step: None, large=large)
+
+    sources: dict[str, Any] = {**{name: str(path) for name, path in tables.items()},
+                               **other_sources(spark, tables["parquet"])}  # fmt: skip
+    for name, target in sources.items():
+        options = latin if name == "csv_latin" else LoadOptions()
+        yield f"load {name}", lambda target=target, options=options: load(target, options, large=False)  # type: ignore[misc]
+    for name in ("csv", "csv_doubled", "frame"):
+        yield f"encode {name}", lambda name=name: load(sources[name], LoadOptions(), large=True)  # type: ignore[misc]
+    work = PlannedWork(sources["parquet"], LoadOptions(), watch)
+    for plan, planned in work.pieces()[1:]:
+        if plan == "encode":
+            yield f"{plan} parquet", planned
+            continue
+        for tile_rows in (9, 1000) if plan == "od discover" else (9,):
+            def cut(planned: Callable[[], None] = planned, tile_rows: int = tile_rows) -> None:
+                with small_tiles(tile_rows):
+                    planned()
+
+            yield f"{plan} by {tile_rows}", cut
+    work.close()
+    yield "ind discover as text", lambda: wide_inclusions(tables, spark)
+    yield "ind state", lambda: inclusion_states(folder, tables["parquet"], spark)
+
+
+def main(folder: str) -> None:
+    found: dict[str, list[list[dict[str, Any]]]] = {}
+    with watching({**QUICK, "spark.sql.warehouse.dir": f"{folder}/warehouse"}) as watch:
+        for name, work in cases(Path(folder), watch):
+            with watch.active():
+                work()
+            found[name] = [[asdict(line) for line in plan] for plan in watch.take()]
+            print(name, len(found[name]), file=sys.stderr, flush=True)
     print(json.dumps(found))
 
 

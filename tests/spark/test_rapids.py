@@ -1,4 +1,4 @@
-"""What of loading, encoding and checking the RAPIDS Accelerator would leave to the CPU, by its own ExplainPlan."""
+"""What of all that Spark plans the RAPIDS Accelerator would leave to the CPU, by its own words, against our list."""
 
 from __future__ import annotations
 
@@ -9,82 +9,142 @@ from pathlib import Path
 
 import pytest
 
-from tuplewise.engine.spark.session import rapids_jar
+from tuplewise.engine.spark.gpu_plans import STAYS_ON_CPU, Line, entry_of, lines_of, summary
+from tuplewise.spark_conf.plugin import rapids_jar
 
 PROGRAM = Path(__file__).with_name("explain_plans.py")
-
-# All that stays on the CPU. Parquet, ORC and CSV without doubled quotes: nothing (the hand-over to Python is no part
-# of the plan). Doubled quotes, as RFC 4180 has them, need an escape that the plugin's CSV scan doesn't know; and where
-# the scan is the CPU's, so is what asks it for file names.
-STAYS_ON_CPU = {
-    "csv_doubled": {
-        "FileSourceScanExec": "does not support modified escape chars",
-        "ProjectExec": "may get incorrect file name",
-    },
-    # Small tables of the driver's, sent to all tasks: splits, heavy groups, where blocks go. Nothing that grows with
-    # the rows. The kernels run in Python, which the GPU feeds ("partially").
-    "check": {"LocalTableScanExec": "does not currently support the operator class"},
-    "orders": {"LocalTableScanExec": "does not currently support the operator class"},
-    # A few witnesses are taken from the tasks that find them; the plugin leaves that to the CPU, unless told otherwise.
-    "discover": {
-        "LocalTableScanExec": "does not currently support the operator class",
-        "CollectLimitExec": "disabled by default",
-    },
-}
+ONLY_ON_CPU = {"frame_ntz", "frame_failfast"}
+"""Frames that callers hand over, with what no GPU reads."""
+Plans = dict[str, list[list[Line]]]
 
 
 @pytest.fixture(scope="module")
-def explained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[list[str]]]:
-    jar = rapids_jar()
-    if jar is None:
-        pytest.skip("the RAPIDS jar is neither at TUPLEWISE_RAPIDS_JAR nor in the Maven cache")
+def explained(tmp_path_factory: pytest.TempPathFactory) -> Plans:
+    """What the plugin says of each plan, by what was done: the plan's name and what it was about."""
+    need_jar()
     folder = tmp_path_factory.mktemp("tables")
     done = subprocess.run(
-        [sys.executable, str(PROGRAM), str(jar), str(folder)], capture_output=True, text=True, timeout=900, check=False
+        [sys.executable, str(PROGRAM), str(folder)], capture_output=True, text=True, timeout=900, check=False
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    found: dict[str, list[list[str]]] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    found = json.loads(done.stdout.splitlines()[-1])
+    return {case: [[Line(**line) for line in plan] for plan in plans] for case, plans in found.items()}
+
+
+def need_jar() -> None:
+    if rapids_jar() is None:
+        pytest.skip("the RAPIDS jar is neither at TUPLEWISE_RAPIDS_JAR nor in the Maven cache")
+
+
+def plan_of(case: str) -> str:
+    """The plan's name: a case is called "od discover by 9"."""
+    words = case.split()
+    return " ".join(words[: 1 if words[0] in ("load", "encode") else 2])
+
+
+def about(explained: Plans, *plans: str) -> list[list[Line]]:
+    return [plan for case, own in explained.items() if plan_of(case) in plans for plan in own]
+
+
+def says(plan: list[Line], what: str) -> str:
+    return " ".join(line.says for line in plan if line.name == what)
 
 
 @pytest.mark.rapids
 @pytest.mark.spark
-def test_plans_stay_on_the_gpu(explained: dict[str, list[list[str]]]) -> None:
-    assert {case.split()[0] for case in explained} == {
-        "check", "discover", "orders", "inclusions", "parquet", "orc", "csv", "csv_quoted", "csv_doubled",
+def test_what_stays_on_the_cpu_is_listed(explained: Plans) -> None:
+    assert {plan_of(case) for case in explained} == {
+        "load", "encode", "dc check", "dc discover", "od discover", "ind discover", "ind state",
     }  # fmt: skip
     for case, plans in explained.items():
-        allowed = STAYS_ON_CPU.get(case.split()[0], {})
-        assert len(plans) >= (2 if case.endswith("in-process") else 6)
-        for line in (line for plan in plans for line in plan if line.startswith("!")):
-            assert any(f"<{what}>" in line and why in line for what, why in allowed.items()), f"{case}: {line}"
+        assert plans, f"{case}: nothing was planned"
+        assert any(line.on_gpu and line.kind == "Exec" for plan in plans for line in plan) or case.endswith("failfast")
+        if case.split()[-1] in ONLY_ON_CPU:
+            continue
+        for line in (line for plan in plans for line in plan if not line.on_gpu):
+            assert entry_of(line, plan_of(case)) is not None, f"{case}: {line}"
 
 
 @pytest.mark.rapids
 @pytest.mark.spark
-def test_rows_are_sent_to_tiles_on_the_gpu(explained: dict[str, list[list[str]]]) -> None:
-    plans = [plan for case, plans in explained.items() if case.startswith(("check", "discover")) for plan in plans]
-    kernels = [plan for plan in plans if any("<MapInArrowExec>" in line for line in plan)]
+def test_what_is_listed_does_stay_on_the_cpu(explained: Plans) -> None:
+    for entry in STAYS_ON_CPU:
+        for plan in entry.plans:
+            lines = [line for one in about(explained, plan) for line in one if not line.on_gpu]
+            assert any(entry_of(line, plan) is entry for line in lines), f"{plan} never has {entry}"
+
+
+@pytest.mark.rapids
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("case", "why"),
+    [("frame_failfast", "GpuCSVScan only supports Permissive CSV parsing"), ("frame_ntz", "TimestampNTZ")],
+)
+def test_what_a_caller_leaves_to_the_cpu_is_unexpected(explained: Plans, case: str, why: str) -> None:
+    found = summary("load", explained[f"load {case}"])
+    assert not found.as_expected
+    assert any(why in one.why for one in found.on_cpu if not one.listed), found.on_cpu
+
+
+@pytest.mark.rapids
+@pytest.mark.spark
+def test_rows_are_sent_to_tiles_on_the_gpu(explained: Plans) -> None:
+    kernels = [plan for plan in about(explained, "dc check", "dc discover") if says(plan, "MapInArrowExec")]
     assert kernels
     for plan in kernels:
-        assert "*Exec <MapInArrowExec> will partially run on GPU" in "\n".join(plan)
-        assert any("HashPartitioning" in line and "will run" in line for line in plan)
+        assert "will partially run on GPU" in says(plan, "MapInArrowExec")
+    assert any("will run" in says(plan, "HashPartitioning") for plan in kernels)
 
 
 @pytest.mark.rapids
 @pytest.mark.spark
-def test_contexts_are_put_in_classes_and_sorted_on_the_gpu(explained: dict[str, list[list[str]]]) -> None:
-    kernels = [plan for plan in explained["orders"] if any("<MapInArrowExec>" in line for line in plan)]
-    assert all("*Exec <MapInArrowExec> will partially run on GPU" in "\n".join(plan) for plan in kernels)
-    for what in ("<RangeExec>", "HashPartitioning", "RangePartitioning"):
-        assert any(what in line and "will run" in line for plan in kernels for line in plan), what
+def test_contexts_are_put_in_classes_and_sorted_on_the_gpu(explained: Plans) -> None:
+    kernels = [plan for plan in about(explained, "od discover") if says(plan, "MapInArrowExec")]
+    assert all("will partially run on GPU" in says(plan, "MapInArrowExec") for plan in kernels)
+    for what in ("RangeExec", "HashPartitioning", "RangePartitioning"):
+        assert any("will run" in says(plan, what) for plan in kernels), what
 
 
 @pytest.mark.rapids
 @pytest.mark.spark
-def test_encoding_has_no_single_partition(explained: dict[str, list[list[str]]]) -> None:
-    plans = [plan for case, plans in explained.items() if case.endswith("in Spark") for plan in plans]
-    windows = [plan for plan in plans if any("<WindowExec>" in line for line in plan)]
+def test_encoding_has_no_single_partition(explained: Plans) -> None:
+    plans = about(explained, "encode")
+    windows = [plan for plan in plans if says(plan, "WindowExec")]
     assert windows
-    assert not [line for plan in windows for line in plan if "SinglePartition" in line]
-    assert any("RangePartitioning" in line for plan in plans for line in plan)
+    assert not [plan for plan in windows if says(plan, "SinglePartition$")]
+    assert any(says(plan, "RangePartitioning") for plan in plans)
+
+
+@pytest.mark.rapids
+@pytest.mark.spark
+def test_held_frames_are_explained_and_read_on_the_gpu(explained: Plans) -> None:
+    reading = [plan for plan in about(explained, "dc check") if says(plan, "InMemoryTableScanExec")]
+    assert reading
+    assert all(line.on_gpu for plan in reading for line in plan if line.name == "InMemoryTableScanExec")
+    assert any(says(plan, "FileSourceScanExec") for plan in about(explained, "encode"))
+
+
+def test_the_words_of_the_plugin_are_read() -> None:
+    text = (
+        "!Exec <CollectLimitExec> cannot run on GPU because it is off\n"
+        "  @Partitioning <SinglePartition$> could run on GPU\n"
+        "  *Exec <ProjectExec> will run on GPU\n"
+        "    *Expression <Alias> a#1 AS b#2 will run on GPU\n"
+        "      ! <UnknownExec> cannot run on GPU because GPU does not currently support the operator class X\n"
+    )
+    lines = lines_of(text)
+    assert [(line.name, line.on_gpu) for line in lines] == [
+        ("CollectLimitExec", False), ("ProjectExec", True), ("Alias", True), ("UnknownExec", False),
+    ]  # fmt: skip
+    found = summary("load", [lines])
+    assert (found.queries, found.on_gpu) == (1, 1)
+    assert [(one.operator, one.listed) for one in found.on_cpu] == [("CollectLimitExec", False), ("UnknownExec", False)]
+    assert found.to_dict()["on_cpu"] == [one.to_dict() for one in found.on_cpu]
+
+
+def test_each_entry_has_its_reason() -> None:
+    for entry in STAYS_ON_CPU:
+        assert entry.operator.endswith("Exec")
+        assert entry.says
+        assert entry.plans
+        assert len(entry.why) > 20, entry
