@@ -74,7 +74,7 @@ def check_table(
     device = pick_device(options.device)
     start = time.perf_counter()
     told = Watch(progress, options.memory_limit).stage("checking")
-    checks = check_orders(relation, ods, device=options.device, deadline=deadline, progress=told)
+    checks = check_orders(relation, ods, device=device, deadline=deadline, progress=told)
     name = device.described
     return _checked(relation, options, checks, name, device.reason, time.perf_counter() - start)
 

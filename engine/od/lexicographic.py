@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, DESCENDING, context_words, mask_of
 from tuplewise.engine.od.list_od import ListOd, OrderedColumn
 from tuplewise.engine.relation.relation import Relation
+from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.order import PartitionedRows, lay_out_orders
 
 SignedColumn = tuple[int, bool]
@@ -138,7 +139,7 @@ def check_orders(
     relation: Relation,
     ods: Sequence[ListOd],
     *,
-    device: str = "auto",
+    device: Device | str = "auto",
     deadline: float | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> list[OdCheck]:
