@@ -20,7 +20,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from tools.check_image import CUDF, cuda_version, install_step, instructions, resolve_step
+from tools.check_image import CUDF, cuda_version, install_step, instructions, resolve_step, resolved
 from tuplewise.engine.cli.submit_command import APPLICATION_IN_IMAGE
 from tuplewise.spark_conf.plugin import PLUGIN_SPARK, PLUGIN_VERSION, rapids_jar
 from tuplewise.spark_conf.profiles import read_profile
@@ -57,6 +57,18 @@ def test_versions_are_the_packages() -> None:
     assert pinned in PLUGIN_SPARK
     assert "openjdk-17" in DOCKERFILE
     assert default_of("CUDA") == "12"
+
+
+def test_an_index_that_lacks_a_package_says_nothing_about_ours(tmp_path: Path) -> None:
+    def of_pip(said: str, code: int) -> str:
+        return resolved(["sh", "-c", f"echo '{said}' >&{2 if code else 1}; exit {code}"], tmp_path, dict(os.environ))
+
+    assert of_pip("Would install numba-0.68.1", 0) == "Would install numba-0.68.1"
+    lacking = "Could not find a version that satisfies the requirement pylibcudf-cu12 (from versions: none)"
+    assert of_pip(lacking, 1) == "skipped: the package index has no pylibcudf-cu12"
+    for other in (lacking.replace("none", "25.2, 25.4"), "ResolutionImpossible: numba 0.68 and numba 0.60"):
+        with pytest.raises(SystemExit, match="go together"):
+            of_pip(other, 1)
 
 
 @pytest.mark.parametrize("major", ["12", "13"])

@@ -83,8 +83,8 @@ def main(arguments: list[str] | None = None) -> int:
         if given.resolve:
             for major in ("12", "13"):
                 step = resolve_step(install_step(dockerfile, folder / "tuplewise", wheels))
-                said = _run(["sh", "-euc", step], folder, _variables(dockerfile, major))
-                log.info("CUDA %s: %s (%.0f s)", major, said.splitlines()[-1], time.monotonic() - started)
+                said = resolved(["sh", "-euc", step], folder, _variables(dockerfile, major))
+                log.info("CUDA %s: %s (%.0f s)", major, said, time.monotonic() - started)
             return 0
         programs = folder / "programs"
         programs.mkdir()
@@ -126,8 +126,23 @@ def use(environment: Path, folder: Path) -> None:
     _run([str(environment / "bin" / "python"), "-c", wanted], folder, variables)
 
 
+def resolved(command: list[str], folder: Path, variables: dict[str, str]) -> str:
+    """What pip would install, or that this machine's index lacks a package altogether, which says nothing about ours."""
+    done = _done(command, folder, variables)
+    lacking = re.search(r"satisfies the requirement (\S+) \(from versions: none\)", done.stderr)
+    if done.returncode and lacking:
+        return f"skipped: the package index has no {lacking[1]}"
+    if done.returncode:
+        raise SystemExit(f"these don't go together: {done.stdout[-3000:]}{done.stderr[-3000:]}")
+    return done.stdout.splitlines()[-1]
+
+
+def _done(command: list[str], folder: Path, variables: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
+
+
 def _run(command: list[str], folder: Path, variables: dict[str, str]) -> str:
-    done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
+    done = _done(command, folder, variables)
     if done.returncode:
         raise SystemExit(f"failed: {' '.join(command)[:300]}\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
     return done.stdout
