@@ -127,7 +127,7 @@ def use(environment: Path, folder: Path) -> None:
 
 
 def resolved(command: list[str], folder: Path, variables: dict[str, str]) -> str:
-    """What pip would install, or that this machine's index lacks a package altogether, which says nothing about ours."""
+    """What pip would install; or that the package index lacks a package altogether, which says nothing about ours."""
     done = _done(command, folder, variables)
     lacking = re.search(r"satisfies the requirement (\S+) \(from versions: none\)", done.stderr)
     if done.returncode and lacking:
