@@ -151,7 +151,7 @@ def check_rules(
         relation=relation,
         options=options,
         rules=tuple(checks),
-        device=str(device),
+        device=device.described,
         device_reason=device.reason,
         timings_seconds={"plan": planned - began, "check": time.monotonic() - planned},
         partial=runner.reached is not None,
