@@ -97,7 +97,7 @@ class PlannedWork:
     def __init__(self, table: Any, options: LoadOptions, watch: PlanWatch, step: Step = lambda step: None) -> None:
         few = FEW_ROWS if options.rows is None else min(options.rows, FEW_ROWS)
         self._table, self._options, self._few = table, options, replace(options, rows=few)
-        self._watch, self._spark, self._step = watch, watch.spark, step
+        self._spark, self._step = watch.spark, step
         self._encoded: EncodedFrame | None = None
         self._kept: list[Any] = []
         self.notes: list[str] = []
@@ -189,7 +189,7 @@ class PlannedWork:
             for agreement in (((0, 0), (last, last)), ((0, 0),), *_compared(space)):
                 rows.compare_agreeing(agreement)
             rules = [read_rule(text) for text in rules_for(self.encoded.header)]
-            rows.violating_clues([read_rule(key_of(self.encoded.header)), *rules], 2)
+            rows.violating_clues([*rules, read_rule(order_of(self.encoded.header))], 2)
             for rule in rules:
                 rows.all_violating_clues(rule, MOST_PAIRS)
         finally:
@@ -224,26 +224,25 @@ class PlannedWork:
         cluster_on_spark(opened)
         plan = opened["table"].plan
         first, last = (Attribute("table", plan.names[i]) for i in (plan.kept[0], plan.kept[-1]))
-        ind, options = unary(first, last), {"table": self._few}
-        with self._watch.active():  # the check takes the active session
-            check_on_spark(tables, [ind], IndCheckOptions(), options, reason="to be planned")
+        check_on_spark(tables, [unary(first, last)], IndCheckOptions(), {"table": self._few}, reason="to be planned")
 
 
 def rules_for(header: Relation) -> list[str]:
     """Rules that any table can be asked about: a key of its one column, else a dependency and an order of two."""
     first, last = quote_name(header.column_names[0]), quote_name(header.column_names[-1])
     if len(header.columns) == 1:
-        return [key_of(header)]
+        return [f"not(t.{first} == u.{first})"]
     return [
         f"not(t.{last} == u.{last} and t.{first} != u.{first})",
         f"not(t.{first} < u.{first} and t.{last} > u.{last})",
     ]
 
 
-def key_of(header: Relation) -> str:
-    """That the first column is a key."""
-    first = quote_name(header.column_names[0])
-    return f"not(t.{first} == u.{first})"
+def order_of(header: Relation) -> str:
+    """That the first two columns are in one order: where they are, few rows here don't say so, and tasks must look."""
+    names = header.column_names
+    first, second = quote_name(names[0]), quote_name(names[min(1, len(names) - 1)])
+    return f"not(t.{first} < u.{first} and t.{second} > u.{second})"
 
 
 def _compared(space: PredicateSpace) -> list[tuple[tuple[int, int]]]:

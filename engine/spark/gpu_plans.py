@@ -191,8 +191,8 @@ class _Listener:
 class PlanWatch:
     """Explains what Spark plans while it is open, by Spark's own hook on queries.
 
-    It hears the queries of the session that it is given, and of all that are cloned from it meanwhile. The session must
-    have the plugin's jar on its class path.
+    It hears the queries of the session that it is given, of the active one, and of all that are cloned from these
+    meanwhile. The plugin's jar must be on their class path.
     """
 
     def __init__(self, spark: SparkSession) -> None:
@@ -204,14 +204,16 @@ class PlanWatch:
 
     def __enter__(self) -> PlanWatch:
         from pyspark.java_gateway import ensure_callback_server_started
+        from pyspark.sql import SparkSession
 
         self._open.enter_context(callbacks_closed(self.spark))
         ensure_callback_server_started(self.spark.sparkContext._gateway)
         listener = _Listener(self._heard)
-        queries = self.spark._jsparkSession.listenerManager()  # type: ignore[attr-defined]
-        queries.register(listener)
-        self._open.callback(queries.unregister, listener)
-        self._open.enter_context(self.active())
+        sessions: list[Any] = [self.spark, SparkSession.getActiveSession()]  # what is opened by name is of the latter
+        for session in {one._jsparkSession: None for one in sessions if one is not None}:
+            queries = session.listenerManager()
+            queries.register(listener)
+            self._open.callback(queries.unregister, listener)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -223,10 +225,6 @@ class PlanWatch:
         self._wait()
         heard, self._heard[:] = list(self._heard), []
         return [lines for query in heard for lines in self._explained(query)]
-
-    def active(self) -> contextlib.AbstractContextManager[None]:
-        """Within it the session is the one that is taken where none is named."""
-        return self._active(self.spark._jsparkSession)  # type: ignore[attr-defined]
 
     def _wait(self) -> None:
         self.spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
@@ -263,7 +261,7 @@ class PlanWatch:
 
     @contextlib.contextmanager
     def _active(self, session: Any) -> Iterator[None]:
-        """See `active`; for any session of the JVM's."""
+        """Within it the session is the one that is taken where none is named."""
         sessions = self._jvm.org.apache.spark.sql.SparkSession
         before = sessions.getActiveSession()
         sessions.setActiveSession(session)

@@ -15,9 +15,9 @@ from tuplewise.spark_conf.plugin import PLUGIN_CLASS, rapids_jar
 
 PROGRAM = Path(__file__).with_name("explain_only.py")
 ROWS = [
-    "zip,city,pay,tax,day",
-    *("01,A,10,1.0,2020-01-01", "01,A,20,2.5,2020-01-02", "02,B,20,2.5,2020-01-02", "02,C,35,3.0,2020-02-01"),
-    *("03,C,35,3.0,2020-02-01", ",C,40,,2020-03-01", "04,D,50,4.5,"),
+    "zip,city,pay,tax,day,least",
+    *("01,A,10,1.0,2020-01-01,10", "01,A,20,2.5,2020-01-02,10", "02,B,20,2.5,2020-01-02,20"),
+    *("02,C,35,3.0,2020-02-01,20", "03,C,35,3.0,2020-02-01,35", ",C,40,,2020-03-01,35", "04,D,50,4.5,,40"),
 ]
 pytestmark = [pytest.mark.rapids, pytest.mark.spark]
 
