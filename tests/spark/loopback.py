@@ -31,7 +31,7 @@ import pyspark
 HERE = Path(__file__).parent
 START_SECONDS = 90
 STOP_SECONDS = 10
-CALL_SECONDS = 120
+CALL_SECONDS = 240
 MASTER_HOST = "127.0.0.1"
 GPUS = ("0", "1")  # addresses that each worker tells of
 CORES = 2
@@ -100,11 +100,15 @@ class Driver:
         return (self.folder / "log").read_text(errors="replace")
 
     def end(self) -> int:
-        """Let it return from its program; the exit code."""
+        """Let it return from its program, and its JVM end; the exit code."""
+        below: list[psutil.Process] = []
+        with suppress(psutil.NoSuchProcess):
+            below = psutil.Process(self.process.pid).children(recursive=True)
         with suppress(OSError):
             self.connection.send(None)
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(2 * STOP_SECONDS)
+        psutil.wait_procs(below, STOP_SECONDS)
         _end_group(self.process)
         self.connection.close()
         return self.process.returncode
@@ -140,12 +144,17 @@ class Cluster:
 
     def lose_executor(self, process: int) -> None:
         """Kill the executor that a process belongs to, with its Python workers, at once. Its worker starts another."""
-        _kill(next(p for p in psutil.Process(process).parents() if p.pid in self.executors()))
+        executors = self.executors()
+        _kill(next(p for p in psutil.Process(process).parents() if p.pid in executors))
 
     def executors(self) -> list[int]:
         """Processes of executors that run now, of all drivers."""
-        children = (c for w in self.workers for c in psutil.Process(w.pid).children())
-        return [c.pid for c in children if any("ExecutorBackend" in part for part in c.cmdline())]
+        found = []
+        for child in (c for w in self.workers for c in psutil.Process(w.pid).children()):
+            with suppress(psutil.Error):  # one that has just ended
+                if any("ExecutorBackend" in part for part in child.cmdline()):
+                    found.append(child.pid)
+        return found
 
     @contextmanager
     def driver(self, name: str, conf: Mapping[str, str] | None = None) -> Iterator[Driver]:
@@ -207,7 +216,7 @@ def belonging_to(folder: Path) -> list[str]:
     return found
 
 
-def wait_until(what: Callable[[], Any], seconds: float = 60) -> Any:
+def wait_until(what: Callable[[], Any], seconds: float = 150) -> Any:
     """What it returns, as soon as that is true."""
     deadline = time.monotonic() + seconds
     while not (found := what()):

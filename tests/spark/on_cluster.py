@@ -127,9 +127,9 @@ def _without(record: dict[str, Any], *names: str) -> dict[str, Any]:
     return {k: v for k, v in record.items() if k not in names}
 
 
-def check_rules(table: Any, rules: str, run_on: RunOn, device: str = "cpu") -> dict[str, Any]:
+def check_rules(table: Any, rules: str, run_on: RunOn, device: str = "cpu", **more: Any) -> dict[str, Any]:
     with small_sizes():
-        told = _told(tw.check(table, rules, device=device, pairs=20, run_on=run_on))
+        told = _told(tw.check(table, rules, device=device, pairs=20, run_on=run_on, **more))
     return {**told, "rules": [_without(rule, "seconds", "plan") for rule in told["rules"]]}
 
 

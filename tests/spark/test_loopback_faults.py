@@ -48,7 +48,7 @@ def folder(watched: Path) -> Path:
 
 JOBS = {
     "all pairs": (partial(on_cluster.discover_dcs, algorithm="evidence", error="0.01"), "constraints"),
-    "rules": (partial(on_cluster.check_rules, rules=RULES), "rules"),
+    "rules": (partial(on_cluster.check_rules, rules=RULES, count_only=True), "rules"),
 }
 
 
@@ -64,8 +64,8 @@ def lose_in_mid_job(driver: Driver, folder: Path, places: Twice, job: str, lose:
     (folder / "hold").unlink()
     found = driver.answer()
     assert json.dumps(found[name]) == json.dumps(asked(places.table, run_on="driver")[name])
-    mine = {call.tile for call in before if call.worker == lost.worker}
-    kept = {call.tile for call in before if call.worker != lost.worker}
+    mine = {call.tile for call in before if call.executor == lost.executor}
+    kept = {call.tile for call in before if call.executor != lost.executor}
     assert mine
     assert kept
     begun = defaultdict(list)
@@ -77,9 +77,9 @@ def lose_in_mid_job(driver: Driver, folder: Path, places: Twice, job: str, lose:
 
 
 def held(folder: Path) -> list[Call]:
-    """One call that is begun and not done for each worker."""
+    """One call that is begun and not done for each executor."""
     done = {call.attempt for call in calls(folder, "done")}
-    running = {call.worker: call for call in calls(folder, "begun") if call.attempt not in done}
+    running = {call.executor: call for call in calls(folder, "begun") if call.attempt not in done}
     return list(running.values())
 
 

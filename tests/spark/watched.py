@@ -3,7 +3,7 @@ it is done, and waits or fails where a file there says so. Workers of the cluste
 
     hold     while it is there, calls wait as soon as as many are done as it says
     fail     the first call that takes it away fails
-    slow     the first call that takes it away doesn't end for a minute: another attempt has to do its work
+    slow     the first call that takes it away doesn't end for minutes: another attempt has to do its work
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from typing import Any, NamedTuple
 
 from tuplewise.engine.spark.pair_tiles import TileCounter
 
-LONGEST_SECONDS = 60
+LONGEST_SECONDS = 150
 _calls: Counter[int] = Counter()
 
 
 class Call(NamedTuple):
-    """One call. `tile`: stage, partition and number within; `worker`: the folder of the worker that it ran on."""
+    """One call. `tile`: stage, partition and number within; `executor`: its number, which it ran in."""
 
     tile: str
     attempt: int
-    worker: str
+    executor: str
     process: int
 
 
 def calls(folder: Path, what: str) -> list[Call]:
     """Those that are "begun", or "done"."""
     named = (path.name.split(".") for path in folder.glob(f"*.{what}"))
-    return [Call(tile, int(attempt), worker, int(process)) for tile, attempt, worker, process, _ in named]
+    return [Call(tile, int(attempt), executor, int(process)) for tile, attempt, executor, process, _ in named]
 
 
 @contextmanager
@@ -49,8 +49,7 @@ def watched() -> Iterator[None]:
     attempt = context.taskAttemptId()
     tile = f"{context.stageId()}-{context.partitionId()}-{_calls[attempt]}"
     _calls[attempt] += 1
-    worker = next(part for part in Path.cwd().parts if part.startswith("work") and part[4:].isdigit())
-    name = f"{tile}.{attempt}.{worker}.{os.getpid()}"
+    name = f"{tile}.{attempt}.{Path.cwd().name}.{os.getpid()}"  # executors run in a folder of their number
     (folder / f"{name}.begun").touch()
     deadline = time.monotonic() + LONGEST_SECONDS
     while _held(folder):
