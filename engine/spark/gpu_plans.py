@@ -223,8 +223,9 @@ class PlanWatch:
     def take(self) -> list[list[Line]]:
         """What the plugin says of each plan since the last call; of held frames' plans when they are first met."""
         self._wait()
-        heard, self._heard[:] = list(self._heard), []
-        return [lines for query in heard for lines in self._explained(query)]
+        heard = {query.id(): query for query in self._heard}  # a session and the one it is a clone of tell both
+        self._heard.clear()
+        return [lines for query in heard.values() for lines in self._explained(query)]
 
     def _wait(self) -> None:
         self.spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
