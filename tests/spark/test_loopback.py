@@ -79,7 +79,7 @@ def test_order_dependencies_checked(driver: Driver, days_twice: Twice) -> None:
     assert set(here) == {True, False}
 
 
-@pytest.mark.parametrize("what", ["fds", "keys"])
+@pytest.mark.parametrize("what", ["fds", pytest.param("keys", marks=pytest.mark.slow)])
 def test_functional_dependencies_and_keys(driver: Driver, days_twice: Twice, what: str) -> None:
     here, there = both(driver, getattr(on_cluster, f"discover_{what}"), days_twice)
     same(here, there, what, "count", "measure")
@@ -119,7 +119,9 @@ def on_devices(places: Twice, days: Twice) -> dict[str, partial[dict[str, Any]]]
     }
 
 
-@pytest.mark.parametrize("name", ["rules", "all pairs", "orders", "keys"])
+@pytest.mark.parametrize(
+    "name", ["all pairs", *(pytest.param(name, marks=pytest.mark.slow) for name in ("rules", "orders", "keys"))]
+)
 def test_a_gpu_that_a_task_is_given_and_cannot_use(
     driver: Driver, places_twice: Twice, days_twice: Twice, name: str
 ) -> None:

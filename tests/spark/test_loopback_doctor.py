@@ -60,6 +60,7 @@ def test_gpus_that_spark_gives_and_no_kernel_can_use(cluster: Cluster) -> None:
         assert "Spark gives" not in kernels["found"]  # why that GPU isn't used
 
 
+@pytest.mark.slow
 def test_executors_that_can_not_come(cluster: Cluster) -> None:
     at_once = {"spark.scheduler.minRegisteredResourcesRatio": "0"}  # the session starts without executors
     checks = ask(cluster, "--wait", "30", code=2, spark_executor_memory="900g", **at_once)
@@ -68,6 +69,7 @@ def test_executors_that_can_not_come(cluster: Cluster) -> None:
     assert list(checks) == ["session", "executors"]
 
 
+@pytest.mark.slow
 def test_executors_whose_python_lacks_us(cluster: Cluster, tmp_path: Path) -> None:
     bare = tmp_path / "python"
     bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
@@ -77,6 +79,7 @@ def test_executors_whose_python_lacks_us(cluster: Cluster, tmp_path: Path) -> No
     assert list(checks) == ["session", "rapids plugin", "tasks"]
 
 
+@pytest.mark.slow
 def test_a_wheel_that_is_sent_along(cluster: Cluster, tmp_path: Path) -> None:
     """By spark-submit, to a Python that has the dependencies only: everything runs from the wheel."""
     wheel = build_wheel(tmp_path)

@@ -89,6 +89,7 @@ def test_a_lost_worker_costs_its_tiles(cluster: Cluster, driver: Driver, folder:
     wait_until(lambda: len(driver.call(on_cluster.who_runs)["executor"]) == 2)
 
 
+@pytest.mark.slow
 def test_a_lost_executor_costs_its_tiles(cluster: Cluster, driver: Driver, folder: Path, places_twice: Twice) -> None:
     lose_in_mid_job(driver, folder, places_twice, "rules", cluster.lose_executor)
     wait_until(lambda: len(driver.call(on_cluster.who_runs)["executor"]) == 2)

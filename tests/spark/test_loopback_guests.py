@@ -65,6 +65,7 @@ def test_a_session_that_is_stopped_leaves_nothing(cluster: Cluster, places_twice
     assert sorted(path.name for path in Path(pyspark.__file__).parent.iterdir()) == pyspark_files
 
 
+@pytest.mark.slow
 def test_two_drivers_at_once(cluster: Cluster, places_twice: Twice) -> None:
     known: dict[str, Any] = on_cluster.discover_dcs(places_twice.table, "evidence", "driver")
     with cluster.driver("one") as one, cluster.driver("other") as other:
