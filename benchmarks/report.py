@@ -18,6 +18,7 @@ from benchmarks.outside import REPOSITORY
 from benchmarks.records import Record
 from benchmarks.report_cells import alignment, megabytes, peer_of, peer_seconds, seconds, typical
 from benchmarks.report_checks import SHOWN_CHECKS, check_sentences, check_table
+from benchmarks.report_cluster import ON_CLUSTER, cluster_sentences
 from benchmarks.report_dc_state import DC_STATES, dc_state_sentences, dc_state_tables
 from benchmarks.report_hybrid import SEARCHES, hybrid_sentences, hybrid_table
 from benchmarks.report_ind import INCLUSIONS, inclusion_sentences, inclusion_table
@@ -57,6 +58,7 @@ def figures(everything: list[Record]) -> str:
         _discoveries(everything),
         hybrid_table(everything),
         hybrid_sentences(everything),
+        cluster_sentences(everything),
         dc_state_tables(everything),
         dc_state_sentences(everything),
         dependency_tables(everything),
@@ -139,7 +141,8 @@ def _circumstances(everything: list[Record]) -> str:
     shown = [
         records.latest(everything, case)
         for shown_cases in (
-            DISCOVERIES, SEARCHES, DC_STATES, SHOWN_DEPENDENCIES, INCLUSIONS, EVIDENCES, SHOWN_CHECKS, COMMANDS,
+            DISCOVERIES, SEARCHES, ON_CLUSTER, DC_STATES, SHOWN_DEPENDENCIES, INCLUSIONS, EVIDENCES, SHOWN_CHECKS,
+            COMMANDS,
         )
         for case in shown_cases
     ]

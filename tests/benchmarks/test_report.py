@@ -9,8 +9,10 @@ import pytest
 from benchmarks import report
 from benchmarks.cases import CASES
 from benchmarks.check_cases import ONE_BY_ONE
+from benchmarks.cluster_cases import ONE_THREAD
 from benchmarks.report_cells import peer_of
 from benchmarks.report_checks import CHECKS, CHECKS_BESIDE, LISTINGS, SHOWN_CHECKS, check_sentences, check_table
+from benchmarks.report_cluster import ON_CLUSTER, cluster_sentences
 
 
 def record(case: str, implementation: str = "tuplewise", **changes: Any) -> dict[str, Any]:
@@ -51,6 +53,17 @@ def test_checks_stand_beside_their_peer() -> None:
     assert check_sentences(everything) == (
         "- Memory on top of the two encoded columns (48 MB) while counting the pairs of 1,000,000 TPC-H rows: 67 MB."
     )
+
+
+def test_a_cluster_stands_beside_one_thread() -> None:
+    size = {"sha256": "d", "rows": 250_000, "columns": 15}
+    ours = record(ON_CLUSTER[0], dataset=size, figures={"executors": 2})
+    theirs = record(ON_CLUSTER[0], ONE_THREAD, dataset=size, warm_seconds=[3.8])
+    assert cluster_sentences([ours, theirs]) == (
+        "- On a standalone cluster of 2 executors with one core each, all pairs of 250,000 rows x 15 columns of Tax, from"
+        " the file to the rules: 2.0 s; one process, one thread: 3.8 s (1.9 x)."
+    )
+    assert cluster_sentences([ours]) == ""
 
 
 def test_other_answers_are_not_set_beside_ours() -> None:
