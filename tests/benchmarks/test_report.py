@@ -60,8 +60,8 @@ def test_a_cluster_stands_beside_one_thread() -> None:
     ours = record(ON_CLUSTER[0], dataset=size, figures={"executors": 2})
     theirs = record(ON_CLUSTER[0], ONE_THREAD, dataset=size, warm_seconds=[3.8])
     assert cluster_sentences([ours, theirs]) == (
-        "- On a standalone cluster of 2 executors with one core each, all pairs of 250,000 rows x 15 columns of Tax, from"
-        " the file to the rules: 2.0 s; one process, one thread: 3.8 s (1.9 x)."
+        "- On a standalone cluster of 2 executors with one core each, all pairs of 250,000 rows x 15 columns of Tax,"
+        " from the file to the rules: 2.0 s; one process, one thread: 3.8 s (1.9 x)."
     )
     assert cluster_sentences([ours]) == ""
 
