@@ -5,4 +5,4 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export PYTHONPATH="src:.${PYTHONPATH:+:$PYTHONPATH}" PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
-exec timeout --foreground "${LIMIT_SECONDS:-476}" "${PYTHON:-python3}" -m benchmarks.gpu_session "$@"
+exec timeout -k 5 "${LIMIT_SECONDS:-476}" "${PYTHON:-python3}" -m benchmarks.gpu_session "$@"

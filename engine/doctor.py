@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
+from tuplewise.engine.errors import TuplewiseError
 from tuplewise.spark_conf.plugin import PLUGIN_COORDINATES, PLUGIN_SPARK, PLUGIN_VERSION
 
 JAVA_OLDEST, JAVA_TRIED = 17, (17, 21)
@@ -92,6 +93,8 @@ def works(checks: list[Check]) -> bool:
 def _checked(name: str, check: Callable[[], tuple[bool | None, str, str]], needed: bool) -> Check:
     try:
         ok, found, advice = check()
+    except TuplewiseError as error:  # says what to do itself
+        ok, found, advice = False, str(error), ""
     except Exception as error:  # a broken installation can raise anything, and saying so is this module's work
         ok, found, advice = False, f"{type(error).__name__}: {_first_line(error)}", "mend or reinstall it"
     return Check(name, ok, found, advice, needed)

@@ -36,7 +36,7 @@ from tuplewise.engine.spark.agreeing import (
 from tuplewise.engine.spark.tasks import Rows
 from tuplewise.engine.watch import TIME_LIMIT
 from tuplewise.gpu_kernels.clues import lay_out
-from tuplewise.gpu_kernels.device import pick_device
+from tuplewise.gpu_kernels.device import Device, pick_device
 from tuplewise.gpu_kernels.refine import ClusterPairs, all_rows, refine_equal
 from tuplewise.gpu_kernels.words import ClueLayout
 
@@ -57,7 +57,7 @@ class Asked:
     group_rows: int | None = None
 
 
-def compare_tile(codes: NDArray[np.int32], asked: Asked, left: Rows, right: Rows, device: str) -> TileClues:
+def compare_tile(codes: NDArray[np.int32], asked: Asked, left: Rows, right: Rows, device: Device | str) -> TileClues:
     """Clues of the agreeing pairs of a tile; see `engine.spark.agreeing.CompareTile`. One thread: tasks are many."""
     picked = pick_device(device)
     everything = np.arange(codes.shape[1], dtype=np.int32)
@@ -74,7 +74,7 @@ def compare_tile(codes: NDArray[np.int32], asked: Asked, left: Rows, right: Rows
 
 
 def sample_rows(
-    codes: NDArray[np.int32], repeated: NDArray[np.bool_], asked: Asked, seed: Sequence[int], device: str
+    codes: NDArray[np.int32], repeated: NDArray[np.bool_], asked: Asked, seed: Sequence[int], device: Device | str
 ) -> TileClues:
     """Clues of all pairs inside random groups of rows; see `engine.spark.agreeing.SamplePairs`."""
     assert asked.group_rows is not None
@@ -179,8 +179,9 @@ class SparkTable:
         self._distinct.frame.unpersist()
 
     def equal_rows(self) -> Clues:
-        """None by themselves: `sample` brings them."""
-        return np.zeros((0, self._layout.words), dtype=np.uint64)
+        """Where all rows are equal, what two of them leave; else none by themselves: `sample` brings them."""
+        only = np.zeros(int(self.rows == 1), dtype=np.int64)
+        return self._clues_of(self._judged, only, only)
 
     def sample(self) -> Compared:
         """All pairs inside random groups of rows, and the pairs of equal rows."""

@@ -198,7 +198,7 @@ def pick_device(spec: str | Device = "auto") -> Device:
     chosen = found.chosen if family == "auto" else "asked for"
     more = () if number else found.more
     if more:
-        chosen += f"; {1 + len(more)} GPUs: all compare pairs, the first does the rest"
+        chosen += f"; {1 + len(more)} GPUs: all may compare pairs, the first does the rest"
     return replace(found, chosen=chosen, more=more, may_fall_back=family == "auto", fallen=[])
 
 

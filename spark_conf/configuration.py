@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Mapping
 from importlib import metadata
@@ -81,11 +82,23 @@ def share_of_gpu(cores: str) -> str:
     return f"{10000 // count / 10000:g}"
 
 
+def discovered_gpus() -> tuple[list[str], str]:
+    """Addresses of GPUs that the discovery script tells of on this machine, and why it tells of none ("")."""
+    try:
+        done = subprocess.run([str(DISCOVERY_SCRIPT)], capture_output=True, text=True, timeout=60, check=False)
+    except subprocess.TimeoutExpired:
+        return [], "nvidia-smi doesn't answer"
+    except OSError as problem:
+        return [], f"{DISCOVERY_SCRIPT.name} can't be run: {problem.strerror}"
+    if done.returncode:
+        return [], done.stderr.strip().removeprefix(f"{DISCOVERY_SCRIPT.name}: ")
+    return re.findall(r'"(\d+)"', done.stdout), ""
+
+
 def _without_gpu() -> list[str]:
     """Why the plugin can't run on this machine."""
-    done = subprocess.run([str(DISCOVERY_SCRIPT)], capture_output=True, text=True, timeout=60, check=False)
-    if done.returncode == 0:
+    reason = discovered_gpus()[1]
+    if not reason:
         return []
-    reason = done.stderr.strip().removeprefix(f"{DISCOVERY_SCRIPT.name}: ")
     hint = "Leave the profile out (laptop), or set spark.rapids.sql.mode=explainOnly to see plans only"
     return [message(f"the RAPIDS plugin needs a GPU: {reason}", os.environ.get("CUDA_VISIBLE_DEVICES"), hint=hint)]

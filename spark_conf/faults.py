@@ -21,6 +21,7 @@ from tuplewise.spark_conf.plugin import (
     has_plugin,
     names_jar,
     only_explains,
+    rapids_jar,
 )
 
 Kind = Literal["local", "local-cluster", "standalone", "yarn", "k8s", "connect", "other"]
@@ -67,7 +68,8 @@ def faults_of(
     deploy_mode : "client": the driver runs on this machine; "cluster": on one of the cluster's
     """
     if "spark.master" not in settings:
-        hint = "Name it with --master: spark://HOST:PORT, yarn, k8s://https://HOST:PORT"
+        fitting = MADE_FOR.get(profile or "", ("", "spark://HOST:PORT, yarn, k8s://https://HOST:PORT"))[1]
+        hint = f"Name it with --master: {fitting}"
         return [message("no Spark master is given, and this profile names none", profile, hint=hint)]
     kind = master_kind(settings["spark.master"])
     found = _of_master(settings, kind, profile, deploy_mode) + ([] if kind == "local" else _of_gpus(settings))
@@ -169,7 +171,9 @@ def _of_plugin(settings: Mapping[str, str], kind: Kind, spark_version: str, depl
     if kind != "local" and not shipped and not names_jar(settings, "spark.executor.extraClassPath"):
         lacking.append("executors")
     if lacking:
-        hint = f"Set TUPLEWISE_RAPIDS_JAR to it, or spark.jars.packages to {PLUGIN_COORDINATES}"
+        named = os.environ.get("TUPLEWISE_RAPIDS_JAR")
+        missing = f"TUPLEWISE_RAPIDS_JAR is {named!r}, which is no file. " if named and rapids_jar() is None else ""
+        hint = f"{missing}Set TUPLEWISE_RAPIDS_JAR to it, or spark.jars.packages to {PLUGIN_COORDINATES}"
         found.append(message(f"{PLUGIN} has no jar for {' and '.join(lacking)}", hint=hint))
     named = settings.get("spark.shuffle.manager", "")
     manager = re.fullmatch(r"com\.nvidia\.spark\.rapids\.(\w+)\.RapidsShuffleManager", named)

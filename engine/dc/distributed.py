@@ -30,7 +30,7 @@ from tuplewise.engine.spark.agreeing import LEAST_PAIRS, ClueKernels, TileClues
 from tuplewise.engine.spark.tasks import Rows
 from tuplewise.engine.spark_table import NO_ROWS, SparkTable, sample_rows
 from tuplewise.gpu_kernels.clues import lay_out
-from tuplewise.gpu_kernels.device import pick_device
+from tuplewise.gpu_kernels.device import Device, pick_device
 from tuplewise.gpu_kernels.words import ClueLayout
 
 
@@ -43,7 +43,9 @@ class Violating:
     program: Program
 
 
-def compare_violating(codes: NDArray[np.int32], asked: Violating, left: Rows, right: Rows, device: str) -> TileClues:
+def compare_violating(
+    codes: NDArray[np.int32], asked: Violating, left: Rows, right: Rows, device: Device | str
+) -> TileClues:
     """Clues of the violating pairs of a tile; see `engine.spark.agreeing.CompareTile`. One thread: tasks are many."""
     picked = pick_device(device)
     work, made, pairs = prepared(codes, asked.program, left, right, picked, threads=1)

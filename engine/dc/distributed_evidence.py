@@ -18,7 +18,7 @@ from tuplewise.engine.dc.predicate import PredicateSpace
 from tuplewise.engine.options import DcDiscoverOptions
 from tuplewise.engine.relation.spark_load import Opened, bring_here
 from tuplewise.engine.spark.pair_tiles import count_pairs
-from tuplewise.engine.spark.resources import devices_of_tasks
+from tuplewise.engine.spark.resources import devices_of_tasks, kernel_resources
 from tuplewise.engine.watch import Progress
 from tuplewise.gpu_kernels.evidence import ClueSet
 from tuplewise.gpu_kernels.evidence_tiles import pair_triangle
@@ -86,7 +86,7 @@ def discover_by_all_pairs(
     if deadline is None and options.time_limit is not None:
         deadline = time.monotonic() + options.time_limit
     spark = opened.session.spark
-    device, reason = devices_of_tasks(spark, options.device)
+    device, reason = devices_of_tasks(spark, options.device, kernel_resources(spark))
     comparing = PairsInSpark(spark, options.device)
     relation = bring_here(opened, step, device="cpu" if options.device == "cpu" else "auto")
     step("comparing")

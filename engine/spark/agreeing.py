@@ -22,6 +22,7 @@ from tuplewise.engine.spark.resources import task_device
 from tuplewise.engine.spark.routes import send_rows
 from tuplewise.engine.spark.tasks import Batches, Rows, Tile, make_tile, spare_zip_reading, tiles_of
 from tuplewise.engine.spark.tiles import LEFT, RIGHT, WAVES, Sizes
+from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.refine import EQUAL, Comparison
 
 if TYPE_CHECKING:
@@ -106,14 +107,14 @@ class TileClues:
 
 class CompareTile(Protocol):
     def __call__(
-        self, codes: NDArray[np.int32], asked: Any, left: Rows, right: Rows, device: str
+        self, codes: NDArray[np.int32], asked: Any, left: Rows, right: Rows, device: Device
     ) -> TileClues:
         """What the pairs (t in left, u in right) that agree leave."""
 
 
 class SamplePairs(Protocol):
     def __call__(
-        self, codes: NDArray[np.int32], repeated: NDArray[np.bool_], asked: Any, seed: Sequence[int], device: str
+        self, codes: NDArray[np.int32], repeated: NDArray[np.bool_], asked: Any, seed: Sequence[int], device: Device
     ) -> TileClues:
         """What random pairs leave, each row in one at least (where there are two), and the pairs of repeated rows with
         their equals."""

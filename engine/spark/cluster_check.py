@@ -11,7 +11,6 @@ import os
 import platform
 import re
 import socket
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -26,11 +25,13 @@ from tuplewise.engine.errors import TuplewiseError
 from tuplewise.engine.spark.jobs import until
 from tuplewise.engine.spark.resources import GPU, task_device
 from tuplewise.engine.spark.session import open_session, stop
-from tuplewise.spark_conf.configuration import DISCOVERY_SCRIPT
+from tuplewise.spark_conf.configuration import discovered_gpus
 from tuplewise.spark_conf.plugin import PLUGIN_VERSION, has_plugin, only_explains
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from tuplewise.gpu_kernels.device import Device
 
 PACKAGES = ("tuplewise", "numba", "numpy", "pyarrow", "pyspark")
 STILL_SECONDS = 3.0  # executors that have come and are followed by no other for so long are all
@@ -195,7 +196,7 @@ def installed_versions() -> dict[str, str]:
     return versions
 
 
-def try_kernels(spec: str) -> tuple[str, str, str]:
+def try_kernels(spec: Device | str) -> tuple[str, str, str]:
     """What kernels ran on, why, and what was wrong: "" where the clues of a small table come out right.
 
     The table is i mod 3 and i mod 2 for i below 600: each pair of remainders is in 100 rows, so the counts of the nine
@@ -213,19 +214,13 @@ def try_kernels(spec: str) -> tuple[str, str, str]:
         right = counts is not None and sorted(counts.tolist()) == [30000] * 6 + [59400] + [60000] * 2
         return device.described, device.reason, "" if right else f"wrong counts: {counts}"
     except Exception as error:  # drivers and packages fail in many ways, and saying so is this module's work
-        return spec, "", f"{type(error).__name__}: {_said(error)}"
+        return str(spec), "", f"{type(error).__name__}: {_said(error)}"
 
 
 def _gpus_seen() -> str:
-    """What the discovery script says here, or why it can't be asked."""
-    try:
-        done = subprocess.run([str(DISCOVERY_SCRIPT)], capture_output=True, text=True, timeout=60, check=False)
-    except OSError as problem:
-        return f"not asked: {problem.strerror}"
-    if done.returncode:
-        return done.stderr.strip().removeprefix(f"{DISCOVERY_SCRIPT.name}: ")
-    addresses = re.findall(r'"(\d+)"', done.stdout)
-    return f"sees GPU {', '.join(addresses)}"
+    """What the discovery script says here, or why it says nothing."""
+    addresses, reason = discovered_gpus()
+    return reason or f"sees GPU {', '.join(addresses)}"
 
 
 def _of_executor(number: int, executor: Executor) -> list[Finding]:
@@ -268,9 +263,9 @@ def _plugin(spark: SparkSession, wait_seconds: float) -> Finding:
         return Finding("rapids plugin", None, "not loaded: plans run on CPUs")
     if only_explains(conf):
         return Finding("rapids plugin", None, f"{PLUGIN_VERSION} explains plans only, which run on CPUs")
-    frame = spark.range(0, 8, 1, 2).selectExpr("id + 1 as next")
-    planned = "Gpu" in frame._jdf.queryExecution().executedPlan().toString()
     try:
+        frame = spark.range(0, 8, 1, 2).selectExpr("id + 1 as next")
+        planned = "Gpu" in frame._jdf.queryExecution().executedPlan().toString()
         with until(spark, time.monotonic() + wait_seconds):
             right = sorted(row[0] for row in frame.collect()) == list(range(1, 9))
     except Exception as problem:

@@ -69,16 +69,18 @@ def telling(spark: SparkSession, progress: Callable[[float], None] | None) -> It
         yield
         return
     tag = f"tuplewise-{uuid.uuid4().hex}"
-    ended, raised = threading.Event(), []
+    ended = threading.Event()
+    raised: list[Exception] = []
 
     def tell() -> None:
-        while not ended.wait(TELL_SECONDS):
+        while not raised and not ended.wait(TELL_SECONDS):
             try:
                 progress(_share_of_tasks(spark, tag))
             except Exception as problem:
                 raised.append(problem)
-                spark.sparkContext.cancelJobsWithTag(tag)
-                return
+        while raised and not ended.is_set():
+            spark.sparkContext.cancelJobsWithTag(tag)
+            ended.wait(CANCEL_SECONDS)  # the job may not have been there yet
 
     watch = threading.Thread(target=tell, name="progress", daemon=True)
     spark.sparkContext.addJobTag(tag)
@@ -137,7 +139,7 @@ def _named_faults() -> Iterator[None]:
         if missing is not None:
             hint = "Install tuplewise there, or name a Python that has it: --conf spark.pyspark.python=PATH"
             raise InputError(message("Spark's Python workers lack a module", missing.group(1), hint=hint)) from problem
-        device = re.search(r"errors\.(?:DeviceError|\w*DeviceMemory): (.+)", text)
+        device = re.search(r"tuplewise\.\S+\.(?:DeviceError|OutOfDeviceMemory|NoRoom): (.+)", text)
         if device is not None:
             raise DeviceError(f"in a task of Spark: {device.group(1)}") from problem
         raise

@@ -22,6 +22,7 @@ from tuplewise.engine.spark.tasks import Batches, spare_zip_reading
 from tuplewise.engine.spark.tiles import Sizes
 from tuplewise.gpu_kernels import clues
 from tuplewise.gpu_kernels.cpu.partitions import ranked_contexts
+from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.order import ASCENDING, CONSTANT, KEY, PartitionedRows, lay_out_orders
 from tuplewise.gpu_kernels.words import ClueLayout, as_masks
 
@@ -88,7 +89,7 @@ class OrderChecks:
         return np.repeat(self.numbers, np.diff(checked.first)), checked.pairs
 
 
-def laid_out(codes: NDArray[np.int32], nulls: Nulls, device: str) -> PartitionedRows:
+def laid_out(codes: NDArray[np.int32], nulls: Nulls, device: Device | str) -> PartitionedRows:
     """Rows for checks, by one thread. Codes of a frame may be far apart: they are made dense."""
     dense = np.empty(codes.shape, dtype=np.int32)
     for ranks, column in zip(dense, codes, strict=True):
@@ -108,7 +109,9 @@ class SharedRows:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_rows": None}
 
-    def check(self, checks: OrderChecks, limit: int, device: str) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+    def check(
+        self, checks: OrderChecks, limit: int, device: Device | str
+    ) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
         """The checks that are violated, and the clues of violating pairs, at most `limit` of each."""
         if self._rows is None:
             self._rows = laid_out(self._codes, self._nulls, device)

@@ -4,7 +4,7 @@ of pairs, and what they count is added up by clue before anything comes back."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +14,6 @@ from tuplewise.engine.spark.jobs import telling, until
 from tuplewise.engine.spark.resources import kernel_resources, kernel_tasks, task_device, together
 from tuplewise.engine.spark.tasks import spare_zip_reading
 from tuplewise.engine.spark.tiles import WAVES
-from tuplewise.gpu_kernels.device import pick_device
 from tuplewise.gpu_kernels.evidence import ClueSet
 from tuplewise.gpu_kernels.evidence_tiles import PairTriangle, count_tile, merged, of_all_tiles
 
@@ -63,7 +62,7 @@ class TileCounter:
 
         spare_zip_reading()
         context = TaskContext.get()
-        device = pick_device(task_device(self.device))
+        device = replace(task_device(self.device), more=())  # tiles are what other GPUs get
         clues, counts, _ = count_tile(
             self.pairs.value, tile, device=device, threads=1 if context is None else context.cpus()
         )

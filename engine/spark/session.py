@@ -22,13 +22,10 @@ from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.spark.traces import Traces
 from tuplewise.spark_conf.configuration import configure
 from tuplewise.spark_conf.faults import master_kind, waits_for_ever
-from tuplewise.spark_conf.plugin import rapids_jar
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
-
-__all__ = ["OpenSession", "check_java", "open_session", "rapids_jar", "stop"]
 
 OLDEST_JAVA = 17
 KNOCK_SECONDS = 10.0

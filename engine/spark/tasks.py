@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.spark.resources import task_device
 from tuplewise.engine.spark.tiles import LEFT, RIGHT, Blocks, block_keys, local_rows
+from tuplewise.gpu_kernels.device import Device
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,27 +28,27 @@ Batches = Iterable["pa.RecordBatch"]
 
 
 class CountPairs(Protocol):
-    def __call__(self, codes: NDArray[np.int32], rule: Any, left: Rows, right: Rows, device: str) -> int:
+    def __call__(self, codes: NDArray[np.int32], rule: Any, left: Rows, right: Rows, device: Device) -> int:
         """Ordered pairs (t in left, u in right), t and u different rows, that violate."""
 
 
 class CountRows(Protocol):
     def __call__(
-        self, codes: NDArray[np.int32], rule: Any, left: Rows, right: Rows, device: str
+        self, codes: NDArray[np.int32], rule: Any, left: Rows, right: Rows, device: Device
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Pairs of each row as t and as u."""
 
 
 class ListPairs(Protocol):
     def __call__(
-        self, codes: NDArray[np.int32], rule: Any, left: Rows, right: Rows, one_way: bool, device: str
+        self, codes: NDArray[np.int32], rule: Any, left: Rows, right: Rows, one_way: bool, device: Device
     ) -> Iterator[NDArray[np.int64]]:
         """Chunks (m, 2) of the pairs in order of (t, u); `one_way`: only those with t < u."""
 
 
 class FindPairs(Protocol):
     def __call__(
-        self, codes: NDArray[np.int32], rule: Any, left: Rows, right: Rows, limit: int, device: str
+        self, codes: NDArray[np.int32], rule: Any, left: Rows, right: Rows, limit: int, device: Device
     ) -> NDArray[np.int64]:
         """At most `limit` pairs, (found, 2), stopping early."""
 

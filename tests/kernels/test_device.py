@@ -94,11 +94,11 @@ def test_all_gpus_of_a_machine_are_picked_unless_one_is_named(monkeypatch: pytes
     assert (found.index, found.more, found.may_fall_back) == (0, (1, 3), True)
     assert str(found) == "cuda:0,1,3 NVIDIA H100 80GB HBM3"
     assert found.reason == (
-        "NVIDIA H100 80GB HBM3, compute capability 9.0; 3 GPUs: all compare pairs, the first does the rest"
+        "NVIDIA H100 80GB HBM3, compute capability 9.0; 3 GPUs: all may compare pairs, the first does the rest"
     )
     found = pick_device("cuda")
     assert (found.index, found.more, found.may_fall_back) == (0, (1, 3), False)
-    assert found.reason == "asked for; 3 GPUs: all compare pairs, the first does the rest"
+    assert found.reason == "asked for; 3 GPUs: all may compare pairs, the first does the rest"
     found = pick_device("cuda:1")
     assert (str(found), found.more, found.may_fall_back) == ("cuda:1 NVIDIA H100 80GB HBM3", (), False)
     found = pick_device("auto:3")

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -270,6 +271,18 @@ def test_tables_without_pairs_are_searched_here(tmp_path: Path, rows: str) -> No
     found = [tw.discover_dcs(str(tmp_path / "t.csv"), device="cpu", run_on=w) for w in ("spark", "driver")]  # type: ignore[arg-type]
     assert found[0].to_dict()["result"]["constraints"] == found[1].to_dict()["result"]["constraints"]
     assert found[0].notes == found[1].notes
+
+
+@pytest.mark.parametrize("row", ["aa,7", '"",""'])
+def test_rows_that_are_all_equal(tmp_path: Path, row: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("x,y\n" + 5 * f"{row}\n")
+    ways: list[Any] = [partial(tw.discover_dcs, algorithm="hybrid"), tw.discover_fds, tw.discover_keys, tw.discover_ods]
+    for discover in ways:
+        there, here = (discover(str(path), device="cpu", run_on=way).to_dict()["result"] for way in ("spark", "driver"))
+        for name in here.keys() - {"search", "algorithm", "algorithm_reason"}:
+            assert there[name] == here[name], name
+        assert there["count"] >= (0 if discover is tw.discover_keys else 2)
 
 
 def test_what_is_not_searched_in_spark_is_refused(places: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from tuplewise.engine.dc import distributed_evidence
 from tuplewise.engine.errors import DeviceError, LimitReached
 from tuplewise.engine.spark import jobs, pair_tiles
 from tuplewise.engine.spark.pair_tiles import Counted, bucket_of, count_pairs
-from tuplewise.engine.spark.resources import devices_of_tasks, gpu_number, kernel_resources, together
+from tuplewise.engine.spark.resources import devices_of_tasks, gpu_number, kernel_resources, kernel_tasks, together
 from tuplewise.gpu_kernels.evidence import ClueSet, collect_clues
 from tuplewise.gpu_kernels.evidence_tiles import PairTriangle, pair_triangle
 from tuplewise.gpu_kernels.words import make_layout
@@ -133,6 +134,11 @@ def test_what_progress_raises_ends_the_tasks(spark: Any, monkeypatch: pytest.Mon
     with pytest.raises(LimitReached, match="memory limit"):
         count_pairs(spark, pairs, least_pairs=10**4, progress=full)
     assert not spark.sparkContext._jsc.sc().statusTracker().getActiveJobIds()
+    tracker = spark.sparkContext.statusTracker()
+    ended = tracker.getJobInfo(max(tracker.getJobIdsForGroup(None)))
+    tiles = tracker.getStageInfo(min(ended.stageIds))
+    assert ended.status == "FAILED"
+    assert tiles.numCompletedTasks < tiles.numTasks
     assert not spark.sparkContext.getJobTags()
 
 
@@ -145,9 +151,47 @@ def test_a_gpu_that_tasks_lack_is_one_error(places: str, spark: Any) -> None:
     assert devices_of_tasks(spark, "auto")[0] == "cpu"
 
 
+class Elsewhere:
+    """As much of a session on a cluster as resources are read from."""
+
+    def __init__(self, **conf: str) -> None:
+        named = {f"spark.{name.replace('_', '.')}": value for name, value in conf.items()}
+        context = SimpleNamespace(isLocal=lambda: False)
+        self.sparkContext = SimpleNamespace(
+            _jsc=SimpleNamespace(sc=lambda: context), getConf=lambda: named, defaultParallelism=32
+        )
+
+
+def test_what_a_stage_of_kernels_asks_for() -> None:
+    whole = Elsewhere(executor_cores="8", executor_resource_gpu_amount="1")
+    asked = kernel_resources(whole)  # type: ignore[arg-type]
+    assert asked is not None
+    assert {name: one.amount for name, one in asked.taskResources.items()} == {"cpus": 8.0, "gpu": 1.0}
+    assert kernel_tasks(whole, asked) == 4  # type: ignore[arg-type]
+    two = kernel_resources(Elsewhere(executor_cores="8", executor_resource_gpu_amount="2"))  # type: ignore[arg-type]
+    assert two is not None
+    assert two.taskResources["cpus"].amount == 4.0
+    for conf in (
+        {"executor_cores": "8"},
+        {"executor_resource_gpu_amount": "1"},
+        {"executor_cores": "8", "executor_resource_gpu_amount": "1", "dynamicAllocation_enabled": "true"},
+    ):
+        assert kernel_resources(Elsewhere(**conf)) is None  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["engine.errors.DeviceError", "gpu_kernels.device.OutOfDeviceMemory"])
+def test_a_device_that_fails_in_a_task_is_one_line(spark: Any, name: str) -> None:
+    trace = f"Traceback\n  File x\ntuplewise.{name}: device 'cuda:0': no room; Use device 'cpu'.\n\tat org.apache.spark"
+    with pytest.raises(DeviceError) as raised, jobs.until(spark, None):
+        raise RuntimeError(trace)
+    assert str(raised.value) == "in a task of Spark: device 'cuda:0': no room; Use device 'cpu'."
+
+
 def test_gpus_by_their_addresses(spark: Any) -> None:
     known = {("2", None): 2, ("3", "1, 3"): 1, ("1", "0,1"): 1, ("0", "GPU-a"): 0, ("GPU-b", "GPU-a,GPU-b"): 1}
     assert {given: gpu_number(*given) for given in known} == known
+    with pytest.raises(DeviceError, match=r"none that a task sees: '5'; allowed: 2,3"):
+        gpu_number("5", "2,3")
     assert kernel_resources(spark) is None, "local mode has no resource scheduling"
     assert together("there", {("cuda:0 A", "x"), ("cpu", "y")}) == ("cpu, cuda:0 A", "there: x; y")
     assert together("there", set()) == ("cpu", "there")

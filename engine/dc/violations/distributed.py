@@ -34,6 +34,7 @@ from tuplewise.engine.relation.spark_load import Opened
 from tuplewise.engine.spark import jobs, run
 from tuplewise.engine.spark.resources import devices_of_tasks
 from tuplewise.engine.spark.tasks import Kernels, Rows
+from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.refine import Comparison
 
 WORST_ROWS = 100
@@ -41,14 +42,14 @@ Codes = NDArray[np.int32]
 Progress = Callable[[str, float], None]
 
 
-def count_tile(codes: Codes, rule: Program, left: Rows, right: Rows, device: str) -> int:
+def count_tile(codes: Codes, rule: Program, left: Rows, right: Rows, device: Device | str) -> int:
     """Violating pairs of a tile; see `engine.spark.tasks.CountPairs`."""
     work, made, pairs = prepared(codes, rule, left, right, device, threads=1)
     return 0 if pairs is None else count_pairs(work, made, pairs, rule.keep_nulls)
 
 
 def count_tile_rows(
-    codes: Codes, rule: Program, left: Rows, right: Rows, device: str
+    codes: Codes, rule: Program, left: Rows, right: Rows, device: Device | str
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Violating pairs of each row of a tile, as t and as u."""
     work, made, pairs = prepared(codes, rule, left, right, device, threads=1)
@@ -60,7 +61,7 @@ def count_tile_rows(
 
 
 def list_tile(
-    codes: Codes, rule: Program, left: Rows, right: Rows, one_way: bool, device: str
+    codes: Codes, rule: Program, left: Rows, right: Rows, one_way: bool, device: Device | str
 ) -> Iterator[NDArray[np.int64]]:
     """Chunks of the violating pairs of a tile, in order."""
     work, made, pairs = prepared(codes, rule, left, right, device, threads=1)
@@ -71,7 +72,9 @@ def list_tile(
         yield from pairs_in_order(work, made, pairs, as_left, one_way, FIRST_CHUNK_PAIRS, CHUNK_PAIRS)
 
 
-def find_in_tile(codes: Codes, rule: Program, left: Rows, right: Rows, limit: int, device: str) -> NDArray[np.int64]:
+def find_in_tile(
+    codes: Codes, rule: Program, left: Rows, right: Rows, limit: int, device: Device | str
+) -> NDArray[np.int64]:
     """At most `limit` violating pairs of a tile."""
     work, made, pairs = prepared(codes, rule, left, right, device, threads=1)
     if pairs is None:
