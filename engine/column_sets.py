@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from tuplewise.gpu_kernels.compiled import kernel
 
 
 def packed(numbers: Sequence[int]) -> int:
@@ -26,7 +27,7 @@ def unpacked(code: int) -> tuple[int, ...]:
     return tuple(reversed(numbers))
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel("boolean[:, ::1], int64")
 def list_subsets(has: NDArray[np.bool_], most: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
     """All subsets of at most `most` (<= 4) members of each row, the empty one too, each as a packed 64-bit number, and
     whose subset each is.

@@ -221,20 +221,15 @@ def check_plugin() -> tuple[bool | None, str, str]:
 
 
 def check_kernels() -> tuple[bool | None, str, str]:
-    """Whether the CPU kernels load, and whether they are compiled already."""
-    from tuplewise.gpu_kernels import cache
-
-    kept = cache.prepare()
+    """Whether the CPU kernels load, and how many are compiled already."""
     import numba
 
-    from tuplewise.gpu_kernels import evidence, hitting
+    from tuplewise.gpu_kernels.building import Building, kernel_modules
 
-    compiled = cache.compiled_functions(kept.folder)
-    state = (
-        f"{compiled} compiled functions kept" if compiled else "none compiled yet (the first run compiles them, once)"
-    )
-    front_doors = f"{evidence.__name__.rpartition('.')[2]}, {hitting.__name__.rpartition('.')[2]}"
-    return True, f"numba {numba.__version__}, CPU kernels load ({front_doors}); {state}", ""
+    kernels = Building(kernel_modules())
+    found = f"numba {numba.__version__}; {kernels.asked - kernels.missing} of {kernels.asked} kernels are compiled"
+    later = "each command compiles what it calls, once; tuplewise doctor --warm compiles all of them now"
+    return True, found, later if kernels.missing else ""
 
 
 def check_kernel_cache() -> tuple[bool | None, str, str]:

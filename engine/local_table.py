@@ -12,7 +12,6 @@ from time import perf_counter
 from typing import Self
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from tuplewise.engine.errors import LimitReached
@@ -29,6 +28,7 @@ from tuplewise.engine.loop import SAMPLED_PAIRS_A_ROW, Agreement, Clues, Compare
 from tuplewise.engine.options import Nulls
 from tuplewise.engine.watch import TIME_LIMIT
 from tuplewise.gpu_kernels.clues import NewClues, lay_out
+from tuplewise.gpu_kernels.compiled import kernel
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
 from tuplewise.gpu_kernels.device import Device
@@ -200,7 +200,7 @@ class LocalTable:
         return float(self.rows * (self.rows - 1) / max(1, judged * (judged - 1)))
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel("int32[:, ::1], int64[::1], boolean")
 def count_agreeing(codes: NDArray[np.int32], columns: NDArray[np.int64], keep_nulls: bool) -> int:
     """Unordered pairs of rows that agree on some columns, of int32 (rows, columns): by a 64-bit hash of what rows hold
     there, so that two values may, very rarely, be taken for one."""

@@ -1,24 +1,50 @@
-"""Where compiled kernels are kept between runs: the user's cache folder, whatever folder the package lies in.
+"""Where compiled kernels are kept: the user's cache folder, and the package's own where it brings some along.
 
-`gpu_kernels.cpu` calls `prepare` before its modules are imported, because Numba looks the folder up when a function is
-decorated. Nothing here imports Numba before that is needed.
+A file holds the machine code of one specialisation of one kernel; its name is the key (`gpu_kernels.compiled`). What
+was compiled here is for this very processor; what the package brings is for a level that many processors reach. A file
+that is cut short, damaged or not ours counts as missing. Files are written whole or not at all, and of processes that
+need the same kernel one compiles it while the others wait.
+
+`prepare` is called before CUDA kernels are imported, because Numba looks its own folder up when they are decorated.
+Nothing here imports Numba before that is needed.
 """
 
 from __future__ import annotations
 
 import atexit
+import contextlib
+import errno
+import functools
+import hashlib
 import os
+import pickle
+import platform
 import shutil
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 PACKAGE = __name__.split(".")[0]
+SHIPPED = Path(__file__).parent / "machine_code"
+SUFFIX = ".kernel"
+MOST_VERSIONS = 16  # files of one kernel: sources, types and processors; the oldest make room
+_MAGIC = b"tuplewise machine code 1\n"
+
+# Levels of processors that machine code is handed on for, the best first, as LLVM names them, with features that tell
+# whether a processor reaches them
+LEVELS: dict[str, dict[str, tuple[str, ...]]] = {
+    "x86_64": {
+        "x86-64-v4": ("avx2", "bmi2", "fma", "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
+        "x86-64-v3": ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"),
+        "x86-64-v2": ("cx16", "popcnt", "sse4.2", "ssse3"),
+    },
+    "aarch64": {"generic": ()},
+}
 
 
 @dataclass(frozen=True)
@@ -32,15 +58,17 @@ class KernelCache:
 
 _prepared: KernelCache | None = None
 _announce: Callable[[], None] | None = None
-_listening = False
 _lock = threading.Lock()
 
 
 def wanted_folder() -> Path:
     """Folder where kernels should be kept.
 
-    `$TUPLEWISE_CACHE_DIR`, else a `$NUMBA_CACHE_DIR` that the user set, else the platform's cache folder.
+    `$TUPLEWISE_KERNELS` itself; in `$TUPLEWISE_CACHE_DIR`, else in a `$NUMBA_CACHE_DIR` that the user set, else in the
+    platform's cache folder.
     """
+    if kernels := os.environ.get("TUPLEWISE_KERNELS"):
+        return Path(kernels)
     version = f"numba-{metadata.version('numba')}"
     if own := os.environ.get("TUPLEWISE_CACHE_DIR"):
         return Path(own).expanduser() / version
@@ -80,7 +108,6 @@ def prepare() -> KernelCache:
             for name in ("numba.core.config", "numba.cuda.core.config"):
                 if name in sys.modules:  # imported earlier, with the environment as it was then
                     sys.modules[name].CACHE_DIR = str(_prepared.folder)  # type: ignore[attr-defined]
-    _listen()
     return _prepared
 
 
@@ -97,36 +124,129 @@ def _choose(folder: Path) -> KernelCache:
     return KernelCache(temporary, lasting=False, note=note)
 
 
-def compiled_functions(folder: Path) -> int:
-    """Number of compiled kernel functions kept in a cache folder."""
-    return sum(1 for _ in folder.glob("*/*.nbi"))
+def levels() -> tuple[str, ...]:
+    """Levels of processors of this machine's kind, the best first."""
+    return tuple(LEVELS.get(platform.machine(), {}))
 
 
-def announce_compiling(callback: Callable[[], None]) -> None:
-    """Call `callback` once, when the first kernel of ours is compiled because the cache lacks it."""
+def environment_of(level: str) -> dict[str, str]:
+    """Environment of a process in which Numba compiles for a level."""
+    return {"NUMBA_CPU_NAME": level, "NUMBA_CPU_FEATURES": ""}
+
+
+def levels_here() -> list[tuple[str, str]]:
+    """Levels that this processor reaches, as LLVM's names and features; none where no machine code came along."""
+    return _levels_reached() if SHIPPED.is_dir() else []
+
+
+@functools.cache
+def _levels_reached() -> list[tuple[str, str]]:
+    from llvmlite import binding
+
+    has = binding.get_host_cpu_features()
+    levels = LEVELS.get(platform.machine(), {})
+    return [(name, "") for name, needed in levels.items() if all(has.get(feature, False) for feature in needed)]
+
+
+def is_there(names: Sequence[str]) -> bool:
+    """Whether there is a file of one of these names, whole or not."""
+    return any((folder / f"{name}{SUFFIX}").is_file() for name in names for folder in _folders())
+
+
+def is_kept(names: Sequence[str]) -> bool:
+    """Whether there is a whole file of one of these names. Removes what is damaged."""
+    return _content(names) is not None
+
+
+def load(names: Sequence[str]) -> Any:
+    """What was saved under the first of these names that is there and whole, or None. Removes what is damaged."""
+    content = _content(names)
+    return None if content is None else pickle.loads(content)
+
+
+def _content(names: Sequence[str]) -> bytes | None:
+    start = len(_MAGIC) + hashlib.sha256().digest_size
+    for name in names:
+        for folder in _folders():
+            path = folder / f"{name}{SUFFIX}"
+            try:
+                content = path.read_bytes()
+            except OSError:
+                continue
+            kept = content[start:]
+            if content[:start] == _MAGIC + hashlib.sha256(kept).digest():
+                return kept
+            with contextlib.suppress(OSError):
+                path.unlink()
+    return None
+
+
+def save(name: str, value: Any) -> None:
+    """Keep a value under a name; where it can't be written (a full disk), it is compiled anew next time."""
+    from numba.core.serialize import dumps
+
+    folder = prepare().folder
+    kept = dumps(value)
+    with contextlib.suppress(OSError):
+        temporary = folder / f"{name}.{os.getpid()}.{threading.get_ident()}.new"
+        try:
+            temporary.write_bytes(_MAGIC + hashlib.sha256(kept).digest() + kept)
+            os.replace(temporary, folder / f"{name}{SUFFIX}")
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        of_kernel = sorted(folder.glob(f"{name.rpartition('-')[0]}-*{SUFFIX}"), key=lambda file: file.stat().st_mtime)
+        for old in of_kernel[:-MOST_VERSIONS]:
+            old.unlink()
+
+
+def _folders() -> tuple[Path, ...]:
+    return (prepare().folder, SHIPPED)
+
+
+@contextlib.contextmanager
+def turn(name: str, *, wait: bool = True) -> Iterator[bool]:
+    """Hold the one lock of a name, of all processes that use the folder; yields whether it is held.
+
+    With `wait` it is, after whoever else holds it. A byte of one file stands for the name. The system lets go of it
+    when a process ends, however it does. Where there are no such locks, several processes may compile the same.
+    """
+    try:
+        import fcntl
+
+        file = _lock_file(prepare().folder)
+    except (ImportError, OSError):
+        yield True
+        return
+    place = int.from_bytes(hashlib.sha256(name.encode()).digest()[:6])
+    try:
+        fcntl.lockf(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB), 1, place)
+        held = True
+    except OSError as error:
+        held = error.errno not in (errno.EACCES, errno.EAGAIN)
+    try:
+        yield held
+    finally:
+        if held:
+            with contextlib.suppress(OSError):
+                fcntl.lockf(file, fcntl.LOCK_UN, 1, place)
+
+
+@functools.cache
+def _lock_file(folder: Path) -> int:
+    """Open for as long as the process lives: closing it would let go of every lock in it."""
+    return os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+
+
+def announce_compiling(callback: Callable[[], None] | None) -> None:
+    """Call `callback` once, when this process compiles a kernel because it isn't kept; None: nothing."""
     global _announce
     _announce = callback
-    if _prepared is not None:
-        _listen()
 
 
-def _listen() -> None:
-    """Ask Numba to tell of compilations. Imports Numba; only where somebody wants to know."""
-    global _listening
-    if _announce is None or _listening:
-        return
-    _listening = True
-    from numba.core import event
-
-    class Listener(event.Listener):  # type: ignore[misc]
-        def on_start(self, started: Any) -> None:
-            global _announce
-            function = getattr(started.data.get("dispatcher"), "py_func", None)
-            if _announce is not None and (getattr(function, "__module__", None) or "").startswith(PACKAGE + "."):
-                callback, _announce = _announce, None
-                callback()
-
-        def on_end(self, ended: Any) -> None:
-            """Only the beginning matters."""
-
-    event.register("numba:compile", Listener())
+def compiling() -> None:
+    """A kernel is going to be compiled here."""
+    global _announce
+    callback, _announce = _announce, None
+    if callback is not None:
+        callback()

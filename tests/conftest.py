@@ -15,6 +15,7 @@ QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:CICompilerCount=1"
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    os.environ["TUPLEWISE_STRICT_KERNELS"] = "1"  # before kernels are imported, here and in programs that tests start
     os.environ["SPARK_SUBMIT_OPTS"] = f"{os.environ.get('SPARK_SUBMIT_OPTS', '')} {QUICK_JVM}".strip()
     # py4j leaves connections to the JVM to the garbage collector, in whichever test that runs
     leftover = "ignore:Exception ignored in. <socket.socket:pytest.PytestUnraisableExceptionWarning"

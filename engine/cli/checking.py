@@ -16,15 +16,7 @@ from tuplewise.engine.options import DcCheckOptions, LoadOptions
 if TYPE_CHECKING:
     from tuplewise.engine.dc.constraint import DenialConstraint
     from tuplewise.engine.dc.violations.detect import DcCheck
-    from tuplewise.engine.relation.relation import Relation
     from tuplewise.engine.report.check_result import CheckResult
-
-_WARMING_RULES = (
-    "not(t.b == u.b and t.c != u.c)",
-    "not(t.a < u.a)",
-    "not(t.a < u.a and t.c > u.c)",
-    "not(t.b == u.b and t.a < u.a and t.c > u.c)",
-)
 
 
 def check_listing(listing: CheckListing, options: DcCheckOptions, table: str) -> None:
@@ -57,7 +49,7 @@ class Checking:
         progress: Progress,
         state: State,
     ) -> None:
-        self._loading = Loading(table, load_options, options.device, progress, state)
+        self._loading = Loading(table, load_options, options.device, progress, state, command="dc check")
         self._table, self._load_options, self._options, self._listing = table, load_options, options, listing
         self._progress = progress
         self._notes: list[str] = []
@@ -97,7 +89,7 @@ class Checking:
         options, deadline = self._options, self._loading.deadline(self._options.time_limit)
         most_bytes = most_bytes_here(options) if self._listing.split is None else None
         try:
-            relation = self._loading.relation(self._warm_up, most_bytes=most_bytes)
+            relation = self._loading.relation(most_bytes=most_bytes)
         except BeyondDriver as beyond:
             found = check_opened(
                 beyond.opened,
@@ -147,13 +139,6 @@ class Checking:
                 self._notes.append(f"{where} is the same rule as {rules[rule]}: it is checked once")
             rules.setdefault(rule, where)
         return list(rules)
-
-    def _warm_up(self, few: Relation) -> None:
-        from tuplewise.engine.dc.rule_text import read_rule
-        from tuplewise.engine.dc.violations.detect import check_rules
-
-        rules = [read_rule(text) for text in _WARMING_RULES]
-        check_rules(few, rules, DcCheckOptions(device=self._options.device, count_only=self._options.count_only))
 
     def _write_pairs(self, result: CheckResult, deadline: float | None) -> bool:
         """Whether the list was written; a note tells how long it is, or why there is none."""

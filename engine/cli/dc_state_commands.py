@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tuplewise.engine.cli import dc_settings, output, settings
 from tuplewise.engine.cli.dc_commands import dc
+from tuplewise.engine.cli.kernels import announce, get_ready
 from tuplewise.engine.cli.listing import (
     DcListing,
     Written,
@@ -21,7 +21,7 @@ from tuplewise.engine.cli.listing import (
     working,
     write_found,
 )
-from tuplewise.engine.cli.loading import COMPILING, Loading
+from tuplewise.engine.cli.loading import Loading
 from tuplewise.engine.cli.parameters import WholeNumbers
 from tuplewise.engine.cli.progress import Progress
 from tuplewise.engine.cli.settings import State
@@ -88,15 +88,16 @@ def _build(
     folder: str, table: str, options: DcStateOptions, load_options: LoadOptions, progress: Progress, state: State
 ) -> DcChange:
     from tuplewise.engine.dc.incremental import initial
-    from tuplewise.engine.dc.incremental.first_table import check_folder, read_first, warm_up
+    from tuplewise.engine.dc.incremental.first_table import check_folder, read_first
     from tuplewise.engine.dc.incremental.state import DcState
     from tuplewise.engine.report.dc_state import DcChange, RulesChanged, state_options
     from tuplewise.engine.report.version import version
     from tuplewise.gpu_kernels.device import pick_device
 
     check_folder(folder)
-    loading = Loading(table, load_options, options.discover.device, progress, state, read=read_first)
-    relation = loading.relation(partial(warm_up, options=options))
+    device = options.discover.device
+    loading = Loading(table, load_options, device, progress, state, command="dc init", read=read_first)
+    relation = loading.relation()
     start = time.monotonic()
     how: dict[str, Any] = {"written_by": version(), "null_tokens": load_options.null_tokens}
     initial.build(folder, relation, options, **how, progress=progress.step)
@@ -107,7 +108,7 @@ def _build(
             "dc init", opened, RulesChanged(opened.revision, opened.rows, opened.constraints()),
             options=state_options(opened.options, load_options), notes=[*relation.notes, *loading.notes],
             timings_seconds={**relation.timings_seconds, "build": built, "total": loading.seconds},
-            device=pick_device(options.discover.device),
+            device=pick_device(device),
         )  # fmt: skip
 
 
@@ -192,7 +193,7 @@ def _change(
     written, load_options = listing_of(Written, given), settings.reading_of(given)
     form = format_of(written)
     with working(written, form, state) as progress:
-        _announce_compiling(progress)
+        get_ready("dc insert", progress)
         from tuplewise.engine.dc.incremental.state import DcState
         from tuplewise.engine.report.dc_state import DcChange, RulesChanged, state_options
         from tuplewise.gpu_kernels.device import pick_device
@@ -217,14 +218,6 @@ def _change(
                 device=pick_device(given["device"]),
             )  # fmt: skip
     return _write(result, written, form, state)
-
-
-def _announce_compiling(progress: Progress) -> None:
-    """Say that kernels are compiled, should they be."""
-    from tuplewise.gpu_kernels import cache
-
-    cache.announce_compiling(lambda: progress.say(COMPILING))
-    cache.prepare()
 
 
 @dc.command("show")
@@ -275,7 +268,7 @@ def _since(folder: str, since: int, progress: Progress) -> DcChange:
 
 
 def _shown(folder: str, listing: _ShowListing, progress: Progress) -> DcStateResult:
-    _announce_compiling(progress)
+    announce(progress)
     from tuplewise.engine.dc.incremental.state import DcState
     from tuplewise.engine.report.dc_state import DcStateResult
 

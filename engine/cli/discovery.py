@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -11,7 +10,6 @@ from tuplewise.engine.cli.loading import Loading
 from tuplewise.engine.cli.progress import Progress
 from tuplewise.engine.cli.settings import State
 from tuplewise.engine.options import (
-    Algorithm,
     DcDiscoverOptions,
     DependencyOptions,
     FdDiscoverOptions,
@@ -22,18 +20,17 @@ from tuplewise.engine.options import (
 if TYPE_CHECKING:
     from tuplewise.engine.dc.discover import DcDiscovery
     from tuplewise.engine.dc.incremental.kept_space import KeptSpace
-    from tuplewise.engine.relation.relation import Relation
     from tuplewise.engine.report.dc_result import DcResult
     from tuplewise.engine.report.dependency_result import DependencyResult
 
 O = TypeVar("O", DcDiscoverOptions, DependencyOptions)  # noqa: E741
 
 
-class _Discovery(ABC, Generic[O]):
+class _Discovery(Generic[O]):
     """One run of a command that discovers."""
 
     def __init__(self, table: str, load_options: LoadOptions, options: O, progress: Progress, state: State) -> None:
-        self._loading = Loading(table, load_options, options.device, progress, state)
+        self._loading = Loading(table, load_options, options.device, progress, state, command=_command(options))
         self._load_options = load_options
         self._options: O = options
         self._progress, self._state = progress, state
@@ -45,14 +42,10 @@ class _Discovery(ABC, Generic[O]):
         deadline = self._loading.deadline(self._options.time_limit)
         how: dict[str, Any] = {"progress": self._progress.share, "deadline": deadline}
         try:
-            relation = self._loading.relation(self._warm_up, most_bytes=most_bytes)
+            relation = self._loading.relation(most_bytes=most_bytes)
         except BeyondDriver as beyond:
             return find_opened(beyond.opened, self._options, step=self._progress.step, **how)
         return find(relation, self._options, **how)
-
-    @abstractmethod
-    def _warm_up(self, few: Relation) -> None:
-        """Do with a few rows what is going to be done with all."""
 
     def _handed_on(self, **shown: Any) -> dict[str, Any]:
         """What a result is told beside what was found."""
@@ -90,7 +83,7 @@ class DcRun(_Discovery[DcDiscoverOptions]):
 
     def explain(self, form: str) -> Iterator[str]:
         """The predicate space as text or JSON."""
-        relation = self._loading.relation()
+        relation = self._loading.relation(kernels=False)
         from tuplewise.engine.dc.predicate import build_space
         from tuplewise.engine.report import json, model, text
 
@@ -128,17 +121,6 @@ class DcRun(_Discovery[DcDiscoverOptions]):
             found = self._search(self._kept.discover, self._kept.discover_opened, most_bytes)
         return found
 
-    def _warm_up(self, few: Relation) -> None:
-        """Discover in a few rows by each algorithm that may be taken."""
-        from tuplewise.engine.dc.discover import discover
-
-        options = self._options
-        algorithms: list[Algorithm] = [options.algorithm]
-        if options.algorithm == "auto" and options.error == 0 and options.sample_pairs is None:
-            algorithms = ["evidence", "hybrid"]
-        for algorithm in algorithms:
-            discover(few, DcDiscoverOptions(device=options.device, error=options.error, algorithm=algorithm))
-
 
 class DependencyRun(_Discovery[DependencyOptions]):
     """One run of `fd discover`, `key discover` or `od discover`: its options say which."""
@@ -151,10 +133,14 @@ class DependencyRun(_Discovery[DependencyOptions]):
         found = self._search(find, discover_opened, most_bytes_to_search(self._options))
         return result(found, **self._handed_on(limit=listing.limit))
 
-    def _warm_up(self, few: Relation) -> None:
-        find, _ = _ways(self._options)
-        options = self._options
-        find(few, type(options)(device=options.device, error=options.error, algorithm=options.algorithm))
+
+def _command(options: DcDiscoverOptions | DependencyOptions) -> str:
+    """Whose kernels are needed."""
+    if isinstance(options, DcDiscoverOptions):
+        return "dc discover --error" if options.error > 0 else "dc discover"
+    if isinstance(options, OdDiscoverOptions):
+        return "od discover"
+    return "fd discover" if type(options) is FdDiscoverOptions else "key discover"
 
 
 def _ways(options: DependencyOptions) -> tuple[Callable[..., Any], type[DependencyResult]]:

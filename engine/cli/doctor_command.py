@@ -8,6 +8,7 @@ import click
 from click.core import ParameterSource
 
 from tuplewise.engine.cli import output, settings
+from tuplewise.engine.cli.kernels import compile_all
 from tuplewise.engine.cli.progress import Progress
 from tuplewise.engine.cli.settings import State
 from tuplewise.engine.errors import message
@@ -32,6 +33,7 @@ OF_SPARK = frozenset(("master", "profile", "conf"))
     metavar="TABLE",
     help="Load this table too, and say what of the work on it Spark would do on a GPU; none is needed for that.",
 )
+@click.option("--warm", is_flag=True, help="Compile all kernels now, on all cores, so that no later run has to.")
 @settings.input_options
 @settings.output_options("text", "json")
 @click.pass_obj
@@ -48,6 +50,8 @@ def doctor(state: State, /, form: str | None, **given: Any) -> int:
     _refuse_options_of_others(given["cluster"], table is not None)
     document: dict[str, Any] = {}
     with Progress(state.quiet) as progress:
+        if given["warm"]:
+            compile_all(progress)
         if table is not None:
             document = explain_gpu.explain(table, settings.load_options_of(given), progress.step)
         if given["cluster"]:
@@ -70,6 +74,8 @@ def _refuse_options_of_others(cluster: bool, table: bool) -> None:
     """Raise UsageError for options that go with --cluster or --explain-gpu where these aren't there."""
     context = click.get_current_context()
     given = {p.name: p.opts[-1] for p in context.command.params if p.name is not None and _is_given(context, p.name)}
+    if cluster and context.params["warm"]:
+        raise click.UsageError("--cluster asks a running cluster, --warm compiles on this machine: give one.")
     if cluster and table:
         raise click.UsageError("--cluster asks a running cluster, --explain-gpu plans on this machine: give one.")
     reading = {name for name in LoadOptions.__dataclass_fields__ if name not in OF_SPARK}

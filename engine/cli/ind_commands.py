@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tuplewise.engine.cli import ind_settings, output, settings
+from tuplewise.engine.cli.kernels import get_ready
 from tuplewise.engine.cli.listing import EXIT_LIMIT, Written, format_of, listing_of, working
-from tuplewise.engine.cli.loading import COMPILING
 from tuplewise.engine.cli.progress import Progress
 from tuplewise.engine.cli.settings import State
 from tuplewise.engine.errors import InputError, message
@@ -149,7 +149,7 @@ class _Run:
         check_sql_tables(listing.sql_tables, list(self._tables))
         limit = options.time_limit
         self._deadline = None if limit is None else self._start + limit
-        self._notes = _prepare_kernels(progress)
+        self._notes = get_ready("ind discover" if isinstance(options, IndDiscoverOptions) else "ind check", progress)
 
     def discover(self, listing: IndDiscoverListing) -> IndResult:
         """What holds between the tables."""
@@ -180,18 +180,6 @@ class _Run:
             "notes": notes,
             "total_seconds": time.monotonic() - self._start,
         }
-
-
-def _prepare_kernels(progress: Progress) -> list[str]:
-    """Finds the folder of compiled kernels; a note where what is compiled will not last."""
-    from tuplewise.gpu_kernels import cache
-
-    cache.announce_compiling(lambda: progress.say(COMPILING))
-    note = cache.prepare().note
-    if note is None:
-        return []
-    progress.say(f"note: {note}")
-    return [note]
 
 
 def named_tables(given: Sequence[str]) -> dict[str, str]:

@@ -14,10 +14,7 @@ from tuplewise.engine.cli.settings import State
 from tuplewise.engine.options import LoadOptions, OdCheckOptions
 
 if TYPE_CHECKING:
-    from tuplewise.engine.relation.relation import Relation
     from tuplewise.engine.report.od_check_result import OdCheckResult
-
-_WARMING = ("a, b -> c", "a -> b desc")
 
 
 class OrderChecking:
@@ -32,7 +29,7 @@ class OrderChecking:
         progress: Progress,
         state: State,
     ) -> None:
-        self._loading = Loading(table, load_options, options.device, progress, state)
+        self._loading = Loading(table, load_options, options.device, progress, state, command="od check")
         self._table, self._load_options, self._options, self._listing = table, load_options, options, listing
         self._progress = progress
 
@@ -52,7 +49,7 @@ class OrderChecking:
         deadline = self._loading.deadline(self._options.time_limit)
         how: dict[str, Any] = {"progress": self._progress.share, "deadline": deadline}
         try:
-            relation = self._loading.relation(self._warm_up, most_bytes=most_bytes_here(self._options))
+            relation = self._loading.relation(most_bytes=most_bytes_here(self._options))
         except BeyondDriver as beyond:
             ods, notes = read_all_ods(_given(self._listing), beyond.column_names)
             found = check_opened(beyond.opened, ods, self._options, step=self._progress.step, **how)
@@ -65,13 +62,6 @@ class OrderChecking:
             notes=[*self._loading.notes, *notes],
             total_seconds=self._loading.seconds,
         )
-
-    def _warm_up(self, few: Relation) -> None:
-        from tuplewise.engine.od.check import check_table
-        from tuplewise.engine.report.od_texts import read_all_ods
-
-        ods, _ = read_all_ods(_WARMING, few.column_names)
-        check_table(few, ods, OdCheckOptions(device=self._options.device))
 
 
 def decide(listing: OrderListing, options: OdCheckOptions) -> OdCheckResult:

@@ -17,8 +17,6 @@ from tuplewise.engine.options import DcCheckOptions, LoadOptions
 if TYPE_CHECKING:
     from tuplewise.engine.cli.listing import CheckListing
 
-KERNELS_THREAD = "kernels"
-
 _OF_ROWS = frozenset(
     ("--sep", "--quote", "--escape", "--encoding", "--no-header", "--bad-rows", "--master", "--profile", "--conf")
 )

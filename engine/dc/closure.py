@@ -16,13 +16,14 @@ models).
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from tuplewise.gpu_kernels.compiled import kernel
 
 EQUALS, DIFFERS, BELOW, AT_MOST, ABOVE, AT_LEAST = range(6)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel("int64, int64[::1], int64[::1], int64[::1], boolean[:, ::1], boolean[:, ::1], boolean[:, ::1]")
 def close(
     operands: int,
     left: NDArray[np.int64],

@@ -18,7 +18,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from tuplewise.engine.dc.evidence import EvidenceSet, collect_evidence, cut_clues
@@ -29,6 +28,7 @@ from tuplewise.engine.dc.ranking import Ranking, rank, rank_counted
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.relation.relation import Relation
 from tuplewise.gpu_kernels.clues import lay_out
+from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.words import merge_clues
 
@@ -250,7 +250,7 @@ def interval(successes: float, draws: int, confidence: float = CONFIDENCE) -> tu
     return low, high
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel("float64, float64, float64")
 def _beta_quantile(share: float, a: float, b: float) -> float:
     """Where the beta distribution has `share` of its mass below: bisection, to twelve digits."""
     low, high = 0.0, 1.0
@@ -263,7 +263,7 @@ def _beta_quantile(share: float, a: float, b: float) -> float:
     return (low + high) / 2
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@helper
 def _beta_below(x: float, a: float, b: float) -> float:
     """The regularised incomplete beta function I_x(a, b), 0 < x < 1.
 

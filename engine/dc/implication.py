@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from tuplewise.engine.dc.closure import ABOVE, AT_LEAST, AT_MOST, BELOW, DIFFERS, EQUALS, close
+from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.words import ACROSS, WITHIN_U
 
 if TYPE_CHECKING:
@@ -23,7 +23,10 @@ Flags = NDArray[np.bool_]
 Bits = NDArray[np.uint64]
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel(
+    "int32[:, ::1], int32[::1], int64[::1], int64[::1], int64[::1], int64[::1], boolean[::1], int64[::1], "
+    "int64[::1], int64[::1]"
+)
 def _closures(
     predicates: Numbers,
     sizes: Numbers,
@@ -85,7 +88,10 @@ def _closures(
     return closed, satisfiable
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel(
+    "int32[:, ::1], int32[::1], int64[::1], int64[::1], int64[::1], boolean[::1], boolean[::1], int64[::1], "
+    "boolean"
+)
 def _atoms(
     predicates: Numbers,
     sizes: Numbers,
@@ -117,7 +123,7 @@ def _atoms(
     return bits
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@helper
 def _within(part: Bits, whole: Bits) -> bool:
     outside = np.uint64(0)
     for w in range(len(part)):
@@ -125,7 +131,7 @@ def _within(part: Bits, whole: Bits) -> bool:
     return bool(outside == 0)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel("uint64[:, ::1]")
 def _build_trie(forms: Bits) -> tuple[Numbers, Ints, Ints, Ints]:
     """Sets as a trie in preorder. forms: bits, atom 0 highest, rows sorted.
 
@@ -178,7 +184,10 @@ def _build_trie(forms: Bits) -> tuple[Numbers, Ints, Ints, Ints]:
     return atom[:made], skip[:made], first[:made], last[:made]
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel(
+    "uint64[:, ::1], uint64[:, ::1], uint64[:, ::1], boolean[::1], int64[::1], int32[::1], int64[::1], "
+    "int64[::1], int64[::1]"
+)
 def _mark_implied(
     own: Bits,
     mirrored: Bits,

@@ -13,12 +13,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from tuplewise.engine.dc.evidence import EvidenceSet
 from tuplewise.engine.dc.implication import keep_strongest
 from tuplewise.engine.dc.predicate import EXCLUDED_ORDERED, EXCLUDED_UNORDERED, PredicateSpace, allowed_violations
+from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.hitting import minimal_hitting_sets
 from tuplewise.gpu_kernels.words import WITHIN_T
 
@@ -170,7 +170,7 @@ def read_sets(
     return np.ascontiguousarray(predicates[:, : int(sizes.max(initial=0))]), sizes
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@helper
 def _position(bit: np.uint64) -> int:
     """Place of the one bit that is set: the number of ones below it."""
     x = bit - np.uint64(1)
@@ -180,7 +180,7 @@ def _position(bit: np.uint64) -> int:
     return np.int64((x * np.uint64(0x0101010101010101)) >> np.uint64(56))  # type: ignore[return-value]
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel("const uint64[:, ::1], int64[::1], int64[::1], int32[:, ::1], boolean, int64")
 def _read_bits(
     sets: NDArray[np.uint64],
     group: NDArray[np.int64],
@@ -217,7 +217,7 @@ def first_of_pair(predicates: NDArray[np.int32], sizes: NDArray[np.int32], space
     _first_of_pair(predicates, sizes, space.predicate_group, space.predicate_operator, space.same_column, _EXCHANGED)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel("int32[:, ::1], int32[::1], int32[::1], int8[::1], boolean[::1], int8[::1]")
 def _first_of_pair(
     predicates: NDArray[np.int32],
     sizes: NDArray[np.int32],

@@ -11,13 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from tuplewise.engine.dc.evidence import EvidenceSet
 from tuplewise.engine.dc.inversion import ConstraintArrays
 from tuplewise.engine.dc.predicate import EXCLUDED_ORDERED, EXCLUDED_UNORDERED, PredicateSpace
 from tuplewise.engine.options import RankBy
+from tuplewise.gpu_kernels.compiled import kernel
 
 SHORTEST_LENGTH = 4
 
@@ -114,7 +114,7 @@ def lengths(arrays: ConstraintArrays, space: PredicateSpace) -> NDArray[np.int64
     return symbols + np.where(arrays.one_row, 1, 2)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel("int32[:, ::1], int32[::1], int32[::1], int32[::1], int32[::1]")
 def _count_symbols(
     predicates: NDArray[np.int32],
     sizes: NDArray[np.int32],

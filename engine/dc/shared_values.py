@@ -9,10 +9,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from tuplewise.engine.relation.relation import NULL_CODE, Relation
+from tuplewise.gpu_kernels.compiled import kernel
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -68,7 +68,7 @@ def shared_distinct(codes: NDArray[np.int32], left: NDArray[np.int32], right: ND
     return np.asarray(_count_common(np.concatenate(values), offsets, left, right))
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel("int32[::1], int64[::1], int32[::1], int32[::1]")
 def _count_common(
     values: NDArray[np.int32], offsets: NDArray[np.int64], left: NDArray[np.int32], right: NDArray[np.int32]
 ) -> NDArray[np.int64]:

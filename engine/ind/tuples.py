@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from tuplewise.engine.ind.dependency import Attribute
@@ -20,6 +19,7 @@ from tuplewise.engine.reading.tables import ReadTable, read_table, typed
 from tuplewise.engine.relation.encode import TypedColumn
 from tuplewise.engine.relation.load import load
 from tuplewise.engine.relation.relation import NULL_CODE, Relation, TypeName
+from tuplewise.gpu_kernels.compiled import inlined, kernel
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -229,7 +229,7 @@ def _table(rows: int) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
     return np.empty(slots, dtype=np.uint64), np.full(slots, -1, dtype=np.int32)
 
 
-@njit(cache=True, nogil=True, inline="always")  # type: ignore[untyped-decorator]
+@inlined
 def _slot(key: np.uint64, slots: int) -> np.int64:
     """Where to look for a key first. `slots`: a power of two."""
     mixed = key * np.uint64(0x9E3779B97F4A7C15)
@@ -237,7 +237,7 @@ def _slot(key: np.uint64, slots: int) -> np.int64:
     return np.int64((mixed ^ (mixed >> np.uint64(32))) & np.uint64(slots - 1))
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel("int32[::1], int32[::1], uint64[::1], int32[::1], int32[::1]")
 def number_pairs(
     left: NDArray[np.int32],
     right: NDArray[np.int32],
@@ -263,7 +263,7 @@ def number_pairs(
     return count
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel("int32[::1], int32[::1], uint64[::1], int32[::1], boolean, int32[::1]")
 def find_pairs(
     left: NDArray[np.int32],
     right: NDArray[np.int32],

@@ -18,9 +18,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from tuplewise.gpu_kernels.compiled import kernel
 from tuplewise.gpu_kernels.order import ASCENDING, CONSTANT, DESCENDING, KEY
 
 Mask = NDArray[np.uint64]
@@ -155,7 +155,7 @@ def _reversed_bits(words: Mask) -> Mask:
     return np.packbits(bits, axis=1, bitorder="big").view(">u8").astype(np.uint64).reshape(len(words))
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel("uint64[:, ::1], int32[::1], int32[::1], uint64[:, ::1], int64[::1]")
 def any_inside(
     contexts: Mask,
     left: NDArray[np.int32],

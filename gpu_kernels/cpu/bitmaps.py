@@ -13,10 +13,11 @@ saves; bitmaps of non-equalities come from the same tables.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.control import Control
+from tuplewise.gpu_kernels.cpu.arrays import sort
 from tuplewise.gpu_kernels.cpu.grouping import cluster_numbers
 from tuplewise.gpu_kernels.cpu.slices import NO_COUNTS, clusters_of_rows, sum_over_left, unpack
 from tuplewise.gpu_kernels.refine import EQUAL, GREATER, LESS, ClusterPairs, Comparison
@@ -24,9 +25,10 @@ from tuplewise.gpu_kernels.refine import EQUAL, GREATER, LESS, ClusterPairs, Com
 BLOCK = 2048  # rows of a block
 WORDS = BLOCK // 64
 TASK_ROWS = 4096
+BLOCKS = "Tuple((int32[::1], int64[::1], int64[::1], int32[:, ::1], uint16[:, ::1], uint64[:, ::1]))"
 
 
-@njit(cache=True, nogil=True)
+@kernel("int64[::1], int64[::1]")
 def number_blocks(offsets, firsts):
     """firsts[c] = number of the first block of cluster c; returns how many blocks there are."""
     blocks = 0
@@ -37,7 +39,7 @@ def number_blocks(offsets, firsts):
     return blocks
 
 
-@njit(cache=True, nogil=True)
+@kernel("int64[::1], int64[::1], int64[::1]")
 def place_blocks(offsets, firsts, starts):
     """starts[b] = where the bitmaps of block b begin; blocks of at most 64 rows have none. Returns words in all."""
     words = 0
@@ -50,7 +52,10 @@ def place_blocks(offsets, firsts, starts):
     return words
 
 
-@njit(cache=True, nogil=True)
+@kernel(
+    "int32[::1], int64[::1], int64[::1], int64[::1], const int32[:, ::1], int64[::1], int32[:, ::1], "
+    "uint16[:, ::1], uint64[:, ::1]"
+)
 def build_blocks(right, offsets, firsts, starts, codes, rcolumns, sorted_codes, sorted_places, before):
     """Sorted codes, their places in the block, and the bitmap before each bin, for each comparison."""
     words = np.empty(WORDS, dtype=np.uint64)
@@ -65,7 +70,7 @@ def build_blocks(right, offsets, firsts, starts, codes, rcolumns, sorted_codes, 
                 keys = np.empty(size, dtype=np.int64)
                 for i in range(size):
                     keys[i] = (np.int64(codes[rcolumns[d], right[low + i]]) << 16) | i
-                keys.sort()
+                sort(keys)
                 words[:] = np.uint64(0)
                 for i in range(size):
                     if i & 63 == 0:
@@ -80,7 +85,7 @@ def build_blocks(right, offsets, firsts, starts, codes, rcolumns, sorted_codes, 
                         before[d, starts[block] + (size >> 6) * used + w] = words[w]
 
 
-@njit(cache=True, nogil=True)
+@helper
 def first_at(sorted_codes, low, high, code, after):
     """First place in sorted_codes[low:high] with a code >= `code` (`after`: > `code`), from 0."""
     first = low
@@ -94,7 +99,7 @@ def first_at(sorted_codes, low, high, code, after):
     return low - first
 
 
-@njit(cache=True, nogil=True)
+@helper
 def toggle_before(before, start, used, places, low, place, words):
     """XOR the bitmap of all rows before a place of a block into `words`."""
     bin_ = place >> 6
@@ -104,7 +109,7 @@ def toggle_before(before, start, used, places, low, place, words):
         words[places[i] >> 6] ^= np.uint64(1) << np.uint64(places[i] & 63)
 
 
-@njit(cache=True, nogil=True)
+@helper
 def compare_few(row, low, size, codes, lcolumns, outcomes, right, rcolumns):
     """Bitmap of at most 64 right rows that are partners of `row`, by comparing each."""
     word = np.uint64(0)
@@ -119,7 +124,7 @@ def compare_few(row, low, size, codes, lcolumns, outcomes, right, rcolumns):
     return word
 
 
-@njit(cache=True, nogil=True)
+@helper
 def satisfied(row, block, low, size, codes, lcolumns, outcomes, tables, result, words):
     """result = bitmap of the rows of a block that are partners of `row`; returns whether there are any.
 
@@ -158,7 +163,7 @@ def satisfied(row, block, low, size, codes, lcolumns, outcomes, tables, result, 
     return True
 
 
-@njit(cache=True, nogil=True)
+@helper
 def ones_of(word):
     """Set bits of a word."""
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
@@ -167,7 +172,10 @@ def ones_of(word):
     return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
-@njit(cache=True, nogil=True)
+@kernel(
+    f"int32[::1], int32[::1], int64[::1], int64[::1], const int32[:, ::1], int64[::1], int64[::1], {BLOCKS}, "
+    "int64, int64, int64[::1], int64"
+)
 def count_bitmaps(left, clusters, offsets, firsts, codes, lcolumns, outcomes, tables, first, last, counts, sign):
     """Pairs of the left places [first, last)."""
     result = np.empty(WORDS, dtype=np.uint64)
@@ -194,7 +202,10 @@ def count_bitmaps(left, clusters, offsets, firsts, codes, lcolumns, outcomes, ta
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel(
+    f"int32[::1], int32[::1], int64[::1], int64[::1], const int32[:, ::1], int64[::1], int64[::1], {BLOCKS}, "
+    "int64[::1], uint64[::1]"
+)
 def list_bitmaps(lefts, clusters, offsets, firsts, codes, lcolumns, outcomes, tables, sizes, keys):
     """Partners of these left rows: their numbers into sizes[k + 1] where `keys` is empty, else themselves."""
     result = np.empty(WORDS, dtype=np.uint64)
@@ -223,7 +234,10 @@ def list_bitmaps(lefts, clusters, offsets, firsts, codes, lcolumns, outcomes, ta
             sizes[k + 1] = n
 
 
-@njit(cache=True, nogil=True)
+@kernel(
+    f"int32[::1], int32[::1], int64[::1], int64[::1], const int32[:, ::1], int64[::1], int64[::1], {BLOCKS}, "
+    "int32[:, ::1]"
+)
 def find_bitmaps(left, clusters, offsets, firsts, codes, lcolumns, outcomes, tables, found):
     """Fill `found` with pairs of different rows; returns how many."""
     result = np.empty(WORDS, dtype=np.uint64)

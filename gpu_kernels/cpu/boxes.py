@@ -10,10 +10,11 @@ codes.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.control import Control
+from tuplewise.gpu_kernels.cpu.arrays import sort
 from tuplewise.gpu_kernels.cpu.grouping import cluster_numbers
 from tuplewise.gpu_kernels.cpu.slices import NO_COUNTS, clusters_of_rows, sum_over_left, unpack
 from tuplewise.gpu_kernels.refine import EQUAL, LESS, ClusterPairs, Comparison
@@ -22,9 +23,10 @@ LEAF = 16  # rows of a leaf at most
 DEEPEST = 128  # a descent holds at most one node a level beside the current one
 LOWEST, HIGHEST = -2147483648, 2147483647
 TASK_ROWS = 4096
+TREES = "Tuple((int64[::1], int64[::1], int64[::1], int32[:, ::1], int32[:, ::1]))"
 
 
-@njit(cache=True, nogil=True)
+@helper
 def split_at_median(rows, column, low, high):
     """Put the median of rows[low:high] by (code, row) at its place, smaller ones before it; returns the place.
 
@@ -55,7 +57,7 @@ def split_at_median(rows, column, low, high):
     return wanted
 
 
-@njit(cache=True, nogil=True)
+@kernel("int64[::1]")
 def nodes_needed(offsets):
     """Nodes of the trees of all clusters, at most."""
     total = 0
@@ -67,7 +69,10 @@ def nodes_needed(offsets):
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel(
+    "int32[::1], int64[::1], const int32[:, ::1], int64[::1], int64[::1], int64[::1], int64[::1], "
+    "int64[::1], int32[:, ::1], int32[:, ::1]"
+)
 def build_trees(rows, offsets, codes, columns, roots, starts, ends, children, lows, highs):
     """One tree for each cluster over `rows` (put in the trees' order, ascending in a leaf); returns how many nodes.
 
@@ -95,7 +100,7 @@ def build_trees(rows, offsets, codes, columns, roots, starts, ends, children, lo
                 lows[node, d], highs[node, d] = small, large
             children[node] = 0
             if high - low <= LEAF:
-                rows[low:high].sort()
+                sort(rows[low:high])
                 continue
             middle = split_at_median(rows, codes[columns[axis]], low, high)
             children[node] = nodes
@@ -109,7 +114,7 @@ def build_trees(rows, offsets, codes, columns, roots, starts, ends, children, lo
     return nodes
 
 
-@njit(cache=True, nogil=True)
+@helper
 def set_box(row, codes, lcolumns, outcomes, box):
     """The closed interval of right codes that each comparison leaves; False where one is empty by itself."""
     for d in range(len(lcolumns)):
@@ -121,7 +126,7 @@ def set_box(row, codes, lcolumns, outcomes, box):
             box[d, 1] = code if outcomes[d] & EQUAL else code - 1
 
 
-@njit(cache=True, nogil=True)
+@helper
 def search_box(root, box, rows, codes, rcolumns, trees, skip, limit, number, at, keys):
     """Right rows in the box, at most `limit` (negative: all), without row `skip`; returns how many.
 
@@ -169,7 +174,10 @@ def search_box(root, box, rows, codes, rcolumns, trees, skip, limit, number, at,
     return found, seen
 
 
-@njit(cache=True, nogil=True)
+@kernel(
+    "int32[::1], int32[::1], int32[::1], const int32[:, ::1], int64[::1], int64[::1], int64[::1], "
+    f"int64[::1], {TREES}, int64, int64, int64, int64[::1], int64"
+)
 def count_boxes(
     left, clusters, rows, codes, lcolumns, rcolumns, outcomes, roots, trees, first, last, step, counts, sign
 ):
@@ -189,7 +197,10 @@ def count_boxes(
     return total, nodes
 
 
-@njit(cache=True, nogil=True)
+@kernel(
+    "int32[::1], int32[::1], int32[::1], const int32[:, ::1], int64[::1], int64[::1], int64[::1], "
+    f"int64[::1], {TREES}, int64[::1], uint64[::1]"
+)
 def list_boxes(lefts, clusters, rows, codes, lcolumns, rcolumns, outcomes, roots, trees, offsets, keys):
     """Partners of these left rows: their numbers into `offsets` where `keys` is empty, else themselves."""
     box = np.empty((len(lcolumns), 2), dtype=np.int64)
@@ -204,7 +215,10 @@ def list_boxes(lefts, clusters, rows, codes, lcolumns, rcolumns, outcomes, roots
             offsets[k + 1] = found
 
 
-@njit(cache=True, nogil=True)
+@kernel(
+    "int32[::1], int32[::1], int32[::1], const int32[:, ::1], int64[::1], int64[::1], int64[::1], "
+    f"int64[::1], {TREES}, int32[:, ::1]"
+)
 def find_boxes(left, clusters, rows, codes, lcolumns, rcolumns, outcomes, roots, trees, found):
     """Fill `found` with pairs of different rows; returns how many."""
     box = np.empty((len(lcolumns), 2), dtype=np.int64)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.cpu.plan import KIND_EQUAL, KIND_ORDER, KIND_ORDER_NULL, KIND_ROW_T
 from tuplewise.gpu_kernels.cpu.planes import LANES
 from tuplewise.gpu_kernels.cpu.tally import add_row
+from tuplewise.gpu_kernels.cpu.tiles import TABLE, Table  # noqa: F401
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _compare_row(data, t, u_first, u_last, row_keys):
     """Write the plane bytes of row t with the rows `u_first` to `u_last`, 256 at most, compared code by code."""
-    codes, domain, _, _, row_outcomes, left, right, kind, plane, weight, row_of = data[:11]
+    codes, domain, row_outcomes = data.codes, data.domain, data.row_outcomes
+    left, right, kind, plane, weight, row_of = data.left, data.right, data.kind, data.plane, data.weight, data.row_of
     row_keys[:, :] = 0
     for g in range(len(left)):
         word = plane[g] // 8
@@ -31,7 +33,7 @@ def _compare_row(data, t, u_first, u_last, row_keys):
             _add_digits(codes[left[g], t], domain[left[g]], codes[right[g], u_first:u_last], what, step, out)
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _add_small_group(data, keys, counts, used, row_keys, hashes, first, last):
     """All pairs t < u of one small group of rows, compared code by code without ranks, into the hash table."""
     for t in range(first, last - 1):
@@ -42,10 +44,10 @@ def _add_small_group(data, keys, counts, used, row_keys, hashes, first, last):
     return keys, counts, used
 
 
-@njit(cache=True, nogil=True)
+@kernel(f"{TABLE}, uint64[:, ::1], int64[::1], int64, uint64[:, ::1], uint64[::1], int64")
 def add_few(data, keys, counts, used, row_keys, hashes, few):
     """All pairs of the last `few` rows, as t, with the rows before these, compared code by code into the hash table."""
-    many = data[0].shape[1] - few
+    many = data.codes.shape[1] - few
     for u_first in range(0, many, LANES):
         u_last = min(u_first + LANES, many)
         for t in range(many, many + few):
@@ -54,7 +56,7 @@ def add_few(data, keys, counts, used, row_keys, hashes, few):
     return keys, counts, used
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _add_digits(code, nulls, row, what, step, out):
     """Add the digits of one comparison of a code with those of `row`; lanes are unsigned: none counts from the end."""
     lanes, zero = np.uint64(len(row)), np.uint64(0)
@@ -80,7 +82,9 @@ def _add_digits(code, nulls, row, what, step, out):
                 out[j] += unknown if row[j] == nulls else known
 
 
-@njit(cache=True, nogil=True)
+@kernel(
+    f"{TABLE}, uint64[:, ::1], int64[::1], int64, uint64[:, ::1], uint64[::1], int64[::1], int64, int64, int64"
+)
 def add_small_groups(data, keys, counts, used, row_keys, hashes, offsets, first, last, limit):
     """The groups `first` to `last` that have fewer than `limit` rows."""
     for g in range(first, last):

@@ -9,14 +9,15 @@ Source: Qian, Li, Tan, Ran, Ma, "Incremental discovery of denial constraints", T
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from tuplewise.gpu_kernels.compiled import helper, kernel
 
 LIVE, MARKED = 1, 2
 LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, EQUAL, ANY = 0, 1, 2, 3, 4, 5
 _LOWEST, _HIGHEST = -(1 << 40), 1 << 40  # beyond every key
 
 
-@njit(cache=True, nogil=True)
+@kernel("int32[::1], int32[::1], boolean, int64[::1], int32[::1]")
 def assign_chains(first, second, strict_second, chain_of, tails):
     """OptIndex (Algorithm 3): a chain for each point, the fewest that there can be; returns how many.
 
@@ -43,7 +44,7 @@ def assign_chains(first, second, strict_second, chain_of, tails):
     return rank
 
 
-@njit(cache=True, nogil=True)
+@kernel("int64[::1], int64[::1], int64[::1]")
 def sort_by_chain(chain_of, offsets, order):
     """order : the points chain after chain, each in the given order; offsets int64 (chains + 1,), zeros before."""
     for i in range(len(chain_of)):
@@ -56,7 +57,7 @@ def sort_by_chain(chain_of, offsets, order):
         place[chain_of[i]] += 1
 
 
-@njit(cache=True, nogil=True)
+@helper
 def first_not_below(keys, low, high, key):
     """First of places low to high whose key is `key` or greater."""
     while low < high:
@@ -68,7 +69,7 @@ def first_not_below(keys, low, high, key):
     return low
 
 
-@njit(cache=True, nogil=True)
+@helper
 def set_bounds(own, sign, operator, bounds, at):
     """bounds[at], bounds[at + 1] : the least and the greatest key that stands in `operator` to this row's code."""
     bounds[at], bounds[at + 1] = _LOWEST, _HIGHEST
@@ -87,7 +88,10 @@ def set_bounds(own, sign, operator, bounds, at):
         bounds[at] = bounds[at + 1] = key
 
 
-@njit(cache=True, nogil=True)
+@kernel(
+    "int32[:, ::1], int64[::1], int32[:, ::1], int64[:, ::1], int32[::1], int32[::1], int64[::1], "
+    "uint8[::1], int32[::1], boolean, int32[::1], int32[:, ::1]"
+)
 def fetch_pairs(codes, span, boxes, indexes, rows, keys, offsets, flags, marked, unknown, stamps, found):
     """Fetch and Fetch+ (Algorithms 1 and 2) for new rows: found[k] = (new row, earlier row), each pair once.
 
@@ -159,7 +163,7 @@ def fetch_pairs(codes, span, boxes, indexes, rows, keys, offsets, flags, marked,
     return np.int64(span[1]), written
 
 
-@njit(cache=True, nogil=True)
+@helper
 def inside(codes, row, with_second, index, bounds, unknown):
     """Whether a row that is in no chain yet is in a box."""
     code = np.int64(codes[row, index[0]])
@@ -176,7 +180,7 @@ def inside(codes, row, with_second, index, bounds, unknown):
     return True
 
 
-@njit(cache=True, nogil=True)
+@helper
 def gap_of_point(keys, offset, end, shift, other, key, other_key, strict, other_strict):
     """Where a point fits into a chain: (gap, last possible gap); (gap, -1) beside an equal point; (1, 0): nowhere."""
     low = first_not_below(keys, offset + shift, end + shift, key) - shift
@@ -191,7 +195,10 @@ def gap_of_point(keys, offset, end, shift, other, key, other_key, strict, other_
     return from_ - offset, to - offset
 
 
-@njit(cache=True, nogil=True)
+@kernel(
+    "int32[::1], int32[::1], boolean[::1], int32[::1], int64[::1], int64[::1], int64, int64[:, ::1], "
+    "int64[::1], int64[::1]"
+)
 def place_points(first, second, strict, keys, shifts, offsets, chains, placed, chain_of, gap_of):
     """Section 6.3: new points, in the order of OptIndex, get the largest chain that takes them, or a new one.
 
@@ -234,7 +241,10 @@ def place_points(first, second, strict, keys, shifts, offsets, chains, placed, c
     return chains
 
 
-@njit(cache=True, nogil=True)
+@kernel(
+    "int32[::1], int32[:, ::1], int64[::1], int64[::1], int32[::1], int32[::1], int64[::1], int64[::1], "
+    "uint8[::1], int32[::1], int32[:, ::1], int64[::1]"
+)
 def merge_chains(new, new_keys, chain_of, gap_of, rows, keys, shifts, offsets, flags, merged, merged_keys, ends):
     """The chains with new rows in their gaps and without rows that are gone; returns how many rows and chains.
 

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.control import Control
+from tuplewise.gpu_kernels.cpu.arrays import copy
 from tuplewise.gpu_kernels.cpu.hitting_extend import paths_of, search_below
 from tuplewise.gpu_kernels.cpu.hitting_search import edge_bitmaps
 from tuplewise.gpu_kernels.cpu.hitting_sets import lowest_bit
@@ -124,7 +125,7 @@ class State:
         )
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _even_bits(x):
     """Bits 0, 2, 4, ... of a word, moved together."""
     x &= np.uint64(0x5555555555555555)
@@ -135,7 +136,7 @@ def _even_bits(x):
     return (x | (x >> np.uint64(16))) & np.uint64(0x00000000FFFFFFFF)
 
 
-@njit(cache=True, nogil=True)
+@kernel("uint64[:, ::1], int64, int64")
 def _read_clues(clues, attributes, words):
     """Attributes that don't agree, that are less, that are greater: uint64 (3, clues, words); and which clues to keep:
     of a clue and that of the exchanged pair, the one in which the first attribute that is ordered differently is less.
@@ -161,7 +162,7 @@ def _read_clues(clues, attributes, words):
     return masks, kept
 
 
-@njit(cache=True, nogil=True)
+@kernel("int64, int64, int64, uint64[:, :, ::1], uint64[::1]")
 def _speaking(kind, left, right, has, present):
     """Which clues speak of a target: uint64 (blocks,)."""
     if kind == KEY:
@@ -172,7 +173,7 @@ def _speaking(kind, left, right, has, present):
     return (has[1, left] & has[other, right]) | (has[2, left] & has[3 - other, right])
 
 
-@njit(cache=True, nogil=True)
+@kernel("int16[:, ::1], int64[::1], uint64[:, :, ::1], uint64[::1], int64")
 def _first_missed(paths, lengths, has, speaking, first):
     """The first clue that speaks and that each context agrees on, int64 (contexts,), -1 where there is none.
 
@@ -183,7 +184,7 @@ def _first_missed(paths, lengths, has, speaking, first):
     current = np.empty(paths.shape[1], dtype=np.int16)
     for start in range(0, len(speaking), STRIP_WORDS):
         size = min(STRIP_WORDS, len(speaking) - start)
-        left[0, :size] = speaking[start : start + size]
+        copy(speaking[start : start + size], left[0])
         depth = 0
         for i in range(len(paths)):
             if missed[i] >= 0:
@@ -209,7 +210,10 @@ def _first_missed(paths, lengths, has, speaking, first):
     return missed
 
 
-@njit(cache=True, nogil=True)
+@kernel(
+    "uint64[:, ::1], uint64[:, ::1], int64, int64, int64, uint64[:, ::1], uint64[:, :, ::1], uint64[::1], "
+    "int64, uint64[:, ::1], int64, uint8[::1]"
+)
 def _extend(contexts, edges, kind, left, right, differ, has, present, new_block, groups, most, stop):
     """(contexts, edges, which of the given contexts each is or -1, whether all was done) of one target."""
     attributes, words = has.shape[1], contexts.shape[1]

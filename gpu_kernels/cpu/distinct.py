@@ -14,8 +14,10 @@ from __future__ import annotations
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from tuplewise.gpu_kernels.compiled import helper, kernel
 
 HEAD = 1  # words in front of a value's bytes
 AHEAD = 64  # cells whose places are asked for before the first is looked at
@@ -60,7 +62,7 @@ def prefetch(typing_context, words, place):
     return types.none(words, types.int64), generate
 
 
-@njit(cache=True, nogil=True)
+@helper
 def slot_shift(slots):
     """How far a hash is shifted so that it tells one of so many slots, a power of two, at least 2."""
     shift = 64
@@ -70,7 +72,10 @@ def slot_shift(slots):
     return np.uint64(shift)
 
 
-@njit(cache=True, nogil=True)
+@kernel(
+    "uint8[::1], int32[::1], int32[::1], int64, uint64[::1], uint64[::1], int64[::1]",
+    "uint8[::1], int64[::1], int64[::1], int64, uint64[::1], uint64[::1], int64[::1]",
+)
 def add_cells(data, starts, sizes, first, table, store, state):
     """Add the cells from `first` on; returns the cell before which the table or the store is full, else how many.
 
@@ -148,7 +153,7 @@ def add_cells(data, starts, sizes, first, table, store, state):
     return len(starts)
 
 
-@njit(cache=True, nogil=True)
+@helper
 def stored_key(store, place):
     """The hash of the value at a place of a store, and how many words its bytes take."""
     size = store[place] & HALF
@@ -160,7 +165,7 @@ def stored_key(store, place):
     return key * _FIRST, words
 
 
-@njit(cache=True, nogil=True)
+@kernel("uint64[::1], int64, uint64[::1]")
 def fill_table(store, used, table):
     """Put all values of a store into a table, given as zeros."""
     mask = np.uint64(len(table) - 1)
@@ -184,7 +189,7 @@ def fill_table(store, used, table):
             table[slot] = (keys[i] << _32) | np.uint64(places[i] + 1)
 
 
-@njit(cache=True, nogil=True)
+@kernel("uint64[::1], int64, int64[::1], int64[::1]")
 def list_values(store, used, offsets, rows):
     """offsets[i + 1] = bytes of the first i + 1 values, rows[i] = number of value i; offsets[0] = 0 is given."""
     place = 0
@@ -197,7 +202,7 @@ def list_values(store, used, offsets, rows):
         i += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel("uint64[::1], int64, uint8[::1]")
 def copy_values(store, used, data):
     """The bytes of all values, one after the other, into data (uint8)."""
     place = 0
@@ -211,7 +216,7 @@ def copy_values(store, used, data):
         place += (size + 7) >> 3
 
 
-@njit(cache=True, nogil=True)
+@kernel("uint64[::1], int64, const uint64[::1], int64")
 def drop_value(store, used, words, size):
     """Take a value out of a store; returns its number, or -1 where it isn't there. `used` words shrink by its own.
 
@@ -238,14 +243,14 @@ def drop_value(store, used, words, size):
 # of its parent's. `tree` is int64 (slots, 2): parent << 32 | attribute, and the child; -1 where it is free.
 
 
-@njit(cache=True, nogil=True)
+@helper
 def tree_slot(wanted, mask):
     """The slot of a tree to begin with."""
     key = np.uint64(wanted) * _FIRST
     return np.int64((key ^ (key >> _32)) & np.uint64(mask))
 
 
-@njit(cache=True, nogil=True)
+@kernel("int64[:, ::1], int64, int64[:, ::1]")
 def fill_tree(nodes, used, tree):
     """Put all nodes but the root into a tree, given as -1."""
     mask = len(tree) - 1
@@ -258,7 +263,10 @@ def fill_tree(nodes, used, tree):
         tree[slot, 1] = child
 
 
-@njit(cache=True, nogil=True)
+@kernel(
+    "uint64[::1], int64, int64, int64, int64, int64, uint64[::1], uint64[::1], int64[:, ::1], int64[:, ::1], "
+    "int64[::1]"
+)
 def merge_values(source, first, used, attribute, parts, part, table, store, tree, nodes, state):
     """Add an attribute to the sets of its values; returns the word before which room is missing, else `used`.
 
@@ -347,7 +355,7 @@ def merge_values(source, first, used, attribute, parts, part, table, store, tree
     return used
 
 
-@njit(cache=True, nogil=True)
+@kernel("int64[:, ::1], int64, int64[::1], uint64[:, ::1]")
 def fill_masks(nodes, used, chosen, masks):
     """masks[i] = attributes of node chosen[i], uint64 (chosen, words), given as zeros."""
     for i in range(len(chosen)):

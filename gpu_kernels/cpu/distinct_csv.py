@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from tuplewise.gpu_kernels.compiled import kernel
 
 NEWLINE, RETURN = 10, 13
 # what a record may have that is left to another reader
 WRONG_FIELDS, ODD_QUOTE, ODD_RETURN = -1, -2, -3
 
 
-@njit(cache=True, nogil=True)
+@kernel("uint8[::1], int64, int64")
 def last_record_end(data, size, quote):
     """Bytes of data[:size] up to the last newline outside of quotes; 0 where there is none. quote -1: there are none.
 
@@ -29,7 +30,7 @@ def last_record_end(data, size, quote):
     return 0
 
 
-@njit(cache=True, nogil=True)
+@kernel("const uint8[::1], int64, int64, int64")
 def first_record_end(data, start, size, quote):
     """Where the record at `start` ends, behind its newline; `size` where none follows. quote -1: there are none."""
     inside = False
@@ -41,7 +42,7 @@ def first_record_end(data, start, size, quote):
     return size
 
 
-@njit(cache=True, nogil=True)
+@kernel("uint8[::1], int64, uint8[::1], int32[:, ::1], int32[:, ::1], int64[::1]")
 def split_records(data, size, kinds, starts, sizes, figures):
     """Cells of all records of data[:size]; returns how many records, or what is odd about one (see above).
 

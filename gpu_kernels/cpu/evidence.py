@@ -13,6 +13,7 @@ from tuplewise.gpu_kernels.cpu import by_code, tiles
 from tuplewise.gpu_kernels.cpu.plan import Plan, clues_of_planes, make_plan
 from tuplewise.gpu_kernels.cpu.planes import LANES, TILE_ROWS
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
+from tuplewise.gpu_kernels.cpu.tiles import Scratch, Table, make_scratch
 from tuplewise.gpu_kernels.words import ACROSS, EQUAL, GREATER, UNKNOWN, clue_words, merge_clues
 
 DIRECT_COMBINATIONS = 1 << 23  # largest direct table: 32 MiB a thread
@@ -112,23 +113,17 @@ def loop_arrays(
     scope: NDArray[np.int8],
     within: NDArray[np.uint8],
     row_of: NDArray[np.int64],
-) -> tuple[Any, ...]:
+) -> Table:
     """What compiled loops want to know. `dense`: int32 (columns, rows), below domain + 1; `within`, `row_of`: see
     `row_outcomes`."""
     used = np.unique(right[scope == ACROSS]).astype(np.int64)
     size = np.zeros(len(dense), dtype=np.int64)
     size[used] = domain[used] + 2
     offsets = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
-    return (
+    return Table(
         dense, domain, offsets, used, within, left.astype(np.int64), right.astype(np.int64), plan.kind, plan.plane,
         plan.weight, row_of, plan.equal, plan.multipliers(), plan.size,
     )  # fmt: skip
-
-
-def make_scratch(data: tuple[Any, ...], plan: Plan) -> Any:
-    """Arrays that a thread keeps between tiles."""
-    dense, offsets, within = data[0], data[2], data[4]
-    return tiles.make_scratch(len(dense), plan.planes, int(offsets[-1]), len(within))
 
 
 def _tasks(group_offsets: NDArray[np.int64]) -> tuple[list[float], list[tuple[int, int, int]]]:
@@ -168,7 +163,7 @@ def _worker(
     work: DenseTable, jobs: list[tuple[int, int, int]], group_offsets: NDArray[np.int64], tables: ThreadTables
 ) -> Callable[[int], None]:
     """One thread's way of running a task."""
-    scratch: Any = None
+    scratch: Scratch | None = None
 
     def run_task(task: int) -> None:
         nonlocal scratch
@@ -177,7 +172,7 @@ def _worker(
             tables.count_groups(work.data, group_offsets, first, last)
             return
         if scratch is None:
-            scratch = make_scratch(work.data, work.plan)
+            scratch = make_scratch(work.data, work.plan.planes)
         tiles.rank_tile(work.data, scratch, first, last)
         tables.count_tile(work.data, scratch, start, last, first, last)
 

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from tuplewise.gpu_kernels.compiled import kernel
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cpu import tiles
 from tuplewise.gpu_kernels.cpu.evidence import (
     ThreadTables,
     compared_columns,
     loop_arrays,
-    make_scratch,
     merge_tables,
     row_outcomes,
 )
 from tuplewise.gpu_kernels.cpu.plan import make_plan
 from tuplewise.gpu_kernels.cpu.planes import TILE_ROWS
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
+from tuplewise.gpu_kernels.cpu.tiles import Scratch, Table, make_scratch
 
 FEW_ROWS = 80  # up to so many rows are compared code by code with the others: ranking these costs more
 TASK_PAIRS = 1 << 22  # pairs of rows in a task, about
@@ -113,7 +112,7 @@ class _Sides:
                     self.values[int(c)] = values[values >= 0] if nullable else values
                     self.domain[c] = 2 * len(self.values[int(c)]) + 1
 
-    def data(self, first: int, last: int) -> tuple[Any, ...]:
+    def data(self, first: int, last: int) -> Table:
         """The arrays of the compiled loops for the rows `first` to `last` of `many`, and those of `few` after them."""
         count = last - first
         both = np.zeros((len(self.codes), count + self.few.shape[1]), dtype=np.int32)
@@ -135,7 +134,7 @@ class _Sides:
 
 def _worker(sides: _Sides, rows: int, tables: ThreadTables) -> Callable[[int], None]:
     """One thread's way of running a task: a portion of `many` with all of `few`."""
-    scratch: Any = None
+    scratch: Scratch | None = None
 
     def run_task(task: int) -> None:
         nonlocal scratch
@@ -147,7 +146,7 @@ def _worker(sides: _Sides, rows: int, tables: ThreadTables) -> Callable[[int], N
             tables.count_few(data, few)
             return
         if scratch is None:
-            scratch = make_scratch(data, sides.plan)
+            scratch = make_scratch(data, sides.plan.planes)
         for start in range(count, count + few, TILE_ROWS):
             end = min(start + TILE_ROWS, count + few)
             tiles.rank_tile(data, scratch, start, end)
@@ -156,7 +155,7 @@ def _worker(sides: _Sides, rows: int, tables: ThreadTables) -> Callable[[int], N
     return run_task
 
 
-@njit(cache=True, nogil=True)
+@kernel("int32[::1], boolean, int32[::1]")
 def _rank_among(values, nullable, codes):
     """Replace codes by their places among ascending values: 2 i + 1 for values[i], even numbers between; a null that is
     unknown by the number past the last place."""

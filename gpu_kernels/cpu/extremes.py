@@ -8,16 +8,16 @@ priority search tree laid out as a heap.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.refine import EQUAL, GREATER, LESS
 
 LEAF = 16  # rows under one leaf of the tree
 DEEPEST = 64  # a descent holds at most two nodes a level
 
 
-@njit(cache=True, nogil=True)
+@kernel("int32[::1], const int32[::1], boolean, int32[::1]")
 def fill_tree(rows, column, largest, tree):
     """Heap of extremes: leaf k, at len(tree) // 2 + k, is the extreme code of rows[16 k : 16 k + 16]."""
     half = len(tree) // 2
@@ -44,7 +44,7 @@ def build_tree(rows: NDArray[np.int32], column: NDArray[np.int32], largest: bool
     return tree
 
 
-@njit(cache=True, nogil=True)
+@helper
 def report(tree, rows, column, low, high, threshold, largest, number, at, keys):
     """Rows of [low, high) whose code is at least (not `largest`: at most) `threshold`; returns how many.
 
@@ -85,7 +85,7 @@ def report(tree, rows, column, low, high, threshold, largest, number, at, keys):
     return found
 
 
-@njit(cache=True, nogil=True)
+@kernel("int32[::1], int32[::1], const int32[::1], int64[:, ::1], int32[::1], boolean, int64[::1]")
 def report_counts(tree, rows, column, slices, thresholds, largest, sizes):
     """sizes[k] = partners of left row k."""
     nothing = np.empty(0, dtype=np.uint64)
@@ -93,7 +93,9 @@ def report_counts(tree, rows, column, slices, thresholds, largest, sizes):
         sizes[k] = report(tree, rows, column, slices[k, 0], slices[k, 1], thresholds[k], largest, k, 0, nothing)
 
 
-@njit(cache=True, nogil=True)
+@kernel(
+    "int32[::1], int32[::1], const int32[::1], int64[:, ::1], int32[::1], boolean, int64[::1], uint64[::1]"
+)
 def report_rows(tree, rows, column, slices, thresholds, largest, offsets, keys):
     """The partners of each left row, from offsets[k] on."""
     if len(keys) == 0:
@@ -103,7 +105,10 @@ def report_rows(tree, rows, column, slices, thresholds, largest, offsets, keys):
             report(tree, rows, column, slices[k, 0], slices[k, 1], thresholds[k], largest, k, offsets[k], keys)
 
 
-@njit(cache=True, nogil=True)
+@kernel(
+    "int32[::1], int64[::1], const int32[::1], int32[::1], int64[::1], const int32[::1], int64, "
+    "const int32[::1], const int32[::1], int64, int32[:, ::1]"
+)
 def find_extreme(left, loffsets, lcolumn, right, roffsets, rcolumn, outcomes, lsecond, rsecond, second_outcomes, found):
     """Fill `found` with pairs of different rows that satisfy both inequalities, one a left row; returns how many.
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from tuplewise.gpu_kernels.compiled import helper, kernel
+from tuplewise.gpu_kernels.cpu.arrays import copy
 from tuplewise.gpu_kernels.cpu.tally import add_row
 from tuplewise.gpu_kernels.words import COMPARISONS_PER_WORD
 
 PER_WORD = np.uint64(COMPARISONS_PER_WORD)
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _outcome(key, places, g):
     return (key[places[g, 0], 0] >> np.uint64(places[g, 1])) & np.uint64(places[g, 2])
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _write_clue(key, places, clue):
     clue[:] = np.uint64(0)
     for g in range(len(places)):
@@ -24,7 +25,7 @@ def _write_clue(key, places, clue):
         clue[np.uint64(g) // PER_WORD] |= _outcome(key, places, g) << at
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _write_mirror(key, places, mirror, flips, other):
     """The key of the exchanged pair. `flips`: an outcome of less is greater there, and the other way round."""
     other[:] = np.uint64(0)
@@ -35,7 +36,7 @@ def _write_mirror(key, places, mirror, flips, other):
         other[places[g, 0], 0] |= outcome << np.uint64(places[g, 1])
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _take(seen, taken, found, counts, used, key, hashes):
     """Take a key; returns the hash table, and whether no earlier call took it."""
     if len(taken):
@@ -51,7 +52,10 @@ def _take(seen, taken, found, counts, used, key, hashes):
     return found, counts, used, fresh
 
 
-@njit(cache=True, nogil=True)
+@kernel(
+    "uint8[::1], uint8[::1], uint64[:, ::1], int64[::1], int64, uint64[:, ::1], int32[:, ::1], "
+    "int64[:, ::1], int32[::1], boolean[::1], uint64[:, ::1], int32[:, ::1]"
+)
 def take_new(
     seen, taken, found, counts, used, keys, rows, places, mirror, flips, clues, clue_rows
 ):  # fmt: skip
@@ -68,16 +72,16 @@ def take_new(
     own = np.empty(len(keys), dtype=np.int64)  # which of the keys are new
     new = 0
     for i in range(len(keys)):
-        key[:, 0] = keys[i]
+        copy(keys[i], key[:, 0])
         found, counts, used, fresh = _take(seen, taken, found, counts, used, key, hashes)
         if fresh:
             _write_clue(key, places, clues[new])
-            clue_rows[new] = rows[i]
+            copy(rows[i], clue_rows[new])
             own[new] = i
             new += 1
     # A mirror that was logged, too, has told its own pair of rows by now: two pairs that are rare, not one twice
     for n in range(new):
-        key[:, 0] = keys[own[n]]
+        copy(keys[own[n]], key[:, 0])
         _write_mirror(key, places, mirror, flips, other)
         found, counts, used, fresh = _take(seen, taken, found, counts, used, other, hashes)
         if fresh:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from tuplewise.gpu_kernels.compiled import kernel
 
 TABLE_SHARE = 4  # a table is indexed by key while it has at most so many entries for each row
 KEY_BITS = 64
@@ -15,7 +16,7 @@ def bits_for(values: int) -> int:
     return max(0, int(values - 1).bit_length()) if values > 0 else 0
 
 
-@njit(cache=True, nogil=True)
+@kernel("int64[::1], int32[::1], const int32[:, ::1], int64[::1], int64[::1], int64, int32[::1], uint64[::1]")
 def write_keys(offsets, members, codes, columns, shifts, index_bits, lowest, keys):
     """keys[i] = cluster | code of each column | i, most significant first.
 
@@ -29,14 +30,14 @@ def write_keys(offsets, members, codes, columns, shifts, index_bits, lowest, key
             keys[i] = (key << np.uint64(index_bits)) | np.uint64(i)
 
 
-@njit(cache=True, nogil=True)
+@kernel("int32[::1], int32[::1], int64, int64, uint64[::1]")
 def write_column_keys(members, column, index_bits, lowest, keys):
     """keys[i] = code | i, without the cluster."""
     for i in range(len(members)):
         keys[i] = (np.uint64(column[members[i]] - lowest) << np.uint64(index_bits)) | np.uint64(i)
 
 
-@njit(cache=True, nogil=True)
+@kernel("uint64[::1], uint64, int64[::1], int32[::1], int32[::1]")
 def scatter_by_cluster(keys, index_mask, offsets, clusters, order):
     """Members in order of `keys` (code | index), laid out cluster by cluster: order[...] = index."""
     cursor = offsets[:-1].copy()
@@ -47,7 +48,7 @@ def scatter_by_cluster(keys, index_mask, offsets, clusters, order):
         cursor[c] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel("int64[::1], int32[::1]")
 def cluster_numbers(offsets, numbers):
     """numbers[i] = cluster of member i."""
     for c in range(len(offsets) - 1):
@@ -55,7 +56,7 @@ def cluster_numbers(offsets, numbers):
             numbers[i] = c
 
 
-@njit(cache=True, nogil=True)
+@kernel("int32[::1], const int32[::1]")
 def extremes_of(members, column):
     """Lowest and highest code of these rows; (0, -1) of none."""
     if len(members) == 0:
@@ -68,14 +69,14 @@ def extremes_of(members, column):
     return lowest, highest
 
 
-@njit(cache=True, nogil=True)
+@kernel("int32[::1], const int32[::1], int64, int64[::1]")
 def count_table(members, column, lowest, table):
     """table[code - lowest] = rows of that code."""
     for i in range(len(members)):
         table[column[members[i]] - lowest] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel("int32[::1], const int32[::1], int64, int64[::1], int32[::1]")
 def scatter_table(members, column, lowest, starts, ordered):
     """Rows in order of (code, place); `starts` is moved along, rows of a code whose start is -1 are left out."""
     for i in range(len(members)):
@@ -87,7 +88,7 @@ def scatter_table(members, column, lowest, starts, ordered):
             starts[code] = place + 1
 
 
-@njit(cache=True, nogil=True)
+@kernel("int64[::1], int64, int64[::1], int64[::1]")
 def table_offsets(table, least, starts, offsets):
     """Where the rows of each code with at least `least` rows begin; returns clusters and rows."""
     clusters = 0
@@ -104,7 +105,7 @@ def table_offsets(table, least, starts, offsets):
     return clusters, rows
 
 
-@njit(cache=True, nogil=True)
+@kernel("uint64[::1], int64, int32[::1], int32[::1], int64[::1]")
 def runs_to_clusters(keys, index_bits, members, ordered, offsets):
     """Runs of equal keys (without index) of at least two members become clusters; returns clusters and rows."""
     mask = (np.uint64(1) << np.uint64(index_bits)) - np.uint64(1)
@@ -128,7 +129,7 @@ def runs_to_clusters(keys, index_bits, members, ordered, offsets):
     return clusters, rows
 
 
-@njit(cache=True, nogil=True)
+@kernel("int32[::1], int64[::1], int32[::1], int32[::1], int64[::1]")
 def split_runs(rows, offsets, column, ordered, new_offsets):
     """Runs of equal codes inside clusters, of at least two rows, become clusters; returns clusters and rows.
 
@@ -154,7 +155,10 @@ def split_runs(rows, offsets, column, ordered, new_offsets):
     return clusters, n
 
 
-@njit(cache=True, nogil=True)
+@kernel(
+    "int32[::1], int64[::1], const int32[::1], int32[::1], int64[::1], const int32[::1], int32[::1], "
+    "int64[::1], int32[::1], int64[::1]"
+)
 def match_runs(left, loffsets, lcolumn, right, roffsets, rcolumn, lrows, lnew, rrows, rnew):
     """Runs of one code on both sides of a cluster pair become cluster pairs; returns clusters, left and right rows.
 
@@ -198,7 +202,7 @@ def match_runs(left, loffsets, lcolumn, right, roffsets, rcolumn, lrows, lnew, r
     return clusters, ln, rn
 
 
-@njit(cache=True, nogil=True)
+@kernel("int32[::1], const int32[::1], int64, boolean[::1]")
 def mark_values(members, column, lowest, seen):
     """seen[code - lowest] = True for each row whose code is in the table."""
     for i in range(len(members)):
@@ -207,7 +211,7 @@ def mark_values(members, column, lowest, seen):
             seen[code] = True
 
 
-@njit(cache=True, nogil=True)
+@kernel("int32[::1], int64[::1], const int32[::1], int64, boolean[::1], int32[::1], int64[::1]")
 def keep_seen(members, offsets, column, lowest, seen, kept, kept_offsets):
     """Members whose code is marked; returns how many."""
     n = 0

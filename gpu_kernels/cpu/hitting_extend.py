@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.control import Control
+from tuplewise.gpu_kernels.cpu.arrays import copy
 from tuplewise.gpu_kernels.cpu.hitting import Problem
 from tuplewise.gpu_kernels.cpu.hitting_search import edge_bitmaps
 from tuplewise.gpu_kernels.cpu.hitting_sets import lowest_bit, narrow_candidates
@@ -128,7 +129,7 @@ def _parts(count: int, threads: int) -> list[slice]:
     return [slice(i, min(count, i + size)) for i in range(0, count, size)]
 
 
-@njit(cache=True, nogil=True)
+@kernel("const uint64[:, ::1], int64")
 def paths_of(sets: NDArray[np.uint64], vertices: int) -> tuple[NDArray[np.int16], NDArray[np.int64]]:
     """The vertices of each set, int16 (sets, vertices), and their number, int64 (sets,).
 
@@ -145,7 +146,7 @@ def paths_of(sets: NDArray[np.uint64], vertices: int) -> tuple[NDArray[np.int16]
     return paths, lengths
 
 
-@njit(cache=True, nogil=True)
+@helper
 def in_common(path, current, length):
     """How many of the first `length` vertices are the same."""
     common = 0
@@ -154,7 +155,7 @@ def in_common(path, current, length):
     return common
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _nothing_hit(has, edges):
     """The bitmap (blocks,) of edges that no vertex hits, with the places after the last edge as if they were hit."""
     hit = np.zeros(has.shape[1], dtype=np.uint64)
@@ -165,7 +166,7 @@ def _nothing_hit(has, edges):
     return hit
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _some_missed(hit, joined, first, last):
     some = np.uint64(0)
     for b in range(np.uint64(first), np.uint64(last)):
@@ -173,7 +174,7 @@ def _some_missed(hit, joined, first, last):
     return some != 0
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _next_missed(hit, joined, first_block):
     """The first edge, from a block on, that is neither in `hit` nor in `joined`; -1 where there is none."""
     blocks = len(hit)
@@ -188,7 +189,7 @@ def _next_missed(hit, joined, first_block):
     return -1
 
 
-@njit(cache=True, nogil=True)
+@kernel("int16[:, ::1], int64[::1], uint64[:, ::1], int64, boolean[::1]")
 def _mark_missing(paths, lengths, has, edges, missed):
     """Write to `missed` (sets,) whether each set misses an edge; one that does is not looked at in later strips."""
     nothing = _nothing_hit(has, edges)
@@ -196,7 +197,7 @@ def _mark_missing(paths, lengths, has, edges, missed):
     current = np.empty(paths.shape[1], dtype=np.int16)
     for first in range(0, len(nothing), STRIP_WORDS):
         strip = nothing[first : first + STRIP_WORDS]
-        hit[0, : len(strip)] = strip
+        copy(strip, hit[0])
         depth = 0
         for i in range(len(paths)):
             if missed[i]:
@@ -211,7 +212,7 @@ def _mark_missing(paths, lengths, has, edges, missed):
             missed[i] = _some_missed(hit[depth], hit[depth], 0, len(strip))
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _some_critical(once, own, joined, first, last):
     some = np.uint64(0)
     for b in range(np.uint64(first), np.uint64(last)):
@@ -219,7 +220,7 @@ def _some_critical(once, own, joined, first, last):
     return some != 0
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _stays_critical(once, own, joined, last):
     """Whether an edge before `last` is hit only once, by `own`, and not by the vertex that joins."""
     whole = last // 64
@@ -237,7 +238,10 @@ def _stays_critical(once, own, joined, last):
     return (once[whole] & own[whole] & ~joined[whole] & below) != 0
 
 
-@njit(cache=True, nogil=True)
+@kernel(
+    "int16[:, ::1], int64[::1], uint64[:, ::1], uint64[:, ::1], int64, uint64[:, ::1], boolean, int64, "
+    "int64, uint64[:, ::1], uint64[:, ::1]"
+)
 def _search(
     paths, lengths, masks, has, old, group_masks, exclusive, max_groups, most_nodes, hit, once,
 ):  # fmt: skip
@@ -254,7 +258,7 @@ def _search(
     chosen = np.zeros((hit.shape[0], words), dtype=np.uint64)
     current = np.empty(paths.shape[1], dtype=np.int16)
     edge = np.empty(words, dtype=np.uint64)
-    hit[0] = _nothing_hit(has, len(masks))
+    copy(_nothing_hit(has, len(masks)), hit[0])
     once[0] = 0
     depth = 0
     nodes = 0
@@ -268,12 +272,12 @@ def _search(
             for b in range(has.shape[1]):
                 once[depth + 1, b] = (once[depth, b] & ~has[vertex, b]) | (has[vertex, b] & ~hit[depth, b])
                 hit[depth + 1, b] = hit[depth, b] | has[vertex, b]
-            chosen[depth + 1] = chosen[depth]
+            copy(chosen[depth], chosen[depth + 1])
             chosen[depth + 1, vertex // 64] |= np.uint64(1) << np.uint64(vertex % 64)
             current[depth] = vertex
             depth += 1
         first = _next_missed(hit[depth], hit[depth], old // 64)
-        edge[:] = masks[first]
+        copy(masks[first], edge)
         narrow_candidates(chosen[depth], edge, group_masks, exclusive, max_groups)
         while top + paths.shape[1] > len(stack):
             stack, height = _larger(stack, height)
@@ -289,20 +293,20 @@ def _search(
                 if not minimal:
                     continue
                 if _next_missed(hit[depth], has[vertex], first // 64) >= 0:
-                    stack[top, :depth] = current[:depth]
+                    copy(current[:depth], stack[top])
                     stack[top, depth] = vertex
                     height[top] = depth + 1
                     top += 1
                     continue
                 if count == len(found):
                     found = np.concatenate((found, np.empty_like(found)))
-                found[count] = chosen[depth]
+                copy(chosen[depth], found[count])
                 found[count, w] |= np.uint64(1) << np.uint64(vertex % 64)
                 count += 1
     return found, count, stack[:top][::-1].copy(), height[:top][::-1].copy()
 
 
-@njit(cache=True, nogil=True)
+@helper
 def search_below(starts, masks, has, old, group_masks, exclusive, max_groups, most_nodes, stop):
     """What `run` gives, on this thread: (sets, whether all were found); `stop`: uint8 (1,), not 0 ends the search.
 
@@ -322,7 +326,7 @@ def search_below(starts, masks, has, old, group_masks, exclusive, max_groups, mo
     return found, True
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _larger(stack, height):
     """Twice the room."""
     return np.concatenate((stack, np.empty_like(stack))), np.concatenate((height, np.empty_like(height)))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from tuplewise.gpu_kernels.compiled import kernel
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+
+@kernel("uint64[:, ::1], uint64[:, ::1]")
 def first_missed(sets: NDArray[np.uint64], edges: NDArray[np.uint64]) -> NDArray[np.int64]:
     """The first edge that each set does not hit, -1 where it hits all."""
     found = np.full(len(sets), -1, dtype=np.int64)

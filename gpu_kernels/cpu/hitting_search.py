@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from tuplewise.gpu_kernels.compiled import helper, kernel
+from tuplewise.gpu_kernels.cpu.arrays import copy, copy_rows
 from tuplewise.gpu_kernels.cpu.hitting_sets import (
     NOT_MINIMAL,
     OK,
@@ -20,17 +21,17 @@ SAMPLED_EDGES = 48  # uncovered edges looked at for the smallest one
 POLLED_STEPS = 4096  # how often a search looks whether it shall stop
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _append(found, count, chosen):
     if count == found.shape[0]:
         larger = np.empty((2 * found.shape[0], found.shape[1]), dtype=np.uint64)
-        larger[:count] = found
+        copy_rows(found, larger, count)
         found = larger
-    found[count] = chosen
+    copy(chosen, found[count])
     return found, count + 1
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _pick(masks, uncovered, first_block, candidates, edge):
     """Write the smallest of some uncovered edges, restricted to the candidates, to `edge`; returns its size."""
     best = 1 << 30
@@ -55,7 +56,7 @@ def _pick(masks, uncovered, first_block, candidates, edge):
     return best
 
 
-@njit(cache=True, nogil=True)
+@kernel("uint64[:, ::1], int64")
 def edge_bitmaps(masks, vertices):
     """Which edges hold each vertex: uint64 (vertices, blocks of 64 edges). `masks`: uint64 (edges, words)."""
     has = np.zeros((vertices, max(1, -(-masks.shape[0] // 64))), dtype=np.uint64)
@@ -69,7 +70,7 @@ def edge_bitmaps(masks, vertices):
     return has
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _next_witness(has, start, last, added, number, own):
     """First edge from `start` before `last` that holds no added vertex other than `own` (which it holds), or -1.
 
@@ -93,7 +94,7 @@ def _next_witness(has, start, last, added, number, own):
     return -1
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _still_minimal(has, first, last, added, number, witness, child_witness, held, vertex):
     """Whether each vertex keeps a critical edge when `vertex`, the last of `added`, joins; moves the witnesses on.
 
@@ -113,7 +114,7 @@ def _still_minimal(has, first, last, added, number, witness, child_witness, held
     return True
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _cover(uncovered, out, hits, first_block):
     """Take the edges that the new vertex hits from the uncovered ones; returns (first hit or -1, first block left)."""
     hit = np.int64(-1)
@@ -130,7 +131,10 @@ def _cover(uncovered, out, hits, first_block):
     return hit, first_block
 
 
-@njit(cache=True, nogil=True)
+@kernel(
+    "uint64[:, ::1], int64[::1], boolean[::1], uint64[::1], uint64[::1], boolean, int64, int64[::1], "
+    "int64[::1], uint64[:, ::1], boolean, int64, uint64[:, ::1], int64, boolean[::1]"
+)
 def search_node(
     word_masks, offsets, safe, chosen, candidates, symmetric, vertices, mirror, group, group_masks, exclusive,
     max_groups, found, count, stop,
@@ -174,9 +178,9 @@ def search_node(
     uncovered[0] = 0
     for i in range(edges):
         uncovered[0, i // 64] |= np.uint64(1) << np.uint64(i % 64)
-    witness[0, :outer] = first_edge[:outer]
-    sets[0] = chosen
-    open_[0] = candidates
+    copy(first_edge[:outer], witness[0])
+    copy(chosen, sets[0])
+    copy(candidates, open_[0])
     closed[0] = symmetric
     if _pick(masks, uncovered[0], 0, candidates, edge) == 0:
         return found, count
@@ -224,7 +228,7 @@ def search_node(
             _finish_stage(open_, first, second, branch_at, stage, depth, minimal)
             continue
         number[child] = n
-        sets[child] = sets[depth]
+        copy(sets[depth], sets[child])
         sets[child, vertex // 64] |= np.uint64(1) << np.uint64(vertex % 64)
         if both:
             sets[child, partner // 64] |= np.uint64(1) << np.uint64(partner % 64)
@@ -232,7 +236,7 @@ def search_node(
             found, count = _append(found, count, sets[child])
             _finish_stage(open_, first, second, branch_at, stage, depth, True)
             continue
-        open_[child] = open_[depth]
+        copy(open_[depth], open_[child])
         narrow_candidates(sets[child], open_[child], group_masks, exclusive, max_groups)
         if _pick(masks, uncovered[child], first_block[child], open_[child], edge) == 0:
             _finish_stage(open_, first, second, branch_at, stage, depth, True)
@@ -246,7 +250,7 @@ def search_node(
     return found, count
 
 
-@njit(cache=True, nogil=True)
+@helper
 def close_branches(open_, first, second, count):
     """No vertex of a branch is open before its turn is over: so each set is found once."""
     for k in range(count):
@@ -255,7 +259,7 @@ def close_branches(open_, first, second, count):
             open_[second[k] // 64] &= ~(np.uint64(1) << np.uint64(second[k] % 64))
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _finish_stage(open_, first, second, branch_at, stage, depth, reopen):
     """Go on to the branch with both mirrored vertices, or to the next vertex.
 
@@ -273,7 +277,10 @@ def _finish_stage(open_, first, second, branch_at, stage, depth, reopen):
     branch_at[depth] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel(
+    "uint64[:, ::1], int64[::1], boolean[::1], uint64[::1], uint64[::1], int64, int64, int64[::1], "
+    "uint64[:, ::1], boolean, int64"
+)
 def child_node(masks, offsets, safe, chosen, open_, vertex, partner, group, group_masks, exclusive, max_groups):
     """The node with `vertex` (and `partner`, unless -1) added: (status, masks, offsets, safe, chosen, candidates)."""
     new_chosen = chosen.copy()

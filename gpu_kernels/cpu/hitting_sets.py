@@ -9,8 +9,10 @@ each vertex; `offsets` int64 (lists + 1,) says where each list begins.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from tuplewise.gpu_kernels.compiled import helper, kernel
+from tuplewise.gpu_kernels.cpu.arrays import copy, order_of
 
 OK = 0
 NOT_MINIMAL = 1  # a vertex has lost its last critical edge: so it has in every extension
@@ -20,7 +22,7 @@ HASH_FROM = 24  # lists shorter than this are only compared pairwise
 PAIRWISE_TO = 200  # lists longer than this are only freed of equal masks
 
 
-@njit(cache=True, nogil=True)
+@helper
 def bits_in(word: np.uint64) -> int:
     """Number of set bits."""
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
@@ -29,13 +31,13 @@ def bits_in(word: np.uint64) -> int:
     return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
-@njit(cache=True, nogil=True)
+@helper
 def lowest_bit(word: np.uint64) -> int:
     """Index of the lowest set bit of a word that isn't 0."""
     return bits_in((word & (~word + np.uint64(1))) - np.uint64(1))
 
 
-@njit(cache=True, nogil=True)
+@helper
 def narrow_candidates(chosen, candidates, group_masks, exclusive, max_groups):
     """Take out of `candidates` what no set that is wanted can add to `chosen`.
 
@@ -65,7 +67,7 @@ def narrow_candidates(chosen, candidates, group_masks, exclusive, max_groups):
                     candidates[w] &= ~group_masks[g, w]
 
 
-@njit(cache=True, nogil=True)
+@helper
 def pair_allowed(chosen, vertex, partner, group, group_masks, exclusive):
     """Whether a vertex and its mirror may be added together: not where that makes their group trivial or shared."""
     g = group[vertex]
@@ -79,7 +81,7 @@ def pair_allowed(chosen, vertex, partner, group, group_masks, exclusive):
     return open_ > 2
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _without_equal(masks: NDArray[np.uint64], first: int, last: int) -> int:
     """Keep one of equal masks in `masks[:, first:last]`, in place; returns the new end."""
     words = masks.shape[0]
@@ -113,7 +115,7 @@ def _without_equal(masks: NDArray[np.uint64], first: int, last: int) -> int:
     return end
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _without_supersets(masks: NDArray[np.uint64], first: int, last: int) -> int:
     """Keep only the minimal masks of `masks[:, first:last]`, in place; returns the new end."""
     words = masks.shape[0]
@@ -124,7 +126,7 @@ def _without_supersets(masks: NDArray[np.uint64], first: int, last: int) -> int:
         for w in range(words):
             size += bits_in(masks[w, first + i])
         sizes[i] = size
-    order = np.argsort(sizes, kind="mergesort")
+    order = order_of(sizes)
     kept = np.empty((words, count), dtype=np.uint64)
     end = 0
     for x in range(count):
@@ -143,11 +145,12 @@ def _without_supersets(masks: NDArray[np.uint64], first: int, last: int) -> int:
             for w in range(words):
                 kept[w, end] = masks[w, i]
             end += 1
-    masks[:, first : first + end] = kept[:, :end]
+    for w in range(words):
+        copy(kept[w, :end], masks[w, first:])
     return first + end
 
 
-@njit(cache=True, nogil=True)
+@helper
 def minimal_masks(masks: NDArray[np.uint64], first: int, last: int) -> int:
     """Drop masks that others make superfluous (equal ones; supersets, where the list is short); returns the new end."""
     if last - first >= HASH_FROM:
@@ -157,7 +160,7 @@ def minimal_masks(masks: NDArray[np.uint64], first: int, last: int) -> int:
     return last
 
 
-@njit(cache=True, nogil=True)
+@helper
 def add_vertex(masks, offsets, safe, vertex, candidates):
     """The node that has `vertex` added to X, its lists restricted to `candidates`.
 
@@ -213,7 +216,7 @@ def add_vertex(masks, offsets, safe, vertex, candidates):
     return OK, out[:, :end].copy(), new_offsets, new_safe
 
 
-@njit(cache=True, nogil=True)
+@kernel("uint64[:, ::1], int64")
 def smallest_edge(masks: NDArray[np.uint64], edges: int) -> int:
     """Index of the mask with the fewest vertices among the first `edges`."""
     best, best_size = 0, 1 << 30
@@ -226,7 +229,7 @@ def smallest_edge(masks: NDArray[np.uint64], edges: int) -> int:
     return best
 
 
-@njit(cache=True, nogil=True)
+@kernel("uint64[::1], int64[::1], boolean, int64[::1], int64[::1]")
 def branches(edge, mirror, symmetric, first, second):
     """The vertices to branch on for an edge: writes pairs (vertex, partner) and returns their number.
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from tuplewise.gpu_kernels.compiled import helper, kernel
+from tuplewise.gpu_kernels.cpu.arrays import copy, copy_rows
 from tuplewise.gpu_kernels.cpu.hitting_sets import (
     DEAD,
     NOT_MINIMAL,
@@ -18,7 +19,7 @@ from tuplewise.gpu_kernels.cpu.hitting_sets import (
 HASH_FROM = 16
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _merge_equal(masks, weights, first, last):
     """Merge equal masks of a list and add their weights, in place; returns the new end."""
     words = masks.shape[0]
@@ -54,7 +55,7 @@ def _merge_equal(masks, weights, first, last):
     return end
 
 
-@njit(cache=True, nogil=True)
+@kernel("uint64[:, ::1], int64[::1], int64[::1], int64, int64[::1], int64, int64, uint64[::1]")
 def restrict_weighted(masks, weights, offsets, lost, kept, budget, vertex, candidates):
     """The node with `vertex` added (none where it is -1), its lists restricted to `candidates`.
 
@@ -124,7 +125,7 @@ def restrict_weighted(masks, weights, offsets, lost, kept, budget, vertex, candi
     return OK, out[:, :end].copy(), out_weights[:end].copy(), new_offsets, lost, new_kept, open_weight
 
 
-@njit(cache=True, nogil=True)
+@kernel("uint64[:, ::1], int64[::1], int64, int64")
 def pick_weighted(masks, weights, edges, spare):
     """The edge to branch on: of those too heavy to leave unhit the one with fewest vertices, else the heaviest."""
     best, best_size, heavy = 0, 1 << 30, False
@@ -145,20 +146,24 @@ def pick_weighted(masks, weights, edges, spare):
     return best
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _append(found, unhit, count, chosen, weight):
     if count == found.shape[0]:
         larger = np.empty((2 * found.shape[0], found.shape[1]), dtype=np.uint64)
-        larger[:count] = found
+        copy_rows(found, larger, count)
         heavier = np.empty(2 * found.shape[0], dtype=np.int64)
-        heavier[:count] = unhit
+        copy(unhit, heavier)
         found, unhit = larger, heavier
-    found[count] = chosen
+    copy(chosen, found[count])
     unhit[count] = weight
     return found, unhit, count + 1
 
 
-@njit(cache=True, nogil=True)
+@kernel(
+    "uint64[:, ::1], int64[::1], int64[::1], int64, int64[::1], int64, uint64[::1], uint64[::1], boolean, "
+    "int64, int64[::1], int64[::1], uint64[:, ::1], boolean, int64, uint64[:, ::1], int64[::1], int64, "
+    "boolean[::1]"
+)
 def search_weighted(
     masks, weights, offsets, lost, kept, budget, chosen, candidates, symmetric, vertices, mirror, group, group_masks,
     exclusive, max_groups, found, unhit, count, stop,
@@ -210,7 +215,10 @@ def search_weighted(
     return found, unhit, count
 
 
-@njit(cache=True, nogil=True)
+@kernel(
+    "uint64[:, ::1], int64[::1], int64[::1], int64, int64[::1], int64, uint64[::1], uint64[::1], int64, "
+    "int64, int64[::1], uint64[:, ::1], boolean, int64"
+)
 def weighted_child(
     masks, weights, offsets, lost, kept, budget, chosen, open_, vertex, partner, group, group_masks, exclusive,
     max_groups,

@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cpu.hitting import Problem
 from tuplewise.gpu_kernels.cpu.hitting_extend import in_common, paths_of
@@ -83,7 +83,7 @@ def still_minimal(
     return stays
 
 
-@njit(cache=True, nogil=True)
+@helper
 def minimal_differences(edges: NDArray[np.uint64], lost: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """The minimal masks among `edges & ~lost`, each once, small ones first: uint64 (N, words)."""
     words = edges.shape[1]
@@ -117,7 +117,10 @@ def minimal_differences(edges: NDArray[np.uint64], lost: NDArray[np.uint64]) -> 
     return kept[:end].copy()
 
 
-@njit(cache=True, nogil=True)
+@kernel(
+    "uint64[:, ::1], uint64[::1], boolean, int64, int64[::1], int64[::1], uint64[:, ::1], boolean, int64, "
+    "boolean[::1]"
+)
 def _missing(edges, lost, symmetric, vertices, mirror, group, group_masks, exclusive, max_groups, stop):
     """The minimal hitting sets of `edges` that miss `lost`: uint64 (N, words)."""
     words = len(lost)
@@ -139,7 +142,7 @@ def _missing(edges, lost, symmetric, vertices, mirror, group, group_masks, exclu
     return found[:count].copy()
 
 
-@njit(cache=True, nogil=True)
+@kernel("const uint64[:, ::1], uint64[:, ::1]")
 def _losing(sets, removed):
     """Which sets share just one vertex with a removed edge: no others lose a critical edge. bool (sets,)."""
     result = np.zeros(len(sets), dtype=np.bool_)
@@ -157,7 +160,7 @@ def _losing(sets, removed):
     return result
 
 
-@njit(cache=True, nogil=True)
+@kernel("int16[:, ::1], int64[::1], uint64[:, ::1]")
 def _minimal(paths, lengths, has):
     """Whether each vertex of each set hits an edge that no other of the set hits: bool (sets,)."""
     result = np.empty(len(paths), dtype=np.bool_)
@@ -182,7 +185,7 @@ def _minimal(paths, lengths, has):
     return result
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _meet(once, own):
     """Whether two bitmaps share a bit; most that do share one soon."""
     b = 0

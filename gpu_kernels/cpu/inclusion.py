@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from tuplewise.gpu_kernels.compiled import kernel
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cpu.hitting_sets import lowest_bit
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
 
 
-@njit(cache=True, nogil=True)
+@kernel("uint64[:, ::1], int64, uint64[:, ::1]")
 def intersect_word(masks, w, common):
     """common[a] &= each mask that has attribute a, for the attributes of word w."""
     for c in range(masks.shape[0]):
@@ -25,7 +25,7 @@ def intersect_word(masks, w, common):
                 common[a, k] &= masks[c, k]
 
 
-@njit(cache=True, nogil=True)
+@kernel("uint64[:, ::1], int64[::1], int64, int64[::1], int64[:, ::1]")
 def count_word(masks, values, w, members, counts):
     """counts[a, b] += values of each cluster that has a and b, for the attributes a of word w.
 

@@ -8,8 +8,9 @@ for many clusters at once; lanes that reach into the next cluster don't count.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from tuplewise.gpu_kernels.compiled import helper, kernel
+from tuplewise.gpu_kernels.cpu.arrays import copy
 from tuplewise.gpu_kernels.cpu.met_keys import LANES, all_seen, keep_new
 
 STEP = 32  # lanes are passed over in whole steps: what vector loops leave over would be done one by one
@@ -19,7 +20,7 @@ EVERY_BIT = np.uint32((1 << 32) - 1)
 NEVER = np.int32(-(1 << 31))  # a threshold that no code is order or equal to
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _threshold(table, t, terms, k):
     code = table[t, terms[k, 0]]
     if terms[k, 3] and code == -1:
@@ -27,7 +28,7 @@ def _threshold(table, t, terms, k):
     return np.int32(-1) if terms[k, 4] else code
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _add_order(keys, word, first, last, lanes, a, b, ta, tb, wa, wb):
     zero = np.uint32(0)
     for j in range(np.uint64(first), np.uint64(last)):  # unsigned: no index counts from the end
@@ -37,7 +38,7 @@ def _add_order(keys, word, first, last, lanes, a, b, ta, tb, wa, wb):
         )
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _add_equal(keys, word, first, last, lanes, a, b, c, d, ta, tb, tc, td, wa, wb, wc, wd):
     zero = np.uint32(0)
     for j in range(np.uint64(first), np.uint64(last)):
@@ -49,7 +50,7 @@ def _add_equal(keys, word, first, last, lanes, a, b, c, d, ta, tb, tc, td, wa, w
         )
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _add_order_at(keys, word, last, distance, lanes, ta, a, wa, tb, b, wb):
     zero = np.uint32(0)
     far = np.uint64(distance)
@@ -60,7 +61,7 @@ def _add_order_at(keys, word, last, distance, lanes, ta, a, wa, tb, b, wb):
         )
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _add_equal_at(keys, word, last, distance, lanes, ta, a, wa, tb, b, wb, tc, c, wc, td, d, wd):
     zero = np.uint32(0)
     far = np.uint64(distance)
@@ -73,7 +74,7 @@ def _add_equal_at(keys, word, last, distance, lanes, ta, a, wa, tb, b, wb, tc, c
         )
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _mark_constant(table, rows, first, last, constant):
     """constant[c] = whether rows[first:last] agree on column c of the table."""
     for c in range(len(constant)):
@@ -84,7 +85,7 @@ def _mark_constant(table, rows, first, last, constant):
         constant[c] = at >= last
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _pick_active(terms, a_pass, constant_left, constant_right, nulls, active):
     """Write the numbers of the terms that may vary, in whole passes of one word; returns how many, padding included.
 
@@ -109,7 +110,7 @@ def _pick_active(terms, a_pass, constant_left, constant_right, nulls, active):
     return used
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _fix(table, t, u, terms, by_order, constant_left, constant_right, fixed):
     """Add the terms that are constant, judged by the rows t and u, to `fixed`, uint32 (words,)."""
     for k in range(len(terms) - 1):
@@ -122,7 +123,7 @@ def _fix(table, t, u, terms, by_order, constant_left, constant_right, fixed):
                 fixed[terms[k, 5]] += np.uint32(terms[k, 2])
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _fill_keys(table, own, order, equal, unknown, t, lanes, keys, first, last, active_order, active_equal):
     """Keys of row t with the lanes `first` to `last`; `keys` holds what doesn't depend on t."""
     for x in range(len(unknown)):
@@ -150,7 +151,7 @@ def _fill_keys(table, own, order, equal, unknown, t, lanes, keys, first, last, a
         )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _fill_keys_at(own, rows, at, order, equal, distance, lanes, keys, last, active_order, active_equal, fixed):
     """Keys of the lanes j with the lanes j + distance, j < last. No code that a nullable term compares is null."""
     padded = (last + STEP - 1) & -STEP
@@ -175,7 +176,7 @@ def _fill_keys_at(own, rows, at, order, equal, distance, lanes, keys, last, acti
         )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _start_keys(own, right, first, keys, low, high, fixed):
     """What is fixed for the cluster pair, and what the lanes' rows put into keys as u."""
     for w in range(keys.shape[0]):
@@ -186,7 +187,12 @@ def _start_keys(own, right, first, keys, low, high, fixed):
                 keys[w, j] += own[1, right[first + j], w]
 
 
-@njit(cache=True, nogil=True)
+@kernel(
+    "int32[:, ::1], uint32[:, :, ::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int32[::1], int64[::1], "
+    "int32[::1], int64[::1], boolean, int64, int64, int64, int32[:, ::1], uint32[:, ::1], uint32[::1], "
+    "int32[::1], boolean, uint8[::1], uint32[:, ::1], int64, uint32[::1], uint64[:, ::1], int32[:, ::1], "
+    "int64"
+)
 def compare(
     table, own, order, equal, unknown, left, left_offsets, right, right_offsets, reflexive, cluster, first_block,
     last_block, lanes, keys, valid, lane_rows, direct, seen, met, used, hashes, log_keys, log_rows, logged,
@@ -217,7 +223,7 @@ def compare(
         u_first = begin + block * LANES
         u_last = min(u_first + LANES, end)
         count = u_last - u_first
-        lane_rows[:count] = right[u_first:u_last]
+        copy(right[u_first:u_last], lane_rows)
         _gather_rows(table, lane_rows, count, lanes)
         for i in range(t_first, u_last - 1 if reflexive else t_end):
             t = left[i]
@@ -239,7 +245,7 @@ def compare(
     return met, used, log_keys, log_rows, logged
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _gather_rows(table, rows, count, lanes):
     """Rows into lanes. First one look at each row's ends: these wait for memory together, not one after the other."""
     touched = np.int32(0)
@@ -251,7 +257,7 @@ def _gather_rows(table, rows, count, lanes):
             lanes[c, j] = table[rows[j], c]
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _mark_varying(lanes, ends, count, valid, varies):
     """varies[c] = whether the rows of any cluster differ on column c; lane j's cluster ends before lane ends[j].
 
@@ -266,7 +272,7 @@ def _mark_varying(lanes, ends, count, valid, varies):
         varies[c] = differ != 0
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _start_keys_at(own, rows, at, keys, low, high, fixed):
     """`_start_keys` for lanes whose rows are rows[at[j]]."""
     for w in range(keys.shape[0]):
@@ -277,7 +283,11 @@ def _start_keys_at(own, rows, at, keys, low, high, fixed):
                 keys[w, j] += own[1, rows[at[j]], w]
 
 
-@njit(cache=True, nogil=True)
+@kernel(
+    "int32[:, ::1], uint32[:, :, ::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int32[::1], int64[::1], "
+    "int64[::1], int64, int64, int32[:, ::1], uint32[:, ::1], uint32[::1], int32[::1], boolean, uint8[::1], "
+    "uint32[:, ::1], int64, uint32[::1], uint64[:, ::1], int32[:, ::1], int64"
+)
 def compare_small(
     table, own, order, equal, unknown, rows, offsets, sequence, first, last, lanes, keys, valid,
     lane_rows, direct, seen, met, used, hashes, log_keys, log_rows, logged,
@@ -372,7 +382,10 @@ def compare_small(
     return met, used, log_keys, log_rows, logged
 
 
-@njit(cache=True, nogil=True)
+@kernel(
+    "int32[:, ::1], uint32[:, :, ::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int32[::1], int32[::1], "
+    "uint32[:, ::1]"
+)
 def keys_of_pairs(table, own, order, equal, unknown, t_rows, u_rows, out):
     """out[:, i] = key of the pair (t_rows[i], u_rows[i]), comparison by comparison; uint32 (words, pairs)."""
     for i in range(len(t_rows)):

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.control import Control
+from tuplewise.gpu_kernels.cpu.arrays import copy
 from tuplewise.gpu_kernels.cpu.hitting_sets import lowest_bit
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
 
@@ -58,13 +59,13 @@ def run(contexts: Mask, open_: Mask, control: Control) -> tuple[Mask, Mask] | No
     )
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _lowest(word: np.uint64) -> np.uint64:
     """The lowest set bit alone."""
     return word & (~word + np.uint64(1))
 
 
-@njit(cache=True, nogil=True)
+@kernel("uint64[:, ::1]")
 def _starts_of_groups(contexts: Mask) -> NDArray[np.int64]:
     """Where runs of contexts begin that are equal but for their lowest attribute, and the end: int64 (groups + 1,)."""
     words = contexts.shape[1]
@@ -90,7 +91,7 @@ def _starts_of_groups(contexts: Mask) -> NDArray[np.int64]:
     return starts[: groups + 1].copy()
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _slot_of(context: Mask, last_slot: np.uint64) -> np.uint64:
     """Where the search for a context begins."""
     mixed = np.uint64(0x9E3779B97F4A7C15)
@@ -100,7 +101,7 @@ def _slot_of(context: Mask, last_slot: np.uint64) -> np.uint64:
     return mixed & last_slot
 
 
-@njit(cache=True, nogil=True)
+@kernel("uint64[:, ::1]")
 def index_rows(contexts: Mask) -> NDArray[np.int32]:
     """A hash table of distinct contexts: int32 (a power of two, at least twice as many), a row or -1."""
     size = 4
@@ -116,7 +117,7 @@ def index_rows(contexts: Mask) -> NDArray[np.int32]:
     return slots
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _row_of(context: Mask, contexts: Mask, slots: NDArray[np.int32]) -> int:
     """The row of a context, or -1."""
     last_slot = np.uint64(len(slots) - 1)
@@ -134,7 +135,7 @@ def _row_of(context: Mask, contexts: Mask, slots: NDArray[np.int32]) -> int:
     return -1
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _intersect(mine: Mask, other: Mask) -> bool:
     """Keep of `mine` what `other` has, too; whether anything is left."""
     left = np.uint64(0)
@@ -144,7 +145,7 @@ def _intersect(mine: Mask, other: Mask) -> bool:
     return left != np.uint64(0)
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _open_for_all(union: Mask, still: Mask, contexts: Mask, open_: Mask, slots: NDArray[np.int32]) -> bool:
     """Keep of `still` what is open for each subset of `union` that lacks neither of its two lowest attributes."""
     seen = 0
@@ -164,7 +165,7 @@ def _open_for_all(union: Mask, still: Mask, contexts: Mask, open_: Mask, slots: 
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel("int64, int64, int64[::1], uint64[:, ::1], uint64[:, ::1], int32[::1]")
 def _join(
     first: int, last: int, starts: NDArray[np.int64], contexts: Mask, open_: Mask, slots: NDArray[np.int32]
 ) -> tuple[Mask, Mask]:
@@ -177,7 +178,7 @@ def _join(
     for group in range(first, last):
         for j in range(starts[group] + 1, starts[group + 1]):
             for i in range(starts[group], j):
-                still[:] = open_[j]
+                copy(open_[j], still)
                 if not _intersect(still, open_[i]):
                     continue
                 for w in range(words):
@@ -187,13 +188,13 @@ def _join(
                 if count == len(found):
                     found = np.concatenate((found, np.empty_like(found)))
                     stays = np.concatenate((stays, np.empty_like(stays)))
-                found[count] = union
-                stays[count] = still
+                copy(union, found[count])
+                copy(still, stays[count])
                 count += 1
     return found[:count].copy(), stays[:count].copy()
 
 
-@njit(cache=True, nogil=True)
+@kernel("uint64[:, ::1], int64")
 def list_bits(bits: Mask, count: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Row and place of each of `count` set bits: int32 (count,) twice, in order."""
     rows, places = np.empty(count, dtype=np.int32), np.empty(count, dtype=np.int32)
@@ -208,14 +209,14 @@ def list_bits(bits: Mask, count: int) -> tuple[NDArray[np.int32], NDArray[np.int
     return rows, places
 
 
-@njit(cache=True, nogil=True)
+@kernel("uint64[:, ::1], int32[::1], int32[::1]")
 def clear_bits(bits: Mask, rows: NDArray[np.int32], places: NDArray[np.int32]) -> None:
     """Clear one bit for each of these."""
     for k in range(len(rows)):
         bits[rows[k], places[k] // 64] &= ~(np.uint64(1) << np.uint64(places[k] % 64))
 
 
-@njit(cache=True, nogil=True)
+@kernel("uint64[:, ::1], int32[::1], uint64[:, ::1], uint64[:, ::1], uint64[:, ::1]")
 def clear_masks(contexts: Mask, slots: NDArray[np.int32], bits: Mask, given: Mask, cleared: Mask) -> None:
     """Clear the bits of each mask in the row of its context, if there is one."""
     for k in range(len(given)):

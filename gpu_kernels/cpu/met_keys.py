@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from tuplewise.gpu_kernels.compiled import helper
+from tuplewise.gpu_kernels.cpu.arrays import copy, copy_rows
 
 LANES = 256  # rows that are compared at once
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _longer(log_keys, log_rows, logged):
     """The log with room for a row of lanes more."""
     if logged + LANES <= len(log_rows):
         return log_keys, log_rows
     keys = np.zeros((4 * len(log_rows), log_keys.shape[1]), dtype=np.uint64)
     rows = np.zeros((4 * len(log_rows), 2), dtype=np.int32)
-    keys[:logged] = log_keys[:logged]
-    rows[:logged] = log_rows[:logged]
+    copy_rows(log_keys, keys, logged)
+    copy_rows(log_rows, rows, logged)
     return keys, rows
 
 
-@njit(cache=True, nogil=True)
+@helper
 def all_seen(keys, valid, low, high, seen):
     """Whether `seen`, uint8 (keys,), has the keys of all valid lanes from `low` to `high`: how most rows end.
 
@@ -32,7 +34,7 @@ def all_seen(keys, valid, low, high, seen):
     return unseen == 0
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _log_new(keys, valid, low, high, t, distance, lane_rows, seen, log_keys, log_rows, logged):
     """Log the valid keys of lanes `low` to `high` that `seen` doesn't have, each with its pair of rows: row t (where
     that is -1, the lane's own) and the row of the lane `distance` ahead. Returns the log."""
@@ -48,7 +50,7 @@ def _log_new(keys, valid, low, high, t, distance, lane_rows, seen, log_keys, log
     return log_keys, log_rows, logged
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _hash_lanes(keys, low, high, hashes):
     """hashes[j] = hash of the key of lane j, uint32, never 0; its upper bits are good."""
     for j in range(np.uint64(low), np.uint64(high)):
@@ -62,7 +64,7 @@ def _hash_lanes(keys, low, high, hashes):
         hashes[j] = (hashes[j] * np.uint32(0x85EBCA77)) | np.uint32(1)
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _shift_of(met):
     """How far hashes are shifted to index a table of a power of two of slots."""
     shift = np.uint32(32)
@@ -73,7 +75,7 @@ def _shift_of(met):
     return shift
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _with_room(met, used):
     """The same table with four times the slots where lanes of new keys might fill more than half of it."""
     if 2 * (used + LANES) <= len(met):
@@ -86,11 +88,11 @@ def _with_room(met, used):
             slot = met[i, 0] >> shift
             while larger[slot, 0] != 0:
                 slot = (slot + np.uint32(1)) & mask
-            larger[slot] = met[i]
+            copy(met[i], larger[slot])
     return larger
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _insert_new(keys, valid, low, high, t, distance, lane_rows, met, used, hashes, log_keys, log_rows, logged):
     """The same with a hash table of keys.
 
@@ -130,7 +132,7 @@ def _insert_new(keys, valid, low, high, t, distance, lane_rows, met, used, hashe
     return met, used, log_keys, log_rows, logged
 
 
-@njit(cache=True, nogil=True)
+@helper
 def keep_new(
     direct, keys, valid, low, high, t, distance, lane_rows, seen, met, used, hashes, log_keys, log_rows, logged,
 ):  # fmt: skip

@@ -12,12 +12,16 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.control import Control
+from tuplewise.gpu_kernels.cpu.arrays import copy_rows
 from tuplewise.gpu_kernels.cpu.partitions import (
+    COLUMNS,
     FEW_CLASSES,
+    KEPT,
+    SCRATCH,
     Columns,
     Kept,
     Scratch,
@@ -65,12 +69,15 @@ class Checks(NamedTuple):
     right: NDArray[np.int32]
 
 
+CHECKS = "Checks(uint64[:, ::1], int64[::1], int64[::1], int8[::1], int32[::1], int32[::1])"
+
+
 def compared_pairs(columns: int) -> int:
     """Pairs of a violated check whose agreement is counted, at most."""
     return max(LEAST_COMPARED, min(MOST_COMPARED, COMPARED_CODES // max(1, columns)))
 
 
-@njit(cache=True, nogil=True)
+@helper
 def context_partition(columns, checks, k, strict, everything, scratch, kept):
     """The partition of check k's context; of the empty one `everything`: all rows as they come, with their bounds."""
     path, prefixes = path_of(checks.contexts[checks.which[k]], checks.by_rank)
@@ -80,7 +87,10 @@ def context_partition(columns, checks, k, strict, everything, scratch, kept):
     return partition_of(columns, path, prefixes, strict, scratch, kept)
 
 
-@njit(cache=True, nogil=True)
+@kernel(
+    f"{COLUMNS}, {CHECKS}, int64, int64, int64, int64, boolean, Tuple((int32[::1], int32[:, ::1])), "
+    f"{SCRATCH}, {KEPT}, boolean[::1], int64[::1]"
+)
 def check_range(columns, checks, first, last, limit, compared, strict, everything, scratch, kept, holds, counts):
     """Decide checks first to last - 1: holds[k], counts[k] = pairs of check k; returns the pairs, int32 (any, 2)."""
     pairs = np.empty((16, 2), dtype=np.int32)
@@ -134,24 +144,24 @@ def check_range(columns, checks, first, last, limit, compared, strict, everythin
                     compared, limit, scratch.found,
                 )  # fmt: skip
                 pairs = with_room(pairs, used, number)
-                pairs[used : used + number] = scratch.found[:number]
+                copy_rows(scratch.found, pairs[used:], number)
                 used += number
                 counts[k] = number
             k += 1
     return pairs[:used]
 
 
-@njit(cache=True, nogil=True)
+@helper
 def with_room(pairs, used, number):
     """An array that begins with the pairs used so far and has room for so many more."""
     if used + number <= len(pairs):
         return pairs
     grown = np.empty((2 * (used + number), 2), dtype=np.int32)
-    grown[:used] = pairs[:used]
+    copy_rows(pairs, grown, used)
     return grown
 
 
-@njit(cache=True, nogil=True)
+@helper
 def same_sort(checks, k, other):
     """Whether a later check is of order compatibility in the same context, with the same left column."""
     return (
@@ -161,7 +171,10 @@ def same_sort(checks, k, other):
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel(
+    f"{COLUMNS}, {CHECKS}, int64, int64, int64, boolean, Tuple((int32[::1], int32[:, ::1])), {SCRATCH}, "
+    f"{KEPT}, int64[::1]"
+)
 def removals_range(columns, checks, first, last, most, strict, everything, scratch, kept, removed):
     """removed[k] = rows to remove of checks first to last - 1, at most `most` + 1."""
     rows, bounds, members = context_partition(columns, checks, first, strict, everything, scratch, kept)

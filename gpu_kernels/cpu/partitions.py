@@ -18,9 +18,10 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from tuplewise.gpu_kernels.compiled import helper, kernel
+from tuplewise.gpu_kernels.cpu.arrays import copy
 from tuplewise.gpu_kernels.words import as_flags, as_masks
 
 LEAST_SLOTS, MOST_SLOTS = 16, 1 << 16
@@ -93,6 +94,16 @@ class Kept(NamedTuple):
     state: NDArray[np.int64]
 
 
+COLUMNS = (
+    "Columns(const int32[:, ::1], int32[:, ::1], uint8[:, ::1], int32[:, ::1], int64[::1], int64[::1], int64[::1])"
+)
+SCRATCH = (
+    "Scratch(int32[:, ::1], int32[:, :, ::1], int32[::1], int32[::1], int32[::1], int32[::1], int32[:, ::1], "
+    "int32[::1], uint8[::1], uint64[::1], int32[:, ::1], int32[:, ::1])"
+)
+KEPT = "Kept(int32[:, ::1], uint64[:, :, ::1], int64[:, :, ::1], int64[::1])"
+
+
 def make_scratch(rows: int, codes: int, found: int) -> Scratch:
     """Memory for one thread, in one piece so that large pages serve it; what is never written stays free."""
     half = rows // 2 + 1
@@ -124,7 +135,7 @@ def make_kept(limit_bytes: int, words: int) -> Kept:
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel("const int32[::1], int64, boolean, int32[::1], uint8[::1], int32[:, ::1]")
 def order_column(codes, values, strict, order, marks, bounds):
     """Rows by (code, row), and the classes of at least two; `strict`: nulls are in none. Returns classes and rows.
 
@@ -155,7 +166,7 @@ def order_column(codes, values, strict, order, marks, bounds):
     return classes, members
 
 
-@njit(cache=True, nogil=True)
+@helper
 def refine(rows, bounds, column, strict, scratch, new_rows, new_bounds):
     """Split each class by a column; returns classes and rows. Classes come as their first rows do, rows ascend."""
     counts, starts, seen = scratch.counts, scratch.starts, scratch.seen
@@ -197,7 +208,7 @@ def refine(rows, bounds, column, strict, scratch, new_rows, new_bounds):
     return classes, used
 
 
-@njit(cache=True, nogil=True)
+@helper
 def slot_of(contexts, entries, context):
     """Slot that holds a context, or the free one where it would go."""
     mask = np.uint64(len(entries) - 1)
@@ -217,7 +228,7 @@ def slot_of(contexts, entries, context):
     return np.int64(slot)
 
 
-@njit(cache=True, nogil=True)
+@helper
 def keep(kept, context, rows, bounds, members):
     """Keep a partition (compact, its bounds from 0 on), where it fits into a generation at all."""
     state = kept.state
@@ -234,17 +245,17 @@ def keep(kept, context, rows, bounds, members):
     if kept.entries[g, slot, 0] != 0:
         return
     at = state[1 + g]
-    kept.arena[g, at : at + members] = rows[:members]
+    copy(rows[:members], kept.arena[g, at:])
     for c in range(len(bounds)):
         kept.arena[g, at + members + 2 * c] = bounds[c, 0]
         kept.arena[g, at + members + 2 * c + 1] = bounds[c, 1]
-    kept.contexts[g, slot] = context
+    copy(context, kept.contexts[g, slot])
     kept.entries[g, slot, 0], kept.entries[g, slot, 1], kept.entries[g, slot, 2] = at + 1, members, len(bounds)
     state[1 + g] += needed
     state[3 + g] += 1
 
 
-@njit(cache=True, nogil=True)
+@helper
 def longest_kept(kept, path, prefixes):
     """The longest prefix that is kept, of at least two columns: its length (0: none), generation and slot."""
     for length in range(len(path), 1, -1):
@@ -256,7 +267,7 @@ def longest_kept(kept, path, prefixes):
     return 0, 0, 0
 
 
-@njit(cache=True, nogil=True)
+@helper
 def path_of(context, by_rank):
     """The columns of a context whose bits are ranks, by rank, and the contexts of its prefixes."""
     columns = 0
@@ -269,13 +280,13 @@ def path_of(context, by_rank):
         if (context[r >> 6] >> np.uint64(r & 63)) & np.uint64(1):
             path[at] = by_rank[r]
             if at > 0:
-                prefixes[at] = prefixes[at - 1]
+                copy(prefixes[at - 1], prefixes[at])
             prefixes[at, r >> 6] |= np.uint64(1) << np.uint64(r & 63)
             at += 1
     return path, prefixes
 
 
-@njit(cache=True, nogil=True)
+@helper
 def partition_of(columns, path, prefixes, strict, scratch, kept):
     """The stripped partition of a context of at least one column: rows, bounds, how many rows are in classes."""
     length, g, slot = longest_kept(kept, path, prefixes)

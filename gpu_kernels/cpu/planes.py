@@ -11,8 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from tuplewise.gpu_kernels.compiled import helper
 
 LANES = 256  # tuples a tile is padded to: a whole number of the widest vectors
 TILE_ROWS = 248  # tuples in a tile; 8-bit ranks 0..247 leave codes for "no such value" and for null
@@ -24,7 +25,7 @@ MOST_EQUAL = 8  # terms `rank == threshold` in a plane
 
 
 def _make_below(terms: int) -> Any:
-    @njit(cache=True, nogil=True)
+    @helper
     def plane_below(out, first, last, ranks, thresholds, weights, base):
         for i in range(first, last):
             start = base[i]
@@ -38,7 +39,7 @@ def _make_below(terms: int) -> Any:
 
 
 def _make_equal(terms: int) -> Any:
-    @njit(cache=True, nogil=True)
+    @helper
     def plane_equal(out, first, last, ranks, thresholds, weights, base):
         for i in range(first, last):
             start = base[i]
@@ -55,7 +56,7 @@ _below_2, _below_4, _below_6, _below_8, _below_10, _below_12 = (_make_below(k) f
 _equal_2, _equal_4, _equal_6, _equal_8 = (_make_equal(k) for k in (2, 4, 6, 8))
 
 
-@njit(cache=True, nogil=True)
+@helper
 def fill_plane(
     equal: bool,
     terms: int,

@@ -7,9 +7,10 @@ into a table of its own, with the first pair of rows that left it.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from tuplewise.gpu_kernels.compiled import helper, inlined, kernel
+from tuplewise.gpu_kernels.cpu.arrays import copy, copy_rows
 from tuplewise.gpu_kernels.cpu.zones import BLOCK
 from tuplewise.gpu_kernels.words import ACROSS, WITHIN_T
 
@@ -23,7 +24,7 @@ _STACK = 10 * BLOCK
 _TOP = np.int32(2**31 - 1)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@helper
 def slot_of(clue: NDArray[np.uint64], table: NDArray[np.uint64], numbers: NDArray[np.int32]) -> int:
     """Where a clue stands in a table, or where it would stand (numbers[slot] is -1)."""
     mask = np.uint64(len(numbers) - 1)
@@ -42,17 +43,17 @@ def slot_of(clue: NDArray[np.uint64], table: NDArray[np.uint64], numbers: NDArra
     return slot  # type: ignore[return-value]
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel("const uint64[:, ::1], uint64[:, ::1], int32[::1], int64")
 def fill_table(clues: NDArray[np.uint64], table: NDArray[np.uint64], numbers: NDArray[np.int32], first: int) -> None:
     """Enter clues under their numbers from `first` on; clues that are there already keep theirs."""
     for i in range(first, len(clues)):
         slot = slot_of(clues[i], table, numbers)
         if numbers[slot] < 0:
-            table[slot] = clues[i]
+            copy(clues[i], table[slot])
             numbers[slot] = i
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel("uint64[:, ::1], uint64[:, ::1], int32[::1]")
 def numbers_of(
     clues: NDArray[np.uint64], table: NDArray[np.uint64], numbers: NDArray[np.int32]
 ) -> NDArray[np.int32]:
@@ -63,7 +64,7 @@ def numbers_of(
     return found
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@helper
 def _grown(
     table: NDArray[np.uint64], numbers: NDArray[np.int32], clues: NDArray[np.uint64], rows: NDArray[np.int32],
     counts: NDArray[np.int64], used: int,
@@ -75,14 +76,16 @@ def _grown(
     more_clues = np.zeros((2 * len(clues), words), dtype=np.uint64)
     more_rows = np.zeros((2 * len(clues), 2), dtype=np.int32)
     more_counts = np.zeros(2 * len(clues), dtype=np.int64)
-    more_clues[:used], more_rows[:used], more_counts[:used] = clues[:used], rows[:used], counts[:used]
+    copy_rows(clues, more_clues, used)
+    copy_rows(rows, more_rows, used)
+    copy(counts[:used], more_counts)
     table = np.zeros((2 * len(table), words), dtype=np.uint64)
     numbers = np.full(len(table), -1, dtype=np.int32)
     fill_table(more_clues[:used], table, numbers, 0)
     return table, numbers, more_clues, more_rows, more_counts
 
 
-@njit(cache=True, nogil=True, inline="always")  # type: ignore[untyped-decorator]
+@inlined
 def write_clue(
     codes: NDArray[np.int32], t: int, u: int, left: NDArray[np.int32], right: NDArray[np.int32],
     scope: NDArray[np.int8], ordered: NDArray[np.bool_], unknown: bool, clue: NDArray[np.uint64],
@@ -102,7 +105,9 @@ def write_clue(
         clue[g >> 5] |= outcome << np.uint64(2 * (g & 31))
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel(
+    "int32[:, ::1], int32[::1], int32[::1], int32[::1], int32[::1], int8[::1], boolean[::1], boolean, int64"
+)
 def compare_pairs(
     codes: NDArray[np.int32], t: NDArray[np.int32], u: NDArray[np.int32],
     left: NDArray[np.int32], right: NDArray[np.int32], scope: NDArray[np.int8], ordered: NDArray[np.bool_],
@@ -115,7 +120,12 @@ def compare_pairs(
     return clues
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel(
+    "int32[:, ::1], boolean[::1], int64, int64, int64, int64, const int32[::1], const int64[::1], "
+    "const int32[::1], const int64[:, ::1], const int64[:, ::1], const int64[::1], const int32[::1], "
+    "const int64[::1], int32[::1], int64[::1], int32[::1], int8[::1], int32[::1], int32[::1], int32[::1], "
+    "int8[::1], boolean[::1], boolean, uint64[:, ::1], int32[::1], int64[::1]"
+)
 def probe_rows(
     codes: NDArray[np.int32], alive: NDArray[np.bool_], start: int, end: int, first: int, last: int,
     orders: NDArray[np.int32], order_offsets: NDArray[np.int64],
@@ -215,13 +225,14 @@ def probe_rows(
                         own_table, own_numbers, clues, rows, counts, used
                     )
                     slot = slot_of(clue, own_table, own_numbers)
-                own_table[slot], own_numbers[slot] = clue, used
-                clues[used], rows[used, 0], rows[used, 1] = clue, r, u
+                copy(clue, own_table[slot])
+                copy(clue, clues[used])
+                own_numbers[slot], rows[used, 0], rows[used, 1] = used, r, u
                 used += 1
     return clues[:used], rows[:used]
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@helper
 def fill_box(
     row: NDArray[np.int32], start: int, stop: int, slots: NDArray[np.int32], operators: NDArray[np.int8],
     of_column: NDArray[np.int32], unknown: bool,
@@ -256,7 +267,7 @@ def fill_box(
     return True
 
 
-@njit(cache=True, nogil=True, inline="always")  # type: ignore[untyped-decorator]
+@inlined
 def may_hold(
     zones: NDArray[np.int32], at: int, low: NDArray[np.int32], high: NDArray[np.int32], other: NDArray[np.int32]
 ) -> bool:
@@ -268,7 +279,7 @@ def may_hold(
     return True
 
 
-@njit(cache=True, nogil=True, inline="always")  # type: ignore[untyped-decorator]
+@inlined
 def holds(
     row: NDArray[np.int32], columns: NDArray[np.int32], low: NDArray[np.int32], high: NDArray[np.int32],
     other: NDArray[np.int32],
@@ -281,7 +292,10 @@ def holds(
     return True
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel(
+    "int32[:, ::1], int32[:, ::1], boolean[::1], int32[::1], int64, int64, int64, boolean, int32[::1], "
+    "int32[::1], int8[::1], boolean[::1], boolean, uint64[:, ::1], int32[::1], int64[::1]"
+)
 def scan_rows(
     codes: NDArray[np.int32], by_column: NDArray[np.int32], alive: NDArray[np.bool_], new: NDArray[np.int32],
     first: int, last: int, start: int, only_before: bool,
@@ -327,7 +341,7 @@ def scan_rows(
                 if number < 0:
                     number = numbers[slot_of(clue, table, numbers)]
                     if number >= 0:
-                        recent[near] = clue
+                        copy(clue, recent[near])
                         recent_numbers[near] = number
                 if number >= 0:
                     if len(known_counts):
@@ -340,14 +354,15 @@ def scan_rows(
                             own_table, own_numbers, clues, rows, counts, used
                         )
                         slot = slot_of(clue, own_table, own_numbers)
-                    own_table[slot], own_numbers[slot] = clue, used
-                    clues[used], rows[used, 0], rows[used, 1] = clue, r, u
+                    copy(clue, own_table[slot])
+                    copy(clue, clues[used])
+                    own_numbers[slot], rows[used, 0], rows[used, 1] = used, r, u
                     used += 1
                 counts[own_numbers[slot]] += 1
     return clues[:used], rows[:used], counts[:used]
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@helper
 def _add_order(target: NDArray[np.uint32], theirs: NDArray[np.int32], mine: np.int32, one: np.uint32) -> None:
     """Add EQUAL where a value is `mine`, GREATER where it is less."""
     zero = np.uint32(0)
@@ -355,7 +370,7 @@ def _add_order(target: NDArray[np.uint32], theirs: NDArray[np.int32], mine: np.i
         target[k] += (one if theirs[k] <= mine else zero) + (one if theirs[k] < mine else zero)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@helper
 def _add_equal(target: NDArray[np.uint32], theirs: NDArray[np.int32], value: np.int32, weight: np.uint32) -> None:
     """Add a weight where a value is `value`."""
     zero = np.uint32(0)
@@ -363,13 +378,13 @@ def _add_equal(target: NDArray[np.uint32], theirs: NDArray[np.int32], value: np.
         target[k] += weight if theirs[k] == value else zero
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@helper
 def _add_all(target: NDArray[np.uint32], weight: np.uint32) -> None:
     for k in range(np.uint64(len(target))):  # type: ignore[call-overload]
         target[k] += weight
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@helper
 def compare_lanes(
     row: NDArray[np.int32], by_column: NDArray[np.int32], begin: int, width: int,
     left: NDArray[np.int32], right: NDArray[np.int32], scope: NDArray[np.int8], ordered: NDArray[np.bool_],
@@ -403,7 +418,7 @@ def compare_lanes(
                 target[k] += _within(a, b, ordered[g], unknown) * one
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@helper
 def _within(a: np.int32, b: np.int32, ordered: bool, unknown: bool) -> np.uint32:
     """The outcome of two values."""
     if unknown and (a < 0 or b < 0):
@@ -413,7 +428,11 @@ def _within(a: np.int32, b: np.int32, ordered: bool, unknown: bool) -> np.uint32
     return np.uint32(2) if ordered and a > b else np.uint32(0)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel(
+    "int32[:, ::1], boolean[::1], int32[::1], uint64[::1], const int32[::1], const int32[::1], "
+    "const int64[::1], const int64[::1], int64, const int32[::1], int32[::1], int8[::1], int32[::1], "
+    "int32[::1], int32[::1], int8[::1], boolean[::1], boolean, int64"
+)
 def seek_pair(
     codes: NDArray[np.int32], alive: NDArray[np.bool_], tried: NDArray[np.int32], wanted: NDArray[np.uint64],
     order: NDArray[np.int32], zones: NDArray[np.int32], level_starts: NDArray[np.int64],

@@ -11,10 +11,12 @@ approximate order dependencies", EDBT 2021. Constancy: Huhtala et al. (TANE), 19
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from tuplewise.gpu_kernels.compiled import helper
+from tuplewise.gpu_kernels.cpu.arrays import sort
 
 
-@njit(cache=True, nogil=True)
+@helper
 def outside_majorities(rows, bounds, column, strict, most, counts):
     """Rows outside their class's most frequent code: `most` + 1 as soon as they are more than that."""
     removed = 0
@@ -25,7 +27,7 @@ def outside_majorities(rows, bounds, column, strict, most, counts):
     return removed
 
 
-@njit(cache=True, nogil=True)
+@helper
 def outside_majority(rows, column, strict, counts):
     """Rows that don't have the class's most frequent code; `strict`: of those with a value. `counts` stays zeros."""
     most = rows_with_value = 0
@@ -41,7 +43,7 @@ def outside_majority(rows, column, strict, counts):
     return rows_with_value - most
 
 
-@njit(cache=True, nogil=True)
+@helper
 def outside_longest_runs(rows, marks, column, ascending, most, tails, run):
     """Rows outside the longest subsequence of their class in which B doesn't fall: at most `most` + 1.
 
@@ -60,7 +62,7 @@ def outside_longest_runs(rows, marks, column, ascending, most, tails, run):
         for j in range(i, end):
             run[j - i] = sign * column[rows[j]]
         if end - i > 1:
-            run[: end - i].sort()
+            sort(run[: end - i])
         for j in range(end - i):
             length = lengthen(run[j], length, tails)
         size += end - i
@@ -70,7 +72,7 @@ def outside_longest_runs(rows, marks, column, ascending, most, tails, run):
     return removed + size - length
 
 
-@njit(cache=True, nogil=True)
+@helper
 def lengthen(code, length, tails):
     """Patience: put a code on the first tail above it, or after all; returns how many tails there are."""
     low, high = 0, length

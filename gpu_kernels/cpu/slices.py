@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from tuplewise.gpu_kernels.compiled import helper, inlined, kernel
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cpu.grouping import cluster_numbers, order_by
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
@@ -22,7 +22,7 @@ TASK_ROWS = 1 << 16  # left rows that one thread takes at a time
 NO_COUNTS = np.empty(0, dtype=np.int64)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def slices_of(outcomes, start, lower, upper, end):
     """Where the partners stand: [a, b) and [c, d) of the sorted right side.
 
@@ -35,7 +35,7 @@ def slices_of(outcomes, start, lower, upper, end):
     return a, b, end, end
 
 
-@njit(cache=True, nogil=True)
+@helper
 def bisect(rows, column, low, high, code, after):
     """First place in rows[low:high], sorted by code, whose code is >= `code` (`after`: > `code`)."""
     while low < high:
@@ -48,7 +48,10 @@ def bisect(rows, column, low, high, code, after):
     return low
 
 
-@njit(cache=True, nogil=True)
+@kernel(
+    "int32[::1], int64[::1], const int32[::1], int32[::1], int64[::1], const int32[::1], int64, int64, "
+    "int64, int64[::1], int64"
+)
 def count_slices(left, loffsets, lcolumn, right, roffsets, rcolumn, outcomes, first, last, counts, sign):
     """Pairs of the left places [first, last); both sides are in order of (cluster, code)."""
     total = 0
@@ -77,7 +80,7 @@ def count_slices(left, loffsets, lcolumn, right, roffsets, rcolumn, outcomes, fi
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel("int32[::1], int64[::1], int64[::1], int64[::1], int64")
 def count_products(left, loffsets, roffsets, counts, sign):
     """Pairs of whole clusters."""
     total = 0
@@ -90,7 +93,9 @@ def count_products(left, loffsets, roffsets, counts, sign):
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel(
+    "int32[::1], int32[::1], const int32[::1], int32[::1], int64[::1], const int32[::1], int64, int64[:, ::1]"
+)
 def partners_of(rows, clusters, lcolumn, right, roffsets, rcolumn, outcomes, slices):
     """slices[k] = (a, b, c, d): where the partners of rows[k] stand."""
     for k in range(len(rows)):
@@ -109,7 +114,7 @@ def partners_of(rows, clusters, lcolumn, right, roffsets, rcolumn, outcomes, sli
         slices[k, 0], slices[k, 1], slices[k, 2], slices[k, 3] = a, b, e, d
 
 
-@njit(cache=True, nogil=True)
+@kernel("int64[:, ::1], int32[::1], int64[::1], uint64[::1]")
 def write_slices(slices, right, offsets, keys):
     """keys = (number of the left row) << 32 | right row, from offsets[k] on for row k."""
     for k in range(len(slices)):
@@ -120,7 +125,9 @@ def write_slices(slices, right, offsets, keys):
                 at += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel(
+    "int32[::1], int64[::1], const int32[::1], int32[::1], int64[::1], const int32[::1], int64, int32[:, ::1]"
+)
 def find_slices(left, loffsets, lcolumn, right, roffsets, rcolumn, outcomes, found):
     """Fill `found` with pairs of different rows, cluster by cluster; returns how many."""
     n = 0

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from tuplewise.gpu_kernels.compiled import helper
+from tuplewise.gpu_kernels.cpu.arrays import copy
 
-@njit(cache=True, nogil=True)
+
+@helper
 def _hash_keys(row_keys: NDArray[np.uint64], hashes: NDArray[np.uint64]) -> None:
     """Hash of each lane's key; the upper bits are good. `row_keys`: uint64 (words, lanes)."""
     for j in range(len(hashes)):
@@ -21,7 +23,7 @@ def _hash_keys(row_keys: NDArray[np.uint64], hashes: NDArray[np.uint64]) -> None
         hashes[j] = (hashes[j] * np.uint64(0xBF58476D1CE4E5B9)) >> np.uint64(24)
 
 
-@njit(cache=True, nogil=True)
+@helper
 def grown(
     keys: NDArray[np.uint64], counts: NDArray[np.int64]
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
@@ -34,17 +36,17 @@ def grown(
     hashed = np.empty(1, dtype=np.uint64)
     for s in range(len(counts)):
         if counts[s] != 0:
-            lane[:, 0] = keys[s]
+            copy(keys[s], lane[:, 0])
             _hash_keys(lane, hashed)
             slot = hashed[0] & mask
             while new_counts[slot] != 0:
                 slot = (slot + np.uint64(1)) & mask
-            new_keys[slot, :] = keys[s]
+            copy(keys[s], new_keys[slot])
             new_counts[slot] = counts[s]
     return new_keys, new_counts
 
 
-@njit(cache=True, nogil=True)
+@helper
 def add_row(
     keys: NDArray[np.uint64],
     counts: NDArray[np.int64],

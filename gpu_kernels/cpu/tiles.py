@@ -8,9 +8,13 @@ of t and the tile go into the planes' base; planes that consist of such comparis
 
 from __future__ import annotations
 
-import numpy as np
-from numba import njit
+from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.gpu_kernels.compiled import helper, kernel
+from tuplewise.gpu_kernels.cpu.arrays import copy, sort
 from tuplewise.gpu_kernels.cpu.plan import (
     KIND_EQUAL,
     KIND_EQUAL_NULL,
@@ -32,12 +36,77 @@ CHUNK_ROWS = 32  # tuples t whose plane bytes are in the cache together
 HOT_TRIES = 3  # rows after which a block gives up guessing its two most frequent clues
 
 
-@njit(cache=True, nogil=True)
+class Table(NamedTuple):
+    """What the loops want to know of a table and its comparisons.
+
+    Attributes
+    ----------
+    codes : int32 (columns, rows), dense; domain : int64 (columns,), the code of an unknown null, above all others
+    offsets : int64 (columns + 1,), where the table over the codes of each column begins; used : int64, columns of u
+    row_outcomes : uint8 (any, rows), outcomes of comparisons within a row
+    left, right, kind, plane, weight, row_of : int64 (comparisons,), see `plan`
+    equal : bool (planes,); multiplier, size : int64 (planes,)
+    """
+
+    codes: NDArray[np.int32]
+    domain: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    used: NDArray[np.int64]
+    row_outcomes: NDArray[np.uint8]
+    left: NDArray[np.int64]
+    right: NDArray[np.int64]
+    kind: NDArray[np.int64]
+    plane: NDArray[np.int64]
+    weight: NDArray[np.int64]
+    row_of: NDArray[np.int64]
+    equal: NDArray[np.bool_]
+    multiplier: NDArray[np.int64]
+    size: NDArray[np.int64]
+
+
+class Scratch(NamedTuple):
+    """Arrays that a thread keeps between tiles.
+
+    Attributes
+    ----------
+    below : uint8, of each code how many of the tile's values lie below it; distinct : int64 (columns,), those values
+    ranks : int8 (columns, LANES); u_outcomes : int8 (row outcomes, LANES), of tuples u
+    t_ranks, t_thresholds, t_weights : by plane and term; terms : int64 (planes,)
+    base : uint8 (planes, BLOCK_ROWS); filled : uint8 (planes, CHUNK_ROWS, LANES), plane bytes
+    index : uint16 (pairs of planes, LANES); hot : uint16 (2, 2), the two clues guessed to be frequent
+    """
+
+    below: NDArray[np.uint8]
+    ranks: NDArray[np.int8]
+    u_outcomes: NDArray[np.int8]
+    distinct: NDArray[np.int64]
+    t_ranks: NDArray[np.int8]
+    t_thresholds: NDArray[np.int8]
+    t_weights: NDArray[np.uint8]
+    base: NDArray[np.uint8]
+    terms: NDArray[np.int64]
+    filled: NDArray[np.uint8]
+    index: NDArray[np.uint16]
+    hot: NDArray[np.uint16]
+
+
+TABLE = (
+    "Table(int32[:, ::1], int64[::1], int64[::1], int64[::1], uint8[:, ::1], int64[::1], int64[::1], int64[::1], "
+    "int64[::1], int64[::1], int64[::1], boolean[::1], int64[::1], int64[::1])"
+)
+SCRATCH = (
+    "Scratch(uint8[::1], int8[:, ::1], int8[:, ::1], int64[::1], int8[:, :, ::1], int8[:, :, ::1], uint8[:, ::1], "
+    "uint8[:, ::1], int64[::1], uint8[:, :, ::1], uint16[:, ::1], uint16[:, ::1])"
+)
+
+
+@helper
 def _rank_tile(codes, offsets, domain, column, first, last, below, ranks):
     """Ranks of rows `first` to `last` of a column inside this tile, and the table of values below each code."""
     table = below[offsets[column] : offsets[column + 1]]
     nulls = domain[column]  # the code of a null under the rule "unknown"; no value has it otherwise
-    values = np.sort(codes[column, first:last])
+    values = codes[column, first:last].copy()
+    sort(values)
     distinct = 0
     start = 0
     for i in range(len(values)):
@@ -55,7 +124,7 @@ def _rank_tile(codes, offsets, domain, column, first, last, below, ranks):
     return distinct
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _equal_terms(row, nulls, first, last, table, distinct, threshold):
     """Thresholds of an equality; returns its constant outcome over the block, or -1."""
     some = False
@@ -70,7 +139,7 @@ def _equal_terms(row, nulls, first, last, table, distinct, threshold):
     return 0 if not some else (1 if every else -1)
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _order_terms(row, nulls, first, last, table, distinct, lower, upper):
     """Thresholds of an order comparison; returns its constant outcome over the block, or -1."""
     least_low, most_low, least_high, most_high = 255, 0, 255, 0
@@ -93,7 +162,7 @@ def _order_terms(row, nulls, first, last, table, distinct, lower, upper):
     return -1
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _null_terms(row, nulls, first, last, table, equal, step, base, lower, upper, known):
     """Three terms of a comparison with nulls.
 
@@ -114,43 +183,46 @@ def _null_terms(row, nulls, first, last, table, equal, step, base, lower, upper,
             known[i] = NULL_RANK
 
 
-@njit(cache=True, nogil=True)
-def make_scratch(columns, planes, table_codes, row_outcomes):
-    """Arrays that a thread keeps between tiles."""
-    return (
-        np.zeros(table_codes, dtype=np.uint8),  # below
-        np.zeros((columns, LANES), dtype=np.int8),  # ranks
-        np.zeros((row_outcomes, LANES), dtype=np.int8),  # outcomes within u
-        np.zeros(columns, dtype=np.int64),  # distinct values in the tile
-        np.zeros((planes, MOST_BELOW, LANES), dtype=np.int8),  # ranks by term
-        np.zeros((planes, MOST_BELOW, BLOCK_ROWS), dtype=np.int8),  # thresholds by term
-        np.zeros((planes, MOST_BELOW), dtype=np.uint8),  # weights by term
-        np.zeros((planes, BLOCK_ROWS), dtype=np.uint8),  # base by plane and t
-        np.zeros(planes, dtype=np.int64),  # terms
-        np.zeros((planes, CHUNK_ROWS, LANES), dtype=np.uint8),  # plane bytes
-        np.zeros((-(-planes // 2), LANES), dtype=np.uint16),  # indexes by pair of planes
-        np.zeros((2, 2), dtype=np.uint16),  # the two clues guessed to be frequent
+def make_scratch(table: Table, planes: int) -> Scratch:
+    """Scratch for one thread."""
+    columns = len(table.codes)
+    return Scratch(
+        below=np.zeros(int(table.offsets[-1]), dtype=np.uint8),
+        ranks=np.zeros((columns, LANES), dtype=np.int8),
+        u_outcomes=np.zeros((len(table.row_outcomes), LANES), dtype=np.int8),
+        distinct=np.zeros(columns, dtype=np.int64),
+        t_ranks=np.zeros((planes, MOST_BELOW, LANES), dtype=np.int8),
+        t_thresholds=np.zeros((planes, MOST_BELOW, BLOCK_ROWS), dtype=np.int8),
+        t_weights=np.zeros((planes, MOST_BELOW), dtype=np.uint8),
+        base=np.zeros((planes, BLOCK_ROWS), dtype=np.uint8),
+        terms=np.zeros(planes, dtype=np.int64),
+        filled=np.zeros((planes, CHUNK_ROWS, LANES), dtype=np.uint8),
+        index=np.zeros((-(-planes // 2), LANES), dtype=np.uint16),
+        hot=np.zeros((2, 2), dtype=np.uint16),
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel(f"{TABLE}, {SCRATCH}, int64, int64")
 def rank_tile(data, scratch, first, last):
     """Prepare the tile of tuples u, rows `first` to `last`."""
-    codes, domain, offsets, used, row_outcomes = data[0], data[1], data[2], data[3], data[4]
-    below, ranks, u_outcomes, distinct = scratch[0], scratch[1], scratch[2], scratch[3]
-    for x in range(len(used)):
-        c = used[x]
-        distinct[c] = _rank_tile(codes, offsets, domain, c, first, last, below, ranks)
-    for r in range(row_outcomes.shape[0]):
+    for x in range(len(data.used)):
+        c = data.used[x]
+        scratch.distinct[c] = _rank_tile(
+            data.codes, data.offsets, data.domain, c, first, last, scratch.below, scratch.ranks
+        )
+    for r in range(data.row_outcomes.shape[0]):
         for j in range(last - first):
-            u_outcomes[r, j] = np.int8(row_outcomes[r, first + j])
+            scratch.u_outcomes[r, j] = np.int8(data.row_outcomes[r, first + j])
 
 
-@njit(cache=True, nogil=True)
+@helper
 def plan_block(data, scratch, first, last):
     """Terms of all planes for tuples t in rows `first` to `last` against the prepared tile."""
-    codes, domain, offsets, _, row_outcomes, left, right, kind, plane, weight, row_of = data[:11]
-    below, ranks, u_outcomes, distinct, t_ranks, t_thresholds, t_weights, base, terms = scratch[:9]
+    codes, domain, offsets, row_outcomes = data.codes, data.domain, data.offsets, data.row_outcomes
+    left, right, kind, plane, weight, row_of = data.left, data.right, data.kind, data.plane, data.weight, data.row_of
+    below, ranks, u_outcomes, distinct = scratch.below, scratch.ranks, scratch.u_outcomes, scratch.distinct
+    t_ranks, t_thresholds, t_weights = scratch.t_ranks, scratch.t_thresholds, scratch.t_weights
+    base, terms = scratch.base, scratch.terms
     rows = last - first
     terms[:] = 0
     base[:, :rows] = 0
@@ -166,7 +238,7 @@ def plan_block(data, scratch, first, last):
                 for i in range(rows):
                     base[p, i] = np.uint8(base[p, i] + 3 * step)
                 for d in range(3):
-                    t_ranks[p, k + d, :] = u_outcomes[outcome]
+                    copy(u_outcomes[outcome], t_ranks[p, k + d])
                     t_thresholds[p, k + d, :rows] = d + 1
                     t_weights[p, k + d] = np.uint8(256 - step)
                 terms[p] = k + 3
@@ -189,7 +261,7 @@ def plan_block(data, scratch, first, last):
                     base[p, i] = np.uint8(base[p, i] + constant * step)
                 continue
             for d in range(count):
-                t_ranks[p, k + d, :] = ranks[u_column]
+                copy(ranks[u_column], t_ranks[p, k + d])
                 t_weights[p, k + d] = np.uint8(step)
             terms[p] = k + count
             continue
@@ -199,7 +271,7 @@ def plan_block(data, scratch, first, last):
             t_thresholds[p, k], t_thresholds[p, k + 1], t_thresholds[p, k + 2],
         )
         for d in range(3):
-            t_ranks[p, k + d, :] = ranks[u_column]
+            copy(ranks[u_column], t_ranks[p, k + d])
         if equal:  # [u <= t] - [u < t]
             t_weights[p, k] = np.uint8(256 - step)
             t_weights[p, k + 1] = np.uint8(step)
@@ -214,24 +286,26 @@ def plan_block(data, scratch, first, last):
             t_weights[p, terms[p]] = 0
 
 
-@njit(cache=True, nogil=True)
+@helper
 def fill_chunk(data, scratch, first, last):
     """Plane bytes of tuples `first` to `last` of the block, of the planes that vary."""
-    equal = data[11]
-    t_ranks, t_thresholds, t_weights, base, terms, filled = scratch[4:10]
+    terms = scratch.terms
     for p in range(len(terms)):
         if terms[p] > 0:
-            fill_plane(equal[p], terms[p], filled[p], first, last, t_ranks[p], t_thresholds[p], t_weights[p], base[p])
+            fill_plane(
+                data.equal[p], terms[p], scratch.filled[p], first, last, scratch.t_ranks[p], scratch.t_thresholds[p],
+                scratch.t_weights[p], scratch.base[p],
+            )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _join_bytes(out, a, scale_a, b, scale_b):
     """16-bit index of two planes; a scale of 0 leaves a plane out."""
     for j in range(LANES):
         out[j] = np.uint16(np.uint16(np.uint16(a[j]) * scale_a) + np.uint16(np.uint16(b[j]) * scale_b))
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _count_equal(first, second, lanes, a, b):
     found = np.uint16(0)
     for j in range(LANES):
@@ -242,7 +316,7 @@ def _count_equal(first, second, lanes, a, b):
     return total
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _count_hot(first, second, step, wide, tail, lanes, hot):
     """Count a row whose clues are nearly all one of two; returns whether it was such a row. Guesses the next two.
 
@@ -272,15 +346,15 @@ def _count_hot(first, second, step, wide, tail, lanes, hot):
     return False
 
 
-@njit(cache=True, nogil=True)
+@kernel(f"{TABLE}, {SCRATCH}, uint32[::1], int64, int64, int64, int64")
 def count_direct(data, scratch, counts, t_first, t_last, u_first, u_last):
     """Count all pairs t < u of a block and the prepared tile into `counts`, uint32 (combinations,).
 
     Planes 2q and 2q + 1 make one 16-bit index. Where the two clues guessed from an earlier row cover a row, it is
     counted by vector compares (increments of one counter wait for each other).
     """
-    multiplier, size = data[12], data[13]
-    base, terms, filled, index, hot = scratch[7], scratch[8], scratch[9], scratch[10], scratch[11]
+    multiplier, size = data.multiplier, data.size
+    base, terms, filled, index, hot = scratch.base, scratch.terms, scratch.filled, scratch.index, scratch.hot
     planes = len(terms)
     active = np.empty(planes, dtype=np.int64)
     plan_block(data, scratch, t_first, t_last)
@@ -335,14 +409,19 @@ def count_direct(data, scratch, counts, t_first, t_last, u_first, u_last):
                     tail[place] += np.uint32(1)
 
 
-@njit(cache=True, nogil=True)
+@kernel(
+    f"{TABLE}, {SCRATCH}, uint64[:, ::1], int64[::1], int64, uint64[:, ::1], uint64[::1], int64, int64, "
+    "int64, int64"
+)
 def count_hashed(data, scratch, keys, counts, used, row_keys, hashes, t_first, t_last, u_first, u_last):
     """Count all pairs t < u of a block and the prepared tile into a hash table of their plane bytes."""
-    base, terms, filled = scratch[7], scratch[8], scratch[9]
+    base, terms, filled = scratch.base, scratch.terms, scratch.filled
     planes = len(terms)
     plan_block(data, scratch, t_first, t_last)
     lanes = u_last - u_first
-    varying = terms.any()
+    varying = False
+    for p in range(planes):
+        varying |= terms[p] > 0
     for c_first in range(0, t_last - t_first, CHUNK_ROWS):
         c_last = min(c_first + CHUNK_ROWS, t_last - t_first)
         fill_chunk(data, scratch, c_first, c_last)

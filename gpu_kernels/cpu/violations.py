@@ -15,8 +15,9 @@ more than on the table's values.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from tuplewise.gpu_kernels.compiled import helper, kernel
+from tuplewise.gpu_kernels.cpu.arrays import copy, copy_rows, order_of, sort
 from tuplewise.gpu_kernels.order import ASCENDING, CONSTANT, KEY
 
 SMALL = 24  # rows of a class up to which insertion sorts it best
@@ -26,7 +27,7 @@ LOWEST, HIGHEST = -2147483648, 2147483647
 EVERY_ROW = (1 << 32) - 1  # a bound on mixed rows
 
 
-@njit(cache=True, nogil=True)
+@kernel("int64")
 def mixed(row):
     """A row number's place in an order that has nothing to do with the table: a bijection of 32 bits."""
     x = np.uint64(row)
@@ -37,7 +38,7 @@ def mixed(row):
     return x ^ (x >> np.uint64(16))
 
 
-@njit(cache=True, nogil=True)
+@helper
 def number_classes(rows, bounds, members, total, scratch):
     """Whether classes are best sorted by a pass over the order of all rows; then numbers[row] = class, -1: none.
 
@@ -58,7 +59,7 @@ def number_classes(rows, bounds, members, total, scratch):
     return True
 
 
-@njit(cache=True, nogil=True)
+@helper
 def sort_classes(rows, bounds, members, column, order, marks, by_order, scratch):
     """The rows of classes in order of (class, code, row), with marks: 2 where a class begins, 1 another code, 0 else.
 
@@ -83,7 +84,7 @@ def sort_classes(rows, bounds, members, column, order, marks, by_order, scratch)
     return new_rows, new_marks
 
 
-@njit(cache=True, nogil=True)
+@helper
 def insert_sorted(rows, column, new_rows, new_marks):
     """One small class; rows ascend, so equal codes stay in order."""
     for i in range(len(rows)):
@@ -97,19 +98,19 @@ def insert_sorted(rows, column, new_rows, new_marks):
     mark_codes(new_rows, column, new_marks)
 
 
-@njit(cache=True, nogil=True)
+@helper
 def sort_by_keys(rows, column, keys, new_rows, new_marks):
     """One class of some size: keys of code and row, sorted."""
     keys = keys[: len(rows)]
     for i in range(len(rows)):
         keys[i] = (np.uint64(column[rows[i]] + 1) << np.uint64(32)) | np.uint64(rows[i])
-    keys.sort()
+    sort(keys)
     for i in range(len(rows)):
         new_rows[i] = np.int32(keys[i] & np.uint64(0xFFFFFFFF))
     mark_codes(new_rows, column, new_marks)
 
 
-@njit(cache=True, nogil=True)
+@helper
 def mark_codes(rows, column, marks):
     """Marks of one sorted class."""
     marks[0] = 2
@@ -120,7 +121,7 @@ def mark_codes(rows, column, marks):
         before = code
 
 
-@njit(cache=True, nogil=True)
+@helper
 def scatter_by_order(order, marks, numbers, cursors, new_rows, new_marks):
     """Each numbered row to its class, which the order of the whole table leaves sorted.
 
@@ -140,7 +141,7 @@ def scatter_by_order(order, marks, numbers, cursors, new_rows, new_marks):
             cursors[c, 1] = code
 
 
-@njit(cache=True, nogil=True)
+@helper
 def any_swaps(rows, marks, column, ascending, descending):
     """Whether there is a swap in either direction, as far as each is asked for."""
     rises = falls = False
@@ -163,7 +164,7 @@ def any_swaps(rows, marks, column, ascending, descending):
     return rises, falls
 
 
-@njit(cache=True, nogil=True)
+@helper
 def any_swaps_by_order(order, marks, numbers, column, ascending, descending, states):
     """As `any_swaps`, in a pass over the order of the whole table: for one B, where classes are few.
 
@@ -195,7 +196,7 @@ def any_swaps_by_order(order, marks, numbers, column, ascending, descending, sta
     return rises, falls
 
 
-@njit(cache=True, nogil=True)
+@helper
 def collect_swaps(rows, marks, column, kind, compared, found):
     """found[k] = (row of the extreme, row) of swaps: at least those of the `compared` smallest mixed rows; how many."""
     sign = np.int64(1) if kind == ASCENDING else np.int64(-1)
@@ -215,7 +216,7 @@ def collect_swaps(rows, marks, column, kind, compared, found):
     return count
 
 
-@njit(cache=True, nogil=True)
+@helper
 def add_pair(t, u, count, bound, compared, found):
     """Add a pair; where there is no room, the `compared` smallest mixed rows stay, and only smaller ones count then.
 
@@ -230,15 +231,27 @@ def add_pair(t, u, count, bound, compared, found):
     return count + 1, bound
 
 
-@njit(cache=True, nogil=True)
+@helper
 def smallest_mixed(compared, count, found):
     """Keep of found[:count] those of the `compared` smallest mixed rows, ascending; returns how many there are."""
-    order = np.argsort(np.array([mixed(found[k, 1]) for k in range(count)]))[:compared]
-    found[: len(order)] = found[:count][order]
-    return len(order)
+    keys = np.empty(count, dtype=np.uint64)
+    for k in range(count):
+        keys[k] = mixed(found[k, 1])
+    return keep_first(found, order_of(keys), compared)
 
 
-@njit(cache=True, nogil=True)
+@helper
+def keep_first(found, order, most):
+    """Put the pairs found[order[0]], found[order[1]], ... first, at most so many; returns how many."""
+    kept = min(len(order), most)
+    chosen = np.empty((kept, 2), dtype=np.int32)
+    for k in range(kept):
+        copy(found[order[k]], chosen[k])
+    copy_rows(chosen, found, kept)
+    return kept
+
+
+@helper
 def any_different(rows, bounds, column, strict):
     """Whether a row has another code than the first of its class; `strict`: nulls differ from nothing."""
     for c in range(len(bounds)):
@@ -257,7 +270,7 @@ def any_different(rows, bounds, column, strict):
     return False
 
 
-@njit(cache=True, nogil=True)
+@helper
 def collect_different(rows, bounds, column, strict, compared, found):
     """found[k] = (first row of the class, row) of rows with another code, as `collect_swaps`."""
     count = 0
@@ -275,7 +288,7 @@ def collect_different(rows, bounds, column, strict, compared, found):
     return count
 
 
-@njit(cache=True, nogil=True)
+@helper
 def collect_equal(rows, bounds, compared, found):
     """found[k] = (first row of the class, row) of other rows, as `collect_swaps`."""
     count = 0
@@ -287,7 +300,7 @@ def collect_equal(rows, bounds, compared, found):
     return count
 
 
-@njit(cache=True, nogil=True)
+@helper
 def best_pairs(rows, bounds, marks, column, kind, strict, codes, compared, limit, found):
     """Put the best pairs of a violated check first in `found`, best first; returns how many.
 
@@ -303,7 +316,7 @@ def best_pairs(rows, bounds, marks, column, kind, strict, codes, compared, limit
     return choose_pairs(codes, strict, compared, limit, count, found)
 
 
-@njit(cache=True, nogil=True)
+@helper
 def choose_pairs(codes, strict, compared, limit, count, found):
     """Of found[:count] compare the `compared` smallest mixed rows; put the best first, best first; how many."""
     if count > compared:
@@ -311,7 +324,7 @@ def choose_pairs(codes, strict, compared, limit, count, found):
     return rank_pairs(codes, strict, limit, count, found)
 
 
-@njit(cache=True, nogil=True)
+@helper
 def rank_pairs(codes, strict, limit, count, found):
     """Of found[:count] put those that agree on most columns first, of equal ones the lowest later row."""
     keys = np.empty(count, dtype=np.int64)
@@ -321,6 +334,23 @@ def rank_pairs(codes, strict, limit, count, found):
             code = codes[c, found[k, 0]]
             agreeing += code == codes[c, found[k, 1]] and not (strict and code < 0)
         keys[k] = ((len(codes) - agreeing) << 32) | found[k, 1]
-    best = np.argsort(keys)[:limit]
-    found[: len(best)] = found[:count][best]
-    return len(best)
+    return keep_first(found, order_of(keys), limit)
+
+
+@kernel("const int32[:, ::1], boolean, int64, int64, int64[::1], int32[:, :, ::1], int64[::1]")
+def choose_all(codes, strict, compared, limit, counts, found, numbers):
+    """The best pairs of each check, of those that were found: int32 (any, 2), and how many in `numbers`.
+
+    For the CUDA twin: `counts` int64 (checks,), `found` int32 (checks, most, 2).
+    """
+    total = 0
+    for k in range(len(counts)):
+        if counts[k] > 0:
+            numbers[k] = choose_pairs(codes, strict, compared, limit, counts[k], found[k])
+        total += numbers[k]
+    pairs = np.empty((total, 2), dtype=np.int32)
+    at = 0
+    for k in range(len(counts)):
+        copy_rows(found[k], pairs[at:], numbers[k])
+        at += numbers[k]
+    return pairs

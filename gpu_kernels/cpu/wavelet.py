@@ -12,9 +12,9 @@ more than none; pairs are listed by priority search over extremes, in time that 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from tuplewise.gpu_kernels.compiled import helper, inlined, kernel
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cpu.extremes import build_tree, find_extreme, report_counts, report_rows
 from tuplewise.gpu_kernels.cpu.grouping import bits_for, extremes_of, mark_values
@@ -30,17 +30,18 @@ from tuplewise.gpu_kernels.cpu.slices import (
 )
 from tuplewise.gpu_kernels.refine import EQUAL, GREATER, LESS, ClusterPairs, Comparison
 
+WIDTHS = ("uint8", "uint16", "uint32")  # of ranks
 Tables = tuple[NDArray[np.int32], int, NDArray[np.uint64], NDArray[np.int32], NDArray[np.int64]]
 
 
-@njit(cache=True, nogil=True)
+@kernel(*(f"int32[::1], const int32[::1], int64, int32[::1], {width}[::1]" for width in WIDTHS))
 def write_ranks(rows, column, lowest, below, ranks):
     """ranks[i] = dense rank of row i's code."""
     for i in range(len(rows)):
         ranks[i] = below[column[rows[i]] - lowest]
 
 
-@njit(cache=True, nogil=True)
+@kernel(*(f"{width}[::1], {width}[::1], int64, uint64[:, ::1], int32[:, ::1], int64[::1]" for width in WIDTHS))
 def build_levels(ranks, other, levels, words, ones, zeros):
     """The wavelet matrix of `ranks` (destroyed; `other` is room of the same shape).
 
@@ -76,7 +77,7 @@ def build_levels(ranks, other, levels, words, ones, zeros):
         ranks, other = other, ranks
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def ones_before(words, ones, level, place):
     """Ones of a level before a place."""
     word = place >> 6
@@ -87,7 +88,7 @@ def ones_before(words, ones, level, place):
     return np.int64(ones[level, word]) + np.int64((bits * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
-@njit(cache=True, nogil=True)
+@helper
 def count_below(words, ones, zeros, low, high, rank):
     """Places in [low, high) whose rank is below `rank`."""
     levels = len(zeros)
@@ -109,7 +110,7 @@ def count_below(words, ones, zeros, low, high, rank):
     return found
 
 
-@njit(cache=True, nogil=True)
+@helper
 def threshold_of(below, lowest, code, outcomes):
     """Dense rank such that partners are below it (GREATER) or not below it (LESS)."""
     # strict "greater" and non-strict "less" leave the ranks below the code; the others take the code itself in
@@ -117,7 +118,11 @@ def threshold_of(below, lowest, code, outcomes):
     return np.int64(below[min(max(place, 0), len(below) - 1)])
 
 
-@njit(cache=True, nogil=True)
+@kernel(
+    "int32[::1], int64[::1], const int32[::1], int32[::1], int64[::1], const int32[::1], int64, "
+    "Tuple((const int32[::1], int64)), "
+    "Tuple((int32[::1], int64, uint64[:, ::1], int32[:, ::1], int64[::1])), int64, int64, int64[::1], int64"
+)
 def count_dominated(
     left, loffsets, lcolumn, right, roffsets, rcolumn, outcomes, second, tables, first, last, counts, sign
 ):

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cpu.hitting_sets import lowest_bit
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
@@ -34,7 +34,7 @@ def run(contexts: Mask, still: Mask, agreeing: Mask, violated: Mask, control: Co
     run_tasks([1.0] * len(parts), worker, control)
 
 
-@njit(cache=True, nogil=True)
+@kernel("const int32[:, ::1], int32[:, ::1]")
 def count_agreements(codes: NDArray[np.int32], pairs: NDArray[np.int32]) -> NDArray[np.int32]:
     """Columns in which the rows of each pair are equal: int32 (pairs,)."""
     found = np.zeros(len(pairs), dtype=np.int32)
@@ -45,7 +45,7 @@ def count_agreements(codes: NDArray[np.int32], pairs: NDArray[np.int32]) -> NDAr
     return found
 
 
-@njit(cache=True, nogil=True)
+@kernel("const int32[:, ::1], int32[:, ::1], int8[::1], int32[::1], int32[::1], boolean, int64")
 def mark_pairs(
     codes: NDArray[np.int32],
     pairs: NDArray[np.int32],
@@ -81,7 +81,7 @@ def mark_pairs(
     return agreeing, violated
 
 
-@njit(cache=True, nogil=True)
+@kernel("uint64[:, ::1], uint64[:, ::1], uint64[:, ::1], uint64[:, ::1], uint64[::1]")
 def _refute(contexts: Mask, still: Mask, agreeing: Mask, violated: Mask, agree: Mask) -> None:
     """For each context the pairs that agree on it, and what is left without what they violate."""
     pair_words = len(agree)
@@ -98,7 +98,7 @@ def _refute(contexts: Mask, still: Mask, agreeing: Mask, violated: Mask, agree: 
         _take_violated(agree, violated, still[c])
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _take_violated(agree: Mask, violated: Mask, still: Mask) -> None:
     """Take from `still` what the pairs of these bits violate, until nothing is left."""
     for v in range(len(agree)):

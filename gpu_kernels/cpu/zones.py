@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from tuplewise.gpu_kernels.compiled import kernel
 
 BLOCK = 16  # rows of a block, and blocks of a block above
 MOST_LEVELS = 8  # 16 ** 8 is more than rows may be
@@ -27,7 +28,7 @@ def zone_levels(rows: int) -> list[int]:
     return levels
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel("int32[:, ::1], int32[::1], int32[::1], int64[::1], int32[:, ::1]")
 def fill_zones(
     codes: NDArray[np.int32],
     columns: NDArray[np.int32],
@@ -66,7 +67,7 @@ def fill_zones(
         below += levels[level - 1]
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel("int32[:, ::1], const int32[::1], const int32[::1], int32[::1], int32[::1], int32[::1]")
 def merge_orders(
     codes: NDArray[np.int32],
     columns: NDArray[np.int32],
@@ -106,7 +107,7 @@ def merge_orders(
     return at
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel("int32[:, ::1], boolean[::1], const int32[::1], const int32[::1], int32[:, ::1]")
 def find_rows(
     codes: NDArray[np.int32],
     alive: NDArray[np.bool_],
@@ -167,7 +168,7 @@ def sort_rows(ranks: Any, rows: NDArray[np.int32]) -> NDArray[np.int32]:
     return rows[order].astype(np.int32)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel("int32[:, ::1], int32[::1], int32[::1], int64")
 def cut_classes(codes: NDArray[np.int32], columns: NDArray[np.int32], order: NDArray[np.int32], most: int) -> int:
     """Keep at most so many rows of each class of rows that are equal in these columns, at the front of `order`, which
     is sorted by them; those of larger classes as -row - 1. Returns how many there are."""

@@ -16,12 +16,11 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cpu import order as cpu
-from tuplewise.gpu_kernels.cpu.violations import EVERY_ROW, choose_pairs
+from tuplewise.gpu_kernels.cpu.violations import EVERY_ROW, choose_all
 from tuplewise.gpu_kernels.cuda.grouping import order_by
 from tuplewise.gpu_kernels.cuda.partitions import Level, next_level, spread, spread_members, whole_table
 from tuplewise.gpu_kernels.cuda.primitives import empty, launch, room_bytes, to_device
@@ -193,21 +192,3 @@ def paths_of(contexts: NDArray[np.uint64], by_rank: NDArray[np.int64]) -> tuple[
     paths = np.full((len(contexts), int(lengths.max(initial=0))), -1, dtype=np.int64)
     paths[context, np.arange(len(context)) - (np.cumsum(lengths) - lengths)[context]] = by_rank[rank]
     return paths, lengths
-
-
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def choose_all(
-    codes: Any, strict: bool, compared: int, limit: int, counts: Any, found: Any, numbers: Any
-) -> NDArray[np.int32]:
-    """The best pairs of each check, of those that were found: int32 (any, 2), and how many in `numbers`."""
-    total = 0
-    for k in range(len(counts)):
-        if counts[k] > 0:
-            numbers[k] = choose_pairs(codes, strict, compared, limit, counts[k], found[k])
-        total += numbers[k]
-    pairs = np.empty((total, 2), dtype=np.int32)
-    at = 0
-    for k in range(len(counts)):
-        pairs[at : at + numbers[k]] = found[k, : numbers[k]]
-        at += numbers[k]
-    return pairs

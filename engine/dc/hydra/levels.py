@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from tuplewise.gpu_kernels.compiled import kernel
 from tuplewise.gpu_kernels.cpu.slices import ordered_side
 from tuplewise.gpu_kernels.refine import EQUAL, GREATER, LESS, ClusterPairs, Comparison
 
@@ -63,7 +63,10 @@ def _level(
     return ClusterPairs(*sides)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel(
+    "int32[::1], int64[::1], const int32[::1], int32[::1], int64[::1], const int32[::1], int64[::1], "
+    "int64[::1], int64"
+)
 def _rank(
     left: NDArray[np.int32],
     loffsets: NDArray[np.int64],
@@ -96,7 +99,10 @@ def _rank(
     return highest
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel(
+    "int32[::1], int64[::1], int32[::1], int64[::1], int64, int64, int32[::1], int64[::1], int32[::1], "
+    "int64[::1]"
+)
 def _match(
     left: NDArray[np.int32],
     lkeys: NDArray[np.int64],

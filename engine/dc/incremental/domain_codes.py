@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from tuplewise.engine.dc.incremental.keys import (
@@ -31,6 +30,7 @@ from tuplewise.engine.dc.incremental.keys import (
 )
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.relation.relation import Domain
+from tuplewise.gpu_kernels.compiled import kernel
 
 CODES = 1 << 30
 _FIRST, _SPAN = CODES // 4, CODES // 2
@@ -282,7 +282,7 @@ def spread_between(lows: NDArray[np.int32], highs: NDArray[np.int32], step: int)
     return codes
 
 
-@njit(cache=True, nogil=True)
+@kernel("int32[::1], int32[::1], int64, int32[::1]")
 def _spread_between(lows, highs, step, codes):  # type: ignore[no-untyped-def]
     """Fill in the codes; false where there is no room."""
     start = 0

@@ -1,16 +1,14 @@
-"""The table that a state is built of: whether there is room for it, how it is read, and kernels made ready for it."""
+"""The table that a state is built of: whether there is room for it, and how it is read."""
 
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tuplewise.engine.dc.incremental import initial
-from tuplewise.engine.options import DcStateOptions, LoadOptions
+from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.reading.tables import read_table, typed
 from tuplewise.engine.relation.encode import encode
 from tuplewise.engine.relation.load import load
@@ -59,10 +57,3 @@ def read_first(
         table.name, table.path, columns, codes, dictionaries, notes=tuple(notes), timings_seconds=seconds,
         spark=table.spark,
     )  # fmt: skip
-
-
-def warm_up(few: Relation, options: DcStateOptions) -> None:
-    """Build a state of a few rows, which loads the kernels, or compiles them."""
-    plain = DcStateOptions(discover=options.discover, counts=options.counts, index=options.index)
-    with tempfile.TemporaryDirectory(prefix="tuplewise-") as folder:
-        initial.build(Path(folder) / "state", few, plain, written_by="warm-up")

@@ -17,11 +17,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.relation.relation import Domain
+from tuplewise.gpu_kernels.compiled import kernel
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -166,14 +166,14 @@ class Texts:
     def search(self, keys: Keys) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         assert isinstance(keys, Texts)
         places = np.empty(len(keys), dtype=np.int64)
-        _find_texts(self.content, self.ends, keys.content, keys.ends, places)
+        _find_texts(self.content, self.ends, keys.content, keys.ends.astype(np.int64, copy=False), places)
         return places >> 1, (places & 1).astype(np.bool_)
 
 
 Keys = Numbers | WideNumbers | Texts
 
 
-@njit(cache=True, nogil=True)
+@kernel(*(f"const uint8[::1], const {ends}[::1], const uint8[::1]" for ends in ("int32", "int64")))
 def _find_text(content, ends, sought):  # type: ignore[no-untyped-def]
     """Twice the number of texts that are less, and one more where the sought text is there."""
     low, high = 0, len(ends) - 1
@@ -198,7 +198,10 @@ def _find_text(content, ends, sought):  # type: ignore[no-untyped-def]
     return 2 * low
 
 
-@njit(cache=True, nogil=True)
+@kernel(
+    "const uint8[::1], const int32[::1], const uint8[::1], const int64[::1], int64[::1]",
+    "const uint8[::1], const int64[::1], const uint8[::1], const int64[::1], int64[::1]",
+)
 def _find_texts(content, ends, sought, sought_ends, places):  # type: ignore[no-untyped-def]
     for i in range(len(places)):
         places[i] = _find_text(content, ends, sought[sought_ends[i] : sought_ends[i + 1]])

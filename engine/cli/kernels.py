@@ -1,0 +1,214 @@
+"""The kernels that each command calls, got ready while its table is read: loaded, or compiled on all cores."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from tuplewise.engine.cli.progress import Progress
+from tuplewise.engine.errors import TuplewiseError
+
+if TYPE_CHECKING:
+    from tuplewise.gpu_kernels.building import Building
+
+_CPU = "gpu_kernels.cpu"
+_GROUPS = (f"{_CPU}.grouping.extremes_of", f"{_CPU}.grouping.write_keys")
+_PAIRS = (  # the loop of the exact discoveries: pairs that agree on a few columns
+    *_GROUPS,
+    f"{_CPU}.grouping.runs_to_clusters",
+    f"{_CPU}.lanes.keys_of_pairs",
+    f"{_CPU}.lanes.compare",
+    f"{_CPU}.lanes.compare_small",
+    f"{_CPU}.fresh_clues.take_new",
+    "engine.local_table.count_agreeing",
+)
+_DEPENDENCIES = (
+    *_PAIRS,
+    f"{_CPU}.contexts._read_clues",
+    f"{_CPU}.contexts._extend",
+    f"{_CPU}.hitting_search.edge_bitmaps",
+)
+_EVIDENCE = ("engine.dc.shared_values._count_common", f"{_CPU}.by_code.add_small_groups")
+_CONSTRAINTS = (  # sets of bits as constraints, and which of them follow from others
+    "engine.dc.inversion._read_bits",
+    "engine.dc.inversion._first_of_pair",
+    "engine.dc.implication._closures",
+    "engine.dc.implication._atoms",
+    "engine.dc.implication._build_trie",
+    "engine.dc.implication._mark_implied",
+)
+_INVERSION = (
+    f"{_CPU}.hitting_search.search_node",
+    f"{_CPU}.hitting_search.child_node",
+    f"{_CPU}.hitting_sets.smallest_edge",
+    f"{_CPU}.hitting_sets.branches",
+    *_CONSTRAINTS,
+)
+_VALIDATION = (
+    f"{_CPU}.grouping.mark_values",
+    f"{_CPU}.grouping.keep_seen",
+    f"{_CPU}.grouping.count_table",
+    f"{_CPU}.grouping.table_offsets",
+    f"{_CPU}.grouping.scatter_table",
+    f"{_CPU}.grouping.match_runs",
+    f"{_CPU}.extremes.find_extreme",
+    f"{_CPU}.slices.find_slices",
+    "engine.column_sets.list_subsets",
+)
+_RANKING = "engine.dc.ranking._count_symbols"
+
+NEEDED: dict[str, tuple[str, ...]] = {
+    "dc discover": (*_EVIDENCE, *_INVERSION, _RANKING),
+    "dc discover --error": (
+        *_EVIDENCE,
+        f"{_CPU}.hitting_weighted.search_weighted",
+        f"{_CPU}.hitting_weighted.weighted_child",
+        f"{_CPU}.hitting_weighted.restrict_weighted",
+        f"{_CPU}.hitting_weighted.pick_weighted",
+        f"{_CPU}.hitting_sets.branches",
+        "engine.dc.inversion._read_bits",
+        "engine.dc.inversion._first_of_pair",
+        _RANKING,
+    ),
+    "dc check": (
+        *_GROUPS,
+        f"{_CPU}.grouping.count_table",
+        f"{_CPU}.grouping.table_offsets",
+        f"{_CPU}.grouping.scatter_table",
+        f"{_CPU}.grouping.cluster_numbers",
+        f"{_CPU}.grouping.mark_values",
+        f"{_CPU}.slices.count_slices",
+        f"{_CPU}.slices.partners_of",
+        f"{_CPU}.slices.write_slices",
+        f"{_CPU}.wavelet.write_ranks",
+        f"{_CPU}.wavelet.build_levels",
+        f"{_CPU}.wavelet.count_dominated",
+        f"{_CPU}.extremes.fill_tree",
+        f"{_CPU}.extremes.report_counts",
+        f"{_CPU}.extremes.report_rows",
+    ),
+    "dc init": (*_EVIDENCE, *_INVERSION),
+    "dc insert": (
+        "engine.dc.incremental.keys._find_texts",
+        "engine.dc.incremental.domain_codes._spread_between",
+        f"{_CPU}.probes.fill_table",
+        f"{_CPU}.probes.scan_rows",
+        f"{_CPU}.probes.numbers_of",
+        f"{_CPU}.hitting_search.edge_bitmaps",
+        f"{_CPU}.hitting_extend.paths_of",
+        f"{_CPU}.hitting_extend._mark_missing",
+        f"{_CPU}.hitting_extend._search",
+        f"{_CPU}.hitting_missed.first_missed",
+        *_CONSTRAINTS,
+    ),
+    "fd discover": _DEPENDENCIES,
+    "key discover": _DEPENDENCIES,
+    "od discover": (*_DEPENDENCIES, "engine.od.dependency.any_inside"),
+    "od check": (f"{_CPU}.partitions.order_column", f"{_CPU}.order.check_range"),
+    "ind discover": (
+        f"{_CPU}.distinct_csv.first_record_end",
+        f"{_CPU}.distinct_csv.split_records",
+        f"{_CPU}.distinct.add_cells",
+        f"{_CPU}.distinct.fill_table",
+        f"{_CPU}.distinct.list_values",
+        f"{_CPU}.distinct.copy_values",
+        f"{_CPU}.distinct.merge_values",
+        f"{_CPU}.distinct.fill_masks",
+        f"{_CPU}.inclusion.intersect_word",
+    ),
+    "ind check": ("engine.ind.tuples.number_pairs", "engine.ind.tuples.find_pairs"),
+}
+"""What a command calls on a small table, in order of need; what else it calls is compiled when it is called."""
+
+NEEDED_BY_LARGE_TABLES = {"dc discover": (*_PAIRS, *_VALIDATION)}
+"""What a command calls besides on a larger one: compiled too, but not waited for."""
+
+
+def announce(progress: Progress) -> None:
+    """Say, should a kernel be compiled when it is called, that this is so."""
+    from tuplewise.gpu_kernels import cache
+
+    cache.announce_compiling(lambda: progress.say("compiling kernels, once for this version of tuplewise"))
+
+
+def compile_all(progress: Progress) -> None:
+    """Compile every kernel for this processor that isn't compiled yet, on all cores.
+
+    Raises TuplewiseError where that can't be kept, or where one can't be compiled.
+    """
+    from tuplewise.gpu_kernels import cache
+    from tuplewise.gpu_kernels.building import Building, kernel_modules
+
+    if note := cache.prepare().note:
+        raise TuplewiseError(note)
+    building = Building(kernel_modules())
+    building.start()
+    try:
+        while building.running():
+            _show(progress, building)
+            time.sleep(0.1)
+        building.wait()
+    except RuntimeError as error:
+        raise TuplewiseError(str(error)) from None
+    finally:
+        building.stop()
+
+
+def _show(progress: Progress, building: Building) -> None:
+    progress.step(f"compiling kernels: {building.missing - building.left} of {building.missing}")
+
+
+def get_ready(command: str, progress: Progress) -> list[str]:
+    """Get a command's kernels ready now; returns what there is to say of them."""
+    kernels = Kernels(command, progress)
+    kernels.start()
+    kernels.wait()
+    return kernels.notes
+
+
+class Kernels:
+    """The kernels that a command needs, got ready in a thread of its own; `notes` says what there is to say of them."""
+
+    def __init__(self, command: str, progress: Progress) -> None:
+        self._names = NEEDED[command]
+        self._later = NEEDED_BY_LARGE_TABLES.get(command, ())
+        self._progress = progress
+        self._thread: threading.Thread | None = None
+        self._step = "loading kernels"
+        self.notes: list[str] = []
+
+    def start(self) -> None:
+        """Begin; a second call does nothing."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._get_ready, name="kernels", daemon=True)
+            self._thread.start()
+
+    def wait(self) -> None:
+        """Wait until they are ready, in short waits, so that Ctrl-C is heard."""
+        while self._thread is not None and self._thread.is_alive():
+            self._progress.step(self._step)
+            self._thread.join(timeout=0.1)
+
+    def _get_ready(self) -> None:
+        from tuplewise.gpu_kernels import cache
+        from tuplewise.gpu_kernels.building import Building, load
+
+        if note := cache.prepare().note:
+            self.notes.append(note)
+            self._progress.say(f"note: {note}")
+        announce(self._progress)
+        needed = Building(self._names)
+        if needed.missing:
+            of = f"{needed.missing} kernels" if needed.missing > 1 else "a kernel"
+            self._progress.say(f"compiling {of}, once for this version of tuplewise on this machine")
+            cache.announce_compiling(None)
+        with contextlib.suppress(OSError):  # no processes: the command compiles what it calls
+            needed.start()
+            while needed.running() and (left := needed.left):
+                self._step = f"compiling kernels: {needed.missing - left} of {needed.missing}"
+                time.sleep(0.1)
+            if self._later:
+                Building(self._later).start(niceness=10)
+        load(self._names)

@@ -1,0 +1,197 @@
+"""Compiling kernels before they are called: those that a command needs, or all, side by side in processes.
+
+Numba compiles on one core, whatever the number of threads. Processes share the work by the cache alone: each goes
+through the same list and compiles what is neither kept nor being compiled. Kernels of one module have helpers in
+common, so a process takes them together while there are other modules left.
+
+    python -m tuplewise.gpu_kernels.building                                  all kernels, for this processor
+    python -m tuplewise.gpu_kernels.building --level x86-64-v3 --into FOLDER  for a level of processors, to hand on
+"""
+
+from __future__ import annotations
+
+import argparse
+import atexit
+import gc
+import importlib
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from tuplewise.gpu_kernels import cache
+
+if TYPE_CHECKING:
+    from tuplewise.gpu_kernels.compiled import Kernel
+
+POLLED_SECONDS = 0.05
+_DECLARATION = re.compile(r"^ *@kernel\(", re.MULTILINE)
+
+
+def kernel_modules() -> list[str]:
+    """Names of the modules that declare kernels, without the package; those with the most code first."""
+    package = Path(importlib.import_module(cache.PACKAGE).__path__[0])
+    found: list[tuple[int, str]] = []
+    for folder in ("engine", "gpu_kernels"):  # links in a checkout, which a glob from above doesn't follow
+        for path in (package / folder).rglob("*.py"):
+            source = path.read_text(encoding="utf-8")
+            if _DECLARATION.search(source):
+                found.append((-len(source), ".".join(path.relative_to(package).with_suffix("").parts)))
+    return [name for _, name in sorted(found)]
+
+
+def kernels_named(names: Iterable[str]) -> list[Kernel]:
+    """Kernels by name, `gpu_kernels.cpu.tiles.count_direct`, or all of a module by the module's.
+
+    Raises LookupError for a name that no kernel and no module of kernels has.
+    """
+    from tuplewise.gpu_kernels.compiled import KERNELS
+
+    modules = set(kernel_modules())
+    found: list[Kernel] = []
+    for name in names:
+        module = name if name in modules else name.rpartition(".")[0]
+        if module not in modules:
+            raise LookupError(f"no module of kernels is named {module!r}")
+        importlib.import_module(f"{cache.PACKAGE}.{module}")
+        here = [kernel for kernel in KERNELS if kernel.module == module and name in (module, kernel.full_name)]
+        if not here:
+            raise LookupError(f"no kernel is named {name!r}")
+        found += here
+    return found
+
+
+class Building:
+    """The compiling of some kernels, by processes beside this one.
+
+    Parameters
+    ----------
+    names : kernels, or modules of kernels, in order of need
+    level : of processors, as LLVM names it; None is this very processor
+
+    Attributes
+    ----------
+    asked, missing : specialisations, and how many of them were not kept at first
+    """
+
+    def __init__(self, names: Sequence[str], level: str | None = None) -> None:
+        cache.prepare()
+        self._names, self._level = list(names), level
+        files = [kernel.file_names(types, level) for kernel in kernels_named(names) for types in kernel.signatures]
+        self._missing = [names for names in files if not cache.is_kept(names)]
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._told: IO[bytes] | None = None
+        self.asked = len(files)
+        self.missing = len(self._missing)
+
+    @property
+    def left(self) -> int:
+        """How many specialisations are still missing."""
+        return sum(not cache.is_there(names) for names in self._missing)
+
+    def start(self, niceness: int = 0) -> None:
+        """Start as many processes as there are cores and work. `niceness`: how far they stand back for others."""
+        environment = {**os.environ, "TUPLEWISE_KERNELS": str(cache.prepare().folder)}
+        if self._level is not None:
+            environment.update(cache.environment_of(self._level))
+        module = f"{cache.PACKAGE}.gpu_kernels.building"
+        command = [sys.executable, "-m", module, "--share", str(niceness), *self._names]
+        self._told = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `stop`)
+        atexit.register(self.stop)
+        for _ in range(min(_cores(), self.missing)):
+            self._processes.append(
+                subprocess.Popen(
+                    command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self._told
+                )
+            )
+
+    def running(self) -> bool:
+        """Whether a process is at work. May be called when they have been stopped."""
+        return any(process.poll() is None for process in self._processes)
+
+    def wait(self) -> None:
+        """Wait for the processes.
+
+        Raises RuntimeError where a kernel can't be compiled: with what a process wrote last.
+        """
+        while self.running():
+            time.sleep(POLLED_SECONDS)
+        if left := self.left:
+            lines: list[str] = []
+            if self._told is not None:
+                self._told.seek(0)
+                lines = self._told.read().decode("utf-8", "replace").strip().splitlines()
+            reason = lines[-1] if lines else f"nothing came to {cache.prepare().folder}"
+            raise RuntimeError(f"{left} of {self.asked} kernels could not be compiled: {reason}")
+
+    def stop(self) -> None:
+        """End the processes; what they are at is lost, what they kept is not. May be called again."""
+        atexit.unregister(self.stop)
+        for process in self._processes:
+            process.terminate()
+        for process in self._processes:
+            process.wait()
+        if self._told is not None:
+            self._told.close()
+
+
+def load(names: Sequence[str]) -> None:
+    """Load into this process what is kept of some kernels."""
+    for kernel in kernels_named(names):
+        for types in kernel.signatures:
+            if kernel.is_kept(types):
+                kernel.compile(types)
+
+
+def share(names: Sequence[str]) -> None:
+    """Compile what nobody else does of some kernels: one process's part of a `Building`. Ends when its parent does."""
+    parent = os.getppid()
+    gc.disable()  # an eighth of the time, and the process ends soon
+    work = [(kernel, types) for kernel in kernels_named(names) for types in kernel.signatures]
+    for helping in (False, True):
+        for module, together in groupby(work, key=lambda one: one[0].module):
+            with cache.turn(module, wait=False) as mine:
+                for kernel, types in together if mine or helping else ():
+                    if os.getppid() != parent:
+                        return
+                    kernel.compile_if_free(types)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Compile kernels; returns the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="kernels or modules of kernels; default: all")
+    parser.add_argument("--level", choices=cache.levels(), help="level of processors, in place of this processor")
+    parser.add_argument("--into", type=Path, metavar="FOLDER", help="where they are kept, in place of the cache folder")
+    parser.add_argument("--share", type=int, metavar="NICENESS", help=argparse.SUPPRESS)
+    given = parser.parse_args(arguments)
+    names = given.names or kernel_modules()
+    if given.share is not None:
+        os.nice(given.share)
+        share(names)
+        return 0
+    if given.into is not None:
+        os.environ["TUPLEWISE_KERNELS"] = str(given.into.absolute())
+    started = time.monotonic()
+    building = Building(names, given.level)
+    building.start()
+    try:
+        building.wait()
+    finally:
+        building.stop()
+    print(f"{building.missing} kernels compiled in {time.monotonic() - started:.0f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,353 @@
+"""Loops that Numba compiles for the CPU: how one is declared, and the key that its machine code is kept under.
+
+A *kernel* is called from Python, with the types that its declaration names; its machine code is kept
+(`gpu_kernels.cache`) and holds all that it calls. A *helper* is called by kernels alone: it gets none of the wrappers
+that a call from Python goes through, which take longer to compile than most helpers.
+
+A key says what the code was compiled from and for: the bytecode of the function and of all that it calls, the values
+of the names that it reads, the types, the version of Numba, the processor. No path, no time and no version of ours is
+in it, so a new release compiles only what has changed, and machine code can be handed on.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import re
+import sys
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import llvmlite
+import numba
+import numpy as np
+from numba import types as nb_types
+from numba.core import config, sigutils
+from numba.core.caching import _Cache
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler, CompileResult
+from numba.core.registry import CPUDispatcher
+from numba.extending import is_jitted
+
+from tuplewise.gpu_kernels import cache
+
+OPTIONS = {"nopython": True, "nogil": True, "boundscheck": None, "no_cfunc_wrapper": True}
+
+STRICT = os.environ.get("TUPLEWISE_STRICT_KERNELS") == "1"  # types that aren't declared are an error: for tests
+
+KERNELS: list[Kernel] = []
+"""Every kernel of the modules that are imported, in the order of their declarations."""
+
+
+class _ByType(CPUDispatcher):  # type: ignore[misc]
+    """A compiled function, of which a constant makes no specialisation: its type counts."""
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """How another compiled function calls this one."""
+        return super().get_call_template(tuple(map(nb_types.unliteral, args)), kws)
+
+
+class Kernel(_ByType):
+    """A compiled function that is called from Python.
+
+    Attributes
+    ----------
+    declared : types of the arguments, as Numba writes them; one text for each specialisation
+    """
+
+    def __init__(self, py_func: Callable[..., Any], declared: tuple[str, ...] = ()) -> None:
+        super().__init__(py_func, targetoptions=dict(OPTIONS))
+        self.declared = declared
+        self._cache = _Kept(self)
+        KERNELS.append(self)
+
+    @property
+    def module(self) -> str:
+        """Name of its module, without the package."""
+        return str(self.py_func.__module__).removeprefix(f"{cache.PACKAGE}.")
+
+    @property
+    def full_name(self) -> str:
+        """Module and name: `gpu_kernels.cpu.tiles.count_direct`."""
+        return f"{self.module}.{self.py_func.__qualname__}"
+
+    @functools.cached_property
+    def signatures(self) -> list[tuple[Any, ...]]:
+        """The declared specialisations, as types of Numba."""
+        named = {n: v for n, v in self.py_func.__globals__.items() if isinstance(v, type) and hasattr(v, "_fields")}
+        return [_types_of(text, named) for text in self.declared]
+
+    def compile(self, sig: Any) -> Any:
+        """Load or compile a specialisation. Where another process compiles it just now, wait for that.
+
+        Arguments that a declaration takes, but for arrays that it doesn't write to, are no specialisation of their
+        own: the same machine code is entered for them too.
+        """
+        arguments = sigutils.normalize_signature(sig)[0]
+        declared = next((types_ for types_ in self.signatures if _takes(types_, arguments)), arguments)
+        if declared != arguments and arguments not in self.overloads:
+            self.compile(declared)
+            ready = self.overloads[declared]
+            self._insert([argument._code for argument in arguments], ready.entry_point)
+            self.overloads[arguments] = ready
+            return ready.entry_point
+        if arguments in self.overloads or self.is_kept(arguments):
+            return super().compile(arguments)
+        with cache.turn(self.file_name(arguments)):
+            kept = self.is_kept(arguments)  # by now
+            return super().compile(arguments) if kept else self._compile_here(arguments)
+
+    def compile_if_free(self, arguments: tuple[Any, ...]) -> None:
+        """Compile a declared specialisation that isn't kept, unless another process does so just now."""
+        if not self.is_kept(arguments):
+            with cache.turn(self.file_name(arguments), wait=False) as mine:
+                if mine and not self.is_kept(arguments):
+                    self._compile_here(arguments)
+
+    def _compile_here(self, arguments: tuple[Any, ...]) -> Any:
+        if STRICT and arguments not in self.signatures:
+            raise TypeError(f"{self.full_name} is not declared for {arguments}")
+        cache.compiling()
+        entry_point = super().compile(arguments)
+        compiled = self.overloads[arguments]
+        for environment in compiled._find_referenced_environments():  # Numba has entered this kernel's own only
+            compiled.codegen.set_env(environment.env_name, environment)
+        return entry_point
+
+    def is_kept(self, arguments: tuple[Any, ...]) -> bool:
+        """Whether machine code of a specialisation is kept that runs here."""
+        return cache.is_kept(self.file_names(arguments))
+
+    def file_names(self, arguments: tuple[Any, ...], level: str | None = None) -> list[str]:
+        """Names under which a specialisation may be kept: for this processor, then for the levels that it reaches.
+
+        `level`: that for a level of processors alone.
+        """
+        if level is not None:
+            return [self.file_name(arguments, (level, ""))]
+        return [self.file_name(arguments), *(self.file_name(arguments, reached) for reached in cache.levels_here())]
+
+    def file_name(self, arguments: tuple[Any, ...], processor: tuple[str, str] | None = None) -> str:
+        """Name of the file of one specialisation. `processor`: name and features, in place of this process's own."""
+        triple, *own = self.targetctx.codegen().magic_tuple()
+        key = hashlib.sha256()
+        for part in (_environment(), triple, processor or tuple(own), str(arguments), fingerprint(self)):
+            key.update(repr(part).encode())
+        return f"{self.full_name}-{key.hexdigest()[:24]}"
+
+
+class _HelperLibrary(JITCodeLibrary):  # type: ignore[misc]
+    """LLVM's form of a helper, as kernels take it in. They optimise it and make machine code of it.
+
+    Numba would do so for the helper first, and once more in each caller: a fifth of all the time of compiling.
+    """
+
+    def _optimize_final_module(self) -> None:
+        """The kernel does."""
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """None: there is no machine code."""
+        self._ensure_finalized()
+        return 0
+
+    @property
+    def codegen(self) -> _NoEnvironments:
+        return _NoEnvironments()
+
+
+class _NoEnvironments:
+    """The code generator where Numba enters a helper's environment: a kernel enters those of all that it calls."""
+
+    def set_env(self, name: str, environment: Any) -> None:
+        """Enter nothing."""
+
+
+class _HelperCompiler(Compiler):  # type: ignore[misc]
+    """Numba's compiler, with a library of ours."""
+
+    def define_pipelines(self) -> Any:
+        codegen = self.state.targetctx.codegen()
+        self.state.library = _HelperLibrary(codegen, self.state.func_id.func_qualname)
+        return super().define_pipelines()
+
+
+class _Helper(_ByType):
+    """A compiled function that is called by kernels alone."""
+
+    def __init__(self, py_func: Callable[..., Any], **more: Any) -> None:
+        options = {**OPTIONS, "no_cpython_wrapper": True, **more}
+        super().__init__(py_func, targetoptions=options, pipeline_class=_HelperCompiler)
+
+    def add_overload(self, cres: Any) -> None:
+        """Keep it for kernels. Not for Python: there is no wrapper to call."""
+        self.overloads[tuple(cres.signature.args)] = cres
+
+    def _compile_for_args(self, *args: Any, **kwargs: Any) -> None:
+        raise TypeError(f"{self.py_func.__qualname__} is a helper: kernels call it; its plain Python is .py_func")
+
+
+def kernel(*declared: str) -> Callable[[Callable[..., Any]], Any]:
+    """Declare a kernel with the types of its arguments, as Numba writes them, for each specialisation.
+
+    `const` stands before an array that isn't written to: such an argument may be read-only or not. Classes of named
+    tuples are written as calls with the types of their fields.
+
+    Other types are compiled, too, when they come; tests refuse them (`STRICT`), since each costs its seconds.
+
+    Examples
+    --------
+    >>> @kernel("int32[::1], int64")
+    ... def add(codes, step):
+    ...     for i in range(len(codes)):
+    ...         codes[i] += step
+    """
+    return functools.partial(_declared, declared)
+
+
+def _declared(declared: tuple[str, ...], function: Callable[..., Any]) -> Any:
+    return function if config.DISABLE_JIT else Kernel(function, declared)
+
+
+def helper(function: Callable[..., Any]) -> Any:
+    """Declare a helper. What it is called with says its types."""
+    return function if config.DISABLE_JIT else _Helper(function)
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """Declare a helper whose code is put in the place of each call, before types are known."""
+    return function if config.DISABLE_JIT else _Helper(function, inline="always")
+
+
+def _types_of(text: str, named: dict[str, type]) -> tuple[Any, ...]:
+    """Types that a declaration names. `const` before an array: it isn't written to. `named`: the named tuples."""
+    text = re.sub(r"const (\w+\[[:,1 ]*\])", r"_const(\1)", text)
+    names: dict[str, Any] = {**vars(nb_types), "_const": lambda array: array.copy(readonly=True)}
+    names |= {name: functools.partial(_named_tuple, class_) for name, class_ in named.items()}
+    found = eval(f"({text},)" if text else "()", {"__builtins__": {}}, names)
+    return tuple(found)
+
+
+def _named_tuple(class_: type, *fields: Any) -> Any:
+    return nb_types.BaseTuple.from_types(fields, class_)
+
+
+def _takes(declared: Any, given: Any) -> bool:
+    """Whether machine code for `declared` types can be called with `given` ones: arrays that it only reads may differ
+    in whether they could be written to."""
+    if declared == given:
+        return True
+    if isinstance(declared, nb_types.Array) and isinstance(given, nb_types.Array):
+        return not declared.mutable and given.copy(readonly=True) == declared
+    if isinstance(declared, nb_types.BaseTuple) and isinstance(given, nb_types.BaseTuple):
+        same = getattr(declared, "instance_class", None) == getattr(given, "instance_class", None)
+        return same and _takes(tuple(declared), tuple(given))
+    both = isinstance(declared, tuple) and isinstance(given, tuple) and len(declared) == len(given)
+    return both and all(map(_takes, declared, given))
+
+
+class _Kept(_Cache):  # type: ignore[misc]
+    """Where Numba asks for the machine code of one kernel."""
+
+    cache_path = None
+
+    def __init__(self, of: Kernel) -> None:
+        self._of = of
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """What is kept for these types, or None: for this processor, else for a level that it reaches."""
+        target_context.refresh()
+        arguments = sigutils.normalize_signature(sig)[0]
+        kept = cache.load(self._of.file_names(arguments))
+        return None if kept is None else CompileResult._rebuild(target_context, *kept)
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep what was compiled."""
+        cache.save(self._of.file_name(sigutils.normalize_signature(sig)[0]), data._reduce())
+
+    def enable(self) -> None:
+        """It always is."""
+
+    def disable(self) -> None:
+        """It never is."""
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+
+@functools.cache
+def _environment() -> tuple[Any, ...]:
+    """What else machine code depends on."""
+    switches = (config.OPT, config.LOOP_VECTORIZE, config.SLP_VECTORIZE, config.BOUNDSCHECK, config.DEBUGINFO_DEFAULT)
+    return sys.implementation.cache_tag, numba.__version__, llvmlite.__version__, *map(str, switches)
+
+
+def fingerprint(function: Any) -> str:
+    """Hash of what a compiled function is made of: its own code and, all the way down, that of what it calls.
+
+    Raises TypeError for a name that it reads and that has no fixed value: such a loop can't be kept.
+    """
+    found = getattr(function, "_fingerprint", None)
+    if found is None:
+        found = hashlib.sha256("\n".join(_parts(function.py_func, {})).encode()).hexdigest()
+        function._fingerprint = found
+    return str(found)
+
+
+def _parts(function: types.FunctionType, seen: dict[int, int]) -> Iterator[str]:
+    """All that decides what is compiled, as lines. `seen`: the functions met, numbered; each is taken once."""
+    if id(function) in seen:
+        yield f"function {seen[id(function)]}"
+        return
+    seen[id(function)] = len(seen)
+    yield f"def {len(seen)}"
+    yield repr(function.__defaults__)
+    names: set[str] = set()
+    for code in _codes(function.__code__):
+        documented = [c for c in code.co_consts if not isinstance(c, types.CodeType)]
+        if function.__doc__ is not None and code is function.__code__:
+            documented.remove(function.__doc__)
+        yield f"{code.co_code.hex()} {documented!r} {code.co_names} {code.co_varnames} {code.co_freevars}"
+        names.update(code.co_names)
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    values = {name: function.__globals__[name] for name in names if name in function.__globals__}
+    values |= {name: cell.cell_contents for name, cell in cells}
+    for name in sorted(values):
+        yield from (f"{name} {line}" for line in _value(name, values[name], seen))
+
+
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    """A function's code and that of what is defined in it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _codes(constant)
+
+
+def _value(name: str, value: Any, seen: dict[int, int]) -> Iterator[str]:
+    """What a name stands for."""
+    if is_jitted(value):
+        yield repr(sorted(value.targetoptions.items(), key=str))
+        yield from _parts(value.py_func, seen)
+    elif isinstance(value, types.FunctionType):
+        yield from _parts(value, seen)
+    elif isinstance(defined := getattr(value, "_defn", None), types.FunctionType):  # an intrinsic
+        yield from _parts(defined, seen)
+    elif isinstance(value, np.ndarray):
+        yield f"{value.dtype} {value.shape} {value.tobytes().hex()}"
+    elif isinstance(value, (int, float, str, bytes, np.generic, tuple, types.NoneType)):
+        yield f"{type(value).__name__} {value!r}"
+    elif isinstance(value, types.ModuleType) and not value.__name__.startswith(cache.PACKAGE):
+        yield f"module {value.__name__}"
+    elif isinstance(value, (type, types.BuiltinFunctionType)):
+        yield f"{value.__module__}.{value.__qualname__} {getattr(value, '_fields', ())}"
+    elif type(value).__module__.startswith("numba."):
+        yield repr(value)
+    else:
+        raise TypeError(f"a compiled loop reads {name!r}, {type(value).__name__}: no key can tell when it changes")
