@@ -5,12 +5,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 EXAMPLE := examples/tax.csv
 CASES ?= evidence inversion dc_discover check od fd key cli
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest
 # Processes that share the default tests; one of them runs all that needs the Spark session
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo lint types test test-sim test-spark test-cluster test-gpu wheel image readme ci bench
+.PHONY: help setup kernels demo lint types test test-sim test-spark test-cluster test-gpu wheel image readme ci bench
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -20,15 +21,25 @@ $(VENV)/pyvenv.cfg:
 	  || { echo "Python 3.11 or newer is needed; name one with: make PYTHON=python3.11 $(MAKECMDGOALS)" >&2; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 
+# Numba first: kernels are compiled beside the rest of the installation. They need nothing else.
+define install
+	$(PIP) $$($(BIN)/python -c "import tomllib; print(*(d for d in tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies'] if d.startswith(('numba', 'numpy'))))")
+	@PYTHONPATH=src $(BIN)/python -m tuplewise.gpu_kernels.building >/dev/null 2>&1 & \
+	echo $(PIP) -e '.$(1)' && $(PIP) -e '.$(1)'; status=$$?; wait; exit $$status
+endef
+
 $(VENV)/.installed: pyproject.toml $(VENV)/pyvenv.cfg
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	$(call install,)
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml $(VENV)/pyvenv.cfg
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(call install,[dev])
 	@touch $@ $(VENV)/.installed
 
-setup: $(VENV)/.installed-dev  ## install the package and all that tests need into .venv
+setup: $(VENV)/.installed-dev kernels  ## install the package and all that tests need into .venv
+
+kernels: $(VENV)/.installed  ## compile the kernels that have changed, on all cores
+	@$(BIN)/python -m tuplewise.gpu_kernels.building
 
 demo: $(VENV)/.installed  ## install the package and discover the rules of a small table
 	@command -v "$${JAVA_HOME:+$$JAVA_HOME/bin/}java" >/dev/null \
@@ -69,5 +80,5 @@ readme: setup  ## the numbers and the first command of the README, from a clean 
 ci: lint types test test-sim test-cluster wheel image readme  ## all that continuous integration runs
 
 bench: setup  ## run benchmark cases: make bench CASES="evidence dc_discover"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[peers]'
+	$(PIP) -e '.[peers]'
 	$(BIN)/python -m benchmarks.run $(CASES) --peer

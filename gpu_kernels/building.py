@@ -189,7 +189,8 @@ def main(arguments: list[str] | None = None) -> int:
         building.wait()
     finally:
         building.stop()
-    print(f"{building.missing} kernels compiled in {time.monotonic() - started:.0f} s")
+    if building.missing:
+        print(f"{building.missing} kernels compiled in {time.monotonic() - started:.0f} s")
     return 0
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(REPOSITORY))
 
-from tools.check_wheel import build_wheel  # noqa: E402
+from tools.build_wheel import build_wheel  # noqa: E402
 
 ENVIRONMENT = "/opt/tuplewise"
 # What the CUDA twin that ranks texts calls, which only a GPU can run.

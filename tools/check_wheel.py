@@ -1,5 +1,7 @@
 """Build the wheel, fail where it lacks a file of the packages, and import every module from a new environment.
 
+Then build one that brings machine code along, of a few kernels, and call one of these where nothing can be compiled.
+
     python tools/check_wheel.py [--keep FOLDER]      FOLDER gets the wheel
 
 Dependencies are taken from the environment that runs this; tuplewise itself comes from the wheel alone.
@@ -9,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import shutil
 import subprocess
 import sys
@@ -18,8 +21,11 @@ import venv
 import zipfile
 from pathlib import Path
 
-REPOSITORY = Path(__file__).resolve().parent.parent
-PACKAGES = ("engine", "gpu_kernels", "spark_conf")
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from tools.build_wheel import PACKAGES, REPOSITORY, add_machine_code, build_wheel, run
+from tuplewise.gpu_kernels import cache
+
 LEFT_OUT = ("__pycache__",)
 log = logging.getLogger("check_wheel")
 
@@ -42,55 +48,59 @@ def module_names(files: set[str]) -> list[str]:
     return sorted(stems)
 
 
-def build_wheel(target: Path, repository: Path = REPOSITORY) -> Path:
-    """Build the wheel from a clean copy of the sources (a stale build folder would hide a missing module)."""
-    copy = target / "source"
-    copy.mkdir()
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy2(repository / name, copy / name)
-    for name in ("src", *PACKAGES):
-        ignore = shutil.ignore_patterns("__pycache__", "*.egg-info", "*.pyc")
-        shutil.copytree(repository / name, copy / name, symlinks=True, ignore=ignore)
-    command = [sys.executable, "-m", "build", "--wheel", "--outdir", str(target / "dist"), str(copy)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(f"the wheel can't be built:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
-    (wheel,) = (target / "dist").glob("*.whl")
-    return wheel
-
-
 def missing_files(wheel: Path, wanted: set[str]) -> list[str]:
     """What a wheel should hold and doesn't."""
     with zipfile.ZipFile(wheel) as archive:
         return sorted(wanted - set(archive.namelist()))
 
 
-def import_everything(wheel: Path, modules: list[str], folder: Path) -> None:
-    """Install the wheel without dependencies into a new environment, import each module, run the command."""
-    environment = folder / "environment"
+def install(wheel: Path, environment: Path) -> Path:
+    """Install the wheel without dependencies into a new environment; returns its Python."""
     venv.create(environment, with_pip=True)
     python = environment / "bin" / "python"
-    _run(
-        [str(python), "-m", "pip", "install", "--quiet", "--no-deps", "--disable-pip-version-check", str(wheel)], folder
-    )
+    quiet = ["--quiet", "--no-deps", "--disable-pip-version-check"]
+    run([str(python), "-m", "pip", "install", *quiet, str(wheel)], environment)
     ask = [str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
     site_packages = Path(subprocess.run(ask, capture_output=True, text=True, check=True).stdout.strip())
     (site_packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return python
+
+
+def import_everything(python: Path, modules: list[str]) -> None:
+    """Import each module, and run the command, from the environment alone."""
     program = (
         "import importlib, sys, pathlib, tuplewise\n"
-        f"home = pathlib.Path({str(site_packages)!r})\n"
-        "assert home in pathlib.Path(tuplewise.__path__[0]).parents, tuplewise.__path__\n"
+        "assert pathlib.Path(sys.prefix) in pathlib.Path(tuplewise.__path__[0]).parents, tuplewise.__path__\n"
         "for name in sys.argv[1:]:\n"
         "    importlib.import_module(name)\n"
     )
-    _run([str(python), "-c", program, *modules], folder)
-    _run([str(environment / "bin" / "tuplewise"), "--version"], folder)
+    run([str(python), "-c", program, *modules], python.parent)
+    run([str(python.parent / "tuplewise"), "--version"], python.parent)
 
 
-def _run(command: list[str], folder: Path) -> None:
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+KERNEL = "engine.ind.tuples.number_pairs"
+CALL = f"""
+import pathlib, sys
+from tuplewise.gpu_kernels import building, cache
+cache.announce_compiling(lambda: sys.exit("a kernel is compiled that was brought along"))
+(kernel,) = building.kernels_named(["{KERNEL}"])
+kernel.compile(kernel.signatures[0])
+assert kernel.overloads, kernel
+assert not list(cache.prepare().folder.glob("*.kernel"))
+"""
+
+
+def use_machine_code(wheel: Path, folder: Path) -> Path:
+    """Add the machine code of one kernel, for the lowest level, and call it from a new environment; the wheel."""
+    made = add_machine_code(wheel, cache.levels()[-1:], [KERNEL])
+    if made.name.endswith("-none-any.whl"):
+        raise SystemExit(f"a wheel with machine code has the name of one for every machine: {made.name}")
+    python = install(made, folder / "with machine code")
+    environment = {**os.environ, "TUPLEWISE_CACHE_DIR": str(folder / "cache")}
+    done = subprocess.run([str(python), "-c", CALL], env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise SystemExit(f"failed: {' '.join(command[:4])} ...\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
+        raise SystemExit(f"machine code that came with the wheel isn't used:\n{done.stderr[-3000:]}")
+    return made
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -101,17 +111,19 @@ def main(arguments: list[str] | None = None) -> int:
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     with tempfile.TemporaryDirectory(prefix="tuplewise-wheel-") as name:
         folder = Path(name)
-        wheel = build_wheel(folder)
+        wheel = build_wheel(folder / "plain")
         wanted = expected_files()
         if missing := missing_files(wheel, wanted):
             log.error("%s lacks %d files:\n  %s", wheel.name, len(missing), "\n  ".join(missing))
             return 1
         modules = module_names(wanted)
-        import_everything(wheel, modules, folder)
+        import_everything(install(wheel, folder / "plain environment"), modules)
         log.info("%s: %d files, %d modules imported", wheel.name, len(wanted), len(modules))
         if given.keep:
             given.keep.mkdir(parents=True, exist_ok=True)
             shutil.copy2(wheel, given.keep)
+        if cache.levels():
+            log.info("%s: its machine code is used", use_machine_code(wheel, folder).name)
     return 0
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from loopback import DRIVER_CONF, GPU_CONF, Cluster
 
-from tools.check_wheel import build_wheel
+from tools.build_wheel import build_wheel
 
 pytestmark = pytest.mark.cluster
 
