@@ -17,6 +17,7 @@ from benchmarks.check_cases import CHECK_CASES
 from benchmarks.choice_cases import CHOICE_CASES
 from benchmarks.cluster_cases import CLUSTER_CASES
 from benchmarks.commands import run_command
+from benchmarks.compile_cases import COMPILE_CASES
 from benchmarks.datasets import Source
 from benchmarks.dc_state_cases import DC_STATE_CASES
 from benchmarks.discoveries import timed_discovery
@@ -217,5 +218,6 @@ CASES: dict[str, Case] = {
         *IND_STATE_CASES,
         *DC_STATE_CASES,
         *CLUSTER_CASES,
+        *COMPILE_CASES,
     )
 }

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,13 +37,19 @@ class CommandRuns:
         }
 
 
-def run_command(arguments: Sequence[str], runs: int, *, exit_code: int = 0) -> CommandRuns:
-    """Run `tuplewise ARGUMENTS --format json --device cpu` so many times. Raises RuntimeError for another exit code."""
+def run_command(
+    arguments: Sequence[str], runs: int, *, exit_code: int = 0, environment: Mapping[str, str] | None = None
+) -> CommandRuns:
+    """Run `tuplewise ARGUMENTS --format json --device cpu` so many times. Raises RuntimeError for another exit code.
+
+    `environment`: variables beside those of this process.
+    """
     command = [sys.executable, "-m", "tuplewise.engine.cli.main", *arguments, "--format", "json", "--device", "cpu"]
     seconds, reports = [], []
     for _ in range(runs):
         started = time.perf_counter()
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        variables = {**os.environ, **(environment or {})}
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=variables)
         seconds.append(time.perf_counter() - started)
         if done.returncode != exit_code:
             raise RuntimeError(f"{' '.join(arguments)} ended with exit code {done.returncode}: {done.stderr}")
