@@ -36,10 +36,9 @@ MOST_VERSIONS = 16  # files of one kernel: sources, types and processors; the ol
 _MAGIC = b"tuplewise machine code 1\n"
 
 # Levels of processors that machine code is handed on for, the best first, as LLVM names them, with features that tell
-# whether a processor reaches them
+# whether a processor reaches them. AVX-512 (x86-64-v4) gained nothing on any kernel.
 LEVELS: dict[str, dict[str, tuple[str, ...]]] = {
     "x86_64": {
-        "x86-64-v4": ("avx2", "bmi2", "fma", "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
         "x86-64-v3": ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"),
         "x86-64-v2": ("cx16", "popcnt", "sse4.2", "ssse3"),
     },

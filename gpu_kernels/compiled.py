@@ -268,8 +268,9 @@ class _Kept(_Cache):  # type: ignore[misc]
         return None if kept is None else CompileResult._rebuild(target_context, *kept)
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep what was compiled."""
-        cache.save(self._of.file_name(sigutils.normalize_signature(sig)[0]), data._reduce())
+        """Keep what was compiled, without the listing of the source with its types, a quarter of all."""
+        kept = tuple("" if isinstance(part, str) else part for part in data._reduce())
+        cache.save(self._of.file_name(sigutils.normalize_signature(sig)[0]), kept)
 
     def enable(self) -> None:
         """It always is."""
