@@ -188,7 +188,8 @@ class SortedRows:
         self, i: int, codes: NDArray[np.int32], alive: NDArray[np.bool_], wanted: NDArray[np.int32]
     ) -> NDArray[np.int32]:
         """A living row with these values in the columns of an order, int32 (k,), -1 where there is none."""
-        return np.asarray(zoned.find_rows(codes, alive, self.columns_of(i), self.order(i), wanted))
+        columns, order = self.columns_of(i), self.order(i)
+        return np.asarray(zoned.find_rows(codes, alive, columns, order, np.ascontiguousarray(wanted)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -308,21 +309,22 @@ class Comparing:
         return _together(found, self.layout.words), np.sum(parts, axis=0, dtype=np.int64)
 
     def scan(
-        self, codes: NDArray[np.int32], alive: NDArray[np.bool_], new: NDArray[np.int32], start: int,
+        self, codes: NDArray[np.int32], alive: NDArray[np.bool_], new: NDArray[np.int32], start: int, stop: int,
         by_column: NDArray[np.int32], known: ClueTable, *, only_before: bool, counting: int = 0,
         control: Control | None = None,
     ) -> tuple[Met, NDArray[np.int64]]:  # fmt: skip
-        """Compare the rows `new` with all living rows from `start` on: with those before each one, or all others.
+        """Compare the rows `new` with the living rows from `start` to `stop`: those before each one, or all others.
 
-        `by_column`: int32 (columns, rows + SPARE), the rows from `start` on, and room behind them; `counting`: how many
-        clues are known, where pairs that left them are to be counted. Returns what was met, and these counts, int64
-        (counting,).
+        `by_column`: int32 (columns, rows + SPARE or more), the rows from `start` on, and room behind them; `counting`:
+        how many clues are known, where pairs that left them are to be counted. Returns what was met, and these counts,
+        int64 (counting,).
         """
         counts = np.zeros(counting, dtype=np.int64)
+        by_column = np.ascontiguousarray(by_column)
         given = (*self.given, known.table, known.numbers)
         if len(new) <= ROWS_A_TASK:
             met = kernels.scan_rows(
-                codes, by_column, alive, new, 0, len(new), start, only_before, *given, counts
+                codes, by_column, alive, new, 0, len(new), start, stop, only_before, *given, counts
             )
             return Met(*met), counts
         found: list[Met] = []
@@ -334,7 +336,7 @@ class Comparing:
                 own = np.zeros(counting, dtype=np.int64)
                 end = min(len(new), starts[task] + ROWS_A_TASK)
                 met = kernels.scan_rows(
-                    codes, by_column, alive, new, starts[task], end, start, only_before, *given, own
+                    codes, by_column, alive, new, starts[task], end, start, stop, only_before, *given, own
                 )
                 found.append(Met(*met))
                 parts.append(own)

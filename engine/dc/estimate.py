@@ -245,8 +245,8 @@ def interval(successes: float, draws: int, confidence: float = CONFIDENCE) -> tu
     [0.0164, 0.1128]
     """
     tail = (1 - confidence) / 2
-    low = 0.0 if successes == 0 else _beta_quantile(tail, successes, draws - successes + 1)
-    high = 1.0 if successes == draws else _beta_quantile(1 - tail, successes + 1, draws - successes)
+    low = 0.0 if successes == 0 else _beta_quantile(tail, float(successes), float(draws - successes + 1))
+    high = 1.0 if successes == draws else _beta_quantile(1 - tail, float(successes + 1), float(draws - successes))
     return low, high
 
 

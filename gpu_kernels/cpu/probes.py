@@ -293,20 +293,20 @@ def holds(
 
 
 @kernel(
-    "int32[:, ::1], int32[:, ::1], boolean[::1], int32[::1], int64, int64, int64, boolean, int32[::1], "
+    "int32[:, ::1], int32[:, ::1], boolean[::1], int32[::1], int64, int64, int64, int64, boolean, int32[::1], "
     "int32[::1], int8[::1], boolean[::1], boolean, uint64[:, ::1], int32[::1], int64[::1]"
 )
 def scan_rows(
     codes: NDArray[np.int32], by_column: NDArray[np.int32], alive: NDArray[np.bool_], new: NDArray[np.int32],
-    first: int, last: int, start: int, only_before: bool,
+    first: int, last: int, start: int, stop: int, only_before: bool,
     left: NDArray[np.int32], right: NDArray[np.int32], scope: NDArray[np.int8], ordered: NDArray[np.bool_],
     unknown: bool, table: NDArray[np.uint64], numbers: NDArray[np.int32], known_counts: NDArray[np.int64],
 ) -> tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.int64]]:  # fmt: skip
-    """Compare the rows new[first:last] with all living rows from `start` on: those before each one only, or all others.
+    """Compare the rows new[first:last] with the living rows from `start` to `stop`: those before each, or all others.
 
-    `by_column`: the rows from `start` on, int32 (columns, rows + SPARE), the last of them no rows. Returns clues (t is
-    the new row) that are not in the table, each once, with a pair of rows and how many pairs left it; `known_counts`,
-    int64 (known clues,), gets the pairs of the others added, unless it is empty.
+    `by_column`: the rows from `start` on, int32 (columns, rows + SPARE or more). Returns clues (t is the new row) that
+    are not in the table, each once, with a pair of rows and how many pairs left it; `known_counts`, int64 (known
+    clues,), gets the pairs of the others added, unless it is empty.
     """
     words = table.shape[1]
     own_table = np.zeros((64, words), dtype=np.uint64)
@@ -321,7 +321,7 @@ def scan_rows(
     recent_numbers = np.full(_RECENT, -1, dtype=np.int32)  # few clues are those of most pairs: they stay near
     for place in range(first, last):
         r = new[place]
-        end = r if only_before else start + by_column.shape[1] - _STEP
+        end = r if only_before else stop
         for begin in range(start, end, LANES):
             width = min(LANES, end - begin)
             compare_lanes(codes[r], by_column, begin - start, width, left, right, scope, ordered, unknown, lanes)

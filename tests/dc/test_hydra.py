@@ -458,7 +458,7 @@ def test_levels_hold_exactly_the_pairs_in_order(outcomes: int) -> None:
             offsets = np.concatenate([[0], cuts, [rows]]).astype(np.int64)
             pairs = ClusterPairs(everyone, offsets, rng.permutation(rows).astype(np.int32), offsets)
         elif case % 3 == 2:
-            pairs = all_rows(everyone[::2], everyone[rows // 3 :])
+            pairs = all_rows(everyone[::2].copy(), everyone[rows // 3 :])
         c = Comparison(0, case % 2, outcomes)
         expected = sorted(p for p in inside(pairs) if satisfied(codes[0, [p[0]]], codes[case % 2, [p[1]]], outcomes)[0])
         levels = list(refine_by_order(pairs, codes, c))

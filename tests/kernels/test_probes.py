@@ -109,7 +109,7 @@ def test_a_scan_compares_with_all_and_counts(seed: int, nulls: str) -> None:
     known = every[:: 2].astype(np.uint64)[:, None]
     for only_before in (True, False):
         met, counts = comparing.scan(
-            codes, alive, new, start, by_column, ClueTable(known), only_before=only_before, counting=len(known)
+            codes, alive, new, start, count, by_column, ClueTable(known), only_before=only_before, counting=len(known)
         )
         wanted: dict[int, int] = {}
         for r in new.tolist():

@@ -60,11 +60,11 @@ class Counting:
         """Without the pairs of rows that went."""
         held, own = self._held, np.ascontiguousarray(self._held.codes[killed])
         _, with_others = self._comparing.scan(
-            held.codes, held.alive, killed.astype(np.int32), 0, held.scanned, table, only_before=False,
+            held.codes, held.alive, killed.astype(np.int32), 0, held.used, held.scanned, table, only_before=False,
             counting=len(clues),
         )  # fmt: skip
         _, among_them = self._comparing.scan(
-            own, np.ones(len(own), dtype=np.bool_), np.arange(len(own), dtype=np.int32), 0,
+            own, np.ones(len(own), dtype=np.bool_), np.arange(len(own), dtype=np.int32), 0, len(own),
             np.pad(own.T, ((0, 0), (0, SPARE))), table, only_before=True, counting=len(clues),
         )  # fmt: skip
         return clues.counted(with_others + among_them, -1, table)
@@ -73,8 +73,9 @@ class Counting:
         """With the pairs of the last rows."""
         held = self._held
         met, counts = self._comparing.scan(
-            held.codes, held.alive, new.astype(np.int32), 0, held.scanned, table, only_before=True, counting=len(clues)
-        )
+            held.codes, held.alive, new.astype(np.int32), 0, held.used, held.scanned, table, only_before=True,
+            counting=len(clues),
+        )  # fmt: skip
         return clues.counted(counts, 1, table).with_met(met, table)
 
     def _by_kernel(self, clues: ClueSet, rows: NDArray[np.int64], sign: int, table: ClueTable) -> ClueSet:

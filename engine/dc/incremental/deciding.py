@@ -156,7 +156,9 @@ class Deciding:
         if len(tail) > MOST_TAIL:
             return -1, -1, False
         nothing = ClueTable(np.zeros((0, len(clue)), dtype=np.uint64))
-        met, _ = comparing.scan(held.codes, held.alive, tail, held.base, held.scanned, nothing, only_before=False)
+        met, _ = comparing.scan(
+            held.codes, held.alive, tail, held.base, held.used, held.scanned, nothing, only_before=False
+        )
         at = np.flatnonzero(np.all(met.clues == clue, axis=1))
         if len(at):
             return int(met.rows[at[0], 0]), int(met.rows[at[0], 1]), True

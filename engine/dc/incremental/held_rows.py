@@ -47,8 +47,8 @@ class HeldRows:
 
     @property
     def scanned(self) -> NDArray[np.int32]:
-        """The rows from `scanned_from` on, int32 (columns, rows + SPARE): what stands last is no row."""
-        return self._columns[:, : self.used - self.scanned_from + SPARE]
+        """The rows from `scanned_from` on, int32 (columns, rows + SPARE or more): what stands last are no rows."""
+        return self._columns
 
     @property
     def living_rows(self) -> NDArray[np.int64]:

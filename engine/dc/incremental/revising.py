@@ -199,7 +199,7 @@ class Revising:
             found.append(met)
         elif held.used - held.base > 1:
             met, _ = comparing.scan(
-                held.codes, held.alive, new, held.base, held.scanned, table, only_before=True
+                held.codes, held.alive, new, held.base, held.used, held.scanned, table, only_before=True
             )
             found.append(met)
         if self._within:
