@@ -42,7 +42,8 @@ EVIDENCES = {
     "evidence/generated-10000": "generated, many distinct clues",
 }
 
-COMMANDS = ("cli/tax-1000", "cli/import")
+FIRST_RUN, ALL_KERNELS = "compile/dc-discover", "compile/all"
+COMMANDS = ("cli/tax-1000", "cli/import", FIRST_RUN, ALL_KERNELS)
 DESBORDANTE = {
     peer.NAME: "FastADC",
     dependency_peers.FASTOD: "FASTOD",
@@ -128,10 +129,30 @@ def _commands(everything: list[Record]) -> str:
             f"`tuplewise dc discover` on a CSV of 1,000 rows and 15 columns, from start to exit:"
             f" {seconds(records.typical_seconds(command))}, of which {seconds(own)} is not Spark starting and reading."
         )
+    lines += _first_runs(everything)
     imported = records.latest(everything, "cli/import")
     if imported is not None:
         lines.append(f"`import tuplewise`: {seconds(records.typical_seconds(imported))}.")
     return "\n".join(lines)
+
+
+def _first_runs(everything: list[Record]) -> list[str]:
+    """What compiling takes."""
+    lines = []
+    first = records.latest(everything, FIRST_RUN)
+    if first is not None:
+        count, alone = first["figures"]["specialisations"], first["kernel_seconds"]["compiling"][0]
+        lines.append(
+            f"The same on a new machine, with no compiled kernels: {seconds(first['cold_seconds'])};"
+            f" the {count} that it needs take {seconds(alone)} on one core."
+        )
+    every = records.latest(everything, ALL_KERNELS)
+    if every is not None:
+        lines.append(
+            f"`tuplewise doctor --warm`, all {every['answer']['count']} kernels: {seconds(every['cold_seconds'])}"
+            f" on 2 cores, {seconds(every['figures']['cpu_seconds'])} of CPU."
+        )
+    return lines
 
 
 def _circumstances(everything: list[Record]) -> str:

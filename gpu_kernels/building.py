@@ -97,6 +97,8 @@ class Building:
 
     def start(self, niceness: int = 0) -> None:
         """Start as many processes as there are cores and work. `niceness`: how far they stand back for others."""
+        if not self.missing:
+            return
         environment = {**os.environ, "TUPLEWISE_KERNELS": str(cache.prepare().folder)}
         if self._level is not None:
             environment.update(cache.environment_of(self._level))

@@ -130,7 +130,7 @@ def announce(progress: Progress) -> None:
     """Say, should a kernel be compiled when it is called, that this is so."""
     from tuplewise.gpu_kernels import cache
 
-    cache.announce_compiling(lambda: progress.say("compiling kernels, once for this version of tuplewise"))
+    cache.announce_compiling(lambda: progress.say("compiling kernels, once on this machine"))
 
 
 def compile_all(progress: Progress) -> None:
@@ -176,7 +176,6 @@ class Kernels:
         self._later = NEEDED_BY_LARGE_TABLES.get(command, ())
         self._progress = progress
         self._thread: threading.Thread | None = None
-        self._step = "loading kernels"
         self.notes: list[str] = []
 
     def start(self) -> None:
@@ -187,9 +186,10 @@ class Kernels:
 
     def wait(self) -> None:
         """Wait until they are ready, in short waits, so that Ctrl-C is heard."""
-        while self._thread is not None and self._thread.is_alive():
-            self._progress.step(self._step)
-            self._thread.join(timeout=0.1)
+        if self._thread is not None and self._thread.is_alive():
+            self._progress.step("waiting for kernels")
+            while self._thread.is_alive():
+                self._thread.join(timeout=0.1)
 
     def _get_ready(self) -> None:
         from tuplewise.gpu_kernels import cache
@@ -202,13 +202,15 @@ class Kernels:
         needed = Building(self._names)
         if needed.missing:
             of = f"{needed.missing} kernels" if needed.missing > 1 else "a kernel"
-            self._progress.say(f"compiling {of}, once for this version of tuplewise on this machine")
+            self._progress.say(f"compiling {of}, once on this machine")
             cache.announce_compiling(None)
         with contextlib.suppress(OSError):  # no processes: the command compiles what it calls
             needed.start()
             while needed.running() and (left := needed.left):
-                self._step = f"compiling kernels: {needed.missing - left} of {needed.missing}"
+                self._progress.beside(f"compiling kernels: {needed.missing - left} of {needed.missing}")
                 time.sleep(0.1)
+            self._progress.beside(None)
+            needed.stop()
             if self._later:
                 Building(self._later).start(niceness=10)
         load(self._names)

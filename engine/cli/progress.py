@@ -30,6 +30,7 @@ class Progress:
         self._bar: Any = None
         self._task: Any = None
         self._shown: str | None = None
+        self._beside: str | None = None
         if not quiet and sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -56,16 +57,26 @@ class Progress:
     def step(self, name: str) -> None:
         """A step begins whose length nobody knows."""
         if self._bar is not None:
-            self._bar.update(self._task, description=_STEPS.get(name, name), total=None)
             self._shown = name
+            self._bar.update(self._task, description=self._description, total=None)
 
     def share(self, name: str, share: float) -> None:
         """So much of a step is done (0 to 1)."""
         if self._bar is not None:
             if name != self._shown:
-                self._bar.reset(self._task, description=_STEPS.get(name, name))
                 self._shown = name
+                self._bar.reset(self._task, description=self._description)
             self._bar.update(self._task, total=1.0, completed=share)
+
+    def beside(self, name: str | None) -> None:
+        """What goes on at the same time as the steps, until it is told that nothing does."""
+        self._beside = name
+        if self._bar is not None:
+            self._bar.update(self._task, description=self._description)
+
+    @property
+    def _description(self) -> str:
+        return "; ".join(_STEPS.get(name, name) for name in (self._shown, self._beside) if name)
 
     def say(self, text: str) -> None:
         """One line on stderr, beside the bar."""

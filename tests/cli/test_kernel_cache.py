@@ -14,7 +14,7 @@ from tuplewise.gpu_kernels import cache
 
 NUMBA = f"numba-{metadata.version('numba')}"
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "tax.csv"
-COMPILING = "compiling 10 kernels, once for this version of tuplewise on this machine"
+COMPILING = "compiling 10 kernels, once on this machine"
 
 
 def discover_inclusions(**env: str) -> list[str]:
