@@ -8,15 +8,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import spark_classes
 
 # Every JVM of the tests, also those of programs that they start, lives for seconds or a few minutes: the optimizing
-# compiler would take a good part of that and pay nothing back.
-QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:CICompilerCount=1"
+# compiler would take a good part of that and pay nothing back. The quick one alone fills its room for compiled code in
+# a minute, and then compiles nothing any more.
+QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:CICompilerCount=1 -XX:ReservedCodeCacheSize=240m -Xlog:disable"
+CLASSES = spark_classes.archive()
 
 
 def pytest_configure(config: pytest.Config) -> None:
     os.environ["TUPLEWISE_STRICT_KERNELS"] = "1"  # before kernels are imported, here and in programs that tests start
-    os.environ["SPARK_SUBMIT_OPTS"] = f"{os.environ.get('SPARK_SUBMIT_OPTS', '')} {QUICK_JVM}".strip()
+    given = os.environ.get("SPARK_SUBMIT_OPTS", "")
+    if QUICK_JVM not in given:  # else this process is one of several, and has it from the first
+        classes = f"{spark_classes.USING}{CLASSES}" if CLASSES else ""
+        os.environ["SPARK_SUBMIT_OPTS"] = f"{given} {QUICK_JVM} {classes}".strip()
     # py4j leaves connections to the JVM to the garbage collector, in whichever test that runs
     leftover = "ignore:Exception ignored in. <socket.socket:pytest.PytestUnraisableExceptionWarning"
     config.addinivalue_line("filterwarnings", leftover)
@@ -33,15 +39,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=rank)
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Once on a machine: the classes of Spark are kept, by the process whose turn with Spark comes first."""
+    if CLASSES and not CLASSES.exists() and item.get_closest_marker("spark"):
+        spark_classes.make(CLASSES, QUICK_JVM)
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     from tuplewise.engine.spark.session import open_session, stop
 
-    # Interpreted plans of few partitions: the same operators, without seconds of compiling for a handful of rows.
+    # Interpreted plans of few partitions: the same operators, without seconds of compiling for a handful of rows. Plans
+    # are described in short, and calls don't look up where in a test they stand.
     quick = {
         "spark.sql.shuffle.partitions": "3",
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.ui.explainMode": "simple",
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
     }
     yield open_session(conf=quick).spark
     stop()

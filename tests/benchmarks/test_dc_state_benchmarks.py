@@ -62,7 +62,9 @@ def test_a_batch_gives_what_discovery_finds(tmp_path: Path, monkeypatch: pytest.
 
 def test_single_rows_come_and_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dc_state_rows, "OPENINGS", 1)
-    given = case_of("tax-250000").parameters | {"rows": 300, "single_rows": 5, "deleted_rows": 3, "batch_rows": 20}
+    monkeypatch.setattr(dc_state_rows, "LATER_ROWS", 3)
+    few = {"rows": 300, "single_rows": 5, "deleted_rows": 3, "counted_rows": 4, "batch_rows": 20}
+    given = case_of("tax-250000").parameters | few
     case = replace(case_of("tax-250000"), dataset=growing_tax(300, rows_needed(given)), parameters=given)
     measured = case.ours(case, case.dataset.write(tmp_path), 0)
     found = measured["figures"]

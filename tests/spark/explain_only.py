@@ -12,7 +12,14 @@ from typing import Any
 
 import tuplewise as tw
 from tuplewise.engine.spark.session import open_session
+from tuplewise.spark_conf.plugin import PLUGIN_CLASS
 
+ROWS = [
+    "zip,city,pay,tax,day,least",
+    *("01,A,10,1.0,2020-01-01,10", "01,A,20,2.5,2020-01-02,10", "02,B,20,2.5,2020-01-02,20"),
+    *("02,C,35,3.0,2020-02-01,20", "03,C,35,3.0,2020-02-01,35", ",C,40,,2020-03-01,35", "04,D,50,4.5,,40"),
+]
+TABLE = "\n".join(ROWS) + "\n"
 RULE = "not(t.zip == u.zip and t.city != u.city)"
 CONF = {
     "spark.rapids.sql.mode": "explainOnly",
@@ -35,6 +42,14 @@ def answers(table: str, run_on: str) -> dict[str, Any]:
         "ind": tw.discover_inds({"table": table}, **how).to_dict()["result"]["inds"],
         "check": [checked.violating_pairs, checked.violating_rows],
     }
+
+
+def assert_as_here(found: dict[str, Any], table: str, run_on: str) -> None:
+    """What a program printed: that the plugin was there, and the answers of this process's session."""
+    assert found["plugins"] == PLUGIN_CLASS
+    assert found["answers"] == json.loads(json.dumps(answers(table, run_on)))
+    assert all(found["answers"].values())
+    assert found["answers"]["check"] == [2, 2]
 
 
 def main(table: str, run_on: str) -> None:

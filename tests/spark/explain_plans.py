@@ -1,6 +1,7 @@
 """Loads, checks and searches small tables as for GPUs; prints, as JSON, what stays on the CPU of all that Spark plans.
 
-A program of its own: the plugin must be there when the JVM starts. Argument: an empty folder.
+A program of its own: the plugin must be there when the JVM starts. Arguments: an empty folder, and a table for the
+answers of `explain_only`, which are printed, too: they are found in the same session.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
+from explain_only import answers
 from pyspark.sql import SparkSession
 
 from tuplewise.engine.cli.explain_gpu import QUICK, PlannedWork
@@ -32,6 +34,13 @@ from tuplewise.engine.spark import attribute_values, run
 from tuplewise.engine.spark.gpu_plans import PlanWatch, watching
 from tuplewise.engine.spark.tiles import Sizes
 
+QUICK_SESSION = {
+    **QUICK,
+    "spark.sql.ui.explainMode": "simple",
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
+    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
+}
+"""Spark itself describes plans in short, and calls don't look up where they stand."""
 ROWS = 20
 FILES = ("p", "q")
 
@@ -143,14 +152,15 @@ def cases(folder: Path, watch: PlanWatch) -> Iterator[tuple[str, Callable[[], ob
     yield "ind state", lambda: inclusion_states(folder, tables["parquet"], spark)
 
 
-def main(folder: str) -> None:
+def main(folder: str, table: str) -> None:
     found: dict[str, list[list[dict[str, Any]]]] = {}
-    with watching({**QUICK, "spark.sql.warehouse.dir": f"{folder}/warehouse"}) as watch:
+    with watching({**QUICK_SESSION, "spark.sql.warehouse.dir": f"{folder}/warehouse"}) as watch:
         for name, work in cases(Path(folder), watch):
             work()
             found[name] = [[asdict(line) for line in plan] for plan in watch.take()]
             print(name, len(found[name]), file=sys.stderr, flush=True)
-    print(json.dumps(found))
+        plugins = watch.spark.sparkContext.getConf().get("spark.plugins")
+        print(json.dumps({"plans": found, "plugins": plugins, "answers": answers(table, "driver")}))
 
 
 if __name__ == "__main__":

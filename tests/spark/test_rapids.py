@@ -1,4 +1,7 @@
-"""What of all that Spark plans the RAPIDS Accelerator would leave to the CPU, by its own words, against our list."""
+"""What of all that Spark plans the RAPIDS Accelerator would leave to the CPU, by its own words, against our list.
+
+All that is asked of a session with the plugin is asked of one: it takes ten seconds to start.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,10 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from explain_only import TABLE, assert_as_here
 
 from tuplewise.engine.spark.gpu_plans import STAYS_ON_CPU, Line, entry_of, lines_of, summary
 from tuplewise.spark_conf.plugin import rapids_jar
@@ -19,21 +24,29 @@ Plans = dict[str, list[list[Line]]]
 
 
 @pytest.fixture(scope="module")
-def explained(tmp_path_factory: pytest.TempPathFactory) -> Plans:
-    """What the plugin says of each plan, by what was done: the plan's name and what it was about."""
-    need_jar()
-    folder = tmp_path_factory.mktemp("tables")
-    done = subprocess.run(
-        [sys.executable, str(PROGRAM), str(folder)], capture_output=True, text=True, timeout=900, check=False
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    found = json.loads(done.stdout.splitlines()[-1])
-    return {case: [[Line(**line) for line in plan] for plan in plans] for case, plans in found.items()}
+def table(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("explain_only") / "pay.csv"
+    path.write_text(TABLE)
+    return str(path)
 
 
-def need_jar() -> None:
+@pytest.fixture(scope="module")
+def printed(tmp_path_factory: pytest.TempPathFactory, table: str) -> dict[str, Any]:
+    """What the program found in its session."""
     if rapids_jar() is None:
         pytest.skip("the RAPIDS jar is neither at TUPLEWISE_RAPIDS_JAR nor in the Maven cache")
+    folder = tmp_path_factory.mktemp("tables")
+    command = [sys.executable, str(PROGRAM), str(folder), table]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+@pytest.fixture(scope="module")
+def explained(printed: dict[str, Any]) -> Plans:
+    """What the plugin says of each plan, by what was done: the plan's name and what it was about."""
+    return {case: [[Line(**line) for line in plan] for plan in plans] for case, plans in printed["plans"].items()}
 
 
 def plan_of(case: str) -> str:
@@ -122,6 +135,13 @@ def test_held_frames_are_explained_and_read_on_the_gpu(explained: Plans) -> None
     assert reading
     assert all(line.on_gpu for plan in reading for line in plan if line.name == "InMemoryTableScanExec")
     assert any(says(plan, "FileSourceScanExec") for plan in about(explained, "encode"))
+
+
+@pytest.mark.rapids
+@pytest.mark.spark
+def test_answers_are_those_of_the_laptop(spark: Any, printed: dict[str, Any], table: str) -> None:
+    """Of work in one process on tables that Spark loads; `test_explain_only` has the rest."""
+    assert_as_here(printed, table, "driver")
 
 
 def test_the_words_of_the_plugin_are_read() -> None:

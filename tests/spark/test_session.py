@@ -159,7 +159,7 @@ from tuplewise.engine.errors import InputError
 from tuplewise.engine.spark.session import open_session
 begin = time.monotonic()
 try:
-    open_session(master=sys.argv[1], start_seconds=6)
+    open_session(master=sys.argv[1], start_seconds=4)
 except InputError as error:
     print(error)
 print("seconds", time.monotonic() - begin)
@@ -180,7 +180,7 @@ def test_a_start_that_takes_too_long_is_given_up() -> None:
             [sys.executable, "-c", SLOW, master], capture_output=True, text=True, check=True, timeout=120
         )
     told, seconds, children = done.stdout.splitlines()
-    assert told.startswith(f"Spark did not start within 6 seconds and was given up: '{master}'.")
+    assert told.startswith(f"Spark did not start within 4 seconds and was given up: '{master}'.")
     assert float(seconds.split()[1]) < 30
     assert children == "children 0"
     assert done.stderr == ""
