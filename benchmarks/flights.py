@@ -6,6 +6,7 @@ import csv
 import io
 import zipfile
 from collections import Counter
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -106,6 +107,7 @@ def _great_circle(latitude: Any, longitude: Any, a: NDArray[np.int64], b: NDArra
     return miles
 
 
+@cache
 def _flown_routes() -> dict[tuple[str, str], int]:
     """Origin and destination to miles, most flown first; a route flown both ways once."""
     lines = csv.DictReader(io.StringIO(departures_csv().decode()))

@@ -14,6 +14,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -36,28 +38,24 @@ def archive() -> Path | None:
     return wanted_folder().parent / f"spark-classes-{hashlib.sha256(used.encode()).hexdigest()[:16]}.jsa"
 
 
+@cache
 def make(archive: Path, jvm: str) -> None:
-    """Make the file, unless another process does so already; tests don't need it."""
-    archive.parent.mkdir(parents=True, exist_ok=True)
+    """Make the file, unless another process does so already. Tests don't need it: what fails is tried once."""
     claim = archive.with_suffix(".making")
-    try:
-        if time.time() - claim.stat().st_mtime > 2 * MOST_SECONDS:  # who made it was killed
+    with suppress(OSError, subprocess.TimeoutExpired):
+        archive.parent.mkdir(parents=True, exist_ok=True)
+        if claim.exists() and time.time() - claim.stat().st_mtime > 2 * MOST_SECONDS:  # who made it was killed
             claim.unlink()
-    except FileNotFoundError:
-        pass
-    try:
         claim.touch(exist_ok=False)
-    except FileExistsError:
-        return
-    with tempfile.TemporaryDirectory(prefix="tuplewise-") as folder:
-        made = Path(folder) / archive.name
         try:
-            environment = os.environ | {"SPARK_SUBMIT_OPTS": f"{jvm} {MAKING}{made}"}
-            program = [sys.executable, __file__, folder]
-            subprocess.run(program, env=environment, capture_output=True, timeout=MOST_SECONDS, check=False)
-            if made.exists():
-                shutil.copy(made, claim)
-                claim.replace(archive)
+            with tempfile.TemporaryDirectory(prefix="tuplewise-") as folder:
+                made = Path(folder) / archive.name
+                environment = os.environ | {"SPARK_SUBMIT_OPTS": f"{jvm} {MAKING}{made}"}
+                program = [sys.executable, __file__, folder]
+                subprocess.run(program, env=environment, capture_output=True, timeout=MOST_SECONDS, check=False)
+                if made.exists():
+                    shutil.copy(made, claim)
+                    claim.replace(archive)
         finally:
             claim.unlink(missing_ok=True)
 

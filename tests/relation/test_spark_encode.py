@@ -76,7 +76,7 @@ def assert_same(here: Relation, there: Relation) -> None:
         assert repr(dictionary.to_pylist()) == repr(there.dictionaries[domain].to_pylist())
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_random_text(tmp_path: Path, seed: int) -> None:
     path = tmp_path / "t.csv"
     path.write_text(random_csv(seed, columns=14, rows=60))

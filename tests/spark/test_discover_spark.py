@@ -273,16 +273,27 @@ def test_tables_without_pairs_are_searched_here(tmp_path: Path, rows: str) -> No
     assert found[0].notes == found[1].notes
 
 
-@pytest.mark.parametrize("row", ["aa,7", '"",""'])
-def test_rows_that_are_all_equal(tmp_path: Path, row: str) -> None:
+DISCOVERIES: dict[str, Any] = {
+    "dc": partial(tw.discover_dcs, algorithm="hybrid"), "fd": tw.discover_fds, "key": tw.discover_keys,
+    "od": tw.discover_ods,
+}  # fmt: skip
+NO_VALUES = '"",""'
+ALIKE = [
+    *(("aa,7", kind) for kind in DISCOVERIES),
+    *(pytest.param(NO_VALUES, kind, marks=[pytest.mark.slow] if kind in ("fd", "key") else []) for kind in DISCOVERIES),
+]
+
+
+@pytest.mark.parametrize(("row", "kind"), ALIKE)
+def test_rows_that_are_all_equal(tmp_path: Path, row: str, kind: str) -> None:
     path = tmp_path / "t.csv"
     path.write_text("x,y\n" + 5 * f"{row}\n")
-    ways: list[Any] = [partial(tw.discover_dcs, algorithm="hybrid"), tw.discover_fds, tw.discover_keys, tw.discover_ods]
-    for discover in ways:
-        there, here = (discover(str(path), device="cpu", run_on=way).to_dict()["result"] for way in ("spark", "driver"))
-        for name in here.keys() - {"search", "algorithm", "algorithm_reason"}:
-            assert there[name] == here[name], name
-        assert there["count"] >= (0 if discover is tw.discover_keys else 2)
+    there, here = (
+        DISCOVERIES[kind](str(path), device="cpu", run_on=way).to_dict()["result"] for way in ("spark", "driver")
+    )
+    for name in here.keys() - {"search", "algorithm", "algorithm_reason"}:
+        assert there[name] == here[name], name
+    assert there["count"] >= (0 if kind == "key" else 2)
 
 
 def test_what_is_not_searched_in_spark_is_refused(places: str) -> None:
