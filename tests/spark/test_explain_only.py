@@ -41,7 +41,7 @@ def test_answers_in_tasks_are_those_of_the_laptop(spark: Any, table: str) -> Non
 @pytest.mark.slow
 def test_a_command_runs_so(table: str) -> None:
     how = ["--profile", "local-gpu", "--conf", "spark.rapids.sql.mode=explainOnly", "--run-on", "spark"]
-    command = [sys.executable, "-m", "tuplewise.engine.cli.main", "dc", "check", table, "--dc", RULE, *how]
+    command = [sys.executable, "-m", "tuplewise.engine.cli.main", "dc", "check", table, "--rule", RULE, *how]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 1, done.stderr[-3000:]
     document = json.loads(done.stdout)
