@@ -264,8 +264,11 @@ class _Kept(_Cache):  # type: ignore[misc]
         """What is kept for these types, or None: for this processor, else for a level that it reaches."""
         target_context.refresh()
         arguments = sigutils.normalize_signature(sig)[0]
-        kept = cache.load(self._of.file_names(arguments))
-        return None if kept is None else CompileResult._rebuild(target_context, *kept)
+        try:
+            kept = cache.load(self._of.file_names(arguments))
+            return None if kept is None else CompileResult._rebuild(target_context, *kept)
+        except Exception:  # whole, but not what this Numba wrote: whatever it is, it is compiled anew
+            return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep what was compiled, without the listing of the source with its types, a quarter of all."""

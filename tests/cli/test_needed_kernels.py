@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +18,8 @@ from tuplewise.engine.cli.kernels import NEEDED, NEEDED_BY_LARGE_TABLES
 from tuplewise.gpu_kernels import compiled
 from tuplewise.gpu_kernels.building import kernels_named
 
-EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "tax.csv"
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLE = ROOT / "examples" / "tax.csv"
 RULES = (
     "not(t.zip == u.zip and t.city != u.city)",
     "not(t.rate < u.rate)",
@@ -100,6 +104,27 @@ def test_a_command_calls_what_it_is_said_to_need(command: str, tmp_path: Path) -
 def test_a_first_run_compiles_no_more_than_before(command: str) -> None:
     assert sum(len(kernel.signatures) for kernel in kernels_named(NEEDED[command])) == COMPILED[command]
     assert len(set(NEEDED[command])) == len(NEEDED[command])
+
+
+# Functions that Numba compiles for them, helpers and its own ones too, in an empty cache.
+FUNCTIONS = {
+    "dc discover": 89,
+    "dc check": 39,
+    "fd discover": 145,
+    "od check": 55,
+    "ind discover": 19,
+    "ind check": 2,
+}
+
+
+@pytest.mark.parametrize(
+    "command", [pytest.param(c, marks=() if c == "ind check" else pytest.mark.slow) for c in FUNCTIONS]
+)
+def test_kernels_bring_no_more_functions_along(command: str) -> None:
+    program = [sys.executable, "-m", "benchmarks.compile_events", *NEEDED[command]]
+    compiled = json.loads(subprocess.run(program, capture_output=True, text=True, check=True, cwd=ROOT).stdout)
+    assert compiled["specialisations"] == COMPILED[command]
+    assert compiled["functions"] <= FUNCTIONS[command]
 
 
 def test_every_list_is_of_a_command_and_of_kernels() -> None:
