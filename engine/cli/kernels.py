@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 _CPU = "gpu_kernels.cpu"
 _GROUPS = (f"{_CPU}.grouping.extremes_of", f"{_CPU}.grouping.write_keys")
 _PAIRS = (  # the loop of the exact discoveries: pairs that agree on a few columns
-    *_GROUPS,
-    f"{_CPU}.grouping.runs_to_clusters",
     f"{_CPU}.lanes.keys_of_pairs",
     f"{_CPU}.lanes.compare",
     f"{_CPU}.lanes.compare_small",
+    *_GROUPS,
+    f"{_CPU}.grouping.runs_to_clusters",
     f"{_CPU}.fresh_clues.take_new",
     "engine.local_table.count_agreeing",
 )
-_DEPENDENCIES = (
-    *_PAIRS,
-    f"{_CPU}.contexts._read_clues",
+_DEPENDENCIES = (  # what takes longest first
     f"{_CPU}.contexts._extend",
+    f"{_CPU}.contexts._read_clues",
+    *_PAIRS,
     f"{_CPU}.hitting_search.edge_bitmaps",
 )
 _EVIDENCE = ("engine.dc.shared_values._count_common", f"{_CPU}.by_code.add_small_groups")

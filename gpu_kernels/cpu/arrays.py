@@ -31,6 +31,15 @@ def copy_rows(source, target, count):
 
 
 @helper
+def joined(first, second):
+    """The rows of two arrays of as many columns, one after the other."""
+    rows = np.empty((len(first) + len(second), first.shape[1]), dtype=first.dtype)
+    copy_rows(first, rows, len(first))
+    copy_rows(second, rows[len(first) :], len(second))
+    return rows
+
+
+@helper
 def sort(values):
     """Put values in ascending order, in place: insertion into short runs, then merges from below. Memory: a copy."""
     n = len(values)

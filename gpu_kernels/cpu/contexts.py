@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.control import Control
-from tuplewise.gpu_kernels.cpu.arrays import copy
+from tuplewise.gpu_kernels.cpu.arrays import copy, joined, sort
 from tuplewise.gpu_kernels.cpu.hitting_extend import paths_of, search_below
 from tuplewise.gpu_kernels.cpu.hitting_search import edge_bitmaps
 from tuplewise.gpu_kernels.cpu.hitting_sets import lowest_bit
@@ -210,6 +210,38 @@ def _first_missed(paths, lengths, has, speaking, first):
     return missed
 
 
+@helper
+def _distinct(missed):
+    """The clues among first missed ones, ascending, each once."""
+    clues = np.empty(len(missed), dtype=np.int64)
+    count = 0
+    for i in range(len(missed)):
+        if missed[i] >= 0:
+            clues[count] = missed[i]
+            count += 1
+    sort(clues[:count])
+    different = 0
+    for i in range(count):
+        if different == 0 or clues[i] != clues[different - 1]:
+            clues[different] = clues[i]
+            different += 1
+    return clues[:different]
+
+
+@helper
+def _parted(rows, marked):
+    """The rows that are marked, and the others."""
+    yes, no = np.empty_like(rows), np.empty_like(rows)
+    count = 0
+    for i in range(len(rows)):
+        if marked[i]:
+            copy(rows[i], yes[count])
+            count += 1
+        else:
+            copy(rows[i], no[i - count])
+    return yes[:count], no[: len(rows) - count]
+
+
 @kernel(
     "uint64[:, ::1], uint64[:, ::1], int64, int64, int64, uint64[:, ::1], uint64[:, :, ::1], uint64[::1], "
     "int64, uint64[:, ::1], int64, uint8[::1]"
@@ -230,7 +262,7 @@ def _extend(contexts, edges, kind, left, right, differ, has, present, new_block,
             return contexts, edges, kept, False
         paths, lengths = paths_of(contexts[settled:], attributes)
         missed = _first_missed(paths, lengths, has, speaking[first:], first)
-        clues = np.unique(missed[missed >= 0])
+        clues = _distinct(missed)
         if len(clues) == 0:
             break
         new_edges = np.empty((len(clues), words), dtype=np.uint64)
@@ -242,17 +274,23 @@ def _extend(contexts, edges, kind, left, right, differ, has, present, new_block,
             if not some:  # two rows that agree on all else break it: no context helps
                 return contexts[:0], edges[:0], kept[:0], True
         old = len(edges)
-        edges = np.concatenate((edges, new_edges))
+        edges = joined(edges, new_edges)
         starts = np.zeros(len(contexts), dtype=np.bool_)
         for i in range(len(missed)):
             starts[settled + i] = missed[i] >= 0
+        begin, stay = _parted(contexts, starts)
         added, done = search_below(
-            contexts[starts], edges, edge_bitmaps(edges, attributes), old, groups, False, most, MOST_NODES, stop
+            begin, edges, edge_bitmaps(edges, attributes), old, groups, False, most, MOST_NODES, stop
         )
         if not done:
             return contexts, edges, kept, False
-        settled = np.count_nonzero(~starts)
-        contexts = np.concatenate((contexts[~starts], added))
-        kept = np.concatenate((kept[~starts], np.full(len(added), -1, dtype=np.int64)))
+        settled = 0
+        new_kept = np.empty(len(stay) + len(added), dtype=np.int64)
+        for i in range(len(starts)):
+            if not starts[i]:
+                new_kept[settled] = kept[i]
+                settled += 1
+        new_kept[settled:] = -1
+        contexts, kept = joined(stay, added), new_kept
         first = 0
     return contexts, edges, kept, True

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.control import Control
-from tuplewise.gpu_kernels.cpu.arrays import copy
+from tuplewise.gpu_kernels.cpu.arrays import copy, joined
 from tuplewise.gpu_kernels.cpu.hitting import Problem
 from tuplewise.gpu_kernels.cpu.hitting_search import edge_bitmaps
 from tuplewise.gpu_kernels.cpu.hitting_sets import lowest_bit, narrow_candidates
@@ -299,7 +299,7 @@ def _search(
                     top += 1
                     continue
                 if count == len(found):
-                    found = np.concatenate((found, np.empty_like(found)))
+                    found = joined(found, np.empty_like(found))
                 copy(chosen[depth], found[count])
                 found[count, w] |= np.uint64(1) << np.uint64(vertex % 64)
                 count += 1
@@ -322,11 +322,13 @@ def search_below(starts, masks, has, old, group_masks, exclusive, max_groups, mo
         sets, count, paths, lengths = _search(
             paths, lengths, masks, has, old, group_masks, exclusive, max_groups, most_nodes, hit, once
         )
-        found = np.concatenate((found, sets[:count]))
+        found = joined(found, sets[:count])
     return found, True
 
 
 @helper
 def _larger(stack, height):
     """Twice the room."""
-    return np.concatenate((stack, np.empty_like(stack))), np.concatenate((height, np.empty_like(height)))
+    heights = np.empty(2 * len(height), dtype=np.int64)
+    copy(height, heights)
+    return joined(stack, np.empty_like(stack)), heights

@@ -110,7 +110,7 @@ def test_a_first_run_compiles_no_more_than_before(command: str) -> None:
 FUNCTIONS = {
     "dc discover": 89,
     "dc check": 39,
-    "fd discover": 145,
+    "fd discover": 136,
     "od check": 55,
     "ind discover": 19,
     "ind check": 2,
