@@ -41,7 +41,7 @@ def measure_first_run(case: Case, path: Path, warm_runs: int) -> Measurement:
     with tempfile.TemporaryDirectory(prefix="tuplewise-kernels-") as kernels:
         runs = run_command(arguments, warm_runs + 1, environment={"TUPLEWISE_KERNELS": kernels})
     compiled = compile_alone(*NEEDED[command])
-    result = json.dumps(without_times(runs.reports[-1]["result"]), sort_keys=True)
+    result = json.dumps(what_was_found(runs.reports[-1]["result"]), sort_keys=True)
     return {
         "cold_seconds": runs.seconds[0],
         "warm_seconds": runs.seconds[1:],
@@ -77,11 +77,11 @@ def compile_alone(*names: str) -> dict[str, Any]:
     return compiled
 
 
-def without_times(value: Any) -> Any:
-    """A result without what differs from run to run."""
+def what_was_found(value: Any) -> Any:
+    """A result without what differs from run to run: times, and how the search chose by them."""
     if isinstance(value, dict):
-        return {name: without_times(part) for name, part in value.items() if not name.endswith("seconds")}
-    return [without_times(part) for part in value] if isinstance(value, list) else value
+        return {k: what_was_found(v) for k, v in value.items() if "seconds" not in k and k not in ("search", "plan")}
+    return [what_was_found(part) for part in value] if isinstance(value, list) else value
 
 
 def _first_run(command: str) -> Case:
