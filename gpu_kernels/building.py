@@ -51,8 +51,12 @@ def kernels_named(names: Iterable[str]) -> list[Kernel]:
 
     Raises LookupError for a name that no kernel and no module of kernels has.
     """
+    from numba.core import config
+
     from tuplewise.gpu_kernels.compiled import KERNELS
 
+    if config.DISABLE_JIT:  # loops run as plain Python
+        return []
     modules = set(kernel_modules())
     found: list[Kernel] = []
     for name in names:
@@ -103,7 +107,8 @@ class Building:
         if self._level is not None:
             environment.update(cache.environment_of(self._level))
         module = f"{cache.PACKAGE}.gpu_kernels.building"
-        command = [sys.executable, "-m", module, "--share", str(niceness), *self._names]
+        # -P: no module of the folder where the user works; the parent, by which a process knows when it is alone
+        command = [sys.executable, "-P", "-m", module, "--share", str(niceness), str(os.getpid()), "--", *self._names]
         self._told = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `stop`)
         atexit.register(self.stop)
         for _ in range(min(_cores(), self.missing)):
@@ -151,18 +156,20 @@ def load(names: Sequence[str]) -> None:
                 kernel.compile(types)
 
 
-def share(names: Sequence[str]) -> None:
-    """Compile what nobody else does of some kernels: one process's part of a `Building`. Ends when its parent does."""
-    parent = os.getppid()
+def share(names: Sequence[str], parent: int) -> None:
+    """Compile what nobody else does of some kernels, then wait for what others do: one process's part of a `Building`.
+
+    Ends when it is no longer a child of `parent`.
+    """
     gc.disable()  # an eighth of the time, and the process ends soon
     work = [(kernel, types) for kernel in kernels_named(names) for types in kernel.signatures]
-    for helping in (False, True):
+    for others_too, wait in ((False, False), (True, False), (True, True)):
         for module, together in groupby(work, key=lambda one: one[0].module):
             with cache.turn(module, wait=False) as mine:
-                for kernel, types in together if mine or helping else ():
+                for kernel, types in together if mine or others_too else ():
                     if os.getppid() != parent:
                         return
-                    kernel.compile_if_free(types)
+                    kernel.compile_ahead(types, wait=wait)
 
 
 def _cores() -> int:
@@ -175,12 +182,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="kernels or modules of kernels; default: all")
     parser.add_argument("--level", choices=cache.levels(), help="level of processors, in place of this processor")
     parser.add_argument("--into", type=Path, metavar="FOLDER", help="where they are kept, in place of the cache folder")
-    parser.add_argument("--share", type=int, metavar="NICENESS", help=argparse.SUPPRESS)
+    parser.add_argument("--share", type=int, nargs=2, metavar=("NICENESS", "PARENT"), help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
     names = given.names or kernel_modules()
     if given.share is not None:
-        os.nice(given.share)
-        share(names)
+        niceness, parent = given.share
+        os.nice(niceness)
+        share(names, parent)
         return 0
     if given.into is not None:
         os.environ["TUPLEWISE_KERNELS"] = str(given.into.absolute())

@@ -23,6 +23,7 @@ import shutil
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import metadata
@@ -114,7 +115,11 @@ def _choose(folder: Path) -> KernelCache:
     reason = why_unwritable(folder)
     if reason is None:
         return KernelCache(folder, lasting=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f"{PACKAGE}-kernels-"))
+    try:
+        temporary = Path(tempfile.mkdtemp(prefix=f"{PACKAGE}-kernels-"))
+    except OSError:  # nothing can be written anywhere: nothing is kept
+        temporary = folder
+    os.environ["TUPLEWISE_KERNELS"] = str(temporary)  # Spark's Python workers share it
     atexit.register(shutil.rmtree, temporary, ignore_errors=True)
     note = (
         f"kernel cache folder {str(folder)!r} can't be written ({reason}): kernels are compiled anew in each run. "
@@ -197,6 +202,9 @@ def save(name: str, value: Any) -> None:
         of_kernel = sorted(folder.glob(f"{name.rpartition('-')[0]}-*{SUFFIX}"), key=lambda file: file.stat().st_mtime)
         for old in of_kernel[:-MOST_VERSIONS]:
             old.unlink()
+        for left in folder.glob("*.new"):  # by a process that was killed
+            if time.time() - left.stat().st_mtime > 3600:
+                left.unlink()
 
 
 def _folders() -> tuple[Path, ...]:

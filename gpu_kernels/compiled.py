@@ -16,6 +16,7 @@ import hashlib
 import os
 import re
 import sys
+import sysconfig
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -34,6 +35,8 @@ from numba.extending import is_jitted
 from tuplewise.gpu_kernels import cache
 
 OPTIONS = {"nopython": True, "nogil": True, "boundscheck": None, "no_cfunc_wrapper": True}
+
+WAY_OF_COMPILING = 1  # counts changes of this module that make other machine code of the same loops
 
 STRICT = os.environ.get("TUPLEWISE_STRICT_KERNELS") == "1"  # types that aren't declared are an error: for tests
 
@@ -99,22 +102,24 @@ class Kernel(_ByType):
             kept = self.is_kept(arguments)  # by now
             return super().compile(arguments) if kept else self._compile_here(arguments)
 
-    def compile_if_free(self, arguments: tuple[Any, ...]) -> None:
-        """Compile a declared specialisation that isn't kept, unless another process does so just now."""
+    def compile_ahead(self, arguments: tuple[Any, ...], *, wait: bool) -> None:
+        """Compile a declared specialisation that isn't kept; where another process does so, wait for it or leave it."""
         if not self.is_kept(arguments):
-            with cache.turn(self.file_name(arguments), wait=False) as mine:
+            with cache.turn(self.file_name(arguments), wait=wait) as mine:
                 if mine and not self.is_kept(arguments):
                     self._compile_here(arguments)
+
+    def add_overload(self, cres: Any) -> None:
+        """Enter a specialisation, and the environments of all that it calls: Numba has entered its own only."""
+        super().add_overload(cres)
+        for environment in cres._find_referenced_environments():
+            cres.codegen.set_env(environment.env_name, environment)
 
     def _compile_here(self, arguments: tuple[Any, ...]) -> Any:
         if STRICT and arguments not in self.signatures:
             raise TypeError(f"{self.full_name} is not declared for {arguments}")
         cache.compiling()
-        entry_point = super().compile(arguments)
-        compiled = self.overloads[arguments]
-        for environment in compiled._find_referenced_environments():  # Numba has entered this kernel's own only
-            compiled.codegen.set_env(environment.env_name, environment)
-        return entry_point
+        return super().compile(arguments)
 
     def is_kept(self, arguments: tuple[Any, ...]) -> bool:
         """Whether machine code of a specialisation is kept that runs here."""
@@ -133,7 +138,8 @@ class Kernel(_ByType):
         """Name of the file of one specialisation. `processor`: name and features, in place of this process's own."""
         triple, *own = self.targetctx.codegen().magic_tuple()
         key = hashlib.sha256()
-        for part in (_environment(), triple, processor or tuple(own), str(arguments), fingerprint(self)):
+        types_ = str(arguments), list(_field_names(arguments))
+        for part in (_environment(), triple, processor or tuple(own), types_, fingerprint(self)):
             key.update(repr(part).encode())
         return f"{self.full_name}-{key.hexdigest()[:24]}"
 
@@ -238,6 +244,17 @@ def _named_tuple(class_: type, *fields: Any) -> Any:
     return nb_types.BaseTuple.from_types(fields, class_)
 
 
+def _field_names(value: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Names of the fields of all named tuples among some types: a type's text has none, and loops read by name."""
+    if isinstance(value, nb_types.BaseTuple):
+        class_ = getattr(value, "instance_class", None)
+        if class_ is not None:
+            yield class_.__qualname__, class_._fields
+    if isinstance(value, (tuple, nb_types.BaseTuple)):
+        for part in value:
+            yield from _field_names(part)
+
+
 def _takes(declared: Any, given: Any) -> bool:
     """Whether machine code for `declared` types can be called with `given` ones: arrays that it only reads may differ
     in whether they could be written to."""
@@ -268,10 +285,16 @@ class _Kept(_Cache):  # type: ignore[misc]
             kept = cache.load(self._of.file_names(arguments))
             return None if kept is None else CompileResult._rebuild(target_context, *kept)
         except Exception:  # whole, but not what this Numba wrote: whatever it is, it is compiled anew
+            cache.compiling()
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep what was compiled, without the listing of the source with its types, a quarter of all."""
+        """Keep what was compiled, without the listing of the source with its types, a quarter of all.
+
+        Code with addresses of this process in it (a large global array) is not kept.
+        """
+        if data.library.has_dynamic_globals:
+            return
         kept = tuple("" if isinstance(part, str) else part for part in data._reduce())
         cache.save(self._of.file_name(sigutils.normalize_signature(sig)[0]), kept)
 
@@ -289,7 +312,9 @@ class _Kept(_Cache):  # type: ignore[misc]
 def _environment() -> tuple[Any, ...]:
     """What else machine code depends on."""
     switches = (config.OPT, config.LOOP_VECTORIZE, config.SLP_VECTORIZE, config.BOUNDSCHECK, config.DEBUGINFO_DEFAULT)
-    return sys.implementation.cache_tag, numba.__version__, llvmlite.__version__, *map(str, switches)
+    versions = (sysconfig.get_config_var("SOABI"), numba.__version__, llvmlite.__version__, np.__version__)
+    options = (*map(repr, switches), *sorted(map(str, OPTIONS.items())))
+    return WAY_OF_COMPILING, sys.implementation.cache_tag, versions, options
 
 
 def fingerprint(function: Any) -> str:
@@ -318,6 +343,7 @@ def _parts(function: types.FunctionType, seen: dict[int, int]) -> Iterator[str]:
         if function.__doc__ is not None and code is function.__code__:
             documented.remove(function.__doc__)
         yield f"{code.co_code.hex()} {documented!r} {code.co_names} {code.co_varnames} {code.co_freevars}"
+        yield f"{code.co_flags} {code.co_argcount} {getattr(code, 'co_exceptiontable', b'').hex()}"
         names.update(code.co_names)
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     values = {name: function.__globals__[name] for name in names if name in function.__globals__}

@@ -84,6 +84,8 @@ def main(arguments: list[str] | None = None) -> int:
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     given.folder.mkdir(parents=True, exist_ok=True)
     wheel = build_wheel(given.folder)
+    if given.machine_code and not given.levels:
+        parser.error("no level of processors is known for this kind of machine")
     if given.machine_code:
         wheel = add_machine_code(wheel, given.levels, given.kernels)
     log.info("%s, %.1f MB", wheel, wheel.stat().st_size / 1e6)

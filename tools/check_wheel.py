@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from tools.build_wheel import PACKAGES, REPOSITORY, add_machine_code, build_wheel, run
 from tuplewise.gpu_kernels import cache
 
-LEFT_OUT = ("__pycache__",)
+LEFT_OUT = ("__pycache__", cache.SHIPPED.name)
 log = logging.getLogger("check_wheel")
 
 
@@ -96,7 +96,7 @@ def use_machine_code(wheel: Path, folder: Path) -> Path:
     if made.name.endswith("-none-any.whl"):
         raise SystemExit(f"a wheel with machine code has the name of one for every machine: {made.name}")
     python = install(made, folder / "with machine code")
-    environment = {**os.environ, "TUPLEWISE_CACHE_DIR": str(folder / "cache")}
+    environment = {**os.environ, "TUPLEWISE_KERNELS": "", "TUPLEWISE_CACHE_DIR": str(folder / "cache")}
     done = subprocess.run([str(python), "-c", CALL], env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"machine code that came with the wheel isn't used:\n{done.stderr[-3000:]}")

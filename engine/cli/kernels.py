@@ -141,16 +141,16 @@ def compile_all(progress: Progress) -> None:
     from tuplewise.gpu_kernels import cache
     from tuplewise.gpu_kernels.building import Building, kernel_modules
 
-    if note := cache.prepare().note:
-        raise TuplewiseError(note)
     building = Building(kernel_modules())
-    building.start()
+    if building.missing and (note := cache.prepare().note):
+        raise TuplewiseError(note)
     try:
+        building.start()
         while building.running():
             _show(progress, building)
             time.sleep(0.1)
         building.wait()
-    except RuntimeError as error:
+    except (OSError, RuntimeError) as error:
         raise TuplewiseError(str(error)) from None
     finally:
         building.stop()
@@ -195,14 +195,15 @@ class Kernels:
         from tuplewise.gpu_kernels import cache
         from tuplewise.gpu_kernels.building import Building, load
 
-        if note := cache.prepare().note:
-            self.notes.append(note)
-            self._progress.say(f"note: {note}")
+        kept = cache.prepare()
         announce(self._progress)
         needed = Building(self._names)
+        if needed.missing and kept.note:
+            self.notes.append(kept.note)
+            self._progress.say(f"note: {kept.note}")
         if needed.missing:
             of = f"{needed.missing} kernels" if needed.missing > 1 else "a kernel"
-            self._progress.say(f"compiling {of}, once on this machine")
+            self._progress.say(f"compiling {of}{', once on this machine' if kept.lasting else ''}")
             cache.announce_compiling(None)
         with contextlib.suppress(OSError):  # no processes: the command compiles what it calls
             needed.start()
@@ -211,6 +212,6 @@ class Kernels:
                 time.sleep(0.1)
             self._progress.beside(None)
             needed.stop()
-            if self._later:
+            if self._later and not needed.left:  # else the processes were ended, and so is this command
                 Building(self._later).start(niceness=10)
         load(self._names)

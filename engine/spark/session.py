@@ -96,9 +96,7 @@ def open_session(
     """
     start = time.perf_counter()
     _refuse_connect(spark)
-    from pyspark.sql import SparkSession
-
-    found = spark if spark is not None else SparkSession.getActiveSession()
+    found = spark if spark is not None else _running()
     own = found is not None and found is _started
     if found is not None and master is not None and found.sparkContext.master != master:
         hint = "Stop that session first, or leave the master out"
@@ -107,7 +105,7 @@ def open_session(
         )
     if found is None:
         with _lock:
-            found = _start(master, profile, conf or {}, start_seconds)
+            found = _running() or _start(master, profile, conf or {}, start_seconds)
         own = True
         settings: Mapping[str, str] = {}
     else:
@@ -116,6 +114,20 @@ def open_session(
         raise InputError(waits)
     clone = _clone(found, {**_OWN_SETTINGS, **settings})
     return OpenSession(clone, own, time.perf_counter() - start, found.version, found.sparkContext.master)
+
+
+def _running() -> SparkSession | None:
+    """The session of this thread, else that of the process, which another thread has opened."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    active = SparkSession.getActiveSession()
+    context = SparkContext._active_spark_context
+    if active is not None or context is None:
+        return active
+    if _started is not None and _started.sparkContext is context:
+        return _started
+    return SparkSession._instantiatedSession or SparkSession(context)
 
 
 def _refuse_connect(spark: Any) -> None:

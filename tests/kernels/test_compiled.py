@@ -172,6 +172,23 @@ def test_a_key_tells_what_is_compiled(old: str, new: str, same: bool) -> None:
     assert (fingerprint(made(SOURCE)) == fingerprint(made(SOURCE.replace(old, new)))) is same
 
 
+FIELDS = '''
+from typing import NamedTuple
+class Pair(NamedTuple):
+    first: int
+    second: int
+@kernel("Pair(int64, int64)")
+def one(pair):
+    return pair.first
+'''
+
+
+def test_a_key_tells_the_fields_of_named_tuples() -> None:
+    one, other = made(FIELDS), made(FIELDS.replace("first: int\n    second: int", "second: int\n    first: int"))
+    assert fingerprint(one) == fingerprint(other)
+    assert one.file_name(one.signatures[0]) != other.file_name(other.signatures[0])
+
+
 def test_names_without_a_fixed_value_are_refused() -> None:
     with pytest.raises(TypeError, match=r"reads 'LIMIT', list: no key can tell when it changes"):
         fingerprint(made(SOURCE.replace("LIMIT = 7", "LIMIT = [7]")))
@@ -213,7 +230,7 @@ def test_damaged_files_are_compiled_anew(own_folder: Path, damage: str) -> None:
     assert content != whole
     file.write_bytes(content)
     assert again() == 20
-    assert told == ([] if damage == "other content" else ["compiling"])  # Numba sees that no earlier than it loads it
+    assert told == ["compiling"]
     assert cache.is_kept([file.stem])
     assert again() == 20
 

@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -184,3 +185,16 @@ def test_a_start_that_takes_too_long_is_given_up() -> None:
     assert float(seconds.split()[1]) < 30
     assert children == "children 0"
     assert done.stderr == ""
+
+
+@pytest.mark.spark
+def test_another_thread_takes_the_session_that_is_there(spark: Any, tmp_path: Path) -> None:
+    """One opened it; a thread that begins later has no active session of its own."""
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n1,x\n2,y\n")
+    rows: list[int] = []
+    for _ in range(2):
+        thread = threading.Thread(target=lambda: rows.append(load(str(path)).rows))
+        thread.start()
+        thread.join()
+    assert rows == [2, 2]
