@@ -25,6 +25,7 @@ $(VENV)/pyvenv.cfg:
 define install
 	$(PIP) $$($(BIN)/python -c "import tomllib; print(*(d for d in tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies'] if d.startswith(('numba', 'numpy'))))")
 	@PYTHONPATH=src $(BIN)/python -m tuplewise.gpu_kernels.building >/dev/null 2>&1 & \
+	trap "kill $$!" INT TERM; \
 	echo $(PIP) -e '.$(1)' && $(PIP) -e '.$(1)'; status=$$?; wait; exit $$status
 endef
 
