@@ -49,7 +49,7 @@ def kernel_modules() -> list[str]:
 def kernels_named(names: Iterable[str]) -> list[Kernel]:
     """Kernels by name, `gpu_kernels.cpu.tiles.count_direct`, or all of a module by the module's.
 
-    Raises LookupError for a name that no kernel and no module of kernels has.
+    Raises LookupError for a name that no kernel and no module of kernels has. No source is read: every command asks.
     """
     from numba.core import config
 
@@ -57,14 +57,14 @@ def kernels_named(names: Iterable[str]) -> list[Kernel]:
 
     if config.DISABLE_JIT:  # loops run as plain Python
         return []
-    modules = set(kernel_modules())
     found: list[Kernel] = []
     for name in names:
-        module = name if name in modules else name.rpartition(".")[0]
-        if module not in modules:
-            raise LookupError(f"no module of kernels is named {module!r}")
-        importlib.import_module(f"{cache.PACKAGE}.{module}")
-        here = [kernel for kernel in KERNELS if kernel.module == module and name in (module, kernel.full_name)]
+        try:
+            importlib.import_module(f"{cache.PACKAGE}.{name.rpartition('.')[0]}")
+            importlib.import_module(f"{cache.PACKAGE}.{name}")
+        except ModuleNotFoundError:
+            """The name is a kernel's, or nobody's."""
+        here = [kernel for kernel in KERNELS if name in (kernel.module, kernel.full_name)]
         if not here:
             raise LookupError(f"no kernel is named {name!r}")
         found += here

@@ -5,13 +5,9 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from typing import TYPE_CHECKING
 
 from tuplewise.engine.cli.progress import Progress
 from tuplewise.engine.errors import TuplewiseError
-
-if TYPE_CHECKING:
-    from tuplewise.gpu_kernels.building import Building
 
 _CPU = "gpu_kernels.cpu"
 _GROUPS = (f"{_CPU}.grouping.extremes_of", f"{_CPU}.grouping.write_keys")
@@ -147,17 +143,13 @@ def compile_all(progress: Progress) -> None:
     try:
         building.start()
         while building.running():
-            _show(progress, building)
+            progress.step(f"compiling kernels: {building.missing - building.left} of {building.missing}")
             time.sleep(0.1)
         building.wait()
     except (OSError, RuntimeError) as error:
         raise TuplewiseError(str(error)) from None
     finally:
         building.stop()
-
-
-def _show(progress: Progress, building: Building) -> None:
-    progress.step(f"compiling kernels: {building.missing - building.left} of {building.missing}")
 
 
 def get_ready(command: str, progress: Progress) -> list[str]:

@@ -49,7 +49,7 @@ def test_arrays_are_contiguous_and_named_tuples_are_known() -> None:
 def test_unknown_names_are_refused() -> None:
     with pytest.raises(LookupError, match=r"no kernel is named 'gpu_kernels\.cpu\.tiles\.count'"):
         kernels_named(["gpu_kernels.cpu.tiles.count"])
-    with pytest.raises(LookupError, match=r"no module of kernels is named 'gpu_kernels\.cpu\.plan'"):
+    with pytest.raises(LookupError, match=r"no kernel is named 'gpu_kernels\.cpu\.plan\.make_plan'"):
         kernels_named(["gpu_kernels.cpu.plan.make_plan"])
 
 
