@@ -36,28 +36,14 @@ def capability_mark(capability: tuple[int, int]) -> pytest.MarkDecorator:
 
 
 CAPABILITIES = ((8, 0), (9, 0), (10, 0))
-# what compiles for the lowest and the highest does so for the one between: of that, one module in the default run
-REFINEMENTS = (
-    "grouping", "slices", "wavelet", "extremes", "joins", "boxes", "bitmaps", "partitions", "violations",
-    "inclusion",
-)  # fmt: skip
-EACH_REFINEMENT = [
-    pytest.param(
-        module,
-        capability,
-        id=f"{module}-sm{capability[0]}{capability[1]}",
-        marks=[capability_mark(capability), *([pytest.mark.slow] if capability == (9, 0) and number else [])],
-    )
-    for number, module in enumerate(REFINEMENTS)
-    for capability in CAPABILITIES
-]
+EACH_CAPABILITY = [pytest.param(c, id=f"sm{c[0]}{c[1]}", marks=capability_mark(c)) for c in CAPABILITIES]
 # digits of 1 to 8 words: all geometries; the narrow ones, where the work is, in the default run
 CASES = [
     pytest.param(
         digits,
         capability,
         id=f"{digits}-sm{capability[0]}{capability[1]}",
-        marks=[capability_mark(capability), *([] if digits == 1 and capability != (9, 0) else [pytest.mark.slow])],
+        marks=[capability_mark(capability), *([] if digits == 1 else [pytest.mark.slow])],
     )
     for digits in (1, 2, 3, 9, 17)
     for capability in CAPABILITIES
@@ -86,6 +72,10 @@ def ptx_of(digits: int, capability: tuple[int, int], monkeypatch: pytest.MonkeyP
     return str(text)
 
 
+REFINEMENTS = (
+    "grouping", "slices", "wavelet", "extremes", "joins", "boxes", "bitmaps", "partitions", "violations",
+    "inclusion",
+)  # fmt: skip
 # Registers of a thread at most: where the time of joins and checks goes, since they decide how many threads fit; all
 # others have to leave room for two thirds of a multiprocessor's.
 HOT = {"locate_slices_kernel": 40, "count_join_kernel": 64, "emit_join_kernel": 64, "flag_partners_kernel": 64,
@@ -105,7 +95,8 @@ def refinement_kernels(module: str) -> dict[str, tuple[Any, str]]:
     return found
 
 
-@pytest.mark.parametrize(("module", "capability"), EACH_REFINEMENT)
+@pytest.mark.parametrize("capability", EACH_CAPABILITY)
+@pytest.mark.parametrize("module", REFINEMENTS)
 def test_refinement_kernels_compile(
     module: str, capability: tuple[int, int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
