@@ -97,7 +97,9 @@ def test_ctrl_c_while_spark_starts_ends_the_jvm(people: str, tmp_path: Path) -> 
     running.send_signal(signal.SIGINT)
     out, err = running.communicate(timeout=60)
     assert running.returncode == INTERRUPTED
-    assert (out, err) == ("", "tuplewise: interrupted\n")
+    # The kernels of an empty cache may be announced before the JVM is seen: whichever comes first on this machine.
+    assert out == ""
+    assert re.fullmatch(r"(compiling \d+ kernels, once on this machine\n)?tuplewise: interrupted\n", err)
     _, alive = psutil.wait_procs(children, timeout=10)
     assert children
     assert [c for c in alive if c.status() != psutil.STATUS_ZOMBIE] == []
