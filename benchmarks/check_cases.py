@@ -20,7 +20,7 @@ from benchmarks.memory import extra_peak_bytes_of_check
 
 if TYPE_CHECKING:
     from tuplewise.engine.dc.constraint import DenialConstraint
-    from tuplewise.engine.relation.relation import Relation
+    from tuplewise.engine.table.relation import Relation
 
 ONE_BY_ONE = "tuplewise-one-by-one"
 FIRST_PAIRS = 100

@@ -19,7 +19,7 @@ from benchmarks.tpch import LINES_AT_SCALE_1, lineitem_with_orders
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tuplewise.engine.relation.relation import Relation
+    from tuplewise.engine.table.relation import Relation
 
 __all__ = ["REPOSITORY", "Dataset", "MissingData", "ParquetTable", "Source", "content_sha256", "shared_folder"]
 

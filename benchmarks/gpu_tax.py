@@ -18,7 +18,7 @@ from benchmarks.gpu_records import Session, simulated
 from benchmarks.gpu_timing import Answer, Timed, time_on_both
 from tuplewise.engine.dc.discover import DcDiscovery, discover
 from tuplewise.engine.options import DcDiscoverOptions
-from tuplewise.engine.relation.relation import Column, Relation, TypeName
+from tuplewise.engine.table.relation import Column, Relation, TypeName
 from tuplewise.gpu_kernels.device import Device
 
 GROUP = "gpu_tax"

@@ -16,7 +16,7 @@ from benchmarks.generators import tax
 from benchmarks.outside import MissingData, shared_folder
 
 if TYPE_CHECKING:
-    from tuplewise.engine.relation.relation import Relation
+    from tuplewise.engine.table.relation import Relation
 
 
 @dataclass(frozen=True)

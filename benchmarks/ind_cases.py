@@ -20,7 +20,7 @@ from benchmarks.outside import package_program
 
 if TYPE_CHECKING:
     from tuplewise.engine.ind.found import FoundInds
-    from tuplewise.engine.relation.relation import Relation
+    from tuplewise.engine.table.relation import Relation
 
 TABLES = 8
 

@@ -24,7 +24,7 @@ from benchmarks.case import Case, Measurement
 from benchmarks.outside import package_program
 
 if TYPE_CHECKING:
-    from tuplewise.engine.relation.relation import Relation
+    from tuplewise.engine.table.relation import Relation
     from tuplewise.maintained import MaintainedInds
 
 TABLES = ("lineitem", "orders", "customer", "part", "partsupp", "supplier", "nation", "region")

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from tuplewise.engine.relation.relation import Relation
+    from tuplewise.engine.table.relation import Relation
     from tuplewise.gpu_kernels.words import ClueLayout
 
 WARM_UP_ROWS = 300
@@ -81,7 +81,7 @@ def _of_check(stored: Any, texts: Sequence[str]) -> int:
     from tuplewise.engine.dc.rule_text.reading import read_rule
     from tuplewise.engine.dc.violations.detect import check_rules
     from tuplewise.engine.options import DcCheckOptions
-    from tuplewise.engine.relation.relation import Column, Relation
+    from tuplewise.engine.table.relation import Column, Relation
 
     columns = tuple(Column(**column) for column in json.loads(str(stored["columns"])))
     codes = stored["codes"]

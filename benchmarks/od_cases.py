@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from tuplewise.engine.od.dependency import Dependencies
     from tuplewise.engine.od.found import Discovery
-    from tuplewise.engine.relation.relation import Relation
+    from tuplewise.engine.table.relation import Relation
 
 FLIGHTS = 336_776
 PEERS = {"fastod": FASTOD, "hyfd": HYFD, "hyucc": HYUCC}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.relation.relation import NULL_CODE
+from tuplewise.engine.table.relation import NULL_CODE
 from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.refine import ClusterPairs, all_rows, refine_equal, restrict, rows_on_both_sides
 

@@ -35,7 +35,7 @@ from tuplewise.engine.options import (
     KeyDiscoverOptions,
     OdDiscoverOptions,
 )
-from tuplewise.engine.relation.relation import Relation
+from tuplewise.engine.table.relation import Relation
 from tuplewise.engine.watch import TIME_LIMIT, Clock, Progress, Watch
 from tuplewise.gpu_kernels.device import Device, pick_device
 from tuplewise.gpu_kernels.words import COMPARISONS_PER_WORD, ClueLayout

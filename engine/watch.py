@@ -10,8 +10,8 @@ from tuplewise.engine.errors import InputError, LimitReached, message
 from tuplewise.engine.options import LoadOptions, RunOn
 
 if TYPE_CHECKING:
-    from tuplewise.engine.relation.relation import Relation
-    from tuplewise.engine.relation.spark_load import BeyondDriver
+    from tuplewise.engine.table.relation import Relation
+    from tuplewise.engine.table.spark_load import BeyondDriver
 
 SHARE_HERE = 0.25
 """Share of this machine's memory that codes may take before work goes to Spark: kernels take a few times as much."""
@@ -79,9 +79,9 @@ def read_table(
 
     `device` and `options` say how it is read where it isn't yet.
     """
-    from tuplewise.engine.relation.load import load
-    from tuplewise.engine.relation.relation import Relation
-    from tuplewise.engine.relation.spark_load import BeyondDriver
+    from tuplewise.engine.table.load import load
+    from tuplewise.engine.table.relation import Relation
+    from tuplewise.engine.table.spark_load import BeyondDriver
 
     if isinstance(table, Relation):
         return table, []

@@ -18,8 +18,7 @@ PACKAGES = ("engine", "gpu_kernels", "spark_conf")
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("engine.errors", "engine.options"),
     ("gpu_kernels", "spark_conf"),
-    ("engine.spark", "engine.relation"),
-    ("engine.reading",),
+    ("engine.spark", "engine.table"),
     ("engine.column_sets", "engine.grouping", "engine.scanner", "engine.watch", "engine.writer_lock"),
     ("engine.loop",),
     ("engine.local_table",),
@@ -31,12 +30,12 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("engine.cli", "__init__"),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
-NEIGHBOURS = {("engine.relation", "engine.spark"), ("engine.options", "engine.errors")}
+NEIGHBOURS = {("engine.table", "engine.spark"), ("engine.options", "engine.errors")}
 
 # Packages from outside, and the only places that import them at run time.
 OUTSIDE = {
-    "pyspark": ("engine/spark/", "engine/relation/"),
-    "py4j": ("engine/spark/", "engine/relation/"),
+    "pyspark": ("engine/spark/", "engine/table/"),
+    "py4j": ("engine/spark/", "engine/table/"),
     "cupy": ("gpu_kernels/cuda/", "gpu_kernels/device.py"),
     "cudf": ("gpu_kernels/cuda/", "gpu_kernels/device.py"),
     "pylibcudf": ("gpu_kernels/cuda/",),

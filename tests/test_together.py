@@ -19,7 +19,7 @@ from tuplewise.engine.od import search
 from tuplewise.engine.od.discover import discover_orders
 from tuplewise.engine.od.found import Discovery
 from tuplewise.engine.options import DcDiscoverOptions, FdDiscoverOptions, KeyDiscoverOptions, OdDiscoverOptions
-from tuplewise.engine.relation.relation import Relation
+from tuplewise.engine.table.relation import Relation
 from tuplewise.gpu_kernels import clues
 
 

@@ -56,7 +56,7 @@ class Checking:
 
     def check(self) -> CheckResult:
         """What was found, after pairs and rows are written to where they were asked for."""
-        from tuplewise.engine.relation.peek import column_names
+        from tuplewise.engine.table.peek import column_names
 
         names = column_names(self._table, self._load_options)
         if names is not None:  # else loading has to tell them
@@ -83,7 +83,7 @@ class Checking:
         """What was found, here or in Spark, and when the time limit ends the work."""
         from tuplewise.engine.dc.violations.detect import check_rules
         from tuplewise.engine.dc.violations.distributed import check_opened
-        from tuplewise.engine.relation.spark_load import BeyondDriver
+        from tuplewise.engine.table.spark_load import BeyondDriver
         from tuplewise.engine.watch import most_bytes_here
 
         options, deadline = self._options, self._loading.deadline(self._options.time_limit)

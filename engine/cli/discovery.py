@@ -37,7 +37,7 @@ class _Discovery(Generic[O]):
 
     def _search(self, find: Callable[..., Any], find_opened: Callable[..., Any], most_bytes: int | None) -> Any:
         """What was found: here, or in Spark where the codes of the table take more bytes than may be here."""
-        from tuplewise.engine.relation.spark_load import BeyondDriver
+        from tuplewise.engine.table.spark_load import BeyondDriver
 
         deadline = self._loading.deadline(self._options.time_limit)
         how: dict[str, Any] = {"progress": self._progress.share, "deadline": deadline}

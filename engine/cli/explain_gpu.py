@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.errors import InputError
 from tuplewise.engine.options import DcCheckOptions, DcDiscoverOptions, IndCheckOptions, LoadOptions
-from tuplewise.engine.relation.schema import quote_name
+from tuplewise.engine.table.schema import quote_name
 
 if TYPE_CHECKING:
     from tuplewise.engine.dc.predicate import PredicateSpace
     from tuplewise.engine.dc.violations.detect import Cell
     from tuplewise.engine.od.dependency import Dependencies
-    from tuplewise.engine.relation.relation import Relation
-    from tuplewise.engine.relation.spark_frame import EncodedFrame
+    from tuplewise.engine.table.relation import Relation
+    from tuplewise.engine.table.spark_frame import EncodedFrame
     from tuplewise.engine.spark.gpu_plans import Explained, PlanWatch
 
 FEW_ROWS = 200
@@ -121,8 +121,8 @@ class PlannedWork:
 
     def load(self) -> None:
         """Load the table as a command does."""
-        from tuplewise.engine.relation.frames import kind_of
-        from tuplewise.engine.relation.spark_load import BeyondDriver, load_with_spark
+        from tuplewise.engine.table.frames import kind_of
+        from tuplewise.engine.table.spark_load import BeyondDriver, load_with_spark
         from tuplewise.engine.watch import most_bytes_here
 
         most = most_bytes_here(DcCheckOptions())
@@ -135,9 +135,9 @@ class PlannedWork:
 
     def encode(self) -> None:
         """Encode the first rows as it is done with tables that are too large for one process, in both ways."""
-        from tuplewise.engine.relation.frames import kind_of
-        from tuplewise.engine.relation.spark_encoded import encode_for
-        from tuplewise.engine.relation.spark_load import load_with_spark, open_with_spark
+        from tuplewise.engine.table.frames import kind_of
+        from tuplewise.engine.table.spark_encoded import encode_for
+        from tuplewise.engine.table.spark_load import load_with_spark, open_with_spark
 
         source = (self._table, kind_of(self._table), self._few, None, self._spark, self._step)
         relation = load_with_spark(*source, large=True)

@@ -194,7 +194,7 @@ def named_tables(given: Sequence[str]) -> dict[str, str]:
     >>> named_tables(["a=x/orders.csv", "s3://bucket/day=1/orders.csv"])
     {'a': 'x/orders.csv', 'orders': 's3://bucket/day=1/orders.csv'}
     """
-    from tuplewise.engine.relation.sources import find_source
+    from tuplewise.engine.table.source import find_source
 
     tables: dict[str, str] = {}
     for text in given:

@@ -13,7 +13,7 @@ from tuplewise.engine.cli.settings import State
 from tuplewise.engine.options import LoadOptions
 
 if TYPE_CHECKING:
-    from tuplewise.engine.relation.relation import Relation
+    from tuplewise.engine.table.relation import Relation
 
 
 class Loading:
@@ -86,7 +86,7 @@ class Loading:
 
     def _load(self, report: Callable[[str], None], most_bytes: int | None) -> Relation:
         """The table. What Spark leaves behind is cleared away: it is not needed any more."""
-        from tuplewise.engine.relation.load import load
+        from tuplewise.engine.table.load import load
 
         read = self._read_table or load
         relation = read(self._table, self._options, progress=report, most_bytes=most_bytes, device=self._device)

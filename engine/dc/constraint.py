@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from tuplewise.engine.relation.schema import quote_name
+from tuplewise.engine.table.schema import quote_name
 
 Operator = Literal["==", "!=", "<", "<=", ">", ">=", "is", "is not"]
 Role = Literal["t", "u"]

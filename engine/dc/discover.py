@@ -21,7 +21,7 @@ from tuplewise.engine.dc.predicate import PredicateSpace, allowed_violations, bu
 from tuplewise.engine.dc.ranking import Ranking, order_by, rank_counted
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.options import DcDiscoverOptions, RankBy
-from tuplewise.engine.relation.relation import NULL_CODE, Relation
+from tuplewise.engine.table.relation import NULL_CODE, Relation
 from tuplewise.engine.watch import Clock, Progress, Watch, available_bytes, refuse_spark
 from tuplewise.gpu_kernels.device import Device, pick_device
 from tuplewise.gpu_kernels.words import ACROSS

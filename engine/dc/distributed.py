@@ -22,8 +22,8 @@ from tuplewise.engine.dc.violations.program import Program, bind
 from tuplewise.engine.local_table import JUDGED_ROWS
 from tuplewise.engine.loop import Clues
 from tuplewise.engine.options import Nulls
-from tuplewise.engine.relation.relation import Relation
-from tuplewise.engine.relation.spark_frame import EncodedFrame
+from tuplewise.engine.table.relation import Relation
+from tuplewise.engine.table.spark_frame import EncodedFrame
 from tuplewise.engine.spark import agreeing as pairs_on_spark
 from tuplewise.engine.spark import run
 from tuplewise.engine.spark.agreeing import LEAST_PAIRS, ClueKernels, TileClues

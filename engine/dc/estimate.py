@@ -26,7 +26,7 @@ from tuplewise.engine.dc.outcome_counts import row_outcomes, table_outcome_count
 from tuplewise.engine.dc.predicate import EXCLUDED_ORDERED, EXCLUDED_UNORDERED, PredicateSpace, allowed_violations
 from tuplewise.engine.dc.ranking import Ranking, rank, rank_counted
 from tuplewise.engine.errors import LimitReached
-from tuplewise.engine.relation.relation import Relation
+from tuplewise.engine.table.relation import Relation
 from tuplewise.gpu_kernels.clues import lay_out
 from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.device import Device

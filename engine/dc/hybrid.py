@@ -35,7 +35,7 @@ from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.grouping import Work, agreeing, start, two_of_each
 from tuplewise.engine.local_table import LocalTable
 from tuplewise.engine.loop import Clues, Loop, Table, Validated
-from tuplewise.engine.relation.relation import Relation
+from tuplewise.engine.table.relation import Relation
 from tuplewise.engine.watch import TIME_LIMIT
 from tuplewise.gpu_kernels.control import usable_cores
 from tuplewise.gpu_kernels.device import Device

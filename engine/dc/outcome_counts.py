@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.dc.predicate import PredicateSpace
-from tuplewise.engine.relation.relation import NULL_CODE, Relation
+from tuplewise.engine.table.relation import NULL_CODE, Relation
 from tuplewise.gpu_kernels.words import ACROSS, EQUAL, GREATER, LESS, UNKNOWN
 
 Values = tuple[NDArray[np.int32], NDArray[np.int64]]

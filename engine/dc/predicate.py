@@ -20,7 +20,7 @@ from tuplewise.engine.dc.constraint import OPERATORS, DenialConstraint, Predicat
 from tuplewise.engine.dc.shared_values import ColumnFigures, FiguresOf, mean_ratio_above
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import DcDiscoverOptions
-from tuplewise.engine.relation.relation import Relation
+from tuplewise.engine.table.relation import Relation
 from tuplewise.gpu_kernels.words import ACROSS, WITHIN_T, ClueLayout, make_layout
 
 # Outcomes (bit 0: less or different, bit 1: equal, bit 2: greater) that each operator excludes, in operator order.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.relation.relation import NULL_CODE, Relation
+from tuplewise.engine.table.relation import NULL_CODE, Relation
 from tuplewise.gpu_kernels.compiled import kernel
 
 if TYPE_CHECKING:

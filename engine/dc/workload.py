@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tuplewise.engine.dc.predicate import PredicateSpace
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import DcDiscoverOptions
-from tuplewise.engine.relation.relation import NULL_CODE, Relation
+from tuplewise.engine.table.relation import NULL_CODE, Relation
 from tuplewise.gpu_kernels.control import usable_cores
 from tuplewise.gpu_kernels.words import EQUAL, GREATER, LESS, UNKNOWN, WITHIN_T, WITHIN_U, merge_clues
 

@@ -6,7 +6,7 @@ from tuplewise.engine.od.dependency import Targets
 from tuplewise.engine.od.discover import discover
 from tuplewise.engine.od.found import Discovery
 from tuplewise.engine.options import FdDiscoverOptions, KeyDiscoverOptions
-from tuplewise.engine.relation.relation import Relation
+from tuplewise.engine.table.relation import Relation
 from tuplewise.engine.watch import Progress
 
 

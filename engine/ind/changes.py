@@ -16,13 +16,13 @@ from tuplewise.engine.ind.rows import Attributes
 from tuplewise.engine.ind.state import NOTHING, ReadRows
 from tuplewise.engine.ind.values import FAMILIES
 from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.reading.tables import other_columns
-from tuplewise.engine.relation.csv_source import BAD
-from tuplewise.engine.relation.frames import arrow_table, kind_of
-from tuplewise.engine.relation.relation import TypeName
-from tuplewise.engine.relation.spark_load import Opened, Plan, in_session, open_with_spark, spark_failures
-from tuplewise.engine.relation.spark_source import RawTable, Reading, frame_table
-from tuplewise.engine.relation.spark_values import TypedFrame, comparable, is_text
+from tuplewise.engine.table.typed_tables import other_columns
+from tuplewise.engine.table.csv_source import BAD
+from tuplewise.engine.table.frames import arrow_table, kind_of
+from tuplewise.engine.table.relation import TypeName
+from tuplewise.engine.table.spark_load import Opened, Plan, in_session, open_with_spark, spark_failures
+from tuplewise.engine.table.spark_source import RawTable, Reading, frame_table
+from tuplewise.engine.table.spark_values import TypedFrame, comparable, is_text
 from tuplewise.engine.spark.attribute_values import Cell, cells_of
 from tuplewise.engine.spark.local_frames import frame_of
 from tuplewise.engine.spark.session import OpenSession

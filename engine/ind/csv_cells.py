@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.errors import InputError, LimitReached
 from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.relation.csv_scan import Dialect, scan_csv
-from tuplewise.engine.relation.csv_source import blank_note, separator_notes
-from tuplewise.engine.relation.schema import numbered_names
-from tuplewise.engine.relation.sources import Source
+from tuplewise.engine.table.csv_scan import Dialect, scan_csv
+from tuplewise.engine.table.csv_source import blank_note, separator_notes
+from tuplewise.engine.table.schema import numbered_names
+from tuplewise.engine.table.source import Source
 from tuplewise.engine.watch import TIME_LIMIT
 from tuplewise.gpu_kernels.control import usable_cores
 from tuplewise.gpu_kernels.distinct import PADDING, DistinctCells

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from tuplewise.engine.ind.dependency import Attribute, InclusionDependency
-from tuplewise.engine.relation.relation import Column
+from tuplewise.engine.table.relation import Column
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from tuplewise.engine.ind.sorted_values import SortedValues, cut
 from tuplewise.engine.ind.store import LONGEST_NAME, META, Store, long_key
 from tuplewise.engine.ind.table_options import options_of_tables
 from tuplewise.engine.options import IndStateOptions, LoadOptions
-from tuplewise.engine.reading.tables import ReadTable, read_table, typed
+from tuplewise.engine.table.typed_tables import ReadTable, read_table, typed
 from tuplewise.engine.writer_lock import beside
 from tuplewise.gpu_kernels.inclusion import BITS, mask_words
 

@@ -13,7 +13,7 @@ from tuplewise.engine.ind.dependency import Attribute
 from tuplewise.engine.ind.rows import Attributes
 from tuplewise.engine.ind.values import Family, family_of
 from tuplewise.engine.options import IndStateOptions
-from tuplewise.engine.relation.relation import DOMAIN_OF_TYPE, TypeName
+from tuplewise.engine.table.relation import DOMAIN_OF_TYPE, TypeName
 from tuplewise.engine.writer_lock import damaged
 
 FORMAT = 1

@@ -19,7 +19,7 @@ from tuplewise.engine.ind.partitioned import VALUES, hand_to_disk, not_shared
 from tuplewise.engine.ind.partitions import Partitions
 from tuplewise.engine.ind.table_options import options_of_tables
 from tuplewise.engine.options import IndStateOptions, LoadOptions
-from tuplewise.engine.relation.spark_load import spark_failures
+from tuplewise.engine.table.spark_load import spark_failures
 from tuplewise.engine.spark.attribute_values import count_filled
 from tuplewise.engine.spark.value_counts import (
     BY,

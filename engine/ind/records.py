@@ -10,7 +10,7 @@ import numpy as np
 
 from tuplewise.engine.ind.store import CLUSTER
 from tuplewise.engine.ind.values import FAMILIES
-from tuplewise.engine.relation.relation import TypeName
+from tuplewise.engine.table.relation import TypeName
 
 
 def mask_bytes(attributes: int) -> int:

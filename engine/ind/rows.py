@@ -17,9 +17,9 @@ import numpy as np
 from tuplewise.engine.ind.sorted_values import SortedValues
 from tuplewise.engine.ind.store import ROW, value_prefix
 from tuplewise.engine.ind.values import Family, canonical_array, canonical_bytes
-from tuplewise.engine.reading.plain_rows import Misfit, row_values, typed_value, unfit
-from tuplewise.engine.reading.tables import ReadTable
-from tuplewise.engine.relation.relation import TypeName
+from tuplewise.engine.table.plain_rows import Misfit, row_values, typed_value, unfit
+from tuplewise.engine.table.typed_tables import ReadTable
+from tuplewise.engine.table.relation import TypeName
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -9,10 +9,10 @@ from typing import Any
 
 from tuplewise.engine.errors import InputError, message, near_names
 from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.relation.frames import kind_of
-from tuplewise.engine.relation.peek import column_names
-from tuplewise.engine.relation.relation import Relation
-from tuplewise.engine.relation.schema import ALL_COLUMNS, repair_names
+from tuplewise.engine.table.frames import kind_of
+from tuplewise.engine.table.peek import column_names
+from tuplewise.engine.table.relation import Relation
+from tuplewise.engine.table.schema import ALL_COLUMNS, repair_names
 
 
 def options_of_tables(tables: Mapping[str, Any], options: LoadOptions | None = None) -> dict[str, LoadOptions]:

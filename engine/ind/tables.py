@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tuplewise.engine.errors import InputError, message
-from tuplewise.engine.relation.frames import kind_of
-from tuplewise.engine.relation.relation import Relation
-from tuplewise.engine.relation.sources import find_source
+from tuplewise.engine.table.frames import kind_of
+from tuplewise.engine.table.relation import Relation
+from tuplewise.engine.table.source import find_source
 
 
 def name_tables(given: Any) -> dict[str, Any]:

@@ -15,10 +15,10 @@ from tuplewise.engine.ind.dependency import Attribute
 from tuplewise.engine.ind.table_options import options_for_columns
 from tuplewise.engine.ind.values import Family, canonical_array, family_of
 from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.reading.tables import ReadTable, read_table, typed
-from tuplewise.engine.relation.encode import TypedColumn
-from tuplewise.engine.relation.load import load
-from tuplewise.engine.relation.relation import NULL_CODE, Relation, TypeName
+from tuplewise.engine.table.typed_tables import ReadTable, read_table, typed
+from tuplewise.engine.table.encode import TypedColumn
+from tuplewise.engine.table.load import load
+from tuplewise.engine.table.relation import NULL_CODE, Relation, TypeName
 from tuplewise.gpu_kernels.compiled import inlined, kernel
 
 if TYPE_CHECKING:

@@ -17,18 +17,18 @@ from tuplewise.engine.ind.dependency import Attribute
 from tuplewise.engine.ind.found import TableFound
 from tuplewise.engine.ind.values import FAMILIES, Family, canonical_array, family_of
 from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.reading.spelled import spark_texts
-from tuplewise.engine.reading.tables import ReadTable, read_table, typed
-from tuplewise.engine.relation.arrow_text import count_spellings, parse
-from tuplewise.engine.relation.encode import TypedColumn, indexed
-from tuplewise.engine.relation.frames import kind_of
-from tuplewise.engine.relation.load import load
-from tuplewise.engine.relation.relation import NULL_CODE, Column, Relation, TypeName
-from tuplewise.engine.relation.schema import repair_names, selected_columns, type_overrides
-from tuplewise.engine.relation.sources import find_source
-from tuplewise.engine.relation.spark_load import spark_failures
-from tuplewise.engine.relation.text_types import Spelling, SpellingCount, decide
-from tuplewise.engine.relation.typing_columns import ASKED_FOR
+from tuplewise.engine.table.spelled import spark_texts
+from tuplewise.engine.table.typed_tables import ReadTable, read_table, typed
+from tuplewise.engine.table.arrow_text import count_spellings, parse
+from tuplewise.engine.table.encode import TypedColumn, indexed
+from tuplewise.engine.table.frames import kind_of
+from tuplewise.engine.table.load import load
+from tuplewise.engine.table.relation import NULL_CODE, Column, Relation, TypeName
+from tuplewise.engine.table.schema import repair_names, selected_columns, type_overrides
+from tuplewise.engine.table.source import find_source
+from tuplewise.engine.table.spark_load import spark_failures
+from tuplewise.engine.table.text_types import Spelling, SpellingCount, decide
+from tuplewise.engine.table.typing_columns import ASKED_FOR
 from tuplewise.engine.watch import Clock, Watch
 from tuplewise.gpu_kernels.control import usable_cores
 from tuplewise.gpu_kernels.distinct import DistinctCells, ValueSets, padded

@@ -16,8 +16,8 @@ from tuplewise.gpu_kernels.device import pick_device
 if TYPE_CHECKING:
     from tuplewise.engine.od.found import Discovery
     from tuplewise.engine.options import OdCheckOptions
-    from tuplewise.engine.relation.relation import Relation
-    from tuplewise.engine.relation.spark_load import Opened
+    from tuplewise.engine.table.relation import Relation
+    from tuplewise.engine.table.spark_load import Opened
 
 
 OTHER_ROWS = "checked in Spark's tasks: another run may show other two rows of those that break a dependency"

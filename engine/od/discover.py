@@ -14,7 +14,7 @@ from tuplewise.engine.od.dependency import Dependencies, Targets
 from tuplewise.engine.od.found import Discovery, Found
 from tuplewise.engine.od.remarks import complete_context, notes_on
 from tuplewise.engine.options import Nulls, OdDiscoverOptions
-from tuplewise.engine.relation.relation import Relation
+from tuplewise.engine.table.relation import Relation
 from tuplewise.engine.watch import TIME_LIMIT, Clock, Progress, Watch, refuse_spark
 from tuplewise.gpu_kernels.device import Device, pick_device
 

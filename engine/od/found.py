@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.od.dependency import Dependencies
-from tuplewise.engine.relation.relation import Relation
+from tuplewise.engine.table.relation import Relation
 
 
 @dataclass(frozen=True, eq=False)

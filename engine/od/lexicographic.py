@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, DESCENDING, context_words, mask_of
 from tuplewise.engine.od.list_od import ListOd, OrderedColumn
-from tuplewise.engine.relation.relation import Relation
+from tuplewise.engine.table.relation import Relation
 from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.order import PartitionedRows, lay_out_orders
 

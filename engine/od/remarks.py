@@ -9,7 +9,7 @@ import numpy as np
 from tuplewise.engine.grouping import collapse
 from tuplewise.engine.od.found import Found
 from tuplewise.engine.options import KeyDiscoverOptions
-from tuplewise.engine.relation.relation import Relation
+from tuplewise.engine.table.relation import Relation
 from tuplewise.gpu_kernels.device import pick_device
 
 NAMES_SHOWN = 5

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.dc.constraint import DenialConstraint, Role
-from tuplewise.engine.relation.relation import NULL_CODE, Relation
+from tuplewise.engine.table.relation import NULL_CODE, Relation
 
 if TYPE_CHECKING:
     import pyarrow as pa

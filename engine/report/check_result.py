@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tuplewise.engine.dc.constraint import DenialConstraint
     from tuplewise.engine.dc.violations.detect import DcCheck
     from tuplewise.engine.options import RulesSyntax
-    from tuplewise.engine.relation.relation import Relation
+    from tuplewise.engine.table.relation import Relation
 
 
 class CheckResult(CheckedResult):

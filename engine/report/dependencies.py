@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.dc.constraint import DenialConstraint, Operator, Predicate
 from tuplewise.engine.od.dependency import DESCENDING
-from tuplewise.engine.relation.schema import quote_name
+from tuplewise.engine.table.schema import quote_name
 from tuplewise.gpu_kernels.words import as_flags
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tuplewise.engine.report import model, sql, text
 
 if TYPE_CHECKING:
-    from tuplewise.engine.relation.relation import Relation
+    from tuplewise.engine.table.relation import Relation
 
 SHOWN_IN_REPR = 5
 

@@ -9,7 +9,7 @@ from tuplewise.engine.errors import InputError, message, near_names
 from tuplewise.engine.ind.dependency import Attribute, InclusionDependency
 from tuplewise.engine.ind.found import TableFound
 from tuplewise.engine.ind.values import family_of
-from tuplewise.engine.relation.relation import TypeName
+from tuplewise.engine.table.relation import TypeName
 from tuplewise.engine.report import sql
 from tuplewise.engine.report.text import visible
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tuplewise.engine.dc.discover import DcDiscovery
     from tuplewise.engine.dc.estimate import Estimate
     from tuplewise.engine.dc.predicate import PredicateSpace
-    from tuplewise.engine.relation.relation import Relation
+    from tuplewise.engine.table.relation import Relation
 
 SCHEMA = "tuplewise/1"
 RANKINGS: tuple[str, ...] = get_args(RankBy)

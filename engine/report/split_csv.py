@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.relation.csv_source import scan_table
-from tuplewise.engine.relation.relation import Relation
-from tuplewise.engine.relation.sources import Source
+from tuplewise.engine.table.csv_source import scan_table
+from tuplewise.engine.table.relation import Relation
+from tuplewise.engine.table.source import Source
 from tuplewise.engine.report.split import ROW, RULES, Violators, check_count
 from tuplewise.engine.report.sql import unused
 

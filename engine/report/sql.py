@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 from tuplewise.engine.dc.constraint import Constant, DenialConstraint, Operator, Predicate
 from tuplewise.engine.errors import InputError, RuleError, message
-from tuplewise.engine.relation.relation import TypeName
+from tuplewise.engine.table.relation import TypeName
 from tuplewise.engine.report.sql_literal import literal
 
 Dialect = Literal["spark", "duckdb", "ansi"]

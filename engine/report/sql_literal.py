@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from tuplewise.engine.dc.constraint import Constant
 from tuplewise.engine.dc.rule_text.constants import utc_text, value_of
-from tuplewise.engine.relation.relation import TypeName
+from tuplewise.engine.table.relation import TypeName
 
 _MOST_DIGITS = 38
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tuplewise.engine.errors import DeviceError, InputError, LimitReached, RuleError, TuplewiseError
     from tuplewise.engine.ind.dependency import InclusionDependency
     from tuplewise.engine.options import CheckKeywords, DcKeywords, LoadKeywords, Nulls
-    from tuplewise.engine.relation.relation import Relation
+    from tuplewise.engine.table.relation import Relation
     from tuplewise.engine.report.check_result import CheckResult
     from tuplewise.engine.report.dc_result import DcResult
     from tuplewise.engine.report.fd_result import FdResult, KeyResult
@@ -56,7 +56,7 @@ _HOMES = {
     "OdCheckResult": "engine.report.od_check_result",
     "OdResult": "engine.report.od_result",
     "Predicate": "engine.dc.constraint",
-    "Relation": "engine.relation.relation",
+    "Relation": "engine.table.relation",
     "DeviceError": "engine.errors",
     "InputError": "engine.errors",
     "LimitReached": "engine.errors",
@@ -163,7 +163,7 @@ def load(
     (3, [('id', 'integer', 0), ('day', 'text', 1)])
     """
     from tuplewise.engine.options import load_options
-    from tuplewise.engine.relation.load import load as load_table
+    from tuplewise.engine.table.load import load as load_table
 
     return load_table(source, load_options(options), name=name, spark=spark, progress=progress)
 
@@ -228,7 +228,7 @@ def discover_dcs(
     from tuplewise.engine.dc.discover import discover
     from tuplewise.engine.dc.distributed_discover import discover_opened, most_bytes_to_search
     from tuplewise.engine.options import dc_discover_options
-    from tuplewise.engine.relation.relation import Relation
+    from tuplewise.engine.table.relation import Relation
     from tuplewise.engine.report.dc_result import DcResult
     from tuplewise.engine.watch import read_table
 
@@ -319,7 +319,7 @@ def check(
     from tuplewise.engine.dc.violations.detect import check_rules
     from tuplewise.engine.dc.violations.distributed import check_opened
     from tuplewise.engine.options import dc_check_options
-    from tuplewise.engine.relation.relation import Relation
+    from tuplewise.engine.table.relation import Relation
     from tuplewise.engine.report.check_result import CheckResult, read_all
     from tuplewise.engine.watch import most_bytes_here, read_table
 

@@ -244,7 +244,7 @@ def discover_together(
         KeyDiscoverOptions,
         OdDiscoverOptions,
     )
-    from tuplewise.engine.relation.relation import Relation
+    from tuplewise.engine.table.relation import Relation
     from tuplewise.engine.report.dc_result import DcResult
     from tuplewise.engine.report.fd_result import FdResult, KeyResult
     from tuplewise.engine.report.od_result import OdResult
@@ -286,7 +286,7 @@ def _discover(
     import time
 
     from tuplewise.engine.od.distributed_discover import discover_opened, most_bytes_to_search
-    from tuplewise.engine.relation.relation import Relation
+    from tuplewise.engine.table.relation import Relation
     from tuplewise.engine.watch import read_table
 
     start = time.monotonic()
@@ -349,7 +349,7 @@ def check_ods(
 
     from tuplewise.engine.od.check import check_opened, check_saved, check_table
     from tuplewise.engine.options import OdCheckOptions, options_of
-    from tuplewise.engine.relation.relation import Relation
+    from tuplewise.engine.table.relation import Relation
     from tuplewise.engine.report.od_check_result import OdCheckResult
     from tuplewise.engine.report.od_result import OdResult
     from tuplewise.engine.report.od_texts import read_all_ods

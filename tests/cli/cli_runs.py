@@ -14,7 +14,7 @@ import pytest
 
 from tuplewise.engine.cli.main import run
 from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.relation import load as load_module
+from tuplewise.engine.table import load as load_module
 
 TABLE = "id,zip,city,pay\n1,01,A,10\n2,01,A,20\n3,02,B,20\n4,03,B,35\n"
 

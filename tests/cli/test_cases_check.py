@@ -143,7 +143,7 @@ def test_b28_a_bad_path_exits_2(tmp_path: Path, capsys: pytest.CaptureFixture[st
 def test_ctrl_c_while_pairs_are_written_leaves_nothing(tmp_path: Path) -> None:
     program = """
 import pyarrow as pa
-from tuplewise.engine.relation import load as module
+from tuplewise.engine.table import load as module
 real = module.load
 def load(source, options=None, **more):
     return real(pa.table({"a": [1] * 20_000}) if isinstance(source, str) else source, options, name="t")

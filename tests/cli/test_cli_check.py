@@ -275,7 +275,7 @@ def test_a_faulty_rule_or_key_is_told_before_the_table_is_loaded(
     def loaded(*args: Any, **more: Any) -> Any:
         raise AssertionError("the table was loaded")
 
-    monkeypatch.setattr("tuplewise.engine.relation.load.load", loaded)
+    monkeypatch.setattr("tuplewise.engine.table.load.load", loaded)
     assert "Did you mean 'city'" in check(capsys, table, "--rule", "zip -> cit").err
     assert "Did you mean 'pay'" in check(capsys, table, "--rule", FD, "--key", "id,pya").err
     assert "the table was loaded" in check(capsys, table, "--rule", FD).err

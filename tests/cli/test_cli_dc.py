@@ -252,7 +252,7 @@ def test_faults_nobody_foresaw_are_one_line_unless_verbose(
     def broken(*args: Any, **more: Any) -> Any:
         raise KeyError("first line\nsecond line")
 
-    monkeypatch.setattr("tuplewise.engine.relation.load.load", broken)
+    monkeypatch.setattr("tuplewise.engine.table.load.load", broken)
     ran = discover(capsys, table)
     assert ran.code == USAGE
     assert ran.err.startswith("tuplewise: error: internal error: KeyError: ")

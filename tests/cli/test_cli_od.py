@@ -208,7 +208,7 @@ def test_faults_in_dependencies_are_told_before_loading(
     def never(*args: Any, **more: Any) -> Any:
         raise AssertionError("the table was loaded")
 
-    monkeypatch.setattr("tuplewise.engine.relation.load.load", never)
+    monkeypatch.setattr("tuplewise.engine.table.load.load", never)
     ran = check(capsys, table, "--od", "weak -> month", "--od", "month ->")
     assert ran.code == USAGE
     assert "Did you mean 'week'?" in ran.err

@@ -21,7 +21,7 @@ START = [sys.executable, "-m", "tuplewise.engine.cli.main"]
 STAND_IN = """
 import sys, time
 import pyarrow as pa
-from tuplewise.engine.relation import load as module
+from tuplewise.engine.table import load as module
 real = module.load
 def load(source, options=None, **more):
     if not isinstance(source, str):

@@ -16,7 +16,7 @@ from oracles.check import Condition, mirror, order_of
 
 import tuplewise as tw
 from tuplewise.engine.dc.constraint import NULL, Constant, DenialConstraint, Operator, Predicate
-from tuplewise.engine.relation.relation import DOMAIN_OF_TYPE, Relation
+from tuplewise.engine.table.relation import DOMAIN_OF_TYPE, Relation
 
 ORDERED: tuple[Operator, ...] = ("<", "<=", ">", ">=")
 ALL: tuple[Operator, ...] = ("==", "!=", *ORDERED)

@@ -16,7 +16,7 @@ import pyarrow as pa
 from oracles.dc import sort_key
 
 from tuplewise.engine.dc.constraint import OPERATORS
-from tuplewise.engine.relation.relation import DOMAIN_OF_TYPE, Column, Domain, Relation
+from tuplewise.engine.table.relation import DOMAIN_OF_TYPE, Column, Domain, Relation
 from tuplewise.gpu_kernels.words import ACROSS
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from tuplewise.engine.dc.incremental.applied import Applied, Lost
 from tuplewise.engine.dc.incremental.initial import build
 from tuplewise.engine.dc.incremental.state import DcState
 from tuplewise.engine.options import DcStateOptions
-from tuplewise.engine.relation.relation import Relation
+from tuplewise.engine.table.relation import Relation
 
 ARROW = {
     "integer": pa.int64(), "decimal": pa.decimal128(20, 2), "double": pa.float64(), "date": pa.date32(),

@@ -26,7 +26,7 @@ from tuplewise.engine.dc.violations.existence import find_witnesses
 from tuplewise.engine.dc.violations.listing import iterate_pairs
 from tuplewise.engine.dc.violations.program import bind
 from tuplewise.engine.options import DcCheckOptions
-from tuplewise.engine.relation.relation import Relation
+from tuplewise.engine.table.relation import Relation
 
 TOGETHER = ["auto", "cost", "frequency", "none"]
 

@@ -22,7 +22,7 @@ from tuplewise.engine.dc.violations.detect import RuleCheck, check_rules
 from tuplewise.engine.dc.violations.existence import find_witnesses
 from tuplewise.engine.dc.violations.listing import iterate_pairs
 from tuplewise.engine.options import DcCheckOptions
-from tuplewise.engine.relation.relation import Relation
+from tuplewise.engine.table.relation import Relation
 
 Force = Callable[[pytest.MonkeyPatch], None]
 

@@ -17,7 +17,7 @@ from tuplewise.engine.dc.violations.detect import check_rules
 from tuplewise.engine.dc.violations.planner import Plan, greedy_hll, plan
 from tuplewise.engine.dc.violations.program import bind
 from tuplewise.engine.options import DcCheckOptions
-from tuplewise.engine.relation.relation import Relation
+from tuplewise.engine.table.relation import Relation
 
 ROWS = 200_000
 

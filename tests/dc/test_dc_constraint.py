@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from tuplewise.engine.dc.constraint import NULL, Constant, DenialConstraint, Operator, Predicate
-from tuplewise.engine.relation.schema import quote_name
+from tuplewise.engine.table.schema import quote_name
 
 
 def same(column: str, operator: Operator) -> Predicate:

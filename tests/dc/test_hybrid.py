@@ -27,7 +27,7 @@ from tuplewise.engine.dc.violations.existence import find_witnesses
 from tuplewise.engine.errors import InputError
 from tuplewise.engine.local_table import LocalTable
 from tuplewise.engine.options import DcDiscoverOptions
-from tuplewise.engine.relation.relation import Relation
+from tuplewise.engine.table.relation import Relation
 from tuplewise.gpu_kernels.device import pick_device
 from tuplewise.gpu_kernels.refine import ClusterPairs
 

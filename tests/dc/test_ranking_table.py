@@ -17,7 +17,7 @@ from tuplewise.engine.dc.outcome_counts import table_outcome_counts, undecided_p
 from tuplewise.engine.dc.predicate import PredicateSpace, build_space
 from tuplewise.engine.dc.ranking import rank_counted
 from tuplewise.engine.options import DcDiscoverOptions
-from tuplewise.engine.relation.relation import Relation
+from tuplewise.engine.table.relation import Relation
 from tuplewise.gpu_kernels.words import ACROSS
 
 TYPES = ["integer", "integer", "text", "double", "double", "boolean", "text"]

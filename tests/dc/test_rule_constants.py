@@ -15,7 +15,7 @@ from oracles.dc import sort_key
 from tuplewise.engine.dc.constraint import Constant
 from tuplewise.engine.dc.rule_text import check_types, place_constant, read_rule
 from tuplewise.engine.errors import RuleError
-from tuplewise.engine.relation.relation import Relation
+from tuplewise.engine.table.relation import Relation
 
 RELATION = encode(
     [

@@ -25,7 +25,7 @@ from tuplewise.engine.dc.predicate import PredicateSpace, build_space
 from tuplewise.engine.dc.workload import Workload, refuse_hopeless, sample_size
 from tuplewise.engine.errors import InputError, LimitReached, python_names
 from tuplewise.engine.options import DcDiscoverOptions
-from tuplewise.engine.relation.relation import Relation
+from tuplewise.engine.table.relation import Relation
 from tuplewise.gpu_kernels.device import pick_device
 from tuplewise.gpu_kernels.words import mirror_clues
 

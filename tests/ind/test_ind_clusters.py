@@ -18,7 +18,7 @@ from tuplewise.engine.ind.clusters import AttributeClustering
 from tuplewise.engine.ind.dependency import Attribute
 from tuplewise.engine.ind.unary import cells_of
 from tuplewise.engine.ind.values import Family, canonical_array, canonical_bytes
-from tuplewise.engine.reading.spelled import spark_texts
+from tuplewise.engine.table.spelled import spark_texts
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.distinct import DistinctCells, ValueSets, padded
 

@@ -12,7 +12,7 @@ from tuplewise.engine.errors import InputError, LimitReached
 from tuplewise.engine.ind import csv_cells, unary
 from tuplewise.engine.ind.unary import Clustered, cluster_tables
 from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.relation.sources import find_source
+from tuplewise.engine.table.source import find_source
 
 pytestmark = pytest.mark.spark
 

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from texts_cases import AWKWARD, arrays, check, defined
 
 from tuplewise.engine.errors import DeviceError
-from tuplewise.engine.relation.encode import TypedColumn, encode, indexed
+from tuplewise.engine.table.encode import TypedColumn, encode, indexed
 from tuplewise.gpu_kernels import texts
 from tuplewise.gpu_kernels.cpu import texts as cpu
 from tuplewise.gpu_kernels.cuda import texts as cuda

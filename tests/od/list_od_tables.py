@@ -12,7 +12,7 @@ from oracles import od as oracle
 from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, DESCENDING, Dependencies, mask_of
 from tuplewise.engine.od.implied import SavedOds
 from tuplewise.engine.od.list_od import ListOd, OrderedColumn
-from tuplewise.engine.relation.relation import Column, Relation
+from tuplewise.engine.table.relation import Column, Relation
 
 Values = list[list[int | None]]
 

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tuplewise.engine.relation.relation import Relation
-from tuplewise.engine.relation.spark_frame import EncodedFrame
-from tuplewise.engine.relation.spark_rows import Rows
+from tuplewise.engine.table.relation import Relation
+from tuplewise.engine.table.spark_frame import EncodedFrame
+from tuplewise.engine.table.spark_rows import Rows
 
 
 class Held(EncodedFrame):

@@ -38,9 +38,9 @@ from tuplewise.engine.dc.predicate import PredicateSpace, build_space
 from tuplewise.engine.errors import InputError
 from tuplewise.engine.loop import Compared
 from tuplewise.engine.options import DcDiscoverOptions, LoadOptions
-from tuplewise.engine.relation.relation import Relation
-from tuplewise.engine.relation.spark_frame import encode_as_frame
-from tuplewise.engine.relation.spark_load import load_with_spark, open_with_spark
+from tuplewise.engine.table.relation import Relation
+from tuplewise.engine.table.spark_frame import encode_as_frame
+from tuplewise.engine.table.spark_load import load_with_spark, open_with_spark
 from tuplewise.engine.spark import run
 from tuplewise.engine.spark.tiles import Sizes
 from tuplewise.gpu_kernels.device import pick_device

@@ -33,7 +33,7 @@ from tuplewise.engine.od.distributed_discover import discover_on_spark, most_byt
 from tuplewise.engine.od.lexicographic import check_orders
 from tuplewise.engine.od.list_od import read_od
 from tuplewise.engine.options import FdDiscoverOptions, KeyDiscoverOptions, OdDiscoverOptions
-from tuplewise.engine.relation.relation import Column, Relation
+from tuplewise.engine.table.relation import Column, Relation
 from tuplewise.engine.spark import run
 from tuplewise.engine.spark.boundaries import Edge, Edges, crossings, edges_of
 from tuplewise.engine.spark.orders import OrderChecks, cut_checks

@@ -31,7 +31,7 @@ from tuplewise.engine.dc.hydra.sampling import Evidences
 from tuplewise.engine.dc.violations.program import satisfied
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.grouping import Work, agreeing
-from tuplewise.engine.relation.relation import NULL_CODE
+from tuplewise.engine.table.relation import NULL_CODE
 from tuplewise.gpu_kernels.clues import ComparableRows, NewClues
 from tuplewise.gpu_kernels.control import usable_cores
 from tuplewise.gpu_kernels.refine import Algorithm, ClusterPairs, Comparison, PairJoin, all_rows, join, restrict

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from tuplewise.engine.dc.evidence import cut_clues
 from tuplewise.engine.dc.predicate import PredicateSpace
 from tuplewise.engine.errors import LimitReached
-from tuplewise.engine.relation.relation import NULL_CODE, Relation
+from tuplewise.engine.table.relation import NULL_CODE, Relation
 from tuplewise.gpu_kernels.clues import ComparableRows
 from tuplewise.gpu_kernels.control import usable_cores
 from tuplewise.gpu_kernels.evidence import ClueSet

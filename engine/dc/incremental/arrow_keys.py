@@ -17,7 +17,7 @@ from tuplewise.engine.dc.incremental.keys import (
     texts_of,
     widened,
 )
-from tuplewise.engine.relation.relation import Domain
+from tuplewise.engine.table.relation import Domain
 
 if TYPE_CHECKING:
     import pyarrow as pa

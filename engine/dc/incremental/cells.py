@@ -13,8 +13,8 @@ from typing import Any
 from tuplewise.engine.dc.incremental.arrow_keys import keys_of_arrow
 from tuplewise.engine.dc.incremental.columns import KeptColumn
 from tuplewise.engine.dc.incremental.keys import PlainKey, key_of_bits
-from tuplewise.engine.reading.plain_rows import Misfit, row_values, typed_value, unfit
-from tuplewise.engine.relation.relation import DOMAIN_OF_TYPE, TypeName
+from tuplewise.engine.table.plain_rows import Misfit, row_values, typed_value, unfit
+from tuplewise.engine.table.relation import DOMAIN_OF_TYPE, TypeName
 
 Reader = Callable[[Any], PlainKey | None]
 

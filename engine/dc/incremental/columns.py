@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tuplewise.engine.relation.relation import DOMAIN_OF_TYPE, Domain, TypeName
-from tuplewise.engine.relation.typing_columns import ASKED_FOR
+from tuplewise.engine.table.relation import DOMAIN_OF_TYPE, Domain, TypeName
+from tuplewise.engine.table.typing_columns import ASKED_FOR
 
 
 @dataclass(frozen=True, slots=True)

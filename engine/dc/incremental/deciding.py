@@ -24,7 +24,7 @@ from tuplewise.engine.dc.incremental.probes import Probes, contains_some, unprob
 from tuplewise.engine.dc.incremental.revision import Known, among
 from tuplewise.engine.dc.vertices import Sets, Vertices
 from tuplewise.engine.dc.violations.existence import find_witnesses
-from tuplewise.engine.relation.relation import Relation
+from tuplewise.engine.table.relation import Relation
 from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.hitting import Extended, extend_hitting_sets, without_edges
 from tuplewise.gpu_kernels.probes import ClueTable, Comparing, Met, terms_of_clue

@@ -22,7 +22,7 @@ from tuplewise.engine.dc.incremental.keys import (
     keys_of_plain,
 )
 from tuplewise.engine.dc.incremental.ranks import rank_codes
-from tuplewise.engine.relation.relation import DOMAIN_OF_TYPE, NULL_CODE, Domain, Relation
+from tuplewise.engine.table.relation import DOMAIN_OF_TYPE, NULL_CODE, Domain, Relation
 
 if TYPE_CHECKING:
     import pyarrow as pa

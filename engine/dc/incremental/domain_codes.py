@@ -29,7 +29,7 @@ from tuplewise.engine.dc.incremental.keys import (
     united,
 )
 from tuplewise.engine.errors import InputError, message
-from tuplewise.engine.relation.relation import Domain
+from tuplewise.engine.table.relation import Domain
 from tuplewise.gpu_kernels.compiled import kernel
 
 CODES = 1 << 30

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.reading.tables import read_table, typed
-from tuplewise.engine.relation.encode import encode
-from tuplewise.engine.relation.load import load
-from tuplewise.engine.relation.relation import Relation
-from tuplewise.engine.relation.sources import find_source
-from tuplewise.engine.relation.typing_columns import ASKED_FOR
+from tuplewise.engine.table.typed_tables import read_table, typed
+from tuplewise.engine.table.encode import encode
+from tuplewise.engine.table.load import load
+from tuplewise.engine.table.relation import Relation
+from tuplewise.engine.table.source import find_source
+from tuplewise.engine.table.typing_columns import ASKED_FOR
 from tuplewise.engine.writer_lock import check_new
 
 

@@ -33,7 +33,7 @@ from tuplewise.engine.dc.vertices import Sets, Vertices
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.loop import Loop
 from tuplewise.engine.options import DcStateOptions
-from tuplewise.engine.relation.relation import NULL_CODE, Relation
+from tuplewise.engine.table.relation import NULL_CODE, Relation
 from tuplewise.engine.watch import available_bytes
 from tuplewise.gpu_kernels.clues import NewClues
 from tuplewise.gpu_kernels.device import Device, pick_device

@@ -13,8 +13,8 @@ from tuplewise.engine.dc.incremental.state import DcState
 from tuplewise.engine.dc.predicate import PredicateSpace
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import READING_OF_A_STATE, RULES_OF_A_STATE, DcDiscoverOptions, LoadOptions
-from tuplewise.engine.relation.relation import DOMAIN_OF_TYPE, Relation, TypeName
-from tuplewise.engine.relation.spark_load import Opened
+from tuplewise.engine.table.relation import DOMAIN_OF_TYPE, Relation, TypeName
+from tuplewise.engine.table.spark_load import Opened
 
 
 @dataclass(frozen=True, eq=False)

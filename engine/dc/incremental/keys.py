@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.errors import InputError, message
-from tuplewise.engine.relation.relation import Domain
+from tuplewise.engine.table.relation import Domain
 from tuplewise.gpu_kernels.compiled import kernel
 
 if TYPE_CHECKING:

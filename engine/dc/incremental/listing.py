@@ -13,7 +13,7 @@ from tuplewise.engine.dc.evidence import collect_evidence
 from tuplewise.engine.dc.inversion import ConstraintArrays, constraints_of, invert, result_order
 from tuplewise.engine.dc.predicate import PredicateSpace
 from tuplewise.engine.dc.vertices import Sets
-from tuplewise.engine.relation.relation import Relation
+from tuplewise.engine.table.relation import Relation
 from tuplewise.gpu_kernels.words import WITHIN_T
 
 Numbers = tuple[int, ...]  # predicates of a constraint by their numbers in the space

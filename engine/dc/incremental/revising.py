@@ -26,7 +26,7 @@ from tuplewise.engine.dc.incremental.probes import contains_some, lay_queries, t
 from tuplewise.engine.dc.incremental.published import PublishedIndexes
 from tuplewise.engine.dc.incremental.revision import Known, among
 from tuplewise.engine.dc.vertices import Sets, Vertices
-from tuplewise.engine.relation.relation import Relation
+from tuplewise.engine.table.relation import Relation
 from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.hitting import first_missed
 from tuplewise.gpu_kernels.probes import ClueTable, Comparing, Met, SortedRows

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tuplewise.engine.dc.incremental.arrow_keys import arrow_of_keys
 from tuplewise.engine.dc.incremental.columns import KeptColumn
 from tuplewise.engine.dc.incremental.dictionaries import Additions, Dictionaries
-from tuplewise.engine.relation.relation import DOMAIN_OF_TYPE, TypeName
+from tuplewise.engine.table.relation import DOMAIN_OF_TYPE, TypeName
 
 
 def key_of_row(

@@ -51,8 +51,8 @@ from tuplewise.engine.dc.predicate import PredicateSpace, build_space
 from tuplewise.engine.dc.vertices import Vertices
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import DcStateOptions, LoadOptions
-from tuplewise.engine.relation.relation import Relation
-from tuplewise.engine.relation.typing_columns import infer_text_column
+from tuplewise.engine.table.relation import Relation
+from tuplewise.engine.table.typing_columns import infer_text_column
 from tuplewise.engine.writer_lock import damaged
 from tuplewise.gpu_kernels.device import pick_device
 from tuplewise.gpu_kernels.probes import SortedRows

@@ -10,8 +10,8 @@ from typing import Any
 from tuplewise.engine.dc.incremental.state import DcState
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.relation.frames import kind_of
-from tuplewise.engine.relation.spark_load import load_with_spark, spark_failures
+from tuplewise.engine.table.frames import kind_of
+from tuplewise.engine.table.spark_load import load_with_spark, spark_failures
 
 
 def insert_batch(

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from tuplewise.engine.dc.constraint import Constant, DenialConstraint, Predicate
 from tuplewise.engine.errors import InputError, RuleError, message
-from tuplewise.engine.relation.relation import Column, Relation, TypeName
-from tuplewise.engine.relation.text_types import BOOLEAN, DATE, FITS, TIMESTAMP, WHAT_FITS
+from tuplewise.engine.table.relation import Column, Relation, TypeName
+from tuplewise.engine.table.text_types import BOOLEAN, DATE, FITS, TIMESTAMP, WHAT_FITS
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,7 +10,7 @@ from tuplewise.engine.dc.constraint import Constant, DenialConstraint, Operator,
 from tuplewise.engine.dc.rule_text.reading import read_rule
 from tuplewise.engine.dc.rule_text.scanner import spells_number
 from tuplewise.engine.errors import InputError, RuleError, message
-from tuplewise.engine.relation.schema import quote_name
+from tuplewise.engine.table.schema import quote_name
 
 WrittenSyntax = Literal["tuplewise", "holoclean", "desbordante", "nadeef", "logic"]
 WRITTEN: tuple[str, ...] = get_args(WrittenSyntax)

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.relation.relation import Relation
+from tuplewise.engine.table.relation import Relation
 
 SAMPLE_SHARE = 0.01
 LEAST_SAMPLE, LARGEST_SAMPLE = 20_000, 50_000

@@ -25,7 +25,7 @@ from tuplewise.engine.dc.violations.program import Program, bind
 from tuplewise.engine.dc.violations.refine import without_unfit
 from tuplewise.engine.grouping import Work, agreeing, start
 from tuplewise.engine.options import DcCheckOptions
-from tuplewise.engine.relation.relation import Relation
+from tuplewise.engine.table.relation import Relation
 from tuplewise.engine.watch import refuse_spark, resident_bytes
 from tuplewise.gpu_kernels.control import usable_cores
 from tuplewise.gpu_kernels.device import pick_device

@@ -11,25 +11,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.relation.encode import TypedColumn, encode, indexed
-from tuplewise.engine.relation.relation import DOMAIN_OF_TYPE, NULL_CODE, Column, Domain, Relation
-from tuplewise.engine.relation.spark_encode import (
+from tuplewise.engine.table.encode import TypedColumn, encode, indexed
+from tuplewise.engine.table.relation import DOMAIN_OF_TYPE, NULL_CODE, Column, Domain, Relation
+from tuplewise.engine.table.spark_encode import (
     TypedExpression,
     cells_frame,
     plain_dictionary,
     plain_value,
     spark_type,
 )
-from tuplewise.engine.relation.spark_ranks import MOST_CODES, WIDE, RangeOfValues, rank_values
-from tuplewise.engine.relation.spark_rows import ROW, Rows
-from tuplewise.engine.relation.spark_values import type_frame
+from tuplewise.engine.table.spark_ranks import MOST_CODES, WIDE, RangeOfValues, rank_values
+from tuplewise.engine.table.spark_rows import ROW, Rows
+from tuplewise.engine.table.spark_values import type_frame
 from tuplewise.engine.spark.local_frames import frame_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame
 
-    from tuplewise.engine.relation.spark_load import Opened
+    from tuplewise.engine.table.spark_load import Opened
 
 POSITION = "position"
 _COUNTABLE = ("number", "date", "boolean")

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from tuplewise.engine.errors import InputError, message, near_names
 from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.relation.relation import DOMAIN_OF_TYPE, TypeName
+from tuplewise.engine.table.relation import DOMAIN_OF_TYPE, TypeName
 
 ALL_COLUMNS = "*"
 

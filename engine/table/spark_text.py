@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tuplewise.engine.relation.relation import TypeName
-from tuplewise.engine.relation.text_types import BOOLEAN, DATE, DECIMAL, EXPONENT, FITS, INTEGER, TIMESTAMP, ZEROS
+from tuplewise.engine.table.relation import TypeName
+from tuplewise.engine.table.text_types import BOOLEAN, DATE, DECIMAL, EXPONENT, FITS, INTEGER, TIMESTAMP, ZEROS
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

@@ -13,9 +13,9 @@ import pytest
 
 from tuplewise.engine.errors import InputError
 from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.relation import spark_encode
-from tuplewise.engine.relation.relation import Relation
-from tuplewise.engine.relation.spark_load import load_with_spark
+from tuplewise.engine.table import spark_encode
+from tuplewise.engine.table.relation import Relation
+from tuplewise.engine.table.spark_load import load_with_spark
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 

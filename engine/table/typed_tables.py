@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.errors import InputError, message, near_names, shortened
 from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.reading.spelled import spark_texts
-from tuplewise.engine.relation.encode import TypedColumn
-from tuplewise.engine.relation.frames import arrow_table, kind_of, typed_column
-from tuplewise.engine.relation.load import load
-from tuplewise.engine.relation.relation import NULL_CODE, Relation, TypeName
-from tuplewise.engine.relation.schema import numbered_names, repair_names, selected_columns, type_overrides
-from tuplewise.engine.relation.sources import Source, find_source
-from tuplewise.engine.relation.typing_columns import ASKED_FOR, fitted, infer_text_column, misfit, without_tokens
+from tuplewise.engine.table.spelled import spark_texts
+from tuplewise.engine.table.encode import TypedColumn
+from tuplewise.engine.table.frames import arrow_table, kind_of, typed_column
+from tuplewise.engine.table.load import load
+from tuplewise.engine.table.relation import NULL_CODE, Relation, TypeName
+from tuplewise.engine.table.schema import numbered_names, repair_names, selected_columns, type_overrides
+from tuplewise.engine.table.source import Source, find_source
+from tuplewise.engine.table.typing_columns import ASKED_FOR, fitted, infer_text_column, misfit, without_tokens
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -388,7 +388,7 @@ def _csv_places(source: Source, options: LoadOptions, sep: str, dropped: bool) -
     def locate(row: int) -> str:
         import pyarrow as pa
 
-        from tuplewise.engine.relation.csv_scan import Dialect, scan_csv
+        from tuplewise.engine.table.csv_scan import Dialect, scan_csv
 
         if dropped:
             return f"row {row} of those with the right number of fields"

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from tuplewise.engine.relation.relation import TypeName
+from tuplewise.engine.table.relation import TypeName
 
 Spelling = Literal[
     "integer15",  # up to 15 digits: a double holds it exactly

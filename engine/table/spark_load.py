@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.relation.csv_source import BAD, SPLIT_BYTES, bad_rows, scan_table, with_blank_rows
-from tuplewise.engine.relation.encode import TypedColumn, encode, indexed
-from tuplewise.engine.relation.frames import typed_column
-from tuplewise.engine.relation.relation import Relation, TypeName
-from tuplewise.engine.relation.schema import repair_names, selected_columns, type_overrides
-from tuplewise.engine.relation.sources import Source, find_source
-from tuplewise.engine.relation.spark_encode import NotInSpark, encode_in_spark
-from tuplewise.engine.relation.spark_rows import split_runs
-from tuplewise.engine.relation.spark_source import (
+from tuplewise.engine.table.csv_source import BAD, SPLIT_BYTES, bad_rows, scan_table, with_blank_rows
+from tuplewise.engine.table.encode import TypedColumn, encode, indexed
+from tuplewise.engine.table.frames import typed_column
+from tuplewise.engine.table.relation import Relation, TypeName
+from tuplewise.engine.table.schema import repair_names, selected_columns, type_overrides
+from tuplewise.engine.table.source import Source, find_source
+from tuplewise.engine.table.spark_encode import NotInSpark, encode_in_spark
+from tuplewise.engine.table.spark_rows import split_runs
+from tuplewise.engine.table.spark_source import (
     RawTable,
     csv_table,
     frame_table,
@@ -30,7 +30,7 @@ from tuplewise.engine.relation.spark_source import (
     readable,
     typed_table,
 )
-from tuplewise.engine.relation.typing_columns import infer_text_column, null_tokens, retype, without_tokens
+from tuplewise.engine.table.typing_columns import infer_text_column, null_tokens, retype, without_tokens
 from tuplewise.engine.spark.session import OpenSession, open_session
 
 if TYPE_CHECKING:

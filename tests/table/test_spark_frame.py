@@ -14,10 +14,10 @@ import pytest
 from tuplewise.engine.dc.constraint import Constant
 from tuplewise.engine.dc.rule_text.constants import place_constant
 from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.relation import spark_encode, spark_frame, spark_ranks
-from tuplewise.engine.relation.relation import Relation
-from tuplewise.engine.relation.spark_frame import EncodedFrame, encode_as_frame
-from tuplewise.engine.relation.spark_load import load_with_spark, open_with_spark
+from tuplewise.engine.table import spark_encode, spark_frame, spark_ranks
+from tuplewise.engine.table.relation import Relation
+from tuplewise.engine.table.spark_frame import EncodedFrame, encode_as_frame
+from tuplewise.engine.table.spark_load import load_with_spark, open_with_spark
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tuplewise.engine.errors import InputError, message
-from tuplewise.engine.reading.tables import fit, other_columns
-from tuplewise.engine.relation.arrow_text import parse
-from tuplewise.engine.relation.relation import TypeName
-from tuplewise.engine.relation.text_types import WHAT_FITS
+from tuplewise.engine.table.typed_tables import fit, other_columns
+from tuplewise.engine.table.arrow_text import parse
+from tuplewise.engine.table.relation import TypeName
+from tuplewise.engine.table.text_types import WHAT_FITS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -61,7 +61,7 @@ def typed_value(value: Any, type_: TypeName) -> pa.Array | None:
     """
     import pyarrow as pa
 
-    from tuplewise.engine.relation.frames import typed_column
+    from tuplewise.engine.table.frames import typed_column
 
     if hasattr(value, "item") and not isinstance(value, (str, bytes)):  # NumPy's scalars
         value = value.item()

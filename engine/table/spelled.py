@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from tuplewise.engine.relation.relation import TypeName
+from tuplewise.engine.table.relation import TypeName
 
 if TYPE_CHECKING:
     import pyarrow as pa

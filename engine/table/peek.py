@@ -8,9 +8,9 @@ from typing import IO
 
 from tuplewise.engine.errors import InputError
 from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.relation.csv_scan import Dialect, scan_csv
-from tuplewise.engine.relation.schema import numbered_names, repair_names, selected_columns
-from tuplewise.engine.relation.sources import Source, find_source
+from tuplewise.engine.table.csv_scan import Dialect, scan_csv
+from tuplewise.engine.table.schema import numbered_names, repair_names, selected_columns
+from tuplewise.engine.table.source import Source, find_source
 
 _FIRST_BYTES = 1 << 20
 

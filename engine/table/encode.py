@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.errors import InputError, message
-from tuplewise.engine.relation.relation import NULL_CODE, Column, Domain, TypeName
+from tuplewise.engine.table.relation import NULL_CODE, Column, Domain, TypeName
 from tuplewise.gpu_kernels.cpu.texts import run as rank_by_value
 from tuplewise.gpu_kernels.texts import rank_texts
 

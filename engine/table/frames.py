@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tuplewise.engine.errors import InputError, message
-from tuplewise.engine.relation.encode import TypedColumn, indexed
-from tuplewise.engine.relation.relation import TypeName
-from tuplewise.engine.relation.text_types import quote
+from tuplewise.engine.table.encode import TypedColumn, indexed
+from tuplewise.engine.table.relation import TypeName
+from tuplewise.engine.table.text_types import quote
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.relation.csv_scan import CsvScan, Dialect, scan_csv
-from tuplewise.engine.relation.schema import numbered_names
-from tuplewise.engine.relation.sources import Source
+from tuplewise.engine.table.csv_scan import CsvScan, Dialect, scan_csv
+from tuplewise.engine.table.schema import numbered_names
+from tuplewise.engine.table.source import Source
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from tuplewise.engine.relation.spark_source import RawTable
+    from tuplewise.engine.table.spark_source import RawTable
 
 BAD = "_bad"
 # Spark takes any text as null that equals this option, quoted or not, so it must be one that no file holds.

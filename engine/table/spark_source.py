@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.relation.csv_scan import scan_lines
-from tuplewise.engine.relation.csv_source import BAD, CsvTable, RowPlaces, blank_note, read_text, row_places
-from tuplewise.engine.relation.frames import unusable
-from tuplewise.engine.relation.sources import Source
+from tuplewise.engine.table.csv_scan import scan_lines
+from tuplewise.engine.table.csv_source import BAD, CsvTable, RowPlaces, blank_note, read_text, row_places
+from tuplewise.engine.table.frames import unusable
+from tuplewise.engine.table.source import Source
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn

@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 
 from tuplewise.engine.errors import InputError
 from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.relation import csv_scan
-from tuplewise.engine.relation.arrow_text import count_spellings
-from tuplewise.engine.relation.csv_scan import Dialect, scan_csv
-from tuplewise.engine.relation.load import load
-from tuplewise.engine.relation.relation import DOMAIN_OF_TYPE
-from tuplewise.engine.relation.text_types import decide
+from tuplewise.engine.table import csv_scan
+from tuplewise.engine.table.arrow_text import count_spellings
+from tuplewise.engine.table.csv_scan import Dialect, scan_csv
+from tuplewise.engine.table.load import load
+from tuplewise.engine.table.relation import DOMAIN_OF_TYPE
+from tuplewise.engine.table.text_types import decide
 
 
 def order_key(value: Any) -> Any:

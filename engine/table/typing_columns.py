@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.errors import InputError, message
-from tuplewise.engine.relation.arrow_text import count_spellings, parse
-from tuplewise.engine.relation.encode import TypedColumn
-from tuplewise.engine.relation.relation import NULL_CODE, TypeName
-from tuplewise.engine.relation.text_types import WHAT_FITS, Decision, decide
+from tuplewise.engine.table.arrow_text import count_spellings, parse
+from tuplewise.engine.table.encode import TypedColumn
+from tuplewise.engine.table.relation import NULL_CODE, TypeName
+from tuplewise.engine.table.text_types import WHAT_FITS, Decision, decide
 
 if TYPE_CHECKING:
     import pyarrow as pa

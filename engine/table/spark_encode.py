@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.relation.csv_source import BAD, bad_rows
-from tuplewise.engine.relation.relation import DOMAIN_OF_TYPE, NULL_CODE, Column, Domain, Relation, TypeName
-from tuplewise.engine.relation.spark_rows import ROW, Rows, find_rows
-from tuplewise.engine.relation.spark_source import RawTable, readable
-from tuplewise.engine.relation.spark_text import (
+from tuplewise.engine.table.csv_source import BAD, bad_rows
+from tuplewise.engine.table.relation import DOMAIN_OF_TYPE, NULL_CODE, Column, Domain, Relation, TypeName
+from tuplewise.engine.table.spark_rows import ROW, Rows, find_rows
+from tuplewise.engine.table.spark_source import RawTable, readable
+from tuplewise.engine.table.spark_text import (
     MISFIT,
     MOST_DIGITS,
     fits,
@@ -25,8 +25,8 @@ from tuplewise.engine.relation.spark_text import (
     spelling,
     whole_digits,
 )
-from tuplewise.engine.relation.text_types import WHAT_FITS, SpellingCount, decide
-from tuplewise.engine.relation.typing_columns import ASKED_FOR
+from tuplewise.engine.table.text_types import WHAT_FITS, SpellingCount, decide
+from tuplewise.engine.table.typing_columns import ASKED_FOR
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.relation.relation import NULL_CODE
-from tuplewise.engine.relation.spark_frame import EncodedFrame
-from tuplewise.engine.relation.spark_ranks import RangeOfValues, RankedValues
+from tuplewise.engine.table.relation import NULL_CODE
+from tuplewise.engine.table.spark_frame import EncodedFrame
+from tuplewise.engine.table.spark_ranks import RangeOfValues, RankedValues
 
 if TYPE_CHECKING:
     import pyarrow as pa

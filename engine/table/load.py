@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.relation.encode import encode
-from tuplewise.engine.relation.frames import arrow_table, kind_of, typed_column
-from tuplewise.engine.relation.relation import Relation
-from tuplewise.engine.relation.schema import repair_names, selected_columns, type_overrides
-from tuplewise.engine.relation.typing_columns import retype, without_tokens
+from tuplewise.engine.table.encode import encode
+from tuplewise.engine.table.frames import arrow_table, kind_of, typed_column
+from tuplewise.engine.table.relation import Relation
+from tuplewise.engine.table.schema import repair_names, selected_columns, type_overrides
+from tuplewise.engine.table.typing_columns import retype, without_tokens
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -75,7 +75,7 @@ def load(
                 "a path, or a pandas, Polars, Arrow or Spark DataFrame",
             )
         )
-    from tuplewise.engine.relation.spark_load import load_with_spark
+    from tuplewise.engine.table.spark_load import load_with_spark
 
     target = source if kind is not None else (str(source) if isinstance(source, str) else os.fspath(Path(source)))
     return load_with_spark(target, kind, options, name, spark, report, most_bytes=most_bytes, device=device)

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 from tuplewise.engine.errors import InputError, message
-from tuplewise.engine.relation.spark_encode import NotInSpark
-from tuplewise.engine.relation.spark_frame import EncodedFrame, encode_as_frame
-from tuplewise.engine.relation.spark_load import Opened, spark_failures
+from tuplewise.engine.table.spark_encode import NotInSpark
+from tuplewise.engine.table.spark_frame import EncodedFrame, encode_as_frame
+from tuplewise.engine.table.spark_load import Opened, spark_failures
 
 HINTS = {"searched": "Discover in this process", "checked": "Check it in this process"}
 

@@ -7,17 +7,17 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.relation.spark_encode import NotInSpark, TypedExpression, kept_frame, plain_value, type_columns
-from tuplewise.engine.relation.spark_rows import ROW, Rows, find_rows
-from tuplewise.engine.relation.spark_source import RawTable, readable
-from tuplewise.engine.relation.typing_columns import ASKED_FOR
+from tuplewise.engine.table.spark_encode import NotInSpark, TypedExpression, kept_frame, plain_value, type_columns
+from tuplewise.engine.table.spark_rows import ROW, Rows, find_rows
+from tuplewise.engine.table.spark_source import RawTable, readable
+from tuplewise.engine.table.typing_columns import ASKED_FOR
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame
     from pyspark.sql.types import DataType
 
-    from tuplewise.engine.relation.spark_load import Opened
+    from tuplewise.engine.table.spark_load import Opened
 
 Form = Literal["text", "whole", "real"]
 """How a value is held: text of any length; a whole number of 64 bits; a double."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.relation.relation import TypeName
-from tuplewise.engine.relation.text_types import (
+from tuplewise.engine.table.relation import TypeName
+from tuplewise.engine.table.text_types import (
     BOOLEAN,
     DATE,
     DECIMAL,
