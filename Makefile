@@ -43,8 +43,6 @@ kernels: $(VENV)/.installed  ## compile the kernels that have changed, on all co
 	@$(BIN)/python -m tuplewise.gpu_kernels.building
 
 demo: $(VENV)/.installed  ## install the package and discover the rules of a small table
-	@command -v "$${JAVA_HOME:+$$JAVA_HOME/bin/}java" >/dev/null \
-	  || { echo "Java 17 is needed to read files: install a package such as openjdk-17-jre-headless, or set JAVA_HOME" >&2; exit 2; }
 	$(BIN)/tuplewise dc discover $(EXAMPLE) --format text
 
 lint: setup  ## ruff

@@ -6,10 +6,12 @@ very small kernel on it, once a process: driver, toolkit and wheels that don't f
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import os
 import platform
 import re
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -274,8 +276,14 @@ def _cuda_device(index: int, visible: str | None, process: int) -> Device | Faul
         return explain(error)
 
 
+_DRIVER_LIBRARY = "libcuda.so.1"
+
+
 def _load_cuda() -> Any:
-    """numba.cuda, which is not imported before a device is asked for."""
+    """numba.cuda, which is not imported before a device is asked for: half a second that a machine without the
+    driver's library need not spend."""
+    if sys.platform == "linux" and not os.environ.get("NUMBA_CUDA_DRIVER"):
+        ctypes.CDLL(_DRIVER_LIBRARY)
     from numba import cuda
 
     if "numba_cuda" not in str(cuda.__file__):  # numba still brings a target of its own, which nobody maintains

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from tuplewise.engine.dc.predicate import PredicateSpace
     from tuplewise.engine.dc.violations.detect import Cell
     from tuplewise.engine.od.dependency import Dependencies
+    from tuplewise.engine.spark.gpu_plans import Explained, PlanWatch
     from tuplewise.engine.table.relation import Relation
     from tuplewise.engine.table.spark_frame import EncodedFrame
-    from tuplewise.engine.spark.gpu_plans import Explained, PlanWatch
 
 FEW_ROWS = 200
 MOST_COLUMNS = 8

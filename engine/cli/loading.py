@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable
+from importlib.abc import MetaPathFinder
 from typing import TYPE_CHECKING
 
 from tuplewise.engine.cli.kernels import Kernels
@@ -14,6 +16,31 @@ from tuplewise.engine.options import LoadOptions
 
 if TYPE_CHECKING:
     from tuplewise.engine.table.relation import Relation
+
+
+def keep_pandas_out() -> None:
+    """Tell Arrow that there is no pandas, which it imports when first it converts a value: half a second for nothing.
+
+    For a process of our own, which hands frames to nobody.
+    """
+    if "pandas" in sys.modules or "pyarrow" in sys.modules:
+        return
+    nowhere = _NoPandas()
+    sys.meta_path.insert(0, nowhere)
+    try:
+        import pyarrow
+
+        pyarrow.scalar(0)  # here it looks, once
+    finally:
+        sys.meta_path.remove(nowhere)
+
+
+class _NoPandas(MetaPathFinder):
+    """Finds no pandas."""
+
+    def find_spec(self, name: str, path: object, target: object = None) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError(name)
 
 
 class Loading:
@@ -38,6 +65,8 @@ class Loading:
         read: Callable[..., Relation] | None = None,
     ) -> None:
         self._start = time.monotonic()
+        if state.own_process:
+            keep_pandas_out()
         self._read_table = read
         self._table, self._options, self._device = table, options, device
         self._progress, self._state = progress, state

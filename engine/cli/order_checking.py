@@ -36,11 +36,11 @@ class OrderChecking:
     def check(self) -> OdCheckResult:
         """What was found. Where columns are known before loading, faults in the dependencies are told then."""
         from tuplewise.engine.od.check import check_opened, check_table
-        from tuplewise.engine.table.peek import column_names
-        from tuplewise.engine.table.spark_load import BeyondDriver
         from tuplewise.engine.report import model
         from tuplewise.engine.report.od_check_result import OdCheckResult
         from tuplewise.engine.report.od_texts import read_all_ods
+        from tuplewise.engine.table.peek import column_names
+        from tuplewise.engine.table.spark_load import BeyondDriver
         from tuplewise.engine.watch import most_bytes_here
 
         names = column_names(self._table, self._load_options)

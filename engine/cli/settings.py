@@ -13,13 +13,17 @@ from click.core import ParameterSource
 from tuplewise.engine.cli.parameters import Assignment, Bytes, ExactDecimal, Names
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import DcCheckOptions, LoadOptions
+from tuplewise.engine.options.loading import READERS
 
 if TYPE_CHECKING:
     from tuplewise.engine.cli.listing import CheckListing
 
 _OF_ROWS = frozenset(
-    ("--sep", "--quote", "--escape", "--encoding", "--no-header", "--bad-rows", "--master", "--profile", "--conf")
-)
+    (
+        "--sep", "--quote", "--escape", "--encoding", "--no-header", "--bad-rows", "--reader", "--master", "--profile",
+        "--conf",
+    )
+)  # fmt: skip
 
 F = TypeVar("F", bound=Callable[..., Any])
 A = TypeVar("A")
@@ -90,6 +94,13 @@ def input_options(command: F) -> F:
                 help="CSV: what rows with too few or too many fields do.",
             ),
             option("--rows", type=int, metavar="N", help="Use the first N rows only."),
+            option(
+                "--reader",
+                type=click.Choice(READERS),
+                default="auto",
+                show_default=True,
+                help="What reads the table: Arrow in this process, or Spark (auto: Arrow where it fits in memory).",
+            ),
             spark_options,
         ]
     )(command)

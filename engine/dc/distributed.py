@@ -22,13 +22,13 @@ from tuplewise.engine.dc.violations.program import Program, bind
 from tuplewise.engine.local_table import JUDGED_ROWS
 from tuplewise.engine.loop import Clues
 from tuplewise.engine.options import Nulls
-from tuplewise.engine.table.relation import Relation
-from tuplewise.engine.table.spark_frame import EncodedFrame
 from tuplewise.engine.spark import agreeing as pairs_on_spark
 from tuplewise.engine.spark import run
 from tuplewise.engine.spark.agreeing import LEAST_PAIRS, ClueKernels, TileClues
 from tuplewise.engine.spark.tasks import Rows
 from tuplewise.engine.spark_table import NO_ROWS, SparkTable, sample_rows
+from tuplewise.engine.table.relation import Relation
+from tuplewise.engine.table.spark_frame import EncodedFrame
 from tuplewise.gpu_kernels.clues import lay_out
 from tuplewise.gpu_kernels.device import Device, pick_device
 from tuplewise.gpu_kernels.words import ClueLayout

@@ -19,11 +19,11 @@ from tuplewise.engine.dc.predicate import PredicateSpace, build_space, given_spa
 from tuplewise.engine.dc.ranking import Ranking, rank_counted
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.options import DcDiscoverOptions
+from tuplewise.engine.spark.resources import devices_of_tasks
 from tuplewise.engine.table.relation import Relation
 from tuplewise.engine.table.spark_encoded import encode_for
 from tuplewise.engine.table.spark_frame import EncodedFrame
 from tuplewise.engine.table.spark_load import Opened
-from tuplewise.engine.spark.resources import devices_of_tasks
 from tuplewise.engine.watch import Clock, Progress, Watch, most_bytes_unless
 from tuplewise.gpu_kernels.device import pick_device
 

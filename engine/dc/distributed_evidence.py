@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from tuplewise.engine.dc.discover import DcDiscovery, discover
 from tuplewise.engine.dc.predicate import PredicateSpace
 from tuplewise.engine.options import DcDiscoverOptions
-from tuplewise.engine.table.spark_load import Opened, bring_here
 from tuplewise.engine.spark.pair_tiles import count_pairs
 from tuplewise.engine.spark.resources import devices_of_tasks, kernel_resources
+from tuplewise.engine.table.spark_load import Opened, bring_here
 from tuplewise.engine.watch import Progress
 from tuplewise.gpu_kernels.evidence import ClueSet
 from tuplewise.gpu_kernels.evidence_tiles import pair_triangle

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from tuplewise.engine.dc.outcome_counts import Values, compare_values, operand_columns, outcome_totals
 from tuplewise.engine.dc.predicate import PredicateSpace
 from tuplewise.engine.dc.shared_values import exact_sum
+from tuplewise.engine.spark.run import count_where
 from tuplewise.engine.table import spark_figures
 from tuplewise.engine.table.relation import NULL_CODE
 from tuplewise.engine.table.spark_frame import EncodedFrame
-from tuplewise.engine.spark.run import count_where
 from tuplewise.gpu_kernels.words import EQUAL, GREATER, LESS, UNKNOWN
 
 

@@ -16,17 +16,18 @@ from tuplewise.engine.ind.rows import Attributes
 from tuplewise.engine.ind.state import NOTHING, ReadRows
 from tuplewise.engine.ind.values import FAMILIES
 from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.table.typed_tables import other_columns
-from tuplewise.engine.table.csv_source import BAD
-from tuplewise.engine.table.frames import arrow_table, kind_of
-from tuplewise.engine.table.relation import TypeName
-from tuplewise.engine.table.spark_load import Opened, Plan, in_session, open_with_spark, spark_failures
-from tuplewise.engine.table.spark_source import RawTable, Reading, frame_table
-from tuplewise.engine.table.spark_values import TypedFrame, comparable, is_text
 from tuplewise.engine.spark.attribute_values import Cell, cells_of
 from tuplewise.engine.spark.local_frames import frame_of
 from tuplewise.engine.spark.session import OpenSession
 from tuplewise.engine.spark.value_counts import BY, all_of, count_changes, signed, turned
+from tuplewise.engine.table.frames import arrow_table, kind_of
+from tuplewise.engine.table.raw import Reading
+from tuplewise.engine.table.read_table import other_columns
+from tuplewise.engine.table.relation import TypeName
+from tuplewise.engine.table.spark_csv import BAD
+from tuplewise.engine.table.spark_load import Opened, Plan, in_session, open_with_spark, spark_failures
+from tuplewise.engine.table.spark_source import RawFrame, frame_table
+from tuplewise.engine.table.spark_values import TypedFrame, comparable, is_text
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -162,14 +163,14 @@ def _opened(frame: DataFrame, given: list[str], attributes: Attributes, manifest
     plain = frame.select(
         *(frame[_quoted(name)].alias(f"c{i}") for i, name in enumerate(given)), frame[CHANGE]
     )
-    raw = _read_texts(RawTable(plain, given, whole.readings, whole.labels, (), None, True, []))
+    raw = _read_texts(RawFrame(plain, given, whole.readings, whole.labels, (), None, True, []))
     plan = Plan(list(range(len(given))), given, _types(manifest, attributes), [])
     options = LoadOptions(null_tokens=manifest.null_tokens)
     session = OpenSession(spark, False, 0.0, spark.version, spark.sparkContext.master)
     return Opened(raw, plan, options, table, None, session, 0, {"session": 0.0, "load": 0.0, "encode": 0.0})
 
 
-def _read_texts(raw: RawTable) -> RawTable:
+def _read_texts(raw: RawFrame) -> RawFrame:
     """A table whose text is read as the types that are asked for, also where it is text in its source."""
     readings: list[Reading] = [
         "infer" if reading == "typed" and is_text(raw.frame.schema[f"c{i}"].dataType) else reading

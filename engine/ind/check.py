@@ -19,7 +19,7 @@ from tuplewise.engine.ind.found import TableFound
 from tuplewise.engine.ind.table_options import known_columns, options_for_columns, options_of_tables
 from tuplewise.engine.ind.tuples import MISSING, Rows, TupleSet
 from tuplewise.engine.options import IndCheckOptions, LoadOptions
-from tuplewise.engine.table.typed_tables import ReadTable
+from tuplewise.engine.table.read_table import ReadTable
 from tuplewise.engine.table.relation import NULL_CODE, Column
 from tuplewise.engine.watch import TIME_LIMIT, Clock, Progress, Watch
 

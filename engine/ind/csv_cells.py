@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.errors import InputError, LimitReached
 from tuplewise.engine.options import LoadOptions
+from tuplewise.engine.table.csv import blank_note, separator_notes
 from tuplewise.engine.table.csv_scan import Dialect, scan_csv
-from tuplewise.engine.table.csv_source import blank_note, separator_notes
 from tuplewise.engine.table.schema import numbered_names
 from tuplewise.engine.table.source import Source
 from tuplewise.engine.watch import TIME_LIMIT

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tuplewise.engine.errors import Fault, RuleError, describe, message, near_hint
-from tuplewise.engine.table.schema import quote_name
 from tuplewise.engine.scanner import BRACKETS, PLAIN, Scanner
+from tuplewise.engine.table.schema import quote_name
 
 SIGNS = ("<=", "[=", "⊆", "->", "→")
 ACCEPTED = (

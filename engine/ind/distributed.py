@@ -18,14 +18,14 @@ from tuplewise.engine.ind.found import TableFound
 from tuplewise.engine.ind.unary import Clustered
 from tuplewise.engine.ind.values import FAMILIES, Family, family_of
 from tuplewise.engine.options import LoadOptions
+from tuplewise.engine.spark import jobs
+from tuplewise.engine.spark.attribute_values import Cell, cells_of, count_clusters, count_filled, masks_of
 from tuplewise.engine.table.frames import kind_of
 from tuplewise.engine.table.relation import Column
 from tuplewise.engine.table.source import find_source
 from tuplewise.engine.table.spark_encode import NotInSpark
 from tuplewise.engine.table.spark_load import Opened, in_session, open_with_spark, spark_failures
 from tuplewise.engine.table.spark_values import TypedFrame, comparable, needs_wide, type_frame
-from tuplewise.engine.spark import jobs
-from tuplewise.engine.spark.attribute_values import Cell, cells_of, count_clusters, count_filled, masks_of
 from tuplewise.engine.watch import TIME_LIMIT, Placed, bytes_for_codes, most_bytes_unless, refuse_spark
 
 if TYPE_CHECKING:

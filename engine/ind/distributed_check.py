@@ -15,13 +15,13 @@ from tuplewise.engine.ind.distributed import open_tables, type_for_spark
 from tuplewise.engine.ind.found import TableFound
 from tuplewise.engine.ind.values import family_of
 from tuplewise.engine.options import IndCheckOptions, LoadOptions
+from tuplewise.engine.spark import jobs
+from tuplewise.engine.spark.missing_values import COUNT, FIRST, Missing, column_counts, find_missing, keyed
 from tuplewise.engine.table.relation import Column
 from tuplewise.engine.table.spark_encode import TypedExpression
 from tuplewise.engine.table.spark_load import Opened, in_session, spark_failures
 from tuplewise.engine.table.spark_rows import ROW
 from tuplewise.engine.table.spark_values import TypedFrame, comparable, needs_wide
-from tuplewise.engine.spark import jobs
-from tuplewise.engine.spark.missing_values import COUNT, FIRST, Missing, column_counts, find_missing, keyed
 from tuplewise.engine.watch import TIME_LIMIT, Clock, Progress
 
 if TYPE_CHECKING:

@@ -25,7 +25,8 @@ from tuplewise.engine.ind.sorted_values import SortedValues, cut
 from tuplewise.engine.ind.store import LONGEST_NAME, META, Store, long_key
 from tuplewise.engine.ind.table_options import options_of_tables
 from tuplewise.engine.options import IndStateOptions, LoadOptions
-from tuplewise.engine.table.typed_tables import ReadTable, read_table, typed
+from tuplewise.engine.table.read_table import ReadTable, typed
+from tuplewise.engine.table.reader import read_table
 from tuplewise.engine.writer_lock import beside
 from tuplewise.gpu_kernels.inclusion import BITS, mask_words
 
@@ -94,8 +95,8 @@ def build(
         for number, (name, source) in enumerate(tables.items()):
             report(f"reading {name}")
             own = of_tables[name]
-            table, added = typed(read_table(source, own, name), own, options.as_text)
-            notes.extend(f"{name}: {note}" for note in (*table.notes, *added, *_empty_columns(table)))
+            table = typed(read_table(source, own, name), own, as_text=options.as_text)
+            notes.extend(f"{name}: {note}" for note in (*table.notes, *_empty_columns(table)))
             columns = tuple(KeptColumn(c.name, c.type, c.why) for c in table.columns)
             kept.append(KeptTable(name, table.path, columns))
             rows.append(table.rows)
@@ -116,7 +117,7 @@ def _ignore(step: str) -> None:
 
 def _empty_columns(table: ReadTable) -> list[str]:
     """A note on each column of text whose type had no value to be told by."""
-    empty = [c.name for c, text in zip(table.columns, table.texts, strict=True) if text and not len(c.values)]
+    empty = [c.name for c, text in zip(table.columns, table.inferred, strict=True) if text and not len(c.values)]
     hint = "its type is text from now on; --types COL=TYPE fixes another"
     return [f"column {name!r} has no values: {hint}" for name in empty]
 

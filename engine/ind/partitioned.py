@@ -38,7 +38,6 @@ from tuplewise.engine.ind.manifest import Manifest
 from tuplewise.engine.ind.partitions import FILE, Partitions, StreamPlace
 from tuplewise.engine.ind.state import NOTHING, Applied, Change, ReadRows, absent_nulls, found_in_state
 from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.table.spark_load import in_session, spark_failures
 from tuplewise.engine.spark.session import open_session
 from tuplewise.engine.spark.value_counts import (
     Moved,
@@ -51,6 +50,7 @@ from tuplewise.engine.spark.value_counts import (
     touched_buckets,
     write_counts,
 )
+from tuplewise.engine.table.spark_load import in_session, spark_failures
 from tuplewise.engine.writer_lock import WriterLock, sync_path
 
 if TYPE_CHECKING:

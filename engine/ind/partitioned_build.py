@@ -19,7 +19,6 @@ from tuplewise.engine.ind.partitioned import VALUES, hand_to_disk, not_shared
 from tuplewise.engine.ind.partitions import Partitions
 from tuplewise.engine.ind.table_options import options_of_tables
 from tuplewise.engine.options import IndStateOptions, LoadOptions
-from tuplewise.engine.table.spark_load import spark_failures
 from tuplewise.engine.spark.attribute_values import count_filled
 from tuplewise.engine.spark.value_counts import (
     BY,
@@ -32,6 +31,7 @@ from tuplewise.engine.spark.value_counts import (
     total_frequency,
     write_counts,
 )
+from tuplewise.engine.table.spark_load import spark_failures
 from tuplewise.engine.writer_lock import beside
 from tuplewise.gpu_kernels.inclusion import mask_words
 

@@ -14,11 +14,11 @@ from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.ind.changes import CHANGE
 from tuplewise.engine.ind.partitioned import STREAMS, PartitionedIndState, difference
 from tuplewise.engine.ind.state import Applied
-from tuplewise.engine.table.csv_scan import Dialect
-from tuplewise.engine.table.csv_source import BAD, plain_options
-from tuplewise.engine.table.source import find_source
-from tuplewise.engine.table.spark_load import spark_failures
 from tuplewise.engine.spark.streams import ChangeStream, callbacks_closed, query_of
+from tuplewise.engine.table.csv_scan import Dialect
+from tuplewise.engine.table.source import find_source
+from tuplewise.engine.table.spark_csv import BAD, plain_options
+from tuplewise.engine.table.spark_load import spark_failures
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

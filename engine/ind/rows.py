@@ -18,7 +18,7 @@ from tuplewise.engine.ind.sorted_values import SortedValues
 from tuplewise.engine.ind.store import ROW, value_prefix
 from tuplewise.engine.ind.values import Family, canonical_array, canonical_bytes
 from tuplewise.engine.table.plain_rows import Misfit, row_values, typed_value, unfit
-from tuplewise.engine.table.typed_tables import ReadTable
+from tuplewise.engine.table.read_table import ReadTable
 from tuplewise.engine.table.relation import TypeName
 
 if TYPE_CHECKING:

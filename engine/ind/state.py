@@ -26,7 +26,8 @@ from tuplewise.engine.ind.records import cluster_of, heading, heading_numbers, m
 from tuplewise.engine.ind.rows import Attributes, ColumnRows, PlainRows, Rows
 from tuplewise.engine.ind.store import CLUSTER, META, Store
 from tuplewise.engine.options import IndDiscoverOptions, LoadOptions
-from tuplewise.engine.table.typed_tables import fit_types, left_out_note, read_columns
+from tuplewise.engine.table.read_table import fit_types, left_out_note
+from tuplewise.engine.table.reader import read_columns
 from tuplewise.engine.table.relation import Column
 from tuplewise.engine.writer_lock import WriterLock, damaged
 

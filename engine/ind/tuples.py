@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +14,9 @@ from tuplewise.engine.ind.dependency import Attribute
 from tuplewise.engine.ind.table_options import options_for_columns
 from tuplewise.engine.ind.values import Family, canonical_array, family_of
 from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.table.typed_tables import ReadTable, read_table, typed
 from tuplewise.engine.table.encode import TypedColumn
-from tuplewise.engine.table.load import load
+from tuplewise.engine.table.read_table import ReadTable, typed
+from tuplewise.engine.table.reader import read_table
 from tuplewise.engine.table.relation import NULL_CODE, Relation, TypeName
 from tuplewise.gpu_kernels.compiled import inlined, kernel
 
@@ -64,13 +63,10 @@ class Rows:
             source = self._sources[name]
             if isinstance(source, Relation):
                 source = source.select(self._needed[name])
-            elif options.bad_rows == "report" and isinstance(source, (str, os.PathLike)):
-                source = load(source, options, name=name)  # which knows where rows stand when others are left out
-            if isinstance(source, Relation) and source.positions is not None:
-                self._positions[name] = source.positions
-            table = read_table(source, options, name)
-            found, notes = typed(table, options, self.as_text)
-            self._read[name] = replace(found, notes=(*found.notes, *notes))
+            table = typed(read_table(source, options, name), options, as_text=self.as_text)
+            if table.positions is not None:
+                self._positions[name] = table.positions
+            self._read[name] = table
         return self._read[name]
 
     def positions(self, name: str, rows: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -17,16 +17,16 @@ from tuplewise.engine.ind.dependency import Attribute
 from tuplewise.engine.ind.found import TableFound
 from tuplewise.engine.ind.values import FAMILIES, Family, canonical_array, family_of
 from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.table.spelled import spark_texts
-from tuplewise.engine.table.typed_tables import ReadTable, read_table, typed
 from tuplewise.engine.table.arrow_text import count_spellings, parse
 from tuplewise.engine.table.encode import TypedColumn, indexed
 from tuplewise.engine.table.frames import kind_of
-from tuplewise.engine.table.load import load
+from tuplewise.engine.table.read_table import ReadTable, typed
+from tuplewise.engine.table.reader import choose_reader, read_table
 from tuplewise.engine.table.relation import NULL_CODE, Column, Relation, TypeName
 from tuplewise.engine.table.schema import repair_names, selected_columns, type_overrides
 from tuplewise.engine.table.source import find_source
 from tuplewise.engine.table.spark_load import spark_failures
+from tuplewise.engine.table.spelled import spark_texts
 from tuplewise.engine.table.text_types import Spelling, SpellingCount, decide
 from tuplewise.engine.table.typing_columns import ASKED_FOR
 from tuplewise.engine.watch import Clock, Watch
@@ -207,25 +207,21 @@ def _read(
                 try:
                     return _of_csv(cells, source.given, options, name, as_text)
                 except _Misfit:
-                    cells = None
-            wanted = replace(options, types={"*": "text"}) if as_text else options
-            return _of_columns(read_table(load(table, wanted, name=name, spark=spark), options, name), as_text, "Spark")
-    if as_text and _typed_by_spark(table):
+                    pass  # reading says which value
+    if as_text and _typed_by_spark(table, options):
         return _texts_of_spark(table, options, name, spark)
     read = read_table(table, options, name)
-    notes: list[str] = []
-    if not as_text and not isinstance(table, Relation):
-        read, notes = typed(read, options, as_text=False)
-    found = _of_columns(read, as_text, "Arrow" if read.spark is None else "Spark")
-    return replace(found, notes=found.notes + notes)
+    if as_text or not isinstance(table, Relation):
+        read = typed(read, options, as_text=as_text)
+    return _of_columns(read, as_text, "Arrow" if read.spark is None else "Spark")
 
 
-def _typed_by_spark(table: Any) -> bool:
-    """Whether only Spark reads the table, whose types say how its values are written."""
+def _typed_by_spark(table: Any, options: LoadOptions) -> bool:
+    """Whether Spark reads the table, whose types say how its values are written."""
     if not isinstance(table, (str, os.PathLike)):
         return kind_of(table) in ("spark", "connect")
     source = find_source(os.fspath(table))
-    return not source.local or source.format not in ("csv", "parquet")
+    return source.format != "csv" and choose_reader(source, options).name == "spark"
 
 
 def _texts_of_spark(table: Any, options: LoadOptions, name: str, spark: SparkSession | None) -> _Table:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from tuplewise.engine.table.spelled import digits_of
 from tuplewise.engine.table.relation import TypeName
+from tuplewise.engine.table.spelled import digits_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,13 +13,13 @@ from tuplewise.engine.local_table import JUDGED_ROWS
 from tuplewise.engine.od.distributed import ContextsOnSpark
 from tuplewise.engine.od.lexicographic import OdCheck, SetOd, set_based, signed, violation_of
 from tuplewise.engine.od.list_od import ListOd
+from tuplewise.engine.spark import jobs, run
+from tuplewise.engine.spark.agreeing import sampled_rows
+from tuplewise.engine.spark.orders import OrderChecks
 from tuplewise.engine.table.relation import Relation
 from tuplewise.engine.table.spark_encoded import encode_for
 from tuplewise.engine.table.spark_frame import EncodedFrame
 from tuplewise.engine.table.spark_load import Opened
-from tuplewise.engine.spark import jobs, run
-from tuplewise.engine.spark.agreeing import sampled_rows
-from tuplewise.engine.spark.orders import OrderChecks
 
 Pair = NDArray[np.int64]  # positions t and u
 

@@ -16,10 +16,10 @@ from tuplewise.engine.od.found import Discovery, Found
 from tuplewise.engine.od.remarks import complete_context, notes_on
 from tuplewise.engine.od.search import PAIRS_A_ROW, SAMPLED_ROWS, clue_layout, find
 from tuplewise.engine.options import DependencyOptions, FdDiscoverOptions, Nulls, OdDiscoverOptions
+from tuplewise.engine.spark.resources import devices_of_tasks
 from tuplewise.engine.table.spark_encoded import encode_for
 from tuplewise.engine.table.spark_frame import EncodedFrame
 from tuplewise.engine.table.spark_load import Opened
-from tuplewise.engine.spark.resources import devices_of_tasks
 from tuplewise.engine.watch import Clock, Progress, Watch, most_bytes_unless
 from tuplewise.gpu_kernels.device import pick_device
 

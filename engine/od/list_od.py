@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from tuplewise.engine.errors import Fault, RuleError, describe, near_hint
-from tuplewise.engine.table.schema import quote_name
 from tuplewise.engine.scanner import BRACKETS, PLAIN, Scanner
+from tuplewise.engine.table.schema import quote_name
 
 Direction = Literal["asc", "desc"]
 

@@ -10,6 +10,8 @@ from tuplewise.engine.errors import message
 from tuplewise.engine.options.faults import flag_faults, number_faults, raise_faults
 from tuplewise.engine.options.keywords import refuse_unknown, texts
 
+READERS = ("auto", "arrow", "spark")
+
 
 @dataclass(frozen=True, kw_only=True)
 class LoadOptions:
@@ -26,6 +28,7 @@ class LoadOptions:
     header: bool = True
     bad_rows: Literal["fail", "report"] = "fail"
     rows: int | None = None
+    reader: Literal["auto", "arrow", "spark"] = "auto"
     master: str | None = None
     profile: str | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
@@ -34,6 +37,8 @@ class LoadOptions:
         problems = number_faults(self, rows=0)
         if self.bad_rows not in ("fail", "report"):
             problems.append(message("bad_rows", self.bad_rows, "'fail' or 'report'"))
+        if self.reader not in READERS:
+            problems.append(message("reader", self.reader, ", ".join(map(repr, READERS))))
         for name, value in (("sep", self.sep), ("quote", self.quote), ("escape", self.escape)):
             one = isinstance(value, str) and (len(value) == 1 or (name == "quote" and value == ""))
             if value is not None and not one:
@@ -55,6 +60,7 @@ class LoadKeywords(TypedDict, total=False):
     header: bool
     bad_rows: Literal["fail", "report"]
     rows: int | None
+    reader: Literal["auto", "arrow", "spark"]
     master: str | None
     profile: str | None
     conf: Mapping[str, str]

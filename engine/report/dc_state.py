@@ -17,9 +17,9 @@ from tuplewise.engine.dc.inversion import ConstraintArrays
 from tuplewise.engine.dc.ranking import SHORTEST_LENGTH, Ranking, lengths
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import DcStateOptions, RankBy
-from tuplewise.engine.table.relation import Column, Relation
 from tuplewise.engine.report import json, model, sql, text
 from tuplewise.engine.report.dc_result import DcResult
+from tuplewise.engine.table.relation import Column, Relation
 from tuplewise.engine.watch import Clock
 from tuplewise.gpu_kernels.device import Device, pick_device
 

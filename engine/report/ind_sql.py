@@ -9,9 +9,9 @@ from tuplewise.engine.errors import InputError, message, near_names
 from tuplewise.engine.ind.dependency import Attribute, InclusionDependency
 from tuplewise.engine.ind.found import TableFound
 from tuplewise.engine.ind.values import family_of
-from tuplewise.engine.table.relation import TypeName
 from tuplewise.engine.report import sql
 from tuplewise.engine.report.text import visible
+from tuplewise.engine.table.relation import TypeName
 
 _TEXT = {"spark": "STRING", "duckdb": "VARCHAR", "ansi": "VARCHAR(65535)"}
 

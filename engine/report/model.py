@@ -70,7 +70,14 @@ def table_record(relation: Relation) -> dict[str, Any]:
         {"name": c.name, "type": c.type, "why": c.why, "distinct": c.distinct, "nulls": c.nulls}
         for c in relation.columns
     ]
-    return {"name": relation.name, "path": relation.path, "rows": relation.all_rows, "columns": columns}
+    return {
+        "name": relation.name,
+        "path": relation.path,
+        "rows": relation.all_rows,
+        "reader": None if relation.reader is None else relation.reader.name,
+        "reader_reason": None if relation.reader is None else relation.reader.reason,
+        "columns": columns,
+    }
 
 
 def heading(

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.table.relation import Relation
-from tuplewise.engine.table.source import Source, find_source
 from tuplewise.engine.report import files
 from tuplewise.engine.report.cells import Cells
 from tuplewise.engine.report.sql import unused
+from tuplewise.engine.table.relation import Relation
+from tuplewise.engine.table.source import Source, find_source
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.table.csv_source import scan_table
-from tuplewise.engine.table.relation import Relation
-from tuplewise.engine.table.source import Source
 from tuplewise.engine.report.split import ROW, RULES, Violators, check_count
 from tuplewise.engine.report.sql import unused
+from tuplewise.engine.table.csv import scan_table
+from tuplewise.engine.table.relation import Relation
+from tuplewise.engine.table.source import Source, opened
 
 _LINE_ENDS = "\r\n"
 
@@ -30,7 +30,7 @@ def split(
     the row's position and the ids of its rules (a blank between them): put in front, they stay fields whatever the
     rest of the line is.
     """
-    table = scan_table(source, options, None)
+    table = scan_table(source, options)
     sep = table.dialect.sep
     joiner = "|" if sep == " " else " "
     added = [joiner.join(ids) for ids in violators.rules]
@@ -72,10 +72,8 @@ def _records(name: str, encoding: str, starts: NDArray[np.int64], one_column: bo
     `starts`: the 1-based lines on which they begin. Blank lines are left out, but in a table of one column each is a
     row, of null.
     """
-    import pyarrow as pa
-
     line_end = _line_end(name)
-    with pa.input_stream(name, compression="detect") as stream:
+    with opened(name) as stream:
         lines: Iterator[str] = iter(io.TextIOWrapper(stream, encoding, newline=line_end))
         if not len(starts):
             yield from ("" for _ in lines if one_column)
@@ -106,8 +104,6 @@ def _rows(parts: list[str], one_column: bool) -> Iterator[str]:
 
 def _line_end(name: str) -> Literal["\n", "\r"]:
     """What the scan of the file took for the end of a line."""
-    import pyarrow as pa
-
-    with pa.input_stream(name, compression="detect") as stream:
+    with opened(name) as stream:
         begin = stream.read(1 << 20)
     return "\r" if b"\r" in begin and b"\n" not in begin else "\n"

@@ -9,8 +9,8 @@ from typing import Literal, get_args
 
 from tuplewise.engine.dc.constraint import Constant, DenialConstraint, Operator, Predicate
 from tuplewise.engine.errors import InputError, RuleError, message
-from tuplewise.engine.table.relation import TypeName
 from tuplewise.engine.report.sql_literal import literal
+from tuplewise.engine.table.relation import TypeName
 
 Dialect = Literal["spark", "duckdb", "ansi"]
 DIALECTS: tuple[str, ...] = get_args(Dialect)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 OLDEST_JAVA = 17
+WITHOUT_JAVA = "Local CSV, Parquet, ORC and JSON-lines files that fit in memory, and frames, are read without it"
 KNOCK_SECONDS = 10.0
 SUBMITTED = "PYSPARK_GATEWAY_PORT"
 """What spark-submit sets for the program that it runs: the port of the JVM that waits for it."""
@@ -306,8 +307,9 @@ def check_java() -> int:
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if java is None or not Path(java).is_file():
         where = {"JAVA_HOME": home} if home else None
+        allowed = f"Java {OLDEST_JAVA} or 21"
         raise InputError(
-            message("reading files needs Java, which is not found", where, f"Java {OLDEST_JAVA} or 21", hint)
+            message("Spark needs Java, which is not found", where, allowed, f"{hint}. {WITHOUT_JAVA}")
         )
     version = _java_version(Path(java))
     if version is None or version < OLDEST_JAVA:

@@ -1,16 +1,18 @@
-"""A look at the bytes of a CSV file before Spark reads it: records and their lines, blank lines, invalid bytes.
+"""A look at the bytes of a CSV file before it is read: records and their lines, blank lines, invalid bytes.
 
-Spark's reader gives values, but no line numbers; it drops blank lines and replaces bytes that the encoding doesn't
-allow. This scan finds what it hides. It follows RFC 4180: a quote opens a field at its start only, a doubled one
-inside stands for itself.
+Arrow's and Spark's readers give values, but no line numbers; they drop blank lines, and Spark replaces bytes that the
+encoding doesn't allow. This scan finds what they hide. It follows RFC 4180: a quote opens a field at its start only, a
+doubled one inside stands for itself.
 """
 
 from __future__ import annotations
 
 import codecs
+import contextlib
 import csv
 import io
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO
 
@@ -19,7 +21,7 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.errors import InputError, message
 
-_BLOCK_BYTES = 1 << 26
+_BLOCK_BYTES = 1 << 24
 _NEWLINE, _RETURN = 10, 13
 
 
@@ -46,6 +48,9 @@ class CsvScan:
     needs_escape : whether there are doubled quotes, or quotes and backslashes
     inner_newlines, inner_returns : newlines inside of quotes, and how many of them are CR LF
     returns : whether records end with CR LF
+    stray_returns : whether a CR stands before something else than LF, where lines end with LF
+    header_end : bytes of UTF-8 up to the end of the first record, without a byte order mark
+    marked : whether the file begins with a byte order mark
     """
 
     lines: NDArray[np.int64]
@@ -57,10 +62,13 @@ class CsvScan:
     inner_newlines: int
     inner_returns: int
     returns: bool
+    stray_returns: bool
+    header_end: int
+    marked: bool
 
 
-def scan_csv(stream: IO[bytes], path: str, dialect: Dialect) -> CsvScan:
-    """Scans a file once.
+def scan_csv(stream: IO[bytes], path: str, dialect: Dialect, kept: list[bytes] | None = None) -> CsvScan:
+    """Scans a file once. `kept`: takes all of its text, as UTF-8 without a byte order mark.
 
     Raises InputError for bytes that the encoding doesn't allow, and for a quote that is never closed.
 
@@ -73,10 +81,12 @@ def scan_csv(stream: IO[bytes], path: str, dialect: Dialect) -> CsvScan:
     rest = b""
     while True:
         block = text.read(_BLOCK_BYTES)
+        if kept is not None:
+            kept.append(block)
         data = rest + block
         rest = scanner.take(data, last=not block)
         if not block:
-            return scanner.result()
+            return scanner.result(text.marked)
 
 
 class _Utf8:
@@ -89,6 +99,7 @@ class _Utf8:
         self._decoder = codecs.getincrementaldecoder(encoding)("strict")
         self._lines = 0
         self._first = True
+        self.marked = False
 
     def read(self, size: int) -> bytes:
         raw = self._stream.read(size)
@@ -98,16 +109,16 @@ class _Utf8:
             before = problem.object[: problem.start].decode(self._encoding, "ignore")
             line = self._lines + before.count("\n") + 1
             byte = problem.object[problem.start : problem.start + 1].hex()
-            guess = "utf-16" if problem.object[:2] in (b"\xff\xfe", b"\xfe\xff") and line == 1 else "latin-1"
             raise InputError(
                 message(
                     f"{self._path}, line {line}: a byte that encoding {self._encoding} does not allow",
                     f"0x{byte}",
-                    hint=f"Name the encoding: --encoding {guess}",
+                    hint=_likely_encoding(problem.object, line == 1),
                 )
             ) from None
         if self._first and text:
             self._first = False
+            self.marked = text[0] == "\ufeff"
             text = text.removeprefix("\ufeff")
             if text[:200].count("\0") > len(text[:200]) // 4:
                 hint = "Name the encoding: --encoding utf-16-le"
@@ -116,6 +127,23 @@ class _Utf8:
         if not text and raw:
             return self.read(size)  # a block that ended inside of a character
         return text.encode()
+
+
+_WINDOWS_ONLY = frozenset(range(0x80, 0xA0))  # control characters in Latin-1, quotes and dashes in Windows' own
+
+
+def _likely_encoding(block: bytes, first: bool) -> str:
+    """What to do about bytes that the encoding doesn't allow. `first`: the block begins the file."""
+    if first and block[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return "Name the encoding: --encoding utf-16"
+    if block.count(0) > len(block) // 100:
+        return "This is not a text file; CSV, Parquet, ORC and JSON lines are read"
+    guess = "latin-1"
+    if _WINDOWS_ONLY.intersection(block):
+        with contextlib.suppress(UnicodeDecodeError):  # five of these bytes are none of Windows' either
+            block.decode("cp1252")
+            guess = "cp1252"
+    return f"Name the encoding: --encoding {guess}"
 
 
 class _Scanner:
@@ -130,6 +158,8 @@ class _Scanner:
         self._first: list[str] | None = None
         self._quotes = self._quoted_newlines = self._needs_escape = self._walking = self._returns = False
         self._inner_newlines = self._inner_returns = 0
+        self._stray_returns = False
+        self._done = self._header_end = 0
 
     def take(self, data: bytes, *, last: bool) -> bytes:
         """Scans whole records; gives back what begins the next one."""
@@ -161,6 +191,7 @@ class _Scanner:
             ends = np.append(ends, len(data))
             done = len(data)
         self._note(data, ends, newline)
+        self._done += done
         return data[done:]
 
     def _escaped(self, data: bytes) -> bool:
@@ -237,12 +268,16 @@ class _Scanner:
         self._inner_newlines += len(inner)
         self._inner_returns += int(np.count_nonzero(bytes_[inner - 1] == _RETURN))
         self._returns |= returns is not None and bool(returns.any())
+        if newline == _NEWLINE and b"\r" in data:
+            own = np.flatnonzero(bytes_[: int(ends[-1])] == _RETURN)
+            self._stray_returns |= bool((bytes_[np.minimum(own + 1, len(bytes_) - 1)] != _NEWLINE).any())
         line = self._line + np.searchsorted(newlines, starts)
         self._lines.append(line[~blank].astype(np.int64))
         self._blank_before.append(self._records + np.cumsum(~blank)[blank])
         if self._first is None and not blank.all():
             index = int(np.flatnonzero(~blank)[0])
             self._first = self._fields(data[int(starts[index]) : int(ends[index])])
+            self._header_end = self._done + int(ends[index])
         self._records += int((~blank).sum())
         self._line += len(newlines)
 
@@ -271,7 +306,7 @@ class _Scanner:
         )
         return next(reader, [])
 
-    def result(self) -> CsvScan:
+    def result(self, marked: bool) -> CsvScan:
         empty = np.empty(0, dtype=np.int64)
         return CsvScan(
             lines=np.concatenate([empty, *self._lines]),
@@ -283,14 +318,15 @@ class _Scanner:
             inner_newlines=self._inner_newlines,
             inner_returns=self._inner_returns,
             returns=self._returns,
+            stray_returns=self._stray_returns,
+            header_end=self._header_end,
+            marked=marked,
         )
 
 
-def scan_lines(stream: IO[bytes], path: str, encoding: str) -> tuple[NDArray[np.int64], list[str]]:
-    """1-based numbers of the lines that aren't blank, int64, and the first hundred of them."""
+def scan_lines(stream: IO[bytes], path: str, encoding: str) -> Iterator[tuple[int, bytes]]:
+    """The lines that aren't blank, as UTF-8, each with its 1-based number."""
     text = _Utf8(stream, path, codecs.lookup(encoding).name)
-    numbers: list[int] = []
-    first: list[str] = []
     rest = b""
     line = 0
     while True:
@@ -300,8 +336,6 @@ def scan_lines(stream: IO[bytes], path: str, encoding: str) -> tuple[NDArray[np.
         for content in whole:
             line += 1
             if content.strip():
-                numbers.append(line)
-                if len(first) < 100:
-                    first.append(content.decode())
+                yield line, content
         if not block:
-            return np.array(numbers, dtype=np.int64), first
+            return

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import decimal
+import uuid
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+BYTES_AS_HEX = "bytes as hexadecimal text"
 _FIRST_LOST = 2.0**53  # from here on neighbouring whole numbers share one double
 
 
@@ -67,53 +72,114 @@ def _from_pandas(frame: pd.DataFrame) -> tuple[list[str], list[pa.ChunkedArray],
 
 
 def _from_series(series: pd.Series[Any], name: str) -> tuple[pa.Array | pa.ChunkedArray, list[str]]:
-    import pyarrow as pa
-
-    notes: list[str] = []
-    if isinstance(series.dtype, np.dtype) and series.dtype.kind == "f":
-        values = series.to_numpy()
-        missing = int(np.isnan(values).sum())
-        if missing:
-            notes.append(f"column {name!r}: {missing} NaN taken as null (pandas writes missing numbers so)")
-        if bool((np.abs(values) >= _FIRST_LOST).any()):
-            notes.append(
-                f"column {name!r}: whole numbers of 2**53 and more held as floats:"
-                " precision may be lost before we saw it (use dtype 'Int64')"
-            )
-        return pa.array(values, from_pandas=True), notes
-    try:
-        return pa.array(series, from_pandas=True), notes
-    except (pa.ArrowException, OverflowError):
-        return _from_objects(series, name)
-
-
-def _from_objects(series: pd.Series[Any], name: str) -> tuple[pa.Array, list[str]]:
-    """Python objects of several types: exact decimals where all are numbers, else text with a note."""
-    import decimal
-
     import pandas as pd
     import pyarrow as pa
 
-    values = [None if v is None or v is pd.NA or v is pd.NaT or v != v else v for v in series.tolist()]
+    if isinstance(series.dtype, pd.SparseDtype):
+        series = series.sparse.to_dense()
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind == "f":
+        return _from_floats(series.to_numpy(), name)
+    if series.dtype == object and _mixes_days(series):
+        return _from_objects(series, name)
+    try:
+        return pa.array(series, from_pandas=True), []
+    except (pa.ArrowException, OverflowError, TypeError, ValueError):
+        return _from_objects(series, name)
+
+
+def _from_floats(values: np.ndarray[Any, Any], name: str) -> tuple[pa.Array, list[str]]:
+    """Floats; as whole numbers where they are that and some are missing: pandas keeps such columns as floats."""
+    import pyarrow as pa
+
+    there = ~np.isnan(values)
+    missing = int(len(values) - np.count_nonzero(there))
+    kept = values[there]
+    large = bool((np.abs(kept) >= _FIRST_LOST).any())
+    if missing and len(kept) and not large and bool((kept == np.floor(kept)).all()):
+        whole = np.where(there, values, 0).astype(np.int64)
+        note = f"column {name!r}: {missing} NaN taken as null, the others as whole numbers, held as floats"
+        return pa.array(whole, mask=~there), [note]
+    notes = [f"column {name!r}: {missing} NaN taken as null (pandas writes missing numbers so)"] if missing else []
+    if large:
+        notes.append(
+            f"column {name!r}: whole numbers of 2**53 and more held as floats:"
+            " precision may be lost before we saw it (use dtype 'Int64')"
+        )
+    return pa.array(values, from_pandas=True), notes
+
+
+def _mixes_days(series: pd.Series[Any]) -> bool:
+    """Whether there are dates as well as timestamps, of which Arrow takes the type of the first for all."""
+    kinds = {isinstance(v, dt.datetime) for v in series if isinstance(v, dt.date)}
+    return len(kinds) > 1
+
+
+def _from_objects(series: pd.Series[Any], name: str) -> tuple[pa.Array, list[str]]:
+    """Python objects of several types: exact decimals where all are numbers, timestamps where all are days or
+    instants, else text with a note."""
+    import pandas as pd
+    import pyarrow as pa
+
+    given = [v.item() if isinstance(v, np.generic) else v.value if isinstance(v, Enum) else v for v in series.tolist()]
+    values = [None if v is None or v is pd.NA or v is pd.NaT or v != v else v for v in given]
     present = [v for v in values if v is not None]
     if all(isinstance(v, (int, decimal.Decimal)) and not isinstance(v, bool) for v in present):
-        try:
-            exact = [None if v is None else decimal.Decimal(v) for v in values]
-            return pa.array(exact), []
-        except (pa.ArrowInvalid, ValueError):
-            raise InputError(
-                message(f"column {name!r} holds numbers of more than 76 digits", None, hint="Turn it into text")
-            ) from None
-    scalar = (str, bytes, int, float, decimal.Decimal)
+        return _exact(values, name)
+    if all(isinstance(v, dt.date) for v in present):
+        midnight = dt.time(tzinfo=dt.UTC)
+        instants = [v if v is None or isinstance(v, dt.datetime) else dt.datetime.combine(v, midnight) for v in values]
+        instants = [v if v is None or v.tzinfo else v.replace(tzinfo=dt.UTC) for v in instants]
+        note = (
+            f"column {name!r} mixes dates and timestamps: a date is taken as its midnight, in UTC where none is named"
+        )
+        return pa.array(instants, pa.timestamp("us", tz="UTC")), [note]
+    if all(isinstance(v, bool) for v in present):
+        return pa.array(values, pa.bool_()), []
+    if all(isinstance(v, bytes) for v in present):
+        return pa.array(values, pa.large_binary()), []
+    scalar = (str, bytes, int, float, decimal.Decimal, uuid.UUID)
     odd = next((v for v in present if not isinstance(v, scalar) and not hasattr(v, "isoformat")), None)
     if odd is not None:
         raise unusable(name, type(odd).__name__)
-    examples = {type(v).__name__: quote(str(v)) for v in reversed(present)}
-    listed = ", ".join(f"{kind} {example}" for kind, example in sorted(examples.items()))
     text = [
         None if v is None else v.decode("utf-8", "backslashreplace") if isinstance(v, bytes) else str(v) for v in values
     ]
-    return pa.array(text, pa.large_string()), [f"column {name!r} mixes types ({listed}): read as text"]
+    try:
+        array = pa.array(text, pa.large_string())
+    except UnicodeEncodeError:
+        row = next(i for i, v in enumerate(text) if v is not None and not _is_unicode(v))
+        what = f"column {name!r} holds text that is not Unicode (half of a surrogate pair) at row {row}"
+        raise InputError(message(what, text[row])) from None
+    examples = {type(v).__name__: quote(str(v)) for v in reversed(present)}
+    if len(examples) == 1:
+        return array, []
+    listed = ", ".join(f"{kind} {example}" for kind, example in sorted(examples.items()))
+    return array, [f"column {name!r} mixes types ({listed}): read as text"]
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _exact(values: list[Any], name: str) -> tuple[pa.Array, list[str]]:
+    """Whole numbers and decimals."""
+    import pyarrow as pa
+
+    for row, v in enumerate(values):
+        if isinstance(v, decimal.Decimal) and not v.is_finite():
+            hint = "Turn the column into floats or text"
+            raise InputError(
+                message(f"column {name!r} holds a decimal that is no number at row {row}", str(v), hint=hint)
+            )
+    try:
+        return pa.array([None if v is None else decimal.Decimal(v) for v in values]), []
+    except (pa.ArrowInvalid, ValueError):
+        what = f"column {name!r} holds numbers of more than 76 digits"
+        raise InputError(message(what, None, hint="Turn it into text")) from None
 
 
 def unusable(name: str, type_: str) -> InputError:
@@ -130,13 +196,15 @@ def unusable(name: str, type_: str) -> InputError:
 def typed_column(name: str, array: pa.Array | pa.ChunkedArray, label: str) -> tuple[TypedColumn, list[str]]:
     """A column with the type that its Arrow type stands for, and notes.
 
-    Raises InputError for binary, nested and calendar-interval columns: they have no order and no equality that Spark,
-    Arrow and NumPy share.
+    Raises InputError for nested and calendar-interval columns: they have no order and no equality that Spark, Arrow and
+    NumPy share.
     """
     import pyarrow as pa
 
     given = array.type
     if isinstance(given, pa.BaseExtensionType):
+        if given.extension_name == "arrow.uuid":
+            label = f"{label} UUID as"
         array = pa.chunked_array(
             [c.storage for c in pa.chunked_array([array] if isinstance(array, pa.Array) else array).chunks],
             given.storage_type,
@@ -198,6 +266,8 @@ def _canonical_rest(name: str, values: pa.Array) -> tuple[TypeName, pa.Array, st
         return "text", values.cast(pa.large_string()), ""
     if t.is_time(given):
         return "text", values.cast(pa.large_string()), "a time of day as text of fixed width, so in order"
+    if t.is_binary(given) or t.is_large_binary(given) or t.is_fixed_size_binary(given):
+        return "text", pa.array([v.hex() for v in values.to_pylist()], pa.large_string()), BYTES_AS_HEX
     if t.is_duration(given):
         return "integer", values.cast(pa.int64()), f"a duration as a number of {given.unit}"
     raise unusable(name, str(given))

@@ -5,21 +5,23 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.table.encode import encode
-from tuplewise.engine.table.frames import arrow_table, kind_of, typed_column
+from tuplewise.engine.table.frames import kind_of
+from tuplewise.engine.table.read_table import ReadTable, encoded, of_frame, of_raw, typed
+from tuplewise.engine.table.reader import Reader, choose_reader, open_here
 from tuplewise.engine.table.relation import Relation
-from tuplewise.engine.table.schema import repair_names, selected_columns, type_overrides
-from tuplewise.engine.table.typing_columns import retype, without_tokens
+from tuplewise.engine.table.source import Source, find_source, why_not_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Progress = Callable[[str], None]
+CODE_BYTES = 4
 
 
 def load(
@@ -38,7 +40,8 @@ def load(
     ----------
     source : str, path or frame
         A CSV, TSV, Parquet, ORC or JSON-lines path (file, folder or glob; local, or a URL that Spark reads),
-        `spark:db.table`, or a pandas, Polars, Arrow or Spark frame. Frames other than Spark's need no JVM.
+        `-` (standard input), `spark:db.table`, or a pandas, Polars, Arrow or Spark frame. Local files that fit in
+        memory and frames other than Spark's need no JVM.
     options : LoadOptions, optional
     name : str, optional
         What the table is called in results; the file's stem, the table's name or "table" where it isn't given.
@@ -75,48 +78,60 @@ def load(
                 "a path, or a pandas, Polars, Arrow or Spark DataFrame",
             )
         )
+    target = source if kind is not None else (str(source) if isinstance(source, str) else os.fspath(Path(source)))
+    reader = None
+    if kind is None:
+        found = find_source(target)
+        reader = choose_reader(found, options, session=spark is not None)
+        if reader.name == "arrow":
+            relation = _load_here(found, options, name or found.name, report, most_bytes, device, reader)
+            if relation is not None:
+                return relation
+            reader = Reader("spark", "the codes of the table do not fit here, or work in Spark was asked for")
     from tuplewise.engine.table.spark_load import load_with_spark
 
-    target = source if kind is not None else (str(source) if isinstance(source, str) else os.fspath(Path(source)))
-    return load_with_spark(target, kind, options, name, spark, report, most_bytes=most_bytes, device=device)
+    return load_with_spark(
+        target, kind, options, name, spark, report, most_bytes=most_bytes, device=device, reader=reader
+    )
 
 
 def _ignore(step: str) -> None:
     """Progress that nobody asked for."""
 
 
-def _load_frame(
-    source: Any, kind: str, options: LoadOptions, table: str, report: Progress, device: str
-) -> Relation:
+def _load_here(
+    source: Source, options: LoadOptions, name: str, report: Progress, most_bytes: int | None, device: str,
+    reader: Reader,
+) -> Relation | None:  # fmt: skip
+    """A local table, read by Arrow. None where its codes take more than `most_bytes`, unless Arrow was asked for."""
     start = time.perf_counter()
+    if most_bytes is not None and most_bytes <= 0:
+        if options.reader == "arrow":
+            hint = "Leave the reader out, or take 'spark'"
+            raise InputError(message("run_on 'spark' with reader 'arrow'", source.given, hint=hint))
+        return None
     report("reading")
-    given, arrays, labels, notes = arrow_table(source, kind)
-    names, renamed = repair_names(given)
-    kept = selected_columns(names, options, table)
-    overrides = type_overrides(names, options.types, table)
-    rows = len(arrays[0]) if arrays else 0
-    if options.rows is not None:
-        rows = min(rows, options.rows)
-    dropped = {names[i] for i in range(len(names)) if i not in kept}
-    notes = [n for n in notes if not any(n.startswith(f"column {d!r}") for d in dropped)]
-    columns = []
-    for i in kept:
-        column, added = typed_column(names[i], arrays[i].slice(0, rows), labels[i])
-        column = without_tokens(column, options.null_tokens)
-        if names[i] in overrides:
-            column = retype(column, overrides[names[i]], lambda row: f"row {row}")
-        columns.append(column)
-        notes.extend(added)
+    raw = open_here(source, options)
+    columns = len(raw.names) if options.columns is None else len(options.columns)
+    too_large = most_bytes is not None and raw.rows * columns * CODE_BYTES > most_bytes
+    if too_large and options.reader != "arrow" and why_not_spark(source) is None:
+        return None
+    table = typed(of_raw(raw, options, name, source.given), options)
     loaded = time.perf_counter()
     report("encoding")
-    codes, dictionaries, described = encode(columns, rows, device)
-    timings = {"session": 0.0, "load": loaded - start, "encode": time.perf_counter() - loaded}
-    return Relation(
-        name=table,
-        path=None,
-        columns=described,
-        codes=codes,
-        dictionaries=dictionaries,
-        notes=(*renamed, *notes),
-        timings_seconds=timings,
-    )
+    return _timed(replace(table, reader=reader), start, loaded, device)
+
+
+def _load_frame(source: Any, kind: str, options: LoadOptions, name: str, report: Progress, device: str) -> Relation:
+    start = time.perf_counter()
+    report("reading")
+    table = typed(of_frame(source, kind, options, name), options)
+    loaded = time.perf_counter()
+    report("encoding")
+    return _timed(table, start, loaded, device)
+
+
+def _timed(table: ReadTable, start: float, loaded: float, device: str) -> Relation:
+    relation = encoded(table, {}, device)
+    seconds = {"session": 0.0, "load": loaded - start, "encode": time.perf_counter() - loaded}
+    return replace(relation, timings_seconds=seconds)

@@ -10,7 +10,7 @@ from tuplewise.engine.errors import InputError
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.table.csv_scan import Dialect, scan_csv
 from tuplewise.engine.table.schema import numbered_names, repair_names, selected_columns
-from tuplewise.engine.table.source import Source, find_source
+from tuplewise.engine.table.source import Source, find_source, opened
 
 _FIRST_BYTES = 1 << 20
 
@@ -35,7 +35,7 @@ def _header(source: Source, options: LoadOptions) -> list[str] | None:
         return None
     try:
         if source.format == "csv":
-            with pa.input_stream(source.files[0], compression="detect") as stream:
+            with opened(source.files[0]) as stream:
                 return _csv_header(stream, source, options)
         if source.format == "parquet" and len(source.files) == 1 and "=" not in source.files[0]:
             import pyarrow.parquet as pq

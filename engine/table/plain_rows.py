@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tuplewise.engine.errors import InputError, message
-from tuplewise.engine.table.typed_tables import fit, other_columns
 from tuplewise.engine.table.arrow_text import parse
+from tuplewise.engine.table.read_table import other_columns
 from tuplewise.engine.table.relation import TypeName
 from tuplewise.engine.table.text_types import WHAT_FITS
+from tuplewise.engine.table.typing_columns import fitted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -73,7 +74,7 @@ def typed_value(value: Any, type_: TypeName) -> pa.Array | None:
             if array.null_count:
                 return None
             column, _ = typed_column("value", array, "Python")
-            column, misfits = fit(column, type_)
+            column, misfits = fitted(column, type_)
         except (pa.ArrowException, OverflowError, InputError):
             raise Misfit from None
         values = column.values

@@ -14,6 +14,8 @@ from tuplewise.engine.errors import InputError, message, near_names
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from tuplewise.engine.table.reader import Reader
+
 TypeName = Literal["integer", "decimal", "double", "date", "timestamp", "boolean", "text"]
 Domain = Literal["number", "double", "date", "timestamp", "boolean", "text"]
 
@@ -74,6 +76,8 @@ class Relation:
         "version" and "master" of the session that loaded it; None where no JVM was needed.
     table_rows : int or None
         Rows of the table, where only some of them are here: those that a check in Spark lists. None: all are here.
+    reader : Reader or None
+        What read the file and why; None of a frame.
     """
 
     name: str
@@ -86,6 +90,7 @@ class Relation:
     timings_seconds: Mapping[str, float] = field(default_factory=dict)
     spark: Mapping[str, str] | None = None
     table_rows: int | None = None
+    reader: Reader | None = None
 
     @property
     def rows(self) -> int:

@@ -1,13 +1,21 @@
-"""What a path names: which files, in which order, of which format."""
+"""What a path names: which files, in which order, of which format, packed how."""
 
 from __future__ import annotations
 
+import atexit
 import glob
 import os
 import re
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import IO, Any, Literal
 from urllib.parse import unquote, urlsplit
 
 from tuplewise.engine.errors import InputError, message, near_names
@@ -28,8 +36,20 @@ _FORMATS: dict[str, Format] = {
     ".jsonl": "json",
     ".ndjson": "json",
 }
-_COMPRESSED = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate")
+_PACKED_ENDINGS = (".gz", ".bz2", ".zst", ".lz4", ".xz", ".snappy", ".deflate", ".zip")
 _SEPARATORS = {".tsv": "\t", ".tab": "\t", ".psv": "|"}
+STANDARD_INPUT = "-"
+NO_PARTITION_VALUE = "__HIVE_DEFAULT_PARTITION__"  # the folder name that Hive and Spark give to null
+
+Packing = Literal["gzip", "bz2", "zstd", "lz4", "xz"]
+_PACKINGS: tuple[tuple[bytes, Packing, str], ...] = (
+    (b"\x1f\x8b", "gzip", ".gz"),
+    (b"BZh", "bz2", ".bz2"),
+    (b"\x28\xb5\x2f\xfd", "zstd", ".zst"),
+    (b"\x04\x22\x4d\x18", "lz4", ".lz4"),
+    (b"\xfd7zXZ\x00", "xz", ".xz"),
+)
+ENDING_OF_PACKING = {packing: ending for _, packing, ending in _PACKINGS}
 
 
 @dataclass(frozen=True)
@@ -44,6 +64,9 @@ class Source:
     files : local files in the order of their names; empty for URLs and catalog tables
     paths : what Spark is told to read
     sep : the separator that the file's ending means, for CSV
+    folder_columns : columns that folder names hold (year=2024), in order
+    folder_values : for each of them the text of each file, None for null
+    notes : on files that were passed over
     """
 
     given: str
@@ -52,6 +75,9 @@ class Source:
     files: tuple[str, ...]
     paths: tuple[str, ...]
     sep: str = ","
+    folder_columns: tuple[str, ...] = ()
+    folder_values: tuple[tuple[str | None, ...], ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def local(self) -> bool:
@@ -59,7 +85,10 @@ class Source:
 
 
 def find_source(given: str) -> Source:
-    """The files behind a path, glob, folder, URL or `spark:db.table`. Raises InputError where there are none."""
+    """The files behind a path, glob, folder, URL, `-` (standard input) or `spark:db.table`.
+
+    Raises InputError where there are none, where they can't be read, or where they are of several formats.
+    """
     if given.startswith("spark:"):
         table = given.removeprefix("spark:")
         if not table:
@@ -71,20 +100,21 @@ def find_source(given: str) -> Source:
             stem, ending = _ending(given.rstrip("/"))
             return Source(given, stem, _FORMATS.get(ending, "parquet"), (), (given,), _SEPARATORS.get(ending, ","))
         path = unquote(urlsplit(given).path)
-    files = _local_files(path)
+    files, skipped = _local_files(path)
     formats = {f: _format_of(f) for f in files}
     if len(set(formats.values())) > 1:
         listed = ", ".join(sorted(set(formats.values())))
         raise InputError(
             message(f"{given} holds files of several formats", listed, "one format", "Name the files with a glob")
         )
-    stem, _ = _ending(path.rstrip("/") or "/")
+    stem = "stdin" if given == STANDARD_INPUT else _ending(path.rstrip("/") or "/")[0]
     sep = _SEPARATORS.get(_ending(files[0])[1], ",")
+    columns, values = _folder_columns(path, files)
     # A folder is handed over as it is, so that Spark finds the columns that its folder names hold (a=1/b=2).
-    root = os.path.abspath(os.path.expanduser(path))
-    whole = os.path.isdir(root) and any("=" in part for f in files for part in Path(f).relative_to(root).parent.parts)
-    paths = (os.path.abspath(path),) if whole else files
-    return Source(given, stem, formats[files[0]], tuple(files), tuple(_plain_uri(p) for p in paths), sep)
+    paths = (os.path.abspath(os.path.expanduser(path)),) if columns else files
+    return Source(
+        given, stem, formats[files[0]], files, tuple(_plain_uri(p) for p in paths), sep, columns, values, skipped
+    )
 
 
 def _plain_uri(path: str) -> str:
@@ -92,48 +122,183 @@ def _plain_uri(path: str) -> str:
     return "file://" + re.sub(r"([\[\]{}*?\\])", r"\\\1", path)
 
 
-def _local_files(path: str) -> tuple[str, ...]:
+def _hidden(name: str) -> bool:
+    """Whether files of such a name are passed over in folders: marks and leftovers of jobs."""
+    return name.startswith(("_", "."))
+
+
+def _local_files(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Absolute paths, and a note on hidden files that were passed over."""
+    if path == STANDARD_INPUT:
+        return (_spooled(path),), ()
     expanded = os.path.expanduser(path)
     if os.path.isfile(expanded):
-        return (os.path.abspath(expanded),)
+        return (_allowed(os.path.abspath(expanded)),), ()
     if os.path.isdir(expanded):
-        found = [
-            str(f)
-            for f in Path(os.path.abspath(expanded)).rglob("*")
-            if f.is_file() and not any(p.startswith(("_", ".")) for p in f.relative_to(os.path.abspath(expanded)).parts)
-        ]
-        if not found:
-            raise InputError(message("this folder holds no data files", path))
-        return tuple(sorted(found))
+        root = Path(_allowed(os.path.abspath(expanded)))
+        found = [f for f in sorted(root.rglob("*")) if f.is_file()]
+        kept = [str(f) for f in found if not any(_hidden(part) for part in f.relative_to(root).parts)]
+        hidden = [f.name for f in found if str(f) not in set(kept)]
+        if not kept:
+            raise InputError(message("this folder holds no data files", path, hint=_only_hidden(hidden)))
+        return tuple(_allowed(f) for f in kept), _passed_over(hidden)
+    if os.path.exists(expanded) and stat.S_ISFIFO(os.stat(expanded).st_mode):
+        return (_spooled(expanded),), ()
     matched = sorted(f for f in glob.glob(expanded, recursive=True) if os.path.isfile(f))
-    if matched:
-        return tuple(os.path.abspath(f) for f in matched)
+    kept = [f for f in matched if not _hidden(os.path.basename(f)) or _hidden(os.path.basename(expanded))]
+    if kept:
+        hidden = [os.path.basename(f) for f in matched if f not in set(kept)]
+        return tuple(_allowed(os.path.abspath(f)) for f in kept), _passed_over(hidden)
     if glob.has_magic(expanded):
-        raise InputError(message("no file matches", path))
+        raise InputError(message("no file matches", path, hint=_only_hidden([os.path.basename(f) for f in matched])))
     parent = Path(expanded).parent
-    siblings = [p.name for p in parent.iterdir()] if parent.is_dir() else []
+    siblings = [p.name for p in parent.iterdir()] if parent.is_dir() and os.access(parent, os.R_OK) else []
     hint = near_names(Path(expanded).name, siblings[:1000]) if siblings else None
     raise InputError(message("no such file", path, hint=hint))
+
+
+def _only_hidden(hidden: list[str]) -> str | None:
+    return f"Names that begin with _ or . are passed over; name the file itself: {hidden[0]}" if hidden else None
+
+
+def _passed_over(hidden: list[str]) -> tuple[str, ...]:
+    """A note on data files that were passed over; marks of jobs such as _SUCCESS hold no data and need none."""
+    data = [name for name in hidden if _ending(name)[1] in _FORMATS]
+    if not data:
+        return ()
+    many = f"{len(data)} hidden file{'s' if len(data) > 1 else ''} passed over"
+    return (f"{many} (names that begin with _ or .): {', '.join(data[:3])}{', ...' if len(data) > 3 else ''}",)
+
+
+def _allowed(path: str) -> str:
+    """The path, where this user may read it."""
+    needed = os.R_OK | os.X_OK if os.path.isdir(path) else os.R_OK
+    if not os.access(path, needed):
+        raise InputError(message("no permission to read", path))
+    return path
+
+
+@cache
+def _spooled(path: str) -> str:
+    """What comes through a pipe, in a file that goes with this process: a pipe can be read once only."""
+    folder = tempfile.mkdtemp(prefix="tuplewise-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    target = os.path.join(folder, "pipe")
+    with open(target, "wb") as kept:
+        if path == STANDARD_INPUT:
+            shutil.copyfileobj(sys.stdin.buffer, kept)
+        else:
+            with open(path, "rb") as pipe:
+                shutil.copyfileobj(pipe, kept)
+    return target
+
+
+def _folder_columns(path: str, files: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[tuple[str | None, ...], ...]]:
+    """Columns that folder names below `path` hold, as in year=2024/part.parquet, and their values, file by file."""
+    root = os.path.abspath(os.path.expanduser(path))
+    if not os.path.isdir(root):
+        return (), ()
+    found = []
+    for file in files:
+        parts = Path(file).relative_to(root).parent.parts
+        found.append([part.partition("=")[::2] for part in parts if "=" in part])
+    names = [unquote(name) for name, _ in found[0]]
+    if any([unquote(name) for name, _ in own] != names for own in found):
+        raise InputError(message("folder names hold other columns in places", path, hint="Load its parts one by one"))
+    values = [[None if text == NO_PARTITION_VALUE else unquote(text) for _, text in own] for own in found]
+    return tuple(names), tuple(tuple(own[c] for own in values) for c in range(len(names)))
 
 
 def _ending(path: str) -> tuple[str, str]:
     """The name without its endings, and the ending that tells the format."""
     name = path.rsplit("/", 1)[-1]
     stem, ending = os.path.splitext(name)
-    if ending.lower() in _COMPRESSED:
+    if ending.lower() in _PACKED_ENDINGS:
         stem, ending = os.path.splitext(stem)
     return (stem or name), ending.lower()
 
 
 def _format_of(path: str) -> Format:
     """By the file's ending, else by its first bytes; CSV where neither says another."""
-    known = _FORMATS.get(_ending(path)[1])
-    if known is not None:
-        return known
     with open(path, "rb") as file:
-        begin = file.read(4)
-    if begin == b"PAR1":
+        begin = file.read(8)
+    _refuse_archives(path, begin)
+    if begin[:4] == b"PAR1":
         return "parquet"
     if begin[:3] == b"ORC":
         return "orc"
+    known = _FORMATS.get(_ending(path)[1])
+    if known in ("parquet", "orc") and begin:
+        raise InputError(message(f"this file is not {known.capitalize() if known == 'parquet' else 'ORC'}", path))
+    if known is not None:
+        return known
+    if packing_of(path) is not None:
+        with opened(path) as unpacked:
+            begin = unpacked.read(1)
     return "json" if begin[:1] == b"{" else "csv"
+
+
+def _refuse_archives(path: str, begin: bytes) -> None:
+    if begin[:4] == b"PK\x03\x04":
+        excel = path.lower().endswith((".xlsx", ".xlsm", ".xlsb"))
+        what, hint = ("an Excel workbook", "Save the sheet as CSV") if excel else ("a zip archive", "Unpack it first")
+        raise InputError(message(f"{what} can't be read", path, "CSV, Parquet, ORC or JSON lines", hint))
+    if begin == b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1":
+        allowed = "CSV, Parquet, ORC or JSON lines"
+        raise InputError(message("an Excel workbook can't be read", path, allowed, "Save the sheet as CSV"))
+
+
+def packing_of(path: str) -> Packing | None:
+    """How a file is packed, by its first bytes; None where it isn't."""
+    with open(path, "rb") as file:
+        begin = file.read(8)
+    return next((packing for magic, packing, _ in _PACKINGS if begin.startswith(magic)), None)
+
+
+@contextmanager
+def opened(path: str) -> Iterator[IO[bytes]]:
+    """A local file's bytes, unpacked. Raises InputError where they are damaged, also while they are read."""
+    import bz2
+    import gzip
+    import lzma
+    import zlib
+
+    packing = packing_of(path)
+    broken: tuple[type[Exception], ...] = (EOFError, OSError, zlib.error, lzma.LZMAError)
+    try:
+        if packing is None:
+            with open(path, "rb") as plain:
+                yield plain
+        elif packing in ("zstd", "lz4"):
+            import pyarrow as pa
+
+            with pa.input_stream(path, compression=packing) as stream:
+                yield stream
+        else:
+            unpack: Any = {"gzip": gzip.open, "bz2": bz2.open, "xz": lzma.open}[packing]
+            with unpack(path, "rb") as unpacked:
+                yield unpacked
+    except broken as problem:
+        if isinstance(problem, OSError) and problem.errno is not None:
+            raise InputError(message(problem.strerror or "this file can't be read", path)) from problem
+        raise InputError(message(f"this file is damaged: packed with {packing}", path)) from problem
+
+
+def why_not_spark(source: Source) -> str | None:
+    """Why Spark can't read these local files as they are; None where it can."""
+    for path in source.files:
+        name = os.path.basename(path)
+        if not source.folder_columns and _hidden(name):
+            return f"Spark passes over names that begin with _ or . ({name})"
+        if ":" in path:
+            return f"Spark reads no path with a colon ({path})"
+        if source.format in ("csv", "json"):
+            packing = packing_of(path)
+            ending = os.path.splitext(name)[1]
+            expected = None if packing is None else ENDING_OF_PACKING[packing]
+            if packing == "xz" or (ending if ending in _PACKED_ENDINGS else None) != expected:
+                how = "not packed" if packing is None else f"packed with {packing}"
+                return f"Spark tells packing by the ending of a name ({name} is {how})"
+    if source.folder_columns and source.format == "csv":
+        return "folder names hold columns, which Spark's CSV reader passes over"
+    return None

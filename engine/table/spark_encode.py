@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.table.csv_source import BAD, bad_rows
+from tuplewise.engine.table.csv import bad_rows_note
 from tuplewise.engine.table.relation import DOMAIN_OF_TYPE, NULL_CODE, Column, Domain, Relation, TypeName
+from tuplewise.engine.table.spark_csv import BAD
 from tuplewise.engine.table.spark_rows import ROW, Rows, find_rows
-from tuplewise.engine.table.spark_source import RawTable, readable
+from tuplewise.engine.table.spark_source import RawFrame, readable
 from tuplewise.engine.table.spark_text import (
     MISFIT,
     MOST_DIGITS,
@@ -56,7 +57,7 @@ class NotInSpark(Exception):
 
 
 def encode_in_spark(
-    raw: RawTable,
+    raw: RawFrame,
     plan: Any,
     options: LoadOptions,
     table: str,
@@ -110,7 +111,7 @@ def _distinct(codes: NDArray[np.int32]) -> int:
 
 
 def _keep_rows(
-    raw: RawTable, base: DataFrame, rows: Rows, options: LoadOptions
+    raw: RawFrame, base: DataFrame, rows: Rows, options: LoadOptions
 ) -> tuple[int, NDArray[np.int64], str | None, DataFrame]:
     """The rows that stay: how many, their positions (ascending), a note on bad ones, and the frame of them."""
     base, bad, note = kept_frame(raw, base, rows, options)
@@ -122,7 +123,7 @@ def _keep_rows(
 
 
 def kept_frame(
-    raw: RawTable, base: DataFrame, rows: Rows, options: LoadOptions
+    raw: RawFrame, base: DataFrame, rows: Rows, options: LoadOptions
 ) -> tuple[DataFrame, NDArray[np.int64], str | None]:
     """The frame of the rows that stay, the places of those that are left out as bad (ascending), and a note on them."""
     from pyspark.sql import functions as f
@@ -140,7 +141,7 @@ def kept_frame(
         if len(bad):
             if places is None:
                 raise NotInSpark("bad rows without known lines")
-            note = bad_rows(places, bad, raw, options.bad_rows)
+            note = bad_rows_note(places, bad, raw.what_is_bad, raw.files, options.bad_rows)
             base = base.where(f.col(BAD).isNull())
     return base, bad, note
 
@@ -158,7 +159,7 @@ def _first_rows(rows: Rows, limit: int) -> SparkColumn:
 
 
 def type_columns(
-    raw: RawTable, plan: Any, base: DataFrame, options: LoadOptions, rows: Rows
+    raw: RawFrame, plan: Any, base: DataFrame, options: LoadOptions, rows: Rows
 ) -> tuple[list[TypedExpression], list[str]]:
     """The types of the kept columns, and notes. One job over all text columns."""
     from pyspark.sql import functions as f
@@ -173,7 +174,7 @@ def type_columns(
             texts[i] = f.when(~column.isin(list(options.null_tokens)), column) if options.null_tokens else column
         else:
             expression, remark = readable(plan.names[i], f.col(f"c{i}"), field.dataType)
-            typed[i] = _typed_expression(field.dataType, expression, f"stored as {raw.labels[i]}{remark}", options)
+            typed[i] = _typed_expression(field.dataType, expression, raw.stored_as(i, remark), options)
             if raw.readings[i] == "nanoseconds" or (wanted is not None and wanted != typed[i].type):
                 raise NotInSpark(f"column {plan.names[i]!r} must be converted from {raw.labels[i]}")
     notes: list[str] = []
@@ -210,7 +211,7 @@ def profile_frame(base: DataFrame, texts: dict[int, SparkColumn], wanted: dict[i
 
 
 def _text_expression(
-    raw: RawTable,
+    raw: RawFrame,
     plan: Any,
     i: int,
     text: SparkColumn,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tuplewise.engine.spark.local_frames import frame_of
 from tuplewise.engine.table.encode import TypedColumn, encode, indexed
 from tuplewise.engine.table.relation import DOMAIN_OF_TYPE, NULL_CODE, Column, Domain, Relation
 from tuplewise.engine.table.spark_encode import (
@@ -23,7 +24,6 @@ from tuplewise.engine.table.spark_encode import (
 from tuplewise.engine.table.spark_ranks import MOST_CODES, WIDE, RangeOfValues, rank_values
 from tuplewise.engine.table.spark_rows import ROW, Rows
 from tuplewise.engine.table.spark_values import type_frame
-from tuplewise.engine.spark.local_frames import frame_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
@@ -141,6 +141,7 @@ def encode_as_frame(
         tuple(table.notes),
         timings,
         {"version": opened.session.version, "master": opened.session.master},
+        reader=opened.reader,
     )
     return EncodedFrame(frame, header, table.rows, typed, base, places, held)
 

@@ -14,24 +14,27 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.table.csv_source import BAD, SPLIT_BYTES, bad_rows, scan_table, with_blank_rows
-from tuplewise.engine.table.encode import TypedColumn, encode, indexed
+from tuplewise.engine.spark.session import OpenSession, open_session
+from tuplewise.engine.table.csv import bad_rows_note, scan_table
+from tuplewise.engine.table.encode import TypedColumn, indexed
 from tuplewise.engine.table.frames import typed_column
+from tuplewise.engine.table.raw import RowPlaces
+from tuplewise.engine.table.read_table import ReadTable, encoded, typed
+from tuplewise.engine.table.reader import Reader
 from tuplewise.engine.table.relation import Relation, TypeName
 from tuplewise.engine.table.schema import repair_names, selected_columns, type_overrides
-from tuplewise.engine.table.source import Source, find_source
+from tuplewise.engine.table.source import Source, find_source, why_not_spark
+from tuplewise.engine.table.spark_csv import BAD, SPLIT_BYTES, scan_remote, with_blank_rows
 from tuplewise.engine.table.spark_encode import NotInSpark, encode_in_spark
 from tuplewise.engine.table.spark_rows import split_runs
 from tuplewise.engine.table.spark_source import (
-    RawTable,
+    RawFrame,
     csv_table,
     frame_table,
     json_table,
     readable,
     typed_table,
 )
-from tuplewise.engine.table.typing_columns import infer_text_column, null_tokens, retype, without_tokens
-from tuplewise.engine.spark.session import OpenSession, open_session
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -61,7 +64,7 @@ class Opened:
     `size_bytes`: of its files (fourfold for packed formats), or what Spark's plan says.
     """
 
-    raw: RawTable
+    raw: RawFrame
     plan: Plan
     options: LoadOptions
     table: str
@@ -69,6 +72,7 @@ class Opened:
     session: OpenSession
     size_bytes: int
     timings: dict[str, float]
+    reader: Reader | None = None
 
     def ordered(self, names: Sequence[str]) -> Opened:
         """The same with these columns only, in this order."""
@@ -98,13 +102,14 @@ def load_with_spark(
     large: bool | None = None,
     most_bytes: int | None = None,
     device: str = "auto",
+    reader: Reader | None = None,
 ) -> Relation:
     """A file, folder, URL, catalog table or Spark frame as a Relation.
 
     `large` forces the way of encoding: True in Spark, False in-process; None decides by size. Raises BeyondDriver where
-    the codes would take more than `most_bytes`. `device`: see `load`.
+    the codes would take more than `most_bytes`. `device`: see `load`. `reader`: why Spark reads it.
     """
-    opened = open_with_spark(target, kind, options, name, spark, report, large=large)
+    opened = open_with_spark(target, kind, options, name, spark, report, large=large, reader=reader)
     if most_bytes is not None and _takes_more(opened, most_bytes):
         raise BeyondDriver(opened)
     return bring_here(opened, report, large=large, device=device)
@@ -117,7 +122,8 @@ def bring_here(
     in_spark = opened.size_bytes > IN_PROCESS_BYTES if large is None else large
     with spark_failures(opened.table):
         relation = _encode(in_spark, opened, report, device)
-    return replace(relation, spark={"version": opened.session.version, "master": opened.session.master})
+    session = {"version": opened.session.version, "master": opened.session.master}
+    return replace(relation, spark=session, reader=opened.reader)
 
 
 def open_with_spark(
@@ -129,15 +135,20 @@ def open_with_spark(
     report: Callable[[str], None],
     *,
     large: bool | None = None,
+    reader: Reader | None = None,
 ) -> Opened:
     """Opens a source and a session; reads no more of the table than its names need."""
     begin = time.perf_counter()
     source = find_source(target) if kind is None else None
     # What the bytes of local files say against loading is said before a JVM is started.
     scanned = None
+    if source is not None:
+        odd = why_not_spark(source)
+        if odd is not None:
+            raise InputError(message(f"Spark can't read {source.given}", odd, hint="Take --reader arrow"))
     if source is not None and source.format == "csv" and source.local:
         report("scanning")
-        scanned = scan_table(source, options, None)
+        scanned = scan_table(source, options)
     scan_seconds = time.perf_counter() - begin
     report("starting Spark")
     if kind in ("spark", "connect"):
@@ -154,11 +165,10 @@ def open_with_spark(
         raw = _open(source, scanned, session, options, split=bool(large) or size > SPLIT_BYTES)
         size = (size or _plan_bytes(raw.frame)) * (4 if source.format in ("parquet", "orc") else 1)
     names, renamed = repair_names(raw.names)
-    plan = Plan(
-        selected_columns(names, options, table), names, type_overrides(names, options.types, table), renamed + raw.notes
-    )
+    notes = [*renamed, *(() if source is None else source.notes), *raw.notes]
+    plan = Plan(selected_columns(names, options, table), names, type_overrides(names, options.types, table), notes)
     timings = {"session": session.seconds, "load": time.perf_counter() - begin + scan_seconds, "encode": 0.0}
-    return Opened(raw, plan, options, table, path, session, size, timings)
+    return Opened(raw, plan, options, table, path, session, size, timings, reader)
 
 
 def _takes_more(opened: Opened, most_bytes: int) -> bool:
@@ -195,13 +205,13 @@ def _encode(in_spark: bool, opened: Opened, report: Callable[[str], None], devic
     return _encode_here(opened, report, device)
 
 
-def _open(source: Source, scanned: Any, session: OpenSession, options: LoadOptions, *, split: bool) -> RawTable:
-    from pyspark.errors import AnalysisException
+def _open(source: Source, scanned: Any, session: OpenSession, options: LoadOptions, *, split: bool) -> RawFrame:
+    from pyspark.errors import PySparkException
 
     spark = session.spark
     try:
         if source.format == "csv":
-            table = scanned if scanned is not None else scan_table(source, options, spark)
+            table = scanned if scanned is not None else scan_remote(spark, source, options)
             return csv_table(spark, source, table, options, split=split)
         if source.format == "table":
             return frame_table(spark.table(source.paths[0]), "table")
@@ -209,7 +219,7 @@ def _open(source: Source, scanned: Any, session: OpenSession, options: LoadOptio
         if source.format == "json":
             return json_table(spark, source, options)
         return typed_table(spark, source)
-    except AnalysisException as problem:
+    except PySparkException as problem:
         raise InputError(message("Spark can't open this table", source.given, hint=_first_line(problem))) from problem
 
 
@@ -245,25 +255,22 @@ def _encode_here(opened: Opened, report: Callable[[str], None], device: str) -> 
     if order is not None:
         arrow = arrow.take(order)
     arrow, positions, bad_note, data_rows = _leave_out(raw, arrow, options)
+    columns = tuple(_as_it_stands(raw, i, plan, arrow, remarks[i]) for i in plan.kept)
+    readings = tuple(raw.readings[i] for i in plan.kept)
+    notes = (*plan.notes, *([bad_note] if bad_note else []))
+    table = ReadTable(
+        opened.table, columns, readings, data_rows, _locator(raw, positions), notes, opened.path, positions=positions
+    )
     loaded = time.perf_counter()
     timings["load"] += loaded - begin
     report("encoding")
-    notes = list(plan.notes)
-    if bad_note:
-        notes.append(bad_note)
-    locate = _locator(raw, positions)
-    columns = []
-    for i in plan.kept:
-        column, added = _typed(raw, i, plan, arrow, options, locate, remarks[i])
-        columns.append(column)
-        notes.extend(added)
-    codes, dictionaries, described = encode(columns, data_rows, device)
+    types = {plan.names[i]: plan.overrides[plan.names[i]] for i in plan.kept if plan.names[i] in plan.overrides}
+    relation = encoded(typed(table, replace(options, types=types)), timings, device)
     timings["encode"] = time.perf_counter() - loaded
-    rows = _unless_plain(positions, data_rows)
-    return Relation(opened.table, opened.path, described, codes, dictionaries, rows, tuple(notes), timings)
+    return replace(relation, timings_seconds=timings)
 
 
-def _bring(raw: RawTable, plan: Plan, options: LoadOptions) -> tuple[pa.Table, dict[int, str]]:
+def _bring(raw: RawFrame, plan: Plan, options: LoadOptions) -> tuple[pa.Table, dict[int, str]]:
     from pyspark.sql import functions as f
 
     remarks = {}
@@ -279,7 +286,7 @@ def _bring(raw: RawTable, plan: Plan, options: LoadOptions) -> tuple[pa.Table, d
     return frame.toArrow(), remarks
 
 
-def _file_order(raw: RawTable, rows: int) -> pa.Array | None:
+def _file_order(raw: RawFrame, rows: int) -> pa.Array | None:
     """How rows of several files are put in file order; None where they are.
 
     Rows arrive by partition, and Spark packs files into partitions by size. Within a partition each split is one run
@@ -297,7 +304,7 @@ def _file_order(raw: RawTable, rows: int) -> pa.Array | None:
 
 
 def _leave_out(
-    raw: RawTable, arrow: pa.Table, options: LoadOptions
+    raw: RawFrame, arrow: pa.Table, options: LoadOptions
 ) -> tuple[pa.Table, NDArray[np.int64], str | None, int]:
     """The first rows that were asked for, without bad ones, and the positions of those that are left."""
     import pyarrow as pa
@@ -315,57 +322,30 @@ def _leave_out(
     if raw.has_bad and places is not None:
         bad = np.flatnonzero(arrow[BAD].fill_null(False).to_numpy())
         if len(bad):
-            note = bad_rows(places, np.searchsorted(places.position, positions[bad]), raw, options.bad_rows)
+            note = bad_rows_note(places, positions[bad], raw.what_is_bad, raw.files, options.bad_rows)
             keep = np.ones(len(arrow), dtype=np.bool_)
             keep[bad] = False
             arrow, positions = arrow.filter(pa.array(keep)), positions[keep]
     return arrow, positions, note, len(arrow)
 
 
-def _unless_plain(positions: NDArray[np.int64], rows: int) -> NDArray[np.int64] | None:
-    return None if rows == 0 or int(positions[-1]) == rows - 1 else positions
-
-
-def _locator(raw: RawTable, positions: NDArray[np.int64]) -> Callable[[int], str]:
-    places = raw.places
+def _locator(raw: RawFrame, positions: NDArray[np.int64]) -> Callable[[int], str]:
+    places: RowPlaces | None = raw.places
 
     def locate(row: int) -> str:
-        if places is None:
-            return f"row {int(positions[row])}"
-        at = int(np.searchsorted(places.position, positions[row]))
-        where = f"line {int(places.line[at])}"
-        return where if len(raw.files) < 2 else f"{raw.files[places.file[at]]}, {where}"
+        at = int(positions[row])
+        return f"row {at}" if places is None else places.line_of(at, raw.files)
 
     return locate
 
 
-def _typed(
-    raw: RawTable,
-    i: int,
-    plan: Plan,
-    arrow: pa.Table,
-    options: LoadOptions,
-    locate: Callable[[int], str],
-    remark: str,
-) -> tuple[TypedColumn, list[str]]:
+def _as_it_stands(raw: RawFrame, i: int, plan: Plan, arrow: pa.Table, remark: str) -> TypedColumn:
     import pyarrow as pa
 
-    name = plan.names[i]
-    wanted = plan.overrides.get(name)
-    array = arrow[f"c{i}"]
-    reading = raw.readings[i]
-    notes: list[str] = []
+    name, array, reading = plan.names[i], arrow[f"c{i}"], raw.readings[i]
     if reading in ("infer", "dates"):
-        values, index = indexed(array.cast(pa.large_string()))
-        index = null_tokens(values, index, options.null_tokens)
-        if wanted is None:
-            column, notes = infer_text_column(name, values, index, dates_only=reading == "dates")
-        else:
-            column = TypedColumn(name, "text", "", values, index)
-    else:
-        if reading == "nanoseconds":
-            array = array.cast(pa.timestamp("ns", tz="UTC"))
-        column, notes = typed_column(name, array, raw.labels[i])
-        column = replace(column, why=f"stored as {raw.labels[i]}{remark}")
-        column = without_tokens(column, options.null_tokens)
-    return (column if wanted is None else retype(column, wanted, locate)), notes
+        return TypedColumn(name, "text", "", *indexed(array.cast(pa.large_string())))
+    if reading == "nanoseconds":
+        array = array.cast(pa.timestamp("ns", tz="UTC"))
+    column, _ = typed_column(name, array, raw.labels[i])
+    return replace(column, why=raw.stored_as(i, remark))

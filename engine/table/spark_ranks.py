@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tuplewise.engine.spark.local_frames import frame_of
 from tuplewise.engine.table.relation import Domain
 from tuplewise.engine.table.spark_encode import BUCKET_VALUES, NotInSpark, plain_dictionary
-from tuplewise.engine.spark.local_frames import frame_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

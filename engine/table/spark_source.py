@@ -4,31 +4,30 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import LoadOptions
+from tuplewise.engine.table.csv import CsvTable, blank_note, lacks_fields, row_places
 from tuplewise.engine.table.csv_scan import scan_lines
-from tuplewise.engine.table.csv_source import BAD, CsvTable, RowPlaces, blank_note, read_text, row_places
-from tuplewise.engine.table.frames import unusable
-from tuplewise.engine.table.source import Source
+from tuplewise.engine.table.files import FIRST_OBJECTS, NOT_OBJECTS, Schema, common_schema, json_places, stored_as
+from tuplewise.engine.table.frames import BYTES_AS_HEX, unusable
+from tuplewise.engine.table.raw import Reading, RowPlaces
+from tuplewise.engine.table.source import Source, opened
+from tuplewise.engine.table.spark_csv import BAD, inner_returns, read_text
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import DataType
-
-Reading = Literal["infer", "dates", "typed", "nanoseconds"]
-"""What is done with a column: all rules for text; those for dates only (JSON says which values are numbers); its
-type is known; its type is a number of nanoseconds."""
+    from pyspark.sql.types import DataType, StructType
 
 
 @dataclass(frozen=True)
-class RawTable:
+class RawFrame:
     """A table as Spark gives it.
 
     Attributes
@@ -49,33 +48,89 @@ class RawTable:
     places: RowPlaces | None = None
     ordered: bool = True
     notes: list[str] = field(default_factory=list)
+    what_is_bad: tuple[str, str] = ("", "")
+
+    def stored_as(self, column: int, remark: str) -> str:
+        """Why a typed column has its type. `remark`: what `readable` did to it, which the label may say already."""
+        label = self.labels[column]
+        return f"stored as {label}" + ("" if label.endswith(remark) else remark)
 
     @property
     def has_bad(self) -> bool:
         return BAD in self.frame.columns
 
 
-def csv_table(spark: SparkSession, source: Source, table: CsvTable, options: LoadOptions, *, split: bool) -> RawTable:
+def csv_table(spark: SparkSession, source: Source, table: CsvTable, options: LoadOptions, *, split: bool) -> RawFrame:
     """A scanned CSV table."""
     frame = read_text(spark, source, table, options, split=split)
     places = row_places(table, options.header)
     notes = [*table.notes, *blank_note(places.blank_lines)]
+    if inner_returns(table) == "lost":
+        notes.append("line ends inside of quotes are CR LF in places and LF in others: they are not told apart")
     count = len(table.names)
-    return RawTable(
-        frame, table.names, ["infer"] * count, ["CSV"] * count, source.files, places, len(table.scans) == 1, notes
-    )
+    return RawFrame(
+        frame, table.names, ["infer"] * count, ["CSV"] * count, source.files, places, len(table.scans) == 1, notes,
+        lacks_fields(count),
+    )  # fmt: skip
 
 
-def typed_table(spark: SparkSession, source: Source) -> RawTable:
+def typed_table(spark: SparkSession, source: Source) -> RawFrame:
     """Parquet and ORC files."""
-    nanoseconds = _nanosecond_columns(source)
-    frame = _read_typed(spark, source, bool(nanoseconds))
-    if source.format == "parquet":
-        frame = _instants(spark, source, frame)
+    schema = common_schema(source) if source.local else None
+    nanoseconds = frozenset[str]()
+    if schema is not None:
+        nanoseconds = frozenset(f.name for f in schema.fields if in_nanoseconds(f.type) and source.format == "parquet")
+        _refuse_repeated(schema, source)
+    if schema is None or schema.same or source.format == "orc":
+        frame = _read_typed(spark, source, bool(nanoseconds))
+        if source.format == "parquet":
+            frame = _instants(spark, source, frame)
+    else:
+        frame = spark.read.format(source.format).schema(_spark_schema(schema, source)).load(list(source.paths))
     label = "Parquet" if source.format == "parquet" else "ORC"
-    partitions = _partition_columns(source)
-    ordered = len(source.files) == 1
-    return _from_frame(frame, label, source.files, ordered, partitions, nanoseconds, [])
+    raw = _from_frame(
+        frame, label, source.files, len(source.files) == 1, frozenset(source.folder_columns), nanoseconds,
+        [] if schema is None else schema.notes,
+    )  # fmt: skip
+    if schema is not None:
+        own = {field.name: stored_as(label, field.type) for field in schema.fields}
+        raw = replace(raw, labels=[own.get(name, given) for name, given in zip(raw.names, raw.labels, strict=True)])
+    return raw
+
+
+def in_nanoseconds(type_: Any) -> bool:
+    """Whether an Arrow type is a timestamp in nanoseconds, which Spark reads as a whole number."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_timestamp(type_) and type_.unit == "ns")
+
+
+def _refuse_repeated(schema: Schema, source: Source) -> None:
+    repeated = next((field.name for field in schema.fields if field.number), None)
+    if repeated is not None:
+        hint = "Leave the reader out, or take --reader arrow"
+        raise InputError(
+            message(f"two columns of {source.given} have one name, which Spark can't read", repeated, hint=hint)
+        )
+
+
+def _spark_schema(schema: Schema, source: Source) -> StructType:
+    """The schema of files that differ, so that Spark widens types and fills what is missing with nulls."""
+    import pyarrow as pa
+    from pyspark.sql import types as t
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    if any(in_nanoseconds(field.type) for field in schema.fields):
+        hint = "Take --reader arrow, or write the files with one unit"
+        raise InputError(
+            message("Spark can't join timestamps in nanoseconds of files that differ", source.given, hint=hint)
+        )
+    plain = from_arrow_schema(pa.schema([(field.name, field.type) for field in schema.fields]))
+    fields = [
+        t.StructField(f.name, t.TimestampType() if isinstance(f.dataType, t.TimestampNTZType) else f.dataType)
+        for f in plain.fields
+    ]
+    return t.StructType([*fields, *(t.StructField(name, t.StringType()) for name in source.folder_columns)])
 
 
 def _read_typed(spark: SparkSession, source: Source, nanoseconds: bool) -> DataFrame:
@@ -115,7 +170,7 @@ def _instants(spark: SparkSession, source: Source, frame: DataFrame) -> DataFram
     return spark.read.format(source.format).schema(schema).load(list(source.paths))
 
 
-def frame_table(frame: DataFrame, label: str) -> RawTable:
+def frame_table(frame: DataFrame, label: str) -> RawFrame:
     """A Spark frame or a catalog table: its rows have no order of their own."""
     note = "rows of this source have no order of their own: positions were given once, as they came"
     return _from_frame(frame, label, (), True, frozenset(), frozenset(), [note])
@@ -129,7 +184,7 @@ def _from_frame(
     partitions: frozenset[str],
     nanoseconds: frozenset[str],
     notes: list[str],
-) -> RawTable:
+) -> RawFrame:
     from pyspark.sql import types as t
 
     fields = frame.schema.fields
@@ -145,15 +200,19 @@ def _from_frame(
     labels = [
         f"{label} folder name" if f.name in partitions else f"{label} {f.dataType.simpleString()}" for f in fields
     ]
-    return RawTable(plain, [f.name for f in fields], readings, labels, files, None, ordered, notes)
+    return RawFrame(plain, [f.name for f in fields], readings, labels, files, None, ordered, notes)
 
 
 def readable(name: str, column: SparkColumn, type_: DataType) -> tuple[SparkColumn, str]:
     """The column as a type that plans keep on the GPU and Arrow takes, and what was done to it.
 
-    Raises InputError for binary, nested and interval columns.
+    Raises InputError for nested and interval columns.
     """
+    from pyspark.sql import functions as f
     from pyspark.sql import types as t
+
+    if isinstance(type_, t.BinaryType):
+        return f.lower(f.hex(column)), f"; {BYTES_AS_HEX}"
 
     if isinstance(type_, t.TimestampNTZType):
         return column.cast("timestamp"), "; without a zone: taken as UTC"
@@ -170,28 +229,7 @@ def readable(name: str, column: SparkColumn, type_: DataType) -> tuple[SparkColu
     raise unusable(name, type_.simpleString())
 
 
-def _partition_columns(source: Source) -> frozenset[str]:
-    """Columns that folder names hold, as in year=2024/part.parquet."""
-    return frozenset(
-        part.partition("=")[0] for path in source.files[:1] for part in path.split("/")[:-1] if "=" in part
-    )
-
-
-def _nanosecond_columns(source: Source) -> frozenset[str]:
-    """Parquet timestamps in nanoseconds, which Spark reads as whole numbers."""
-    if source.format != "parquet" or not source.files:
-        return frozenset()
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        schema = pq.read_schema(source.files[0])
-    except (pa.ArrowException, OSError) as problem:
-        raise InputError(message("this file is not Parquet, or is damaged", source.files[0])) from problem
-    return frozenset(f.name for f in schema if pa.types.is_timestamp(f.type) and f.type.unit == "ns")
-
-
-def json_table(spark: SparkSession, source: Source, options: LoadOptions) -> RawTable:
+def json_table(spark: SparkSession, source: Source, options: LoadOptions) -> RawFrame:
     """JSON lines: each object a row. Numbers and booleans keep their spelling until their type is settled."""
     from pyspark.sql import types as t
 
@@ -214,36 +252,32 @@ def json_table(spark: SparkSession, source: Source, options: LoadOptions) -> Raw
         kind: Reading = "dates" if isinstance(f.dataType, t.StringType) else "infer"
         readings.append("typed" if isinstance(f.dataType, nested) else kind)
     labels = [f"JSON {f.dataType.simpleString()}" for f in found]
-    return RawTable(
-        frame, [f.name for f in found], readings, labels, source.files, _json_places(lines), len(lines) == 1
+    places = json_places(lines) if lines else None
+    return RawFrame(
+        frame, [f.name for f in found], readings, labels, source.files, places, len(lines) == 1, [], NOT_OBJECTS
     )
 
 
 def _scan_json(source: Source, options: LoadOptions) -> tuple[list[NDArray[np.int64]], list[str]]:
     """Lines that aren't blank of each file, and keys in the order in which the first objects have them."""
-    import pyarrow as pa
-
     lines = []
     keys: dict[str, None] = {}
+    objects = 0
     for path in source.files:
-        with pa.input_stream(path, compression="detect") as stream:
-            numbers, first = scan_lines(stream, path, options.encoding)
-        lines.append(numbers)
-        for line in first:
-            try:
-                parsed = json.loads(line)
-            except ValueError:
-                continue
-            if isinstance(parsed, dict):
-                keys.update(dict.fromkeys(parsed))
+        numbers = []
+        with opened(path) as stream:
+            for number, line in scan_lines(stream, path, options.encoding):
+                numbers.append(number)
+                if objects >= FIRST_OBJECTS:
+                    continue
+                try:
+                    parsed = json.loads(line)
+                except ValueError:
+                    continue
+                if isinstance(parsed, dict):
+                    objects += 1
+                    keys.update(dict.fromkeys(parsed))
+        lines.append(np.array(numbers, dtype=np.int64))
     if source.local and not any(len(n) for n in lines):
         raise InputError(message("this file is empty", source.given, "one JSON object a line"))
     return lines, list(keys)
-
-
-def _json_places(lines: list[NDArray[np.int64]]) -> RowPlaces | None:
-    if not lines:
-        return None
-    rows = sum(len(n) for n in lines)
-    files = np.repeat(np.arange(len(lines), dtype=np.int32), [len(n) for n in lines])
-    return RowPlaces(np.arange(rows, dtype=np.int64), np.concatenate(lines), files, rows, 0)

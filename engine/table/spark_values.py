@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.table.spark_encode import NotInSpark, TypedExpression, kept_frame, plain_value, type_columns
 from tuplewise.engine.table.spark_rows import ROW, Rows, find_rows
-from tuplewise.engine.table.spark_source import RawTable, readable
+from tuplewise.engine.table.spark_source import RawFrame, readable
 from tuplewise.engine.table.typing_columns import ASKED_FOR
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def type_frame(
     return TypedFrame(base, typed, places, rows, [*plan.notes, *([bad_note] if bad_note else []), *notes], held)
 
 
-def text_of(raw: RawTable, i: int, name: str, options: LoadOptions) -> TypedExpression:
+def text_of(raw: RawFrame, i: int, name: str, options: LoadOptions) -> TypedExpression:
     """A column's values as text; floats as the doubles that they are taken for.
 
     Raises NotInSpark for those that Spark reads as another kind of number.

@@ -65,6 +65,7 @@ INTEGERS_38: tuple[Spelling, ...] = (*INTEGERS_64, "integer38")
 INTEGERS: tuple[Spelling, ...] = (*INTEGERS_38, "integer_more")
 DECIMALS_38: tuple[Spelling, ...] = ("decimal15", "decimal17", "decimal38")
 DECIMALS: tuple[Spelling, ...] = (*DECIMALS_38, "decimal_more")
+NO_VALUES = "no values"
 NUMBERS: tuple[Spelling, ...] = (*INTEGERS, *DECIMALS, "exponent", "exponent_more")
 
 
@@ -96,7 +97,7 @@ def decide(name: str, counts: Mapping[Spelling, SpellingCount]) -> Decision:
     """
     total = sum(c.rows for c in counts.values())
     if total == 0:
-        return Decision("text", "no values")
+        return Decision("text", NO_VALUES)
 
     def all_of(*spellings: Spelling) -> bool:
         return sum(counts[s].rows for s in spellings if s in counts) == total

@@ -13,6 +13,7 @@ from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.table.arrow_text import count_spellings, parse
 from tuplewise.engine.table.encode import TypedColumn
 from tuplewise.engine.table.relation import NULL_CODE, TypeName
+from tuplewise.engine.table.spelled import spark_texts
 from tuplewise.engine.table.text_types import WHAT_FITS, Decision, decide
 
 if TYPE_CHECKING:
@@ -31,8 +32,12 @@ def infer_text_column(
 
     `dates_only`: the source says which values are numbers or booleans, so that text is not read as one.
     """
+    import pyarrow as pa
+
     rows = np.bincount(index.astype(np.int64) + 1, minlength=len(values) + 1)[1:]
-    decision = decide(name, count_spellings(values, rows))
+    used = np.flatnonzero(rows)
+    spelled = values if len(used) == len(values) else values.take(pa.array(used))
+    decision = decide(name, count_spellings(spelled, rows[used]))
     if dates_only and decision.type not in ("date", "timestamp"):
         decision = Decision("text", "text in its source")
     typed, misfits = parse(values, decision.type)
@@ -85,7 +90,7 @@ def _convert(column: TypedColumn, type_: TypeName) -> tuple[pa.Array, NDArray[np
     values = column.values
     nothing = np.empty(0, dtype=np.int64)
     if type_ == "text":
-        return values.cast(pa.large_string()), nothing
+        return spark_texts(column.type, values), nothing
     if (column.type, type_) == ("integer", "decimal"):
         return values, nothing
     numbers = ("integer", "decimal", "double")

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from tuplewise.engine.errors import DeviceError, InputError, LimitReached, RuleError, TuplewiseError
     from tuplewise.engine.ind.dependency import InclusionDependency
     from tuplewise.engine.options import CheckKeywords, DcKeywords, LoadKeywords, Nulls
-    from tuplewise.engine.table.relation import Relation
     from tuplewise.engine.report.check_result import CheckResult
     from tuplewise.engine.report.dc_result import DcResult
     from tuplewise.engine.report.fd_result import FdResult, KeyResult
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from tuplewise.engine.report.ind_result import IndResult
     from tuplewise.engine.report.od_check_result import OdCheckResult
     from tuplewise.engine.report.od_result import OdResult
+    from tuplewise.engine.table.relation import Relation
     from tuplewise.inclusions import check_inds, discover_inds
     from tuplewise.maintained import MaintainedInds, maintain_inds
     from tuplewise.maintained_dcs import MaintainedDcs, maintain_dcs
@@ -228,8 +228,8 @@ def discover_dcs(
     from tuplewise.engine.dc.discover import discover
     from tuplewise.engine.dc.distributed_discover import discover_opened, most_bytes_to_search
     from tuplewise.engine.options import dc_discover_options
-    from tuplewise.engine.table.relation import Relation
     from tuplewise.engine.report.dc_result import DcResult
+    from tuplewise.engine.table.relation import Relation
     from tuplewise.engine.watch import read_table
 
     start = time.monotonic()
@@ -319,8 +319,8 @@ def check(
     from tuplewise.engine.dc.violations.detect import check_rules
     from tuplewise.engine.dc.violations.distributed import check_opened
     from tuplewise.engine.options import dc_check_options
-    from tuplewise.engine.table.relation import Relation
     from tuplewise.engine.report.check_result import CheckResult, read_all
+    from tuplewise.engine.table.relation import Relation
     from tuplewise.engine.watch import most_bytes_here, read_table
 
     start = time.monotonic()

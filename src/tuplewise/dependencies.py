@@ -244,10 +244,10 @@ def discover_together(
         KeyDiscoverOptions,
         OdDiscoverOptions,
     )
-    from tuplewise.engine.table.relation import Relation
     from tuplewise.engine.report.dc_result import DcResult
     from tuplewise.engine.report.fd_result import FdResult, KeyResult
     from tuplewise.engine.report.od_result import OdResult
+    from tuplewise.engine.table.relation import Relation
     from tuplewise.engine.watch import read_table
 
     known: dict[str, Any] = {"dc": DcResult, "od": OdResult, "fd": FdResult, "key": KeyResult}
@@ -349,10 +349,10 @@ def check_ods(
 
     from tuplewise.engine.od.check import check_opened, check_saved, check_table
     from tuplewise.engine.options import OdCheckOptions, options_of
-    from tuplewise.engine.table.relation import Relation
     from tuplewise.engine.report.od_check_result import OdCheckResult
     from tuplewise.engine.report.od_result import OdResult
     from tuplewise.engine.report.od_texts import read_all_ods
+    from tuplewise.engine.table.relation import Relation
     from tuplewise.engine.watch import most_bytes_here, read_table
 
     start = time.monotonic()

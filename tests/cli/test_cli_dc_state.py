@@ -204,7 +204,7 @@ def test_types_are_fixed(work: Work) -> None:
     work.init("--null-token", "-")
     rows = work.rows("5,04,A,60", "x,05,B,70", "7,-,-,-")
     failed = work.refused("insert", work.state, rows)
-    assert "column 'id': a value doesn't fit type integer at row 1 (line 3)" in failed
+    assert "column 'id': a value doesn't fit type integer at line 3" in failed
     assert work.result("show", work.state)["revision"] == 0
     document = work.document("insert", work.state, rows, "--bad-rows", "report")
     assert (document["result"]["rows"], document["result"]["row_ids"]) == (6, [4, 5])

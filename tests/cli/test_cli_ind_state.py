@@ -104,7 +104,7 @@ def test_several_tables_and_all_changes_at_once(work: Work) -> None:
     assert (change["revision"], change["lost"][0]["rule"]) == (1, "orders.customer <= c.id")
     crossed = work.ind("apply", work.state, "--table", "orders", "--delete", work.file("x", "no,customer\n2,9\n"))
     assert crossed.code == 2
-    said = "table 'orders': row 0 (line 2) to delete is not in the table (none of it). Nothing was applied"
+    said = "table 'orders': line 2 to delete is not in the table (none of it). Nothing was applied"
     assert said in crossed.err
     assert work.result("show", work.state)["revision"] == 1
 
@@ -118,7 +118,7 @@ def test_errors_are_one_message(work: Work) -> None:
     assert "Nothing is to be applied" in work.ind("apply", work.state).err
     gone = work.ind("apply", work.state, "--delete", work.file("gone.csv", "A,B,C,D\na,a,f,a\na,a,f,a\n"))
     assert gone.code == 2
-    said = "table 't', column 'A': row 1 (line 3) to delete has a value that the column does not have so often"
+    said = "table 't', column 'A': line 3 to delete has a value that the column does not have so often"
     assert said in gone.err
     assert "(only 1 left): 'a'. Nothing was applied" in gone.err
     other = work.ind("apply", work.state, "--insert", work.file("other.csv", "A,B,X\n1,2,3\n"))
@@ -137,11 +137,11 @@ def test_types_are_fixed(work: Work) -> None:
     bad = work.file("bad.csv", "n,day\n3,2026-01-02\n-,-\nx,2026-01-03\n4,soon\n")
     failed = work.ind("apply", work.state, "--insert", bad)
     assert (failed.code, failed.out) == (2, "")
-    assert "column 'n': a value doesn't fit type integer at row 2 (line 4): 'x'" in failed.err
+    assert "column 'n': a value doesn't fit type integer at line 4: 'x'" in failed.err
     ran = work.ind("apply", work.state, "--insert", bad, "--bad-rows", "report", "--format", "json")
     document = json.loads(ran.out)
     assert document["result"]["rows"] == 4
-    left_out = "2 rows with a value that does not fit its column's type left out, the first at row 2 (line 4)"
+    left_out = "2 rows with a value that does not fit its column's type left out, the first at line 4"
     assert document["notes"] == [f"{bad}: {left_out}"]
     assert [(c["type"], c["distinct"], c["nulls"]) for c in document["tables"][0]["columns"]] == [
         ("integer", 3, 1), ("date", 2, 2),

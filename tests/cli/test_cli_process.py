@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -47,7 +48,7 @@ def people(tmp_path: Path) -> str:
 
 @pytest.mark.spark
 def test_csv_through_spark(people: str, spark: object, capsys: pytest.CaptureFixture[str]) -> None:
-    ran = inside(capsys, "dc", "discover", people, "--device", "cpu")
+    ran = inside(capsys, "dc", "discover", people, "--device", "cpu", "--reader", "spark")
     document = json.loads(ran.out)
     assert (ran.code, ran.err) == (0, "")
     assert document["tables"][0]["path"] == people
@@ -87,7 +88,10 @@ def is_java(process: psutil.Process) -> bool:
 def test_ctrl_c_while_spark_starts_ends_the_jvm(people: str, tmp_path: Path) -> None:
     target = tmp_path / "out.json"
     running = subprocess.Popen(
-        [*START, "dc", "discover", people, "-o", str(target)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*START, "dc", "discover", people, "--reader", "spark", "-o", str(target)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     children: list[psutil.Process] = []
     until = time.monotonic() + 60

@@ -17,9 +17,9 @@ from oracles.dc import outcome, satisfies
 from tuplewise.engine.dc.constraint import NULL, OPERATORS, Constant, DenialConstraint, Predicate
 from tuplewise.engine.dc.rule_text import read_rule
 from tuplewise.engine.errors import RuleError
-from tuplewise.engine.table.relation import TypeName
 from tuplewise.engine.report.sql import Writer
 from tuplewise.engine.report.sql_literal import literal
+from tuplewise.engine.table.relation import TypeName
 
 INF, NAN = math.inf, math.nan
 UTC = datetime.UTC

@@ -105,15 +105,17 @@ def test_options_are_named_as_python_does() -> None:
         tw.check_inds(tables, "t.a <= v.b")
 
 
-def test_whole_numbers_that_pandas_made_doubles_are_told() -> None:
-    """A column of whole numbers with a null is one of doubles in pandas: no candidate for whole numbers, and a note."""
+def test_whole_numbers_that_pandas_made_doubles() -> None:
+    """A column of whole numbers with a null is one of doubles in pandas: it is compared as whole numbers, with a note.
+    Doubles that are not all whole are no candidate for whole numbers, and a note says so."""
     child, parent = pd.DataFrame({"x": [1.0, 2.0, None]}), pd.DataFrame({"y": [1, 2]})
+    found = tw.discover_inds({"child": child, "parent": parent})
+    assert "child.x <= parent.y" in [str(one.ind) for one in found]
+    assert any("1 NaN taken as null, the others as whole numbers" in note for note in found.to_dict()["notes"])
+    child = pd.DataFrame({"x": [1.5, 2.0, None]})
     found = tw.discover_inds({"child": child, "parent": parent})
     assert len(found) == 0
     assert any("doubles (child.x) are compared with doubles only" in note for note in found.to_dict()["notes"])
-    as_integers = tw.load(child, name="child", types={"x": "integer"})
-    found = tw.discover_inds({"child": as_integers, "parent": parent})
-    assert "child.x <= parent.y" in [str(one.ind) for one in found]
     told = tw.check_inds({"child": child, "parent": parent}, "child.x <= parent.y").to_sql()
     assert "-- tuplewise does not compare double with integer, which a database may\n" in told
 

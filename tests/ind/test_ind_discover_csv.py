@@ -72,32 +72,32 @@ def same(one: Clustered, other: Clustered) -> None:
     assert one.clustering.values.tolist() == other.clustering.values.tolist()
 
 
-def by_spark(monkeypatch: pytest.MonkeyPatch, *given: Any, **options: Any) -> Clustered:
+def by_arrow(monkeypatch: pytest.MonkeyPatch, *given: Any, **options: Any) -> Clustered:
     with monkeypatch.context() as patched:
         patched.setattr(unary, "read_csv_cells", lambda *args, **kwargs: None)
         return cluster_tables(*given, **options)
 
 
 @pytest.mark.parametrize("name", READ)
-def test_bytes_and_spark_agree(name: str, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bytes_and_arrow_agree(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text, given = READ[name]
     tables, options = {"t": write(tmp_path, text)}, LoadOptions(**given)
     for as_text in (False, True):
         here = cluster_tables(tables, options, as_text=as_text)
         assert here.search["read_by"] == {"t": "bytes"}
-        same(here, by_spark(monkeypatch, tables, options, as_text=as_text))
+        same(here, by_arrow(monkeypatch, tables, options, as_text=as_text))
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_what_is_odd_is_left_to_loading(name: str, spark: Any, tmp_path: Path) -> None:
+def test_what_is_odd_is_left_to_arrow(name: str, tmp_path: Path) -> None:
     text, given = ODD[name]
     found = cluster_tables({"t": write(tmp_path, text)}, LoadOptions(**given))
-    assert found.search["read_by"] == {"t": "Spark"}
+    assert found.search["read_by"] == {"t": "Arrow"}
     assert found.clustering.values.sum() > 0
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_errors_are_those_of_loading(name: str, spark: Any, tmp_path: Path) -> None:
+def test_errors_are_those_of_loading(name: str, tmp_path: Path) -> None:
     text, given, what = WRONG[name]
     with pytest.raises(InputError, match=what):
         cluster_tables({"t": write(tmp_path, text)}, LoadOptions(**given))
@@ -166,7 +166,7 @@ def test_types_of_spark_as_text(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "written.csv").write_text(",".join(texts) + "\n" + ",".join(texts.values()) + "\n")
     tables = {"orc": str(tmp_path / "stored.orc"), "frame": frame, "csv": str(tmp_path / "written.csv")}
     found = cluster_tables(tables, as_text=True)
-    assert found.search["read_by"] == {"orc": "Spark", "frame": "Spark", "csv": "bytes"}
+    assert found.search["read_by"] == {"orc": "Arrow", "frame": "Spark", "csv": "bytes"}
     columns = len(texts)
     expected = [[a % columns == b % columns for b in range(3 * columns)] for a in range(3 * columns)]
     assert found.clustering.included().tolist() == expected

@@ -423,13 +423,13 @@ def test_a_row_with_a_null_that_is_not_there_does_not_go(tmp_path: Path) -> None
         assert state.delete([("x", None)]).rows == {"t": 1}
 
 
-@pytest.mark.parametrize(("names", "place"), [("a", "row 1"), ("ab", r"row 1 \(line 3\)")])
-def test_a_misfit_in_a_compressed_file_is_named_with_its_line(tmp_path: Path, names: str, place: str) -> None:
+@pytest.mark.parametrize("names", ["a", "ab"])
+def test_a_misfit_in_a_compressed_file_is_named_with_its_line(tmp_path: Path, names: str) -> None:
     rows = [names, "1" * len(names), "x" * len(names), "2" * len(names)]
     (tmp_path / "new.csv.gz").write_bytes(gzip.compress("\n".join(map(",".join, rows)).encode()))
     table = pd.DataFrame({name: [1, 2] for name in names})
     with (
         tw.maintain_inds(tmp_path / "s", {"t": table}) as state,
-        pytest.raises(tw.InputError, match=f"type integer at {place}: 'x'.*Nothing was applied; bad_rows"),
+        pytest.raises(tw.InputError, match=r"type integer at line 3: 'x'.*Nothing was applied; bad_rows"),
     ):
         state.insert(tmp_path / "new.csv.gz")

@@ -28,11 +28,11 @@ from tuplewise.engine.ind.partitioned import PartitionedIndState
 from tuplewise.engine.ind.partitioned_build import build
 from tuplewise.engine.ind.state import Change
 from tuplewise.engine.options import IndStateOptions, LoadOptions
-from tuplewise.engine.table.frames import kind_of
-from tuplewise.engine.table.spark_load import load_with_spark
 from tuplewise.engine.spark import attribute_values, run
 from tuplewise.engine.spark.gpu_plans import PlanWatch, watching
 from tuplewise.engine.spark.tiles import Sizes
+from tuplewise.engine.table.frames import kind_of
+from tuplewise.engine.table.spark_load import load_with_spark
 
 QUICK_SESSION = {
     **QUICK,

@@ -33,3 +33,8 @@ class Held(EncodedFrame):
         index = np.searchsorted(self.relation.positions, positions)
         assert (self.relation.positions[index] == positions).all()
         return replace(self.relation, codes=self.relation.codes[:, index].copy(), positions=positions)
+
+
+def unread(tables: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What a result says of its tables, but for what read them."""
+    return [{key: value for key, value in table.items() if not key.startswith("reader")} for table in tables]

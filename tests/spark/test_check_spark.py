@@ -25,9 +25,9 @@ from tuplewise.engine.dc.violations.detect import RuleCheck
 from tuplewise.engine.dc.violations.distributed import check_on_spark, find_witnesses_on_spark
 from tuplewise.engine.errors import InputError
 from tuplewise.engine.options import DcCheckOptions
-from tuplewise.engine.table.relation import Relation
 from tuplewise.engine.spark import jobs, run
 from tuplewise.engine.spark.tiles import Sizes, spark_hash
+from tuplewise.engine.table.relation import Relation
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 

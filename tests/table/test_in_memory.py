@@ -6,6 +6,9 @@ import datetime as dt
 import decimal
 import io
 import math
+import uuid
+from decimal import Decimal
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -24,6 +27,11 @@ from tuplewise.engine.table.csv_scan import Dialect, scan_csv
 from tuplewise.engine.table.load import load
 from tuplewise.engine.table.relation import DOMAIN_OF_TYPE
 from tuplewise.engine.table.text_types import decide
+
+
+class Colour(Enum):
+    RED = "red"
+    BLUE = "blue"
 
 
 def order_key(value: Any) -> Any:
@@ -133,9 +141,62 @@ def test_polars_kinds() -> None:
     assert [c.type for c in relation.columns] == ["text", "text"]
 
 
+def test_days_and_instants_in_one_pandas_column_keep_their_hours() -> None:
+    day, morning, evening = dt.date(2022, 7, 3), dt.datetime(2022, 7, 3, 8), dt.datetime(2022, 7, 3, 17)
+    for values in ([day, morning, evening, None], [morning, evening, day, None]):
+        relation = load(pd.DataFrame({"at": pd.Series(values, dtype=object)}))
+        assert relation.columns[0].type == "timestamp"
+        assert relation.columns[0].distinct == 3
+        assert [n for n in relation.notes if "mixes dates and timestamps" in n] == list(relation.notes)
+    aware = dt.datetime(2022, 7, 3, 2, tzinfo=dt.timezone(dt.timedelta(hours=2)))
+    assert load(pd.DataFrame({"at": pd.Series([day, aware], dtype=object)})).codes.tolist() == [[0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("values", "type_", "codes"),
+    [
+        ([np.bool_(True), np.bool_(False), None], "boolean", [1, 0, -1]),
+        ([b"\xff", b"\x00", None], "text", [1, 0, -1]),
+        ([uuid.UUID(int=2), uuid.UUID(int=1)], "text", [1, 0]),
+        ([Colour.RED, Colour.BLUE, Colour.RED], "text", [1, 0, 1]),
+        ([np.int64(3), 2**70, None], "integer", [0, 1, -1]),
+    ],
+)
+def test_objects_of_pandas(values: list[object], type_: str, codes: list[int]) -> None:
+    relation = load(pd.DataFrame({"a": pd.Series(values, dtype=object)}))
+    assert relation.codes.tolist() == [codes]
+    assert relation.columns[0].type in (type_, "decimal")
+
+
+def test_sparse_columns_of_pandas() -> None:
+    frame = pd.get_dummies(pd.Series(["x", "y", "x"]), sparse=True)
+    assert load(frame).codes.tolist() == [[1, 0, 1], [0, 1, 0]]
+
+
+def test_whole_numbers_with_gaps_are_compared_with_whole_numbers() -> None:
+    relation = load(pd.DataFrame({"a": [1.0, None, 3.0], "b": [1, 2, 3]}))
+    assert [c.type for c in relation.columns] == ["integer", "integer"]
+    assert relation.codes.tolist() == [[0, -1, 2], [0, 1, 2]]
+    (note,) = relation.notes
+    assert note == "column 'a': 1 NaN taken as null, the others as whole numbers, held as floats"
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        (["x", "\ud800"], "column 'a' holds text that is not Unicode .* at row 1"),
+        ([Decimal(1), Decimal("Infinity")], "column 'a' holds a decimal that is no number at row 1: 'Infinity'"),
+        ([object()], "column 'a' can't be compared"),
+    ],
+)
+def test_objects_of_pandas_that_cannot_be_read(values: list[object], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        load(pd.DataFrame({"a": pd.Series(values, dtype=object)}))
+
+
 def test_columns_without_an_order_are_refused() -> None:
-    with pytest.raises(InputError, match=r"column 'blob' can't be compared.*: 'binary'.*--exclude blob"):
-        load(pa.table({"blob": [b"x"]}))
+    with pytest.raises(InputError, match=r"column 'list' can't be compared.*: 'list<.*--exclude list"):
+        load(pa.table({"list": [[1]]}))
     with pytest.raises(InputError, match="a table of this type can't be read: 'list'"):
         load([1, 2])
 

@@ -14,8 +14,9 @@ from tuplewise.engine.dc.incremental.columns import KeptColumn
 from tuplewise.engine.dc.incremental.dictionaries import Additions, Dictionaries
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.table.typed_tables import fit_types, left_out_note, read_columns
 from tuplewise.engine.table.encode import TypedColumn, encode
+from tuplewise.engine.table.read_table import fit_types, left_out_note
+from tuplewise.engine.table.reader import read_columns
 from tuplewise.engine.table.relation import Relation
 
 ROW_ID = "row_id"

@@ -27,13 +27,13 @@ from tuplewise.engine.dc.violations.planner import plan
 from tuplewise.engine.dc.violations.program import Program, RowTest, bind
 from tuplewise.engine.errors import InputError, message, near_names
 from tuplewise.engine.options import DcCheckOptions
+from tuplewise.engine.spark import jobs, run
+from tuplewise.engine.spark.resources import devices_of_tasks
+from tuplewise.engine.spark.tasks import Kernels, Rows
 from tuplewise.engine.table.relation import NULL_CODE, Relation
 from tuplewise.engine.table.spark_encoded import encode_for
 from tuplewise.engine.table.spark_frame import EncodedFrame
 from tuplewise.engine.table.spark_load import Opened
-from tuplewise.engine.spark import jobs, run
-from tuplewise.engine.spark.resources import devices_of_tasks
-from tuplewise.engine.spark.tasks import Kernels, Rows
 from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.refine import Comparison
 

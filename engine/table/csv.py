@@ -1,0 +1,378 @@
+"""CSV files: their header, and their rows read by Arrow; what Arrow reads in another way is taken apart here.
+
+A scan of the bytes comes first (csv_scan). It says where records begin, so that each row has its position and line, and
+so that no record is lost in silence: where Arrow finds another number of records than the scan, or a file is written in
+a way that Arrow has no option for, `split_fields` takes it apart, slower and by the letter of the rules.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.options import LoadOptions
+from tuplewise.engine.table.csv_scan import CsvScan, Dialect, scan_csv
+from tuplewise.engine.table.raw import RawRows, RawTable, RowPlaces
+from tuplewise.engine.table.schema import numbered_names
+from tuplewise.engine.table.source import Source, opened, packing_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_BLOCK_BYTES = 8 << 20
+_MOST_BLOCK_BYTES = (1 << 31) - 1
+_MARK_BYTES = 3  # of a byte order mark in UTF-8
+
+
+@dataclass(frozen=True)
+class CsvTable:
+    """A CSV table before its types are known.
+
+    Attributes
+    ----------
+    names : header, as it stands in the file
+    scans : one for each file, in order
+    texts : for each file its text, where it stands in no file as plain UTF-8; else None
+    """
+
+    names: list[str]
+    scans: list[CsvScan]
+    dialect: Dialect
+    notes: list[str]
+    texts: list[bytes | None]
+
+
+def dialect_of(source: Source, options: LoadOptions) -> Dialect:
+    """How the files are written. Raises InputError for an encoding that nobody knows."""
+    try:
+        encoding = codecs.lookup(options.encoding).name
+    except LookupError:
+        allowed = "a name such as utf-8, latin-1, cp1252, utf-16"
+        raise InputError(message("encoding", options.encoding, allowed)) from None
+    return Dialect(options.sep or source.sep, options.quote, options.escape, encoding)
+
+
+def scan_table(source: Source, options: LoadOptions, *, keep: bool = False) -> CsvTable:
+    """Scans local files of a CSV table.
+
+    `keep`: the text of files that are packed or in another encoding is kept, so that they are unpacked once. Raises
+    InputError where there is no data, or headers differ.
+    """
+    dialect = dialect_of(source, options)
+    plain = dialect.encoding in ("utf-8", "ascii")
+    scans, texts = [], []
+    for path in source.files:
+        kept: list[bytes] | None = [] if keep and not (plain and packing_of(path) is None) else None
+        with opened(path) as stream:
+            scans.append(scan_csv(stream, path, dialect, kept))
+        texts.append(None if kept is None else b"".join(kept))
+    return with_header(source.given, list(source.files), scans, texts, dialect, options)
+
+
+def with_header(
+    given: str, paths: Sequence[str], scans: list[CsvScan], texts: list[bytes | None], dialect: Dialect,
+    options: LoadOptions,
+) -> CsvTable:  # fmt: skip
+    """Scanned files as one table. Raises InputError where there is no data, or headers differ."""
+    filled = [i for i, s in enumerate(scans) if len(s.lines)]
+    if not filled:
+        hint = "A table without rows has a line of column names"
+        raise InputError(message("this file is empty: it has no header and no rows", given, hint=hint))
+    first = scans[filled[0]].first_record
+    notes: list[str] = []
+    if options.header:
+        for i in filled:
+            if scans[i].first_record != first:
+                what = f"the header of {paths[i]} is not that of {paths[filled[0]]}"
+                hint = "Load files of one header together"
+                raise InputError(message(what, scans[i].first_record, str(first), hint))
+        names = first
+        notes += separator_notes(first, options)
+    else:
+        names = numbered_names(len(first))
+    return CsvTable(names, scans, dialect, notes, texts)
+
+
+def separator_notes(header: list[str], options: LoadOptions) -> list[str]:
+    """A note where a table of one column seems to have another separator."""
+    if len(header) == 1 and options.sep is None:
+        other = next((c for c in ";\t|" if c in header[0]), None)
+        if other is not None:
+            return [f"one column was found, and its name holds {other!r}: is that the separator? (option sep)"]
+    return []
+
+
+def blank_note(lines: int) -> list[str]:
+    """A note on so many blank lines."""
+    return [f"{lines} blank line{'s' if lines > 1 else ''} skipped"] if lines else []
+
+
+def row_places(table: CsvTable, header: bool) -> RowPlaces:
+    """Positions and lines of all records. In a table of one column a blank line is a row too, of null, without one."""
+    one = len(table.names) == 1
+    positions: list[NDArray[np.int64]] = []
+    lines: list[NDArray[np.int64]] = []
+    files: list[NDArray[np.int32]] = []
+    before = blank = 0
+    for i, scan in enumerate(table.scans):
+        skip = 1 if header and len(scan.lines) else 0
+        records = np.arange(len(scan.lines) - skip, dtype=np.int64)
+        after_header = scan.blank_before[scan.blank_before >= skip] - skip if skip else scan.blank_before
+        if one:
+            positions.append(before + records + np.searchsorted(after_header, records, side="right"))
+            blank += len(scan.blank_before) - len(after_header)
+            before += len(records) + len(after_header)
+        else:
+            positions.append(before + records)
+            blank += len(scan.blank_before)
+            before += len(records)
+        lines.append(scan.lines[skip:])
+        files.append(np.full(len(records), i, dtype=np.int32))
+    return RowPlaces(np.concatenate(positions), np.concatenate(lines), np.concatenate(files), before, blank)
+
+
+def lacks_fields(columns: int) -> tuple[str, str]:
+    """What is wrong with a row, and with several, that can't be taken apart."""
+    fields = f"{columns} field{'s' if columns != 1 else ''}"
+    return f"does not have {fields}", f"do not have {fields}"
+
+
+def bad_rows_note(
+    places: RowPlaces, bad: NDArray[np.int64], faults: tuple[str, str], files: Sequence[str], policy: str
+) -> str:
+    """A note on the rows that can't be taken apart; an InputError where the policy is to fail.
+
+    `bad`: int64, their positions; `faults`: what is wrong with one, and with several.
+    """
+    rows = np.searchsorted(places.position, bad)
+    shown = rows[:10]
+    if len(files) > 1:
+        listed = ", ".join(f"{files[places.file[i]]}:{places.line[i]}" for i in shown)
+    else:
+        listed = ", ".join(str(places.line[i]) for i in shown)
+    more = f" and {len(rows) - len(shown)} more" if len(rows) > len(shown) else ""
+    one = len(rows) == 1
+    what = f"{len(rows)} row{'' if one else 's'} {faults[not one]} (line{'' if one else 's'} {listed}{more})"
+    if policy == "fail":
+        raise InputError(message(what, hint="Mend them, or leave them out with --bad-rows report"))
+    return f"{what}: left out; positions count them"
+
+
+def csv_table(source: Source, options: LoadOptions) -> RawTable:
+    """CSV files as a table that can be read here."""
+    table = scan_table(source, options, keep=True)
+    places = row_places(table, options.header)
+    count = len(table.names)
+    rows_of_files = [_rows_of(scan, options.header, count) for scan in table.scans]
+
+    def read(kept: Sequence[int]) -> RawRows:
+        parts, bad = [], []
+        before = 0
+        for i, path in enumerate(source.files):
+            if rows_of_files[i]:
+                part, own = _read_file(path, table, i, kept, rows_of_files[i], options.header)
+                parts.append(part)
+                bad.append(own + before)
+            before += rows_of_files[i]
+        return RawRows(_joined(parts, len(kept)), np.concatenate([np.empty(0, np.int64), *bad]), places)
+
+    notes = (*table.notes, *blank_note(places.blank_lines))
+    return RawTable(
+        list(table.names), ["infer"] * count, ["CSV"] * count, rows_of_files, read, source.files, notes,
+        lacks_fields(count),
+    )  # fmt: skip
+
+
+def _rows_of(scan: CsvScan, header: bool, columns: int) -> int:
+    """Data rows of a file: its records, and of a table of one column the blank lines behind its header."""
+    if not len(scan.lines):
+        return 0
+    rows = len(scan.lines) - int(header)
+    if columns > 1:
+        return rows
+    return rows + int(np.count_nonzero(scan.blank_before >= int(header)))
+
+
+def _joined(parts: list[list[pa.ChunkedArray]], columns: int) -> list[pa.ChunkedArray]:
+    import pyarrow as pa
+
+    if not parts:
+        return [pa.chunked_array([], pa.large_string()) for _ in range(columns)]
+    joined = []
+    for c in range(columns):
+        arrays = [part[c] for part in parts]
+        if len({array.type for array in arrays}) > 1:
+            arrays = [array.cast(pa.large_string()) for array in arrays]
+        joined.append(pa.chunked_array([chunk for array in arrays for chunk in array.chunks], arrays[0].type))
+    return joined
+
+
+def _read_file(
+    path: str, table: CsvTable, file: int, kept: Sequence[int], rows: int, header: bool
+) -> tuple[list[pa.ChunkedArray], NDArray[np.int64]]:
+    """Columns of one file, and which of its rows can't be taken apart."""
+    scan, dialect = table.scans[file], table.dialect
+    start = scan.header_end if header else 0
+    sep, quote = dialect.sep.encode(), dialect.quote.encode()
+    ordinary = dialect.escape is None and len(sep) == 1 and len(quote) <= 1 and not scan.stray_returns
+    if ordinary and sep not in (b"\r", b"\n", b"\0", quote):
+        found = _by_arrow(path, table, file, kept, start)
+        if found is not None and (len(found[0][0]) if kept else 0) + len(found[1]) == rows:
+            return found
+    return _by_the_letter(path, table, file, kept, start)
+
+
+def _by_arrow(
+    path: str, table: CsvTable, file: int, kept: Sequence[int], start: int
+) -> tuple[list[pa.ChunkedArray], NDArray[np.int64]] | None:
+    """See `_read_file`. None where Arrow can't read it. Distinct values once a block: their rows hold numbers."""
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+
+    scan, dialect, columns = table.scans[file], table.dialect, len(table.names)
+    names = [f"c{i}" for i in range(columns)]
+    text = pa.dictionary(pa.int32(), pa.large_string())
+    bad: list[int | None] = []
+
+    def skip(row: arrow_csv.InvalidRow) -> str:
+        bad.append(row.number)
+        return "skip"
+
+    def attempt(block_bytes: int, threads: bool) -> pa.Table:
+        bad.clear()
+        with _body(path, table, file, start) as stream:
+            return arrow_csv.read_csv(
+                stream,
+                read_options=arrow_csv.ReadOptions(column_names=names, block_size=block_bytes, use_threads=threads),
+                parse_options=arrow_csv.ParseOptions(
+                    delimiter=dialect.sep, quote_char=dialect.quote or False, double_quote=bool(dialect.quote),
+                    newlines_in_values=scan.quoted_newlines, ignore_empty_lines=columns > 1, invalid_row_handler=skip,
+                ),
+                convert_options=arrow_csv.ConvertOptions(
+                    column_types=dict.fromkeys(names, text), strings_can_be_null=True, null_values=[""],
+                    quoted_strings_can_be_null=False, include_columns=[names[i] for i in kept], check_utf8=False,
+                ),
+            )  # fmt: skip
+
+    block_bytes = _BLOCK_BYTES
+    try:
+        try:
+            found = attempt(block_bytes, True)
+        except pa.ArrowInvalid:  # a record that is longer than a block
+            block_bytes = _MOST_BLOCK_BYTES
+            found = attempt(block_bytes, True)
+        if bad:
+            found = attempt(block_bytes, False)  # by one thread, the numbers of rows are known
+    except pa.ArrowInvalid:
+        return None
+    arrays = list(found.columns)
+    if columns - 1 in kept:
+        last = list(kept).index(columns - 1)
+        arrays[last] = _with_last_null(arrays[last], path, table, file)
+    return arrays, np.array([number - 1 for number in bad if number is not None], dtype=np.int64)
+
+
+def _body(path: str, table: CsvTable, file: int, start: int) -> pa.NativeFile:
+    """A file's text from a byte on, without a byte order mark."""
+    import pyarrow as pa
+
+    text = table.texts[file]
+    if text is not None:
+        return pa.BufferReader(pa.py_buffer(text)[start:])
+    stream = pa.OSFile(path)
+    stream.seek(start + (_MARK_BYTES if table.scans[file].marked else 0))
+    return stream
+
+
+def _with_last_null(last: pa.ChunkedArray, path: str, table: CsvTable, file: int) -> pa.ChunkedArray:
+    """A column with a null at its end where its file ends with a separator.
+
+    Arrow takes such a field for a quoted one, so the empty string, where the field before it is quoted.
+    """
+    import pyarrow as pa
+
+    if not len(last) or last[-1].as_py() != "":
+        return last
+    sep, text = table.dialect.sep.encode(), table.texts[file]
+    if text is None:
+        with open(path, "rb") as stream:
+            stream.seek(-len(sep), 2)
+            text = stream.read()
+    if not text.endswith(sep):
+        return last
+    return pa.chunked_array([*last.slice(0, len(last) - 1).chunks, pa.nulls(1, last.type)])
+
+
+def _by_the_letter(
+    path: str, table: CsvTable, file: int, kept: Sequence[int], start: int
+) -> tuple[list[pa.ChunkedArray], NDArray[np.int64]]:
+    """See `_read_file`, record by record."""
+    import pyarrow as pa
+
+    columns = len(table.names)
+    with _body(path, table, file, start) as stream:
+        text = stream.read().decode()
+    cells: list[list[str | None]] = [[] for _ in kept]
+    bad = []
+    for row, fields in enumerate(split_fields(text, table.dialect, columns, table.scans[file].returns)):
+        if len(fields) != columns:
+            bad.append(row)
+            continue
+        for own, i in zip(cells, kept, strict=True):
+            own.append(fields[i])
+    arrays = [pa.chunked_array([pa.array(own, pa.large_string())]) for own in cells]
+    return arrays, np.array(bad, dtype=np.int64)
+
+
+def split_fields(text: str, dialect: Dialect, columns: int, returns: bool) -> Iterator[list[str | None]]:
+    """The records of a text, as fields; None of an empty one that isn't quoted.
+
+    `columns`: how many a record should have: a blank line is a record where that is one, else it is skipped. `returns`:
+    lines end with CR LF.
+
+    Examples
+    --------
+    >>> list(split_fields('1,"a""b"\\n\\n,""\\n', Dialect(",", '"', None, "utf-8"), 2, False))
+    [['1', 'a"b'], [None, '']]
+    """
+    newline = "\r" if "\n" not in text and "\r" in text else "\n"
+    sep, quote, escape = re.escape(dialect.sep), re.escape(dialect.quote), dialect.escape
+    rest = rf"(?:(?!{sep})[^{newline}])*+"
+    escaped = escape is not None and escape != dialect.quote
+    if not quote:
+        field = re.compile(rf"()()({rest})(?:({sep})|{newline}|\Z)")
+    elif escaped:
+        mark = re.escape(str(escape))
+        inside = rf"(?:[^{quote}{mark}]|{mark}(?s:.))*+"
+        field = re.compile(rf"(?:({quote})({inside}){quote})?({rest})(?:({sep})|{newline}|\Z)")
+    else:
+        inside = rf"[^{quote}]*+(?:{quote}{quote}[^{quote}]*+)*+"
+        field = re.compile(rf"(?:({quote})({inside}){quote})?({rest})(?:({sep})|{newline}|\Z)")
+    at, record = 0, list[str | None]()
+    while at < len(text) or record:
+        found = field.match(text, at)
+        assert found is not None, "the scan has found quotes that don't close"
+        opening, quoted, plain, goes_on = found.groups()
+        last = not goes_on
+        if last and returns and found.end() > found.end(3):
+            plain = plain.removesuffix("\r")
+        if opening:
+            if escaped:
+                quoted = re.sub(rf"{re.escape(str(escape))}([{quote}{re.escape(str(escape))}])", r"\1", quoted)
+            else:
+                quoted = quoted.replace(dialect.quote * 2, dialect.quote)
+            record.append(quoted + plain)
+        else:
+            record.append(plain or None)
+        at = found.end()
+        if last:
+            if columns == 1 or record != [None]:
+                yield record
+            record = []

@@ -1,0 +1,430 @@
+"""Parquet, ORC and JSON lines, read in this process: files of one table may lack columns, and widen types."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.options import LoadOptions
+from tuplewise.engine.table.csv_scan import scan_lines
+from tuplewise.engine.table.frames import BYTES_AS_HEX
+from tuplewise.engine.table.raw import RawRows, RawTable, Reading, RowPlaces
+from tuplewise.engine.table.source import Source, opened
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FIRST_OBJECTS = 100
+"""The keys of so many objects stand in the order in which they come; others behind them, sorted."""
+NOT_OBJECTS = ("is not a JSON object", "are not JSON objects")
+_MOST_DIGITS = 76
+
+
+class _Field(NamedTuple):
+    """A column of one of the files: its name, which one of that name it is there, and its type."""
+
+    name: str
+    number: int
+    type: pa.DataType
+
+    @property
+    def key(self) -> tuple[str, int]:
+        return self.name, self.number
+
+
+class Schema(NamedTuple):
+    """What the files of a table hold together.
+
+    Attributes
+    ----------
+    fields : in the order in which files bring them
+    own : for each file the fields that it holds
+    notes : on columns that some files lack
+    """
+
+    fields: list[_Field]
+    own: list[list[_Field]]
+    notes: list[str]
+
+    @property
+    def same(self) -> bool:
+        """Whether all files have the same columns of the same types."""
+        return all(own == self.fields for own in self.own)
+
+
+def common_schema(source: Source) -> Schema:
+    """The columns of Parquet or ORC files. A column that a file lacks is null there; a type is widened without loss.
+
+    Raises InputError, with both files, where names differ in case only or types have no common one.
+    """
+    own = [_fields(_schema_of(path, source.format)) for path in source.files]
+    fields: dict[tuple[str, int], _Field] = {}
+    first: dict[tuple[str, int], str] = {}
+    for path, found in zip(source.files, own, strict=True):
+        for field in found:
+            if field.key not in fields:
+                fields[field.key], first[field.key] = field, path
+                continue
+            both = wider(fields[field.key].type, field.type)
+            if both is None:
+                raise InputError(
+                    message(
+                        f"column {field.name!r} is {fields[field.key].type} in {first[field.key]} and {field.type} in"
+                        f" {path}, which have no common type",
+                        hint="Load the files apart, or write them with one type",
+                    )
+                )
+            fields[field.key] = field._replace(type=both)
+    _refuse_cases(source.files, own, list(fields.values()), first)
+    notes = []
+    for field in fields.values():
+        lacking = [p for p, found in zip(source.files, own, strict=True) if field.key not in {f.key for f in found}]
+        if lacking:
+            where = f"{len(lacking)} of {len(source.files)} files"
+            notes.append(f"column {field.name!r} is not in {where}, e.g. {lacking[0]}: null there")
+    return Schema(list(fields.values()), own, notes)
+
+
+def _refuse_cases(
+    files: Sequence[str], own: Sequence[Sequence[_Field]], fields: Sequence[_Field], first: dict[tuple[str, int], str]
+) -> None:
+    """An error where two names differ in case only and no file holds both."""
+    together = [{f.name for f in found} for found in own]
+    by_fold: dict[str, _Field] = {}
+    for field in fields:
+        other = by_fold.setdefault(field.name.casefold(), field)
+        if other.name != field.name and not any({other.name, field.name} <= names for names in together):
+            what = f"columns differ in case only: {other.name!r} in {first[other.key]}, {field.name!r} in"
+            raise InputError(message(what, first[field.key], hint="Write them with one name, or load the files apart"))
+
+
+def _fields(schema: pa.Schema) -> list[_Field]:
+    seen: dict[str, int] = {}
+    found = []
+    for field in schema:
+        seen[field.name] = number = seen.get(field.name, -1) + 1
+        found.append(_Field(field.name, number, field.type))
+    return found
+
+
+def _schema_of(path: str, format_: str) -> pa.Schema:
+    return _opened_file(path, format_).schema
+
+
+def _opened_file(path: str, format_: str) -> Any:
+    """A file that says its schema and its rows. Raises InputError where it is damaged."""
+    import pyarrow as pa
+
+    try:
+        if format_ == "parquet":
+            return _Parquet(path)
+        return _Orc(path)
+    except (pa.ArrowException, OSError, ValueError) as problem:
+        raise _damaged(path, format_) from problem
+
+
+def _damaged(path: str, format_: str) -> InputError:
+    return InputError(message(f"this file is not {'Parquet' if format_ == 'parquet' else 'ORC'}, or is damaged", path))
+
+
+class _Parquet:
+    def __init__(self, path: str) -> None:
+        from pyarrow import parquet
+
+        plain = parquet.ParquetFile(path, coerce_int96_timestamp_unit="us")
+        self.schema, self.rows = plain.schema_arrow, plain.metadata.num_rows
+        texts = [f.name for f in self.schema if _is_text(f.type)]
+        # Distinct texts once a row group: their rows hold numbers.
+        self._file = parquet.ParquetFile(path, coerce_int96_timestamp_unit="us", read_dictionary=texts)
+
+    def read(self, kept: Sequence[int]) -> list[pa.ChunkedArray]:
+        names = self.schema.names
+        if len(set(names)) < len(names):
+            table = self._file.read()
+            return [table.column(i) for i in kept]
+        table = self._file.read(columns=[names[i] for i in kept])
+        return [table.column(names[i]) for i in kept]
+
+
+class _Orc:
+    def __init__(self, path: str) -> None:
+        from pyarrow import orc
+
+        self._file = orc.ORCFile(path)
+        self.schema, self.rows = self._file.schema, self._file.nrows
+
+    def read(self, kept: Sequence[int]) -> list[pa.ChunkedArray]:
+        names = self.schema.names
+        if len(set(names)) < len(names):
+            table = self._file.read()
+            return [table.column(i) for i in kept]
+        table = self._file.read(columns=[names[i] for i in kept])
+        return [table.column(names[i]) for i in kept]
+
+
+def _is_text(type_: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    t = pa.types
+    return bool(t.is_string(type_) or t.is_large_string(type_) or t.is_string_view(type_))
+
+
+def wider(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+    """A type that holds all values of two, none of them changed; None where there is none."""
+    import pyarrow as pa
+
+    t = pa.types
+    if one == other or t.is_null(other):
+        return one
+    if t.is_null(one):
+        return other
+    if _is_text(one) and _is_text(other):
+        return pa.large_string()
+    for a, b in ((one, other), (other, one)):
+        if t.is_dictionary(a):
+            return wider(a.value_type, b)
+        if t.is_floating(a) and t.is_integer(b):
+            return pa.float64() if b.bit_width <= 32 else None
+    if t.is_floating(one) and t.is_floating(other):
+        return pa.float64()
+    if t.is_timestamp(one) and t.is_timestamp(other) and (one.tz is None) == (other.tz is None):
+        units = ["s", "ms", "us", "ns"]
+        return pa.timestamp(max(one.unit, other.unit, key=units.index), one.tz)
+    if t.is_integer(one) and t.is_integer(other) and pa.uint64() not in (one, other):
+        return pa.int64()
+    digits = [_digits(type_) for type_ in (one, other)]
+    if digits[0] and digits[1]:
+        scale = max(digits[0][1], digits[1][1])
+        precision = max(d[0] - d[1] for d in digits if d) + scale
+        if precision <= _MOST_DIGITS:
+            return pa.decimal128(precision, scale) if precision <= 38 else pa.decimal256(precision, scale)
+    return None
+
+
+def _digits(type_: pa.DataType) -> tuple[int, int] | None:
+    """Digits of a whole number or decimal, and how many of them stand behind the point."""
+    import pyarrow as pa
+
+    if pa.types.is_decimal(type_):
+        return type_.precision, type_.scale
+    return (20, 0) if pa.types.is_integer(type_) else None
+
+
+def stored_as(label: str, type_: pa.DataType) -> str:
+    """What a source calls a type, by SQL's names where there is one: what each reader says of the same file."""
+    import pyarrow as pa
+
+    t = pa.types
+    names = {
+        pa.bool_(): "boolean", pa.int8(): "tinyint", pa.int16(): "smallint", pa.int32(): "int", pa.int64(): "bigint",
+        pa.uint8(): "smallint", pa.uint16(): "int", pa.uint32(): "bigint", pa.uint64(): "decimal(20,0)",
+        pa.float32(): "float", pa.float64(): "double", pa.date32(): "date", pa.date64(): "date", pa.null(): "void",
+    }  # fmt: skip
+    if t.is_dictionary(type_):
+        return stored_as(label, type_.value_type)
+    if type_ in names:
+        return f"{label} {names[type_]}"
+    if _is_text(type_):
+        return f"{label} string"
+    if t.is_binary(type_) or t.is_large_binary(type_) or t.is_fixed_size_binary(type_):
+        return f"{label} binary; {BYTES_AS_HEX}"
+    if t.is_time(type_):
+        return f"{label} time; as text of fixed width, so in order"
+    if isinstance(type_, pa.BaseExtensionType):
+        return stored_as(label, type_.storage_type)
+    if t.is_decimal(type_):
+        return f"{label} decimal({type_.precision},{type_.scale})"
+    if t.is_timestamp(type_):
+        return f"{label} timestamp{'' if type_.tz else '; without a zone: taken as UTC'}"
+    return f"{label} {type_}"
+
+
+def typed_files(source: Source) -> RawTable:
+    """Parquet or ORC files as a table that can be read here."""
+    import pyarrow as pa
+
+    schema = common_schema(source)
+    files = [_opened_file(path, source.format) for path in source.files]
+    label = "Parquet" if source.format == "parquet" else "ORC"
+
+    def read(kept: Sequence[int]) -> RawRows:
+        parts: list[list[pa.ChunkedArray]] = [[] for _ in kept]
+        for path, file, own in zip(source.files, files, schema.own, strict=True):
+            places = {field.key: i for i, field in enumerate(own)}
+            wanted = [places.get(schema.fields[i].key) for i in kept]
+            try:
+                found = dict(zip(there := [i for i in wanted if i is not None], file.read(there), strict=True))
+                for part, i, place in zip(parts, kept, wanted, strict=True):
+                    array = pa.chunked_array([pa.nulls(file.rows)]) if place is None else found[place]
+                    part.append(_as(array, schema.fields[i].type))
+            except (pa.ArrowException, OSError) as problem:
+                raise _damaged(path, source.format) from problem
+        return RawRows([_chained(part) for part in parts])
+
+    labels = [stored_as(label, field.type) for field in schema.fields]
+    readings: list[Reading] = ["typed"] * len(labels)
+    rows = [file.rows for file in files]
+    names = [field.name for field in schema.fields]
+    return RawTable(names, readings, labels, rows, read, source.files, tuple(schema.notes))
+
+
+def _as(array: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
+    """The array as a wider type; text stays as its distinct values."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(array.type) and _is_text(type_):
+        return array.cast(pa.dictionary(pa.int32(), pa.large_string()))
+    return array if array.type == type_ else array.cast(type_)
+
+
+def _chained(parts: Sequence[pa.ChunkedArray]) -> pa.ChunkedArray:
+    import pyarrow as pa
+
+    if len({part.type for part in parts}) > 1:  # text of a file that holds none of it has no dictionary
+        parts = [part.cast(pa.large_string()) for part in parts]
+    return pa.chunked_array([chunk for part in parts for chunk in part.chunks], parts[0].type)
+
+
+def with_folder_columns(table: RawTable, source: Source) -> RawTable:
+    """The table with the columns that folder names hold behind its own."""
+    import pyarrow as pa
+
+    if not source.folder_columns:
+        return table
+    own = len(table.names)
+    label = {"parquet": "Parquet", "orc": "ORC", "json": "JSON"}.get(source.format, "CSV")
+
+    def read(kept: Sequence[int]) -> RawRows:
+        found = table.read([i for i in kept if i < own])
+        arrays = iter(found.arrays)
+        good = np.ones(table.rows, dtype=np.bool_)
+        good[found.bad] = False
+        both = [next(arrays) if i < own else text_of(i - own).filter(pa.array(good)) for i in kept]
+        return replace(found, arrays=both)
+
+    def text_of(column: int) -> pa.ChunkedArray:
+        values = source.folder_values[column]
+        place = np.repeat(np.arange(len(values)), table.rows_of_files)
+        return pa.chunked_array([pa.array(values, pa.large_string()).take(pa.array(place))])
+
+    count = len(source.folder_columns)
+    readings: list[Reading] = ["infer"] * count
+    return replace(
+        table, names=[*table.names, *source.folder_columns], readings=[*table.readings, *readings],
+        labels=[*table.labels, *[f"{label} folder name"] * count], read=read,
+    )  # fmt: skip
+
+
+class _Number(str):
+    """A number as it is spelled in JSON."""
+
+    __slots__ = ()
+
+
+class _Keys:
+    """The values of one key of JSON objects."""
+
+    def __init__(self, rows: int) -> None:
+        self.values: list[str | None] = [None] * rows
+        self.kinds: set[str] = set()
+
+    def add(self, value: Any, rows: int) -> None:
+        self.values += [None] * (rows - len(self.values))
+        if value is None:
+            self.values.append(None)
+            return
+        kind = _KINDS[type(value)]
+        self.kinds.add(kind)
+        if kind == "boolean":
+            value = "true" if value else "false"
+        self.values.append(value if kind != "nested" else None)
+
+    @property
+    def reading(self) -> Reading:
+        if "nested" in self.kinds:
+            return "typed"
+        return "infer" if self.kinds in ({"number"}, {"boolean"}) else "dates"
+
+
+_KINDS = {_Number: "number", bool: "boolean", str: "text", dict: "nested", list: "nested"}
+
+
+def json_lines(source: Source, options: LoadOptions) -> RawTable:
+    """JSON lines as a table that can be read here: each line an object, each object a row.
+
+    Numbers and booleans keep their spelling until their type is settled. Raises InputError where there is no object.
+    """
+    import pyarrow as pa
+
+    keys: dict[str, _Keys] = {}
+    lines: list[np.ndarray[Any, np.dtype[np.int64]]] = []
+    bad: list[int] = []
+    in_order: list[str] = []
+    rows = position = 0
+    for path in source.files:
+        numbers = []
+        for number, content in _lines(path, options.encoding):
+            numbers.append(number)
+            parsed = _parsed(content)
+            if parsed is None:
+                bad.append(position)
+            else:
+                for key, value in parsed.items():
+                    if key not in keys:
+                        keys[key] = _Keys(rows)
+                    keys[key].add(value, rows)
+                rows += 1
+                if rows <= FIRST_OBJECTS:
+                    in_order += [key for key in parsed if key not in in_order]
+            position += 1
+        lines.append(np.array(numbers, dtype=np.int64))
+    if not keys:
+        what = "this file is empty" if not position else "no JSON object was found"
+        raise InputError(message(what, source.given, "one JSON object a line"))
+    names = [*in_order, *sorted(key for key in keys if key not in set(in_order))]
+
+    def read(kept: Sequence[int]) -> RawRows:
+        arrays = []
+        for i in kept:
+            own = keys[names[i]]
+            own.values += [None] * (rows - len(own.values))
+            if own.reading == "typed":
+                arrays.append(pa.chunked_array([pa.nulls(rows, pa.list_(pa.null()))]))
+                continue
+            try:
+                arrays.append(pa.chunked_array([pa.array(own.values, pa.large_string())]))
+            except UnicodeEncodeError as problem:
+                what = f"column {names[i]!r} holds text that is not Unicode (half of a surrogate pair)"
+                raise InputError(message(what, source.given)) from problem
+        return RawRows(arrays, np.array(bad, dtype=np.int64), json_places(lines))
+
+    readings = [keys[name].reading for name in names]
+    labels = ["JSON" if reading != "typed" else "JSON object or array" for reading in readings]
+    return RawTable(names, readings, labels, [len(n) for n in lines], read, source.files, (), NOT_OBJECTS)
+
+
+def _lines(path: str, encoding: str) -> Iterator[tuple[int, bytes]]:
+    with opened(path) as stream:
+        yield from scan_lines(stream, path, encoding)
+
+
+def _parsed(content: bytes) -> dict[str, Any] | None:
+    """The object of a line; None where it is none."""
+    loads: Callable[..., Any] = json.loads
+    try:
+        found = loads(content, parse_int=_Number, parse_float=_Number, parse_constant=_Number)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def json_places(lines: list[np.ndarray[Any, np.dtype[np.int64]]]) -> RowPlaces:
+    """Where the objects of files stand, from the numbers of their lines."""
+    rows = sum(len(n) for n in lines)
+    files = np.repeat(np.arange(len(lines), dtype=np.int32), [len(n) for n in lines])
+    return RowPlaces(np.arange(rows, dtype=np.int64), np.concatenate(lines), files, rows, 0)

@@ -1,0 +1,87 @@
+"""A table as its source holds it, before its types are settled: what every reader in this process gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Reading = Literal["infer", "dates", "typed", "nanoseconds"]
+"""What is done with a column: all rules for text; those for dates only (JSON says which values are numbers); its
+type is known; its type is a number of nanoseconds."""
+
+
+@dataclass(frozen=True)
+class RowPlaces:
+    """Where the rows of a table stand.
+
+    Attributes
+    ----------
+    position : int64 (rows,), among data rows
+    line : int64 (rows,), 1-based, in the file of the row
+    file : int32 (rows,)
+    data_rows : rows in all, blank ones of a one-column table included
+    blank_lines : lines that were skipped
+    """
+
+    position: NDArray[np.int64]
+    line: NDArray[np.int64]
+    file: NDArray[np.int32]
+    data_rows: int
+    blank_lines: int
+
+    def line_of(self, position: int, files: Sequence[str]) -> str:
+        """Where the row at a position begins: its line, and its file where there are several."""
+        at = int(np.searchsorted(self.position, position))
+        where = f"line {int(self.line[at])}"
+        return where if len(files) < 2 else f"{files[self.file[at]]}, {where}"
+
+
+@dataclass(frozen=True, eq=False)
+class RawRows:
+    """Rows of some columns.
+
+    Attributes
+    ----------
+    arrays : one for each column that was asked for; only rows that could be taken apart
+    bad : int64, ascending: positions of rows that couldn't
+    places : where rows stand, where lines are known
+    """
+
+    arrays: list[pa.ChunkedArray]
+    bad: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    places: RowPlaces | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class RawTable:
+    """A table that can be read here.
+
+    Attributes
+    ----------
+    names : the names that the source gives the columns, in order
+    readings, labels : for each column, what is done with it and what its source calls its type
+    rows_of_files : how many rows each file has, also those that can't be taken apart
+    read : gives the columns of some indexes
+    files : local files in order; empty where there are none
+    what_is_bad : what a row that can't be taken apart lacks, of one row and of several
+    """
+
+    names: list[str]
+    readings: list[Reading]
+    labels: list[str]
+    rows_of_files: Sequence[int]
+    read: Callable[[Sequence[int]], RawRows]
+    files: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    what_is_bad: tuple[str, str] = ("", "")
+
+    @property
+    def rows(self) -> int:
+        return sum(self.rows_of_files)

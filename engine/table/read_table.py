@@ -1,0 +1,245 @@
+"""Tables and files of changes as columns of values with the rows that have them, before or after types are known."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.errors import InputError, message, near_names
+from tuplewise.engine.options import LoadOptions
+from tuplewise.engine.table.csv import bad_rows_note
+from tuplewise.engine.table.encode import TypedColumn, encode, indexed
+from tuplewise.engine.table.frames import arrow_table, typed_column
+from tuplewise.engine.table.raw import RawRows, RawTable, Reading
+from tuplewise.engine.table.relation import NULL_CODE, Relation, TypeName
+from tuplewise.engine.table.schema import repair_names, selected_columns, type_overrides
+from tuplewise.engine.table.typing_columns import fitted, infer_text_column, misfit, retype, without_tokens
+
+if TYPE_CHECKING:
+    from tuplewise.engine.table.reader import Reader
+
+
+@dataclass(frozen=True, eq=False)
+class ReadTable:
+    """A table before or after its types are known.
+
+    Attributes
+    ----------
+    columns : values, and which of them each row has
+    readings : what is done with each column
+    locate : says where the row at an index stands
+    positions : int64 (rows,), 0-based positions among the data rows of the source; None where they are the indexes
+    path : as it was given, or None
+    spark : version and master of the session that read it, or None
+    reader : what read the file and why, or None where there was none
+    """
+
+    name: str
+    columns: tuple[TypedColumn, ...]
+    readings: tuple[Reading, ...]
+    rows: int
+    locate: Callable[[int], str]
+    notes: tuple[str, ...] = ()
+    path: str | None = None
+    spark: Mapping[str, str] | None = None
+    positions: NDArray[np.int64] | None = None
+    reader: Reader | None = None
+
+    @property
+    def inferred(self) -> list[bool]:
+        """Whether each column is text of a file whose type its values tell."""
+        return [reading == "infer" for reading in self.readings]
+
+
+def of_raw(raw: RawTable, options: LoadOptions, name: str, path: str | None) -> ReadTable:
+    """The columns that options ask for, as they stand in the source.
+
+    Raises InputError for names and types that can't be, for rows that can't be taken apart (see `bad_rows`), and for
+    columns that can't be compared.
+    """
+    names, renamed = repair_names(raw.names)
+    kept = selected_columns(names, options, name)
+    type_overrides(names, options.types, name)
+    found = raw.read(kept)
+    positions, notes = _positions(raw, found, options)
+    rows = raw.rows if positions is None else len(positions)
+    if options.rows is not None:
+        rows = min(rows, options.rows)
+    columns = []
+    for place, i in enumerate(kept):
+        array = found.arrays[place].slice(0, rows)
+        found.arrays[place] = None  # type: ignore[call-overload]  # its memory is needed for the next one
+        columns.append(_as_it_stands(names[i], array, raw.readings[i], raw.labels[i]))
+
+    def locate(row: int) -> str:
+        at = row if positions is None else int(positions[row])
+        return f"row {at}" if found.places is None else found.places.line_of(at, raw.files)
+
+    return ReadTable(
+        name, tuple(columns), tuple(raw.readings[i] for i in kept), rows, locate, (*renamed, *raw.notes, *notes), path,
+        positions=positions,
+    )  # fmt: skip
+
+
+def _as_it_stands(name: str, array: Any, reading: Reading, label: str) -> TypedColumn:
+    if reading in ("infer", "dates"):
+        return TypedColumn(name, "text", "", *indexed(array))
+    column, _ = typed_column(name, array, label)
+    return replace(column, why=f"stored as {label}")
+
+
+def _positions(raw: RawTable, found: RawRows, options: LoadOptions) -> tuple[NDArray[np.int64] | None, list[str]]:
+    """Positions of the rows that are left, None where they are the first ones; and a note on those that are not."""
+    most = raw.rows if options.rows is None else min(raw.rows, options.rows)
+    bad = found.bad[found.bad < most]
+    if not len(bad):
+        return None if most == raw.rows else np.arange(most, dtype=np.int64), []
+    assert found.places is not None
+    note = bad_rows_note(found.places, bad, raw.what_is_bad, raw.files, options.bad_rows)
+    good = np.ones(most, dtype=np.bool_)
+    good[bad] = False
+    return np.flatnonzero(good), [note]
+
+
+def of_frame(source: Any, kind: str, options: LoadOptions, name: str) -> ReadTable:
+    """The columns of a pandas, Polars or Arrow frame. See `of_raw`."""
+    given, arrays, labels, remarks = arrow_table(source, kind)
+    names, renamed = repair_names(given)
+    kept = selected_columns(names, options, name)
+    type_overrides(names, options.types, name)
+    rows = len(arrays[0]) if arrays else 0
+    rows = rows if options.rows is None else min(rows, options.rows)
+    dropped = {names[i] for i in range(len(names)) if i not in set(kept)}
+    notes = [n for n in remarks if not any(n.startswith(f"column {d!r}") for d in dropped)]
+    columns = []
+    for i in kept:
+        column, added = typed_column(names[i], arrays[i].slice(0, rows), labels[i])
+        columns.append(column)
+        notes += added
+    readings: tuple[Reading, ...] = tuple("typed" for _ in columns)
+    return ReadTable(name, tuple(columns), readings, rows, _row, (*renamed, *notes))
+
+
+def _row(row: int) -> str:
+    return f"row {row}"
+
+
+def of_relation(relation: Relation, name: str) -> ReadTable:
+    """The columns of a Relation."""
+    import pyarrow as pa
+
+    columns = []
+    for c, column in enumerate(relation.columns):
+        codes, places = np.unique(relation.codes[c], return_inverse=True)
+        nulls = int(len(codes) > 0 and codes[0] == NULL_CODE)
+        values = relation.dictionaries[column.domain].take(pa.array(codes[nulls:]))
+        index = (places - nulls).astype(np.int32)  # null's place was the first: -1 now
+        columns.append(TypedColumn(column.name, column.type, column.why, values, index))
+    readings: tuple[Reading, ...] = tuple("typed" for _ in columns)
+    return ReadTable(
+        name, tuple(columns), readings, relation.rows, lambda row: f"row {relation.position_of(row)}", relation.notes,
+        relation.path, relation.spark, relation.positions,
+    )  # fmt: skip
+
+
+def encoded(table: ReadTable, seconds: Mapping[str, float], device: str) -> Relation:
+    """A table whose types are known as a Relation. `seconds`, `device`: what bringing it here took; see `encode`."""
+    codes, dictionaries, described = encode(table.columns, table.rows, device)
+    positions = table.positions
+    if positions is not None and (not table.rows or int(positions[-1]) == table.rows - 1):
+        positions = None
+    return Relation(
+        name=table.name, path=table.path, columns=described, codes=codes, dictionaries=dictionaries,
+        positions=positions, notes=table.notes, timings_seconds=seconds, spark=table.spark, reader=table.reader,
+    )  # fmt: skip
+
+
+def typed(table: ReadTable, options: LoadOptions, *, as_text: bool = False) -> ReadTable:
+    """The table with the types that its values spell, or that options ask for. `as_text`: all of them as text."""
+    names = [c.name for c in table.columns]
+    overrides = type_overrides(names, options.types, table.name)
+    columns, notes = [], []
+    for column, reading in zip(table.columns, table.readings, strict=True):
+        wanted: TypeName | None = "text" if as_text else overrides.get(column.name)
+        column = without_tokens(column, options.null_tokens)
+        if wanted is not None:
+            columns.append(retype(column, wanted, table.locate))
+        elif reading in ("infer", "dates"):
+            dates_only = reading == "dates"
+            inferred, added = infer_text_column(column.name, column.values, column.index, dates_only=dates_only)
+            columns.append(inferred)
+            notes += added
+        else:
+            columns.append(column)
+    return replace(table, columns=tuple(columns), notes=(*table.notes, *notes))
+
+
+def fit_types(
+    table: ReadTable, types: Sequence[TypeName], tokens: Sequence[str], *, leave_out: bool
+) -> tuple[ReadTable, NDArray[np.int64]]:
+    """The table with given types, one a column.
+
+    Parameters
+    ----------
+    tokens : text that means null
+    leave_out : leave rows out that have a value that doesn't fit
+
+    Returns
+    -------
+    table, and the indexes of the rows that were left out (int64, ascending)
+
+    Raises
+    ------
+    InputError
+        With column, row and value, where one doesn't fit and rows are not left out.
+    """
+    columns = []
+    bad = np.zeros(table.rows, dtype=np.bool_)
+    for column, type_ in zip(table.columns, types, strict=True):
+        column = without_tokens(column, tuple(tokens))
+        found, misfits = fitted(column, type_)
+        if len(misfits):
+            hit = np.isin(column.index, misfits)
+            if hit.any() and not leave_out:
+                hint = "Nothing was applied; --bad-rows report leaves such rows out"
+                raise misfit(column, type_, misfits, table.locate, hint)
+            bad |= hit
+        columns.append(found)
+    left_out = np.flatnonzero(bad)
+    if len(left_out):
+        keep = np.flatnonzero(~bad)
+        locate = table.locate
+        columns = [_without_nulls(replace(c, index=c.index[keep])) for c in columns]
+        table = replace(table, rows=len(keep), locate=lambda row: locate(int(keep[row])))
+    return replace(table, columns=tuple(columns)), left_out
+
+
+def other_columns(what: str, given: Sequence[str], names: Sequence[str]) -> InputError:
+    """One error that names every column that is missing or unknown, with names near to the first unknown one."""
+    missing = [n for n in names if n not in given]
+    unknown = [n for n in given if n not in names]
+    faults = [f"missing {', '.join(map(repr, missing))}"] if missing else []
+    faults += [f"unknown {', '.join(map(repr, unknown))}"] if unknown else []
+    near = unknown and difflib.get_close_matches(unknown[0], missing, n=1, cutoff=0.5)
+    hint = near_names(unknown[0], missing) if near else None
+    return InputError(message(f"{what} has other columns than the state", "; ".join(faults), ", ".join(names), hint))
+
+
+def left_out_note(rows: int, first: str) -> str:
+    """What is said of rows that were left out."""
+    many = f"{rows} row{'s' if rows > 1 else ''}"
+    return f"{many} with a value that does not fit its column's type left out, the first at {first}"
+
+
+def _without_nulls(column: TypedColumn) -> TypedColumn:
+    """The column without the values that didn't fit, which no row has any more."""
+    if not column.values.null_count:
+        return column
+    valid = np.asarray(column.values.is_valid().to_numpy(zero_copy_only=False), dtype=np.bool_)
+    moved = np.append(np.cumsum(valid) - 1, NULL_CODE).astype(np.int32)
+    return replace(column, values=column.values.drop_null(), index=moved[column.index])

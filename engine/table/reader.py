@@ -1,0 +1,151 @@
+"""What reads a table: Arrow in this process, or Spark; and the tables that this process reads itself."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.options import LoadOptions
+from tuplewise.engine.spark.session import SUBMITTED
+from tuplewise.engine.table.csv import csv_table
+from tuplewise.engine.table.files import json_lines, typed_files, with_folder_columns
+from tuplewise.engine.table.frames import kind_of
+from tuplewise.engine.table.raw import RawTable
+from tuplewise.engine.table.read_table import ReadTable, of_frame, of_raw, of_relation, other_columns
+from tuplewise.engine.table.relation import Relation
+from tuplewise.engine.table.source import Source, find_source, packing_of, why_not_spark
+
+ROOM_SHARE = 0.5
+"""Share of this machine's memory that a table may take while Arrow reads it; of larger ones Spark takes pieces."""
+_BYTES_OF_A_BYTE = {"csv": 3, "json": 8, "parquet": 8, "orc": 8}
+_PACKED = 5
+
+
+@dataclass(frozen=True)
+class Reader:
+    """What reads a file, and why."""
+
+    name: Literal["arrow", "spark"]
+    reason: str
+
+
+def choose_reader(source: Source, options: LoadOptions, *, session: bool = False) -> Reader:
+    """What reads a table. `session`: the caller has a Spark session for it.
+
+    Raises InputError where the reader that was asked for can't read it.
+    """
+    asked = f"asked for with reader={options.reader}"
+    odd = why_not_spark(source)
+    if options.reader == "spark":
+        if odd is not None:
+            raise InputError(message(f"Spark can't read {source.given}", odd, hint="Leave the reader out"))
+        return Reader("spark", asked)
+    if not source.local:
+        what = "a catalog table" if source.format == "table" else "a URL"
+        if options.reader == "arrow":
+            raise InputError(message("reader 'arrow' for a table that only Spark reads", source.given, "local files"))
+        return Reader("spark", f"{what}: only Spark reads it")
+    if options.reader == "arrow":
+        return Reader("arrow", asked)
+    if odd is not None:
+        return Reader("arrow", odd)
+    if SUBMITTED in os.environ:
+        return Reader("spark", "the command runs under spark-submit")
+    told = next((name for name in ("master", "profile", "conf") if getattr(options, name)), None)
+    if session or told is not None:
+        return Reader("spark", "a Spark session was given" if told is None else f"Spark was asked for with {told}")
+    needed, room = _bytes_needed(source), _room()
+    if needed > room:
+        return Reader("spark", f"about {needed >> 20:,} MiB would be needed here, and {room >> 20:,} MiB may be taken")
+    return Reader("arrow", f"local {source.format.upper()} that fits in memory")
+
+
+def _bytes_needed(source: Source) -> int:
+    """About what reading takes at most."""
+    needed = 0
+    for path in source.files:
+        packed = source.format in ("csv", "json") and packing_of(path) is not None
+        needed += os.path.getsize(path) * (_PACKED if packed else 1)
+    return needed * _BYTES_OF_A_BYTE[source.format]
+
+
+def _room() -> int:
+    import psutil
+
+    return int(ROOM_SHARE * psutil.virtual_memory().total)
+
+
+def open_here(source: Source, options: LoadOptions) -> RawTable:
+    """A local table, opened in this process. Raises InputError where it can't be read."""
+    if source.format == "csv":
+        table = csv_table(source, options)
+    elif source.format == "json":
+        table = json_lines(source, options)
+    else:
+        table = typed_files(source)
+    return replace(with_folder_columns(table, source), notes=(*source.notes, *table.notes))
+
+
+def read_table(source: Any, options: LoadOptions, name: str, *, fixed: bool = False) -> ReadTable:
+    """A table's columns as they stand in the source.
+
+    Parameters
+    ----------
+    source : path, frame or Relation
+    fixed : options name the type of every column that is known
+
+    Raises
+    ------
+    InputError
+        Where it can't be read.
+    """
+    if isinstance(source, Relation):
+        return of_relation(source, name)
+    kind = kind_of(source)
+    if kind in ("pandas", "polars", "arrow"):
+        return of_frame(source, kind, options, name)
+    if isinstance(source, (str, os.PathLike)):
+        found = find_source(os.fspath(source))
+        reader = choose_reader(found, options)
+        if reader.name == "arrow":
+            return replace(of_raw(open_here(found, options), options, name, found.given), reader=reader)
+    if fixed:
+        options = replace(options, types={})
+    from tuplewise.engine.table.load import load
+
+    return of_relation(load(source, options, name=name), name)
+
+
+def read_columns(
+    source: Any,
+    columns: Sequence[str],
+    options: LoadOptions,
+    name: str,
+    what: str,
+    *,
+    beside: str | None = None,
+    others: bool = False,
+) -> ReadTable:
+    """A table whose columns are those of a state, in their order; types and text that means null are the state's.
+
+    Parameters
+    ----------
+    what : what a message calls a source that has no path
+    beside : a column that may be there besides, and is then the last
+    others : further columns are passed over
+
+    Raises
+    ------
+    InputError
+        Where columns are missing or unknown.
+    """
+    read = read_table(source, replace(options, null_tokens=(), types={}), name, fixed=True)
+    given = [c.name for c in read.columns]
+    wanted = [*columns, beside] if beside is not None and beside in given else list(columns)
+    if sorted(given) != sorted(wanted) and not (others and set(wanted) <= set(given)):
+        shown = os.fspath(source) if isinstance(source, (str, os.PathLike)) else what
+        raise other_columns(shown, [c for c in given if c != beside], columns)
+    return replace(read, columns=tuple(read.columns[given.index(n)] for n in wanted))

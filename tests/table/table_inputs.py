@@ -1,0 +1,334 @@
+# ruff: noqa: E501  # a line is an input
+"""Tables in all their oddities, each with what reading it must give: stated by hand, from the meaning of the format."""
+
+from __future__ import annotations
+
+import bz2
+import datetime as dt
+import gzip
+import json
+import lzma
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.orc as orc
+import pyarrow.parquet as pq
+
+Rows = list[tuple[Any, ...]]
+Files = dict[str, bytes | Callable[[Path], None]]
+
+
+@dataclass(frozen=True)
+class Input:
+    """A table and what comes of it.
+
+    Attributes
+    ----------
+    files : their content, or what writes them, by path below a folder
+    path : what is named on the command line, below that folder
+    rows, types, positions : what must come; None where that isn't stated
+    error : pattern of the message, where it must be refused
+    notes : patterns, one for each note
+    spark : None where Spark's reader must give the same; else a pattern of its refusal, or "differs: why"
+    """
+
+    name: str
+    files: Files
+    path: str
+    options: dict[str, Any] = field(default_factory=dict)
+    names: list[str] | None = None
+    types: list[str] | None = None
+    rows: Rows | None = None
+    positions: list[int] | None = None
+    error: str | None = None
+    notes: tuple[str, ...] = ()
+    spark: str | None = None
+
+    def write(self, folder: Path) -> Path:
+        for name, content in self.files.items():
+            target = folder / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if callable(content):
+                content(target)
+            else:
+                target.write_bytes(content)
+        return folder / self.path
+
+
+def csv(name: str, text: str | bytes, rows: Rows | None = None, *, file: str = "t.csv", **more: Any) -> Input:
+    content = text if isinstance(text, bytes) else text.encode()
+    return _input(f"csv {name}", {file: content}, file, rows, more)
+
+
+def files(name: str, parts: dict[str, Any], path: str, rows: Rows | None = None, **more: Any) -> Input:
+    written: Files = {key: part if isinstance(part, bytes) else _writer(part) for key, part in parts.items()}
+    return _input(name, written, path, rows, more)
+
+
+def _input(name: str, written: Files, path: str, rows: Rows | None, more: dict[str, Any]) -> Input:
+    """`more`: fields of Input, else options of loading; these with `_` at their end where both have such a name."""
+    own = {key: value for key, value in more.items() if key in Input.__dataclass_fields__}
+    options = {key.rstrip("_"): value for key, value in more.items() if key not in own}
+    return Input(name, written, path, options, rows=rows, **own)
+
+
+def _writer(table: pa.Table) -> Callable[[Path], None]:
+    def write(path: Path) -> None:
+        if path.suffix == ".orc":
+            orc.write_table(table, str(path))
+        else:
+            pq.write_table(table, path)
+
+    return write
+
+
+def jsonl(name: str, text: str, rows: Rows | None = None, **more: Any) -> Input:
+    return files(f"json {name}", {"t.jsonl": text.encode()}, "t.jsonl", rows, **more)
+
+
+UTC = dt.UTC
+AB: Rows = [(1, "x"), (2, "y")]
+PACKED_AS = "Spark tells packing by the ending"
+
+CSV = [
+    csv("plain", "a,b\n1,x\n2,y\n", AB, names=["a", "b"], types=["integer", "text"]),
+    csv("no last line end", "a,b\n1,x\n2,y", AB),
+    csv("CR LF", "a,b\r\n1,x\r\n2,y\r\n", AB),
+    csv("CR alone", "a,b\r1,x\r2,y\r", AB),
+    csv("mixed line ends", "a,b\n1,x\r\n2,y\n", error="mixes line ends"),
+    csv("CR inside of a field", "a,b\n1,x\rz\n2,y\n", [(1, "x\rz"), (2, "y")]),
+    csv("byte order mark", "\ufeffa,b\n1,x\n2,y\n", AB),
+    csv("byte order mark and quotes", '\ufeff"a",b\n1,x\n2,y\n', AB),
+    csv("blank lines", "a,b\n\n1,x\n\n\n2,y\n\n", AB, notes=("4 blank lines skipped",)),
+    csv("blank lines first", "\n\na,b\n1,x\n2,y\n", AB, notes=("2 blank lines skipped",)),
+    csv("blank lines with CR LF", "a,b\r\n\r\n1,x\r\n2,y\r\n", AB, notes=("1 blank line skipped",)),
+    csv("blanks around fields", "a,b\n 1,x \n2,y\n", [(" 1", "x "), ("2", "y")],
+        notes=("column 'a' mixes numbers",)),
+    csv("quoted", '"a","b"\n"1","x"\n2,"y"\n', AB),
+    csv("doubled quotes", 'a,b\n1,"x""z"\n2,""""\n', [(1, 'x"z'), (2, '"')]),
+    csv("newline in quotes", 'a,b\n1,"x\nz"\n2,y\n', [(1, "x\nz"), (2, "y")]),
+    csv("blank line in quotes", 'a,b\n1,"x\n\nz"\n2,y\n', [(1, "x\n\nz"), (2, "y")]),
+    csv("CR LF in quotes", 'a,b\r\n1,"x\r\nz"\r\n2,y\r\n', [(1, "x\r\nz"), (2, "y")]),
+    csv("separator in quotes", 'a,b\n1,"x,z"\n2,y\n', [(1, "x,z"), (2, "y")]),
+    csv("quote inside of a field", 'a,b\n1,x"z\n2,6" pipe\n', [(1, 'x"z'), (2, '6" pipe')]),
+    csv("text behind a closing quote", 'a,b\n1,"x"z\n2,y\n', [(1, "xz"), (2, "y")], spark="differs: Spark keeps quotes"),
+    csv("quote never closed", 'a,b\n1,"x\n2,y\n', error="opened and never closed"),
+    csv("no quotes at all", 'a,b\n1,"x\n2,y"\n', [(1, '"x'), (2, 'y"')], quote=""),
+    csv("another quote", "a,b\n1,'x,z'\n2,'it''s'\n", [(1, "x,z"), (2, "it's")], quote="'"),
+    csv("escape", 'a,b\n1,"x\\"z"\n2,"y\\\\"\n', [(1, 'x"z'), (2, "y\\")], escape="\\"),
+    csv("escape before another letter", 'a,b\n1,"x\\n"\n2,y\\z\n', [(1, "x\\n"), (2, "y\\z")], escape="\\"),
+    csv("backslash is a letter", 'a,b\n1,x\\\n2,"y\\"\n', [(1, "x\\"), (2, "y\\")]),
+    csv("null and empty text", 'a,b\n1,\n2,""\n', [(1, None), (2, "")]),
+    csv("null last, no line end", "a,b\n1,x\n2,", [(1, "x"), (2, None)]),
+    csv("null last behind quotes, no line end", 'a,b\n1,x\n"2",', [(1, "x"), (2, None)]),
+    csv("row of nulls", "a,b\n1,x\n,\n", [(1, "x"), (None, None)]),
+    csv("null tokens", "a,b\n1,NA\nNULL,y\n", [(1, None), (None, "y")], null_tokens=("NA", "NULL")),
+    csv("NA is text", "a,b\n1,NA\nNULL,y\n", [("1", "NA"), ("NULL", "y")], notes=("column 'a' mixes numbers",)),
+    csv("quoted null token", 'a\n"NA"\nx\n', [(None,), ("x",)], null_tokens=("NA",)),
+    csv("row too short", "a,b\n1,x\n2\n", error=r"1 row does not have 2 fields \(line 3\)"),
+    csv("row too long", "a,b\n1,x\n2,y,z\n\n3\n", error=r"2 rows do not have 2 fields \(lines 3, 5\)"),
+    csv("bad rows left out", "a,b\n1,x\n2\n3,y\n4,5,6\n", [(1, "x"), (3, "y")], positions=[0, 2], bad_rows="report",
+        notes=(r"2 rows do not have 2 fields \(lines 3, 5\): left out; positions count them",)),
+    csv("bad rows behind a quoted line break", 'a,b\n1,"x\nz"\n2\n3,y\n', [(1, "x\nz"), (3, "y")], positions=[0, 2],
+        bad_rows="report", notes=(r"1 row does not have 2 fields \(line 4\)",)),
+    csv("bad row beyond the first rows", "a,b\n1,x\n2,y\n3\n", AB, rows_=2),
+    csv("first rows", "a,b\n1,x\n2,y\n3,z\n", AB, rows_=2),
+    csv("no rows at all", "a,b\n1,x\n", [], rows_=0),
+    csv("header only", "a,b\n", [], names=["a", "b"], types=["text", "text"]),
+    csv("header only, no line end", "a,b", [], names=["a", "b"]),
+    csv("empty file", "", error="this file is empty"),
+    csv("line ends only", "\n\n\n", error="this file is empty"),
+    csv("no header", "1,x\n2,y\n", AB, names=["c1", "c2"], header=False),
+    csv("no header, blank lines first", "\n1,x\n\n2,y\n", AB, header=False, notes=("2 blank lines skipped",)),
+    csv("repeated names", "a,a,a_2\n1,2,3\n", [(1, 2, 3)], names=["a", "a_3", "a_2"],
+        notes=("column 2 repeats the name 'a': called 'a_3'",)),
+    csv("empty names", "a,,\n1,2,3\n", [(1, 2, 3)], names=["a", "column_2", "column_3"],
+        notes=("column 2 has no name", "column 3 has no name")),
+    csv("names with dots, blanks and quotes", '"a.b","c ""d""",`e`\n1,2,3\n', [(1, 2, 3)],
+        names=["a.b", 'c "d"', "`e`"]),
+    csv("a line break in a name", '"Unit\nprice",b\n1,2\n', [(1, 2)], names=["Unit\nprice", "b"]),
+    csv("names that differ in case", "id,ID\n1,2\n", [(1, 2)], names=["id", "ID"]),
+    csv("one column", "a\n1\n2\n", [(1,), (2,)]),
+    csv("one column with blank lines", "a\n1\n\n2\n\n", [(1,), (None,), (2,), (None,)]),
+    csv("one column, blank lines before the header", "\n\na\n1\n2\n", [(1,), (2,)], notes=("2 blank lines skipped",)),
+    csv("one column of quoted empty text", 'a\n""\nx\n', [("",), ("x",)]),
+    csv("one column, bad rows", "a\n1\n2,3\n4\n", [(1,), (4,)], positions=[0, 2], bad_rows="report",
+        notes=("1 row does not have 1 field ",)),
+    csv("one column that seems to be two", "a;b\n1;2\n", [("1;2",)], notes=("is that the separator",)),
+    csv("tabs by the ending", "a\tb\n1\tx\n2\ty\n", AB, file="t.tsv"),
+    csv("tabs and empty fields", "a\tb\n1\t\n\t\n", [(1, None), (None, None)], file="t.tsv"),
+    csv("bars by the ending", "a|b\n1|x\n2|y\n", AB, file="t.psv"),
+    csv("semicolons", "a;b\n1;x\n2;y\n", AB, sep=";"),
+    csv("separator of two bytes", "a§b\n1§x\n2§y\n", AB, sep="§"),
+    csv("latin-1", "a,b\n1,é\n2,y\n".encode("latin-1"), [(1, "é"), (2, "y")], encoding="latin-1"),
+    csv("cp1252", "a,b\n1,“x”\n2,y\n".encode("cp1252"), [(1, "“x”"), (2, "y")], encoding="cp1252"),
+    csv("utf-16", "a,b\n1,é\n2,y\n".encode("utf-16"), [(1, "é"), (2, "y")], encoding="utf-16"),
+    csv("latin-1 taken for utf-8", "a,b\n1,é\n".encode("latin-1"), error="line 2: .*--encoding latin-1"),
+    csv("cp1252 taken for utf-8", "a,b\n1,“x”\n".encode("cp1252"), error="--encoding cp1252"),
+    csv("not text", bytes([0, 1, 2, 200]) * 500, error="not a text file"),
+    csv("encoding that nobody knows", "a\n1\n", error="encoding: 'klingon'", encoding="klingon"),
+    csv("Unicode", "ä,𝔟\n1,日本\n2,👩‍🚀\n", [(1, "日本"), (2, "👩‍🚀")], names=["ä", "𝔟"]),
+    csv("NUL in text", "a,b\n1,x\0z\n2,y\n", [(1, "x\0z"), (2, "y")]),
+    csv("types", "i,d,x,day,at,b\n1,1.50,1.5,2020-02-29,2020-01-01T05:00:00Z,true\n-2,2.5,2e3,1900-01-01,2020-01-01 05:00,FALSE\n",
+        [(1, Decimal("1.5"), 1.5, dt.date(2020, 2, 29), dt.datetime(2020, 1, 1, 5, tzinfo=UTC), True),
+         (-2, Decimal("2.5"), 2000.0, dt.date(1900, 1, 1), dt.datetime(2020, 1, 1, 5, tzinfo=UTC), False)],
+        types=["integer", "decimal", "double", "date", "timestamp", "boolean"]),
+    csv("numbers that would lose digits", "a,b,c\n007,1.0000000000000000001,9223372036854775808\n8,2,1\n",
+        [("007", Decimal("1.0000000000000000001"), Decimal(9223372036854775808)), ("8", Decimal(2), Decimal(1))],
+        types=["text", "decimal", "decimal"]),
+    csv("types that were asked for", "a,b\n1,2\n3,4\n", [("1", 2.0), ("3", 4.0)], types_={"a": "text", "b": "double"}),
+    csv("a value that doesn't fit", "a,b\n1,x\n2,y\n", error="column 'b': a value doesn't fit type integer at line 2 and",
+        types_={"b": "integer"}),
+    csv("an unknown column", "zip,b\n1,x\n", error="no column of that name.*'zipp'.*zip", columns=("zipp",)),
+    csv("an unknown type", "zip,b\n1,x\n", error="type of column 'zip': 'strng'", types_={"zip": "strng"}),
+    csv("some columns", "a,b,c\n1,x,2\n3,y,4\n", [(1, 2), (3, 4)], columns=("c", "a")),
+    csv("columns left out", "a,b,c\n1,x,2\n3,y,4\n", [(1, 2), (3, 4)], exclude=("b",)),
+    csv("an all-null column", "a,b,\n1,x,\n2,y,\n", [(1, "x", None), (2, "y", None)], notes=("column 3 has no name",)),
+    csv("bad row only", "a,b\n1\n", [], bad_rows="report", notes=("1 row does not have 2 fields",)),
+    csv("a named hidden file", "a,b\n1,x\n2,y\n", AB, file="_t.csv", spark="passes over names that begin with"),
+    csv("a colon in the name", "a,b\n1,x\n2,y\n", AB, file="10:30.csv", spark="no path with a colon"),
+    csv("odd characters in the name", "a,b\n1,x\n2,y\n", AB, file="a[1] {x}*?.csv"),
+    csv("gzip", gzip.compress(b"a,b\n1,x\n2,y\n"), AB, file="t.csv.gz"),
+    csv("gzip of two members", gzip.compress(b"a,b\n1,x\n") + gzip.compress(b"2,y\n"), AB, file="t.csv.gz"),
+    csv("bz2", bz2.compress(b"a,b\n1,x\n2,y\n"), AB, file="t.csv.bz2"),
+    csv("zstd", pa.compress(b"a,b\n1,x\n2,y\n", "zstd", asbytes=True), AB, file="t.csv.zst"),
+    csv("xz", lzma.compress(b"a,b\n1,x\n2,y\n"), AB, file="t.csv.xz", spark=PACKED_AS),
+    csv("gzip without the ending", gzip.compress(b"a,b\n1,x\n2,y\n"), AB, spark=PACKED_AS),
+    csv("gzip without the ending in latin-1", gzip.compress(b"a,b\n1,x\n2,y\n"), AB, encoding="latin-1", spark=PACKED_AS),
+    csv("ending in capitals", gzip.compress(b"a,b\n1,x\n2,y\n"), AB, file="T.CSV.GZ", spark=PACKED_AS),
+    csv("plain text called .gz", "a,b\n1,x\n2,y\n", AB, file="t.csv.gz", spark=PACKED_AS),
+    csv("gzip cut short", gzip.compress(b"a,b\n1,x\n2,y\n")[:-9], error="damaged", file="t.csv.gz"),
+    csv("a workbook", b"PK\x03\x04....", error="an Excel workbook can't be read.*as CSV", file="t.xlsx"),
+    csv("a zip archive", b"PK\x03\x04....", error="a zip archive can't be read.*Unpack", file="t.csv.zip"),
+    files("csv folder", {"t/1.csv": b"a,b\n1,x\n", "t/2.csv": b"a,b\n2,y\n", "t/_SUCCESS": b""}, "t", AB),
+    files("csv folder with hidden data", {"t/1.csv": b"a,b\n1,x\n", "t/_2.csv": b"a,b\n2,y\n"}, "t", [(1, "x")],
+          notes=(r"1 hidden file passed over \(names that begin with _ or \.\): _2\.csv",)),
+    files("csv glob", {"1.csv": b"a,b\n1,x\n", "2.csv": b"a,b\n2,y\n", "3.txt": b"z\n1\n"}, "*.csv", AB),
+    files("csv folder, one file empty", {"t/1.csv": b"a,b\n1,x\n", "t/2.csv": b"", "t/3.csv": b"a,b\n2,y\n"}, "t", AB),
+    files("csv folder, headers differ", {"t/1.csv": b"a,b\n1,x\n", "t/2.csv": b"a,c\n2,y\n"}, "t",
+          error="the header of .*2.csv is not that of"),
+    files("csv folder, bad row in the second", {"t/1.csv": b"a,b\n1,x\n", "t/2.csv": b"a,b\n2\n3,y\n"}, "t",
+          [(1, "x"), (3, "y")], positions=[0, 2], bad_rows="report", notes=(r"1 row .*\(line .*2\.csv:2\)",)),
+    files("csv folder names hold columns", {"t/year=2023/p.csv": b"a,b\n1,x\n", "t/year=2024/p.csv": b"a,b\n2,y\n"}, "t",
+          [(1, "x", 2023), (2, "y", 2024)], names=["a", "b", "year"], spark="folder names hold columns"),
+    files("a folder without data", {"t/_SUCCESS": b""}, "t", error="this folder holds no data files"),
+    files("several formats", {"t/1.csv": b"a\n1\n", "t/2.parquet": pa.table({"a": [1]})}, "t", error="several formats"),
+]  # fmt: skip
+
+_TYPED = pa.table(
+    {
+        "i": pa.array([1, None, 9007199254740993], pa.int64()),
+        "small": pa.array([1, None, 3], pa.int8()),
+        "d": pa.array([Decimal("1.50"), None, Decimal("2.25")]),
+        "x": [0.5, None, float("nan")],
+        "s": ["a", None, ""],
+        "day": pa.array([dt.date(2020, 1, 1), None, dt.date(1900, 1, 1)]),
+        "at": pa.array([dt.datetime(2020, 1, 1, 5), None, dt.datetime(2019, 1, 1)], pa.timestamp("us", "UTC")),
+        "b": [True, None, False],
+    }
+)
+_TYPES = ["integer", "integer", "decimal", "double", "text", "date", "timestamp", "boolean"]
+
+
+def _part(**columns: Any) -> pa.Table:
+    return pa.table(columns)
+
+
+TYPED = [
+    files("parquet", {"t.parquet": _TYPED}, "t.parquet", types=_TYPES),
+    files("orc", {"t.orc": _TYPED.set_column(6, "at", _TYPED["at"].cast(pa.timestamp("us")))}, "t.orc", types=_TYPES),
+    files("orc instants", {"t.orc": _TYPED}, "t.orc", types=_TYPES, spark="Spark can't open this table"),
+    files("parquet bytes", {"t.parquet": _part(a=[b"\xff\0", None])}, "t.parquet", [("ff00",), (None,)]),
+    files("orc bytes", {"t.orc": _part(a=[b"\xff\0", None])}, "t.orc", [("ff00",), (None,)]),
+    files("parquet UUIDs", {"t.parquet": _part(a=pa.array([b"0123456789abcdef"], pa.uuid()))}, "t.parquet",
+          [("30313233343536373839616263646566",)], spark="Spark can't open this table"),
+    files("parquet, some columns", {"t.parquet": _TYPED}, "t.parquet", [(1, "a"), (None, None), (9007199254740993, "")],
+          columns=("s", "i"), names=["i", "s"]),
+    files("parquet, first rows", {"t.parquet": _TYPED}, "t.parquet", [(1,)], columns=("i",), rows_=1),
+    files("parquet, text as a date", {"t.parquet": _part(a=["2020-01-01", "x"])}, "t.parquet", types_={"a": "date"},
+          error="column 'a': a value doesn't fit type date at row 1"),
+    files("parquet timestamps without a zone", {"t.parquet": _part(t=pa.array([0, 1], pa.timestamp("ms")))}, "t.parquet",
+          [(dt.datetime(1970, 1, 1, tzinfo=UTC),), (dt.datetime(1970, 1, 1, microsecond=1000, tzinfo=UTC),)]),
+    files("parquet timestamps in nanoseconds", {"t.parquet": _part(t=pa.array([1, 0], pa.timestamp("ns")))}, "t.parquet",
+          types=["timestamp"]),
+    files("parquet unsigned", {"t.parquet": _part(a=pa.array([2**64 - 1, 1], pa.uint64()), b=pa.array([1, 2], pa.uint8()))},
+          "t.parquet", [(Decimal(2**64 - 1), 1), (Decimal(1), 2)], spark="differs: Spark holds them as decimals"),
+    files("parquet dictionary", {"t.parquet": _part(a=pa.array(["x", None, "x"]).dictionary_encode())}, "t.parquet",
+          [("x",), (None,), ("x",)]),
+    files("parquet lists and bytes, excluded", {"t.parquet": _part(k=[1], blob=[b"x"], list=[[1]])}, "t.parquet", [(1,)],
+          exclude=("blob", "list")),
+    files("parquet lists", {"t.parquet": _part(k=[1], list=[[1]])}, "t.parquet",
+          error="column 'list' can't be compared.*--exclude list", spark="differs: Spark names the type in its words"),
+    files("parquet, text names that need quoting", {"t.parquet": _part(**{"a.b": [1], "c d": [2]})}, "t.parquet", [(1, 2)],
+          names=["a.b", "c d"]),
+    files("parquet, one name twice",
+          {"t.parquet": pa.Table.from_arrays([pa.array([1]), pa.array([2])], ["a", "a"])}, "t.parquet", [(1, 2)],
+          names=["a", "a_2"], notes=("column 2 repeats",), spark="one name, which Spark can't read"),
+    files("parquet time of day", {"t.parquet": _part(t=pa.array([3600000, 1000], pa.time32("ms")))}, "t.parquet",
+          [("01:00:00.000",), ("00:00:01.000",)], spark="Spark can't open this table"),
+    files("parquet half floats", {"t.parquet": _part(a=pa.array([1.5, 2.5], pa.float32()).cast(pa.float16()))}, "t.parquet",
+          [(1.5,), (2.5,)], spark="Spark can't open this table"),
+    files("parquet decimal of 60 digits", {"t.parquet": _part(a=pa.array([Decimal("1" * 60)], pa.decimal256(60, 0)))},
+          "t.parquet", [(Decimal("1" * 60),)], spark="Spark can't open this table"),
+    files("parquet named otherwise", {"t.csv": _TYPED}, "t.csv", types=_TYPES),
+    files("parquet cut short", {"t.parquet": b"PAR1...."}, "t.parquet", error="is not Parquet, or is damaged"),
+    files("text called parquet", {"t.parquet": b"a,b\n1,2\n"}, "t.parquet", error="is not Parquet"),
+    files("orc cut short", {"t.orc": b"ORC....."}, "t.orc", error="is not ORC, or is damaged"),
+    files("parquet folder", {"t/1.parquet": _part(a=[1], b=["x"]), "t/2.parquet": _part(a=[2], b=["y"])}, "t", AB),
+    files("parquet folder names hold columns",
+          {"t/zip=007/p.parquet": _part(v=[1]), "t/zip=8/p.parquet": _part(v=[2])}, "t", [(1, "007"), (2, "8")]),
+    files("parquet folder names in Unicode and null",
+          {"t/c=S%C3%A3o/p.parquet": _part(v=[1]), "t/c=__HIVE_DEFAULT_PARTITION__/p.parquet": _part(v=[2])}, "t",
+          [(1, "São"), (2, None)], spark="differs: Spark takes the bytes for Latin-1"),
+    files("parquet, a column that one file lacks",
+          {"t/1.parquet": _part(id=[1]), "t/2.parquet": _part(id=[2], extra=["x"])}, "t", [(1, None), (2, "x")],
+          names=["id", "extra"], notes=(r"column 'extra' is not in 1 of 2 files, e\.g\. .*1\.parquet: null there",)),
+    files("parquet, names that differ in case", {"t/1.parquet": _part(id=[1]), "t/2.parquet": _part(ID=[2])}, "t",
+          error="columns differ in case only: 'id' in .*1.parquet, 'ID' in.*2.parquet"),
+    files("parquet, int then bigint",
+          {"t/1.parquet": _part(a=pa.array([1], pa.int32())), "t/2.parquet": _part(a=pa.array([2**40], pa.int64()))}, "t",
+          [(1,), (2**40,)]),
+    files("parquet, float then double",
+          {"t/1.parquet": _part(a=pa.array([0.5], pa.float32())), "t/2.parquet": _part(a=[0.1])}, "t", [(0.5,), (0.1,)]),
+    files("parquet, decimals of two scales",
+          {"t/1.parquet": _part(a=pa.array([Decimal("1.5")])), "t/2.parquet": _part(a=pa.array([Decimal("22.25")]))}, "t",
+          [(Decimal("1.5"),), (Decimal("22.25"),)]),
+    files("parquet, microseconds then nanoseconds",
+          {"t/1.parquet": _part(a=pa.array([1], pa.timestamp("us"))), "t/2.parquet": _part(a=pa.array([1], pa.timestamp("ns")))},
+          "t", types=["timestamp"], spark="Spark can't join timestamps in nanoseconds"),
+    files("parquet, int then text", {"t/1.parquet": _part(a=[1]), "t/2.parquet": _part(a=["x"])}, "t",
+          error="column 'a' is int64 in .*1.parquet and string in .*2.parquet, which have no common type"),
+    files("parquet, nothing then text", {"t/1.parquet": _part(a=pa.nulls(1)), "t/2.parquet": _part(a=["x"])}, "t",
+          [(None,), ("x",)], spark="Spark can't read this table"),
+    files("parquet without rows", {"t.parquet": _part(a=pa.array([], pa.int64()))}, "t.parquet", []),
+]  # fmt: skip
+
+JSON = [
+    jsonl("lines", '{"z":1,"a":"007","c":1.50,"d":"2020-01-01","b":true}\n\n{"z":9007199254740993,"a":"8","c":2.25}\n',
+          [(1, "007", Decimal("1.5"), dt.date(2020, 1, 1), True), (9007199254740993, "8", Decimal("2.25"), None, None)],
+          names=["z", "a", "c", "d", "b"], types=["integer", "text", "decimal", "date", "boolean"]),
+    jsonl("numbers in quotes are text", '{"a":"1"}\n{"a":"2"}\n', [("1",), ("2",)], types=["text"]),
+    jsonl("numbers and text", '{"a":1}\n{"a":"x"}\n', [("1",), ("x",)]),
+    jsonl("null and missing", '{"a":1,"b":null}\n{"a":2}\n', [(1, None), (2, None)]),
+    jsonl("escapes", '{"a":"x\\n\\u00e9"}\n', [("x\né",)]),
+    jsonl("broken line", '{"a":1}\n{"a":\n', error=r"1 row is not a JSON object \(line 2\)"),
+    jsonl("broken line left out", '{"a":1}\nnot\n{"a":2}\n', [(1,), (2,)], positions=[0, 2], bad_rows="report",
+          notes=(r"1 row is not a JSON object \(line 2\)",)),
+    jsonl("two objects on one line", '{"id":1}{"id":2}\n{"id":3}\n', error=r"1 row is not a JSON object \(line 1\)",
+          spark="differs: Spark drops the second in silence"),
+    jsonl("an array on one line", '[{"id":1},{"id":2}]\n{"id":3}\n', error=r"1 row is not a JSON object \(line 1\)",
+          spark="differs: Spark makes rows of it"),
+    jsonl("nothing", "\n", error="this file is empty"),
+    jsonl("nested, excluded", json.dumps({"a": 1, "n": {"x": 1}, "l": [1]}) + "\n", [(1,)], exclude=("n", "l")),
+    jsonl("nested", json.dumps({"a": 1, "n": {"x": 1}}) + "\n", error="column 'n' can't be compared.*--exclude n",
+          spark="differs: Spark names the type in its words"),
+    jsonl("keys of different case", '{"id":1,"ID":2}\n', [(1, 2)], names=["id", "ID"]),
+    jsonl("keys that come later", '{"b":1}\n{"b":2,"a":3}\n', [(1, None), (2, 3)], names=["b", "a"]),
+    files("json lines packed", {"t.jsonl.gz": gzip.compress(b'{"a":1}\n{"a":2}\n')}, "t.jsonl.gz", [(1,), (2,)]),
+]  # fmt: skip
+
+INPUTS = [*CSV, *TYPED, *JSON]

@@ -1,0 +1,110 @@
+"""Every reader gives the same table, or the same words: Arrow, Spark, and rows one by one."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from table_inputs import INPUTS, Input, Rows
+
+from tuplewise.engine.dc.incremental.arrow_keys import keys_of_arrow
+from tuplewise.engine.dc.incremental.cells import read_cells
+from tuplewise.engine.dc.incremental.columns import KeptColumn
+from tuplewise.engine.errors import InputError
+from tuplewise.engine.options import LoadOptions
+from tuplewise.engine.table.load import load
+from tuplewise.engine.table.relation import Relation
+
+BY_NAME = [pytest.param(given, id=given.name) for given in INPUTS]
+SPARK_TOO = [pytest.param(given, id=given.name) for given in INPUTS if given.spark is None or not given.error]
+
+
+def read(given: Input, folder: Path, reader: str) -> Relation:
+    path = given.write(folder)
+    return load(str(path), LoadOptions(**given.options, reader=reader))  # type: ignore[arg-type]
+
+
+def rows_of(relation: Relation) -> Rows:
+    columns = [relation.values(c).to_pylist() for c in range(len(relation.columns))]
+    return list(zip(*columns, strict=True))
+
+
+def plain(rows: Rows) -> str:
+    """Rows as text, a number of whatever type by its value, an instant whatever its zone is called."""
+
+    def cell(value: Any) -> Any:
+        if isinstance(value, datetime):
+            return value.isoformat()
+        exact = isinstance(value, (int, Decimal)) and not isinstance(value, bool)
+        return format(Decimal(value).normalize(), "f") + " exactly" if exact else value
+
+    return repr([tuple(map(cell, row)) for row in rows])
+
+
+def shown(relation: Relation) -> dict[str, Any]:
+    """All that a reader decides."""
+    return {
+        "columns": relation.columns,
+        "codes": relation.codes.tolist(),
+        "dictionaries": {d: repr(values.to_pylist()) for d, values in relation.dictionaries.items()},
+        "positions": [relation.position_of(row) for row in range(relation.rows)],
+        "notes": relation.notes,
+        "name": relation.name,
+    }
+
+
+def outcome(given: Input, folder: Path, reader: str) -> dict[str, Any] | str:
+    try:
+        return shown(read(given, folder, reader))
+    except InputError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("given", BY_NAME)
+def test_arrow_reads_what_is_there(given: Input, tmp_path: Path) -> None:
+    if given.error is not None:
+        with pytest.raises(InputError, match=f"(?s){given.error}"):
+            read(given, tmp_path, "arrow")
+        return
+    relation = read(given, tmp_path, "arrow")
+    assert given.names is None or relation.column_names == given.names
+    assert given.types is None or [c.type for c in relation.columns] == given.types
+    assert given.rows is None or plain(rows_of(relation)) == plain(given.rows)
+    positions = [relation.position_of(row) for row in range(relation.rows)]
+    assert positions == (given.positions or list(range(relation.rows)))
+    assert len(relation.notes) == len(given.notes), relation.notes
+    for note, pattern in zip(relation.notes, given.notes, strict=True):
+        assert re.search(pattern, note)
+    assert relation.spark is None
+    assert relation.reader is not None
+    assert relation.reader.name == "arrow"
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("given", SPARK_TOO)
+def test_spark_gives_the_same(given: Input, tmp_path: Path, spark: object) -> None:
+    found = outcome(given, tmp_path, "spark")
+    if given.spark is None:
+        assert found == outcome(given, tmp_path, "arrow")
+    elif given.spark.startswith("differs: "):
+        assert found != outcome(given, tmp_path, "arrow")
+    else:
+        assert isinstance(found, str)
+        assert re.search(given.spark, found)
+
+
+@pytest.mark.parametrize("given", [p for p in BY_NAME if p.values[0].rows and not p.values[0].error])  # type: ignore[union-attr]
+def test_rows_one_by_one_are_the_same_values(given: Input, tmp_path: Path) -> None:
+    """The states' reader of Python rows makes the keys that the states make of whole columns."""
+    relation = read(given, tmp_path, "arrow")
+    columns = [KeptColumn(c.name, c.type, c.why) for c in relation.columns]
+    keys, left_out = read_cells(columns, rows_of(relation))
+    assert left_out == []
+    for c, column in enumerate(columns):
+        values = relation.values(c)
+        whole = iter(keys_of_arrow(column.domain, values.drop_null()).plain())
+        assert keys[c] == [None if null else next(whole) for null in values.is_null().to_pylist()]
