@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import codecs
 import io
+import os
 import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +23,7 @@ from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.table.csv import blank_note, separator_notes
 from tuplewise.engine.table.csv_scan import Dialect, scan_csv
 from tuplewise.engine.table.schema import numbered_names
-from tuplewise.engine.table.source import Source
+from tuplewise.engine.table.source import Source, opened
 from tuplewise.engine.watch import TIME_LIMIT
 from tuplewise.gpu_kernels.control import usable_cores
 from tuplewise.gpu_kernels.distinct import PADDING, DistinctCells
@@ -105,7 +107,7 @@ def _readable(source: Source, options: LoadOptions) -> bool:
         encoding = codecs.lookup(options.encoding).name
     except LookupError:
         return False
-    plain = source.local and options.escape is None and options.rows is None and encoding in ("utf-8", "ascii")
+    plain = source.local and not source.folder_columns and options.escape is None and options.rows is None and encoding in ("utf-8", "ascii")
     ordinary = len(sep) == 1 and len(options.quote.encode()) <= 1 and sep != options.quote.encode()
     return plain and ordinary and not {sep, options.quote.encode()} & {b"\r", b"\n", b"\0"}
 
@@ -142,11 +144,8 @@ class _Reading:
 
     def run(self, threads: int) -> None:
         for path in self._source.files:
-            file = _File(path, self._quote)
-            try:
-                self._run_file(file, threads)
-            finally:
-                file.close()
+            with opened(path) as stream:
+                self._run_file(_File(stream, os.path.getsize(path), self._quote), threads)
         if self._header is None:
             raise _Odd  # no data at all
 
@@ -268,7 +267,8 @@ class _Reading:
         for i, c in enumerate(self._columns):
             columns[c] = [w.cells[i] for w in self._workers if w.cells[i].distinct + w.cells[i].nulls]
         nulls = blank if len(self._header) == 1 else 0
-        notes = separator_notes(self._header, self._options) if self._options.header else []
+        notes = [*self._source.notes]
+        notes += separator_notes(self._header, self._options) if self._options.header else []
         notes += blank_note(blank - nulls + self._blank_in_front)
         return CsvCells(self._header, columns, rows + nulls, nulls, notes)
 
@@ -276,20 +276,12 @@ class _Reading:
 class _File:
     """Hands out blocks of whole records of a file, to several threads."""
 
-    def __init__(self, path: str, quote: int) -> None:
-        import pyarrow as pa
-
-        self._stream = pa.input_stream(path, compression="detect")
-        self._quote = quote
+    def __init__(self, stream: IO[bytes], size: int, quote: int) -> None:
+        self._stream, self.size, self._quote = stream, size, quote
         self._lock = threading.Lock()
         self._rest = np.empty(0, dtype=np.uint8)
         self._ended = False
-        with open(path, "rb") as file:
-            self.size = file.seek(0, io.SEEK_END)
         self.blank = 0
-
-    def close(self) -> None:
-        self._stream.close()
 
     def stop(self) -> None:
         """Hand out no more."""

@@ -15,6 +15,7 @@ from tuplewise.engine.dc.incremental.arrow_keys import keys_of_arrow
 from tuplewise.engine.dc.incremental.cells import read_cells
 from tuplewise.engine.dc.incremental.columns import KeptColumn
 from tuplewise.engine.errors import InputError
+from tuplewise.engine.ind import unary
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.table.load import load
 from tuplewise.engine.table.relation import Relation
@@ -108,3 +109,23 @@ def test_rows_one_by_one_are_the_same_values(given: Input, tmp_path: Path) -> No
         values = relation.values(c)
         whole = iter(keys_of_arrow(column.domain, values.drop_null()).plain())
         assert keys[c] == [None if null else next(whole) for null in values.is_null().to_pylist()]
+
+
+@pytest.mark.parametrize("given", [p for p in BY_NAME if p.id is not None and p.id.startswith("csv")])
+def test_the_splitter_of_inclusion_dependencies_gives_the_same(
+    given: Input, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Types, values, notes and words of the fast path are those of Arrow."""
+    path, options = str(given.write(tmp_path)), LoadOptions(**given.options)
+
+    def found() -> tuple[object, ...] | str:
+        try:
+            clustered = unary.cluster_tables({"t": path}, options)
+        except InputError as error:
+            return str(error)
+        clustering = clustered.clustering
+        return clustered.tables, clustered.notes, clustering.masks.tolist(), clustering.values.tolist()
+
+    fast = found()
+    monkeypatch.setattr(unary, "read_csv_cells", lambda *args, **kwargs: None)
+    assert fast == found()
