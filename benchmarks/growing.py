@@ -79,10 +79,10 @@ class GrowingFile:
 
     def load(self, path: Path, columns: Sequence[str] | None = None) -> Relation:
         """The first rows, as a state reads a file."""
-        from tuplewise.engine.dc.incremental.first_table import read_first
         from tuplewise.engine.options import LoadOptions
+        from tuplewise.engine.table.table import load
 
-        return read_first(str(path), LoadOptions(columns=None if columns is None else tuple(columns)))
+        return load(str(path), LoadOptions(columns=None if columns is None else tuple(columns)))
 
 
 def growing_tax(rows: int, more: int) -> ParquetTable:

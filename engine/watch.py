@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Protocol
 
 from tuplewise.engine.errors import InputError, LimitReached, message
-from tuplewise.engine.options import LoadOptions, RunOn
-
-if TYPE_CHECKING:
-    from tuplewise.engine.table.relation import Relation
-    from tuplewise.engine.table.spark_load import BeyondDriver
+from tuplewise.engine.options import RunOn
 
 SHARE_HERE = 0.25
 """Share of this machine's memory that codes may take before work goes to Spark: kernels take a few times as much."""
 Progress = Callable[[str, float], None]
+Step = Callable[[str], None]
+
+
+def silent(step: str) -> None:
+    """Hears of a step that begins, and says nothing."""
+
 
 TIME_LIMIT = "time limit reached"  # what a search that ended there says
 
@@ -60,38 +62,6 @@ class Placed(Protocol):
     def run_on(self) -> RunOn: ...
     @property
     def memory_limit(self) -> int | None: ...
-
-
-def late_loading(deadline: float | None, seconds: float) -> list[str]:
-    """A note where a time limit was over when the table had been read: neither Spark's start nor reading heeds it.
-
-    `deadline`: on the clock of time.monotonic, or None; `seconds`: what reading took.
-    """
-    if deadline is None or time.monotonic() < deadline:
-        return []
-    return [f"the time limit was over before the table was read ({seconds:.1f} s), which it does not interrupt"]
-
-
-def read_table(
-    table: Any, most_bytes: int | None, deadline: float | None, device: str, options: LoadOptions | None = None
-) -> tuple[Relation | BeyondDriver, list[str]]:
-    """A caller's table, read unless it is read already, and `late_loading`. BeyondDriver: it is too large for here.
-
-    `device` and `options` say how it is read where it isn't yet.
-    """
-    from tuplewise.engine.table.load import load
-    from tuplewise.engine.table.relation import Relation
-    from tuplewise.engine.table.spark_load import BeyondDriver
-
-    if isinstance(table, Relation):
-        return table, []
-    start = time.monotonic()
-    found: Relation | BeyondDriver
-    try:
-        found = load(table, options, most_bytes=most_bytes, device=device)
-    except BeyondDriver as beyond:
-        found = beyond
-    return found, late_loading(deadline, time.monotonic() - start)
 
 
 def refuse_spark(options: Placed, table: str) -> None:

@@ -19,7 +19,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("engine.errors", "engine.options"),
     ("gpu_kernels", "spark_conf"),
     ("engine.spark", "engine.table"),
-    ("engine.column_sets", "engine.grouping", "engine.scanner", "engine.watch", "engine.writer_lock"),
+    ("engine.watch",),
+    ("engine.run", "engine.column_sets", "engine.grouping", "engine.scanner", "engine.writer_lock"),
     ("engine.loop",),
     ("engine.local_table",),
     ("engine.spark_table",),
@@ -27,6 +28,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("engine.fd",),
     ("engine.together",),
     ("engine.report", "engine.doctor"),
+    ("engine.tasks",),
     ("engine.cli", "__init__"),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

@@ -6,16 +6,14 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from tuplewise.engine import tasks
 from tuplewise.engine.cli.listing import CheckListing
-from tuplewise.engine.cli.loading import Loading
-from tuplewise.engine.cli.progress import Progress
-from tuplewise.engine.cli.settings import State
-from tuplewise.engine.errors import InputError, LimitReached, RuleError, message, near_names
-from tuplewise.engine.options import DcCheckOptions, LoadOptions
+from tuplewise.engine.cli.loading import CommandRun
+from tuplewise.engine.errors import InputError, LimitReached, RuleError, message
+from tuplewise.engine.options import DcCheckOptions, LoadOptions, RulesSyntax
 
 if TYPE_CHECKING:
     from tuplewise.engine.dc.constraint import DenialConstraint
-    from tuplewise.engine.dc.violations.detect import DcCheck
     from tuplewise.engine.report.check_result import CheckResult
 
 
@@ -37,143 +35,85 @@ def check_listing(listing: CheckListing, options: DcCheckOptions, table: str) ->
         split.check_split_folder(listing.split, table)
 
 
-class Checking:
-    """One run of the command."""
+def check(
+    table: str, load_options: LoadOptions, options: DcCheckOptions, listing: CheckListing, run: CommandRun
+) -> CheckResult:
+    """What was found, after pairs and rows are written to where they were asked for."""
+    said: list[str] = []
 
-    def __init__(
-        self,
-        table: str,
-        load_options: LoadOptions,
-        options: DcCheckOptions,
-        listing: CheckListing,
-        progress: Progress,
-        state: State,
-    ) -> None:
-        self._loading = Loading(table, load_options, options.device, progress, state, command="dc check")
-        self._table, self._load_options, self._options, self._listing = table, load_options, options, listing
-        self._progress = progress
-        self._notes: list[str] = []
+    def rules(columns: Sequence[str]) -> list[DenialConstraint]:
+        said.clear()  # they are read again when the columns are certain
+        return _read_rules(listing, options.rules_syntax, columns, said)
 
-    def check(self) -> CheckResult:
-        """What was found, after pairs and rows are written to where they were asked for."""
-        from tuplewise.engine.table.peek import column_names
+    shown = {"pairs_out": listing.pairs_out, "split": listing.split, "explain": listing.explain}
+    here = listing.split is not None
+    result = tasks.check_dcs(table, rules, options, run, reading=load_options, here=here, shown=shown)
+    written = [
+        _write_pairs(result, listing.pairs_out, run, said) if listing.pairs_out is not None else True,
+        _split(result, listing.split, table, load_options, run, said) if listing.split is not None else True,
+    ]
+    return result.with_more(notes=said, partial=not all(written), total_seconds=run.seconds)
 
-        names = column_names(self._table, self._load_options)
-        if names is not None:  # else loading has to tell them
-            self._check_key(names)
-            self._read_rules(names)
-        found, deadline = self._find()
-        from tuplewise.engine.report import model
-        from tuplewise.engine.report.check_result import CheckResult
 
-        listing = self._listing
-        shown = {"pairs_out": listing.pairs_out, "split": listing.split, "explain": listing.explain}
-        result = CheckResult(found, options=model.options_record(self._load_options, self._options, **shown))
-        written = [
-            self._write_pairs(result, deadline) if listing.pairs_out is not None else True,
-            self._split(result) if listing.split is not None else True,
-        ]
-        return result.with_more(
-            notes=[*self._loading.notes, *self._notes],
-            partial=not all(written),
-            total_seconds=self._loading.seconds,
-        )
+def _read_rules(
+    listing: CheckListing, syntax: RulesSyntax, columns: Sequence[str], said: list[str]
+) -> list[DenialConstraint]:
+    """All rules that were given, each once; `said` takes notes on repeated ones. All faults come in one error."""
+    from tuplewise.engine.dc.rule_text import read_rule_file, read_rules
 
-    def _find(self) -> tuple[DcCheck, float | None]:
-        """What was found, here or in Spark, and when the time limit ends the work."""
-        from tuplewise.engine.dc.violations.detect import check_rules
-        from tuplewise.engine.dc.violations.distributed import check_opened
-        from tuplewise.engine.table.spark_load import BeyondDriver
-        from tuplewise.engine.watch import most_bytes_here
-
-        options, deadline = self._options, self._loading.deadline(self._options.time_limit)
-        most_bytes = most_bytes_here(options) if self._listing.split is None else None
+    given: list[tuple[DenialConstraint, str]] = []
+    faults: list[str] = []
+    for text in listing.rules:
         try:
-            relation = self._loading.relation(most_bytes=most_bytes)
-        except BeyondDriver as beyond:
-            found = check_opened(
-                beyond.opened,
-                self._read_rules_again,
-                options,
-                step=self._progress.step,
-                progress=self._progress.share,
-                deadline=deadline,
+            given += [(rule, repr(text)) for rule in read_rules(text, columns=columns, syntax=syntax)]
+        except RuleError as error:
+            faults.append(str(error))
+    for path in listing.rule_files:
+        try:
+            given += read_rule_file(path, columns=columns, syntax=syntax)
+        except RuleError as error:
+            faults.append(str(error))
+    if faults:
+        raise RuleError(_joined(faults))
+    rules: dict[DenialConstraint, str] = {}
+    for rule, where in given:
+        if rule in rules:
+            said.append(f"{where} is the same rule as {rules[rule]}: it is checked once")
+        rules.setdefault(rule, where)
+    return list(rules)
+
+
+def _write_pairs(result: CheckResult, path: str, run: CommandRun, said: list[str]) -> bool:
+    """Whether the list was written; a note tells how long it is, or why there is none."""
+    if not result.partial:
+        total = sum(rule.how_many(None) or 0 for rule in result.rules)
+        try:
+            pairs = result.write_pairs(
+                path, deadline=run.deadline, progress=lambda n: run.tell("writing pairs", n / max(total, 1))
             )
-            return found, deadline
-        rules = self._read_rules_again(relation.column_names)
-        self._check_key(relation.column_names)
-        return check_rules(relation, rules, options, progress=self._progress.share, deadline=deadline), deadline
+        except LimitReached:
+            pass
+        else:
+            said.append(f"pairs: {pairs:,} written to {path!r}")
+            return True
+    said.append(f"pairs were not written to {path!r}: a limit was reached before all were known")
+    return False
 
-    def _check_key(self, columns: Sequence[str]) -> None:
-        for name in self._options.key:
-            if name not in columns:
-                raise InputError(message("key: there is no column of the name", name, hint=near_names(name, columns)))
 
-    def _read_rules_again(self, columns: Sequence[str]) -> list[DenialConstraint]:
-        """The rules, now that the columns are certain."""
-        self._notes.clear()
-        return self._read_rules(columns)
+def _split(
+    result: CheckResult, folder: str, table: str, load_options: LoadOptions, run: CommandRun, said: list[str]
+) -> bool:
+    """Whether the table was split; a note tells into what, or why not."""
+    from tuplewise.engine.report.split import Violators, split
 
-    def _read_rules(self, columns: Sequence[str]) -> list[DenialConstraint]:
-        """All rules that were given, each once. All faults of all of them come in one error."""
-        from tuplewise.engine.dc.rule_text import read_rule_file, read_rules
-
-        syntax = self._options.rules_syntax
-        given: list[tuple[DenialConstraint, str]] = []
-        faults: list[str] = []
-        for text in self._listing.rules:
-            try:
-                given += [(rule, repr(text)) for rule in read_rules(text, columns=columns, syntax=syntax)]
-            except RuleError as error:
-                faults.append(str(error))
-        for path in self._listing.rule_files:
-            try:
-                given += read_rule_file(path, columns=columns, syntax=syntax)
-            except RuleError as error:
-                faults.append(str(error))
-        if faults:
-            raise RuleError(_joined(faults))
-        rules: dict[DenialConstraint, str] = {}
-        for rule, where in given:
-            if rule in rules:
-                self._notes.append(f"{where} is the same rule as {rules[rule]}: it is checked once")
-            rules.setdefault(rule, where)
-        return list(rules)
-
-    def _write_pairs(self, result: CheckResult, deadline: float | None) -> bool:
-        """Whether the list was written; a note tells how long it is, or why there is none."""
-        path = str(self._listing.pairs_out)
-        if not result.partial:
-            total = sum(rule.how_many(None) or 0 for rule in result.rules)
-            try:
-                pairs = result.write_pairs(
-                    path,
-                    deadline=deadline,
-                    progress=lambda n: self._progress.share("writing pairs", n / max(total, 1)),
-                )
-            except LimitReached:
-                pass
-            else:
-                self._notes.append(f"pairs: {pairs:,} written to {path!r}")
-                return True
-        self._notes.append(f"pairs were not written to {path!r}: a limit was reached before all were known")
+    if result.partial:
+        said.append(f"rows were not split into {folder!r}: a limit was reached before all rules were checked")
         return False
-
-    def _split(self, result: CheckResult) -> bool:
-        """Whether the table was split; a note tells into what, or why not."""
-        from tuplewise.engine.report.split import Violators, split
-
-        folder = str(self._listing.split)
-        if result.partial:
-            self._notes.append(
-                f"rows were not split into {folder!r}: a limit was reached before all rules were checked"
-            )
-            return False
-        self._progress.step("splitting rows")
-        ids = [rule.rule.id for rule in result.rules]
-        violators = Violators.of(result.relation.rows, ids, [rule.row_counts for rule in result.rules])
-        self._notes.append(split(folder, result.relation, violators, self._table, self._load_options))
-        return True
+    run.step("splitting rows")
+    ids = [rule.rule.id for rule in result.rules]
+    violators = Violators.of(result.relation.rows, ids, [rule.row_counts for rule in result.rules])
+    said.append(split(folder, result.relation, violators, table, load_options))
+    return True
 
 
 def _joined(faults: list[str]) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from tuplewise.engine import tasks
 from tuplewise.engine.cli import dc_settings, output, settings
-from tuplewise.engine.cli.checking import Checking, check_listing
-from tuplewise.engine.cli.discovery import DcRun
+from tuplewise.engine.cli.checking import check, check_listing
 from tuplewise.engine.cli.listing import (
     EXIT_LIMIT,
     CheckListing,
@@ -20,12 +20,15 @@ from tuplewise.engine.cli.listing import (
     working,
     write_found,
 )
+from tuplewise.engine.cli.loading import CommandRun
 from tuplewise.engine.cli.progress import Progress
 from tuplewise.engine.cli.settings import State
-from tuplewise.engine.options import READING_OF_A_STATE, RULES_OF_A_STATE, DcDiscoverOptions
+from tuplewise.engine.options import READING_OF_A_STATE, RULES_OF_A_STATE, DcDiscoverOptions, LoadOptions
 
 if TYPE_CHECKING:
+    from tuplewise.engine.dc.incremental.kept_space import KeptSpace
     from tuplewise.engine.report.check_result import CheckResult
+    from tuplewise.engine.report.dc_result import DcResult
 
 EXIT_VIOLATED = 1
 
@@ -58,14 +61,54 @@ def dc_discover(state: State, /, table: str, **given: Any) -> int:
         raise click.UsageError(f"--explain-space has the formats text and json, not {form}.")
     check_sql_table(listing.sql_table)
 
-    def run(progress: Progress) -> DcRun:
-        return DcRun(table, load_options, options, progress, state, space_from=space_from)
-
     if explain:
         with working(listing, form, state) as progress:
-            output.write(run(progress).explain(form), listing.output)
+            run = CommandRun(None, progress, state)
+            output.write(_explain(table, load_options, options, run, space_from, form), listing.output)
             return 0
-    return write_found(listing, form, state, lambda progress: run(progress).discover(listing))
+
+    def discover(progress: Progress) -> DcResult:
+        command = "dc discover --error" if options.error > 0 else "dc discover"
+        run = CommandRun(command, progress, state, time_limit=options.time_limit)
+        how, asked, space = _of_state(space_from, load_options, options, run)
+        shown = {**listing.chosen, "explain_space": False, "space_from": space_from}
+        return tasks.discover_dcs(table, asked, run, reading=how, space=space, shown=shown)
+
+    return write_found(listing, form, state, discover)
+
+
+def _of_state(
+    folder: str | None, load_options: LoadOptions, options: DcDiscoverOptions, run: CommandRun
+) -> tuple[LoadOptions, DcDiscoverOptions, KeptSpace | None]:
+    """How a table is read and searched, and the predicate space of a state, if one is to say which rules there are."""
+    if folder is None:
+        return load_options, options, None
+    from tuplewise.engine.dc.incremental.kept_space import KeptSpace
+
+    run.step("reading the state")
+    kept = KeptSpace.of_state(folder)
+    return kept.load_options(load_options), kept.discover_options(options), kept
+
+
+def _explain(
+    table: str,
+    load_options: LoadOptions,
+    options: DcDiscoverOptions,
+    run: CommandRun,
+    space_from: str | None,
+    form: str,
+) -> Iterator[str]:
+    """The predicate space as text or JSON."""
+    from tuplewise.engine.dc.predicate import build_space
+    from tuplewise.engine.report import json, model, text
+
+    how, asked, kept = _of_state(space_from, load_options, options, run)
+    relation = run.load(table, how, asked.device)
+    space = build_space(relation, asked) if kept is None else kept.space
+    shown = model.options_record(how, asked, explain_space=True, space_from=space_from)
+    document = model.heading("dc discover", relation, options=shown, notes=[*relation.notes, *run.notes])
+    document["result"] = model.space_record(space)
+    yield json.dump(document) if form == "json" else text.render(text.space_parts(document, verbose=run.verbose))
 
 
 @dc.command("check")
@@ -94,7 +137,8 @@ def dc_check(state: State, /, table: str, **given: Any) -> int:
         raise click.UsageError(f"--explain has the formats text and json, not {form}.")
     check_listing(listing, options, table)
     with working(listing, form, state) as progress:
-        result = Checking(table, load_options, options, listing, progress, state).check()
+        run = CommandRun("dc check", progress, state, time_limit=options.time_limit)
+        result = check(table, load_options, options, listing, run)
         progress.step("writing")
         pieces = _check_pieces(result, listing, form, state)
     output.write(pieces, listing.output)

@@ -21,7 +21,7 @@ from tuplewise.engine.cli.listing import (
     working,
     write_found,
 )
-from tuplewise.engine.cli.loading import Loading
+from tuplewise.engine.cli.loading import CommandRun
 from tuplewise.engine.cli.parameters import WholeNumbers
 from tuplewise.engine.cli.progress import Progress
 from tuplewise.engine.cli.settings import State
@@ -88,16 +88,15 @@ def _build(
     folder: str, table: str, options: DcStateOptions, load_options: LoadOptions, progress: Progress, state: State
 ) -> DcChange:
     from tuplewise.engine.dc.incremental import initial
-    from tuplewise.engine.dc.incremental.first_table import check_folder, read_first
     from tuplewise.engine.dc.incremental.state import DcState
     from tuplewise.engine.report.dc_state import DcChange, RulesChanged, state_options
     from tuplewise.engine.report.version import version
     from tuplewise.gpu_kernels.device import pick_device
 
-    check_folder(folder)
+    initial.check_folder(folder)
     device = options.discover.device
-    loading = Loading(table, load_options, device, progress, state, command="dc init", read=read_first)
-    relation = loading.relation()
+    run = CommandRun("dc init", progress, state)
+    relation = run.load(table, load_options, device)
     start = time.monotonic()
     how: dict[str, Any] = {"written_by": version(), "null_tokens": load_options.null_tokens}
     initial.build(folder, relation, options, **how, progress=progress.step)
@@ -106,8 +105,9 @@ def _build(
     with DcState(folder, write=False, device="cpu") as opened:
         return DcChange(
             "dc init", opened, RulesChanged(opened.revision, opened.rows, opened.constraints()),
-            options=state_options(opened.options, load_options), notes=[*relation.notes, *loading.notes],
-            timings_seconds={**relation.timings_seconds, "build": built, "total": loading.seconds},
+            options=state_options(opened.options, load_options),
+            notes=[*initial.notes_on_first_rows(relation), *run.notes],
+            timings_seconds={**relation.timings_seconds, "build": built, "total": run.seconds},
             device=pick_device(device),
         )  # fmt: skip
 

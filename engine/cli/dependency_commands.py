@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from tuplewise.engine import tasks
 from tuplewise.engine.cli import output, settings
-from tuplewise.engine.cli.discovery import DependencyRun
 from tuplewise.engine.cli.listing import (
     EXIT_LIMIT,
     Listing,
@@ -19,17 +21,29 @@ from tuplewise.engine.cli.listing import (
     working,
     write_found,
 )
-from tuplewise.engine.cli.order_checking import OrderChecking, decide
+from tuplewise.engine.cli.loading import CommandRun
+from tuplewise.engine.cli.progress import Progress
 from tuplewise.engine.cli.settings import State
 from tuplewise.engine.options import (
     DependencyOptions,
     FdDiscoverOptions,
     KeyDiscoverOptions,
+    LoadOptions,
     OdCheckOptions,
     OdDiscoverOptions,
 )
 
+if TYPE_CHECKING:
+    from tuplewise.engine.od.list_od import ListOd
+    from tuplewise.engine.report.dependency_result import DependencyResult
+    from tuplewise.engine.report.od_check_result import OdCheckResult
+
 EXIT_VIOLATED = 1
+_COMMANDS: dict[type[DependencyOptions], str] = {
+    FdDiscoverOptions: "fd discover",
+    KeyDiscoverOptions: "key discover",
+    OdDiscoverOptions: "od discover",
+}
 _NULLS = "A null is equal to nothing and differs from nothing, or is a value equal to itself."
 _ORDER_NULLS = "Here always value: nulls are equal to each other and before all others."
 
@@ -109,12 +123,12 @@ def _discover(state: State, table: str, kind: type[DependencyOptions], given: di
     load_options, options = settings.load_options_and(kind, given)
     form = format_of(listing)
     check_sql_table(listing.sql_table)
-    return write_found(
-        listing,
-        form,
-        state,
-        lambda progress: DependencyRun(table, load_options, options, progress, state).discover(listing),
-    )
+
+    def discover(progress: Progress) -> DependencyResult:
+        run = CommandRun(_COMMANDS[kind], progress, state, time_limit=options.time_limit)
+        return tasks.discover_dependencies(table, options, run, reading=load_options, shown=listing.chosen)
+
+    return write_found(listing, form, state, discover)
 
 
 @od.command("check")
@@ -146,10 +160,7 @@ def od_check(state: State, /, table: str | None, **given: Any) -> int:
     load_options, options = settings.load_options_and(OdCheckOptions, given)
     form = format_of(listing)
     with working(listing, form, state) as progress:
-        if table is None:
-            result = decide(listing, options)
-        else:
-            result = OrderChecking(table, load_options, options, listing, progress, state).check()
+        result = _check_ods(table, listing, load_options, options, progress, state)
         progress.step("writing")
         if form == "text":
             how = {"verbose": state.verbose > 0, **output.terminal(listing.output)}
@@ -160,6 +171,28 @@ def od_check(state: State, /, table: str | None, **given: Any) -> int:
     if result.failed:
         return EXIT_VIOLATED
     return EXIT_LIMIT if result.partial else 0
+
+
+def _check_ods(
+    table: str | None,
+    listing: OrderListing,
+    load_options: LoadOptions,
+    options: OdCheckOptions,
+    progress: Progress,
+    state: State,
+) -> OdCheckResult:
+    """What was found in a table, or follows from a saved result."""
+    from tuplewise.engine.od.implied import SavedOds
+    from tuplewise.engine.report.od_texts import read_all_ods
+
+    def ods(columns: Sequence[str]) -> tuple[list[ListOd], list[str]]:
+        return read_all_ods([*listing.ods, *map(Path, listing.od_files)], columns)
+
+    run = CommandRun("od check" if table else None, progress, state, time_limit=options.time_limit)
+    shown = {"against": listing.against}
+    if table is None:
+        return tasks.check_ods(SavedOds.read(str(listing.against)), ods, options, run, shown=shown)
+    return tasks.check_ods(table, ods, options, run, reading=load_options, shown=shown)
 
 
 @od.command("order-by")

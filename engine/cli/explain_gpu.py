@@ -121,16 +121,13 @@ class PlannedWork:
 
     def load(self) -> None:
         """Load the table as a command does."""
-        from tuplewise.engine.table.frames import kind_of
-        from tuplewise.engine.table.spark_load import BeyondDriver, load_with_spark
+        from tuplewise.engine.table.in_spark import TableInSpark
+        from tuplewise.engine.table.table import open_table
         from tuplewise.engine.watch import most_bytes_here
 
-        most = most_bytes_here(DcCheckOptions())
-        try:
-            load_with_spark(
-                self._table, kind_of(self._table), self._options, None, self._spark, self._step, most_bytes=most
-            )
-        except BeyondDriver:
+        most, by_spark = most_bytes_here(DcCheckOptions()), replace(self._options, reader="spark")
+        table = open_table(self._table, by_spark, spark=self._spark, progress=self._step, most_bytes=most)
+        if isinstance(table, TableInSpark):
             self.notes.append("the table stays in Spark: it takes more memory than a command may use here")
 
     def encode(self) -> None:
@@ -143,7 +140,7 @@ class PlannedWork:
         relation = load_with_spark(*source, large=True)
         self.notes += [note for note in relation.notes if note.startswith("encoded in one process")]
         opened = open_with_spark(*source, large=True)
-        names = [opened.plan.names[i] for i in opened.plan.kept]
+        names = opened.column_names
         if len(names) > MOST_COLUMNS:
             self.notes.append(f"checks and discoveries are planned with the first {MOST_COLUMNS} columns")
         self._encoded = encode_for("searched", opened, names[:MOST_COLUMNS], self._step)

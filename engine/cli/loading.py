@@ -1,21 +1,20 @@
-"""Bringing a command's table here, and meanwhile getting the kernels ready that it will need."""
+"""The run of a command: opening its table, and meanwhile getting the kernels ready that it will need."""
 
 from __future__ import annotations
 
 import sys
 import threading
-import time
-from collections.abc import Callable
 from importlib.abc import MetaPathFinder
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tuplewise.engine.cli.kernels import Kernels
 from tuplewise.engine.cli.progress import Progress
 from tuplewise.engine.cli.settings import State
 from tuplewise.engine.options import LoadOptions
+from tuplewise.engine.run import Run
 
 if TYPE_CHECKING:
-    from tuplewise.engine.table.relation import Relation
+    from tuplewise.engine.table.table import Table
 
 
 def keep_pandas_out() -> None:
@@ -43,84 +42,64 @@ class _NoPandas(MetaPathFinder):
             raise ModuleNotFoundError(name)
 
 
-class Loading:
-    """Loads one table. Its clock starts when it is made: a time limit counts loading too.
+class CommandRun(Run):
+    """The run of a command: it tells the terminal how far it is, and gets kernels ready while a table is read.
 
-    Attributes
+    Parameters
     ----------
-    notes : what is to be said beside the table's own notes; complete once `relation` has returned
-
-    `command`: whose kernels are needed. `read`: what reads the table instead of `load`.
+    command : whose kernels are needed; None: none are
     """
 
     def __init__(
-        self,
-        table: str,
-        options: LoadOptions,
-        device: str,
-        progress: Progress,
-        state: State,
-        *,
-        command: str,
-        read: Callable[..., Relation] | None = None,
+        self, command: str | None, progress: Progress, state: State, *, time_limit: float | None = None
     ) -> None:
-        self._start = time.monotonic()
+        super().__init__(time_limit, progress.share)
         if state.own_process:
             keep_pandas_out()
-        self._read_table = read
-        self._table, self._options, self._device = table, options, device
-        self._progress, self._state = progress, state
-        self._kernels = Kernels(command, progress)
-        self._deadline: float | None = None
-        self.notes: list[str] = []
+        self._shown, self._state = progress, state
+        self._kernels = None if command is None else Kernels(command, progress)
+
+    def tell(self, stage: str, share: float) -> None:
+        """So much of a stage is done."""
+        self._shown.share(stage, share)
 
     @property
-    def seconds(self) -> float:
-        """Since the command began."""
-        return time.monotonic() - self._start
+    def verbose(self) -> bool:
+        """Whether more than usual is to be said."""
+        return self._state.verbose > 0
 
-    def deadline(self, time_limit: float | None) -> float | None:
-        """When a time limit ends the work, on the monotonic clock."""
-        self._deadline = None if time_limit is None else self._start + time_limit
-        return self._deadline
+    def step(self, name: str) -> None:
+        self._shown.step(name)
 
-    def relation(self, *, most_bytes: int | None = None, kernels: bool = True) -> Relation:
-        """The table, when the kernels are ready too, unless none are wanted: they get ready while Spark starts.
+    def _open(self, source: Any, options: LoadOptions | None, most_bytes: int | None, device: str) -> Table:
+        """The table, when the kernels are ready too: they get ready while it is read."""
+        from tuplewise.engine.table.table import open_table
 
-        `most_bytes` as in `load`: what it raises comes when the kernels are ready, too.
-        """
-        try:
-            return self._read_with_kernels(most_bytes) if kernels else self._load(self._progress.step, most_bytes)
-        finally:
-            from tuplewise.engine.watch import late_loading
-
-            self.notes += late_loading(self._deadline, self.seconds)
-
-    def _read_with_kernels(self, most_bytes: int | None) -> Relation:
-        """See `relation`."""
-        if self._device not in ("auto", "cpu"):  # a device that can't be had is known before the table is read
+        if device not in ("auto", "cpu"):  # a device that can't be had is known before the table is read
             from tuplewise.gpu_kernels.device import pick_device
 
-            pick_device(self._device)
+            pick_device(device)
+        kernels = self._kernels
 
-        def loading(step: str) -> None:
-            self._progress.step(step)
-            self._kernels.start()  # not before the table is known to be there
+        def reading(step: str) -> None:
+            self.step(step)
+            if kernels is not None:
+                kernels.start()  # not before the table is known to be there
 
         try:
-            return self._load(loading, most_bytes)
+            table = open_table(source, options, progress=reading, most_bytes=most_bytes, device=device)
+            self._let_spark_go(table)
+            return table
         finally:
-            self._kernels.wait()
-            self.notes += self._kernels.notes
+            if kernels is not None:
+                kernels.wait()
+                self.notes += kernels.notes
 
-    def _load(self, report: Callable[[str], None], most_bytes: int | None) -> Relation:
-        """The table. What Spark leaves behind is cleared away: it is not needed any more."""
-        from tuplewise.engine.table.load import load
+    def _let_spark_go(self, table: Table) -> None:
+        """Clear away what Spark leaves behind, where the table is here and the process ours: it is needed no more."""
+        from tuplewise.engine.table.relation import Relation
 
-        read = self._read_table or load
-        relation = read(self._table, self._options, progress=report, most_bytes=most_bytes, device=self._device)
-        if self._state.own_process and relation.spark is not None:
+        if self._state.own_process and isinstance(table, Relation) and table.spark is not None:
             from tuplewise.engine.spark.session import stop
 
             threading.Thread(target=stop, name="stop Spark").start()
-        return relation

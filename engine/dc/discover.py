@@ -22,7 +22,17 @@ from tuplewise.engine.dc.ranking import Ranking, order_by, rank_counted
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.options import DcDiscoverOptions, RankBy
 from tuplewise.engine.table.relation import NULL_CODE, Relation
-from tuplewise.engine.watch import Clock, Progress, Watch, available_bytes, refuse_spark
+from tuplewise.engine.table.table import Table
+from tuplewise.engine.watch import (
+    Clock,
+    Progress,
+    Step,
+    Watch,
+    available_bytes,
+    most_bytes_unless,
+    refuse_spark,
+    silent,
+)
 from tuplewise.gpu_kernels.device import Device, pick_device
 from tuplewise.gpu_kernels.words import ACROSS
 
@@ -101,23 +111,47 @@ class DcDiscovery:
         return order_by(self.ranking, rank_by)[:limit]
 
 
+def most_bytes_to_search(options: DcDiscoverOptions) -> int | None:
+    """Bytes that the codes of a table may take for a discovery in this process; None: any. See `load`.
+
+    Raises InputError where Spark is asked for what only this process does.
+    """
+    only_here: tuple[str, str, str] | None = None
+    if options.algorithm == "hydra" or (options.algorithm == "hybrid" and options.error > 0):
+        only_here = ("algorithm", options.algorithm, "'auto', 'evidence' or 'hybrid'")
+    elif options.sample_pairs is not None:
+        only_here = ("sample_pairs", str(options.sample_pairs), "none: samples are drawn in one process")
+    if only_here is None and by_all_pairs(options) and options.run_on == "auto":
+        return None  # these codes come to this process in any case
+    return most_bytes_unless(only_here, options)
+
+
+def by_all_pairs(options: DcDiscoverOptions) -> bool:
+    """Whether a discovery in Spark compares all pairs: asked for, or approximate (which needs their counts)."""
+    return options.algorithm == "evidence" or (options.algorithm == "auto" and options.error > 0)
+
+
 def discover(
-    relation: Relation,
+    table: Table,
     options: DcDiscoverOptions | None = None,
     *,
     space: PredicateSpace | None = None,
+    step: Step = silent,
     progress: Progress | None = None,
     deadline: float | None = None,
     comparing: ComparePairs | None = None,
 ) -> DcDiscovery:
-    """The minimal denial constraints of a relation (semantics.md, "Reported DCs").
+    """The minimal denial constraints of a table (semantics.md, "Reported DCs").
 
     Parameters
     ----------
-    relation : Relation
+    table : Relation or TableInSpark
+        Of the latter the rows stay where they are, unless all pairs are compared.
     options : DcDiscoverOptions or None
     space : PredicateSpace or None
-        Of another table with these columns, of these types; None: the relation's own.
+        Of another table with these columns, of these types; None: the table's own.
+    step : callable
+        Called with the name of each step in Spark.
     progress : callable or None
         Called with the stage (of evidence: "evidence", "inversion") and the share of it that is done.
     deadline : float or None
@@ -139,9 +173,14 @@ def discover(
     bound in the size of the table limits.
     """
     options = options or DcDiscoverOptions()
-    refuse_spark(options, relation.name)
     if deadline is None and options.time_limit is not None:
         deadline = time.monotonic() + options.time_limit
+    if not isinstance(table, Relation):
+        from tuplewise.engine.dc.distributed_discover import discover_in_spark
+
+        return discover_in_spark(table, options, space=space, step=step, progress=progress, deadline=deadline)
+    relation = table
+    refuse_spark(options, relation.name)
     device = pick_device(options.device if comparing is None else "cpu")
     clock = Clock()
     workload.refuse_many_columns(relation, options)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
 from tuplewise.engine.dc import workload
-from tuplewise.engine.dc.discover import DcDiscovery, discover, notes_on_nulls, notes_on_table
+from tuplewise.engine.dc.discover import DcDiscovery, by_all_pairs, discover, notes_on_nulls, notes_on_table
 from tuplewise.engine.dc.distributed import SparkDcTable
-from tuplewise.engine.dc.distributed_evidence import by_all_pairs, discover_by_all_pairs
+from tuplewise.engine.dc.distributed_evidence import discover_by_all_pairs
 from tuplewise.engine.dc.distributed_figures import SparkFigures
 from tuplewise.engine.dc.hybrid import STAGE, Found, find, what_a_limit_means
 from tuplewise.engine.dc.inversion import ConstraintArrays
@@ -20,45 +19,29 @@ from tuplewise.engine.dc.ranking import Ranking, rank_counted
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.options import DcDiscoverOptions
 from tuplewise.engine.spark.resources import devices_of_tasks
+from tuplewise.engine.table.in_spark import TableInSpark
 from tuplewise.engine.table.relation import Relation
 from tuplewise.engine.table.spark_encoded import encode_for
 from tuplewise.engine.table.spark_frame import EncodedFrame
-from tuplewise.engine.table.spark_load import Opened
-from tuplewise.engine.watch import Clock, Progress, Watch, most_bytes_unless
+from tuplewise.engine.watch import Clock, Progress, Step, Watch, silent
 from tuplewise.gpu_kernels.device import pick_device
 
 
-def most_bytes_to_search(options: DcDiscoverOptions) -> int | None:
-    """Bytes that the codes of a table may take for a discovery in this process; None: any. See `load`.
-
-    Raises InputError where Spark is asked for what only this process does.
-    """
-    only_here: tuple[str, str, str] | None = None
-    if options.algorithm == "hydra" or (options.algorithm == "hybrid" and options.error > 0):
-        only_here = ("algorithm", options.algorithm, "'auto', 'evidence' or 'hybrid'")
-    elif options.sample_pairs is not None:
-        only_here = ("sample_pairs", str(options.sample_pairs), "none: samples are drawn in one process")
-    if only_here is None and by_all_pairs(options) and options.run_on == "auto":
-        return None  # these codes come to this process in any case
-    return most_bytes_unless(only_here, options)
-
-
-def discover_opened(
-    opened: Opened,
+def discover_in_spark(
+    opened: TableInSpark,
     options: DcDiscoverOptions,
     *,
     space: PredicateSpace | None = None,
-    step: Callable[[str], None] = lambda step: None,
+    step: Step = silent,
     progress: Progress | None = None,
     deadline: float | None = None,
 ) -> DcDiscovery:
-    """The minimal denial constraints of a table that was only opened; see `discover.discover`."""
+    """The minimal denial constraints of a table whose rows stay in Spark; see `discover.discover`."""
     if space is not None:
         opened = opened.ordered(space.names)
     if by_all_pairs(options):
         return discover_by_all_pairs(opened, options, space=space, step=step, progress=progress, deadline=deadline)
-    names = [opened.plan.names[i] for i in opened.plan.kept]
-    table = encode_for("searched", opened, names, step)
+    table = encode_for("searched", opened, opened.column_names, step)
     try:
         return discover_on_spark(table, options, space=space, progress=progress, deadline=deadline)
     finally:

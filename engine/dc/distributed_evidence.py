@@ -18,19 +18,15 @@ from tuplewise.engine.dc.predicate import PredicateSpace
 from tuplewise.engine.options import DcDiscoverOptions
 from tuplewise.engine.spark.pair_tiles import count_pairs
 from tuplewise.engine.spark.resources import devices_of_tasks, kernel_resources
-from tuplewise.engine.table.spark_load import Opened, bring_here
-from tuplewise.engine.watch import Progress
+from tuplewise.engine.table.in_spark import TableInSpark
+from tuplewise.engine.table.spark_load import bring_here
+from tuplewise.engine.watch import Progress, Step, silent
 from tuplewise.gpu_kernels.evidence import ClueSet
 from tuplewise.gpu_kernels.evidence_tiles import pair_triangle
 from tuplewise.gpu_kernels.words import ClueLayout
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-
-def by_all_pairs(options: DcDiscoverOptions) -> bool:
-    """Whether a discovery in Spark compares all pairs: asked for, or approximate (which needs their counts)."""
-    return options.algorithm == "evidence" or (options.algorithm == "auto" and options.error > 0)
 
 
 @dataclass(eq=False)
@@ -71,11 +67,11 @@ class PairsInSpark:
 
 
 def discover_by_all_pairs(
-    opened: Opened,
+    opened: TableInSpark,
     options: DcDiscoverOptions,
     *,
     space: PredicateSpace | None = None,
-    step: Callable[[str], None] = lambda step: None,
+    step: Step = silent,
     progress: Progress | None = None,
     deadline: float | None = None,
 ) -> DcDiscovery:

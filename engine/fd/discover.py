@@ -6,14 +6,15 @@ from tuplewise.engine.od.dependency import Targets
 from tuplewise.engine.od.discover import discover
 from tuplewise.engine.od.found import Discovery
 from tuplewise.engine.options import FdDiscoverOptions, KeyDiscoverOptions
-from tuplewise.engine.table.relation import Relation
-from tuplewise.engine.watch import Progress
+from tuplewise.engine.table.table import Table
+from tuplewise.engine.watch import Progress, Step, silent
 
 
 def discover_functional(
-    relation: Relation,
+    table: Table,
     options: FdDiscoverOptions | None = None,
     *,
+    step: Step = silent,
     progress: Progress | None = None,
     deadline: float | None = None,
 ) -> Discovery:
@@ -23,14 +24,15 @@ def discover_functional(
     "unknown" a null agrees with nothing and differs from nothing.
     """
     options = options or FdDiscoverOptions()
-    targets = Targets.of_functional(len(relation.columns))
-    return discover(relation, targets, options, options.nulls, progress, deadline)
+    targets = Targets.of_functional(len(table.column_names))
+    return discover(table, targets, options, options.nulls, progress, deadline, step)
 
 
 def discover_keys(
-    relation: Relation,
+    table: Table,
     options: KeyDiscoverOptions | None = None,
     *,
+    step: Step = silent,
     progress: Progress | None = None,
     deadline: float | None = None,
 ) -> Discovery:
@@ -39,4 +41,4 @@ def discover_keys(
     Parameters and errors are those of `discover_functional`. Under "unknown" a key may hold rows with nulls.
     """
     options = options or KeyDiscoverOptions()
-    return discover(relation, Targets.of_keys(), options, options.nulls, progress, deadline)
+    return discover(table, Targets.of_keys(), options, options.nulls, progress, deadline, step)

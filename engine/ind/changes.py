@@ -21,11 +21,12 @@ from tuplewise.engine.spark.local_frames import frame_of
 from tuplewise.engine.spark.session import OpenSession
 from tuplewise.engine.spark.value_counts import BY, all_of, count_changes, signed, turned
 from tuplewise.engine.table.frames import arrow_table, kind_of
+from tuplewise.engine.table.in_spark import Plan, TableInSpark
 from tuplewise.engine.table.raw import Reading
 from tuplewise.engine.table.read_table import other_columns
 from tuplewise.engine.table.relation import TypeName
 from tuplewise.engine.table.spark_csv import BAD
-from tuplewise.engine.table.spark_load import Opened, Plan, in_session, open_with_spark, spark_failures
+from tuplewise.engine.table.spark_load import in_session, open_with_spark, spark_failures
 from tuplewise.engine.table.spark_source import RawFrame, frame_table
 from tuplewise.engine.table.spark_values import TypedFrame, comparable, is_text
 
@@ -156,7 +157,7 @@ def _refuse_bad(frame: DataFrame, table: str) -> None:
         raise InputError(message(what, shortened(min(bad)), hint=hint))
 
 
-def _opened(frame: DataFrame, given: list[str], attributes: Attributes, manifest: Manifest, table: str) -> Opened:
+def _opened(frame: DataFrame, given: list[str], attributes: Attributes, manifest: Manifest, table: str) -> TableInSpark:
     """A frame of changes as an opened table; text is read as the type of its column."""
     spark = frame.sparkSession
     whole = frame_table(frame.select(*(_quoted(name) for name in given)), "Spark")
@@ -167,7 +168,7 @@ def _opened(frame: DataFrame, given: list[str], attributes: Attributes, manifest
     plan = Plan(list(range(len(given))), given, _types(manifest, attributes), [])
     options = LoadOptions(null_tokens=manifest.null_tokens)
     session = OpenSession(spark, False, 0.0, spark.version, spark.sparkContext.master)
-    return Opened(raw, plan, options, table, None, session, 0, {"session": 0.0, "load": 0.0, "encode": 0.0})
+    return TableInSpark(raw, plan, options, table, None, session, 0, {"session": 0.0, "load": 0.0, "encode": 0.0})
 
 
 def _read_texts(raw: RawFrame) -> RawFrame:
@@ -183,7 +184,7 @@ def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _typed(opened: Opened, as_text: bool, held: ExitStack) -> TypedFrame:
+def _typed(opened: TableInSpark, as_text: bool, held: ExitStack) -> TypedFrame:
     hint = f"Give it as the type that the column has in the state, or as text. {NOTHING}"
     typed = type_for_spark(opened, as_text, hint)
     held.callback(typed.close)

@@ -21,10 +21,11 @@ from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.spark import jobs
 from tuplewise.engine.spark.attribute_values import Cell, cells_of, count_clusters, count_filled, masks_of
 from tuplewise.engine.table.frames import kind_of
+from tuplewise.engine.table.in_spark import TableInSpark
 from tuplewise.engine.table.relation import Column
 from tuplewise.engine.table.source import find_source
 from tuplewise.engine.table.spark_encode import NotInSpark
-from tuplewise.engine.table.spark_load import Opened, in_session, open_with_spark, spark_failures
+from tuplewise.engine.table.spark_load import in_session, open_with_spark, spark_failures
 from tuplewise.engine.table.spark_values import TypedFrame, comparable, needs_wide, type_frame
 from tuplewise.engine.watch import TIME_LIMIT, Placed, bytes_for_codes, most_bytes_unless, refuse_spark
 
@@ -101,7 +102,7 @@ def _bytes_of(table: Any, load_options: LoadOptions, spark: SparkSession | None)
 
 def open_tables(
     tables: Mapping[str, Any], load_options: LoadOptions | Mapping[str, LoadOptions], spark: SparkSession | None = None
-) -> dict[str, Opened]:
+) -> dict[str, TableInSpark]:
     """Paths and Spark frames, opened in one session; nothing of them is brought here.
 
     `load_options` : how they are read; by name where they are read in several ways
@@ -123,7 +124,7 @@ def open_tables(
 
 
 def cluster_on_spark(
-    opened: Mapping[str, Opened],
+    opened: Mapping[str, TableInSpark],
     *,
     as_text: bool = False,
     progress: Callable[[str, float], None] | None = None,
@@ -192,17 +193,17 @@ def cluster_on_spark(
     )  # fmt: skip
 
 
-def type_for_spark(opened: Opened, as_text: bool, hint: str = HINT) -> TypedFrame:
+def type_for_spark(opened: TableInSpark, as_text: bool, hint: str = HINT) -> TypedFrame:
     """See `spark_values.type_frame`. Raises InputError where a column can only be typed in this process."""
     try:
-        with spark_failures(opened.table):
+        with spark_failures(opened.name):
             return type_frame(opened, lambda step: None, as_text=as_text)
     except NotInSpark as reason:
-        raise InputError(message(f"table {opened.table!r} can't be read in Spark: {reason}", hint=hint)) from reason
+        raise InputError(message(f"table {opened.name!r} can't be read in Spark: {reason}", hint=hint)) from reason
 
 
 def attributes_of(
-    opened: Mapping[str, Opened], typed: Mapping[str, TypedFrame], as_text: bool
+    opened: Mapping[str, TableInSpark], typed: Mapping[str, TypedFrame], as_text: bool
 ) -> tuple[list[Attribute], list[Family]]:
     """The columns of all tables, in order, and their families."""
     attributes, families = [], []
@@ -236,7 +237,10 @@ def all_cells(
 
 
 def _described(
-    opened: Mapping[str, Opened], typed: Mapping[str, TypedFrame], filled: Mapping[str, list[int]], distinct: list[int]
+    opened: Mapping[str, TableInSpark],
+    typed: Mapping[str, TypedFrame],
+    filled: Mapping[str, list[int]],
+    distinct: list[int],
 ) -> tuple[TableFound, ...]:
     found = []
     rest = iter(distinct)

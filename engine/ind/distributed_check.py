@@ -17,9 +17,10 @@ from tuplewise.engine.ind.values import family_of
 from tuplewise.engine.options import IndCheckOptions, LoadOptions
 from tuplewise.engine.spark import jobs
 from tuplewise.engine.spark.missing_values import COUNT, FIRST, Missing, column_counts, find_missing, keyed
+from tuplewise.engine.table.in_spark import TableInSpark
 from tuplewise.engine.table.relation import Column
 from tuplewise.engine.table.spark_encode import TypedExpression
-from tuplewise.engine.table.spark_load import Opened, in_session, spark_failures
+from tuplewise.engine.table.spark_load import in_session, spark_failures
 from tuplewise.engine.table.spark_rows import ROW
 from tuplewise.engine.table.spark_values import TypedFrame, comparable, needs_wide
 from tuplewise.engine.watch import TIME_LIMIT, Clock, Progress
@@ -94,7 +95,7 @@ def check_on_spark(
 class _Work:
     """Typed tables, and checks of them."""
 
-    def __init__(self, opened: Mapping[str, Opened], options: IndCheckOptions) -> None:
+    def __init__(self, opened: Mapping[str, TableInSpark], options: IndCheckOptions) -> None:
         self._opened, self._options = opened, options
         self.typed: dict[str, TypedFrame] = {}
         self._columns: dict[Attribute, TypedExpression] = {}

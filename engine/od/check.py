@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tuplewise.engine.od.implied import SavedOds, check_against
 from tuplewise.engine.od.lexicographic import OdCheck, check_orders
 from tuplewise.engine.od.list_od import ListOd
-from tuplewise.engine.watch import Watch, refuse_spark
+from tuplewise.engine.table.in_spark import TableInSpark
+from tuplewise.engine.watch import Progress, Step, Watch, refuse_spark, silent
 from tuplewise.gpu_kernels.device import pick_device
 
 if TYPE_CHECKING:
     from tuplewise.engine.od.found import Discovery
     from tuplewise.engine.options import OdCheckOptions
     from tuplewise.engine.table.relation import Relation
-    from tuplewise.engine.table.spark_load import Opened
+    from tuplewise.engine.table.table import Table
 
 
 OTHER_ROWS = "checked in Spark's tasks: another run may show other two rows of those that break a dependency"
@@ -45,17 +46,23 @@ class CheckedOds:
 
 
 def check_table(
-    relation: Relation,
+    table: Table,
     ods: Sequence[ListOd],
     options: OdCheckOptions,
     *,
-    progress: Callable[[str, float], None] | None = None,
+    step: Step = silent,
+    progress: Progress | None = None,
     deadline: float | None = None,
 ) -> CheckedOds:
     """Check list-based order dependencies on a table.
 
+    Verdicts are the same wherever its rows lie. The two rows that break a dependency are, in Spark, those that a task
+    came upon: the best ones would take a comparison of what all tasks found on all columns.
+
     Parameters
     ----------
+    table : Relation or TableInSpark
+    step : called with the name of each step in Spark
     progress : called with "checking" and the share that is done
     deadline : on the clock of time.monotonic; None: now and options.time_limit
 
@@ -68,9 +75,12 @@ def check_table(
     LimitReached
         Where the process holds more than options.memory_limit.
     """
-    refuse_spark(options, relation.name)
     if deadline is None and options.time_limit is not None:
         deadline = time.monotonic() + options.time_limit
+    if isinstance(table, TableInSpark):
+        return _check_in_spark(table, ods, options, step, progress, deadline)
+    relation = table
+    refuse_spark(options, relation.name)
     device = pick_device(options.device)
     start = time.perf_counter()
     told = Watch(progress, options.memory_limit).stage("checking")
@@ -79,28 +89,21 @@ def check_table(
     return _checked(relation, options, checks, name, device.reason, time.perf_counter() - start)
 
 
-def check_opened(
-    opened: Opened,
+def _check_in_spark(
+    opened: TableInSpark,
     ods: Sequence[ListOd],
     options: OdCheckOptions,
-    *,
-    step: Callable[[str], None] = lambda step: None,
-    progress: Callable[[str, float], None] | None = None,
-    deadline: float | None = None,
+    step: Step,
+    progress: Progress | None,
+    deadline: float | None,
 ) -> CheckedOds:
-    """Check list-based order dependencies on a table that Spark can read, in its tasks; see `check_table`.
-
-    Verdicts are the same. The two rows that break a dependency are those that a task came upon: the best ones, as
-    `check_table` shows them, would take a comparison of what all tasks found on all columns.
-    """
+    """See `check_table`."""
     from tuplewise.engine.od import distributed_check
     from tuplewise.engine.spark.resources import devices_of_tasks
 
-    if deadline is None and options.time_limit is not None:
-        deadline = time.monotonic() + options.time_limit
     start = time.perf_counter()
     device, reason = devices_of_tasks(opened.session.spark, options.device)
-    relation, checks = distributed_check.check_opened(
+    relation, checks = distributed_check.check_in_spark(
         opened, ods, device=options.device, seed=options.seed, deadline=deadline, step=step,
         progress=Watch(progress, options.memory_limit).stage("checking"),
     )  # fmt: skip

@@ -13,9 +13,10 @@ from tuplewise.engine.od import levelwise, search
 from tuplewise.engine.od.dependency import Dependencies, Targets
 from tuplewise.engine.od.found import Discovery, Found
 from tuplewise.engine.od.remarks import complete_context, notes_on
-from tuplewise.engine.options import Nulls, OdDiscoverOptions
+from tuplewise.engine.options import DependencyOptions, Nulls, OdDiscoverOptions
 from tuplewise.engine.table.relation import Relation
-from tuplewise.engine.watch import TIME_LIMIT, Clock, Progress, Watch, refuse_spark
+from tuplewise.engine.table.table import Table
+from tuplewise.engine.watch import TIME_LIMIT, Clock, Progress, Step, Watch, most_bytes_unless, refuse_spark, silent
 from tuplewise.gpu_kernels.device import Device, pick_device
 
 STAGE = "searching"  # what progress is told of a search
@@ -25,19 +26,22 @@ MANY_COLUMNS = 64  # of more, contexts are looked at from small to large, and on
 
 
 def discover_orders(
-    relation: Relation,
+    table: Table,
     options: OdDiscoverOptions | None = None,
     *,
+    step: Step = silent,
     progress: Progress | None = None,
     deadline: float | None = None,
 ) -> Discovery:
-    """The minimal set-based order dependencies of a relation (semantics.md, "Set-based OD").
+    """The minimal set-based order dependencies of a table (semantics.md, "Set-based OD").
 
     Parameters
     ----------
-    relation : Relation
+    table : Relation or TableInSpark
         All columns take part; nulls come first and are equal to each other.
     options : OdDiscoverOptions or None
+    step : callable
+        Called with the name of each step in Spark.
     progress : callable or None
         Called with the stage and the share of it that is done.
     deadline : float or None
@@ -52,17 +56,31 @@ def discover_orders(
     -----
     Cost: that of the search (search.py, levelwise.py); columns squared targets.
     """
-    targets = Targets.of_orders(len(relation.columns))
-    return discover(relation, targets, options or OdDiscoverOptions(), "value", progress, deadline)
+    targets = Targets.of_orders(len(table.column_names))
+    return discover(table, targets, options or OdDiscoverOptions(), "value", progress, deadline, step)
+
+
+def most_bytes_to_search(options: DependencyOptions) -> int | None:
+    """Bytes that the codes of a table may take for a discovery in this process; None: any. See `load`.
+
+    Raises InputError where Spark is asked for what only this process does.
+    """
+    only_here: tuple[str, str, str] | None = None
+    if options.algorithm == "levelwise":
+        only_here = ("algorithm", options.algorithm, "'auto' or 'hybrid'")
+    elif options.error > 0:
+        only_here = ("error", str(options.error), "0: rows to remove are counted in one process")
+    return most_bytes_unless(only_here, options)
 
 
 def discover(
-    relation: Relation,
+    table: Table,
     targets: Targets,
     options: Any,
     nulls: Nulls,
     progress: Progress | None,
     deadline: float | None,
+    step: Step = silent,
 ) -> Discovery:
     """The minimal dependencies with these targets.
 
@@ -70,9 +88,14 @@ def discover(
     ----------
     options : OdDiscoverOptions, FdDiscoverOptions or KeyDiscoverOptions
     """
-    refuse_spark(options, relation.name)
     if deadline is None and options.time_limit is not None:
         deadline = time.monotonic() + options.time_limit
+    if not isinstance(table, Relation):
+        from tuplewise.engine.od.distributed_discover import discover_in_spark
+
+        return discover_in_spark(table, options, step=step, progress=progress, deadline=deadline)
+    relation = table
+    refuse_spark(options, relation.name)
     refuse_many_columns(len(relation.columns), options)
     device = pick_device(options.device)
     clock, watch = Clock(), Watch(progress, options.memory_limit)

@@ -16,25 +16,26 @@ from tuplewise.engine.od.list_od import ListOd
 from tuplewise.engine.spark import jobs, run
 from tuplewise.engine.spark.agreeing import sampled_rows
 from tuplewise.engine.spark.orders import OrderChecks
+from tuplewise.engine.table.in_spark import TableInSpark
 from tuplewise.engine.table.relation import Relation
 from tuplewise.engine.table.spark_encoded import encode_for
 from tuplewise.engine.table.spark_frame import EncodedFrame
-from tuplewise.engine.table.spark_load import Opened
+from tuplewise.engine.watch import Step, silent
 
 Pair = NDArray[np.int64]  # positions t and u
 
 
-def check_opened(
-    opened: Opened,
+def check_in_spark(
+    opened: TableInSpark,
     ods: Sequence[ListOd],
     *,
     device: str = "auto",
     seed: int = 0,
     deadline: float | None = None,
-    step: Callable[[str], None] = lambda step: None,
+    step: Step = silent,
     progress: Callable[[float], None] | None = None,
 ) -> tuple[Relation, list[OdCheck]]:
-    """Check list order dependencies on a table that was only opened; see `check_orders_on_spark`."""
+    """Check list order dependencies on a table whose rows stay in Spark; see `check_orders_on_spark`."""
     used = {item.name for od in ods for item in (*od.left, *od.right)}
     table = encode_for("checked", opened, sorted(used), step)
     try:

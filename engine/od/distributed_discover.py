@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -17,37 +16,23 @@ from tuplewise.engine.od.remarks import complete_context, notes_on
 from tuplewise.engine.od.search import PAIRS_A_ROW, SAMPLED_ROWS, clue_layout, find
 from tuplewise.engine.options import DependencyOptions, FdDiscoverOptions, Nulls, OdDiscoverOptions
 from tuplewise.engine.spark.resources import devices_of_tasks
+from tuplewise.engine.table.in_spark import TableInSpark
 from tuplewise.engine.table.spark_encoded import encode_for
 from tuplewise.engine.table.spark_frame import EncodedFrame
-from tuplewise.engine.table.spark_load import Opened
-from tuplewise.engine.watch import Clock, Progress, Watch, most_bytes_unless
+from tuplewise.engine.watch import Clock, Progress, Step, Watch, silent
 from tuplewise.gpu_kernels.device import pick_device
 
 
-def most_bytes_to_search(options: DependencyOptions) -> int | None:
-    """Bytes that the codes of a table may take for a discovery in this process; None: any. See `load`.
-
-    Raises InputError where Spark is asked for what only this process does.
-    """
-    only_here: tuple[str, str, str] | None = None
-    if options.algorithm == "levelwise":
-        only_here = ("algorithm", options.algorithm, "'auto' or 'hybrid'")
-    elif options.error > 0:
-        only_here = ("error", str(options.error), "0: rows to remove are counted in one process")
-    return most_bytes_unless(only_here, options)
-
-
-def discover_opened(
-    opened: Opened,
+def discover_in_spark(
+    opened: TableInSpark,
     options: DependencyOptions,
     *,
-    step: Callable[[str], None] = lambda step: None,
+    step: Step = silent,
     progress: Progress | None = None,
     deadline: float | None = None,
 ) -> Discovery:
-    """The minimal dependencies of a table that was only opened: what `options` are about; see `discover.discover`."""
-    names = [opened.plan.names[i] for i in opened.plan.kept]
-    table = encode_for("searched", opened, names, step)
+    """The minimal dependencies that options are about of a table whose rows stay in Spark; see `discover.discover`."""
+    table = encode_for("searched", opened, opened.column_names, step)
     try:
         return discover_on_spark(table, options, progress=progress, deadline=deadline)
     finally:

@@ -114,7 +114,7 @@ def read_table(source: Any, options: LoadOptions, name: str, *, fixed: bool = Fa
             return replace(of_raw(open_here(found, options), options, name, found.given), reader=reader)
     if fixed:
         options = replace(options, types={})
-    from tuplewise.engine.table.load import load
+    from tuplewise.engine.table.table import load
 
     return of_relation(load(source, options, name=name), name)
 

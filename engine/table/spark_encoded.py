@@ -6,16 +6,17 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.table.in_spark import TableInSpark
 from tuplewise.engine.table.spark_encode import NotInSpark
 from tuplewise.engine.table.spark_frame import EncodedFrame, encode_as_frame
-from tuplewise.engine.table.spark_load import Opened, spark_failures
+from tuplewise.engine.table.spark_load import spark_failures
 
 HINTS = {"searched": "Discover in this process", "checked": "Check it in this process"}
 
 
 def encode_for(
     work: Literal["searched", "checked"],
-    opened: Opened,
+    opened: TableInSpark,
     names: Sequence[str],
     step: Callable[[str], None],
     *,
@@ -23,7 +24,7 @@ def encode_for(
 ) -> EncodedFrame:
     """See `spark_frame.encode_as_frame`. Raises InputError where a column can only be encoded in-process."""
     try:
-        with spark_failures(opened.table):
+        with spark_failures(opened.name):
             return encode_as_frame(opened, names, step, shown=shown)
     except NotInSpark as reason:
         hint = f"{HINTS[work]}: --run-on driver"

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame
 
-    from tuplewise.engine.table.spark_load import Opened
+    from tuplewise.engine.table.in_spark import TableInSpark
 
 POSITION = "position"
 _COUNTABLE = ("number", "date", "boolean")
@@ -89,7 +89,7 @@ class EncodedFrame:
 
 
 def encode_as_frame(
-    opened: Opened, names: Sequence[str], report: Callable[[str], None], *, shown: Sequence[str] = ()
+    opened: TableInSpark, names: Sequence[str], report: Callable[[str], None], *, shown: Sequence[str] = ()
 ) -> EncodedFrame:
     """Encode some columns of an opened table, in the table's order; nothing that grows with its rows comes here.
 
@@ -132,7 +132,7 @@ def encode_as_frame(
         "encode": time.perf_counter() - loaded,
     }
     header = Relation(
-        opened.table,
+        opened.name,
         opened.path,
         columns,
         np.zeros((len(columns), 0), dtype=np.int32),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,10 +18,11 @@ from tuplewise.engine.spark.session import OpenSession, open_session
 from tuplewise.engine.table.csv import bad_rows_note, scan_table
 from tuplewise.engine.table.encode import TypedColumn, indexed
 from tuplewise.engine.table.frames import typed_column
+from tuplewise.engine.table.in_spark import Plan, TableInSpark
 from tuplewise.engine.table.raw import RowPlaces
 from tuplewise.engine.table.read_table import ReadTable, encoded, typed
 from tuplewise.engine.table.reader import Reader
-from tuplewise.engine.table.relation import Relation, TypeName
+from tuplewise.engine.table.relation import Relation
 from tuplewise.engine.table.schema import repair_names, selected_columns, type_overrides
 from tuplewise.engine.table.source import Source, find_source, why_not_spark
 from tuplewise.engine.table.spark_csv import BAD, SPLIT_BYTES, scan_remote, with_blank_rows
@@ -47,50 +48,6 @@ which any laptop has, and spares Spark's shuffles. Parquet and ORC count fourfol
 CODE_BYTES = 4
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What is read of a table: which columns, under which names and types."""
-
-    kept: list[int]
-    names: list[str]
-    overrides: dict[str, TypeName]
-    notes: list[str]
-
-
-@dataclass(frozen=True)
-class Opened:
-    """A table that Spark can read, before anything of it is brought here.
-
-    `size_bytes`: of its files (fourfold for packed formats), or what Spark's plan says.
-    """
-
-    raw: RawFrame
-    plan: Plan
-    options: LoadOptions
-    table: str
-    path: str | None
-    session: OpenSession
-    size_bytes: int
-    timings: dict[str, float]
-    reader: Reader | None = None
-
-    def ordered(self, names: Sequence[str]) -> Opened:
-        """The same with these columns only, in this order."""
-        return replace(self, plan=replace(self.plan, kept=[self.plan.names.index(name) for name in names]))
-
-
-class BeyondDriver(Exception):
-    """A table whose codes are not to come here; `opened` is what Spark can read of it."""
-
-    def __init__(self, opened: Opened) -> None:
-        super().__init__(f"table {opened.table!r} stays in Spark")
-        self.opened = opened
-
-    @property
-    def column_names(self) -> list[str]:
-        return [self.opened.plan.names[i] for i in self.opened.plan.kept]
-
-
 def load_with_spark(
     target: Any,
     kind: str | None,
@@ -100,27 +57,22 @@ def load_with_spark(
     report: Callable[[str], None],
     *,
     large: bool | None = None,
-    most_bytes: int | None = None,
     device: str = "auto",
-    reader: Reader | None = None,
 ) -> Relation:
     """A file, folder, URL, catalog table or Spark frame as a Relation.
 
-    `large` forces the way of encoding: True in Spark, False in-process; None decides by size. Raises BeyondDriver where
-    the codes would take more than `most_bytes`. `device`: see `load`. `reader`: why Spark reads it.
+    `large` forces the way of encoding: True in Spark, False in-process; None decides by size. `device`: see `load`.
     """
-    opened = open_with_spark(target, kind, options, name, spark, report, large=large, reader=reader)
-    if most_bytes is not None and _takes_more(opened, most_bytes):
-        raise BeyondDriver(opened)
+    opened = open_with_spark(target, kind, options, name, spark, report, large=large)
     return bring_here(opened, report, large=large, device=device)
 
 
 def bring_here(
-    opened: Opened, report: Callable[[str], None], *, large: bool | None = None, device: str = "auto"
+    opened: TableInSpark, report: Callable[[str], None], *, large: bool | None = None, device: str = "auto"
 ) -> Relation:
     """An opened table as a Relation. `large`, `device`: see `load_with_spark`."""
     in_spark = opened.size_bytes > IN_PROCESS_BYTES if large is None else large
-    with spark_failures(opened.table):
+    with spark_failures(opened.name):
         relation = _encode(in_spark, opened, report, device)
     session = {"version": opened.session.version, "master": opened.session.master}
     return replace(relation, spark=session, reader=opened.reader)
@@ -136,7 +88,7 @@ def open_with_spark(
     *,
     large: bool | None = None,
     reader: Reader | None = None,
-) -> Opened:
+) -> TableInSpark:
     """Opens a source and a session; reads no more of the table than its names need."""
     begin = time.perf_counter()
     source = find_source(target) if kind is None else None
@@ -168,10 +120,10 @@ def open_with_spark(
     notes = [*renamed, *(() if source is None else source.notes), *raw.notes]
     plan = Plan(selected_columns(names, options, table), names, type_overrides(names, options.types, table), notes)
     timings = {"session": session.seconds, "load": time.perf_counter() - begin + scan_seconds, "encode": 0.0}
-    return Opened(raw, plan, options, table, path, session, size, timings, reader)
+    return TableInSpark(raw, plan, options, table, path, session, size, timings, reader)
 
 
-def _takes_more(opened: Opened, most_bytes: int) -> bool:
+def takes_more(opened: TableInSpark, most_bytes: int) -> bool:
     """Whether the codes take more than so many bytes. Rows are only counted where the size leaves that open."""
     if most_bytes <= 0:
         return True
@@ -194,11 +146,11 @@ def spark_failures(table: str) -> Iterator[None]:
         raise InputError(message("Spark can't read this table", table, hint=_cause(problem))) from problem
 
 
-def _encode(in_spark: bool, opened: Opened, report: Callable[[str], None], device: str) -> Relation:
+def _encode(in_spark: bool, opened: TableInSpark, report: Callable[[str], None], device: str) -> Relation:
     if in_spark:
         try:
             return encode_in_spark(
-                opened.raw, opened.plan, opened.options, opened.table, opened.path, opened.timings, report
+                opened.raw, opened.plan, opened.options, opened.name, opened.path, opened.timings, report
             )
         except NotInSpark as reason:
             opened.plan.notes.append(f"encoded in one process: {reason}")
@@ -246,7 +198,7 @@ def _plan_bytes(frame: DataFrame) -> int:
     return int(str(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
 
 
-def _encode_here(opened: Opened, report: Callable[[str], None], device: str) -> Relation:
+def _encode_here(opened: TableInSpark, report: Callable[[str], None], device: str) -> Relation:
     """Brings the table over once as Arrow; types and encodes it in this process."""
     raw, plan, options, timings = opened.raw, opened.plan, opened.options, opened.timings
     begin = time.perf_counter()
@@ -259,7 +211,7 @@ def _encode_here(opened: Opened, report: Callable[[str], None], device: str) -> 
     readings = tuple(raw.readings[i] for i in plan.kept)
     notes = (*plan.notes, *([bad_note] if bad_note else []))
     table = ReadTable(
-        opened.table, columns, readings, data_rows, _locator(raw, positions), notes, opened.path, positions=positions
+        opened.name, columns, readings, data_rows, _locator(raw, positions), notes, opened.path, positions=positions
     )
     loaded = time.perf_counter()
     timings["load"] += loaded - begin

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import DataType
 
-    from tuplewise.engine.table.spark_load import Opened
+    from tuplewise.engine.table.in_spark import TableInSpark
 
 Form = Literal["text", "whole", "real"]
 """How a value is held: text of any length; a whole number of 64 bits; a double."""
@@ -52,7 +52,7 @@ class TypedFrame:
 
 
 def type_frame(
-    opened: Opened, report: Callable[[str], None], *, kept: Sequence[int] | None = None, as_text: bool = False
+    opened: TableInSpark, report: Callable[[str], None], *, kept: Sequence[int] | None = None, as_text: bool = False
 ) -> TypedFrame:
     """Types an opened table where it is.
 

@@ -210,7 +210,7 @@ def collect_swaps(rows, marks, column, kind, compared, found):
         code = sign * column[row]
         extreme = nothing if marks[i] == 2 else extreme
         before = extreme if marks[i] else before
-        if (code < (before >> 32)) & (mixed(row) <= bound):
+        if (code < (before >> 32)) & (mixed(np.int64(row)) <= bound):
             count, bound = add_pair(rows[half - (before & half)], row, count, bound, compared, found)
         extreme = max(extreme, (code << 32) | (half - i))
     return count
@@ -224,8 +224,8 @@ def add_pair(t, u, count, bound, compared, found):
     """
     if count == len(found):
         count = smallest_mixed(compared, count, found)
-        bound = mixed(found[count - 1, 1])
-        if mixed(u) > bound:
+        bound = mixed(np.int64(found[count - 1, 1]))
+        if mixed(np.int64(u)) > bound:
             return count, bound
     found[count, 0], found[count, 1] = t, u
     return count + 1, bound
@@ -236,7 +236,7 @@ def smallest_mixed(compared, count, found):
     """Keep of found[:count] those of the `compared` smallest mixed rows, ascending; returns how many there are."""
     keys = np.empty(count, dtype=np.uint64)
     for k in range(count):
-        keys[k] = mixed(found[k, 1])
+        keys[k] = mixed(np.int64(found[k, 1]))
     return keep_first(found, order_of(keys), compared)
 
 
@@ -283,7 +283,7 @@ def collect_different(rows, bounds, column, strict, compared, found):
             code = column[rows[low]]
         for i in range(low + 1, high):
             other = column[rows[i]]
-            if (other != code) & ((other >= 0) | (not strict)) & (mixed(rows[i]) <= bound):
+            if (other != code) & ((other >= 0) | (not strict)) & (mixed(np.int64(rows[i])) <= bound):
                 count, bound = add_pair(rows[low], rows[i], count, bound, compared, found)
     return count
 
@@ -295,7 +295,7 @@ def collect_equal(rows, bounds, compared, found):
     bound = np.uint64(EVERY_ROW)
     for c in range(len(bounds)):
         for i in range(bounds[c, 0] + 1, bounds[c, 1]):
-            if mixed(rows[i]) <= bound:
+            if mixed(np.int64(rows[i])) <= bound:
                 count, bound = add_pair(rows[bounds[c, 0]], rows[i], count, bound, compared, found)
     return count
 

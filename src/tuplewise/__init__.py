@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from tuplewise.dependencies import check_ods, discover_fds, discover_keys, discover_ods
     from tuplewise.engine.dc.constraint import DenialConstraint, Predicate
-    from tuplewise.engine.dc.discover import DcDiscovery
     from tuplewise.engine.errors import DeviceError, InputError, LimitReached, RuleError, TuplewiseError
     from tuplewise.engine.ind.dependency import InclusionDependency
     from tuplewise.engine.options import CheckKeywords, DcKeywords, LoadKeywords, Nulls
@@ -141,14 +140,15 @@ def load(
     ----------
     source : path or data frame
         A CSV, TSV, Parquet, ORC or JSON-lines path (a file, a folder or a glob; local, or a URL that Spark reads),
-        `spark:db.table`, or a pandas, Polars, Arrow or Spark frame. Files and Spark frames are read by Spark, which
-        needs Java; other frames need no JVM.
+        `spark:db.table`, or a pandas, Polars, Arrow or Spark frame. Local files that fit in memory and frames other
+        than Spark's need no Java.
     name : what results call the table; default: the file's name without its ending, or "table".
     spark : SparkSession to read with; default: the active one, else one that is started. It is left as it was found.
     progress : called with the name of each step.
     **options : how it is read
         columns, exclude (names); types (`{"zip": "text"}`, `{"*": "text"}`); null_tokens; rows (the first so many);
-        for CSV sep, quote, escape, encoding, header, bad_rows ("fail" or "report"); for Spark master, profile, conf.
+        for CSV sep, quote, escape, encoding, header, bad_rows ("fail" or "report"); reader ("auto", "arrow" or "spark":
+        what reads a local file); for Spark master, profile, conf.
 
     Raises
     ------
@@ -163,7 +163,7 @@ def load(
     (3, [('id', 'integer', 0), ('day', 'text', 1)])
     """
     from tuplewise.engine.options import load_options
-    from tuplewise.engine.table.load import load as load_table
+    from tuplewise.engine.table.table import load as load_table
 
     return load_table(source, load_options(options), name=name, spark=spark, progress=progress)
 
@@ -223,16 +223,10 @@ def discover_dcs(
     key not(t.rank == u.rank)
     od not(t.rank <= u.rank and t.pay > u.pay)
     """
-    import time
-
-    from tuplewise.engine.dc.discover import discover
-    from tuplewise.engine.dc.distributed_discover import discover_opened, most_bytes_to_search
+    from tuplewise.engine import tasks
     from tuplewise.engine.options import dc_discover_options
-    from tuplewise.engine.report.dc_result import DcResult
-    from tuplewise.engine.table.relation import Relation
-    from tuplewise.engine.watch import read_table
+    from tuplewise.engine.run import Run
 
-    start = time.monotonic()
     named = {
         "error": error,
         "nulls": nulls,
@@ -241,22 +235,14 @@ def discover_dcs(
         "time_limit": time_limit,
     }
     checked = dc_discover_options({**named, **options})
-    deadline = None if checked.time_limit is None else start + checked.time_limit
-    find: Callable[..., DcDiscovery] = discover
-    find_opened: Callable[..., DcDiscovery] = discover_opened
-    how = None
-    if space_from is not None:
-        from tuplewise.engine.dc.incremental.kept_space import KeptSpace
+    run = Run(checked.time_limit, progress)
+    if space_from is None:
+        return tasks.discover_dcs(table, checked, run)
+    from tuplewise.engine.dc.incremental.kept_space import KeptSpace
 
-        kept = KeptSpace.of_state(space_from)
-        checked, how = kept.discover_options(checked, given=options), kept.load_options()
-        find, find_opened = kept.discover, kept.discover_opened
-    read, late = read_table(table, most_bytes_to_search(checked), deadline, checked.device, how)
-    if isinstance(read, Relation):
-        found = find(read, checked, progress=progress, deadline=deadline)
-    else:
-        found = find_opened(read.opened, checked, progress=progress, deadline=deadline)
-    return DcResult(found, notes=late, total_seconds=time.monotonic() - start)
+    space = KeptSpace.of_state(space_from)
+    checked = space.discover_options(checked, given=options)
+    return tasks.discover_dcs(table, checked, run, reading=space.load_options(), space=space)
 
 
 @naming_options_as_python_does
@@ -314,32 +300,18 @@ def check(
     >>> found.holds, found.violating_pairs, found.rows()["row"].tolist()
     (False, 2, [0, 1])
     """
-    import time
-
-    from tuplewise.engine.dc.violations.detect import check_rules
-    from tuplewise.engine.dc.violations.distributed import check_opened
+    from tuplewise.engine import tasks
     from tuplewise.engine.options import dc_check_options
-    from tuplewise.engine.report.check_result import CheckResult, read_all
-    from tuplewise.engine.table.relation import Relation
-    from tuplewise.engine.watch import most_bytes_here, read_table
+    from tuplewise.engine.report.check_result import read_all
+    from tuplewise.engine.run import Run
 
-    start = time.monotonic()
     named = {"key": key, "pairs": pairs, "nulls": nulls, "device": device, "time_limit": time_limit}
     checked = dc_check_options({**named, **options})
-    deadline = None if checked.time_limit is None else start + checked.time_limit
 
     def read(columns: Sequence[str]) -> list[DenialConstraint]:
         return read_all(rules, columns, checked.rules_syntax)
 
-    loaded, late = read_table(table, most_bytes_here(checked), deadline, checked.device)
-    if isinstance(loaded, Relation):
-        for name in checked.key:
-            loaded.index_of(name)
-        constraints = read(loaded.column_names)
-        found = check_rules(loaded, constraints, checked, progress=progress, deadline=deadline)
-    else:
-        found = check_opened(loaded.opened, read, checked, progress=progress, deadline=deadline)
-    return CheckResult(found, notes=late, total_seconds=time.monotonic() - start)
+    return tasks.check_dcs(table, read, checked, Run(checked.time_limit, progress))
 
 
 def __getattr__(name: str) -> Any:

@@ -69,13 +69,12 @@ def discover_fds(
     >>> print(*tw.discover_fds(places).fds, sep="; ")
     [] -> city
     """
-    from tuplewise.engine.fd.discover import discover_functional
     from tuplewise.engine.options import FdDiscoverOptions, options_of
-    from tuplewise.engine.report.fd_result import FdResult
 
     named = {"error": error, "nulls": nulls, "max_context": max_context, "device": device, "time_limit": time_limit}
     checked = options_of("discover_fds", FdDiscoverOptions, {**named, **options})
-    return _discover(table, checked, discover_functional, FdResult, progress)
+    found: FdResult = _discover(table, checked, progress)
+    return found
 
 
 @naming_options_as_python_does
@@ -119,13 +118,12 @@ def discover_keys(
     >>> print(*tw.discover_keys(flights).keys)
     [carrier, flight]
     """
-    from tuplewise.engine.fd.discover import discover_keys as find_keys
     from tuplewise.engine.options import KeyDiscoverOptions, options_of
-    from tuplewise.engine.report.fd_result import KeyResult
 
     named = {"error": error, "nulls": nulls, "max_context": max_context, "device": device, "time_limit": time_limit}
     checked = options_of("discover_keys", KeyDiscoverOptions, {**named, **options})
-    return _discover(table, checked, find_keys, KeyResult, progress)
+    found: KeyResult = _discover(table, checked, progress)
+    return found
 
 
 @naming_options_as_python_does
@@ -177,14 +175,13 @@ def discover_ods(
     >>> print(*found.order_compatible, sep="; ")
     []: month ~ week; []: month ~ left desc; []: week ~ left desc
     """
-    from tuplewise.engine.od.discover import discover_orders
     from tuplewise.engine.options import OdDiscoverOptions, options_of
-    from tuplewise.engine.report.od_result import OdResult
 
     named = {"error": error, "max_context": max_context, "device": device, "time_limit": time_limit}
     given = {**named, "lexicographic": lexicographic, **options}
     checked = options_of("discover_ods", OdDiscoverOptions, given)
-    return _discover(table, checked, discover_orders, OdResult, progress)
+    found: OdResult = _discover(table, checked, progress)
+    return found
 
 
 @naming_options_as_python_does
@@ -247,14 +244,13 @@ def discover_together(
     from tuplewise.engine.report.dc_result import DcResult
     from tuplewise.engine.report.fd_result import FdResult, KeyResult
     from tuplewise.engine.report.od_result import OdResult
-    from tuplewise.engine.table.relation import Relation
-    from tuplewise.engine.watch import read_table
+    from tuplewise.engine.run import Run
 
     known: dict[str, Any] = {"dc": DcResult, "od": OdResult, "fd": FdResult, "key": KeyResult}
     wanted = list(kinds) if isinstance(kinds, (list, tuple, set, frozenset)) else [kinds]
     if not wanted or any(kind not in known for kind in wanted):
         raise InputError(message("kinds", wanted, "some of 'dc', 'od', 'fd', 'key'"))
-    start = time.monotonic()
+    run = Run(time_limit)
     limits: dict[str, Any] = {"device": device, "time_limit": time_limit, "memory_limit": memory_limit, "seed": seed}
     of_contexts = {"max_context": max_context, **limits}
     of_dcs = DcDiscoverOptions(cross_columns=False, nulls=nulls, max_predicates=max_predicates, **limits)
@@ -264,39 +260,21 @@ def discover_together(
         "fd": FdDiscoverOptions(nulls=nulls, **of_contexts),
         "key": KeyDiscoverOptions(nulls=nulls, **of_contexts),
     }
-    deadline = None if of_dcs.time_limit is None else start + of_dcs.time_limit
-    relation, late = read_table(table, None, deadline, of_dcs.device)
-    assert isinstance(relation, Relation)  # tables of any size come here
-    if deadline is not None:
-        limits["time_limit"] = max(SHORTEST_SECONDS, deadline - time.monotonic())
+    relation = run.load(table, None, of_dcs.device)
+    if run.deadline is not None:
+        limits["time_limit"] = max(SHORTEST_SECONDS, run.deadline - time.monotonic())
     asked: Any = {f"{kind}s": options[kind] if kind in wanted else None for kind in known}
     found = together.discover(relation, **asked, **limits, progress=progress)
-    how: dict[str, Any] = {"notes": late, "total_seconds": time.monotonic() - start}
+    how = run.handed_on(None)
     return {kind: known[kind](getattr(found, f"{kind}s"), **how) for kind in known if kind in wanted}
 
 
-def _discover(
-    table: Any,
-    options: DependencyOptions,
-    find: Callable[..., Any],
-    result: Callable[..., R],
-    progress: Callable[[str, float], None] | None,
-) -> R:
-    """What was found in a table, which is loaded first where it is not yet; in Spark where it is too large for here."""
-    import time
+def _discover(table: Any, options: DependencyOptions, progress: Callable[[str, float], None] | None) -> Any:
+    """What was found in a table."""
+    from tuplewise.engine import tasks
+    from tuplewise.engine.run import Run
 
-    from tuplewise.engine.od.distributed_discover import discover_opened, most_bytes_to_search
-    from tuplewise.engine.table.relation import Relation
-    from tuplewise.engine.watch import read_table
-
-    start = time.monotonic()
-    deadline = None if options.time_limit is None else start + options.time_limit
-    read, late = read_table(table, most_bytes_to_search(options), deadline, options.device)
-    if isinstance(read, Relation):
-        found = find(read, options, progress=progress, deadline=deadline)
-    else:
-        found = discover_opened(read.opened, options, progress=progress, deadline=deadline)
-    return result(found, notes=late, total_seconds=time.monotonic() - start)
+    return tasks.discover_dependencies(table, options, Run(options.time_limit, progress))
 
 
 @naming_options_as_python_does
@@ -345,30 +323,12 @@ def check_ods(
     >>> tw.check_ods(days, "month, week -> week, month").holds
     True
     """
-    import time
-
-    from tuplewise.engine.od.check import check_opened, check_saved, check_table
+    from tuplewise.engine import tasks
     from tuplewise.engine.options import OdCheckOptions, options_of
-    from tuplewise.engine.report.od_check_result import OdCheckResult
-    from tuplewise.engine.report.od_result import OdResult
     from tuplewise.engine.report.od_texts import read_all_ods
-    from tuplewise.engine.table.relation import Relation
-    from tuplewise.engine.watch import most_bytes_here, read_table
+    from tuplewise.engine.run import Run
 
-    start = time.monotonic()
     named = {"device": device, "time_limit": time_limit}
     checked = options_of("check_ods", OdCheckOptions, {**named, **options})
-    deadline = None if checked.time_limit is None else start + checked.time_limit
-    if isinstance(table, OdResult):
-        wanted, notes = read_all_ods(ods, table.relation.column_names)
-        found = check_saved(table.known, wanted, checked)
-    else:
-        how: dict[str, Any] = {"progress": progress, "deadline": deadline}
-        read, late = read_table(table, most_bytes_here(checked), deadline, checked.device)
-        wanted, notes = read_all_ods(ods, read.column_names)
-        if isinstance(read, Relation):
-            found = check_table(read, wanted, checked, **how)
-        else:
-            found = check_opened(read.opened, wanted, checked, **how)
-        notes = [*late, *notes]
-    return OdCheckResult(found, notes=notes, total_seconds=time.monotonic() - start)
+    run = Run(checked.time_limit, progress)
+    return tasks.check_ods(table, lambda columns: read_all_ods(ods, columns), checked, run)

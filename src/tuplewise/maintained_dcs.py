@@ -91,14 +91,14 @@ def maintain_dcs(
             raise InputError(message("a state that was built before keeps its options", str(state), hint=hint))
         return MaintainedDcs(DcState(state, device=device))
     from tuplewise.engine.dc.incremental import initial
-    from tuplewise.engine.dc.incremental.first_table import check_folder, read_first
     from tuplewise.engine.report.version import version
+    from tuplewise.engine.table.table import load
 
-    check_folder(state)
-    relation = read_first(table, reading, progress=progress, device=device)
+    initial.check_folder(state)
+    relation = load(table, reading, progress=progress, device=device)
     how: dict[str, Any] = {"written_by": version(), "null_tokens": reading.null_tokens}
     initial.build(state, relation, checked, **how, progress=progress)
-    return MaintainedDcs(DcState(state, device=device), relation.notes)
+    return MaintainedDcs(DcState(state, device=device), initial.notes_on_first_rows(relation))
 
 
 class MaintainedDcs:

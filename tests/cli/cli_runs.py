@@ -6,15 +6,11 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import pyarrow.csv
 import pytest
 
 from tuplewise.engine.cli.main import run
-from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.table import load as load_module
 
 TABLE = "id,zip,city,pay\n1,01,A,10\n2,01,A,20\n3,02,B,20\n4,03,B,35\n"
 
@@ -24,18 +20,6 @@ class Ran:
     code: int
     out: str
     err: str
-
-
-def read_without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let `load` read paths with Arrow: what the command line does with a table needs no JVM to be tested."""
-    real = load_module.load
-
-    def read(source: Any, options: LoadOptions | None = None, **more: Any) -> Any:
-        if isinstance(source, str):
-            source, more = pyarrow.csv.read_csv(source), {**more, "name": Path(source).stem}
-        return real(source, options, **more)
-
-    monkeypatch.setattr(load_module, "load", read)
 
 
 def inside(capsys: pytest.CaptureFixture[str], *argv: str) -> Ran:

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from cli_runs import Ran, inside, read_without_spark
+from cli_runs import Ran, inside
 
 VIOLATED, USAGE, LIMIT = 1, 2, 3
 TABLE = "id,zip,city,pay\n1,Z1,A,10\n2,Z1,B,20\n3,Z2,B,20\n4,Z2,B,35\n5,Z1,A,5\n"
@@ -22,7 +22,6 @@ HOLDS = "not(t.id == u.id)"
 
 @pytest.fixture
 def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    read_without_spark(monkeypatch)
     path = tmp_path / "people.csv"
     path.write_text(TABLE)
     return str(path)
@@ -275,7 +274,7 @@ def test_a_faulty_rule_or_key_is_told_before_the_table_is_loaded(
     def loaded(*args: Any, **more: Any) -> Any:
         raise AssertionError("the table was loaded")
 
-    monkeypatch.setattr("tuplewise.engine.table.load.load", loaded)
+    monkeypatch.setattr("tuplewise.engine.table.table.open_table", loaded)
     assert "Did you mean 'city'" in check(capsys, table, "--rule", "zip -> cit").err
     assert "Did you mean 'pay'" in check(capsys, table, "--rule", FD, "--key", "id,pya").err
     assert "the table was loaded" in check(capsys, table, "--rule", FD).err

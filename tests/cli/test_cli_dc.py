@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_runs import TABLE, Ran, inside, read_without_spark
+from cli_runs import TABLE, Ran, inside
 
 from tuplewise.engine.cli import output, settings
 from tuplewise.engine.errors import LimitReached
@@ -21,7 +21,6 @@ LIMIT = 3
 
 @pytest.fixture
 def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    read_without_spark(monkeypatch)
     path = tmp_path / "people.csv"
     path.write_text(TABLE)
     return str(path)
@@ -52,6 +51,8 @@ def test_options_say_all_with_defaults(table: str, capsys: pytest.CaptureFixture
         "NA",
         "--conf",
         "a.b=c=d",
+        "--reader",
+        "arrow",
     ]
     options = json.loads(discover(capsys, table, *more).out)["options"]
     assert options["error"] == 0.1
@@ -81,7 +82,7 @@ def test_switches_reach_the_search(table: str, capsys: pytest.CaptureFixture[str
 def test_text_csv_and_sql(table: str, capsys: pytest.CaptureFixture[str]) -> None:
     text = discover(capsys, table, "--format", "text", "-v").out
     assert text.startswith("people: 4 rows, 4 columns")
-    assert re.search(r"^zip +integer", text, re.MULTILINE)  # the stand-in reader's type
+    assert re.search(r"^zip +text .* leading zeros", text, re.MULTILINE)
     csv = discover(capsys, table, "--format", "csv", "--rank-by", "coverage", "--limit", "2").out
     assert csv.splitlines()[0] == "id,rule,kind,violating_pairs,g1,succinctness,coverage"
     assert len(csv.splitlines()) == 3
@@ -229,7 +230,6 @@ def test_a_time_limit_prints_what_was_found_and_exits_3(table: str, capsys: pyte
 def test_hundreds_of_columns_are_refused_before_the_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    read_without_spark(monkeypatch)
     path = tmp_path / "wide.csv"
     path.write_text(",".join(f"c{i}" for i in range(3000)) + "\n" + (",".join(["1"] * 3000) + "\n") * 3)
     ran = discover(capsys, str(path))
@@ -252,7 +252,7 @@ def test_faults_nobody_foresaw_are_one_line_unless_verbose(
     def broken(*args: Any, **more: Any) -> Any:
         raise KeyError("first line\nsecond line")
 
-    monkeypatch.setattr("tuplewise.engine.table.load.load", broken)
+    monkeypatch.setattr("tuplewise.engine.table.table.open_table", broken)
     ran = discover(capsys, table)
     assert ran.code == USAGE
     assert ran.err.startswith("tuplewise: error: internal error: KeyError: ")

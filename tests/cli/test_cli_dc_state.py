@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_runs import Ran, inside, process, read_without_spark
+from cli_runs import Ran, inside, process
 
 from tuplewise.engine.cli.listing import EXIT_LIMIT
 from tuplewise.engine.dc.incremental import initial
@@ -93,7 +93,6 @@ def test_rows_come_change_and_go(work: Work, monkeypatch: pytest.MonkeyPatch) ->
     gone = work.result("delete", work.state, "--ids", "4, 0")
     assert (gone["revision"], gone["rows"]) == (3, 3)
     kept = work.file("kept.csv", HEADER + "2,01,A,20\n3,02,B,25\n4,03,B,35\n")
-    read_without_spark(monkeypatch)
     assert work.rules("show", work.state) == work.rules("discover", kept, "--space-from", work.state)
 
 
@@ -270,7 +269,6 @@ def test_a_limit_leaves_no_state(work: Work, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_discovery_in_the_space_of_a_state(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
-    read_without_spark(monkeypatch)
     work.init("--nulls", "value", "--max-predicates", "2", "--columns", "id,zip,pay")
     found = work.document("discover", work.people, "--space-from", work.state)
     assert [one["rule"] for one in found["result"]["constraints"]] == work.rules("show", work.state)

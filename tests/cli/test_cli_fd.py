@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from cli_runs import inside, read_without_spark
+from cli_runs import inside
 
 USAGE, LIMIT = 2, 3
 PLACES = "id,zip,city,street\n1,01,A,S\n2,01,A,T\n3,02,B,S\n4,,A,T\n5,,B,T\n"
@@ -15,7 +15,6 @@ COMMANDS = pytest.mark.parametrize("command", ["fd", "key"])
 
 @pytest.fixture
 def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    read_without_spark(monkeypatch)
     path = tmp_path / "places.csv"
     path.write_text(PLACES)
     return str(path)
@@ -87,7 +86,7 @@ def test_a_time_limit_prints_what_was_found_and_exits_3(
         (["--error", "-1"], "error: '-1'; allowed: 0 <= error < 1 (share of rows to remove, g3)"),
         (["--max-context", "-1"], "max_context: -1; allowed: 0 or more"),
         (["--columns", "id,zpi"], "Did you mean 'zip'?"),
-        (["--run-on", "spark"], "run_on 'spark' for a table that is held here"),
+        (["--run-on", "spark", "--reader", "arrow"], "run_on 'spark' with reader 'arrow'"),
         (["--run-on", "spark", "--algorithm", "levelwise"], "run_on 'spark' with algorithm: 'levelwise';"),
         (["--run-on", "spark", "--error", "0.1"], "run_on 'spark' with error: '0.1'; allowed: 0"),
     ],

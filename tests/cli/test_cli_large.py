@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_runs import Ran, inside, read_without_spark
+from cli_runs import Ran, inside
 
 USAGE, LIMIT = 2, 3
 
@@ -19,7 +19,6 @@ USAGE, LIMIT = 2, 3
 @pytest.fixture
 def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """600 visits: a key, `zip -> city` with one exception, and `left` never before `came`, in all rows but three."""
-    read_without_spark(monkeypatch)
     rng = random.Random(1)
     lines = ["id,zip,city,came,left"]
     for i in range(600):

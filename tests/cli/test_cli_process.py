@@ -22,8 +22,8 @@ START = [sys.executable, "-m", "tuplewise.engine.cli.main"]
 STAND_IN = """
 import sys, time
 import pyarrow as pa
-from tuplewise.engine.table import load as module
-real = module.load
+from tuplewise.engine.table import table as module
+real = module.open_table
 def load(source, options=None, **more):
     if not isinstance(source, str):
         return real(source, options, **more)
@@ -33,7 +33,7 @@ def load(source, options=None, **more):
         time.sleep(60)
     columns = {f"c{k}": [i * (k + 3) * 7919 % (11 + k) for i in range(500)] for k in range(8)}
     return real(pa.table({"row": list(range(500)), **columns}), options, name="t")
-module.load = load
+module.open_table = load
 from tuplewise.engine.cli.main import main
 main()
 """

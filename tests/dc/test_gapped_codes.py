@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from tuplewise.engine.dc.incremental.columns import KeptColumn
 from tuplewise.engine.dc.incremental.dictionaries import CODES, Additions, Dictionaries, GapsExhausted
 from tuplewise.engine.errors import InputError
-from tuplewise.engine.table.load import load
 from tuplewise.engine.table.relation import Relation, TypeName
+from tuplewise.engine.table.table import load
 
 UTC = datetime.UTC
 SPECIAL = [0.0, -0.0, math.nan, math.inf, -math.inf, 5e-324, -5e-324, 1.5, -1.5, 1e308]

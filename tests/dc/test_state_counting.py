@@ -13,7 +13,7 @@ from tuplewise.engine.dc.incremental import counting
 from tuplewise.engine.dc.incremental.initial import build
 from tuplewise.engine.dc.incremental.state import DcState
 from tuplewise.engine.options import DcDiscoverOptions, DcStateOptions
-from tuplewise.engine.table.load import load
+from tuplewise.engine.table.table import load
 
 
 def rows(seed: int, count: int) -> pd.DataFrame:

@@ -14,7 +14,7 @@ from tuplewise.engine.dc.incremental.initial import build
 from tuplewise.engine.dc.incremental.state import DcState
 from tuplewise.engine.errors import InputError
 from tuplewise.engine.options import DcDiscoverOptions, DcStateOptions
-from tuplewise.engine.table.load import load
+from tuplewise.engine.table.table import load
 
 OPTIONS = DcDiscoverOptions(single_tuple=True, shared_values=Decimal(0), comparable_means=Decimal(0))
 

@@ -21,7 +21,7 @@ from tuplewise.engine.dc.incremental.dictionaries import Dictionaries
 from tuplewise.engine.dc.incremental.rows import Batch, keys_of, read_batch
 from tuplewise.engine.errors import InputError
 from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.table.load import load
+from tuplewise.engine.table.table import load
 
 UTC = datetime.UTC
 FIRST = pa.table(
@@ -132,7 +132,7 @@ def test_a_csv_file_is_read_without_spark(tmp_path: Path) -> None:
         "from tuplewise.engine.dc.incremental.columns import KeptColumn\n"
         "from tuplewise.engine.dc.incremental.dictionaries import Dictionaries\n"
         "from tuplewise.engine.dc.incremental.rows import read_batch\n"
-        "from tuplewise.engine.table.load import load\n"
+        "from tuplewise.engine.table.table import load\n"
         "dictionaries, _ = Dictionaries.of_relation(load(pa.table({'n': [1]})))\n"
         "batch = read_batch(sys.argv[1], [KeptColumn('n', 'integer', '')], dictionaries, ())\n"
         "print(len(batch.codes), len(batch.additions), 'pyspark' in sys.modules)\n"

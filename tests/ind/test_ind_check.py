@@ -24,7 +24,7 @@ from tuplewise.engine.ind.checked import CheckedInds, IndCheck
 from tuplewise.engine.ind.dependency import Attribute, InclusionDependency
 from tuplewise.engine.options import IndCheckOptions, LoadOptions
 from tuplewise.engine.report.ind_texts import read_all_inds
-from tuplewise.engine.table.load import load
+from tuplewise.engine.table.table import load
 
 COUNTS = ("dependent_distinct", "referenced_distinct", "missing_values", "rows_missing", "rows_null")
 

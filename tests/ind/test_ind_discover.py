@@ -23,7 +23,7 @@ from tuplewise.engine.ind.discover import discover
 from tuplewise.engine.ind.found import FoundInds
 from tuplewise.engine.ind.tables import name_tables
 from tuplewise.engine.options import IndDiscoverOptions, LoadOptions
-from tuplewise.engine.table.load import load
+from tuplewise.engine.table.table import load
 
 INSTANT = pa.timestamp("us", "UTC")
 POOLS: dict[str, tuple[list[Any], pa.DataType]] = {

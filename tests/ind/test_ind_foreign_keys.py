@@ -18,8 +18,8 @@ from tuplewise.engine.ind.discover import discover
 from tuplewise.engine.ind.foreign_keys import Evidence, name_likeness, ranked, with_evidence
 from tuplewise.engine.ind.found import FoundInd, TableFound
 from tuplewise.engine.options import IndDiscoverOptions, options_of
-from tuplewise.engine.table.load import load
 from tuplewise.engine.table.relation import Column
+from tuplewise.engine.table.table import load
 
 TPCH_KEYS = (
     "customer.c_nationkey <= nation.n_nationkey", "lineitem.l_orderkey <= orders.o_orderkey",

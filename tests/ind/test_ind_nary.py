@@ -26,8 +26,8 @@ from tuplewise.engine.ind.nary import with_several_columns
 from tuplewise.engine.ind.table_options import options_of_tables
 from tuplewise.engine.ind.tuples import MISSING, Rows, TupleSet
 from tuplewise.engine.options import IndDiscoverOptions
-from tuplewise.engine.table.load import load
 from tuplewise.engine.table.relation import NULL_CODE, Relation
+from tuplewise.engine.table.table import load
 
 Tables = Mapping[str, Mapping[str, list[Any]]]
 

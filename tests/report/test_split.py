@@ -15,8 +15,8 @@ import pytest
 from tuplewise.engine.errors import InputError
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.report.split import Violators, check_split_folder, split
-from tuplewise.engine.table.load import load
 from tuplewise.engine.table.relation import Relation
+from tuplewise.engine.table.table import load
 
 MESSY = '\ufeffid,"text, long",x\r\n1,"a ""b"",\r\n\r\nc",1.50\r\n\r\n2,,007\r\n3,"",1e3\r\n\r\n4,é 名,\r\n5,last,-0'
 

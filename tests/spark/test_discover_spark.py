@@ -27,8 +27,8 @@ import tuplewise as tw
 from tuplewise.engine import watch
 from tuplewise.engine.cli import main as cli
 from tuplewise.engine.dc.constraint import DenialConstraint, Predicate
+from tuplewise.engine.dc.discover import most_bytes_to_search
 from tuplewise.engine.dc.distributed import SparkDcTable
-from tuplewise.engine.dc.distributed_discover import most_bytes_to_search
 from tuplewise.engine.dc.distributed_figures import SparkFigures
 from tuplewise.engine.dc.evidence import collect_evidence
 from tuplewise.engine.dc.hybrid import find

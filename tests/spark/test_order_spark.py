@@ -27,9 +27,9 @@ from tuplewise.engine.loop import Compared
 from tuplewise.engine.od import distributed_check, search
 from tuplewise.engine.od.check import OTHER_ROWS
 from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, DESCENDING, KEY, Dependencies, Targets, members
-from tuplewise.engine.od.discover import discover_orders
+from tuplewise.engine.od.discover import discover_orders, most_bytes_to_search
 from tuplewise.engine.od.distributed import SparkContextTable
-from tuplewise.engine.od.distributed_discover import discover_on_spark, most_bytes_to_search
+from tuplewise.engine.od.distributed_discover import discover_on_spark
 from tuplewise.engine.od.lexicographic import check_orders
 from tuplewise.engine.od.list_od import read_od
 from tuplewise.engine.options import FdDiscoverOptions, KeyDiscoverOptions, OdDiscoverOptions

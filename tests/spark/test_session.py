@@ -15,7 +15,7 @@ import pytest
 from tuplewise.engine.errors import InputError
 from tuplewise.engine.spark import session
 from tuplewise.engine.spark.session import check_java, open_session
-from tuplewise.engine.table.load import load
+from tuplewise.engine.table.table import load
 
 
 def test_missing_java_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -29,7 +29,7 @@ def test_missing_java_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 def test_missing_java_when_a_file_is_loaded(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("a,b\n1,x\n")
     program = (
-        "import sys\nfrom tuplewise.engine.options import LoadOptions\nfrom tuplewise.engine.table.load import load\n"
+        "import sys\nfrom tuplewise.engine.options import LoadOptions\nfrom tuplewise.engine.table.table import load\n"
         "try:\n    load(sys.argv[1], LoadOptions(reader='spark'))\nexcept ValueError as problem:\n    print(problem)\n"
     )
     environment = {k: v for k, v in os.environ.items() if k != "JAVA_HOME"} | {"PATH": str(tmp_path)}

@@ -14,8 +14,8 @@ import pytest
 
 from tuplewise.engine.errors import InputError
 from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.table.load import load
 from tuplewise.engine.table.relation import NULL_CODE, Relation
+from tuplewise.engine.table.table import load
 
 Read = Callable[..., Relation]
 

@@ -16,10 +16,10 @@ import pytest
 
 from tuplewise.engine.errors import InputError
 from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.table.load import load
 from tuplewise.engine.table.peek import column_names
 from tuplewise.engine.table.relation import Relation
 from tuplewise.engine.table.source import find_source
+from tuplewise.engine.table.table import load
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 

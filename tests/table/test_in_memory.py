@@ -24,8 +24,8 @@ from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.table import csv_scan
 from tuplewise.engine.table.arrow_text import count_spellings
 from tuplewise.engine.table.csv_scan import Dialect, scan_csv
-from tuplewise.engine.table.load import load
 from tuplewise.engine.table.relation import DOMAIN_OF_TYPE
+from tuplewise.engine.table.table import load
 from tuplewise.engine.table.text_types import decide
 
 

@@ -17,8 +17,8 @@ from tuplewise.engine.dc.incremental.columns import KeptColumn
 from tuplewise.engine.errors import InputError
 from tuplewise.engine.ind import unary
 from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.table.load import load
 from tuplewise.engine.table.relation import Relation
+from tuplewise.engine.table.table import load
 
 BY_NAME = [pytest.param(given, id=given.name) for given in INPUTS]
 SPARK_TOO = [pytest.param(given, id=given.name) for given in INPUTS if given.spark is None or not given.error]

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,9 @@ from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.loop import Loop
 from tuplewise.engine.options import DcStateOptions
 from tuplewise.engine.table.relation import NULL_CODE, Relation
+from tuplewise.engine.table.text_types import NO_VALUES
 from tuplewise.engine.watch import available_bytes
+from tuplewise.engine.writer_lock import check_new
 from tuplewise.gpu_kernels.clues import NewClues
 from tuplewise.gpu_kernels.device import Device, pick_device
 from tuplewise.gpu_kernels.evidence import collect_clues
@@ -71,6 +74,18 @@ class WitnessedTable(LocalDcTable):
         assert self._origin is not None
         self.noted.append(self._origin[found.rows])
         return found
+
+
+def check_folder(folder: str | os.PathLike[str]) -> None:
+    """Raise InputError where a state can't be built in this folder, before any work."""
+    check_new(Path(os.path.realpath(os.path.expanduser(os.fspath(folder)))), "dc", "insert")
+
+
+def notes_on_first_rows(relation: Relation) -> list[str]:
+    """What is said of the table that a state is built of: its notes, and columns whose type no value told."""
+    hint = "its type is text from now on; --types COL=TYPE fixes another"
+    empty = [c.name for c in relation.columns if not c.distinct and c.why == NO_VALUES]
+    return [*relation.notes, *(f"column {name!r} has no values: {hint}" for name in empty)]
 
 
 def build(

@@ -8,13 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tuplewise.engine.dc.discover import DcDiscovery, discover
-from tuplewise.engine.dc.distributed_discover import discover_opened
 from tuplewise.engine.dc.incremental.state import DcState
 from tuplewise.engine.dc.predicate import PredicateSpace
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import READING_OF_A_STATE, RULES_OF_A_STATE, DcDiscoverOptions, LoadOptions
 from tuplewise.engine.table.relation import DOMAIN_OF_TYPE, Relation, TypeName
-from tuplewise.engine.table.spark_load import Opened
+from tuplewise.engine.table.table import Table
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,13 +62,11 @@ class KeptSpace:
             raise InputError(message("options that a state of space_from fixes", ", ".join(asked), hint=hint))
         return replace(options, **{name: getattr(self.options, name) for name in RULES_OF_A_STATE})
 
-    def discover(self, relation: Relation, options: DcDiscoverOptions, **how: Any) -> DcDiscovery:
+    def discover(self, table: Table, options: DcDiscoverOptions, **how: Any) -> DcDiscovery:
         """`discover.discover` in this space. Raises InputError where a column is missing or of another type."""
-        return discover(self._matched(relation), options, space=self.space, **how)
-
-    def discover_opened(self, opened: Opened, options: DcDiscoverOptions, **how: Any) -> DcDiscovery:
-        """`distributed_discover.discover_opened` in this space."""
-        return discover_opened(opened, options, space=self.space, **how)
+        if isinstance(table, Relation):
+            table = self._matched(table)
+        return discover(table, options, space=self.space, **how)
 
     def _matched(self, relation: Relation) -> Relation:
         """The relation with the state's columns, in the state's order."""

@@ -26,7 +26,8 @@ from tuplewise.engine.dc.violations.refine import without_unfit
 from tuplewise.engine.grouping import Work, agreeing, start
 from tuplewise.engine.options import DcCheckOptions
 from tuplewise.engine.table.relation import Relation
-from tuplewise.engine.watch import refuse_spark, resident_bytes
+from tuplewise.engine.table.table import Table
+from tuplewise.engine.watch import Step, refuse_spark, resident_bytes, silent
 from tuplewise.gpu_kernels.control import usable_cores
 from tuplewise.gpu_kernels.device import pick_device
 from tuplewise.gpu_kernels.refine import ClusterPairs
@@ -100,10 +101,11 @@ class DcCheck:
 
 
 def check_rules(
-    relation: Relation,
+    table: Table,
     rules: Sequence[DenialConstraint],
     options: DcCheckOptions | None = None,
     *,
+    step: Step = silent,
     progress: Progress | None = None,
     deadline: float | None = None,
 ) -> DcCheck:
@@ -111,9 +113,10 @@ def check_rules(
 
     Parameters
     ----------
-    relation : Relation
+    table : Relation or TableInSpark
     rules : of two tuples or of one
     options : DcCheckOptions or None
+    step : called with the name of each step in Spark
     progress : called with "checking" and the share of rules that is done
     deadline : `time.monotonic()` value; None: now and `options.time_limit`
 
@@ -130,9 +133,14 @@ def check_rules(
     `count` and `gpu_kernels.refine.join` for the others. Memory: 30 to 60 bytes a row, whatever the number of pairs.
     """
     options = options or DcCheckOptions()
-    refuse_spark(options, relation.name)
     if deadline is None and options.time_limit is not None:
         deadline = time.monotonic() + options.time_limit
+    if not isinstance(table, Relation):
+        from tuplewise.engine.dc.violations.distributed import check_in_spark
+
+        return check_in_spark(table, rules, options, step=step, progress=progress, deadline=deadline)
+    relation = table
+    refuse_spark(options, relation.name)
     device = pick_device(options.device)
     began = time.monotonic()
     rules = [rule.normalised(relation.column_names) for rule in rules]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import time
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -25,21 +25,20 @@ from tuplewise.engine.dc.violations.existence import find_pairs
 from tuplewise.engine.dc.violations.listing import CHUNK_PAIRS, FIRST_CHUNK_PAIRS, pairs_in_order
 from tuplewise.engine.dc.violations.planner import plan
 from tuplewise.engine.dc.violations.program import Program, RowTest, bind
-from tuplewise.engine.errors import InputError, message, near_names
 from tuplewise.engine.options import DcCheckOptions
 from tuplewise.engine.spark import jobs, run
 from tuplewise.engine.spark.resources import devices_of_tasks
 from tuplewise.engine.spark.tasks import Kernels, Rows
+from tuplewise.engine.table.in_spark import TableInSpark
 from tuplewise.engine.table.relation import NULL_CODE, Relation
 from tuplewise.engine.table.spark_encoded import encode_for
 from tuplewise.engine.table.spark_frame import EncodedFrame
-from tuplewise.engine.table.spark_load import Opened
+from tuplewise.engine.watch import Progress, Step, silent
 from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.refine import Comparison
 
 WORST_ROWS = 100
 Codes = NDArray[np.int32]
-Progress = Callable[[str, float], None]
 
 
 def count_tile(codes: Codes, rule: Program, left: Rows, right: Rows, device: Device | str) -> int:
@@ -85,22 +84,16 @@ def find_in_tile(
 KERNELS = Kernels(count_tile, count_tile_rows, list_tile, find_in_tile)
 
 
-def check_opened(
-    opened: Opened,
-    read: Callable[[Sequence[str]], Sequence[DenialConstraint]],
+def check_in_spark(
+    opened: TableInSpark,
+    rules: Sequence[DenialConstraint],
     options: DcCheckOptions,
     *,
-    step: Callable[[str], None] = lambda step: None,
+    step: Step = silent,
     progress: Progress | None = None,
     deadline: float | None = None,
 ) -> DcCheck:
-    """Check rules on a table that was only opened. `read`: the rules, given the names of the table's columns."""
-    names = [opened.plan.names[i] for i in opened.plan.kept]
-    rules = read(names)
-    for name in options.key:
-        if name not in names:
-            what = f"no column of that name in table {opened.table!r}"
-            raise InputError(message(what, name, hint=near_names(name, names)))
+    """Check rules on a table whose rows stay in Spark; of its columns those that the rules name are encoded."""
     used = {name for rule in rules for name in rule.columns}
     table = encode_for("checked", opened, sorted(used), step, shown=options.key)
     return check_on_spark(table, rules, options, progress=progress, deadline=deadline)

@@ -1,4 +1,8 @@
-"""The front door of loading: any table to a Relation."""
+"""A table, wherever its rows lie: what every task takes, and the front door that opens it.
+
+A `Relation` holds its codes here; of a `TableInSpark` Spark holds the rows. Each task has one function that takes
+either, and asks here which it is.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.table.frames import kind_of
+from tuplewise.engine.table.in_spark import TableInSpark
 from tuplewise.engine.table.read_table import ReadTable, encoded, of_frame, of_raw, typed
 from tuplewise.engine.table.reader import Reader, choose_reader, open_here
 from tuplewise.engine.table.relation import Relation
@@ -20,6 +25,7 @@ from tuplewise.engine.table.source import Source, find_source, why_not_spark
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+Table = Relation | TableInSpark
 Progress = Callable[[str], None]
 CODE_BYTES = 4
 
@@ -31,10 +37,25 @@ def load(
     name: str | None = None,
     spark: SparkSession | None = None,
     progress: Progress | None = None,
-    most_bytes: int | None = None,
     device: str = "auto",
 ) -> Relation:
-    """A table as a Relation.
+    """A table as a Relation, whatever its size. Parameters and errors are those of `open_table`."""
+    table = open_table(source, options, name=name, spark=spark, progress=progress, device=device)
+    assert isinstance(table, Relation), "tables of any size come here"
+    return table
+
+
+def open_table(
+    source: Any,
+    options: LoadOptions | None = None,
+    *,
+    name: str | None = None,
+    spark: SparkSession | None = None,
+    progress: Progress | None = None,
+    most_bytes: int | None = None,
+    device: str = "auto",
+) -> Table:
+    """A table, here where its codes take no more than `most_bytes`, else in Spark.
 
     Parameters
     ----------
@@ -50,21 +71,22 @@ def load(
     progress : callable, optional
         Told the name of each step as it begins.
     most_bytes : int, optional
-        Bytes that the codes may take here. Where a table that Spark reads takes more, `spark_load.BeyondDriver` is
-        raised, with what Spark can read of it.
+        Bytes that the codes may take here; None: any.
     device : str
         Where very many distinct texts are ranked, if cuDF is there: see `gpu_kernels.texts.rank_texts`.
 
     Returns
     -------
-    Relation
-        Rows in the order of their positions in the source.
+    Relation or TableInSpark
+        Rows in the order of their positions in the source. A Relation is given back as it is.
 
     Raises
     ------
     InputError
         Where the source can't be read as it was asked for.
     """
+    if isinstance(source, Relation):
+        return source
     options = options or LoadOptions()
     report = progress or _ignore
     kind = kind_of(source)
@@ -88,11 +110,12 @@ def load(
             if relation is not None:
                 return relation
             reader = Reader("spark", "the codes of the table do not fit here, or work in Spark was asked for")
-    from tuplewise.engine.table.spark_load import load_with_spark
+    from tuplewise.engine.table.spark_load import bring_here, open_with_spark, takes_more
 
-    return load_with_spark(
-        target, kind, options, name, spark, report, most_bytes=most_bytes, device=device, reader=reader
-    )
+    opened = open_with_spark(target, kind, options, name, spark, report, reader=reader)
+    if most_bytes is not None and takes_more(opened, most_bytes):
+        return opened
+    return bring_here(opened, report, device=device)
 
 
 def _ignore(step: str) -> None:

@@ -1,0 +1,51 @@
+"""A table whose rows stay in Spark, as every task takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tuplewise.engine.options import LoadOptions
+from tuplewise.engine.table.relation import TypeName
+
+if TYPE_CHECKING:
+    from tuplewise.engine.spark.session import OpenSession
+    from tuplewise.engine.table.reader import Reader
+    from tuplewise.engine.table.spark_source import RawFrame
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is read of a table: which columns, under which names and types."""
+
+    kept: list[int]
+    names: list[str]
+    overrides: dict[str, TypeName]
+    notes: list[str]
+
+
+@dataclass(frozen=True)
+class TableInSpark:
+    """A table whose rows stay in Spark; nothing of it is here yet but what its names need.
+
+    `size_bytes`: of its files (fourfold for packed formats), or what Spark's plan says.
+    """
+
+    raw: RawFrame
+    plan: Plan
+    options: LoadOptions
+    name: str
+    path: str | None
+    session: OpenSession
+    size_bytes: int
+    timings: dict[str, float]
+    reader: Reader | None = None
+
+    @property
+    def column_names(self) -> list[str]:
+        return [self.plan.names[i] for i in self.plan.kept]
+
+    def ordered(self, names: Sequence[str]) -> TableInSpark:
+        """The same with these columns only, in this order."""
+        return replace(self, plan=replace(self.plan, kept=[self.plan.names.index(name) for name in names]))

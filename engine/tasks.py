@@ -1,0 +1,152 @@
+"""What a task does from a table to a result, for the public functions and the command line alike."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tuplewise.engine.errors import InputError, message, near_names
+from tuplewise.engine.options import (
+    DcCheckOptions,
+    DcDiscoverOptions,
+    DependencyOptions,
+    FdDiscoverOptions,
+    LoadOptions,
+    OdCheckOptions,
+    OdDiscoverOptions,
+)
+from tuplewise.engine.run import Run
+
+if TYPE_CHECKING:
+    from tuplewise.engine.dc.constraint import DenialConstraint
+    from tuplewise.engine.dc.incremental.kept_space import KeptSpace
+    from tuplewise.engine.od.list_od import ListOd
+    from tuplewise.engine.report.check_result import CheckResult
+    from tuplewise.engine.report.dc_result import DcResult
+    from tuplewise.engine.report.dependency_result import DependencyResult
+    from tuplewise.engine.report.od_check_result import OdCheckResult
+
+Shown = Mapping[str, Any] | None
+"""Options that a result shows beside the task's and those of reading; None: it shows the task's only."""
+
+
+def discover_dcs(
+    table: Any,
+    options: DcDiscoverOptions,
+    run: Run,
+    *,
+    reading: LoadOptions | None = None,
+    space: KeptSpace | None = None,
+    shown: Shown = None,
+) -> DcResult:
+    """The minimal denial constraints of a table. `space`: of a state that says which rules there are."""
+    from tuplewise.engine.dc.discover import discover, most_bytes_to_search
+    from tuplewise.engine.report.dc_result import DcResult
+
+    read = run.open(table, reading, most_bytes_to_search(options), options.device)
+    found = discover(read, options, **run.how) if space is None else space.discover(read, options, **run.how)
+    return DcResult(found, **run.handed_on(_record(options, reading, shown)))
+
+
+def discover_dependencies(
+    table: Any, options: DependencyOptions, run: Run, *, reading: LoadOptions | None = None, shown: Shown = None
+) -> DependencyResult:
+    """The minimal dependencies of a table that options are about: keys, functional or order dependencies."""
+    from tuplewise.engine.od.discover import most_bytes_to_search
+
+    find, result = _ways(options)
+    read = run.open(table, reading, most_bytes_to_search(options), options.device)
+    return result(find(read, options, **run.how), **run.handed_on(_record(options, reading, shown)))
+
+
+def _ways(options: DependencyOptions) -> tuple[Callable[..., Any], type[DependencyResult]]:
+    """What finds the dependencies that options are about, and what they are handed on as."""
+    if isinstance(options, OdDiscoverOptions):
+        from tuplewise.engine.od.discover import discover_orders
+        from tuplewise.engine.report.od_result import OdResult
+
+        return discover_orders, OdResult
+    from tuplewise.engine.fd.discover import discover_functional, discover_keys
+    from tuplewise.engine.report.fd_result import FdResult, KeyResult
+
+    return (discover_functional, FdResult) if type(options) is FdDiscoverOptions else (discover_keys, KeyResult)
+
+
+def check_dcs(
+    table: Any,
+    rules: Callable[[Sequence[str]], Sequence[DenialConstraint]],
+    options: DcCheckOptions,
+    run: Run,
+    *,
+    reading: LoadOptions | None = None,
+    here: bool = False,
+    shown: Shown = None,
+) -> CheckResult:
+    """Whether rules hold in a table. `rules`: reads them, given the names of the columns; `here`: rows have to be."""
+    from tuplewise.engine.dc.violations.detect import check_rules
+    from tuplewise.engine.report.check_result import CheckResult
+    from tuplewise.engine.watch import most_bytes_here
+
+    for names in _names_before(table, reading):  # what is wrong with rules is said before the table is read
+        _check_key(options.key, names)
+        rules(names)
+    read = run.open(table, reading, None if here else most_bytes_here(options), options.device)
+    _check_key(options.key, read.column_names)
+    found = check_rules(read, rules(read.column_names), options, **run.how)
+    return CheckResult(found, **run.handed_on(_record(options, reading, shown)))
+
+
+def _check_key(key: Collection[str], columns: Sequence[str]) -> None:
+    for name in key:
+        if name not in columns:
+            raise InputError(message("key: there is no column of the name", name, hint=near_names(name, columns)))
+
+
+def check_ods(
+    table: Any,
+    ods: Callable[[Sequence[str]], tuple[Sequence[ListOd], Sequence[str]]],
+    options: OdCheckOptions,
+    run: Run,
+    *,
+    reading: LoadOptions | None = None,
+    shown: Shown = None,
+) -> OdCheckResult:
+    """Whether order dependencies between lists hold in a table, or follow from what was found in it.
+
+    `table`: an OdResult, a SavedOds, or a table. `ods`: reads them, given the names of the columns; with notes.
+    """
+    from tuplewise.engine.od.check import check_saved, check_table
+    from tuplewise.engine.od.implied import SavedOds
+    from tuplewise.engine.report.od_check_result import OdCheckResult
+    from tuplewise.engine.report.od_result import OdResult
+    from tuplewise.engine.watch import most_bytes_here
+
+    if isinstance(table, (OdResult, SavedOds)):
+        saved = table.known if isinstance(table, OdResult) else table
+        wanted, notes = ods(saved.names)
+        found = check_saved(saved, wanted, options)
+    else:
+        for names in _names_before(table, reading):
+            ods(names)
+        read = run.open(table, reading, most_bytes_here(options), options.device)
+        wanted, notes = ods(read.column_names)
+        found = check_table(read, wanted, options, **run.how)
+    run.notes += notes
+    return OdCheckResult(found, **run.handed_on(_record(options, reading, shown)))
+
+
+def _names_before(table: Any, reading: LoadOptions | None) -> list[list[str]]:
+    """The columns of a table, in a list, where they can be told before it is read; else none."""
+    if not isinstance(table, (str, os.PathLike)):
+        return []
+    from tuplewise.engine.table.peek import column_names
+
+    names = column_names(os.fspath(table), reading or LoadOptions())
+    return [] if names is None else [names]
+
+
+def _record(options: Any, reading: LoadOptions | None, shown: Shown) -> dict[str, Any] | None:
+    from tuplewise.engine.report import model
+
+    return None if shown is None else model.options_record(*([reading] if reading else []), options, **shown)
