@@ -26,6 +26,7 @@ from benchmarks.ind_cases import IND_CASES
 from benchmarks.ind_state_cases import IND_STATE_CASES
 from benchmarks.memory import extra_peak_bytes
 from benchmarks.od_cases import DEPENDENCY_CASES
+from benchmarks.reading_cases import READING_CASES
 from benchmarks.records import cores
 
 
@@ -219,5 +220,6 @@ CASES: dict[str, Case] = {
         *DC_STATE_CASES,
         *CLUSTER_CASES,
         *COMPILE_CASES,
+        *READING_CASES,
     )
 }

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-import statistics
 import sys
 from pathlib import Path
 
@@ -43,7 +42,15 @@ EVIDENCES = {
 }
 
 FIRST_RUN, ALL_KERNELS = "compile/dc-discover", "compile/all"
-COMMANDS = ("cli/tax-1000", "cli/import", FIRST_RUN, ALL_KERNELS)
+FIRST_ANSWERS = {
+    "cli/first-dc-discover": "dc discover",
+    "cli/first-fd-discover": "fd discover",
+    "cli/first-key-discover": "key discover",
+    "cli/first-od-discover": "od discover",
+    "cli/first-dc-check": "dc check",
+}
+LOADED = ("load/tax-1m-csv", "load/tax-1m-parquet")
+COMMANDS = ("cli/tax-1000", "cli/import", FIRST_RUN, ALL_KERNELS, *FIRST_ANSWERS, *LOADED)
 DESBORDANTE = {
     peer.NAME: "FastADC",
     dependency_peers.FASTOD: "FASTOD",
@@ -124,16 +131,34 @@ def _commands(everything: list[Record]) -> str:
     lines = []
     command = records.latest(everything, "cli/tax-1000")
     if command is not None:
-        own = statistics.median(command["figures"]["own_seconds"][1:])
         lines.append(
-            f"`tuplewise dc discover` on a CSV of 1,000 rows and 15 columns, from start to exit:"
-            f" {seconds(records.typical_seconds(command))}, of which {seconds(own)} is not Spark starting and reading."
+            f"`tuplewise dc discover` on a CSV of 1,000 rows and 15 columns, from start to exit: {typical(command)}."
         )
+    lines += _first_answers(everything)
     lines += _first_runs(everything)
     imported = records.latest(everything, "cli/import")
     if imported is not None:
         lines.append(f"`import tuplewise`: {seconds(records.typical_seconds(imported))}.")
     return "\n".join(lines)
+
+
+def _first_answers(everything: list[Record]) -> list[str]:
+    """What a person waits for on a small file, and a file of a million rows."""
+    lines = []
+    first = {name: records.latest(everything, case) for case, name in FIRST_ANSWERS.items()}
+    if all(first.values()):
+        listed = ", ".join(f"`{name}` {typical(found)}" for name, found in first.items() if found is not None)
+        lines.append(f"Five columns of it, kernels compiled, from start to exit: {listed}.")
+    loaded = {form: records.latest(everything, f"load/tax-1m-{form.lower()}") for form in ("CSV", "Parquet")}
+    if all(loaded.values()):
+        listed = ", ".join(
+            f"{form} {typical(found)} ({megabytes(found['figures']['file_bytes'])}; memory on top"
+            f" {megabytes(max(found['figures']['extra_peak_bytes'][1:]))})"
+            for form, found in loaded.items()
+            if found is not None
+        )
+        lines.append(f"A file of 1,000,000 rows and 15 columns, read and encoded: {listed}.")
+    return lines
 
 
 def _first_runs(everything: list[Record]) -> list[str]:

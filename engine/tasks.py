@@ -12,6 +12,8 @@ from tuplewise.engine.options import (
     DcDiscoverOptions,
     DependencyOptions,
     FdDiscoverOptions,
+    IndCheckOptions,
+    IndDiscoverOptions,
     LoadOptions,
     OdCheckOptions,
     OdDiscoverOptions,
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from tuplewise.engine.report.check_result import CheckResult
     from tuplewise.engine.report.dc_result import DcResult
     from tuplewise.engine.report.dependency_result import DependencyResult
+    from tuplewise.engine.report.ind_check_result import IndCheckResult
+    from tuplewise.engine.report.ind_result import IndResult
     from tuplewise.engine.report.od_check_result import OdCheckResult
 
 Shown = Mapping[str, Any] | None
@@ -134,6 +138,39 @@ def check_ods(
         found = check_table(read, wanted, options, **run.how)
     run.notes += notes
     return OdCheckResult(found, **run.handed_on(_record(options, reading, shown)))
+
+
+def discover_inds(
+    tables: Mapping[str, Any],
+    options: IndDiscoverOptions,
+    run: Run,
+    *,
+    reading: LoadOptions | None = None,
+    shown: Shown = None,
+) -> IndResult:
+    """The inclusion dependencies between the columns of tables, by name."""
+    from tuplewise.engine.ind.discover import discover
+    from tuplewise.engine.report.ind_result import IndResult
+
+    found = discover(tables, options, reading, progress=run.progress, deadline=run.deadline)
+    return IndResult(found, **run.handed_on(_record(options, reading, shown)))
+
+
+def check_inds(
+    tables: Mapping[str, Any],
+    inds: Any,
+    options: IndCheckOptions,
+    run: Run,
+    *,
+    reading: LoadOptions | None = None,
+    shown: Shown = None,
+) -> IndCheckResult:
+    """Whether inclusion dependencies hold between tables, by name."""
+    from tuplewise.engine.report.ind_check_result import IndCheckResult, check_tables
+
+    found, notes = check_tables(tables, inds, options, reading, progress=run.progress, deadline=run.deadline)
+    run.notes += notes
+    return IndCheckResult(found, **run.handed_on(_record(options, reading, shown)))
 
 
 def _names_before(table: Any, reading: LoadOptions | None) -> list[list[str]]:

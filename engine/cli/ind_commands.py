@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,16 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tuplewise.engine import tasks
 from tuplewise.engine.cli import ind_settings, output, settings
-from tuplewise.engine.cli.kernels import get_ready
 from tuplewise.engine.cli.listing import EXIT_LIMIT, Written, format_of, listing_of, working
-from tuplewise.engine.cli.progress import Progress
+from tuplewise.engine.cli.loading import CommandRun
 from tuplewise.engine.cli.settings import State
 from tuplewise.engine.errors import InputError, message
-from tuplewise.engine.options import IndCheckOptions, IndDiscoverOptions, IndOptions, LoadOptions
+from tuplewise.engine.options import IndCheckOptions, IndDiscoverOptions
 
 if TYPE_CHECKING:
-    from tuplewise.engine.report.ind_check_result import IndCheckResult
     from tuplewise.engine.report.ind_result import IndResult
 
 EXIT_VIOLATED = 1
@@ -79,7 +77,10 @@ def ind_discover(state: State, /, tables: Sequence[str], **given: Any) -> int:
     load_options, options = settings.load_options_and(IndDiscoverOptions, given)
     form = format_of(listing)
     with working(listing, form, state) as progress:
-        result = _Run(tables, load_options, options, listing, progress).discover(listing)
+        run = CommandRun("ind discover", progress, state, time_limit=options.time_limit)
+        named = _named(tables, listing, run)
+        shown = {"limit": listing.limit}
+        result = tasks.discover_inds(named, options, run, reading=load_options, shown=shown)
         progress.step("writing")
         pieces = listed_pieces(result, form, listing, state)
     output.write(pieces, listing.output)
@@ -119,7 +120,10 @@ def ind_check(state: State, /, tables: Sequence[str], **given: Any) -> int:
     load_options, options = settings.load_options_and(IndCheckOptions, given)
     form = format_of(listing)
     with working(listing, form, state) as progress:
-        result = _Run(tables, load_options, options, listing, progress).check(listing)
+        run = CommandRun("ind check", progress, state, time_limit=options.time_limit)
+        named = _named(tables, listing, run)
+        inds = [*listing.inds, *map(Path, listing.ind_files)]
+        result = tasks.check_inds(named, inds, options, run, reading=load_options, shown={})
         progress.step("writing")
         if form == "text":
             how = {"verbose": state.verbose > 0, **output.terminal(listing.output)}
@@ -132,54 +136,12 @@ def ind_check(state: State, /, tables: Sequence[str], **given: Any) -> int:
     return EXIT_LIMIT if result.partial else 0
 
 
-class _Run:
-    """One run of a command on some tables. Its clock starts when it is made: a time limit counts reading too."""
-
-    def __init__(
-        self,
-        tables: Sequence[str],
-        load_options: LoadOptions,
-        options: IndOptions,
-        listing: IndListing,
-        progress: Progress,
-    ) -> None:
-        self._start = time.monotonic()
-        self._tables = named_tables(tables)
-        self._load_options, self._options, self._progress = load_options, options, progress
-        check_sql_tables(listing.sql_tables, list(self._tables))
-        limit = options.time_limit
-        self._deadline = None if limit is None else self._start + limit
-        self._notes = get_ready("ind discover" if isinstance(options, IndDiscoverOptions) else "ind check", progress)
-
-    def discover(self, listing: IndDiscoverListing) -> IndResult:
-        """What holds between the tables."""
-        from tuplewise.engine.ind.discover import discover
-        from tuplewise.engine.report.ind_result import IndResult
-
-        how: dict[str, Any] = {"progress": self._progress.share, "deadline": self._deadline}
-        assert isinstance(self._options, IndDiscoverOptions)
-        found = discover(self._tables, self._options, self._load_options, **how)
-        return IndResult(found, **self._handed_on(self._notes, limit=listing.limit))
-
-    def check(self, listing: IndCheckListing) -> IndCheckResult:
-        """Which of the dependencies hold."""
-        from tuplewise.engine.report.ind_check_result import IndCheckResult, check_tables
-
-        given = [*listing.inds, *map(Path, listing.ind_files)]
-        how: dict[str, Any] = {"progress": self._progress.share, "deadline": self._deadline}
-        assert isinstance(self._options, IndCheckOptions)
-        found, notes = check_tables(self._tables, given, self._options, self._load_options, **how)
-        return IndCheckResult(found, **self._handed_on([*self._notes, *notes]))
-
-    def _handed_on(self, notes: Sequence[str], **shown: Any) -> dict[str, Any]:
-        """What a result is told beside what was found."""
-        from tuplewise.engine.report import model
-
-        return {
-            "options": model.options_record(self._load_options, self._options, **shown),
-            "notes": notes,
-            "total_seconds": time.monotonic() - self._start,
-        }
+def _named(tables: Sequence[str], listing: IndListing, run: CommandRun) -> dict[str, str]:
+    """The tables by their names, when the kernels are ready too: reading calls some."""
+    named = named_tables(tables)
+    check_sql_tables(listing.sql_tables, list(named))
+    run.get_ready()
+    return named
 
 
 def named_tables(given: Sequence[str]) -> dict[str, str]:

@@ -71,6 +71,17 @@ class CommandRun(Run):
     def step(self, name: str) -> None:
         self._shown.step(name)
 
+    def get_ready(self) -> None:
+        """Get the kernels ready before anything is read, where reading calls some of them."""
+        if self._kernels is not None:
+            self._kernels.start()
+            self._wait_for_kernels()
+
+    def _wait_for_kernels(self) -> None:
+        if self._kernels is not None:
+            self._kernels.wait()
+            self.notes += self._kernels.notes
+
     def _open(self, source: Any, options: LoadOptions | None, most_bytes: int | None, device: str) -> Table:
         """The table, when the kernels are ready too: they get ready while it is read."""
         from tuplewise.engine.table.table import open_table
@@ -91,9 +102,7 @@ class CommandRun(Run):
             self._let_spark_go(table)
             return table
         finally:
-            if kernels is not None:
-                kernels.wait()
-                self.notes += kernels.notes
+            self._wait_for_kernels()
 
     def _let_spark_go(self, table: Table) -> None:
         """Clear away what Spark leaves behind, where the table is here and the process ours: it is needed no more."""

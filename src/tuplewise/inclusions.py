@@ -69,19 +69,15 @@ def discover_inds(
     >>> print(*(one.ind for one in tw.discover_inds({"orders": orders, "customers": customers}).inds), sep="; ")
     orders.customer <= customers.name
     """
-    import time
-
-    from tuplewise.engine.ind.discover import discover
+    from tuplewise.engine import tasks
     from tuplewise.engine.ind.tables import name_tables
     from tuplewise.engine.options import IndDiscoverOptions, options_of
-    from tuplewise.engine.report.ind_result import IndResult
+    from tuplewise.engine.run import Run
 
-    start = time.monotonic()
     named = {"error": error, "max_arity": max_arity, "as_text": as_text, "device": device, "time_limit": time_limit}
     checked = options_of("discover_inds", IndDiscoverOptions, {**named, **options})
-    deadline = None if checked.time_limit is None else start + checked.time_limit
-    found = discover(name_tables(tables), checked, progress=progress, deadline=deadline)
-    return IndResult(found, total_seconds=time.monotonic() - start)
+    run = Run(checked.time_limit, progress)
+    return tasks.discover_inds(name_tables(tables), checked, run)
 
 
 @naming_options_as_python_does
@@ -132,15 +128,12 @@ def check_inds(
     >>> found.holds, found.inds[0].missing_values, found.inds[0].rows_null
     (False, 1, 1)
     """
-    import time
-
+    from tuplewise.engine import tasks
     from tuplewise.engine.ind.tables import name_tables
     from tuplewise.engine.options import IndCheckOptions, options_of
-    from tuplewise.engine.report.ind_check_result import IndCheckResult, check_tables
+    from tuplewise.engine.run import Run
 
-    start = time.monotonic()
     named = {"error": error, "as_text": as_text, "examples": examples, "device": device, "time_limit": time_limit}
     checked = options_of("check_inds", IndCheckOptions, {**named, **options})
-    deadline = None if checked.time_limit is None else start + checked.time_limit
-    found, notes = check_tables(name_tables(tables), inds, checked, progress=progress, deadline=deadline)
-    return IndCheckResult(found, notes=notes, total_seconds=time.monotonic() - start)
+    run = Run(checked.time_limit, progress)
+    return tasks.check_inds(name_tables(tables), inds, checked, run)
