@@ -72,13 +72,14 @@ def numbered_names(columns: int) -> list[str]:
 
 def selected_columns(names: Sequence[str], options: LoadOptions, table: str) -> list[int]:
     """Indexes of the columns to keep, in the order of the table (`columns`, then `exclude`)."""
-    wanted = list(options.columns) if options.columns is not None else list(names)
-    unknown = [n for n in (*wanted, *options.exclude) if n not in names]
+    known, left_out = set(names), set(options.exclude)
+    wanted = known if options.columns is None else set(options.columns)
+    unknown = [n for n in (*(options.columns or ()), *options.exclude) if n not in known]
     if unknown:
         raise InputError(
             message(f"no column of that name in table {table!r}", unknown[0], hint=near_names(unknown[0], names))
         )
-    kept = [i for i, n in enumerate(names) if n in set(wanted) and n not in options.exclude]
+    kept = [i for i, n in enumerate(names) if n in wanted and n not in left_out]
     if not kept:
         raise InputError(
             message(
