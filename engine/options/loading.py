@@ -58,8 +58,9 @@ class LoadOptions:
     def _notation_faults(self) -> list[str]:
         allowed = "one character that is no letter, digit or sign"
         given = {"decimal": self.decimal} | ({} if self.thousands is None else {"thousands": self.thousands})
-        problems = [message(name, mark, allowed) for name, mark in given.items() if not _is_mark(mark)]
-        if self.decimal == self.thousands:
+        shown = {name: "None" if mark is None else mark for name, mark in given.items()}
+        problems = [message(name, mark, allowed) for name, mark in shown.items() if not _is_mark(mark)]
+        if self.thousands is not None and self.decimal == self.thousands:
             problems.append(message("thousands", self.thousands, "another character than decimal"))
         return problems
 

@@ -74,9 +74,8 @@ def _records(name: str, encoding: str, scan: CsvScan, one_column: bool, header: 
     """
     line_end, starts = _line_end(name), scan.lines
     with opened(name) as stream:
-        lines: Iterator[str] = iter(io.TextIOWrapper(stream, encoding, newline=line_end))
-        if scan.end_line is not None:
-            lines = islice(lines, scan.end_line - 1)
+        text = io.TextIOWrapper(stream, encoding, newline=line_end)
+        lines: Iterator[str] = islice(text, None if scan.end_line is None else scan.end_line - 1)
         first = not scan.skipped_lines
         for _ in islice(lines, scan.skipped_lines):
             pass

@@ -43,6 +43,12 @@ ODD: dict[str, tuple[str | bytes, dict[str, Any]]] = {
     "an escape character": ('a,b\n"x\\"y",1\n', {"escape": "\\"}),
     "some rows": ("a,b\n1,2\n3,4\n", {"rows": 1}),
     "bad rows": ("a,b\n1,2\n3\n4,5\n", {"bad_rows": "report"}),
+    "a separator that is named": ("sep=;\na;b\n1;2\n", {}),
+    "a separator that nobody named": ("a;b\n1;2\n", {}),
+    "one column that seems to be two": ("a;b\n1;2\nx\n", {}),
+    "lines in front": ("title\na,b\n1,2\n", {"skip_rows": 1}),
+    "a footer": ("a,b\n1,2\nTotal\n", {"skip_footer": 1}),
+    "decimal commas": ('a,b\n"1,5",2\n', {"decimal": ","}),
     "CR LF inside of quotes": ('a,b\r\n"x\r\ny",1\r\n', {}),
 }
 WRONG: dict[str, tuple[str | bytes, dict[str, Any], str]] = {

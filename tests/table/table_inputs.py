@@ -192,7 +192,7 @@ CSV = [
         bad_rows="report", spark=NAMED, notes=("names the separator", r"1 row does not have 2 fields \(line 4\)")),
     csv("a separator that is named, another one asked for", "sep=;\n1;x\n", [(1, "x")], names=["sep=", "column_2"], sep=";",
         notes=("column 2 has no name",)),
-    csv("a separator that is named, and nothing else", "sep=;\n", error="this file is empty"),
+    csv("a separator that is named, and nothing else", "sep=;\n", error="this file is empty", spark=NAMED),
     csv("a separator that is named, packed", gzip.compress(b"sep=;\na;b\n1;x\n2;y\n"), AB, file="t.csv.gz", spark=NAMED,
         notes=("names the separator",)),
     csv("a line that names no separator", "sep=ab\n1\n2\n", [(1,), (2,)], names=["sep=ab"]),
