@@ -290,7 +290,8 @@ def opened(path: str) -> Iterator[IO[bytes]]:
 def why_not_spark(source: Source, options: LoadOptions) -> str | None:
     """Why Spark can't read these files as they are; None where it can."""
     if source.format == "csv" and options.for_arrow:
-        return f"only Arrow's reader knows the options {', '.join(options.for_arrow)}"
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in options.for_arrow)
+        return f"only Arrow's reader knows {names}"
     for path in source.files:
         name = os.path.basename(path)
         if not source.folder_columns and _hidden(name):

@@ -94,7 +94,7 @@ UTC = dt.UTC
 AB: Rows = [(1, "x"), (2, "y")]
 PACKED_AS = "Spark tells packing by the ending"
 NAMED = "Spark can't pass over a first line that names the separator"
-ARROW_ONLY = "only Arrow's reader knows the options"
+ARROW_ONLY = "only Arrow's reader knows --"
 
 CSV = [
     csv("plain", "a,b\n1,x\n2,y\n", AB, names=["a", "b"], types=["integer", "text"]),
