@@ -20,6 +20,7 @@ from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.table.csv_scan import Dialect
 
 FRONT_CHARACTERS = 1 << 18
+_GLANCE_CHARACTERS = 1 << 12  # enough for most headers
 OTHER_SEPARATORS = ";\t|"
 _RECORDS = 100
 _NAMED = re.compile(r'"sep=(.)"|sep="(.)"|sep=(.)', re.IGNORECASE)
@@ -49,7 +50,7 @@ def front_of(
     dialect: Dialect,
     options: LoadOptions,
 ) -> Front:
-    """The front of files, of which each is opened once. Raises InputError where they name different separators."""
+    """The front of files. Raises InputError where they name different separators."""
     skip = options.lines_in_front
     skipped = [skip] * len(paths)
     if options.sep is not None:
@@ -58,11 +59,15 @@ def front_of(
     fitting: set[tuple[str, int] | None] = set()
     for i, path in enumerate(paths):
         with open_file(path) as stream:
-            text, whole = front_text(stream, dialect.encoding, skip)
+            text, whole = front_text(stream, dialect.encoding, skip, _GLANCE_CHARACTERS)
         own = None if skip else named_separator(text, dialect.quote)
         if own is not None:
             named[path], skipped[i] = own, 1
         elif dialect.sep == "," and None not in fitting and text.strip("\r\n"):
+            first = next(records(text, whole, dialect), None)
+            if not whole and (first is None or len(first[1]) == 1):
+                with open_file(path) as stream:
+                    text, whole = front_text(stream, dialect.encoding, skip)
             fitting.add(fitting_separator(text, whole, dialect, options.skip_footer))
     if named:
         sep = next(iter(named.values()))
