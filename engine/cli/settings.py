@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 _OF_ROWS = frozenset(
     (
-        "--sep", "--quote", "--escape", "--encoding", "--no-header", "--bad-rows", "--reader", "--master", "--profile",
-        "--conf",
+        "--sep", "--quote", "--escape", "--encoding", "--no-header", "--skip-rows", "--header-row", "--skip-footer",
+        "--decimal", "--thousands", "--bad-rows", "--reader", "--master", "--profile", "--conf",
     )
 )  # fmt: skip
 
@@ -86,6 +86,13 @@ def input_options(command: F) -> F:
                 default=True,
                 help="CSV: the first line is data.",
             ),
+            option("--skip-rows", type=int, default=0, metavar="N", help="CSV: pass over the first N lines."),
+            option("--header-row", type=int, metavar="N", help="CSV: the header is on line N (from 1)."),
+            option("--skip-footer", type=int, default=0, metavar="N", help="CSV: the last N records are no rows."),
+            option(
+                "--decimal", default=".", metavar="CHAR", show_default=True, help="CSV: decimal character of numbers."
+            ),
+            option("--thousands", metavar="CHAR", help="CSV: what groups the digits of numbers. [default: nothing]"),
             option(
                 "--bad-rows",
                 type=click.Choice(["fail", "report"]),

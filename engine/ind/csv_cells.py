@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from tuplewise.engine.errors import InputError, LimitReached
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.table.csv import blank_note, separator_notes
+from tuplewise.engine.table.csv_front import OTHER_SEPARATORS, named_separator
 from tuplewise.engine.table.csv_scan import Dialect, scan_csv
 from tuplewise.engine.table.schema import numbered_names
 from tuplewise.engine.table.source import Source, opened
@@ -107,7 +108,7 @@ def _readable(source: Source, options: LoadOptions) -> bool:
         encoding = codecs.lookup(options.encoding).name
     except LookupError:
         return False
-    here = source.local and not source.folder_columns
+    here = source.local and not source.folder_columns and not options.for_arrow
     plain = here and options.escape is None and options.rows is None and encoding in ("utf-8", "ascii")
     ordinary = len(sep) == 1 and len(options.quote.encode()) <= 1 and sep != options.quote.encode()
     return plain and ordinary and not {sep, options.quote.encode()} & {b"\r", b"\n", b"\0"}
@@ -190,6 +191,8 @@ class _Reading:
         if len(scan.lines) != 1 or scan.inner_newlines or b"\0" in record:
             raise _Odd
         header = scan.first_record
+        if self._options.sep is None and (self._doubtful(header) or named_separator(record.decode(), dialect.quote)):
+            raise _Odd
         if self._header is None:
             self._header = header if self._options.header else numbered_names(len(header))
             self._columns = list(self._kept(self._header))
@@ -198,6 +201,10 @@ class _Reading:
         self._blank_in_front += file.blank
         if self._options.header:
             file.skip(record)
+
+    def _doubtful(self, header: list[str]) -> bool:
+        """Whether another separator may be found."""
+        return self._sep == "," and len(header) == 1 and any(sep in header[0] for sep in OTHER_SEPARATORS)
 
     def _work(self, worker: _Worker, file: _File) -> None:
         from tuplewise.gpu_kernels.cpu import distinct_csv as cpu

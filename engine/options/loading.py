@@ -26,6 +26,11 @@ class LoadOptions:
     escape: str | None = None
     encoding: str = "utf-8"
     header: bool = True
+    skip_rows: int = 0
+    header_row: int | None = None
+    skip_footer: int = 0
+    decimal: str = "."
+    thousands: str | None = None
     bad_rows: Literal["fail", "report"] = "fail"
     rows: int | None = None
     reader: Literal["auto", "arrow", "spark"] = "auto"
@@ -34,7 +39,7 @@ class LoadOptions:
     conf: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        problems = number_faults(self, rows=0)
+        problems = number_faults(self, rows=0, skip_rows=0, header_row=1, skip_footer=0)
         if self.bad_rows not in ("fail", "report"):
             problems.append(message("bad_rows", self.bad_rows, "'fail' or 'report'"))
         if self.reader not in READERS:
@@ -43,7 +48,42 @@ class LoadOptions:
             one = isinstance(value, str) and (len(value) == 1 or (name == "quote" and value == ""))
             if value is not None and not one:
                 problems.append(message(name, value, "one character"))
+        if self.header_row is not None and self.skip_rows:
+            problems.append(message("header_row with skip_rows", self.skip_rows, "one of the two"))
+        if self.header_row is not None and self.header is False:
+            problems.append(message("header_row without a header", self.header_row, hint="Take --skip-rows"))
+        problems += self._notation_faults()
         raise_faults(problems + flag_faults(self, "header"))
+
+    def _notation_faults(self) -> list[str]:
+        allowed = "one character that is no letter, digit or sign"
+        given = {"decimal": self.decimal} | ({} if self.thousands is None else {"thousands": self.thousands})
+        shown = {name: "None" if mark is None else mark for name, mark in given.items()}
+        problems = [message(name, mark, allowed) for name, mark in shown.items() if not _is_mark(mark)]
+        if self.thousands is not None and self.decimal == self.thousands:
+            problems.append(message("thousands", self.thousands, "another character than decimal"))
+        return problems
+
+    @property
+    def lines_in_front(self) -> int:
+        """How many lines of each CSV file are passed over."""
+        return self.skip_rows if self.header_row is None else self.header_row - 1
+
+    @property
+    def notation(self) -> tuple[str, str | None] | None:
+        """How numbers of CSV files are written, by their decimal character and that of thousands; None: plainly."""
+        return None if (self.decimal, self.thousands) == (".", None) else (self.decimal, self.thousands)
+
+    @property
+    def for_arrow(self) -> list[str]:
+        """The options that were set and that Spark's reader of CSV doesn't know."""
+        plain = {"skip_rows": 0, "header_row": None, "skip_footer": 0, "decimal": ".", "thousands": None}
+        return [name for name, value in plain.items() if getattr(self, name) != value]
+
+
+def _is_mark(value: object) -> bool:
+    """Whether this can stand between the digits of a number."""
+    return isinstance(value, str) and len(value) == 1 and not value.isalnum() and value not in "+-\r\n\0"
 
 
 class LoadKeywords(TypedDict, total=False):
@@ -58,6 +98,11 @@ class LoadKeywords(TypedDict, total=False):
     escape: str | None
     encoding: str
     header: bool
+    skip_rows: int
+    header_row: int | None
+    skip_footer: int
+    decimal: str
+    thousands: str | None
     bad_rows: Literal["fail", "report"]
     rows: int | None
     reader: Literal["auto", "arrow", "spark"]

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.report.split import ROW, RULES, Violators, check_count
 from tuplewise.engine.report.sql import unused
 from tuplewise.engine.table.csv import scan_table
+from tuplewise.engine.table.csv_scan import CsvScan
 from tuplewise.engine.table.relation import Relation
 from tuplewise.engine.table.source import Source, opened
 
@@ -26,7 +26,8 @@ def split(
 ) -> None:
     """Write each row of local CSV files to one of two files, in the source's own dialect and encoding.
 
-    The files of a folder or a glob follow one another, their header stands once. Lines of the violating rows begin with
+    The files of a folder or a glob follow one another, their header stands once; lines in front of it and a footer stay
+    behind. Lines of the violating rows begin with
     the row's position and the ids of its rules (a blank between them): put in front, they stay fields whatever the
     rest of the line is.
     """
@@ -46,7 +47,7 @@ def split(
         violating.open("w", encoding=table.dialect.encoding, newline="") as bad,
     ):
         for name, scan in zip(source.files, table.scans, strict=True):
-            records = _records(name, table.dialect.encoding, scan.lines, one_column, options.header)
+            records = _records(name, table.dialect.encoding, scan, one_column, options.header)
             if options.header and len(scan.lines):
                 header = next(records)
                 if not headed:
@@ -66,22 +67,24 @@ def split(
     check_count(relation, index)
 
 
-def _records(name: str, encoding: str, starts: NDArray[np.int64], one_column: bool, header: bool) -> Iterator[str]:
+def _records(name: str, encoding: str, scan: CsvScan, one_column: bool, header: bool) -> Iterator[str]:
     """The records of a file without their line ends, the header among them.
 
-    `starts`: the 1-based lines on which they begin. Blank lines are left out, but in a table of one column each is a
-    row, of null.
+    Blank lines are left out, but in a table of one column each is a row, of null.
     """
-    line_end = _line_end(name)
+    line_end, starts = _line_end(name), scan.lines
     with opened(name) as stream:
-        lines: Iterator[str] = iter(io.TextIOWrapper(stream, encoding, newline=line_end))
+        text = io.TextIOWrapper(stream, encoding, newline=line_end)
+        lines: Iterator[str] = islice(text, None if scan.end_line is None else scan.end_line - 1)
+        first = not scan.skipped_lines
+        for _ in islice(lines, scan.skipped_lines):
+            pass
         if not len(starts):
             yield from ("" for _ in lines if one_column)
             return
-        for blank in islice(lines, int(starts[0]) - 1):
+        for blank in islice(lines, int(starts[0]) - 1 - scan.skipped_lines):
             if one_column and not header:
                 yield blank.rstrip(_LINE_ENDS)
-        first = True
         for size in [*np.diff(starts).tolist(), None]:  # of the last record nobody says how many lines it has
             parts = list(islice(lines, size))
             if first:

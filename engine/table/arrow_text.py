@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,40 @@ def matches(values: pa.Array, pattern: str) -> NDArray[np.bool_]:
 
 def _bools(array: pa.Array) -> NDArray[np.bool_]:
     return np.asarray(array.to_numpy(zero_copy_only=False), dtype=np.bool_)
+
+
+NO_NUMBER = "\ue000"
+"""Stands in front of what would be a number, but isn't in the notation of its file."""
+
+
+def respelled(values: pa.Array, decimal: str, thousands: str | None) -> pa.Array:
+    """Text with numbers of a notation spelled plainly.
+
+    Parameters
+    ----------
+    values : large_string (values,), no nulls
+    decimal, thousands : the characters in front of fractions, and between groups of three digits; None: not grouped
+
+    Returns
+    -------
+    large_string (values,)
+        `-1.234,5` as `-1234.5`; what is no number in that notation stays as it is, with NO_NUMBER in front where it
+        would be one otherwise.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    whole, point = "[0-9]+", re.escape(decimal)
+    if thousands is not None:
+        whole = rf"(?:[0-9]{{1,3}}(?:{re.escape(thousands)}[0-9]{{3}})+|[0-9]+)"
+    number = rf"[+-]?(?:{whole}(?:{point}[0-9]*)?|{point}[0-9]+)(?:[eE][+-]?[0-9]+)?"
+    hit = matches(values, number)
+    plain = values if thousands is None else pc.replace_substring(values, thousands, "")
+    plain = pc.replace_substring(plain, decimal, ".")
+    other = ~hit & matches(values, r"[+-]?[0-9.]*[0-9][0-9.]*(?:[eE][+-]?[0-9]+)?")
+    found = pc.if_else(pa.array(hit), plain, values)
+    marked = pc.binary_join_element_wise(pa.scalar(NO_NUMBER, values.type), values, pa.scalar("", values.type))
+    return pc.if_else(pa.array(other), marked, found)
 
 
 def count_spellings(values: pa.Array, rows: NDArray[np.int64]) -> dict[Spelling, SpellingCount]:

@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.table.csv_scan import CsvScan, Dialect, scan_csv
-from tuplewise.engine.table.raw import RawRows, RawTable, RowPlaces
+from tuplewise.engine.table.csv_front import Front, front_of
+from tuplewise.engine.table.csv_hints import hint_on_bad_rows
+from tuplewise.engine.table.csv_scan import CsvScan, Dialect, Part, scan_csv
+from tuplewise.engine.table.raw import CSV_LABEL, BadRows, RawRows, RawTable, RowPlaces
 from tuplewise.engine.table.schema import numbered_names
 from tuplewise.engine.table.source import Source, opened, packing_of
 
@@ -67,26 +69,31 @@ def scan_table(source: Source, options: LoadOptions, *, keep: bool = False) -> C
     """
     dialect = dialect_of(source, options)
     plain = dialect.encoding in ("utf-8", "ascii")
+    front = front_of(source.files, opened, dialect, options)
     scans, texts = [], []
-    for path in source.files:
+    for path, skip in zip(source.files, front.skipped, strict=True):
         kept: list[bytes] | None = [] if keep and not (plain and packing_of(path) is None) else None
+        part = Part(skip, options.skip_footer, options.header)
         with opened(path) as stream:
-            scans.append(scan_csv(stream, path, dialect, kept))
+            scans.append(scan_csv(stream, path, front.dialect, kept, part))
         texts.append(None if kept is None else b"".join(kept))
-    return with_header(source.given, list(source.files), scans, texts, dialect, options)
+    return with_header(source.given, list(source.files), scans, texts, front, options)
 
 
 def with_header(
-    given: str, paths: Sequence[str], scans: list[CsvScan], texts: list[bytes | None], dialect: Dialect,
+    given: str, paths: Sequence[str], scans: list[CsvScan], texts: list[bytes | None], front: Front,
     options: LoadOptions,
 ) -> CsvTable:  # fmt: skip
     """Scanned files as one table. Raises InputError where there is no data, or headers differ."""
     filled = [i for i, s in enumerate(scans) if len(s.lines)]
     if not filled:
+        if options.lines_in_front or options.skip_footer:
+            hint = "Leave out fewer lines: --skip-rows, --skip-footer"
+            raise InputError(message("nothing is left of this file without what is passed over", given, hint=hint))
         hint = "A table without rows has a line of column names"
         raise InputError(message("this file is empty: it has no header and no rows", given, hint=hint))
     first = scans[filled[0]].first_record
-    notes: list[str] = []
+    notes = [*front.notes]
     if options.header:
         for i in filled:
             if scans[i].first_record != first:
@@ -94,10 +101,10 @@ def with_header(
                 hint = "Load files of one header together"
                 raise InputError(message(what, scans[i].first_record, str(first), hint))
         names = first
-        notes += separator_notes(first, options)
+        notes += [] if front.named else separator_notes(first, options)
     else:
         names = numbered_names(len(first))
-    return CsvTable(names, scans, dialect, notes, texts)
+    return CsvTable(names, scans, front.dialect, notes, texts)
 
 
 def separator_notes(header: list[str], options: LoadOptions) -> list[str]:
@@ -138,18 +145,23 @@ def row_places(table: CsvTable, header: bool) -> RowPlaces:
     return RowPlaces(np.concatenate(positions), np.concatenate(lines), np.concatenate(files), before, blank)
 
 
-def lacks_fields(columns: int) -> tuple[str, str]:
-    """What is wrong with a row, and with several, that can't be taken apart."""
+def lacks_fields(table: CsvTable, files: Sequence[str], options: LoadOptions) -> BadRows:
+    """What is wrong with rows that can't be taken apart. `files`: local ones, else none."""
+    columns = len(table.names)
     fields = f"{columns} field{'s' if columns != 1 else ''}"
-    return f"does not have {fields}", f"do not have {fields}"
+
+    def hint(places: RowPlaces, bad: NDArray[np.int64]) -> str | None:
+        return hint_on_bad_rows(files, table.scans, table.dialect, options, places, bad)
+
+    return BadRows(f"does not have {fields}", f"do not have {fields}", hint if files else None)
 
 
 def bad_rows_note(
-    places: RowPlaces, bad: NDArray[np.int64], faults: tuple[str, str], files: Sequence[str], policy: str
+    places: RowPlaces, bad: NDArray[np.int64], faults: BadRows, files: Sequence[str], policy: str
 ) -> str:
     """A note on the rows that can't be taken apart; an InputError where the policy is to fail.
 
-    `bad`: int64, their positions; `faults`: what is wrong with one, and with several.
+    `bad`: int64, their positions.
     """
     rows = np.searchsorted(places.position, bad)
     shown = rows[:10]
@@ -159,9 +171,11 @@ def bad_rows_note(
         listed = ", ".join(str(places.line[i]) for i in shown)
     more = f" and {len(rows) - len(shown)} more" if len(rows) > len(shown) else ""
     one = len(rows) == 1
-    what = f"{len(rows)} row{'' if one else 's'} {faults[not one]} (line{'' if one else 's'} {listed}{more})"
+    fault = faults.of_one if one else faults.of_several
+    what = f"{len(rows)} row{'' if one else 's'} {fault} (line{'' if one else 's'} {listed}{more})"
     if policy == "fail":
-        raise InputError(message(what, hint="Mend them, or leave them out with --bad-rows report"))
+        hint = faults.hint(places, bad) if faults.hint is not None else None
+        raise InputError(message(what, hint=hint or "Mend them, or leave them out with --bad-rows report"))
     return f"{what}: left out; positions count them"
 
 
@@ -185,8 +199,8 @@ def csv_table(source: Source, options: LoadOptions) -> RawTable:
 
     notes = (*table.notes, *blank_note(places.blank_lines))
     return RawTable(
-        list(table.names), ["infer"] * count, ["CSV"] * count, rows_of_files, read, source.files, notes,
-        lacks_fields(count),
+        list(table.names), ["infer"] * count, [CSV_LABEL] * count, rows_of_files, read, source.files, notes,
+        lacks_fields(table, source.files, options),
     )  # fmt: skip
 
 
@@ -219,7 +233,7 @@ def _read_file(
 ) -> tuple[list[pa.ChunkedArray], NDArray[np.int64]]:
     """Columns of one file, and which of its rows can't be taken apart."""
     scan, dialect = table.scans[file], table.dialect
-    start = scan.header_end if header else 0
+    start = scan.header_end if header else scan.begin
     sep, quote = dialect.sep.encode(), dialect.quote.encode()
     ordinary = dialect.escape is None and len(sep) == 1 and len(quote) <= 1 and not scan.stray_returns
     if ordinary and sep not in (b"\r", b"\n", b"\0", quote):
@@ -280,14 +294,17 @@ def _by_arrow(
 
 
 def _body(path: str, table: CsvTable, file: int, start: int) -> pa.NativeFile:
-    """A file's text from a byte on, without a byte order mark."""
+    """A file's text from a byte on, without a byte order mark and a footer."""
     import pyarrow as pa
 
-    text = table.texts[file]
+    text, end = table.texts[file], table.scans[file].end
     if text is not None:
-        return pa.BufferReader(pa.py_buffer(text)[start:])
+        return pa.BufferReader(pa.py_buffer(text)[start:end])
     stream = pa.OSFile(path)
-    stream.seek(start + (_MARK_BYTES if table.scans[file].marked else 0))
+    mark = _MARK_BYTES if table.scans[file].marked else 0
+    if end is not None:
+        return stream.get_stream(start + mark, end - start)
+    stream.seek(start + mark)
     return stream
 
 
@@ -298,7 +315,7 @@ def _with_last_null(last: pa.ChunkedArray, path: str, table: CsvTable, file: int
     """
     import pyarrow as pa
 
-    if not len(last) or last[-1].as_py() != "":
+    if not len(last) or last[-1].as_py() != "" or table.scans[file].end is not None:
         return last
     sep, text = table.dialect.sep.encode(), table.texts[file]
     if text is None:

@@ -51,6 +51,9 @@ class CsvScan:
     stray_returns : whether a CR stands before something else than LF, where lines end with LF
     header_end : bytes of UTF-8 up to the end of the first record, without a byte order mark
     marked : whether the file begins with a byte order mark
+    begin, skipped_lines : bytes of UTF-8 that were passed over in front, and lines
+    end, end_line : bytes of UTF-8 up to the end of the last record that is a row, and the line behind it, where a
+        footer follows it; else None
     """
 
     lines: NDArray[np.int64]
@@ -65,9 +68,34 @@ class CsvScan:
     stray_returns: bool
     header_end: int
     marked: bool
+    begin: int = 0
+    skipped_lines: int = 0
+    end: int | None = None
+    end_line: int | None = None
 
 
-def scan_csv(stream: IO[bytes], path: str, dialect: Dialect, kept: list[bytes] | None = None) -> CsvScan:
+@dataclass(frozen=True)
+class Part:
+    """Which part of a CSV file is its table.
+
+    Attributes
+    ----------
+    skip : so many lines in front are passed over
+    footer : so many records at the end are no rows
+    header : whether the first record is the header, which is no footer
+    """
+
+    skip: int = 0
+    footer: int = 0
+    header: bool = True
+
+
+_ALL = Part()
+
+
+def scan_csv(
+    stream: IO[bytes], path: str, dialect: Dialect, kept: list[bytes] | None = None, part: Part = _ALL
+) -> CsvScan:
     """Scans a file once. `kept`: takes all of its text, as UTF-8 without a byte order mark.
 
     Raises InputError for bytes that the encoding doesn't allow, and for a quote that is never closed.
@@ -77,13 +105,13 @@ def scan_csv(stream: IO[bytes], path: str, dialect: Dialect, kept: list[bytes] |
     Linear in bytes, with NumPy over blocks that begin at a record; a file with stray quotes is walked record by record.
     """
     text = _Utf8(stream, path, dialect.encoding)
-    scanner = _Scanner(path, dialect)
+    scanner = _Scanner(path, dialect, part)
     rest = b""
     while True:
         block = text.read(_BLOCK_BYTES)
         if kept is not None:
             kept.append(block)
-        data = rest + block
+        data = scanner.pass_over(rest + block)
         rest = scanner.take(data, last=not block)
         if not block:
             return scanner.result(text.marked)
@@ -147,9 +175,13 @@ def _likely_encoding(block: bytes, first: bool) -> str:
 
 
 class _Scanner:
-    def __init__(self, path: str, dialect: Dialect) -> None:
+    def __init__(self, path: str, dialect: Dialect, part: Part) -> None:
         self._path = path
         self._dialect = dialect
+        self._part = part
+        self._to_skip = part.skip
+        self._begin = 0
+        self._last_ends = np.empty((2, 0), dtype=np.int64)  # of the last records: bytes, and the line behind each
         self._quote = dialect.quote.encode()
         self._line = 1
         self._records = 0
@@ -160,6 +192,22 @@ class _Scanner:
         self._inner_newlines = self._inner_returns = 0
         self._stray_returns = False
         self._done = self._header_end = 0
+
+    def pass_over(self, data: bytes) -> bytes:
+        """What is left behind the lines that are passed over."""
+        if not self._to_skip:
+            return data
+        newline = b"\n" if b"\n" in data or b"\r" not in data else b"\r"
+        at = 0
+        while self._to_skip and at < len(data):
+            end = data.find(newline, at) + 1
+            if end:
+                self._to_skip -= 1
+                self._line += 1
+            at = end or len(data)
+        self._done += at
+        self._begin = self._header_end = self._done
+        return data[at:]
 
     def take(self, data: bytes, *, last: bool) -> bytes:
         """Scans whole records; gives back what begins the next one."""
@@ -278,6 +326,10 @@ class _Scanner:
             index = int(np.flatnonzero(~blank)[0])
             self._first = self._fields(data[int(starts[index]) : int(ends[index])])
             self._header_end = self._done + int(ends[index])
+        if self._part.footer:
+            behind = self._line + np.searchsorted(newlines, ends[~blank])
+            own = np.stack([self._done + ends[~blank], behind])
+            self._last_ends = np.concatenate([self._last_ends, own], axis=1)[:, -self._part.footer - 1 :]
         self._records += int((~blank).sum())
         self._line += len(newlines)
 
@@ -308,9 +360,17 @@ class _Scanner:
 
     def result(self, marked: bool) -> CsvScan:
         empty = np.empty(0, dtype=np.int64)
+        lines, blank_before = np.concatenate([empty, *self._lines]), np.concatenate([empty, *self._blank_before])
+        skipped = self._part.skip - self._to_skip
+        end = end_line = None
+        footer = min(self._part.footer, max(0, len(lines) - int(self._part.header)))
+        if footer:  # blank lines in front of a footer belong to it
+            rows = len(lines) - footer
+            end, end_line = map(int, self._last_ends[:, -footer - 1]) if rows else (self._begin, skipped + 1)
+            lines, blank_before = lines[:rows], blank_before[blank_before < rows]
         return CsvScan(
-            lines=np.concatenate([empty, *self._lines]),
-            blank_before=np.concatenate([empty, *self._blank_before]),
+            lines=lines,
+            blank_before=blank_before,
             first_record=self._first or [],
             quotes=self._quotes,
             quoted_newlines=self._quoted_newlines,
@@ -321,6 +381,10 @@ class _Scanner:
             stray_returns=self._stray_returns,
             header_end=self._header_end,
             marked=marked,
+            begin=self._begin,
+            skipped_lines=skipped,
+            end=end,
+            end_line=end_line,
         )
 
 

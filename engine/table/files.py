@@ -13,7 +13,7 @@ from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.table.csv_scan import scan_lines
 from tuplewise.engine.table.frames import BYTES_AS_HEX
-from tuplewise.engine.table.raw import RawRows, RawTable, Reading, RowPlaces
+from tuplewise.engine.table.raw import CSV_LABEL, BadRows, RawRows, RawTable, Reading, RowPlaces
 from tuplewise.engine.table.source import Source, opened
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 FIRST_OBJECTS = 100
 """The keys of so many objects stand in the order in which they come; others behind them, sorted."""
-NOT_OBJECTS = ("is not a JSON object", "are not JSON objects")
+NOT_OBJECTS = BadRows("is not a JSON object", "are not JSON objects")
 _MOST_DIGITS = 76
 
 
@@ -297,7 +297,7 @@ def with_folder_columns(table: RawTable, source: Source) -> RawTable:
     if not source.folder_columns:
         return table
     own = len(table.names)
-    label = {"parquet": "Parquet", "orc": "ORC", "json": "JSON"}.get(source.format, "CSV")
+    label = {"parquet": "Parquet", "orc": "ORC", "json": "JSON"}.get(source.format, CSV_LABEL)
 
     def read(kept: Sequence[int]) -> RawRows:
         found = table.read([i for i in kept if i < own])

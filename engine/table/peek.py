@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import codecs
 import io
+from dataclasses import replace
 from typing import IO
 
 from tuplewise.engine.errors import InputError
 from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.table.csv_scan import Dialect, scan_csv
+from tuplewise.engine.table.csv import dialect_of
+from tuplewise.engine.table.csv_front import front_of, front_text
+from tuplewise.engine.table.csv_scan import scan_csv
 from tuplewise.engine.table.schema import numbered_names, repair_names, selected_columns
 from tuplewise.engine.table.source import Source, find_source, opened
 
-_FIRST_BYTES = 1 << 20
+_FIRST_CHARACTERS = 1 << 20
 
 
 def column_names(given: str, options: LoadOptions) -> list[str] | None:
@@ -47,10 +49,14 @@ def _header(source: Source, options: LoadOptions) -> list[str] | None:
 
 
 def _csv_header(stream: IO[bytes], source: Source, options: LoadOptions) -> list[str] | None:
-    encoding = codecs.lookup(options.encoding).name
-    text = codecs.getincrementaldecoder(encoding)().decode(stream.read(_FIRST_BYTES))
-    dialect = Dialect(options.sep or source.sep, options.quote, options.escape, "utf-8")
-    first = scan_csv(io.BytesIO(_first_record(text, options.quote).encode()), source.files[0], dialect).first_record
+    written = dialect_of(source, options)
+    front = front_of(source.files, opened, written, options)
+    text, _ = front_text(stream, written.encoding, front.skipped[0], _FIRST_CHARACTERS)
+    record = _first_record(text, options.quote)
+    if "\ufffd" in record:  # a byte that the encoding doesn't allow
+        return None
+    dialect = replace(front.dialect, encoding="utf-8")
+    first = scan_csv(io.BytesIO(record.encode()), source.files[0], dialect).first_record
     return first if options.header else numbered_names(len(first))
 
 

@@ -17,6 +17,10 @@ Reading = Literal["infer", "dates", "typed", "nanoseconds"]
 type is known; its type is a number of nanoseconds."""
 
 
+CSV_LABEL = "CSV"
+"""What columns of CSV files are called, where others have the name of a type."""
+
+
 @dataclass(frozen=True)
 class RowPlaces:
     """Where the rows of a table stand.
@@ -41,6 +45,24 @@ class RowPlaces:
         at = int(np.searchsorted(self.position, position))
         where = f"line {int(self.line[at])}"
         return where if len(files) < 2 else f"{files[self.file[at]]}, {where}"
+
+
+@dataclass(frozen=True)
+class BadRows:
+    """What is wrong with rows that can't be taken apart.
+
+    Attributes
+    ----------
+    of_one, of_several : in words
+    hint : says what to do about those at some positions (int64, ascending), where something is known; or None
+    """
+
+    of_one: str = ""
+    of_several: str = ""
+    hint: Callable[[RowPlaces, NDArray[np.int64]], str | None] | None = None
+
+
+NO_BAD_ROWS = BadRows()
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +92,7 @@ class RawTable:
     rows_of_files : how many rows each file has, also those that can't be taken apart
     read : gives the columns of some indexes
     files : local files in order; empty where there are none
-    what_is_bad : what a row that can't be taken apart lacks, of one row and of several
+    what_is_bad : what rows that can't be taken apart lack
     """
 
     names: list[str]
@@ -80,7 +102,7 @@ class RawTable:
     read: Callable[[Sequence[int]], RawRows]
     files: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    what_is_bad: tuple[str, str] = ("", "")
+    what_is_bad: BadRows = NO_BAD_ROWS
 
     @property
     def rows(self) -> int:

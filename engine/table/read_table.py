@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,16 +13,21 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.errors import InputError, message, near_names
 from tuplewise.engine.options import LoadOptions
+from tuplewise.engine.table.arrow_text import NO_NUMBER, respelled
 from tuplewise.engine.table.csv import bad_rows_note
 from tuplewise.engine.table.encode import TypedColumn, encode, indexed
 from tuplewise.engine.table.frames import arrow_table, typed_column
-from tuplewise.engine.table.raw import RawRows, RawTable, Reading
+from tuplewise.engine.table.raw import CSV_LABEL, RawRows, RawTable, Reading
 from tuplewise.engine.table.relation import NULL_CODE, Relation, TypeName
 from tuplewise.engine.table.schema import repair_names, selected_columns, type_overrides
-from tuplewise.engine.table.typing_columns import fitted, infer_text_column, misfit, retype, without_tokens
+from tuplewise.engine.table.typing_columns import fitted, infer_text_column, misfit, without_tokens
 
 if TYPE_CHECKING:
     from tuplewise.engine.table.reader import Reader
+
+_NUMBERS = ("integer", "decimal", "double")
+_EXAMPLE = re.compile(r"(?:(?<=e\.g\. )|(?<=, ))'([^']*)'")
+_SHOWN_NO_NUMBER = repr(NO_NUMBER)[1:-1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +43,8 @@ class ReadTable:
     path : as it was given, or None
     spark : version and master of the session that read it, or None
     reader : what read the file and why, or None where there was none
+    notations : by the names of columns of text, how numbers are written there, where not plainly: the characters for
+        decimals and thousands
     """
 
     name: str
@@ -49,6 +57,7 @@ class ReadTable:
     spark: Mapping[str, str] | None = None
     positions: NDArray[np.int64] | None = None
     reader: Reader | None = None
+    notations: Mapping[str, tuple[str, str | None]] = field(default_factory=dict)
 
     @property
     def inferred(self) -> list[bool]:
@@ -70,6 +79,8 @@ def of_raw(raw: RawTable, options: LoadOptions, name: str, path: str | None) -> 
     rows = raw.rows if positions is None else len(positions)
     if options.rows is not None:
         rows = min(rows, options.rows)
+    notation = options.notation
+    notations = {} if notation is None else {names[i]: notation for i in kept if raw.labels[i] == CSV_LABEL}
     columns = []
     for place, i in enumerate(kept):
         array = found.arrays[place].slice(0, rows)
@@ -82,7 +93,7 @@ def of_raw(raw: RawTable, options: LoadOptions, name: str, path: str | None) -> 
 
     return ReadTable(
         name, tuple(columns), tuple(raw.readings[i] for i in kept), rows, locate, (*renamed, *raw.notes, *notes), path,
-        positions=positions,
+        positions=positions, notations=notations,
     )  # fmt: skip
 
 
@@ -168,7 +179,14 @@ def typed(table: ReadTable, options: LoadOptions, *, as_text: bool = False) -> R
         wanted: TypeName | None = "text" if as_text else overrides.get(column.name)
         column = without_tokens(column, options.null_tokens)
         if wanted is not None:
-            columns.append(retype(column, wanted, table.locate))
+            found, misfits = _fitted(table, column, wanted)
+            if np.isin(column.index, misfits).any():
+                raise misfit(column, wanted, misfits, table.locate)
+            columns.append(_without_nulls(found))
+        elif column.name in table.notations:
+            inferred, added = _inferred(column, *table.notations[column.name])
+            columns.append(inferred)
+            notes += added
         elif reading in ("infer", "dates"):
             dates_only = reading == "dates"
             inferred, added = infer_text_column(column.name, column.values, column.index, dates_only=dates_only)
@@ -177,6 +195,33 @@ def typed(table: ReadTable, options: LoadOptions, *, as_text: bool = False) -> R
         else:
             columns.append(column)
     return replace(table, columns=tuple(columns), notes=(*table.notes, *notes))
+
+
+def _fitted(table: ReadTable, column: TypedColumn, type_: TypeName) -> tuple[TypedColumn, NDArray[np.int64]]:
+    """`fitted`, with numbers read as they are written in this table."""
+    notation = table.notations.get(column.name)
+    if notation is None or column.type != "text" or type_ not in _NUMBERS:
+        return fitted(column, type_)
+    return fitted(replace(column, values=respelled(column.values, *notation)), type_)
+
+
+def _inferred(column: TypedColumn, decimal: str, thousands: str | None) -> tuple[TypedColumn, list[str]]:
+    """The column with the type that its values spell in a notation, and notes; what stays text stays as written."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    values = respelled(column.values, decimal, thousands)
+    found, notes = infer_text_column(column.name, values, column.index)
+    if found.type != "text":
+        return found, notes
+
+    def as_written(example: re.Match[str]) -> str:
+        spelled = pa.scalar(example[1].replace(_SHOWN_NO_NUMBER, NO_NUMBER), values.type)
+        at = pc.index(values, spelled).as_py()
+        return example[0] if at < 0 else repr(column.values[at].as_py())
+
+    why, *notes = (_EXAMPLE.sub(as_written, text) for text in (found.why, *notes))
+    return replace(found, values=column.values, why=why), notes
 
 
 def fit_types(
@@ -202,7 +247,7 @@ def fit_types(
     bad = np.zeros(table.rows, dtype=np.bool_)
     for column, type_ in zip(table.columns, types, strict=True):
         column = without_tokens(column, tuple(tokens))
-        found, misfits = fitted(column, type_)
+        found, misfits = _fitted(table, column, type_)
         if len(misfits):
             hit = np.isin(column.index, misfits)
             if hit.any() and not leave_out:
@@ -237,7 +282,7 @@ def left_out_note(rows: int, first: str) -> str:
 
 
 def _without_nulls(column: TypedColumn) -> TypedColumn:
-    """The column without the values that didn't fit, which no row has any more."""
+    """The column without the values that didn't fit, which no row has."""
     if not column.values.null_count:
         return column
     valid = np.asarray(column.values.is_valid().to_numpy(zero_copy_only=False), dtype=np.bool_)

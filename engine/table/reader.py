@@ -38,7 +38,9 @@ def choose_reader(source: Source, options: LoadOptions, *, session: bool = False
     Raises InputError where the reader that was asked for can't read it.
     """
     asked = f"asked for with reader={options.reader}"
-    odd = why_not_spark(source)
+    odd = why_not_spark(source, options)
+    if odd is not None and not source.local:
+        raise InputError(message(f"Spark can't read {source.given}", odd, hint="Read a local copy"))
     if options.reader == "spark":
         if odd is not None:
             raise InputError(message(f"Spark can't read {source.given}", odd, hint="Leave the reader out"))

@@ -19,6 +19,8 @@ from typing import IO, Any, Literal
 from urllib.parse import unquote, urlsplit
 
 from tuplewise.engine.errors import InputError, message, near_names
+from tuplewise.engine.options import LoadOptions
+from tuplewise.engine.table.csv_front import front_text, named_separator
 
 Format = Literal["csv", "parquet", "orc", "json", "table"]
 
@@ -39,6 +41,7 @@ _FORMATS: dict[str, Format] = {
 _PACKED_ENDINGS = (".gz", ".bz2", ".zst", ".lz4", ".xz", ".snappy", ".deflate", ".zip")
 _SEPARATORS = {".tsv": "\t", ".tab": "\t", ".psv": "|"}
 STANDARD_INPUT = "-"
+_FIRST_LINE = 64  # characters, enough for one that names a separator
 NO_PARTITION_VALUE = "__HIVE_DEFAULT_PARTITION__"  # the folder name that Hive and Spark give to null
 
 Packing = Literal["gzip", "bz2", "zstd", "lz4", "xz"]
@@ -284,8 +287,11 @@ def opened(path: str) -> Iterator[IO[bytes]]:
         raise InputError(message(f"this file is damaged: packed with {packing}", path)) from problem
 
 
-def why_not_spark(source: Source) -> str | None:
-    """Why Spark can't read these local files as they are; None where it can."""
+def why_not_spark(source: Source, options: LoadOptions) -> str | None:
+    """Why Spark can't read these files as they are; None where it can."""
+    if source.format == "csv" and options.for_arrow:
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in options.for_arrow)
+        return f"only Arrow's reader knows {names}"
     for path in source.files:
         name = os.path.basename(path)
         if not source.folder_columns and _hidden(name):
@@ -301,4 +307,15 @@ def why_not_spark(source: Source) -> str | None:
                 return f"Spark tells packing by the ending of a name ({name} is {how})"
     if source.folder_columns and source.format == "csv":
         return "folder names hold columns, which Spark's CSV reader passes over"
+    if source.format == "csv" and options.sep is None and any(_names_separator(f, options) for f in source.files):
+        return "Spark can't pass over a first line that names the separator"
     return None
+
+
+def _names_separator(path: str, options: LoadOptions) -> bool:
+    try:
+        with opened(path) as stream:
+            text, _ = front_text(stream, options.encoding, 0, _FIRST_LINE)
+    except LookupError:  # reading says that nobody knows the encoding
+        return False
+    return named_separator(text, options.quote) is not None

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import codecs
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING, Literal
 
 import numpy as np
 
+from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.table.csv import CsvTable, dialect_of, with_header
+from tuplewise.engine.table.csv_front import front_of
 from tuplewise.engine.table.csv_scan import Dialect, scan_csv
 from tuplewise.engine.table.raw import RowPlaces
 from tuplewise.engine.table.source import Source
@@ -45,14 +49,24 @@ def scan_remote(spark: SparkSession, source: Source, options: LoadOptions) -> Cs
     """`scan_table` of files behind a URL, whose bytes come through Spark."""
     import pyarrow as pa
 
-    dialect = dialect_of(source, options)
     table = spark.read.format("binaryFile").load(list(source.paths)).select("path", "content").toArrow().sort_by("path")
-    paths, scans = table["path"].to_pylist(), []
-    for path, content in zip(paths, table["content"], strict=True):
-        stream = pa.BufferReader(content.as_buffer())
+    paths = table["path"].to_pylist()
+
+    @contextmanager
+    def content_of(path: str) -> Iterator[IO[bytes]]:
+        stream = pa.BufferReader(table["content"][paths.index(path)].as_buffer())
         codec = {"gz": "gzip", "bz2": "bz2", "zst": "zstd", "lz4": "lz4"}.get(path.rsplit(".", 1)[-1])
-        scans.append(scan_csv(pa.CompressedInputStream(stream, codec) if codec else stream, path, dialect))
-    return with_header(source.given, paths, scans, [None] * len(scans), dialect, options)
+        yield pa.CompressedInputStream(stream, codec) if codec else stream
+
+    front = front_of(paths, content_of, dialect_of(source, options), options)
+    if front.named:
+        what = f"Spark can't pass over the first line of {source.given}, which names the separator"
+        raise InputError(message(what, front.dialect.sep, hint="Take that line out, or read a local copy"))
+    scans = []
+    for path in paths:
+        with content_of(path) as stream:
+            scans.append(scan_csv(stream, path, front.dialect))
+    return with_header(source.given, paths, scans, [None] * len(scans), front, options)
 
 
 def read_text(spark: SparkSession, source: Source, table: CsvTable, options: LoadOptions, *, split: bool) -> DataFrame:

@@ -95,9 +95,10 @@ def open_with_spark(
     # What the bytes of local files say against loading is said before a JVM is started.
     scanned = None
     if source is not None:
-        odd = why_not_spark(source)
+        odd = why_not_spark(source, options)
         if odd is not None:
-            raise InputError(message(f"Spark can't read {source.given}", odd, hint="Take --reader arrow"))
+            hint = "Take --reader arrow" if source.local else "Read a local copy"
+            raise InputError(message(f"Spark can't read {source.given}", odd, hint=hint))
     if source is not None and source.format == "csv" and source.local:
         report("scanning")
         scanned = scan_table(source, options)

@@ -16,7 +16,7 @@ from tuplewise.engine.table.csv import CsvTable, blank_note, lacks_fields, row_p
 from tuplewise.engine.table.csv_scan import scan_lines
 from tuplewise.engine.table.files import FIRST_OBJECTS, NOT_OBJECTS, Schema, common_schema, json_places, stored_as
 from tuplewise.engine.table.frames import BYTES_AS_HEX, unusable
-from tuplewise.engine.table.raw import Reading, RowPlaces
+from tuplewise.engine.table.raw import CSV_LABEL, NO_BAD_ROWS, BadRows, Reading, RowPlaces
 from tuplewise.engine.table.source import Source, opened
 from tuplewise.engine.table.spark_csv import BAD, inner_returns, read_text
 
@@ -48,7 +48,7 @@ class RawFrame:
     places: RowPlaces | None = None
     ordered: bool = True
     notes: list[str] = field(default_factory=list)
-    what_is_bad: tuple[str, str] = ("", "")
+    what_is_bad: BadRows = NO_BAD_ROWS
 
     def stored_as(self, column: int, remark: str) -> str:
         """Why a typed column has its type. `remark`: what `readable` did to it, which the label may say already."""
@@ -69,8 +69,8 @@ def csv_table(spark: SparkSession, source: Source, table: CsvTable, options: Loa
         notes.append("line ends inside of quotes are CR LF in places and LF in others: they are not told apart")
     count = len(table.names)
     return RawFrame(
-        frame, table.names, ["infer"] * count, ["CSV"] * count, source.files, places, len(table.scans) == 1, notes,
-        lacks_fields(count),
+        frame, table.names, ["infer"] * count, [CSV_LABEL] * count, source.files, places, len(table.scans) == 1, notes,
+        lacks_fields(table, source.files, options),
     )  # fmt: skip
 
 

@@ -137,7 +137,7 @@ def _load_here(
     raw = open_here(source, options)
     columns = len(raw.names) if options.columns is None else len(options.columns)
     too_large = most_bytes is not None and raw.rows * columns * CODE_BYTES > most_bytes
-    if too_large and options.reader != "arrow" and why_not_spark(source) is None:
+    if too_large and options.reader != "arrow" and why_not_spark(source, options) is None:
         return None
     table = typed(of_raw(raw, options, name, source.given), options)
     loaded = time.perf_counter()

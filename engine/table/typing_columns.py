@@ -46,14 +46,6 @@ def infer_text_column(
     return TypedColumn(name, decision.type, decision.why, typed, index), [decision.note] if decision.note else []
 
 
-def retype(column: TypedColumn, type_: TypeName, locate: Locate) -> TypedColumn:
-    """The column as the type that was asked for. Raises InputError with the place of the first misfit."""
-    typed, misfits = fitted(column, type_)
-    if len(misfits):
-        raise misfit(column, type_, misfits, locate)
-    return typed
-
-
 def fitted(column: TypedColumn, type_: TypeName) -> tuple[TypedColumn, NDArray[np.int64]]:
     """The column as a type, and which of its values do not fit it (int64, ascending): these are null in `values`."""
     if column.type == type_:

@@ -147,8 +147,9 @@ def load(
     progress : called with the name of each step.
     **options : how it is read
         columns, exclude (names); types (`{"zip": "text"}`, `{"*": "text"}`); null_tokens; rows (the first so many);
-        for CSV sep, quote, escape, encoding, header, bad_rows ("fail" or "report"); reader ("auto", "arrow" or "spark":
-        what reads a local file); for Spark master, profile, conf.
+        for CSV sep, quote, escape, encoding, header, skip_rows, header_row, skip_footer, decimal, thousands, bad_rows
+        ("fail" or "report"); reader ("auto", "arrow" or "spark": what reads a local file); for Spark master, profile,
+        conf.
 
     Raises
     ------

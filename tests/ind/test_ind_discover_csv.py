@@ -23,7 +23,6 @@ READ: dict[str, tuple[str | bytes, dict[str, Any]]] = {
     "quotes": ('a,"b ""c""",d\n"1","",x\n"a,b","say ""hi""","line\nbreak"\n,"\\", \n', {}),
     "blank lines": ("\n\na,b\n\n1,2\n\n\n3,4\n\n", {}),
     "one column": ("a\n1\n\n2\n\"\"\n\n", {}),
-    "one column, another separator": ("a;b\n1;2\n", {}),
     "names": ("a,a,,b\n1,2,3,4\n", {}),
     "carriage returns": ("a,b\r\n1,\"x\"\r\n\r\n2,\r\n", {}),
     "mark of the byte order": (b"\xef\xbb\xbfa,b\n1,\xc3\xa4\n2,\xf0\x9d\x84\x9e\n", {}),
@@ -43,6 +42,12 @@ ODD: dict[str, tuple[str | bytes, dict[str, Any]]] = {
     "an escape character": ('a,b\n"x\\"y",1\n', {"escape": "\\"}),
     "some rows": ("a,b\n1,2\n3,4\n", {"rows": 1}),
     "bad rows": ("a,b\n1,2\n3\n4,5\n", {"bad_rows": "report"}),
+    "a separator that is named": ("sep=;\na;b\n1;2\n", {}),
+    "a separator that nobody named": ("a;b\n1;2\n", {}),
+    "one column that seems to be two": ("a;b\n1;2\nx\n", {}),
+    "lines in front": ("title\na,b\n1,2\n", {"skip_rows": 1}),
+    "a footer": ("a,b\n1,2\nTotal\n", {"skip_footer": 1}),
+    "decimal commas": ('a,b\n"1,5",2\n', {"decimal": ","}),
     "CR LF inside of quotes": ('a,b\r\n"x\r\ny",1\r\n', {}),
 }
 WRONG: dict[str, tuple[str | bytes, dict[str, Any], str]] = {

@@ -54,6 +54,30 @@ def test_groups_of_violated_rules() -> None:
     assert Violators.of(3, [], []).rules == [[]]
 
 
+@pytest.mark.parametrize(
+    ("content", "options", "valid", "violating"),
+    [
+        ("T\n\na,b\n1,x\n\n2,y\nTotal\n", {"skip_rows": 2, "skip_footer": 1}, "a,b\n2,y\n",
+         "row_position,violated_rules,a,b\n0,r,1,x\n"),
+        ('"T\na,b\n1,"x\nz"\n2,y\n"of\nall"', {"header_row": 2, "skip_footer": 1}, "a,b\n2,y\n",
+         'row_position,violated_rules,a,b\n0,r,1,"x\nz"\n'),
+        ("sep=;\r\na;b\r\n1;x\r\n2;y\r\n", {}, "a;b\r\n2;y\r\n", "row_position;violated_rules;a;b\r\n0;r;1;x\r\n"),
+        ("a;b\n1;x\n2;y\n", {}, "a;b\n2;y\n", "row_position;violated_rules;a;b\n0;r;1;x\n"),
+        ("T\n\n1\n\nTotal\n", {"skip_rows": 1, "skip_footer": 1, "header": False}, "1\n", "0,r,\n"),
+        ("\ufeffa\n1\n2\n", {"skip_rows": 0, "skip_footer": 0}, "a\n2\n", "row_position,violated_rules,a\n0,r,1\n"),
+    ],
+)  # fmt: skip
+def test_only_the_table_of_a_csv_file_is_split(
+    tmp_path: Path, content: str, options: dict[str, Any], valid: str, violating: str
+) -> None:
+    source = tmp_path / "t.csv"
+    source.write_text(content, encoding="utf-8", newline="")
+    relation = load(str(source), LoadOptions(**options))
+    good, bad = split_files(source, relation, {0: ["r"]}, tmp_path / "out", **options)
+    assert (relation.rows, good.decode()) == (2, valid)
+    assert bad.decode() == violating
+
+
 def test_csv_records_stand_as_they_stood(tmp_path: Path) -> None:
     source = tmp_path / "t.csv"
     source.write_bytes(MESSY.encode())

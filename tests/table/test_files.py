@@ -17,6 +17,8 @@ import pytest
 from tuplewise.engine.errors import InputError
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.table.peek import column_names
+from tuplewise.engine.table.read_table import fit_types
+from tuplewise.engine.table.reader import choose_reader, read_columns
 from tuplewise.engine.table.relation import Relation
 from tuplewise.engine.table.source import find_source
 from tuplewise.engine.table.table import load
@@ -244,6 +246,53 @@ def test_published_tables(shared: Path) -> None:
 def test_names_are_those_of_the_first_record_whatever_follows(tmp_path: Path, content: str) -> None:
     (tmp_path / "t.csv").write_text(content, newline="")
     assert column_names(str(tmp_path / "t.csv"), LoadOptions()) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("content", "options"),
+    [
+        ("sep=;\na;b\n1;2\n", {}),
+        ("a;b\n1;2\n", {}),
+        ('Title "x\n\na,b\n1,2\n', {"skip_rows": 2}),
+        ("\ufeffTitle\r\na|b\r\n1|2\r\n", {"header_row": 2}),
+        ("a;b\n1;2\nTotal\n", {"skip_footer": 1}),
+    ],
+)
+def test_names_are_told_before_loading_as_loading_finds_them(
+    tmp_path: Path, content: str, options: dict[str, Any]
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(content, newline="")
+    found = LoadOptions(**options)
+    assert column_names(str(path), found) == load(str(path), found).column_names == ["a", "b"]
+
+
+@pytest.mark.parametrize("options", [{"skip_rows": 1}, {"header_row": 2}, {"skip_footer": 1}, {"decimal": ","}])
+def test_a_url_is_not_read_with_options_that_spark_lacks(options: dict[str, Any]) -> None:
+    name = next(iter(options)).replace("_", "-")
+    with pytest.raises(InputError, match=rf"Spark can't read s3://b/t\.csv: .*--{name}.*a local copy"):
+        choose_reader(find_source("s3://b/t.csv"), LoadOptions(**options))
+    assert choose_reader(find_source("s3://b/t.parquet"), LoadOptions(**options)).name == "spark"
+
+
+def test_arrow_reads_what_spark_cannot_pass_over(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("sep=;\na;b\n1;2\n")
+    source = find_source(str(tmp_path / "t.csv"))
+    for options in (LoadOptions(), LoadOptions(master="local[1]"), LoadOptions(skip_rows=1, master="local[1]")):
+        assert choose_reader(source, options).name == "arrow"
+    assert choose_reader(source, LoadOptions(sep=";", master="local[1]")).name == "spark"
+
+
+def test_rows_of_a_state_are_read_in_its_types_and_the_notation_of_their_file(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text('a;b\n1.234,5;"1,5"\n7;x\n')
+    read = read_columns(str(tmp_path / "t.csv"), ["b", "a"], LoadOptions(decimal=",", thousands="."), "t", "rows")
+    found, left_out = fit_types(read, ["text", "double"], (), leave_out=False)
+    values = [[c.values.to_pylist()[i] for i in c.index] for c in found.columns]
+    assert values == [["1,5", "x"], [1234.5, 7.0]]
+    assert len(left_out) == 0
+    read = read_columns(str(tmp_path / "t.csv"), ["b", "a"], LoadOptions(decimal=","), "t", "rows")
+    with pytest.raises(InputError, match=r"type double at line 2: '1\.234,5'"):
+        fit_types(read, ["text", "double"], (), leave_out=False)
 
 
 def test_a_folder_may_be_named_relative_to_the_working_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ from tuplewise.engine.errors import InputError
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.table import csv_scan
 from tuplewise.engine.table.arrow_text import count_spellings
-from tuplewise.engine.table.csv_scan import Dialect, scan_csv
+from tuplewise.engine.table.csv_scan import Dialect, Part, scan_csv
 from tuplewise.engine.table.relation import DOMAIN_OF_TYPE
 from tuplewise.engine.table.table import load
 from tuplewise.engine.table.text_types import decide
@@ -246,6 +246,39 @@ def test_scan_finds_records_and_blank_lines(records: list[str], block: int) -> N
     lines, blank_before = records_by_definition(text)
     assert scan.lines.tolist() == lines
     assert scan.blank_before.tolist() == blank_before
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(
+    st.lists(st.text('a"é ,', max_size=3), max_size=3),
+    st.lists(st.lists(FIELD, min_size=1, max_size=3).map(",".join), min_size=1, max_size=6),
+    st.integers(0, 4),
+    st.booleans(),
+    st.integers(1, 40),
+)
+def test_scan_of_a_part_is_that_of_the_part_alone(
+    titles: list[str], records: list[str], footer: int, header: bool, block: int
+) -> None:
+    front, text = "".join(f"{t}\n" for t in titles), "\n".join(records) + "\n"
+    dialect = Dialect(",", '"', None, "utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(csv_scan, "_BLOCK_BYTES", block)
+        scan = scan_csv(io.BytesIO((front + text).encode()), "t.csv", dialect, None, Part(len(titles), footer, header))
+    lines, blank_before = records_by_definition(text)
+    left = len(lines) - min(footer, max(0, len(lines) - header))
+    assert scan.lines.tolist() == [len(titles) + line for line in lines[:left]]
+    if left == len(lines):
+        assert scan.blank_before.tolist() == blank_before
+        assert (scan.end, scan.end_line) == (None, None)
+    else:
+        assert scan.blank_before.tolist() == [b for b in blank_before if b < left]
+    assert (scan.begin, scan.skipped_lines) == (len(front.encode()), len(titles))
+    whole = (front + text).encode()
+    alone = scan_csv(io.BytesIO(whole[scan.begin : scan.end]), "t.csv", dialect)
+    assert (alone.lines + len(titles)).tolist() == scan.lines.tolist()
+    assert scan.end_line is None or scan.end_line == 1 + whole.count(b"\n", 0, scan.end)
+    if left:
+        assert (alone.first_record, alone.header_end + scan.begin) == (scan.first_record, scan.header_end)
 
 
 def test_scan_of_stray_quotes() -> None:
