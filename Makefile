@@ -11,7 +11,7 @@ PYTEST := $(BIN)/python -m pytest
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kernels demo lint types test test-sim test-spark test-cluster test-gpu wheel image readme ci bench
+.PHONY: help setup kernels demo lint types test test-sim test-spark test-readers test-cluster test-gpu wheel image readme ci bench
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -59,6 +59,9 @@ test-sim: setup  ## the CUDA kernels in Numba's simulator
 
 test-spark: setup  ## only what starts Spark
 	$(PYTEST) -m "spark or rapids"
+
+test-readers: setup  ## the default tests with every local file read by Spark
+	TUPLEWISE_TEST_READER=spark $(PYTEST) -m "not slow and not device and not cuda and not cluster and not arrow" -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 test-cluster: setup  ## on a Spark cluster of several processes on this machine's loopback
 	$(PYTEST) -m "cluster and not slow"

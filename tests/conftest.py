@@ -17,6 +17,26 @@ QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:CICompilerCount=1 -XX:ReservedCodeCache
 CLASSES = spark_classes.archive()
 
 
+READER = os.environ.get("TUPLEWISE_TEST_READER")
+
+
+def read_by_spark() -> None:
+    """Let Spark read each local file that it can read, where a test asks for no reader: answers must be the same."""
+    from tuplewise.engine.ind import unary
+    from tuplewise.engine.table import reader, table
+
+    real = reader.choose_reader
+
+    def choose(source: Any, options: Any, *, session: bool = False) -> Any:
+        if options.reader == "auto" and source.local and reader.why_not_spark(source, options) is None:
+            return reader.Reader("spark", "the tests' reader")
+        return real(source, options, session=session)
+
+    for module in (reader, table, unary):
+        module.choose_reader = choose  # type: ignore[attr-defined]
+    unary.read_csv_cells = lambda *args, **kwargs: None  # type: ignore[assignment]
+
+
 def pytest_configure(config: pytest.Config) -> None:
     os.environ["TUPLEWISE_STRICT_KERNELS"] = "1"  # before kernels are imported, here and in programs that tests start
     given = os.environ.get("SPARK_SUBMIT_OPTS", "")
@@ -30,6 +50,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes longest comes first, so that the processes that share the modules end together."""
+    if READER == "spark":
+        read_by_spark()
 
     def rank(item: pytest.Item) -> int:
         if item.path.stem == "test_rapids":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from datetime import datetime
 from decimal import Decimal
@@ -129,3 +130,11 @@ def test_the_splitter_of_inclusion_dependencies_gives_the_same(
     fast = found()
     monkeypatch.setattr(unary, "read_csv_cells", lambda *args, **kwargs: None)
     assert fast == found()
+
+
+def test_files_are_read_by_the_reader_of_this_run(tmp_path: Path) -> None:
+    """`make test-readers` lets Spark read what the default tests read by Arrow."""
+    (tmp_path / "t.csv").write_text("a\n1\n")
+    reader = load(str(tmp_path / "t.csv")).reader
+    assert reader is not None
+    assert reader.name == os.environ.get("TUPLEWISE_TEST_READER", "arrow")
