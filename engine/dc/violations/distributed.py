@@ -25,6 +25,7 @@ from tuplewise.engine.dc.violations.existence import find_pairs
 from tuplewise.engine.dc.violations.listing import CHUNK_PAIRS, FIRST_CHUNK_PAIRS, pairs_in_order
 from tuplewise.engine.dc.violations.planner import plan
 from tuplewise.engine.dc.violations.program import Program, RowTest, bind
+from tuplewise.engine.dc.violations.remarks import remarks
 from tuplewise.engine.errors import InputError, message, near_names
 from tuplewise.engine.options import DcCheckOptions
 from tuplewise.engine.spark import jobs, run
@@ -102,7 +103,7 @@ def check_opened(
             what = f"no column of that name in table {opened.table!r}"
             raise InputError(message(what, name, hint=near_names(name, names)))
     used = {name for rule in rules for name in rule.columns}
-    table = encode_for("checked", opened, sorted(used), step, shown=options.key)
+    table = encode_for("checked", opened, sorted(used) or names[:1], step, shown=options.key)
     return check_on_spark(table, rules, options, progress=progress, deadline=deadline)
 
 
@@ -159,7 +160,7 @@ def check_on_spark(
         device_reason=reason,
         timings_seconds={"plan": planned - began, "check": time.monotonic() - planned},
         partial=any(check.holds is None for check in checks),
-        notes=() if reached is None else (reached,),
+        notes=(*remarks(rules, table.header), *(() if reached is None else (reached,))),
         on_spark=SparkPairs(table, rules, programs, options),
     )
 
