@@ -98,7 +98,10 @@ def test_a_file_of_printed_rules(all_columns: list[list[str]]) -> None:
         assert [rule for rule, _ in read_rule_file(path)] == rules
 
 
-@pytest.mark.parametrize("name", ["Unit\nprice", "Unit\\nprice", "a\tb", "a`b", 'a"b', "a.b", " a ", "a\u2028b", "\r\n"])
+HEADERS = ["Unit\nprice", "Unit\\nprice", "a\tb", "a`b", 'a"b', "a.b", " a ", "a\u2028b", "\r\n"]
+
+
+@pytest.mark.parametrize("name", HEADERS)
 def test_through_the_command_line(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = io.StringIO()
     csv.writer(text, quoting=csv.QUOTE_ALL).writerows([[name, "b"], ["1", "x"], ["1", "x"], ["2", "y"]])
