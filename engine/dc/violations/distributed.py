@@ -7,6 +7,7 @@ back is put together.
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -176,7 +177,7 @@ class SparkPairs:
         options: DcCheckOptions,
     ) -> None:
         self._table, self._rules, self._programs, self._options = table, rules, programs, options
-        weakref.finalize(self, _close, table).atexit = False  # Spark ends with the process
+        weakref.finalize(self, _close, table, os.getpid()).atexit = False  # Spark ends with the process
 
     def write_pairs(
         self, folder: str, columns: Sequence[Cell], own: Sequence[Sequence[Cell]], deadline: float | None
@@ -202,9 +203,10 @@ def _names(role: Role, cells: Sequence[Cell]) -> dict[str, str]:
     return {name: _column((role, name)) for of, name in cells if of == role}
 
 
-def _close(table: EncodedFrame) -> None:
-    with contextlib.suppress(Exception):  # the session may be gone
-        table.close()
+def _close(table: EncodedFrame, process: int) -> None:
+    if os.getpid() == process:  # a forked one has no share in the session
+        with contextlib.suppress(Exception):  # the session may be gone
+            table.close()
 
 
 def find_witnesses_on_spark(
