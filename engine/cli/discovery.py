@@ -84,10 +84,10 @@ class DcRun(_Discovery[DcDiscoverOptions]):
     def explain(self, form: str) -> Iterator[str]:
         """The predicate space as text or JSON."""
         relation = self._loading.relation(kernels=False)
-        from tuplewise.engine.dc.predicate import build_space
+        from tuplewise.engine.dc.predicate import space_to_search
         from tuplewise.engine.report import json, model, text
 
-        space = build_space(relation, self._options) if self._kept is None else self._kept.space
+        space = space_to_search(relation, self._options) if self._kept is None else self._kept.space
         options = model.options_record(
             self._load_options, self._options, explain_space=True, space_from=self._space_from
         )

@@ -105,5 +105,5 @@ def _of_json(content: str, name: str) -> list[str]:
             raise RuleError(message(f"{name} entry {number} is no order dependency", entry, _FILE))
         found.append(text)
     if not found and not any(tells_of_none(document, key, f"{key}_count") for key in _LISTS):
-        raise RuleError(message(what, name, _FILE))
+        raise RuleError(message("no order dependencies in file", name, _FILE))
     return found
