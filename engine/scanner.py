@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from tuplewise.engine.errors import Fault
+from tuplewise.engine.table.schema import quoted_text
 
 PLAIN = re.compile(r"[^\W\d]\w*")
 BRACKETS = {"[": "]", "(": ")"}
@@ -48,11 +49,11 @@ class Scanner:
             raise self.fault("expected a comma or the end")
 
     def quoted(self) -> str:
-        """The text between the quotes that are next; a doubled quote inside stands for one."""
-        quote = self.text[self.at]
-        match = re.compile(f"{quote}((?:[^{quote}]|{quote}{quote})*){quote}").match(self.text, self.at)
-        if match is None:
+        """The text between the quotes that are next; see `quote_text`."""
+        found = quoted_text(self.text, self.at)
+        if found is None:
+            quote = self.text[self.at]
             hint = f"Double it where it belongs to the name: {quote * 2}"
             raise Fault(f"a {quote} that is not closed", self.at, hint)
-        self.at = match.end()
-        return match.group(1).replace(quote * 2, quote)
+        text, self.at = found
+        return text

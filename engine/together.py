@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -35,7 +35,7 @@ from tuplewise.engine.options import (
     KeyDiscoverOptions,
     OdDiscoverOptions,
 )
-from tuplewise.engine.table.relation import Relation
+from tuplewise.engine.table.relation import Relation, idle_columns
 from tuplewise.engine.watch import TIME_LIMIT, Clock, Progress, Watch
 from tuplewise.gpu_kernels.device import Device, pick_device
 from tuplewise.gpu_kernels.words import COMPARISONS_PER_WORD, ClueLayout
@@ -211,11 +211,12 @@ class _Parts:
             arrays = ConstraintArrays.none()
             if self._relation.rows > 1:
                 arrays = self._constraints.constraints(self._relation.rows, reached is None)
+            arrays, space = without_columns(arrays, self._space, idle_columns(self._relation, self._dcs.nulls))
             limit = hybrid.Found(arrays, undecided, said, reached)
-            means = None if reached is None else hybrid.what_a_limit_means(limit, self._space)
+            means = None if reached is None else hybrid.what_a_limit_means(limit, space)
             searched = dc_discover.Searched(arrays, means, search=said)
             found_dcs = dc_discover.discovery_of(
-                self._relation, self._dcs, self._space, searched, "hybrid", REASON, device, clock
+                self._relation, self._dcs, space, searched, "hybrid", REASON, device, clock
             )
         found: list[Discovery | None] = []
         for options, contexts in zip(self._of_contexts, self._contexts, strict=True):
@@ -229,6 +230,17 @@ class _Parts:
             )
         ods, fds, keys = found
         return Together(found_dcs, ods, fds, keys, said)
+
+
+def without_columns(
+    arrays: ConstraintArrays, space: PredicateSpace, columns: NDArray[np.bool_]
+) -> tuple[ConstraintArrays, PredicateSpace]:
+    """Without constraints that name these columns, bool (columns,), and the space without them."""
+    dropped = (columns[space.left] | columns[space.right])[space.predicate_group]
+    arrays = arrays.take(~np.any((arrays.predicates >= 0) & dropped[arrays.predicates], axis=1))
+    number = (np.cumsum(~dropped) - 1).astype(np.int32)
+    predicates = np.where(arrays.predicates < 0, arrays.predicates, number[arrays.predicates])
+    return replace(arrays, predicates=predicates), space.without(columns)
 
 
 def without_order(clues: Clues, layout: ClueLayout) -> Clues:

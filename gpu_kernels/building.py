@@ -91,6 +91,7 @@ class Building:
         self._missing = [names for names in files if not cache.is_kept(names)]
         self._processes: list[subprocess.Popen[bytes]] = []
         self._told: IO[bytes] | None = None
+        self._process = os.getpid()
         self.asked = len(files)
         self.missing = len(self._missing)
 
@@ -138,8 +139,13 @@ class Building:
             raise RuntimeError(f"{left} of {self.asked} kernels could not be compiled: {reason}")
 
     def stop(self) -> None:
-        """End the processes; what they are at is lost, what they kept is not. May be called again."""
+        """End the processes; what they are at is lost, what they kept is not. May be called again.
+
+        A process that was forked meanwhile ends none: they are not its own.
+        """
         atexit.unregister(self.stop)
+        if os.getpid() != self._process:
+            return
         for process in self._processes:
             process.terminate()
         for process in self._processes:

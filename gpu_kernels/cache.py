@@ -11,7 +11,6 @@ Nothing here imports Numba before that is needed.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import errno
 import functools
@@ -29,6 +28,8 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+
+from tuplewise.gpu_kernels.exits import at_exit
 
 PACKAGE = __name__.split(".")[0]
 SHIPPED = Path(__file__).parent / "machine_code"
@@ -120,7 +121,7 @@ def _choose(folder: Path) -> KernelCache:
     except OSError:  # nothing can be written anywhere: nothing is kept
         temporary = folder
     os.environ["TUPLEWISE_KERNELS"] = str(temporary)  # Spark's Python workers share it
-    atexit.register(shutil.rmtree, temporary, ignore_errors=True)
+    at_exit(shutil.rmtree, temporary, ignore_errors=True)
     note = (
         f"kernel cache folder {str(folder)!r} can't be written ({reason}): kernels are compiled anew in each run. "
         f"Set TUPLEWISE_CACHE_DIR to a folder that can be written"

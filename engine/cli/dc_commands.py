@@ -99,12 +99,12 @@ def _explain(
     form: str,
 ) -> Iterator[str]:
     """The predicate space as text or JSON."""
-    from tuplewise.engine.dc.predicate import build_space
+    from tuplewise.engine.dc.predicate import space_to_search
     from tuplewise.engine.report import json, model, text
 
     how, asked, kept = _of_state(space_from, load_options, options, run)
     relation = run.load(table, how, asked.device)
-    space = build_space(relation, asked) if kept is None else kept.space
+    space = space_to_search(relation, asked) if kept is None else kept.space
     shown = model.options_record(how, asked, explain_space=True, space_from=space_from)
     document = model.heading("dc discover", relation, options=shown, notes=[*relation.notes, *run.notes])
     document["result"] = model.space_record(space)

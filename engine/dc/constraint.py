@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from tuplewise.engine.table.schema import quote_name
+from tuplewise.engine.table.schema import quote_name, quote_text
 
 Operator = Literal["==", "!=", "<", "<=", ">", ">=", "is", "is not"]
 Role = Literal["t", "u"]
@@ -52,7 +52,7 @@ class Constant:
         if self.type == "null":
             return "null"
         if self.type == "text":
-            return "'" + self.text.replace("'", "''") + "'"
+            return quote_text(self.text, "'")
         return self.text
 
     @property

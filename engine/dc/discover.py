@@ -17,11 +17,11 @@ from tuplewise.engine.dc.estimate import Estimate
 from tuplewise.engine.dc.evidence import ComparePairs, EvidenceSet, collect_evidence
 from tuplewise.engine.dc.inversion import ConstraintArrays, invert
 from tuplewise.engine.dc.outcome_counts import table_outcome_counts, undecided_pairs
-from tuplewise.engine.dc.predicate import PredicateSpace, allowed_violations, build_space, given_space
+from tuplewise.engine.dc.predicate import PredicateSpace, allowed_violations, given_space, space_to_search
 from tuplewise.engine.dc.ranking import Ranking, order_by, rank_counted
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.options import DcDiscoverOptions, RankBy
-from tuplewise.engine.table.relation import NULL_CODE, Relation
+from tuplewise.engine.table.relation import NULL_CODE, Relation, idle_columns, note_on_idle
 from tuplewise.engine.table.table import Table
 from tuplewise.engine.watch import (
     Clock,
@@ -184,7 +184,7 @@ def discover(
     device = pick_device(options.device if comparing is None else "cpu")
     clock = Clock()
     workload.refuse_many_columns(relation, options)
-    space = build_space(relation, options) if space is None else given_space(space, relation, options)
+    space = space_to_search(relation, options) if space is None else given_space(space, relation, options)
     clock.lap("space")
     work = workload.estimate(relation, space, device.kind, None if comparing is None else comparing.slots)
     available = available_bytes()
@@ -363,7 +363,10 @@ def notes_on_table(relation: Relation, options: DcDiscoverOptions, space: Predic
         return notes
     empty = [i for i, c in enumerate(relation.columns) if c.distinct == 0]
     constant = [i for i, c in enumerate(relation.columns) if c.distinct == 1 and c.nulls == 0]
-    if empty:
+    idle = idle_columns(relation, options.nulls)
+    if idle.any() and not idle[space.left].any():
+        notes += note_on_idle(relation, options.nulls)
+    elif empty:
         notes.append(f"{_count(len(empty), 'column')} with nulls only: {_names(relation, empty)}")
     if constant:
         whole = ", that is all columns: all rows are equal" if len(constant) == len(relation.columns) else ""
@@ -382,7 +385,7 @@ def _notes_on_nulls(relation: Relation, options: DcDiscoverOptions, space: Predi
     """How much the rule "unknown" leaves out."""
     if options.nulls != "unknown" or relation.rows < 2:
         return []
-    with_null = int(np.count_nonzero(np.any(relation.codes == NULL_CODE, axis=0)))
+    with_null = int(np.count_nonzero(np.any(relation.codes[space.columns] == NULL_CODE, axis=0)))
     return notes_on_nulls(with_null, relation.rows, undecided_pairs(relation, space)) if with_null else []
 
 

@@ -14,7 +14,7 @@ from tuplewise.engine.dc.distributed_evidence import discover_by_all_pairs
 from tuplewise.engine.dc.distributed_figures import SparkFigures
 from tuplewise.engine.dc.hybrid import STAGE, Found, find, what_a_limit_means
 from tuplewise.engine.dc.inversion import ConstraintArrays
-from tuplewise.engine.dc.predicate import PredicateSpace, build_space, given_space
+from tuplewise.engine.dc.predicate import PredicateSpace, given_space, space_to_search
 from tuplewise.engine.dc.ranking import Ranking, rank_counted
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.options import DcDiscoverOptions
@@ -74,7 +74,7 @@ def discover_on_spark(
     clock, watch, figures = Clock(), Watch(progress, options.memory_limit), SparkFigures(table)
     workload.refuse_many_columns(relation, options)
     if space is None:
-        space = build_space(table.header, options, figures)
+        space = space_to_search(table.header, options, figures)
     else:
         space = given_space(space, relation, options)
     workload.refuse_many_atoms(relation, space.atoms, options)
@@ -83,7 +83,7 @@ def discover_on_spark(
     device, reason = devices_of_tasks(table.frame.sparkSession, options.device)
     found = _find(table, relation, space, deadline, watch, clock)
     notes += [] if found.reached is None else [what_a_limit_means(found, space)]
-    with_null = figures.rows_with_null() if options.nulls == "unknown" else 0
+    with_null = figures.rows_with_null(space) if options.nulls == "unknown" else 0
     notes += notes_on_nulls(with_null, table.rows, figures.undecided_pairs(space)) if with_null else []
     ranking = Ranking.none()
     if len(found.arrays):

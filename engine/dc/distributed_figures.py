@@ -74,10 +74,12 @@ class SparkFigures:
         counts = count_where(self.table.frame, conditions)
         return list(np.array(counts, dtype=np.int64).reshape(-1, 4))
 
-    def rows_with_null(self) -> int:
-        """Rows with a null in some column. One job."""
-        null = " or ".join(f"c{i} = {NULL_CODE}" for i in range(len(self.table.header.columns)))
-        return count_where(self.table.frame, [null])[0]
+    def rows_with_null(self, space: PredicateSpace) -> int:
+        """Rows with a null in some column of the space. One job."""
+        columns = space.columns.tolist()
+        if not columns:
+            return 0
+        return count_where(self.table.frame, [" or ".join(f"c{i} = {NULL_CODE}" for i in columns)])[0]
 
     def undecided_pairs(self, space: PredicateSpace) -> int:
         """See `outcome_counts.undecided_pairs`. One job."""

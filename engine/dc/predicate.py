@@ -20,7 +20,7 @@ from tuplewise.engine.dc.constraint import OPERATORS, DenialConstraint, Predicat
 from tuplewise.engine.dc.shared_values import ColumnFigures, FiguresOf, mean_ratio_above
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import DcDiscoverOptions
-from tuplewise.engine.table.relation import Relation
+from tuplewise.engine.table.relation import Relation, idle_columns
 from tuplewise.gpu_kernels.words import ACROSS, WITHIN_T, ClueLayout, make_layout
 
 # Outcomes (bit 0: less or different, bit 1: equal, bit 2: greater) that each operator excludes, in operator order.
@@ -82,9 +82,21 @@ class PredicateSpace:
     candidates: CandidatePairs
     options: DcDiscoverOptions
 
+    def without(self, columns: NDArray[np.bool_]) -> PredicateSpace:
+        """Without the groups of these columns, bool (columns,)."""
+        kept = ~(columns[self.left] | columns[self.right])
+        return replace(
+            self, left=self.left[kept], right=self.right[kept], scope=self.scope[kept], ordered=self.ordered[kept]
+        )
+
     @property
     def groups(self) -> int:
         return len(self.left)
+
+    @property
+    def columns(self) -> NDArray[np.int32]:
+        """int32 (columns,): those that take part, ascending."""
+        return np.unique(np.concatenate((self.left, self.right)))
 
     @property
     def same_column(self) -> NDArray[np.bool_]:
@@ -234,6 +246,13 @@ def build_space(
         candidates=candidates,
         options=options,
     )
+
+
+def space_to_search(
+    relation: Relation, options: DcDiscoverOptions, figures: ColumnFigures | None = None
+) -> PredicateSpace:
+    """The predicate space of a relation, without columns whose rules would hold for want of values only."""
+    return build_space(relation, options, figures).without(idle_columns(relation, options.nulls))
 
 
 def given_space(space: PredicateSpace, relation: Relation, options: DcDiscoverOptions) -> PredicateSpace:

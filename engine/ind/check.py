@@ -13,7 +13,7 @@ import numpy as np
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.ind.checked import SHOWN_ROWS, CheckedInds, Examples, IndCheck, not_compared, undecided_note
 from tuplewise.engine.ind.dependency import Attribute, InclusionDependency
-from tuplewise.engine.ind.distributed import open_tables, place_for
+from tuplewise.engine.ind.distributed import Place, open_tables, place_for
 from tuplewise.engine.ind.distributed_check import check_on_spark
 from tuplewise.engine.ind.found import TableFound
 from tuplewise.engine.ind.table_options import known_columns, options_for_columns, options_of_tables
@@ -71,7 +71,9 @@ def check_dependencies(
     columns = {table: [c for c in names[table] if c in wanted] for table, wanted in needed.items()}
     used = [name for name in tables if name in needed]
     unused = [f"table {name!r} is in no dependency: it was not read" for name in tables if name not in needed]
-    place = place_for({name: tables[name] for name in used}, options, load_options or LoadOptions())
+    place = Place(False, "no table is read")
+    if used:
+        place = place_for({name: tables[name] for name in used}, options, load_options or LoadOptions())
     if place.on_spark:
         there = {name: options_for_columns(of_tables[name], columns[name]) for name in used}
         how: dict[str, Any] = {"reason": place.reason, "progress": progress, "deadline": deadline}

@@ -17,7 +17,7 @@ from tuplewise.engine.ind.dependency import Attribute
 from tuplewise.engine.ind.found import TableFound
 from tuplewise.engine.ind.values import FAMILIES, Family, canonical_array, family_of
 from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.table.arrow_text import count_spellings, parse
+from tuplewise.engine.table.arrow_text import count_spellings, one_number_twice, parse
 from tuplewise.engine.table.encode import TypedColumn, indexed
 from tuplewise.engine.table.frames import kind_of
 from tuplewise.engine.table.read_table import ReadTable, typed
@@ -27,7 +27,7 @@ from tuplewise.engine.table.schema import repair_names, selected_columns, type_o
 from tuplewise.engine.table.source import find_source
 from tuplewise.engine.table.spark_load import spark_failures
 from tuplewise.engine.table.spelled import spark_texts
-from tuplewise.engine.table.text_types import Spelling, SpellingCount, decide
+from tuplewise.engine.table.text_types import Spelling, SpellingCount, as_codes, decide, may_be_codes
 from tuplewise.engine.table.typing_columns import ASKED_FOR
 from tuplewise.engine.watch import Clock, Watch
 from tuplewise.gpu_kernels.control import usable_cores
@@ -291,6 +291,8 @@ def _texts(part: DistinctCells) -> tuple[pa.Array, NDArray[np.int64]]:
 
 def _infer(name: str, parts: Sequence[DistinctCells]) -> tuple[TypeName, str, str | None]:
     """The type that all values of all parts spell, why, and a note."""
+    import pyarrow as pa
+
     counts: dict[Spelling, SpellingCount] = {}
     for part in parts:
         for spelling, own in count_spellings(*_texts(part)).items():
@@ -300,6 +302,10 @@ def _infer(name: str, parts: Sequence[DistinctCells]) -> tuple[TypeName, str, st
                 own = SpellingCount(own.rows + other.rows, lowest)
             counts[spelling] = own
     decision = decide(name, counts)
+    if may_be_codes(decision, counts):
+        of_parts = [texts.filter(pa.array(rows > 0)) for texts, rows in map(_texts, parts)]
+        twice = one_number_twice(pa.concat_arrays(of_parts).unique())
+        decision = decision if twice is None else as_codes(name, *twice)
     return decision.type, decision.why, decision.note
 
 

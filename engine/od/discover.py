@@ -12,7 +12,7 @@ from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.od import levelwise, search
 from tuplewise.engine.od.dependency import Dependencies, Targets
 from tuplewise.engine.od.found import Discovery, Found
-from tuplewise.engine.od.remarks import complete_context, notes_on
+from tuplewise.engine.od.remarks import complete_context, notes_on, without_idle
 from tuplewise.engine.options import DependencyOptions, Nulls, OdDiscoverOptions
 from tuplewise.engine.table.relation import Relation
 from tuplewise.engine.table.table import Table
@@ -112,6 +112,7 @@ def discovery_of(
     relation: Relation, options: Any, found: Found, algorithm: str, reason: str, device: Device, clock: Clock
 ) -> Discovery:
     """What a search found, with what there is to say."""
+    found = without_idle(relation, options, found)
     return Discovery(
         relation=relation,
         options=options,

@@ -12,7 +12,7 @@ from tuplewise.engine.od.dependency import ASCENDING, Dependencies, Targets, con
 from tuplewise.engine.od.discover import STAGE, discover
 from tuplewise.engine.od.distributed import SparkContextTable
 from tuplewise.engine.od.found import Discovery, Found
-from tuplewise.engine.od.remarks import complete_context, notes_on
+from tuplewise.engine.od.remarks import complete_context, notes_on, without_idle
 from tuplewise.engine.od.search import PAIRS_A_ROW, SAMPLED_ROWS, clue_layout, find
 from tuplewise.engine.options import DependencyOptions, FdDiscoverOptions, Nulls, OdDiscoverOptions
 from tuplewise.engine.spark.resources import devices_of_tasks
@@ -64,7 +64,7 @@ def discover_on_spark(
     relation = replace(table.excerpt(np.zeros(0, dtype=np.int64)), table_rows=table.rows)
     clock, watch = Clock(), Watch(progress, options.memory_limit)
     device, reason = devices_of_tasks(table.frame.sparkSession, options.device)
-    found = _find(table, targets, nulls, options, deadline, watch, clock)
+    found = without_idle(relation, options, _find(table, targets, nulls, options, deadline, watch, clock))
     asked = "asked for" if options.algorithm == "hybrid" else "auto: what Spark's tasks do"
     return Discovery(
         relation=relation,

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from tuplewise.engine.grouping import collapse
+from tuplewise.engine.od.dependency import mask_of
 from tuplewise.engine.od.found import Found
 from tuplewise.engine.options import KeyDiscoverOptions
-from tuplewise.engine.table.relation import Relation
+from tuplewise.engine.table.relation import Relation, idle_columns, note_on_idle
 from tuplewise.gpu_kernels.device import pick_device
 
 NAMES_SHOWN = 5
@@ -22,15 +24,31 @@ def complete_context(options: Any, found: Found) -> int | None:
     return found.complete_context if options.max_context is None else min(found.complete_context, options.max_context)
 
 
+def without_idle(relation: Relation, options: Any, found: Found) -> Found:
+    """Without dependencies of columns that have no value, where nulls are unknown: such a one agrees with nothing and
+    differs from nothing, so that it is a key by itself, and all depend on it and it on none. No other one implies these
+    or is implied by them."""
+    idle = idle_columns(relation, options.nulls)
+    if not idle.any():
+        return found
+    of = found.dependencies
+    named = np.any(of.contexts & mask_of(np.flatnonzero(idle).tolist(), of.contexts.shape[1]), axis=1)
+    for side in (of.left, of.right):
+        named |= (side >= 0) & idle[side]
+    removals = None if found.removals is None else found.removals[~named]
+    return replace(found, dependencies=of.take(~named), removals=removals)
+
+
 def notes_on(relation: Relation, options: Any, found: Found) -> list[str]:
     """What in the table makes results empty or idle, and what a limit means for them."""
-    notes = []
+    notes = note_on_idle(relation, options.nulls)
+    idle = idle_columns(relation, options.nulls)
     if not relation.columns:
         notes.append("the table has no columns: nothing to learn")
     elif relation.all_rows < 2:
         rows = f"{relation.all_rows} row" + ("" if relation.all_rows == 1 else "s")
         notes.append(f"{rows}, so there are no pairs of rows: everything holds with an empty context")
-    with_nulls = [column.name for column in relation.columns if column.nulls]
+    with_nulls = [c.name for c, out in zip(relation.columns, idle.tolist(), strict=True) if c.nulls and not out]
     if options.nulls == "unknown" and with_nulls:
         more = " and others" if len(with_nulls) > NAMES_SHOWN else ""
         shown = ", ".join(map(repr, with_nulls[:NAMES_SHOWN])) + more
@@ -68,9 +86,10 @@ def _why_no_key(relation: Relation, options: KeyDiscoverOptions, found: Found) -
         equal = known and found.search.get("equal_rows", 0) > 0
         return ["some rows are equal in all columns: no key"] if equal else []
     rows = np.arange(relation.rows)
+    codes = relation.codes[~idle_columns(relation, options.nulls)]
     if options.nulls == "unknown":
-        rows = np.flatnonzero(np.all(relation.codes >= 0, axis=0))
-    codes = np.ascontiguousarray(relation.codes[:, rows])
+        rows = np.flatnonzero(np.all(codes >= 0, axis=0))
+    codes = np.ascontiguousarray(codes[:, rows])
     kept, doubled = collapse(codes, range(len(codes)), pick_device("cpu"))
     again = kept[doubled]
     if not len(again):

@@ -63,7 +63,8 @@ def counted(thing: str, things: str, verdicts: Sequence[bool | None]) -> str:
     """How many of what was checked hold and how many do not."""
     said = [f"{verdicts.count(v):,} {word}" for v, word in ((False, "violated"), (True, "hold"), (None, "undecided"))]
     count = len(verdicts)
-    return f"{count:,} {thing if count == 1 else things}: " + ", ".join(s for s in said if not s.startswith("0 "))
+    told = ", ".join(s for s in said if not s.startswith("0 "))
+    return f"{count:,} {thing if count == 1 else things}" + (f": {told}" if told else "")
 
 
 def figures(record: Mapping[str, Any]) -> str:

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
-from tuplewise.engine.dc.rule_text.files import content_of
+from tuplewise.engine.dc.rule_text.files import content_of, tells_of_none
 from tuplewise.engine.errors import InputError, RuleError, message
 from tuplewise.engine.ind.dependency import ACCEPTED, InclusionDependency, ind_of_record, parse_ind
 from tuplewise.engine.ind.found import FoundInd
+from tuplewise.engine.report.ind_result import IndResult
 
 _FILE = "one inclusion dependency a line, or JSON of `ind discover` or `ind check`"
 Given = str | InclusionDependency | Mapping[str, Any]
@@ -29,13 +30,20 @@ def read_all_inds(
 
     Raises
     ------
-    RuleError : one error with all faults of all of them; where there is none
+    RuleError : one error with all faults of all of them; where there is none, unless a result tells of none
     InputError : for anything else
     """
     found: dict[InclusionDependency, str] = {}
     notes, faults = [], []
+    told_of_none = isinstance(given, IndResult)
+    if told_of_none and not len(given):
+        notes.append("no inclusion dependencies in the result: nothing to check")
     for one in given if _is_list(given) else [given]:
-        for text, place in _texts(one):
+        texts = list(_texts(one))
+        if not texts:
+            told_of_none = True
+            notes.append(f"no inclusion dependencies in saved result {Path(one).name!r}: nothing to check")
+        for text, place in texts:
             try:
                 ind = _read(text, tables)
             except RuleError as error:
@@ -47,7 +55,7 @@ def read_all_inds(
             found.setdefault(ind, where)
     if faults:
         raise RuleError("\n".join([*(fault.removesuffix(f"\n{ACCEPTED}") for fault in faults), ACCEPTED]))
-    if not found:
+    if not found and not told_of_none:
         raise RuleError(message("inclusion dependencies", given, 'one or more, such as "child.a <= parent.b"'))
     return list(found), notes
 
@@ -78,15 +86,16 @@ def _texts(given: Any) -> Iterator[tuple[Given, str]]:
 
 
 def _of_file(path: Path) -> list[tuple[Given, str]]:
-    """The inclusion dependencies of a file, each with its place: one a line with `#` comments, or our JSON."""
+    """The inclusion dependencies of a file, each with its place: one a line with `#` comments, or our JSON.
+
+    None only where our JSON says that there are none.
+    """
     content = content_of(path, "file of inclusion dependencies")
-    found: list[tuple[Given, str]]
     if content.lstrip().startswith("{"):
         entries = _of_json(content, path.name)
-        found = [(entry, f"{path.name} entry {number}") for number, entry in enumerate(entries, 1)]
-    else:
-        lines = ((line.strip(), f"{path.name} line {number}") for number, line in enumerate(content.split("\n"), 1))
-        found = [(line, place) for line, place in lines if line and not line.startswith("#")]
+        return [(entry, f"{path.name} entry {number}") for number, entry in enumerate(entries, 1)]
+    lines = ((line.strip(), f"{path.name} line {number}") for number, line in enumerate(content.split("\n"), 1))
+    found: list[tuple[Given, str]] = [(line, place) for line, place in lines if line and not line.startswith("#")]
     if not found:
         raise RuleError(message("no inclusion dependencies in file", path.name, _FILE))
     return found
@@ -100,7 +109,7 @@ def _of_json(content: str, name: str) -> list[Given]:
         raise RuleError(message(f"file {name!r} begins as JSON and isn't", where, _FILE)) from None
     result = document.get("result")
     entries = result.get("inds") if isinstance(result, dict) else None
-    if not isinstance(entries, list):
+    if not isinstance(entries, list) or (not entries and not tells_of_none(document, "inds")):
         command = document.get("command")
         hint = None if command is None else f"It is of {command}"
         raise RuleError(message("no list of inclusion dependencies in JSON file", name, _FILE, hint))

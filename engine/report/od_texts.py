@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
-from tuplewise.engine.dc.rule_text.files import content_of
+from tuplewise.engine.dc.rule_text.files import content_of, tells_of_none
 from tuplewise.engine.errors import InputError, RuleError, message
 from tuplewise.engine.od.list_od import ACCEPTED, ListOd, read_od
 
@@ -25,14 +25,19 @@ def read_all_ods(given: Any, names: Sequence[str]) -> tuple[list[ListOd], list[s
 
     Raises
     ------
-    RuleError : one error with all faults of all of them; where there is none
+    RuleError : one error with all faults of all of them; where there is none, unless a saved result tells of none
     InputError : for anything else
     """
     several = isinstance(given, Iterable) and not isinstance(given, (str, ListOd))
     found: dict[ListOd, str] = {}
     notes, faults = [], []
+    told_of_none = False
     for one in given if several else [given]:
-        for text, place in _texts(one):
+        texts = list(_texts(one))
+        if not texts:
+            told_of_none = True
+            notes.append(f"no order dependencies in saved result {Path(one).name!r}: nothing to check")
+        for text, place in texts:
             try:
                 od = text if isinstance(text, ListOd) else read_od(text, names)
             except RuleError as error:
@@ -42,7 +47,7 @@ def read_all_ods(given: Any, names: Sequence[str]) -> tuple[list[ListOd], list[s
             if od in found:
                 notes.append(f"{where} is the same dependency as {found[od]}: it is checked once")
             found.setdefault(od, where)
-    if not found and not faults:
+    if not found and not faults and not told_of_none:
         raise RuleError(message("order dependencies", given, 'one or more, such as "month, week -> quarter"'))
     if faults:
         raise RuleError("\n".join([*(fault.removesuffix(f"\n{ACCEPTED}") for fault in faults), ACCEPTED]))
@@ -61,13 +66,15 @@ def _texts(given: Any) -> Iterator[tuple[str | ListOd, str]]:
 
 
 def _of_file(path: Path) -> list[tuple[str, str]]:
-    """The order dependencies of a file, each with its place: one a line with `#` comments, or our JSON."""
+    """The order dependencies of a file, each with its place: one a line with `#` comments, or our JSON.
+
+    None only where our JSON says that there are none.
+    """
     content = content_of(path, "file of order dependencies")
     if content.lstrip().startswith("{"):
-        found = [(text, f"{path.name} entry {number}") for number, text in enumerate(_of_json(content, path.name), 1)]
-    else:
-        lines = ((line.strip(), f"{path.name} line {number}") for number, line in enumerate(content.split("\n"), 1))
-        found = [(line, place) for line, place in lines if line and not line.startswith("#")]
+        return [(text, f"{path.name} entry {number}") for number, text in enumerate(_of_json(content, path.name), 1)]
+    lines = ((line.strip(), f"{path.name} line {number}") for number, line in enumerate(content.split("\n"), 1))
+    found = [(line, place) for line, place in lines if line and not line.startswith("#")]
     if not found:
         raise RuleError(message("no order dependencies in file", path.name, _FILE))
     return found
@@ -97,4 +104,6 @@ def _of_json(content: str, name: str) -> list[str]:
         if not isinstance(text, str):
             raise RuleError(message(f"{name} entry {number} is no order dependency", entry, _FILE))
         found.append(text)
+    if not found and not any(tells_of_none(document, key, f"{key}_count") for key in _LISTS):
+        raise RuleError(message("no order dependencies in file", name, _FILE))
     return found

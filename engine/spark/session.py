@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import os
 import re
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.spark.traces import Traces
+from tuplewise.gpu_kernels.exits import at_exit
 from tuplewise.spark_conf.configuration import configure
 from tuplewise.spark_conf.faults import master_kind, waits_for_ever
 
@@ -52,6 +52,32 @@ _OWN_SETTINGS = {
 _lock = threading.Lock()
 _started: SparkSession | None = None
 _before: Traces | None = None
+_of_parent: Any = None
+"""Where this process was forked from one that runs Spark, the gateway to that one's JVM: nothing may be sent there."""
+
+
+def _forget_session() -> None:
+    """In a process that was just forked: the session is the other's, to use and to stop; a lock may be held there."""
+    global _lock, _started, _before, _of_parent
+    _lock = threading.Lock()
+    before, _started, _before = _before, None, None
+    context = getattr(sys.modules.get("pyspark"), "SparkContext", None)
+    _of_parent = getattr(context, "_gateway", None)
+    if before is not None:
+        before.remove()  # Ctrl-C would end the other's jobs
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_session)
+
+
+def _refuse_inherited() -> None:
+    from pyspark import SparkContext
+
+    if _of_parent is not None and SparkContext._gateway is _of_parent:
+        what = "this process was forked from one that runs Spark, and can't use its session"
+        hint = "Start it with spawn, as multiprocessing.get_context('spawn') does, or before Spark is opened"
+        raise InputError(message(what, hint=hint))
 
 
 @dataclass(frozen=True)
@@ -93,10 +119,12 @@ def open_session(
     InputError
         Where Java is missing or too old, the session is a Spark Connect one or one whose tasks would never start,
         `conf` names static settings that an existing session can't take any more, or a new one can't work: its
-        configuration is impossible, no master answers, Spark doesn't start.
+        configuration is impossible, no master answers, Spark doesn't start. Where this process was forked from one that
+        runs Spark.
     """
     start = time.perf_counter()
     _refuse_connect(spark)
+    _refuse_inherited()
     found = spark if spark is not None else _running()
     own = found is not None and found is _started
     if found is not None and master is not None and found.sparkContext.master != master:
@@ -179,7 +207,7 @@ def _start(
         with _environment(kind == "local", settings.get("spark.pyspark.python")):
             session = SparkSession(_context(settings, start_seconds))
     if _started is None:
-        atexit.register(stop)
+        at_exit(stop)
     _started, _before = session, before
     return session
 

@@ -18,6 +18,7 @@ from tuplewise.engine.table.text_types import (
     FITS,
     INTEGER,
     TIMESTAMP,
+    WHOLE_EXPONENT,
     ZEROS,
     Spelling,
     SpellingCount,
@@ -113,6 +114,32 @@ def count_spellings(values: pa.Array, rows: NDArray[np.int64]) -> dict[Spelling,
         rest = rest[~hit]
     _add(found, "other", values, rows, np.concatenate([rest, np.flatnonzero(~begins)]))
     return found
+
+
+def one_number_twice(values: pa.Array) -> tuple[str, str] | None:
+    """A number with an exponent and no point, and another spelling of the same double; None where there is no such.
+
+    The first by bytes of those with an exponent, and the last or first of its other spellings.
+
+    Parameters
+    ----------
+    values : distinct text (values,), each of which spells a double
+    """
+    whole = matches(values, WHOLE_EXPONENT)
+    if not whole.any():
+        return None
+    doubles = np.asarray(parse(values, "double")[0].to_numpy(zero_copy_only=False)) + 0.0  # one zero
+    _, number, count = np.unique(doubles, return_inverse=True, return_counts=True)
+    number = number.ravel()
+    first: dict[int, str] = {}
+    for i in np.flatnonzero(whole & (count[number] > 1)).tolist():
+        text, which = values[i].as_py(), int(number[i])
+        first[which] = min(text, first.get(which, text))
+    if not first:
+        return None
+    which, one = min(first.items(), key=lambda item: item[1])
+    same = [values[i].as_py() for i in np.flatnonzero(number == which).tolist()]
+    return one, max(same) if one == min(same) else min(same)
 
 
 def _first_bytes(values: pa.Array) -> NDArray[np.uint8]:

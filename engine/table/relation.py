@@ -20,6 +20,7 @@ TypeName = Literal["integer", "decimal", "double", "date", "timestamp", "boolean
 Domain = Literal["number", "double", "date", "timestamp", "boolean", "text"]
 
 NULL_CODE = -1
+_NAMES_SHOWN = 5  # in a note
 
 DOMAIN_OF_TYPE: dict[TypeName, Domain] = {
     "integer": "number",
@@ -131,3 +132,19 @@ class Relation:
         codes = self.codes[column, rows]
         indices = pa.array(codes, mask=codes == NULL_CODE)
         return self.dictionaries[self.columns[column].domain].take(indices)
+
+
+def idle_columns(relation: Relation, nulls: str) -> NDArray[np.bool_]:
+    """Columns that no rule is learnt of, bool (columns,): those with nulls only, where a null is unknown."""
+    return np.array([nulls == "unknown" and c.distinct == 0 and c.nulls > 0 for c in relation.columns], dtype=np.bool_)
+
+
+def note_on_idle(relation: Relation, nulls: str) -> list[str]:
+    """That such columns were left out, where there are any."""
+    names = [relation.columns[i].name for i in np.flatnonzero(idle_columns(relation, nulls))]
+    if not names:
+        return []
+    more = f" and {len(names) - _NAMES_SHOWN:,} more" if len(names) > _NAMES_SHOWN else ""
+    listed = ", ".join(map(repr, names[:_NAMES_SHOWN])) + more
+    said = f"column {listed} has" if len(names) == 1 else f"columns {listed} have"
+    return [f"{said} no values: left out"]

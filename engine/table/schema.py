@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 
@@ -23,11 +24,14 @@ _ALIASES: dict[str, TypeName] = {
     "str": "text",
 }
 _BARE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_ESCAPE = re.compile(r"\\(?:[nrt]|x[0-9a-f]{2}|u[0-9a-f]{4}|U00(?:0[0-9a-f]|10)[0-9a-f]{4})")
+_ESCAPES = re.compile(f"(?:{_ESCAPE.pattern})+")
+_SHORT_ESCAPES = {r"\n": "\n", r"\r": "\r", r"\t": "\t"}
 _RESERVED = frozenset({"and", "or", "not", "true", "false", "null"})
 
 
 def quote_name(name: str) -> str:
-    """A column name as rules spell it: bare where it is a plain word, else in back-quotes (doubled inside).
+    """A column name as rules spell it: bare where it is a plain word, else in back-quotes, as `quote_text` has it.
 
     Examples
     --------
@@ -36,7 +40,55 @@ def quote_name(name: str) -> str:
     """
     if _BARE_NAME.fullmatch(name) and name.lower() not in _RESERVED:
         return name
-    return "`" + name.replace("`", "``") + "`"
+    return quote_text(name, "`")
+
+
+def quote_text(text: str, quote: str) -> str:
+    r"""A text between quotes (doubled inside), on one line and of visible characters; `quoted_text` reads it.
+
+    Line breaks, tabs and all else that can't be seen stand behind or between quoted parts, as escapes.
+
+    Examples
+    --------
+    >>> print(quote_text("it's", "'"), quote_text("Unit\nprice", "`"), quote_text("\ta", "`"))
+    'it''s' `Unit`\n`price` ``\t`a`
+    """
+    parts = []
+    for shown, characters in itertools.groupby(text, str.isprintable):
+        part = "".join(characters)
+        if shown:
+            parts.append(f"{quote}{part.replace(quote, quote * 2)}{quote}")
+        else:
+            parts.append("".join(c.encode("unicode_escape").decode("ascii") for c in part))
+    if not text or not text[0].isprintable():
+        parts.insert(0, quote * 2)
+    return "".join(parts)
+
+
+def quoted_text(text: str, at: int) -> tuple[str, int] | None:
+    """What `quote_text` wrote at a place, where a quote stands, and the place behind it. None where it isn't closed."""
+    quote = text[at]
+    parts: list[str] = []
+    while True:
+        end = text.find(quote, at + 1)
+        if end < 0:
+            return None
+        parts.append(text[at + 1 : end])
+        at = end + 1
+        if text.startswith(quote, at):  # a doubled one
+            parts.append(quote)
+            continue
+        escapes = _ESCAPES.match(text, at)
+        if escapes is None:
+            return "".join(parts), at
+        parts += map(_unescaped, _ESCAPE.findall(escapes.group()))
+        at = escapes.end()
+        if not text.startswith(quote, at):
+            return "".join(parts), at
+
+
+def _unescaped(escape: str) -> str:
+    return _SHORT_ESCAPES.get(escape) or chr(int(escape[2:], 16))
 
 
 def repair_names(header: Sequence[str | None]) -> tuple[list[str], list[str]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import glob
 import os
 import re
@@ -21,6 +20,7 @@ from urllib.parse import unquote, urlsplit
 from tuplewise.engine.errors import InputError, message, near_names
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.table.csv_front import front_text, named_separator
+from tuplewise.gpu_kernels.exits import at_exit
 
 Format = Literal["csv", "parquet", "orc", "json", "table"]
 
@@ -185,7 +185,7 @@ def _allowed(path: str) -> str:
 def _spooled(path: str) -> str:
     """What comes through a pipe, in a file that goes with this process: a pipe can be read once only."""
     folder = tempfile.mkdtemp(prefix="tuplewise-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    at_exit(shutil.rmtree, folder, ignore_errors=True)
     target = os.path.join(folder, "pipe")
     with open(target, "wb") as kept:
         if path == STANDARD_INPUT:

@@ -22,11 +22,12 @@ from tuplewise.engine.table.spark_text import (
     MOST_DIGITS,
     fits,
     fraction_digits,
+    one_number_twice,
     parsed,
     spelling,
     whole_digits,
 )
-from tuplewise.engine.table.text_types import WHAT_FITS, SpellingCount, decide
+from tuplewise.engine.table.text_types import WHAT_FITS, SpellingCount, as_codes, decide, may_be_codes
 from tuplewise.engine.table.typing_columns import ASKED_FOR
 
 if TYPE_CHECKING:
@@ -182,7 +183,7 @@ def type_columns(
         found = profile_frame(base, texts, {i: plan.overrides.get(plan.names[i]) for i in texts}).toArrow().to_pylist()
         for i, text in texts.items():
             mine = [r for r in found if r["column"] == i]
-            typed[i], note = _text_expression(raw, plan, i, text, mine, rows)
+            typed[i], note = _text_expression(raw, plan, i, text, mine, rows, base)
             notes.extend([note] if note else [])
     return [typed[i] for i in plan.kept], notes
 
@@ -217,6 +218,7 @@ def _text_expression(
     text: SparkColumn,
     found: list[dict[str, Any]],
     rows: Rows,
+    base: DataFrame,
 ) -> tuple[TypedExpression, str | None]:
     name = plan.names[i]
     wanted: TypeName | None = plan.overrides.get(name)
@@ -224,6 +226,9 @@ def _text_expression(
     if wanted is None:
         counts = {r["spelling"]: SpellingCount(r["rows"], r["example"]) for r in found}
         decision = decide(name, counts)
+        twice = one_number_twice(base, text) if may_be_codes(decision, counts) else None
+        if twice is not None:
+            decision = as_codes(name, *twice)
         type_, why, note = decision.type, decision.why, decision.note
         if raw.readings[i] == "dates" and type_ not in ("date", "timestamp"):
             type_, why, note = "text", "text in its source", None

@@ -5,10 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tuplewise.engine.table.relation import TypeName
-from tuplewise.engine.table.text_types import BOOLEAN, DATE, DECIMAL, EXPONENT, FITS, INTEGER, TIMESTAMP, ZEROS
+from tuplewise.engine.table.text_types import (
+    BOOLEAN,
+    DATE,
+    DECIMAL,
+    EXPONENT,
+    FITS,
+    INTEGER,
+    TIMESTAMP,
+    WHOLE_EXPONENT,
+    ZEROS,
+)
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
+    from pyspark.sql import Column, DataFrame
 
 MOST_DIGITS = 38
 MISFIT = "misfit"
@@ -65,6 +75,23 @@ def spelling(column: Column) -> Column:
         .when(spells(column, ZEROS), "zeros")
         .otherwise("other")
     )
+
+
+def one_number_twice(frame: DataFrame, column: Column) -> tuple[str, str] | None:
+    """See `arrow_text.one_number_twice`; of a column of a frame, nulls left aside. One job."""
+    from pyspark.sql import functions as f
+
+    value = f.col("value")
+    numbers = frame.select(column.alias("value")).where(value.isNotNull()).groupBy(value.try_cast("double"))
+    found = numbers.agg(
+        f.min(f.when(spells(value, WHOLE_EXPONENT), value)).alias("one"),
+        f.min(value).alias("lowest"),
+        f.max(value).alias("highest"),
+    ).where("one is not null and lowest != highest")
+    best = found.agg(f.min(f.struct("one", "lowest", "highest")).alias("best")).collect()[0]["best"]
+    if best is None:
+        return None
+    return best["one"], best["highest"] if best["one"] == best["lowest"] else best["lowest"]
 
 
 def fits(column: Column, type_: TypeName) -> Column:

@@ -33,6 +33,7 @@ Spelling = Literal[
 INTEGER = r"-?(0|[1-9][0-9]*)"
 DECIMAL = r"-?(0|[1-9][0-9]*)\.[0-9]+"
 EXPONENT = r"-?(0|[1-9][0-9]*)(\.[0-9]+)?[eE][+-]?[0-9]+"
+WHOLE_EXPONENT = r"-?(0|[1-9][0-9]*)[eE][+-]?[0-9]+"  # numbers, and codes such as 12E4
 ZEROS = r"[+-]?0[0-9]+(\.[0-9]+)?"
 BOOLEAN = r"([tT][rR][uU][eE]|[fF][aA][lL][sS][eE])"
 _YEAR = r"(000[1-9]|00[1-9][0-9]|0[1-9][0-9][0-9]|[1-9][0-9][0-9][0-9])"
@@ -122,6 +123,18 @@ def decide(name: str, counts: Mapping[Spelling, SpellingCount]) -> Decision:
         if all_of(type_):  # type: ignore[arg-type]
             return Decision(type_, f"every value is {why}")  # type: ignore[arg-type]
     return _text(name, counts, total)
+
+
+def may_be_codes(decision: Decision, counts: Mapping[Spelling, SpellingCount]) -> bool:
+    """Whether numbers with an exponent stand among whole ones, so that what looks like both may be codes."""
+    return decision.type == "double" and "exponent" in counts and "integer15" in counts
+
+
+def as_codes(name: str, one: str, other: str) -> Decision:
+    """Text, for two values that are one number: written `12E4` and `120000`, say, as part numbers are."""
+    both = f"{quote(one)} and {quote(other)}"
+    note = f"column {name!r}: {both} would be the same number: read as text (--types can say double)"
+    return Decision("text", f"values that differ and would be the same number, e.g. {both}", note)
 
 
 def _text(name: str, counts: Mapping[Spelling, SpellingCount], total: int) -> Decision:

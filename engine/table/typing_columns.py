@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.errors import InputError, message
-from tuplewise.engine.table.arrow_text import count_spellings, parse
+from tuplewise.engine.table.arrow_text import count_spellings, one_number_twice, parse
 from tuplewise.engine.table.encode import TypedColumn
 from tuplewise.engine.table.relation import NULL_CODE, TypeName
 from tuplewise.engine.table.spelled import spark_texts
-from tuplewise.engine.table.text_types import WHAT_FITS, Decision, decide
+from tuplewise.engine.table.text_types import WHAT_FITS, Decision, as_codes, decide, may_be_codes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,7 +37,11 @@ def infer_text_column(
     rows = np.bincount(index.astype(np.int64) + 1, minlength=len(values) + 1)[1:]
     used = np.flatnonzero(rows)
     spelled = values if len(used) == len(values) else values.take(pa.array(used))
-    decision = decide(name, count_spellings(spelled, rows[used]))
+    counts = count_spellings(spelled, rows[used])
+    decision = decide(name, counts)
+    twice = one_number_twice(spelled) if may_be_codes(decision, counts) else None
+    if twice is not None:
+        decision = as_codes(name, *twice)
     if dates_only and decision.type not in ("date", "timestamp"):
         decision = Decision("text", "text in its source")
     typed, misfits = parse(values, decision.type)

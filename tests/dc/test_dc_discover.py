@@ -62,6 +62,7 @@ def expected(table: Table, options: DcDiscoverOptions) -> dict[Any, int]:
         shared=options.shared_values,
         means=options.comparable_means,
     )
+    space = oracle.groups_to_search(table, space, options.nulls)
     minimal = oracle.minimal if options.minimality == "implication" else oracle.minimal_by_subset
     return minimal(table, space, options.nulls, options.error, options.max_predicates)
 
@@ -251,9 +252,10 @@ def test_constant_and_null_columns_are_named() -> None:
     table: Table = [("k", "integer", [7, 7, 7]), ("n", "text", [None] * 3), ("x", "integer", [1, 2, None])]
     result = discover(encode(table), DcDiscoverOptions(device="cpu"))
     assert "1 column with one value only: 'k'" in result.notes
-    assert "1 column with nulls only: 'n'" in result.notes
+    assert "column 'n' has no values: left out" in result.notes
+    assert not any("n" in c.columns for c in result.constraints)
     assert result.notes[-1] == (
-        "nulls (rule unknown): 3 of 3 rows have a null in a used column; 6 of 6 pairs compare a null somewhere, and "
+        "nulls (rule unknown): 1 of 3 rows have a null in a used column; 4 of 6 pairs compare a null somewhere, and "
         "satisfy no predicate there"
     )
     assert {c.kind for c in result.constraints if str(c) == "not(t.k != u.k)"} == {"constant"}

@@ -23,7 +23,7 @@ from tuplewise.engine.dc.hydra.levels import refine_by_order
 from tuplewise.engine.dc.hydra.refiners import Order, Weights, build_tree, make_refiner, pairings
 from tuplewise.engine.dc.hydra.sampling import Clustering, Evidences, Focus, foci_of, focused_sample, random_sample
 from tuplewise.engine.dc.inversion import invert
-from tuplewise.engine.dc.predicate import build_space
+from tuplewise.engine.dc.predicate import build_space, space_to_search
 from tuplewise.engine.dc.violations.program import satisfied
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.grouping import Work
@@ -65,7 +65,7 @@ def unwatched(_: str) -> None:
 
 
 def hydra(relation: Relation, options: DcDiscoverOptions) -> HydraFound:
-    space = build_space(relation, options)
+    space = space_to_search(relation, options)
     return find(relation, space, device=pick_device("cpu"), deadline=None, stage=unwatched, clock=Laps())
 
 

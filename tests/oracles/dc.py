@@ -100,6 +100,12 @@ def groups_of(columns, *, cross=True, single=False, order_text=False, shared=Dec
     return groups
 
 
+def groups_to_search(columns, groups, nulls):
+    """Without those of columns that have rows and no value, where a null is unknown: what holds of them is idle."""
+    idle = {a for a, c in enumerate(columns) if nulls == "unknown" and len(c[2]) and all(v is None for v in c[2])}
+    return [g for g in groups if g[0] not in idle and g[1] not in idle]
+
+
 def predicates_of(group):
     left, right, scope, ordered = group
     return [(left, right, scope, op) for op in (OPERATORS if ordered else OPERATORS[:2])]

@@ -206,7 +206,7 @@ def test_comments_stay_on_their_line() -> None:
     script = "".join(writer(table, "spark", "value").script(iter([(rule.rule, rule)])))
     before_code = script[: script.index("WITH numbered_rows")].splitlines()
     assert all(line.startswith("-- ") for line in before_code if line)
-    assert sum("\\n; DROP TABLE x" in line for line in before_code) == 2
+    assert sum("; DROP TABLE x" in line for line in before_code) == 2
 
 
 def test_heading_states_what_the_queries_mean() -> None:

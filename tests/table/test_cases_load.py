@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import tuplewise as tw
 from tuplewise.engine.errors import InputError
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.table.relation import NULL_CODE, Relation
@@ -184,3 +185,17 @@ def test_b16_header_only_and_one_row(read: Read) -> None:
 def test_text_null_in_pandas_is_no_nan() -> None:
     relation = load(pd.DataFrame({"s": ["a", None, "nan", float("nan")]}))
     assert relation.values(0).to_pylist() == ["a", None, "nan", None]
+
+
+# ---------------------------------------------------------------- D18
+
+
+def test_part_numbers_are_not_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "parts.csv"
+    path.write_text("part,name\n12E4,screw\n120000,nut\n5E1,bolt\n50,pin\n")
+    checked = tw.check(str(path), "part -> name", device="cpu")
+    assert checked.holds is True
+    said = "column 'part': '12E4' and '120000' would be the same number: read as text (--types can say double)"
+    assert said in checked.notes
+    asked = tw.load(str(path), types={"part": "double"})
+    assert (asked.columns[0].type, asked.columns[0].distinct) == ("double", 2)

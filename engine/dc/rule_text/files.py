@@ -46,7 +46,8 @@ def read_rule_file(
 
     Raises
     ------
-    RuleError : one error with all faults of the file, each with its line; also where the file holds no rule
+    RuleError : one error with all faults of the file, each with its line; also where the file holds no rule, unless it
+        is a saved result of none
     """
     check_syntax(syntax)
     name, text = Path(path).name, content_of(Path(path))
@@ -90,10 +91,16 @@ def _from_lines(text: str, name: str, columns: Sequence[str] | None, syntax: str
     return _checked(found, faults, name)
 
 
-def _checked(found: list[Placed], faults: list[str], name: str) -> list[Placed]:
+def tells_of_none(document: Any, key: str, count: str = "count") -> bool:
+    """Whether one of our saved results says that nothing was found: its list of that key is empty, and was not cut."""
+    result = document.get("result") if isinstance(document, dict) and "command" in document else None
+    return isinstance(result, dict) and result.get(key) == [] and not result.get(count)
+
+
+def _checked(found: list[Placed], faults: list[str], name: str, *, may_be_none: bool = False) -> list[Placed]:
     if faults:
         raise RuleError("\n".join([*faults, ACCEPTED]))
-    if not found:
+    if not found and not may_be_none:
         raise RuleError(message("no rules in file", name, "one rule a line, or JSON of `dc discover` or `dc check`"))
     return found
 
@@ -143,7 +150,8 @@ def _from_json(document: Any, name: str, columns: Sequence[str] | None, syntax: 
             faults.append(describe(text, several.found, place) if isinstance(text, str) else _listed(several, place))
         except Fault as fault:
             faults.append(_listed([fault], place))
-    return _checked(found, faults, name)
+    none = any(tells_of_none(document, key) for key in _LISTS)
+    return _checked(found, faults, name, may_be_none=none)
 
 
 def _listed(faults: Faults | Iterable[Fault], place: str) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from tuplewise.engine.dc.constraint import Constant, Operator
 from tuplewise.engine.dc.rule_text.draft import Literal, Reference
 from tuplewise.engine.errors import Fault
+from tuplewise.engine.table.schema import quoted_text
 
 OPERATOR_SIGNS: dict[str, Operator] = {
     "==": "==",
@@ -141,21 +142,14 @@ class Cursor:
         return unicodedata.normalize("NFKC", match.group()) + "'" * len(primes.group() if primes else "")
 
     def quoted(self) -> str:
-        """The text between the quotes that are next; a doubled quote inside stands for one."""
-        start, quote = self.at, self.text[self.at]
-        parts: list[str] = []
-        at = start + 1
-        while True:
-            end = self.text.find(quote, at)
-            if end < 0:
-                raise Fault(
-                    f"a {quote} that is not closed", start, f"Double it where it belongs to the text: {quote * 2}"
-                )
-            parts.append(self.text[at:end])
-            if not self.text.startswith(quote, end + 1):
-                self.at = end + 1
-                return quote.join(parts)
-            at = end + 2
+        """The text between the quotes that are next; see `quote_text`."""
+        found = quoted_text(self.text, self.at)
+        if found is None:
+            quote = self.text[self.at]
+            hint = f"Double it where it belongs to the text: {quote * 2}"
+            raise Fault(f"a {quote} that is not closed", self.at, hint)
+        text, self.at = found
+        return text
 
     def reference(self) -> Reference | None:
         """Move past `variable.name`, if one is next."""

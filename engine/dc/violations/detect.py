@@ -23,6 +23,7 @@ from tuplewise.engine.dc.violations.listing import first_pairs, violating_rows
 from tuplewise.engine.dc.violations.planner import Plan, plan
 from tuplewise.engine.dc.violations.program import Program, bind
 from tuplewise.engine.dc.violations.refine import without_unfit
+from tuplewise.engine.dc.violations.remarks import remarks
 from tuplewise.engine.grouping import Work, agreeing, start
 from tuplewise.engine.options import DcCheckOptions
 from tuplewise.engine.table.relation import Relation
@@ -148,6 +149,7 @@ def check_rules(
     sizes = cardinalities(relation, options.seed)
     plans = [plan(program, sizes, relation.column_names) for program in programs]
     roots, notes = _roots(programs, plans, sizes, options)
+    notes = [*remarks(rules, relation), *notes]
     planned = time.monotonic()
     work = Work(relation.codes, device, deadline=deadline)
     runner = _Runner(relation, list(rules), programs, plans, options, work, progress)

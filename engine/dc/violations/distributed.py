@@ -7,6 +7,7 @@ back is put together.
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 import weakref
 from collections.abc import Iterator, Sequence
@@ -25,6 +26,7 @@ from tuplewise.engine.dc.violations.existence import find_pairs
 from tuplewise.engine.dc.violations.listing import CHUNK_PAIRS, FIRST_CHUNK_PAIRS, pairs_in_order
 from tuplewise.engine.dc.violations.planner import plan
 from tuplewise.engine.dc.violations.program import Program, RowTest, bind
+from tuplewise.engine.dc.violations.remarks import remarks
 from tuplewise.engine.options import DcCheckOptions
 from tuplewise.engine.spark import jobs, run
 from tuplewise.engine.spark.resources import devices_of_tasks
@@ -95,7 +97,7 @@ def check_in_spark(
 ) -> DcCheck:
     """Check rules on a table whose rows stay in Spark; of its columns those that the rules name are encoded."""
     used = {name for rule in rules for name in rule.columns}
-    table = encode_for("checked", opened, sorted(used), step, shown=options.key)
+    table = encode_for("checked", opened, sorted(used) or opened.column_names[:1], step, shown=options.key)
     return check_on_spark(table, rules, options, progress=progress, deadline=deadline)
 
 
@@ -152,7 +154,7 @@ def check_on_spark(
         device_reason=reason,
         timings_seconds={"plan": planned - began, "check": time.monotonic() - planned},
         partial=any(check.holds is None for check in checks),
-        notes=() if reached is None else (reached,),
+        notes=(*remarks(rules, table.header), *(() if reached is None else (reached,))),
         on_spark=SparkPairs(table, rules, programs, options),
     )
 
@@ -168,7 +170,7 @@ class SparkPairs:
         options: DcCheckOptions,
     ) -> None:
         self._table, self._rules, self._programs, self._options = table, rules, programs, options
-        weakref.finalize(self, _close, table).atexit = False  # Spark ends with the process
+        weakref.finalize(self, _close, table, os.getpid()).atexit = False  # Spark ends with the process
 
     def write_pairs(
         self, folder: str, columns: Sequence[Cell], own: Sequence[Sequence[Cell]], deadline: float | None
@@ -194,9 +196,10 @@ def _names(role: Role, cells: Sequence[Cell]) -> dict[str, str]:
     return {name: _column((role, name)) for of, name in cells if of == role}
 
 
-def _close(table: EncodedFrame) -> None:
-    with contextlib.suppress(Exception):  # the session may be gone
-        table.close()
+def _close(table: EncodedFrame, process: int) -> None:
+    if os.getpid() == process:  # a forked one has no share in the session
+        with contextlib.suppress(Exception):  # the session may be gone
+            table.close()
 
 
 def find_witnesses_on_spark(

@@ -1,0 +1,18 @@
+"""What is done when this process ends, and by this process only: one that was forked from it leaves it alone."""
+
+from __future__ import annotations
+
+import atexit
+import os
+from collections.abc import Callable
+from typing import Any
+
+
+def at_exit(function: Callable[..., Any], *args: Any, **options: Any) -> None:
+    """Call a function when the process ends that is now at work."""
+    atexit.register(_call_in, os.getpid(), function, *args, **options)
+
+
+def _call_in(process: int, function: Callable[..., Any], *args: Any, **options: Any) -> None:
+    if os.getpid() == process:
+        function(*args, **options)
