@@ -60,6 +60,7 @@ def _read_rules(
 ) -> list[DenialConstraint]:
     """All rules that were given, each once; `said` takes notes on repeated ones. All faults come in one error."""
     from tuplewise.engine.dc.rule_text import read_rule_file, read_rules
+    from tuplewise.engine.table.source import read_twice
 
     given: list[tuple[DenialConstraint, str]] = []
     faults: list[str] = []
@@ -70,7 +71,7 @@ def _read_rules(
             faults.append(str(error))
     for path in listing.rule_files:
         try:
-            given += read_rule_file(path, columns=columns, syntax=syntax)
+            given += read_rule_file(read_twice(path), columns=columns, syntax=syntax)
         except RuleError as error:
             faults.append(str(error))
     if faults:

@@ -184,9 +184,10 @@ def _check_ods(
     """What was found in a table, or follows from a saved result."""
     from tuplewise.engine.od.implied import SavedOds
     from tuplewise.engine.report.od_texts import read_all_ods
+    from tuplewise.engine.table.source import read_twice
 
     def ods(columns: Sequence[str]) -> tuple[list[ListOd], list[str]]:
-        return read_all_ods([*listing.ods, *map(Path, listing.od_files)], columns)
+        return read_all_ods([*listing.ods, *(Path(read_twice(path)) for path in listing.od_files)], columns)
 
     run = CommandRun("od check" if table else None, progress, state, time_limit=options.time_limit)
     shown = {"against": listing.against}

@@ -181,6 +181,13 @@ def _allowed(path: str) -> str:
     return path
 
 
+def read_twice(path: str) -> str:
+    """The path, or that of a file with what comes through it, where it is a pipe or `-`: these can be read once only."""
+    if path == STANDARD_INPUT or (os.path.exists(path) and stat.S_ISFIFO(os.stat(path).st_mode)):
+        return _spooled(path)
+    return path
+
+
 @cache
 def _spooled(path: str) -> str:
     """What comes through a pipe, in a file that goes with this process: a pipe can be read once only."""
