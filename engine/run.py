@@ -54,7 +54,8 @@ class Run:
         """
         began = time.monotonic()
         table = self._open(source, options, most_bytes, device)
-        if self.deadline is not None and time.monotonic() >= self.deadline:
+        late = self.deadline is not None and time.monotonic() >= self.deadline
+        if late and table is not source:  # else it was read before
             seconds = time.monotonic() - began
             over = f"the time limit was over before the table was read ({seconds:.1f} s), which it does not interrupt"
             self.notes.append(over)

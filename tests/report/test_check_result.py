@@ -188,7 +188,7 @@ def test_rules_may_be_given_in_many_ways(planes: tw.Relation, tmp_path: Path) ->
         check("not(t.seat == u.seat)", planes)
     with pytest.raises(TypeError, match=r"check\(\) has no option: 'pair'. Did you mean 'pairs'"):
         check(FD, planes, pair=3)
-    with pytest.raises(tw.InputError, match=r"no column of that name in table 'planes': 'typ'\. Did you mean 'type'"):
+    with pytest.raises(tw.InputError, match=r"key: there is no column of the name: 'typ'\. Did you mean 'type'"):
         check(FD, planes, key="typ")
 
 
