@@ -10,6 +10,7 @@ from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.watch import Progress
 
 if TYPE_CHECKING:
+    from tuplewise.engine.table.read_table import Needed
     from tuplewise.engine.table.relation import Relation
     from tuplewise.engine.table.table import Table
 
@@ -47,13 +48,16 @@ class Run:
     def step(self, name: str) -> None:
         """A step begins."""
 
-    def open(self, source: Any, options: LoadOptions | None, most_bytes: int | None, device: str) -> Table:
+    def open(
+        self, source: Any, options: LoadOptions | None, most_bytes: int | None, device: str, needed: Needed = None
+    ) -> Table:
         """A table, wherever its rows lie; see `open_table`.
 
         A note says where the time was over by then: neither Spark's start nor reading heeds it.
         """
         began = time.monotonic()
-        table = self._open(source, options, most_bytes, device)
+        how: dict[str, Any] = {"most_bytes": most_bytes, "device": device, "needed": needed}
+        table = self._open(source, options, how)
         late = self.deadline is not None and time.monotonic() >= self.deadline
         if late and table is not source:  # else it was read before
             seconds = time.monotonic() - began
@@ -69,10 +73,10 @@ class Run:
         assert isinstance(table, Relation), "tables of any size come here"
         return table
 
-    def _open(self, source: Any, options: LoadOptions | None, most_bytes: int | None, device: str) -> Table:
+    def _open(self, source: Any, options: LoadOptions | None, how: Mapping[str, Any]) -> Table:
         from tuplewise.engine.table.table import open_table
 
-        return open_table(source, options, progress=self.step, most_bytes=most_bytes, device=device)
+        return open_table(source, options, progress=self.step, **how)
 
     def handed_on(self, options: Mapping[str, Any] | None) -> dict[str, Any]:
         """What a result is told beside what was found. `options`: those it shows; None: the task's own."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -92,10 +91,11 @@ def check_dcs(
     from tuplewise.engine.report.check_result import CheckResult
     from tuplewise.engine.watch import most_bytes_here
 
+    needed = None
     for names in _names_before(table, reading):  # what is wrong with rules is said before the table is read
         _check_key(options.key, names)
-        rules(names)
-    read = run.open(table, reading, None if here else most_bytes_here(options), options.device)
+        needed = _needed({*options.key, *(name for rule in rules(names) for name in rule.columns)}, reading)
+    read = run.open(table, reading, None if here else most_bytes_here(options), options.device, needed)
     _check_key(options.key, read.column_names)
     found = check_rules(read, rules(read.column_names), options, **run.how)
     return CheckResult(found, **run.handed_on(_record(options, reading, shown)))
@@ -131,9 +131,11 @@ def check_ods(
         wanted, notes = ods(saved.names)
         found = check_saved(saved, wanted, options)
     else:
+        needed = None
         for names in _names_before(table, reading):
-            ods(names)
-        read = run.open(table, reading, most_bytes_here(options), options.device)
+            lists = [item.name for od in ods(names)[0] for item in (*od.left, *od.right)]
+            needed = _needed(set(lists), reading)
+        read = run.open(table, reading, most_bytes_here(options), options.device, needed)
         wanted, notes = ods(read.column_names)
         found = check_table(read, wanted, options, **run.how)
     run.notes += notes
@@ -173,13 +175,17 @@ def check_inds(
     return IndCheckResult(found, **run.handed_on(_record(options, reading, shown)))
 
 
+def _needed(named: set[str], reading: LoadOptions | None) -> frozenset[str] | None:
+    """The columns that have to be readable: those that rules name, where nobody chose columns."""
+    return frozenset(named) if reading is None or reading.columns is None else None
+
+
 def _names_before(table: Any, reading: LoadOptions | None) -> list[list[str]]:
     """The columns of a table, in a list, where they can be told before it is read; else none."""
-    if not isinstance(table, (str, os.PathLike)):
-        return []
-    from tuplewise.engine.table.peek import column_names
+    from tuplewise.engine.table.peek import known_columns
+    from tuplewise.engine.table.relation import Relation
 
-    names = column_names(os.fspath(table), reading or LoadOptions())
+    names = None if isinstance(table, Relation) else known_columns(table, reading or LoadOptions())
     return [] if names is None else [names]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Mapping
 from importlib.abc import MetaPathFinder
 from typing import TYPE_CHECKING, Any
 
@@ -82,14 +83,14 @@ class CommandRun(Run):
             self._kernels.wait()
             self.notes += self._kernels.notes
 
-    def _open(self, source: Any, options: LoadOptions | None, most_bytes: int | None, device: str) -> Table:
+    def _open(self, source: Any, options: LoadOptions | None, how: Mapping[str, Any]) -> Table:
         """The table, when the kernels are ready too: they get ready while it is read."""
         from tuplewise.engine.table.table import open_table
 
-        if device not in ("auto", "cpu"):  # a device that can't be had is known before the table is read
+        if how["device"] not in ("auto", "cpu"):  # a device that can't be had is known before the table is read
             from tuplewise.gpu_kernels.device import pick_device
 
-            pick_device(device)
+            pick_device(how["device"])
         kernels = self._kernels
 
         def reading(step: str) -> None:
@@ -98,7 +99,7 @@ class CommandRun(Run):
                 kernels.start()  # not before the table is known to be there
 
         try:
-            table = open_table(source, options, progress=reading, most_bytes=most_bytes, device=device)
+            table = open_table(source, options, progress=reading, **how)
             self._let_spark_go(table)
             return table
         finally:

@@ -20,7 +20,7 @@ from tuplewise.engine.spark.attribute_values import Cell, cells_of
 from tuplewise.engine.spark.local_frames import frame_of
 from tuplewise.engine.spark.session import OpenSession
 from tuplewise.engine.spark.value_counts import BY, all_of, count_changes, signed, turned
-from tuplewise.engine.table.frames import arrow_table, kind_of
+from tuplewise.engine.table.frames import arrow_columns, kind_of
 from tuplewise.engine.table.in_spark import Plan, TableInSpark
 from tuplewise.engine.table.raw import Reading
 from tuplewise.engine.table.read_table import other_columns
@@ -116,9 +116,9 @@ def rows_in_spark(
 def _frame_here(spark: SparkSession, source: Any, kind: str) -> DataFrame:
     import pyarrow as pa
 
-    names, arrays, _, _ = arrow_table(source, kind)
+    names, _, column_of = arrow_columns(source, kind)
     with spark_failures("changes"):
-        return frame_of(spark, pa.table(list(arrays), names=names))
+        return frame_of(spark, pa.table([column_of(i)[0] for i in range(len(names))], names=names))
 
 
 def _types(manifest: Manifest, attributes: Attributes) -> dict[str, TypeName]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -16,11 +17,15 @@ from tuplewise.engine.ind.dependency import Attribute, InclusionDependency
 from tuplewise.engine.ind.distributed import Place, open_tables, place_for
 from tuplewise.engine.ind.distributed_check import check_on_spark
 from tuplewise.engine.ind.found import TableFound
-from tuplewise.engine.ind.table_options import known_columns, options_for_columns, options_of_tables
+from tuplewise.engine.ind.table_options import options_for_columns, options_of_tables
 from tuplewise.engine.ind.tuples import MISSING, Rows, TupleSet
 from tuplewise.engine.options import IndCheckOptions, LoadOptions
+from tuplewise.engine.table.peek import known_columns
 from tuplewise.engine.table.read_table import ReadTable
+from tuplewise.engine.table.reader import choose_reader, open_here
 from tuplewise.engine.table.relation import NULL_CODE, Column
+from tuplewise.engine.table.schema import repair_names
+from tuplewise.engine.table.source import find_source
 from tuplewise.engine.watch import TIME_LIMIT, Clock, Progress, Watch
 
 Names = Mapping[str, Sequence[str]]
@@ -106,8 +111,12 @@ def check_dependencies(
 
 
 def _columns_of(table: Any, options: LoadOptions) -> list[str]:
-    """The columns that are read of a table; Spark opens it where they can't be told otherwise."""
-    known = known_columns(table, options)
+    """The columns that are read of a table, which is opened where they can't be told otherwise."""
+    known = known_columns(table, replace(options, columns=None, exclude=(), types={}))
+    if known is None and isinstance(table, (str, os.PathLike)):
+        source = find_source(os.fspath(table))
+        if choose_reader(source, options).name == "arrow":
+            known = repair_names(open_here(source, options).names)[0]
     if known is None:
         plan = open_tables({"table": table}, options)["table"].plan
         return [plan.names[i] for i in plan.kept]

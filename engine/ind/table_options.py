@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from tuplewise.engine.errors import InputError, message, near_names
 from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.table.frames import kind_of
-from tuplewise.engine.table.peek import column_names
-from tuplewise.engine.table.relation import Relation
-from tuplewise.engine.table.schema import ALL_COLUMNS, repair_names
+from tuplewise.engine.table.peek import known_columns
+from tuplewise.engine.table.schema import ALL_COLUMNS
 
 
 def options_of_tables(tables: Mapping[str, Any], options: LoadOptions | None = None) -> dict[str, LoadOptions]:
@@ -42,7 +39,8 @@ def options_of_tables(tables: Mapping[str, Any], options: LoadOptions | None = N
     named = [*(options.columns or ()), *options.exclude, *(c for c in options.types if c != ALL_COLUMNS)]
     if not named:
         return dict.fromkeys(tables, options)
-    names = {name: known_columns(table, options) for name, table in tables.items()}
+    every = replace(options, columns=None, exclude=(), types={})
+    names = {name: known_columns(table, every) for name, table in tables.items()}
     _refuse_unknown(named, names)
     found = {}
     for table, known in names.items():
@@ -62,19 +60,6 @@ def options_for_columns(options: LoadOptions, columns: Sequence[str]) -> LoadOpt
     """How one table is read, of which only these columns are needed."""
     types = {column: type_ for column, type_ in options.types.items() if column in (*columns, ALL_COLUMNS)}
     return replace(options, columns=tuple(columns), exclude=(), types=types)
-
-
-def known_columns(table: Any, options: LoadOptions) -> list[str] | None:
-    """The columns of a table, all of them, where they can be told before it is read."""
-    if isinstance(table, Relation):
-        return table.column_names
-    if isinstance(table, (str, os.PathLike)):
-        return column_names(os.fspath(table), replace(options, columns=None, exclude=(), types={}))
-    kind = kind_of(table)
-    if kind is None:
-        return None
-    given = table.schema.names if kind == "arrow" else table.columns
-    return repair_names([str(name) for name in given])[0]
 
 
 def _own(named: Iterable[str], table: str, known: Sequence[str] | None) -> tuple[str, ...]:

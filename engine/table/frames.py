@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import uuid
+from collections.abc import Callable
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -41,34 +42,35 @@ def kind_of(source: object) -> str | None:
     return None
 
 
-def arrow_table(source: Any, kind: str) -> tuple[list[str], list[pa.ChunkedArray], list[str], list[str]]:
-    """Column names (as given, text), columns, a prefix to each column's `why`, and notes."""
+ArrowColumn = tuple["pa.Array | pa.ChunkedArray", str, list[str]]
+"""A column, the beginning of its `why`, and notes."""
+
+
+def arrow_columns(source: Any, kind: str) -> tuple[list[str], int, Callable[[int], ArrowColumn]]:
+    """The names of a frame's columns as text, how many rows it has, and what brings a column to Arrow."""
     import pyarrow as pa
 
     if kind == "pandas":
-        return _from_pandas(source)
+        names = [label if isinstance(label, str) else str(label) for label in source.columns]
+
+        def from_pandas(i: int) -> ArrowColumn:
+            series = source.iloc[:, i]
+            array, notes = _from_series(series, names[i])
+            return array, f"pandas {series.dtype}", notes
+
+        return names, len(source), from_pandas
     if kind == "polars":
         source = source.collect() if type(source).__name__ == "LazyFrame" else source
-        source = source.to_arrow()
-    if isinstance(source, pa.RecordBatch):
-        source = pa.Table.from_batches([source])
-    label = "Polars" if kind == "polars" else "Arrow"
-    return list(source.column_names), list(source.columns), [label] * source.num_columns, []
+        label = "Polars"
+    else:
+        source = pa.Table.from_batches([source]) if isinstance(source, pa.RecordBatch) else source
+        label = "Arrow"
+    names = list(source.columns if kind == "polars" else source.column_names)
 
+    def as_it_is(i: int) -> ArrowColumn:
+        return source.to_series(i).to_arrow() if kind == "polars" else source.column(i), label, []
 
-def _from_pandas(frame: pd.DataFrame) -> tuple[list[str], list[pa.ChunkedArray], list[str], list[str]]:
-    import pyarrow as pa
-
-    names, columns, labels, notes = [], [], [], []
-    for position, label in enumerate(frame.columns):
-        name = label if isinstance(label, str) else str(label)
-        series = frame.iloc[:, position]
-        array, added = _from_series(series, name)
-        names.append(name)
-        columns.append(array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array]))
-        labels.append(f"pandas {series.dtype}")
-        notes.extend(added)
-    return names, columns, labels, notes
+    return names, len(source), as_it_is
 
 
 def _from_series(series: pd.Series[Any], name: str) -> tuple[pa.Array | pa.ChunkedArray, list[str]]:
@@ -182,22 +184,31 @@ def _exact(values: list[Any], name: str) -> tuple[pa.Array, list[str]]:
         raise InputError(message(what, None, hint="Turn it into text")) from None
 
 
-def unusable(name: str, type_: str) -> InputError:
-    return InputError(
+class UnusableColumn(InputError):
+    """A column whose values can't be compared one by one; `type` is its type's name."""
+
+    def __init__(self, said: str, type_: str) -> None:
+        super().__init__(said)
+        self.type = type_
+
+
+def unusable(name: str, type_: str) -> UnusableColumn:
+    return UnusableColumn(
         message(
             f"column {name!r} can't be compared value by value: its type is",
             type_,
             "numbers, text, dates, timestamps, booleans, times",
             f"Leave it out: --exclude {name}",
-        )
+        ),
+        type_,
     )
 
 
-def typed_column(name: str, array: pa.Array | pa.ChunkedArray, label: str) -> tuple[TypedColumn, list[str]]:
-    """A column with the type that its Arrow type stands for, and notes.
+def typed_column(name: str, array: pa.Array | pa.ChunkedArray, label: str) -> TypedColumn:
+    """A column with the type that its Arrow type stands for.
 
-    Raises InputError for nested and calendar-interval columns: they have no order and no equality that Spark, Arrow and
-    NumPy share.
+    Raises UnusableColumn for nested and calendar-interval columns: they have no order and no equality that Spark, Arrow
+    and NumPy share.
     """
     import pyarrow as pa
 
@@ -221,7 +232,7 @@ def typed_column(name: str, array: pa.Array | pa.ChunkedArray, label: str) -> tu
     values, index = indexed(array)
     type_, typed, remark = _canonical(name, values)
     why = f"stored as {label}" if label.startswith("pandas") else f"stored as {label} {given}"
-    return TypedColumn(name, type_, why + (f"; {remark}" if remark else ""), typed, index), []
+    return TypedColumn(name, type_, why + (f"; {remark}" if remark else ""), typed, index)
 
 
 def _canonical(name: str, values: pa.Array) -> tuple[TypeName, pa.Array, str]:

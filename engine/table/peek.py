@@ -1,51 +1,63 @@
-"""The names of a local table's columns before it is loaded: what is wrong with a rule is said before Spark starts."""
+"""The names of a table's columns before it is read: what is wrong with a rule is said before that."""
 
 from __future__ import annotations
 
 import io
+import os
 from dataclasses import replace
-from typing import IO
+from typing import IO, Any
 
 from tuplewise.engine.errors import InputError
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.table.csv import dialect_of
 from tuplewise.engine.table.csv_front import front_of, front_text
 from tuplewise.engine.table.csv_scan import scan_csv
+from tuplewise.engine.table.files import common_schema
+from tuplewise.engine.table.frames import kind_of
+from tuplewise.engine.table.relation import Relation
 from tuplewise.engine.table.schema import numbered_names, repair_names, selected_columns
 from tuplewise.engine.table.source import Source, find_source, opened
 
 _FIRST_CHARACTERS = 1 << 20
 
 
-def column_names(given: str, options: LoadOptions) -> list[str] | None:
-    """The columns that loading will give, by their names; None where they can't be told without loading.
+def known_columns(table: Any, options: LoadOptions) -> list[str] | None:
+    """The columns that reading will give, by their names; None where they can't be told without reading.
 
     Raises InputError where there is no such file, or no column of a name that was asked for.
     """
-    source = find_source(given)
-    names = _header(source, options)
+    if isinstance(table, Relation):
+        return table.column_names
+    if isinstance(table, (str, os.PathLike)):
+        source = find_source(os.fspath(table))
+        names, name = _header(source, options), source.name
+    else:
+        kind = kind_of(table)
+        given = () if kind is None else table.schema.names if kind == "arrow" else table.columns
+        names, name = [str(label) for label in given], "table"
     if not names:
         return None
     repaired, _ = repair_names(names)
-    return [repaired[i] for i in selected_columns(repaired, options, source.name)]
+    return [repaired[i] for i in selected_columns(repaired, options, name)]
 
 
 def _header(source: Source, options: LoadOptions) -> list[str] | None:
     import pyarrow as pa
 
-    if not source.local:
+    if not source.local or source.format == "json":
         return None
     try:
-        if source.format == "csv":
+        if source.format != "csv":
+            own = [field.name for field in common_schema(source).fields]
+        else:
             with opened(source.files[0]) as stream:
-                return _csv_header(stream, source, options)
-        if source.format == "parquet" and len(source.files) == 1 and "=" not in source.files[0]:
-            import pyarrow.parquet as pq
-
-            return list(pq.read_schema(source.files[0]).names)
-    except (InputError, LookupError, OSError, pa.ArrowException):  # loading will say it
+                found = _csv_header(stream, source, options)
+            if found is None:
+                return None
+            own = found
+    except (InputError, LookupError, OSError, pa.ArrowException):  # reading will say it
         return None
-    return None
+    return [*own, *source.folder_columns]
 
 
 def _csv_header(stream: IO[bytes], source: Source, options: LoadOptions) -> list[str] | None:

@@ -73,7 +73,7 @@ def typed_value(value: Any, type_: TypeName) -> pa.Array | None:
             array = pa.array([value], from_pandas=type_ != "double")
             if array.null_count:
                 return None
-            column, _ = typed_column("value", array, "Python")
+            column = typed_column("value", array, "Python")
             column, misfits = fitted(column, type_)
         except (pa.ArrowException, OverflowError, InputError):
             raise Misfit from None

@@ -16,7 +16,7 @@ from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.table.arrow_text import NO_NUMBER, respelled
 from tuplewise.engine.table.csv import bad_rows_note
 from tuplewise.engine.table.encode import TypedColumn, encode, indexed
-from tuplewise.engine.table.frames import arrow_table, typed_column
+from tuplewise.engine.table.frames import UnusableColumn, arrow_columns, typed_column
 from tuplewise.engine.table.raw import CSV_LABEL, RawRows, RawTable, Reading
 from tuplewise.engine.table.relation import NULL_CODE, Relation, TypeName
 from tuplewise.engine.table.schema import repair_names, selected_columns, type_overrides
@@ -65,7 +65,11 @@ class ReadTable:
         return [reading == "infer" for reading in self.readings]
 
 
-def of_raw(raw: RawTable, options: LoadOptions, name: str, path: str | None) -> ReadTable:
+Needed = frozenset[str] | None
+"""The columns that work needs, of others that can't be compared are left out with a note; None: all that are read."""
+
+
+def of_raw(raw: RawTable, options: LoadOptions, name: str, path: str | None, needed: Needed = None) -> ReadTable:
     """The columns that options ask for, as they stand in the source.
 
     Raises InputError for names and types that can't be, for rows that can't be taken apart (see `bad_rows`), and for
@@ -81,18 +85,22 @@ def of_raw(raw: RawTable, options: LoadOptions, name: str, path: str | None) -> 
         rows = min(rows, options.rows)
     notation = options.notation
     notations = {} if notation is None else {names[i]: notation for i in kept if raw.labels[i] == CSV_LABEL}
-    columns = []
+    columns, readings = [], []
     for place, i in enumerate(kept):
         array = found.arrays[place].slice(0, rows)
         found.arrays[place] = None  # type: ignore[call-overload]  # its memory is needed for the next one
-        columns.append(_as_it_stands(names[i], array, raw.readings[i], raw.labels[i]))
+        try:
+            columns.append(_as_it_stands(names[i], array, raw.readings[i], raw.labels[i]))
+            readings.append(raw.readings[i])
+        except UnusableColumn as problem:
+            notes.append(note_unless_needed(names[i], problem, needed))
 
     def locate(row: int) -> str:
         at = row if positions is None else int(positions[row])
         return f"row {at}" if found.places is None else found.places.line_of(at, raw.files)
 
     return ReadTable(
-        name, tuple(columns), tuple(raw.readings[i] for i in kept), rows, locate, (*renamed, *raw.notes, *notes), path,
+        name, tuple(columns), tuple(readings), rows, locate, (*renamed, *raw.notes, *notes), path,
         positions=positions, notations=notations,
     )  # fmt: skip
 
@@ -100,8 +108,14 @@ def of_raw(raw: RawTable, options: LoadOptions, name: str, path: str | None) -> 
 def _as_it_stands(name: str, array: Any, reading: Reading, label: str) -> TypedColumn:
     if reading in ("infer", "dates"):
         return TypedColumn(name, "text", "", *indexed(array))
-    column, _ = typed_column(name, array, label)
-    return replace(column, why=f"stored as {label}")
+    return replace(typed_column(name, array, label), why=f"stored as {label}")
+
+
+def note_unless_needed(name: str, problem: UnusableColumn, needed: Needed) -> str:
+    """What is said of a column that is left out because it can't be compared. Raises the problem where it is needed."""
+    if needed is None or name in needed:
+        raise problem
+    return f"column {name!r} is {problem.type}, which can't be compared value by value: left out"
 
 
 def _positions(raw: RawTable, found: RawRows, options: LoadOptions) -> tuple[NDArray[np.int64] | None, list[str]]:
@@ -117,23 +131,23 @@ def _positions(raw: RawTable, found: RawRows, options: LoadOptions) -> tuple[NDA
     return np.flatnonzero(good), [note]
 
 
-def of_frame(source: Any, kind: str, options: LoadOptions, name: str) -> ReadTable:
+def of_frame(source: Any, kind: str, options: LoadOptions, name: str, needed: Needed = None) -> ReadTable:
     """The columns of a pandas, Polars or Arrow frame. See `of_raw`."""
-    given, arrays, labels, remarks = arrow_table(source, kind)
-    names, renamed = repair_names(given)
+    given, rows, column_of = arrow_columns(source, kind)
+    names, notes = repair_names(given)
     kept = selected_columns(names, options, name)
     type_overrides(names, options.types, name)
-    rows = len(arrays[0]) if arrays else 0
     rows = rows if options.rows is None else min(rows, options.rows)
-    dropped = {names[i] for i in range(len(names)) if i not in set(kept)}
-    notes = [n for n in remarks if not any(n.startswith(f"column {d!r}") for d in dropped)]
     columns = []
     for i in kept:
-        column, added = typed_column(names[i], arrays[i].slice(0, rows), labels[i])
-        columns.append(column)
-        notes += added
+        try:
+            array, label, added = column_of(i)
+            columns.append(typed_column(names[i], array.slice(0, rows), label))
+            notes += added
+        except UnusableColumn as problem:
+            notes.append(note_unless_needed(names[i], problem, needed))
     readings: tuple[Reading, ...] = tuple("typed" for _ in columns)
-    return ReadTable(name, tuple(columns), readings, rows, _row, (*renamed, *notes))
+    return ReadTable(name, tuple(columns), readings, rows, _row, tuple(notes))
 
 
 def _row(row: int) -> str:

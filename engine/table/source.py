@@ -182,7 +182,7 @@ def _allowed(path: str) -> str:
 
 
 def read_twice(path: str) -> str:
-    """The path, or that of a file with what comes through it, where it is a pipe or `-`: these can be read once only."""
+    """The path, or that of a file with what comes through it where it is a pipe or `-`, which can be read once only."""
     if path == STANDARD_INPUT or (os.path.exists(path) and stat.S_ISFIFO(os.stat(path).st_mode)):
         return _spooled(path)
     return path

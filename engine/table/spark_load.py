@@ -17,10 +17,10 @@ from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.spark.session import OpenSession, open_session
 from tuplewise.engine.table.csv import bad_rows_note, scan_table
 from tuplewise.engine.table.encode import TypedColumn, indexed
-from tuplewise.engine.table.frames import typed_column
+from tuplewise.engine.table.frames import UnusableColumn, typed_column
 from tuplewise.engine.table.in_spark import Plan, TableInSpark
 from tuplewise.engine.table.raw import RowPlaces
-from tuplewise.engine.table.read_table import ReadTable, encoded, typed
+from tuplewise.engine.table.read_table import Needed, ReadTable, encoded, note_unless_needed, typed
 from tuplewise.engine.table.reader import Reader
 from tuplewise.engine.table.relation import Relation
 from tuplewise.engine.table.schema import repair_names, selected_columns, type_overrides
@@ -88,6 +88,7 @@ def open_with_spark(
     *,
     large: bool | None = None,
     reader: Reader | None = None,
+    needed: Needed = None,
 ) -> TableInSpark:
     """Opens a source and a session; reads no more of the table than its names need."""
     begin = time.perf_counter()
@@ -119,9 +120,29 @@ def open_with_spark(
         size = (size or _plan_bytes(raw.frame)) * (4 if source.format in ("parquet", "orc") else 1)
     names, renamed = repair_names(raw.names)
     notes = [*renamed, *(() if source is None else source.notes), *raw.notes]
-    plan = Plan(selected_columns(names, options, table), names, type_overrides(names, options.types, table), notes)
+    kept = selected_columns(names, options, table)
+    overrides = type_overrides(names, options.types, table)
+    if needed is not None:
+        kept = _comparable(raw, names, kept, needed, notes)
+    plan = Plan(kept, names, overrides, notes)
     timings = {"session": session.seconds, "load": time.perf_counter() - begin + scan_seconds, "encode": 0.0}
     return TableInSpark(raw, plan, options, table, path, session, size, timings, reader)
+
+
+def _comparable(
+    raw: RawFrame, names: list[str], kept: list[int], needed: frozenset[str], notes: list[str]
+) -> list[int]:
+    """The columns without those that can't be compared and aren't needed; notes say which these are."""
+    from pyspark.sql import functions as f
+
+    left = []
+    for i in kept:
+        try:
+            readable(names[i], f.col(f"c{i}"), raw.frame.schema[f"c{i}"].dataType)
+            left.append(i)
+        except UnusableColumn as problem:
+            notes.append(note_unless_needed(names[i], problem, needed))
+    return left
 
 
 def takes_more(opened: TableInSpark, most_bytes: int) -> bool:
@@ -300,5 +321,5 @@ def _as_it_stands(raw: RawFrame, i: int, plan: Plan, arrow: pa.Table, remark: st
         return TypedColumn(name, "text", "", *indexed(array.cast(pa.large_string())))
     if reading == "nanoseconds":
         array = array.cast(pa.timestamp("ns", tz="UTC"))
-    column, _ = typed_column(name, array, raw.labels[i])
+    column = typed_column(name, array, raw.labels[i])
     return replace(column, why=raw.stored_as(i, remark))

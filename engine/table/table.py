@@ -17,7 +17,7 @@ from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.table.frames import kind_of
 from tuplewise.engine.table.in_spark import TableInSpark
-from tuplewise.engine.table.read_table import ReadTable, encoded, of_frame, of_raw, typed
+from tuplewise.engine.table.read_table import Needed, ReadTable, encoded, of_frame, of_raw, typed
 from tuplewise.engine.table.reader import Reader, choose_reader, open_here
 from tuplewise.engine.table.relation import Relation
 from tuplewise.engine.table.source import Source, find_source, why_not_spark
@@ -54,6 +54,7 @@ def open_table(
     progress: Progress | None = None,
     most_bytes: int | None = None,
     device: str = "auto",
+    needed: Needed = None,
 ) -> Table:
     """A table, here where its codes take no more than `most_bytes`, else in Spark.
 
@@ -72,6 +73,8 @@ def open_table(
         Told the name of each step as it begins.
     most_bytes : int, optional
         Bytes that the codes may take here; None: any.
+    needed : set of names, optional
+        The columns that the work is about: of others, those that can't be compared are left out with a note.
     device : str
         Where very many distinct texts are ranked, if cuDF is there: see `gpu_kernels.texts.rank_texts`.
 
@@ -91,7 +94,7 @@ def open_table(
     report = progress or _ignore
     kind = kind_of(source)
     if kind in ("pandas", "polars", "arrow"):
-        return _load_frame(source, kind, options, name or "table", report, device)
+        return _load_frame(source, kind, options, name or "table", report, device, needed)
     if kind is None and not isinstance(source, (str, os.PathLike)):
         raise InputError(
             message(
@@ -106,13 +109,13 @@ def open_table(
         found = find_source(target)
         reader = choose_reader(found, options, session=spark is not None)
         if reader.name == "arrow":
-            relation = _load_here(found, options, name or found.name, report, most_bytes, device, reader)
+            relation = _load_here(found, options, name or found.name, report, most_bytes, device, reader, needed)
             if relation is not None:
                 return relation
             reader = Reader("spark", "the codes of the table do not fit here, or work in Spark was asked for")
     from tuplewise.engine.table.spark_load import bring_here, open_with_spark, takes_more
 
-    opened = open_with_spark(target, kind, options, name, spark, report, reader=reader)
+    opened = open_with_spark(target, kind, options, name, spark, report, reader=reader, needed=needed)
     if most_bytes is not None and takes_more(opened, most_bytes):
         return opened
     return bring_here(opened, report, device=device)
@@ -124,7 +127,7 @@ def _ignore(step: str) -> None:
 
 def _load_here(
     source: Source, options: LoadOptions, name: str, report: Progress, most_bytes: int | None, device: str,
-    reader: Reader,
+    reader: Reader, needed: Needed,
 ) -> Relation | None:  # fmt: skip
     """A local table, read by Arrow. None where its codes take more than `most_bytes`, unless Arrow was asked for."""
     start = time.perf_counter()
@@ -139,16 +142,18 @@ def _load_here(
     too_large = most_bytes is not None and raw.rows * columns * CODE_BYTES > most_bytes
     if too_large and options.reader != "arrow" and why_not_spark(source, options) is None:
         return None
-    table = typed(of_raw(raw, options, name, source.given), options)
+    table = typed(of_raw(raw, options, name, source.given, needed), options)
     loaded = time.perf_counter()
     report("encoding")
     return _timed(replace(table, reader=reader), start, loaded, device)
 
 
-def _load_frame(source: Any, kind: str, options: LoadOptions, name: str, report: Progress, device: str) -> Relation:
+def _load_frame(
+    source: Any, kind: str, options: LoadOptions, name: str, report: Progress, device: str, needed: Needed
+) -> Relation:
     start = time.perf_counter()
     report("reading")
-    table = typed(of_frame(source, kind, options, name), options)
+    table = typed(of_frame(source, kind, options, name, needed), options)
     loaded = time.perf_counter()
     report("encoding")
     return _timed(table, start, loaded, device)

@@ -16,7 +16,7 @@ import pytest
 
 from tuplewise.engine.errors import InputError
 from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.table.peek import column_names
+from tuplewise.engine.table.peek import known_columns
 from tuplewise.engine.table.read_table import fit_types
 from tuplewise.engine.table.reader import choose_reader, read_columns
 from tuplewise.engine.table.relation import Relation
@@ -245,7 +245,7 @@ def test_published_tables(shared: Path) -> None:
 )
 def test_names_are_those_of_the_first_record_whatever_follows(tmp_path: Path, content: str) -> None:
     (tmp_path / "t.csv").write_text(content, newline="")
-    assert column_names(str(tmp_path / "t.csv"), LoadOptions()) == ["a", "b"]
+    assert known_columns(str(tmp_path / "t.csv"), LoadOptions()) == ["a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -264,7 +264,7 @@ def test_names_are_told_before_loading_as_loading_finds_them(
     path = tmp_path / "t.csv"
     path.write_text(content, newline="")
     found = LoadOptions(**options)
-    assert column_names(str(path), found) == load(str(path), found).column_names == ["a", "b"]
+    assert known_columns(str(path), found) == load(str(path), found).column_names == ["a", "b"]
 
 
 @pytest.mark.parametrize("options", [{"skip_rows": 1}, {"header_row": 2}, {"skip_footer": 1}, {"decimal": ","}])
