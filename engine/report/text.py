@@ -67,7 +67,7 @@ def grid(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> T
 
 
 def table_lines(table: Mapping[str, Any], verbose: bool) -> list[Any]:
-    """What was read: a line, and with `verbose` each column with its type and why it has it."""
+    """What was read: a line, and with `verbose` what read it and each column with its type, and why."""
     columns = table["columns"]
     line = f"{table['name']}: {table['rows']:,} rows, {len(columns):,} columns"
     types: dict[str, int] = {}
@@ -79,7 +79,8 @@ def table_lines(table: Mapping[str, Any], verbose: bool) -> list[Any]:
         return [line]
     rows = [[c["name"], c["type"], _known(c["distinct"]), _known(c["nulls"]), c["why"]] for c in columns]
     kinds = [("column", "left"), ("type", "left"), ("distinct", "right"), ("nulls", "right"), ("why", "left")]
-    return [line, "", grid(kinds, rows), ""]
+    reader = [f"read by {table['reader']}: {table['reader_reason']}"] if table.get("reader") else []
+    return [line, *reader, "", grid(kinds, rows), ""]
 
 
 def _known(number: int | None) -> str:
