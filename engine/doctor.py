@@ -47,7 +47,7 @@ def examine() -> list[Check]:
     """All checks, in the order in which they matter."""
     checks = [
         ("python", check_python, True),
-        ("java", check_java, True),
+        ("java", check_java, False),
         ("pyspark", check_pyspark, True),
         ("spark workers", check_worker_python, True),
         ("rapids plugin", check_plugin, False),
@@ -141,12 +141,12 @@ def java_major(version: str) -> int | None:
 
 
 def check_java() -> tuple[bool | None, str, str]:
-    """Java, which Spark runs on. Tables in memory are profiled without it."""
+    """Java, which Spark runs on. Local files that fit in memory, and frames, are read without it."""
     home = os.environ.get("JAVA_HOME")
     program = find_java()
     if program is None:
         missing = f"none in JAVA_HOME ({home})" if home else "none (JAVA_HOME is not set, no java on PATH)"
-        return False, missing, INSTALL_JAVA
+        return None, missing, f"only where Spark reads (URLs, catalogs, clusters, tables beyond memory): {INSTALL_JAVA}"
     done = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=60, check=False)
     match = re.search(r'version "([^"]+)"', done.stderr + done.stdout)
     major = java_major(match.group(1)) if match else None
