@@ -47,7 +47,7 @@ def test_canonical_text_and_id() -> None:
         ("größe", "`größe`"),
         ("and", "`and`"),
         ("Not", "`Not`"),
-        ("line\nbreak", "`line\nbreak`"),
+        ("line\nbreak", r"`line`\n`break`"),
     ],
 )
 def test_names_are_quoted_where_they_are_no_plain_word(name: str, written: str) -> None:
