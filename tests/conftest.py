@@ -84,6 +84,12 @@ def spark() -> Iterator[Any]:
     stop()
 
 
+@pytest.fixture(scope="session", autouse=READER == "spark")
+def the_tests_session(request: pytest.FixtureRequest) -> None:
+    """Where Spark reads every file, the session of the tests is opened before any."""
+    request.getfixturevalue("spark")
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The folder of outside data and known answers: TUPLEWISE_SHARED, else beside the checkout."""

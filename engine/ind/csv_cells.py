@@ -108,7 +108,7 @@ def _readable(source: Source, options: LoadOptions) -> bool:
         encoding = codecs.lookup(options.encoding).name
     except LookupError:
         return False
-    here = source.local and not source.folder_columns and not options.for_arrow
+    here = source.local and not source.folder_columns and not options.for_arrow and options.reader != "spark"
     plain = here and options.escape is None and options.rows is None and encoding in ("utf-8", "ascii")
     ordinary = len(sep) == 1 and len(options.quote.encode()) <= 1 and sep != options.quote.encode()
     return plain and ordinary and not {sep, options.quote.encode()} & {b"\r", b"\n", b"\0"}

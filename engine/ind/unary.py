@@ -25,7 +25,7 @@ from tuplewise.engine.table.reader import choose_reader, read_table
 from tuplewise.engine.table.relation import NULL_CODE, Column, Relation, TypeName
 from tuplewise.engine.table.schema import repair_names, selected_columns, type_overrides
 from tuplewise.engine.table.source import find_source
-from tuplewise.engine.table.spark_load import spark_failures
+from tuplewise.engine.table.spark_load import IN_PROCESS_BYTES, spark_failures
 from tuplewise.engine.table.spelled import spark_texts
 from tuplewise.engine.table.text_types import Spelling, SpellingCount, as_codes, decide, may_be_codes
 from tuplewise.engine.table.typing_columns import ASKED_FOR
@@ -221,7 +221,8 @@ def _typed_by_spark(table: Any, options: LoadOptions) -> bool:
     if not isinstance(table, (str, os.PathLike)):
         return kind_of(table) in ("spark", "connect")
     source = find_source(os.fspath(table))
-    return source.format != "csv" and choose_reader(source, options).name == "spark"
+    small = source.local and sum(map(os.path.getsize, source.files)) <= IN_PROCESS_BYTES
+    return choose_reader(source, options).name == "spark" and not (source.format == "csv" and small)
 
 
 def _texts_of_spark(table: Any, options: LoadOptions, name: str, spark: SparkSession | None) -> _Table:

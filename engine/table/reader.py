@@ -109,16 +109,36 @@ def read_table(source: Any, options: LoadOptions, name: str, *, fixed: bool = Fa
     kind = kind_of(source)
     if kind in ("pandas", "polars", "arrow"):
         return of_frame(source, kind, options, name)
+    reader = None
     if isinstance(source, (str, os.PathLike)):
-        found = find_source(os.fspath(source))
+        source = os.fspath(source)
+        found = find_source(source)
         reader = choose_reader(found, options)
         if reader.name == "arrow":
             return replace(of_raw(open_here(found, options), options, name, found.given), reader=reader)
+    elif kind is None:
+        raise unreadable(source)
     if fixed:
         options = replace(options, types={})
-    from tuplewise.engine.table.table import load
+    from tuplewise.engine.table.spark_load import (
+        IN_PROCESS_BYTES,
+        bring_here,
+        open_with_spark,
+        read_here,
+        spark_failures,
+    )
 
-    return of_relation(load(source, options, name=name), name)
+    opened = open_with_spark(source, kind, options, name, None, lambda step: None, reader=reader)
+    if opened.size_bytes > IN_PROCESS_BYTES:  # of such a table only codes and dictionaries come here
+        return of_relation(bring_here(opened, lambda step: None), name)
+    with spark_failures(name):
+        return read_here(opened)
+
+
+def unreadable(source: Any) -> InputError:
+    """The error for what is no table."""
+    allowed = "a path, or a pandas, Polars, Arrow or Spark DataFrame"
+    return InputError(message("a table of this type can't be read", type(source).__name__, allowed))
 
 
 def read_columns(

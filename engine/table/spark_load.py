@@ -221,9 +221,22 @@ def _plan_bytes(frame: DataFrame) -> int:
 
 
 def _encode_here(opened: TableInSpark, report: Callable[[str], None], device: str) -> Relation:
-    """Brings the table over once as Arrow; types and encodes it in this process."""
-    raw, plan, options, timings = opened.raw, opened.plan, opened.options, opened.timings
+    """Types and encodes the table in this process."""
+    plan, timings = opened.plan, opened.timings
     begin = time.perf_counter()
+    table = read_here(opened)
+    loaded = time.perf_counter()
+    timings["load"] += loaded - begin
+    report("encoding")
+    types = {plan.names[i]: plan.overrides[plan.names[i]] for i in plan.kept if plan.names[i] in plan.overrides}
+    relation = encoded(typed(table, replace(opened.options, types=types)), timings, device)
+    timings["encode"] = time.perf_counter() - loaded
+    return replace(relation, timings_seconds=timings)
+
+
+def read_here(opened: TableInSpark) -> ReadTable:
+    """The columns of a table as they stand in the source, brought over once as Arrow."""
+    raw, plan, options = opened.raw, opened.plan, opened.options
     arrow, remarks = _bring(raw, plan, options)
     order = _file_order(raw, len(arrow))
     if order is not None:
@@ -232,16 +245,11 @@ def _encode_here(opened: TableInSpark, report: Callable[[str], None], device: st
     columns = tuple(_as_it_stands(raw, i, plan, arrow, remarks[i]) for i in plan.kept)
     readings = tuple(raw.readings[i] for i in plan.kept)
     notes = (*plan.notes, *([bad_note] if bad_note else []))
-    table = ReadTable(
-        opened.name, columns, readings, data_rows, _locator(raw, positions), notes, opened.path, positions=positions
-    )
-    loaded = time.perf_counter()
-    timings["load"] += loaded - begin
-    report("encoding")
-    types = {plan.names[i]: plan.overrides[plan.names[i]] for i in plan.kept if plan.names[i] in plan.overrides}
-    relation = encoded(typed(table, replace(options, types=types)), timings, device)
-    timings["encode"] = time.perf_counter() - loaded
-    return replace(relation, timings_seconds=timings)
+    session = {"version": opened.session.version, "master": opened.session.master}
+    return ReadTable(
+        opened.name, columns, readings, data_rows, _locator(raw, positions), notes, opened.path, session, positions,
+        opened.reader,
+    )  # fmt: skip
 
 
 def _bring(raw: RawFrame, plan: Plan, options: LoadOptions) -> tuple[pa.Table, dict[int, str]]:

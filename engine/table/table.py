@@ -18,7 +18,7 @@ from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.table.frames import kind_of
 from tuplewise.engine.table.in_spark import TableInSpark
 from tuplewise.engine.table.read_table import Needed, ReadTable, encoded, of_frame, of_raw, typed
-from tuplewise.engine.table.reader import Reader, choose_reader, open_here
+from tuplewise.engine.table.reader import Reader, choose_reader, open_here, unreadable
 from tuplewise.engine.table.relation import Relation
 from tuplewise.engine.table.source import Source, find_source, why_not_spark
 
@@ -96,13 +96,7 @@ def open_table(
     if kind in ("pandas", "polars", "arrow"):
         return _load_frame(source, kind, options, name or "table", report, device, needed)
     if kind is None and not isinstance(source, (str, os.PathLike)):
-        raise InputError(
-            message(
-                "a table of this type can't be read",
-                type(source).__name__,
-                "a path, or a pandas, Polars, Arrow or Spark DataFrame",
-            )
-        )
+        raise unreadable(source)
     target = source if kind is not None else (str(source) if isinstance(source, str) else os.fspath(Path(source)))
     reader = None
     if kind is None:

@@ -22,6 +22,7 @@ def tables(tmp_path: Path) -> tuple[str, str]:
     return str(tmp_path / "orders.csv"), str(tmp_path / "customers.csv")
 
 
+@pytest.mark.arrow
 def test_discover_as_json(tables: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     ran = inside(capsys, "ind", "discover", *tables, "--error", "0.34", "--quiet")
     assert (ran.code, ran.err) == (0, "")
@@ -140,6 +141,7 @@ def test_faults_are_one_message(
     assert "internal error" not in ran.err
 
 
+@pytest.mark.arrow
 def test_limits_are_exit_3(tables: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     ran = inside(capsys, "ind", "check", *tables, "--ind", IND, "--time-limit", "1e-9", "--quiet")
     document = json.loads(ran.out)

@@ -85,6 +85,7 @@ def test_a_loaded_relation_says_the_same(tables: list[list[Column]]) -> None:
     assert listed(discover(relations, options())) == listed(discover(given_tables, options()))
 
 
+@pytest.mark.arrow
 @seed(9)
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(column_of("text"), min_size=1, max_size=3), min_size=1, max_size=3))
@@ -164,6 +165,7 @@ def test_tables_without_rows_or_columns(tmp_path: Path) -> None:
         discover({"bare": pd.DataFrame()}, options())
 
 
+@pytest.mark.arrow
 def test_a_limit_lists_nothing(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("a,b\n1,1\n")
     for given_options in (options(time_limit=1e-9), options(memory_limit=1)):

@@ -1,4 +1,4 @@
-"""CSV files read by their bytes and by Spark: the same columns, types, counts, notes, clusters, or the same error."""
+"""CSV files read by their bytes and by Arrow: the same columns, types, counts, notes, clusters, or the same error."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tuplewise.engine.ind.unary import Clustered, cluster_tables
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.table.source import find_source
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.arrow]
 
 # text of the file, and how it is read; read by its bytes
 READ: dict[str, tuple[str | bytes, dict[str, Any]]] = {
