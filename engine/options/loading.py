@@ -46,8 +46,8 @@ class LoadOptions:
             problems.append(message("reader", self.reader, ", ".join(map(repr, READERS))))
         for name, value in (("sep", self.sep), ("quote", self.quote), ("escape", self.escape)):
             one = isinstance(value, str) and (len(value) == 1 or (name == "quote" and value == ""))
-            if value is not None and not one:
-                problems.append(message(name, value, "one character"))
+            if value is not None and (not one or value in ("\n", "\r")):
+                problems.append(message(name, value, "one character that ends no line"))
         if self.header_row is not None and self.skip_rows:
             problems.append(message("header_row with skip_rows", self.skip_rows, "one of the two"))
         if self.header_row is not None and self.header is False:

@@ -12,7 +12,7 @@ import numpy as np
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.table.csv_scan import scan_lines
-from tuplewise.engine.table.frames import BYTES_AS_HEX
+from tuplewise.engine.table.frames import BYTES_AS_HEX, is_bytes
 from tuplewise.engine.table.raw import CSV_LABEL, BadRows, RawRows, RawTable, Reading, RowPlaces
 from tuplewise.engine.table.source import Source, opened
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 FIRST_OBJECTS = 100
 """The keys of so many objects stand in the order in which they come; others behind them, sorted."""
 NOT_OBJECTS = BadRows("is not a JSON object", "are not JSON objects")
+ONE_A_LINE = "one JSON object a line"
 _MOST_DIGITS = 76
 
 
@@ -231,7 +232,7 @@ def stored_as(label: str, type_: pa.DataType) -> str:
         return f"{label} {names[type_]}"
     if _is_text(type_):
         return f"{label} string"
-    if t.is_binary(type_) or t.is_large_binary(type_) or t.is_fixed_size_binary(type_):
+    if is_bytes(type_):
         return f"{label} binary; {BYTES_AS_HEX}"
     if t.is_time(type_):
         return f"{label} time; as text of fixed width, so in order"
@@ -384,8 +385,9 @@ def json_lines(source: Source, options: LoadOptions) -> RawTable:
             position += 1
         lines.append(np.array(numbers, dtype=np.int64))
     if not keys:
-        what = "this file is empty" if not position else "no JSON object was found"
-        raise InputError(message(what, source.given, "one JSON object a line"))
+        what = "no JSON object was found" if position else "this file is empty"
+        hint = "An array, or an object over several lines, is to be written as one object a line" if bad else None
+        raise InputError(message("the JSON objects have no keys" if rows else what, source.given, ONE_A_LINE, hint))
     names = [*in_order, *sorted(key for key in keys if key not in set(in_order))]
 
     def read(kept: Sequence[int]) -> RawRows:

@@ -68,7 +68,15 @@ def arrow_columns(source: Any, kind: str) -> tuple[list[str], int, Callable[[int
     names = list(source.columns if kind == "polars" else source.column_names)
 
     def as_it_is(i: int) -> ArrowColumn:
-        return source.to_series(i).to_arrow() if kind == "polars" else source.column(i), label, []
+        if kind == "arrow":
+            return source.column(i), label, []
+        series = source.to_series(i)
+        try:
+            return series.to_arrow(), label, []
+        except pa.ArrowException as problem:
+            what = f"column {names[i]!r} can't be read: its type is"
+            hint = f"Convert it, or leave it out: --exclude {names[i]}"
+            raise InputError(message(what, str(series.dtype), hint=hint)) from problem
 
     return names, len(source), as_it_is
 
@@ -96,8 +104,9 @@ def _from_floats(values: np.ndarray[Any, Any], name: str) -> tuple[pa.Array, lis
     there = ~np.isnan(values)
     missing = int(len(values) - np.count_nonzero(there))
     kept = values[there]
-    large = bool((np.abs(kept) >= _FIRST_LOST).any())
-    if missing and len(kept) and not large and bool((kept == np.floor(kept)).all()):
+    large = bool((np.abs(kept[np.isfinite(kept)]) >= _FIRST_LOST).any())
+    whole_numbers = bool(np.isfinite(kept).all()) and not large
+    if missing and len(kept) and whole_numbers and bool((kept == np.floor(kept)).all()):
         whole = np.where(there, values, 0).astype(np.int64)
         note = f"column {name!r}: {missing} NaN taken as null, the others as whole numbers, held as floats"
         return pa.array(whole, mask=~there), [note]
@@ -197,7 +206,7 @@ def unusable(name: str, type_: str) -> UnusableColumn:
         message(
             f"column {name!r} can't be compared value by value: its type is",
             type_,
-            "numbers, text, dates, timestamps, booleans, times",
+            "numbers, text, bytes, dates, timestamps, booleans, times",
             f"Leave it out: --exclude {name}",
         ),
         type_,
@@ -227,12 +236,27 @@ def typed_column(name: str, array: pa.Array | pa.ChunkedArray, label: str) -> Ty
         return typed_column(name, pc.run_end_decode(array), label)
     if pa.types.is_nested(given):
         raise unusable(name, str(given))
+    if pa.types.is_decimal(given) and given.bit_width < 128:  # Arrow finds no distinct values of these
+        array = array.cast(pa.decimal128(given.precision, given.scale))
     if pa.types.is_dictionary(given):
         array = array.unify_dictionaries() if isinstance(array, pa.ChunkedArray) else array
-    values, index = indexed(array)
-    type_, typed, remark = _canonical(name, values)
+    try:
+        values, index = indexed(array)
+        type_, typed, remark = _canonical(name, values)
+    except pa.ArrowException as problem:
+        hint = f"Convert it, or leave it out: --exclude {name}"
+        raise InputError(message(f"column {name!r} can't be read: its type is", str(given), hint=hint)) from problem
     why = f"stored as {label}" if label.startswith("pandas") else f"stored as {label} {given}"
     return TypedColumn(name, type_, why + (f"; {remark}" if remark else ""), typed, index)
+
+
+def is_bytes(type_: pa.DataType) -> bool:
+    """Whether values of a type are bytes without a meaning of their own."""
+    import pyarrow as pa
+
+    t = pa.types
+    kinds = (t.is_binary, t.is_large_binary, t.is_fixed_size_binary, t.is_binary_view)
+    return any(kind(type_) for kind in kinds)
 
 
 def _canonical(name: str, values: pa.Array) -> tuple[TypeName, pa.Array, str]:
@@ -274,10 +298,16 @@ def _canonical_rest(name: str, values: pa.Array) -> tuple[TypeName, pa.Array, st
     t = pa.types
     given = values.type
     if t.is_string(given) or t.is_large_string(given) or t.is_string_view(given):
-        return "text", values.cast(pa.large_string()), ""
+        text = values.cast(pa.large_string())
+        try:
+            text.validate(full=True)
+        except pa.ArrowInvalid:
+            hint = f"Mend it, or leave it out: --exclude {name}"
+            raise InputError(message(f"column {name!r} holds text that is not UTF-8", hint=hint)) from None
+        return "text", text, ""
     if t.is_time(given):
         return "text", values.cast(pa.large_string()), "a time of day as text of fixed width, so in order"
-    if t.is_binary(given) or t.is_large_binary(given) or t.is_fixed_size_binary(given):
+    if is_bytes(given):
         return "text", pa.array([v.hex() for v in values.to_pylist()], pa.large_string()), BYTES_AS_HEX
     if t.is_duration(given):
         return "integer", values.cast(pa.int64()), f"a duration as a number of {given.unit}"

@@ -131,6 +131,8 @@ def selected_columns(names: Sequence[str], options: LoadOptions, table: str) -> 
         raise InputError(
             message(f"no column of that name in table {table!r}", unknown[0], hint=near_names(unknown[0], names))
         )
+    if not names:
+        raise InputError(message("this table has no columns", table))
     kept = [i for i, n in enumerate(names) if n in wanted and n not in left_out]
     if not kept:
         raise InputError(

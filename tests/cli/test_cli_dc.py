@@ -186,7 +186,7 @@ def test_usage_errors(argv: list[str], message: str, capsys: pytest.CaptureFixtu
         (["--time-limit", "0"], "time_limit: 0.0; allowed: seconds above 0"),
         (
             ["--sep", "ab", "--rows", "-1", "--error", "-1"],
-            "rows: -1; allowed: 0 or more; sep: 'ab'; allowed: one character; error: '-1'",
+            "rows: -1; allowed: 0 or more; sep: 'ab'; allowed: one character that ends no line; error: '-1'",
         ),
         (
             ["--algorithm", "hybrid", "--error", "0.01"],

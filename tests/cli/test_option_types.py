@@ -130,7 +130,10 @@ def test_options_nobody_knows_are_told_with_near_ones() -> None:
     ("options", "fault"),
     [
         ({"rows": "5"}, "rows: '5'; allowed: a whole number, 0 or more"),
-        ({"rows": 1.5, "sep": 3, "header": "x"}, "sep: 3; allowed: one character; header: 'x'; allowed: True or False"),
+        (
+            {"rows": 1.5, "sep": 3, "header": "x"},
+            "sep: 3; allowed: one character that ends no line; header: 'x'; allowed: True or False",
+        ),
         ({"columns": 3}, "columns: 3; allowed: text, or a list of texts"),
         ({"skip_rows": -1}, "skip_rows: -1; allowed: 0 or more"),
         ({"skip_rows": None}, "skip_rows: 'None'; allowed: a whole number, 0 or more"),

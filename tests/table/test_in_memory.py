@@ -194,6 +194,28 @@ def test_objects_of_pandas_that_cannot_be_read(values: list[object], said: str) 
         load(pd.DataFrame({"a": pd.Series(values, dtype=object)}))
 
 
+@pytest.mark.parametrize(
+    ("frame", "said"),
+    [
+        (pl.DataFrame({"a": pl.Series([1], dtype=pl.Int128)}), "column 'a' can't be read: its type is: 'Int128'"),
+        (pa.table({"a": pa.array([b"\xff"]).view(pa.string())}), "column 'a' holds text that is not UTF-8"),
+        (pa.table({"a": pa.array([10**14], pa.date64())}), "column 'a' can't be read: its type is: 'date64"),
+        (pa.table({}), "this table has no columns: 'table'"),
+    ],
+)
+def test_frames_that_cannot_be_read(frame: Any, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        load(frame)
+
+
+def test_narrow_decimals_views_and_infinities() -> None:
+    narrow = pa.array([Decimal("1.5"), Decimal("2.0")], pa.decimal32(5, 1))
+    table = pa.table({"d": narrow, "n": [2, 1], "v": pa.array([b"x", b"a"], pa.binary_view())})
+    assert load(table).codes.tolist() == [[1, 2], [2, 0], [1, 0]]
+    relation = load(pd.DataFrame({"x": [math.inf, 1.0, math.nan]}))
+    assert relation.notes == ("column 'x': 1 NaN taken as null (pandas writes missing numbers so)",)
+
+
 def test_columns_without_an_order_are_refused() -> None:
     with pytest.raises(InputError, match=r"column 'list' can't be compared.*: 'list<.*--exclude list"):
         load(pa.table({"list": [[1]]}))
