@@ -21,6 +21,7 @@ from tuplewise.engine.table.source import Source, find_source, packing_of, why_n
 ROOM_SHARE = 0.5
 """Share of this machine's memory that a table may take while Arrow reads it; of larger ones Spark takes pieces."""
 _BYTES_OF_A_BYTE = {"csv": 3, "json": 8, "parquet": 8, "orc": 8}
+_NAMES = {"csv": "CSV", "json": "JSON lines", "parquet": "Parquet", "orc": "ORC"}
 _PACKED = 5
 
 
@@ -62,7 +63,7 @@ def choose_reader(source: Source, options: LoadOptions, *, session: bool = False
     needed, room = _bytes_needed(source), _room()
     if needed > room:
         return Reader("spark", f"about {needed >> 20:,} MiB would be needed here, and {room >> 20:,} MiB may be taken")
-    return Reader("arrow", f"local {source.format.upper()} that fits in memory")
+    return Reader("arrow", f"local {_NAMES[source.format]} that fits in memory")
 
 
 def _bytes_needed(source: Source) -> int:
