@@ -11,6 +11,7 @@ from tuplewise.engine.errors import InputError, message, near_names
 
 T = TypeVar("T")
 
+READING = frozenset(("columns", "exclude", "types", "null_tokens", "sep", "encoding", "rows", "reader", "bad_rows"))
 SHARES = frozenset({"error", "shared_values", "comparable_means"})
 
 
@@ -50,7 +51,9 @@ def refuse_unknown_of(function: str, known: Sequence[str], given: Mapping[str, A
     """The same, where options of several kinds are known."""
     for name in given:
         if name not in known:
-            raise TypeError(message(f"{function}() has no option", name, hint=near_names(name, known)))
+            reading = name in READING and function != "load"
+            hint = f"Read the table with it first: tw.load(table, {name}=...)" if reading else near_names(name, known)
+            raise TypeError(message(f"{function}() has no option", name, hint=hint))
 
 
 def options_of(function: str, kind: type[T], given: Mapping[str, Any]) -> T:

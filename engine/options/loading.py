@@ -81,6 +81,13 @@ class LoadOptions:
         return [name for name, value in plain.items() if getattr(self, name) != value]
 
 
+    def for_csv(self, format_: str) -> list[str]:
+        """The options that were set and that say how CSV files are written. JSON lines have an encoding, too."""
+        plain = {"sep": None, "quote": '"', "escape": None, "header": True}
+        names = [name for name, value in plain.items() if getattr(self, name) != value] + self.for_arrow
+        return names + (["encoding"] if format_ != "json" and self.encoding != "utf-8" else [])
+
+
 def _is_mark(value: object) -> bool:
     """Whether this can stand between the digits of a number."""
     return isinstance(value, str) and len(value) == 1 and not value.isalnum() and value not in "+-\r\n\0"

@@ -48,6 +48,7 @@ class CsvScan:
     needs_escape : whether there are doubled quotes, or quotes and backslashes
     inner_newlines, inner_returns : newlines inside of quotes, and how many of them are CR LF
     returns : whether records end with CR LF
+    behind_quotes : whether text stands behind a closing quote; where quotes are stray it may be said too often
     stray_returns : whether a CR stands before something else than LF, where lines end with LF
     header_end : bytes of UTF-8 up to the end of the first record, without a byte order mark
     marked : whether the file begins with a byte order mark
@@ -66,6 +67,7 @@ class CsvScan:
     inner_returns: int
     returns: bool
     stray_returns: bool
+    behind_quotes: bool
     header_end: int
     marked: bool
     begin: int = 0
@@ -190,7 +192,7 @@ class _Scanner:
         self._first: list[str] | None = None
         self._quotes = self._quoted_newlines = self._needs_escape = self._walking = self._returns = False
         self._inner_newlines = self._inner_returns = 0
-        self._stray_returns = False
+        self._stray_returns = self._behind_quotes = False
         self._done = self._header_end = 0
 
     def pass_over(self, data: bytes) -> bytes:
@@ -255,8 +257,11 @@ class _Scanner:
         quotes = np.flatnonzero(bytes_ == quote)
         opening = quotes[0::2]
         before = bytes_[opening[opening > 0] - 1]
-        if not np.isin(before, np.array([newline, _RETURN, ord(self._dialect.sep), quote], dtype=np.uint8)).all():
+        ends_fields = np.array([newline, _RETURN, ord(self._dialect.sep), quote], dtype=np.uint8)
+        if not np.isin(before, ends_fields).all():
             return None
+        closing = quotes[1::2]
+        self._behind_quotes |= not np.isin(bytes_[closing[closing < len(data) - 1] + 1], ends_fields).all()
         self._needs_escape |= bool((quotes[2::2] - quotes[1:-1:2] == 1).any()) if len(quotes) > 2 else False
         newlines = np.flatnonzero(bytes_ == newline)
         inside = np.searchsorted(quotes, newlines) & 1
@@ -278,10 +283,18 @@ class _Scanner:
         field = rb"(?:" + quote + inside + quote + rest + rb"|(?!" + quote + rb")" + rest + rb")"
         return re.compile(field + rb"(?:" + sep + field + rb")*+(?:\n|\Z)")
 
+    def _behind_pattern(self) -> re.Pattern[bytes]:
+        """A quoted field with text behind its closing quote; where quotes are doubled it may find too much."""
+        quote, sep = re.escape(self._quote), re.escape(self._dialect.sep.encode())
+        inside = rb"[^" + quote + rb"]*+(?:" + quote + quote + rb"[^" + quote + rb"]*+)*+"
+        return re.compile(rb"(?:\A|" + sep + rb"|\n)" + quote + inside + quote + rb"(?!" + sep + rb"|\r?\n|\Z)")
+
     def _walk(self, data: bytes, last: bool) -> NDArray[np.int64]:
         """Ends of records, one by one."""
         self._walking = self._quoted_newlines = self._needs_escape = True
         pattern = self._pattern()
+        if self._dialect.escape in (None, self._dialect.quote):
+            self._behind_quotes = self._behind_quotes or self._behind_pattern().search(data) is not None
         ends = []
         position = 0
         while position < len(data):
@@ -356,7 +369,11 @@ class _Scanner:
             escapechar=escape,
             doublequote=escape is None,
         )
-        return next(reader, [])
+        longest = csv.field_size_limit(len(record) + 1)  # it is the whole process's
+        try:
+            return next(reader, [])
+        finally:
+            csv.field_size_limit(longest)
 
     def result(self, marked: bool) -> CsvScan:
         empty = np.empty(0, dtype=np.int64)
@@ -379,6 +396,7 @@ class _Scanner:
             inner_returns=self._inner_returns,
             returns=self._returns,
             stray_returns=self._stray_returns,
+            behind_quotes=self._behind_quotes,
             header_end=self._header_end,
             marked=marked,
             begin=self._begin,

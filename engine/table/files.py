@@ -415,11 +415,21 @@ def _lines(path: str, encoding: str) -> Iterator[tuple[int, bytes]]:
         yield from scan_lines(stream, path, encoding)
 
 
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose keys differ. Raises ValueError for one that repeats a key: one of its values would be lost."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key is repeated")
+    return found
+
+
 def _parsed(content: bytes) -> dict[str, Any] | None:
     """The object of a line; None where it is none."""
     loads: Callable[..., Any] = json.loads
     try:
-        found = loads(content, parse_int=_Number, parse_float=_Number, parse_constant=_Number)
+        found = loads(
+            content, parse_int=_Number, parse_float=_Number, parse_constant=_Number, object_pairs_hook=_once
+        )
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None

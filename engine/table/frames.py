@@ -71,6 +71,8 @@ def arrow_columns(source: Any, kind: str) -> tuple[list[str], int, Callable[[int
         if kind == "arrow":
             return source.column(i), label, []
         series = source.to_series(i)
+        if str(series.dtype) == "Object":
+            raise unusable(names[i], "Object")
         try:
             return series.to_arrow(), label, []
         except pa.ArrowException as problem:
@@ -81,6 +83,12 @@ def arrow_columns(source: Any, kind: str) -> tuple[list[str], int, Callable[[int
     return names, len(source), as_it_is
 
 
+def notes_on_index(frame: pd.DataFrame) -> list[str]:
+    """A note on an index with names, which is no column."""
+    named = [repr(str(name)) for name in frame.index.names if name is not None]
+    return [f"the index ({', '.join(named)}) is no column: reset_index() makes one of it"] if named else []
+
+
 def _from_series(series: pd.Series[Any], name: str) -> tuple[pa.Array | pa.ChunkedArray, list[str]]:
     import pandas as pd
     import pyarrow as pa
@@ -88,8 +96,8 @@ def _from_series(series: pd.Series[Any], name: str) -> tuple[pa.Array | pa.Chunk
     if isinstance(series.dtype, pd.SparseDtype):
         series = series.sparse.to_dense()
     if isinstance(series.dtype, np.dtype) and series.dtype.kind == "f":
-        return _from_floats(series.to_numpy(), name)
-    if series.dtype == object and _mixes_days(series):
+        return _from_floats(series.to_numpy().astype(np.float64), name)
+    if series.dtype == object and _loses_by_type(series):
         return _from_objects(series, name)
     try:
         return pa.array(series, from_pandas=True), []
@@ -119,9 +127,17 @@ def _from_floats(values: np.ndarray[Any, Any], name: str) -> tuple[pa.Array, lis
     return pa.array(values, from_pandas=True), notes
 
 
-def _mixes_days(series: pd.Series[Any]) -> bool:
-    """Whether there are dates as well as timestamps, of which Arrow takes the type of the first for all."""
-    kinds = {isinstance(v, dt.datetime) for v in series if isinstance(v, dt.date)}
+def _loses_by_type(series: pd.Series[Any]) -> bool:
+    """Whether Arrow, which takes the type of the first value for all, would lose something: of days beside instants,
+    of instants with and without zones, of nanoseconds, of bytes beside text."""
+    kinds = set()
+    for value in series:
+        if isinstance(value, dt.datetime):
+            kinds.add("instant" if value.tzinfo is None else "instant with a zone")
+            if getattr(value, "nanosecond", 0):
+                return True
+        elif isinstance(value, (dt.date, bytes, str)):
+            kinds.add(type(value).__name__)
     return len(kinds) > 1
 
 
@@ -137,13 +153,7 @@ def _from_objects(series: pd.Series[Any], name: str) -> tuple[pa.Array, list[str
     if all(isinstance(v, (int, decimal.Decimal)) and not isinstance(v, bool) for v in present):
         return _exact(values, name)
     if all(isinstance(v, dt.date) for v in present):
-        midnight = dt.time(tzinfo=dt.UTC)
-        instants = [v if v is None or isinstance(v, dt.datetime) else dt.datetime.combine(v, midnight) for v in values]
-        instants = [v if v is None or v.tzinfo else v.replace(tzinfo=dt.UTC) for v in instants]
-        note = (
-            f"column {name!r} mixes dates and timestamps: a date is taken as its midnight, in UTC where none is named"
-        )
-        return pa.array(instants, pa.timestamp("us", tz="UTC")), [note]
+        return _instants(values, name)
     if all(isinstance(v, bool) for v in present):
         return pa.array(values, pa.bool_()), []
     if all(isinstance(v, bytes) for v in present):
@@ -166,6 +176,32 @@ def _from_objects(series: pd.Series[Any], name: str) -> tuple[pa.Array, list[str
         return array, []
     listed = ", ".join(f"{kind} {example}" for kind, example in sorted(examples.items()))
     return array, [f"column {name!r} mixes types ({listed}): read as text"]
+
+
+def _instants(values: list[Any], name: str) -> tuple[pa.Array, list[str]]:
+    """Days and instants as instants, with a note where there are several kinds of them."""
+    import pandas as pd
+    import pyarrow as pa
+
+    present = [v for v in values if v is not None]
+    instants = [None if v is None else pd.Timestamp(v) for v in values]
+    zoned = [v if v is None or v.tzinfo else v.tz_localize("UTC") for v in instants]
+    fine = any(v is not None and v.nanosecond for v in zoned)
+    notes = []
+    if any(not isinstance(v, dt.datetime) for v in present):
+        notes.append(
+            f"column {name!r} mixes dates and timestamps: a date is taken as its midnight, without a zone as UTC"
+        )
+    elif len({v.tzinfo is None for v in present}) > 1:
+        notes.append(f"column {name!r} mixes timestamps with and without a zone: the latter are taken as UTC")
+    if not fine:
+        return pa.array([None if v is None else v.to_pydatetime() for v in zoned], pa.timestamp("us", tz="UTC")), notes
+    try:
+        counts = [None if v is None else v.value for v in zoned]
+    except OverflowError:
+        what = f"column {name!r} holds nanoseconds beside instants that are too far away for them"
+        raise InputError(message(what, hint="Round them to microseconds")) from None
+    return pa.array(counts, pa.int64()).cast(pa.timestamp("ns", tz="UTC")), notes
 
 
 def _is_unicode(text: str) -> bool:
@@ -224,7 +260,7 @@ def typed_column(name: str, array: pa.Array | pa.ChunkedArray, label: str) -> Ty
     given = array.type
     if isinstance(given, pa.BaseExtensionType):
         if given.extension_name == "arrow.uuid":
-            label = f"{label} UUID as"
+            label = f"{label} UUID,"
         array = pa.chunked_array(
             [c.storage for c in pa.chunked_array([array] if isinstance(array, pa.Array) else array).chunks],
             given.storage_type,

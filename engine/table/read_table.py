@@ -16,7 +16,7 @@ from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.table.arrow_text import NO_NUMBER, respelled
 from tuplewise.engine.table.csv import bad_rows_note
 from tuplewise.engine.table.encode import TypedColumn, encode, indexed
-from tuplewise.engine.table.frames import UnusableColumn, arrow_columns, typed_column
+from tuplewise.engine.table.frames import UnusableColumn, arrow_columns, notes_on_index, typed_column
 from tuplewise.engine.table.raw import CSV_LABEL, RawRows, RawTable, Reading
 from tuplewise.engine.table.relation import NULL_CODE, Relation, TypeName
 from tuplewise.engine.table.schema import repair_names, selected_columns, type_overrides
@@ -135,6 +135,7 @@ def of_frame(source: Any, kind: str, options: LoadOptions, name: str, needed: Ne
     """The columns of a pandas, Polars or Arrow frame. See `of_raw`."""
     given, rows, column_of = arrow_columns(source, kind)
     names, notes = repair_names(given)
+    notes += notes_on_index(source) if kind == "pandas" else []
     kept = selected_columns(names, options, name)
     type_overrides(names, options.types, name)
     rows = rows if options.rows is None else min(rows, options.rows)

@@ -89,7 +89,9 @@ def open_here(source: Source, options: LoadOptions) -> RawTable:
         table = json_lines(source, options)
     else:
         table = typed_files(source)
-    return replace(with_folder_columns(table, source), notes=(*source.notes, *table.notes))
+    idle = [] if source.format == "csv" else options.for_csv(source.format)
+    said = [f"{', '.join(idle)}: for CSV only, without effect here"] if idle else []
+    return replace(with_folder_columns(table, source), notes=(*source.notes, *said, *table.notes))
 
 
 def read_table(source: Any, options: LoadOptions, name: str, *, fixed: bool = False) -> ReadTable:

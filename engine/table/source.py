@@ -114,7 +114,8 @@ def find_source(given: str) -> Source:
     sep = _SEPARATORS.get(_ending(files[0])[1], ",")
     columns, values = _folder_columns(path, files)
     # A folder is handed over as it is, so that Spark finds the columns that its folder names hold (a=1/b=2).
-    paths = (os.path.abspath(os.path.expanduser(path)),) if columns else files
+    whole = columns and os.path.isdir(os.path.expanduser(path))
+    paths = (os.path.abspath(os.path.expanduser(path)),) if whole else files
     return Source(
         given, stem, formats[files[0]], files, tuple(_plain_uri(p) for p in paths), sep, columns, values, skipped
     )
@@ -139,7 +140,10 @@ def _local_files(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         return (_allowed(os.path.abspath(expanded)),), ()
     if os.path.isdir(expanded):
         root = Path(_allowed(os.path.abspath(expanded)))
-        found = [f for f in sorted(root.rglob("*")) if f.is_file()]
+        entries = sorted(root.rglob("*"))
+        for entry in entries:
+            _refuse_dead_link(str(entry))
+        found = [f for f in entries if f.is_file()]
         kept = [str(f) for f in found if not any(_hidden(part) for part in f.relative_to(root).parts)]
         hidden = [f.name for f in found if str(f) not in set(kept)]
         if not kept:
@@ -152,12 +156,20 @@ def _local_files(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     if kept:
         hidden = [os.path.basename(f) for f in matched if f not in set(kept)]
         return tuple(_allowed(os.path.abspath(f)) for f in kept), _passed_over(hidden)
+    _refuse_dead_link(expanded)
+    if os.path.exists(expanded):
+        raise InputError(message("this is neither a file nor a folder", path))
     if glob.has_magic(expanded):
         raise InputError(message("no file matches", path, hint=_only_hidden([os.path.basename(f) for f in matched])))
     parent = Path(expanded).parent
     siblings = [p.name for p in parent.iterdir()] if parent.is_dir() and os.access(parent, os.R_OK) else []
     hint = near_names(Path(expanded).name, siblings[:1000]) if siblings else None
     raise InputError(message("no such file", path, hint=hint))
+
+
+def _refuse_dead_link(path: str) -> None:
+    if os.path.islink(path) and not os.path.exists(path):
+        raise InputError(message("this link leads to no file", path, hint="Mend it, or name the files with a glob"))
 
 
 def _only_hidden(hidden: list[str]) -> str | None:
@@ -206,6 +218,8 @@ def _spooled(path: str) -> str:
 def _folder_columns(path: str, files: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[tuple[str | None, ...], ...]]:
     """Columns that folder names below `path` hold, as in year=2024/part.parquet, and their values, file by file."""
     root = os.path.abspath(os.path.expanduser(path))
+    while glob.has_magic(root) and not os.path.isdir(root):
+        root = os.path.dirname(root)
     if not os.path.isdir(root):
         return (), ()
     found = []
@@ -309,11 +323,16 @@ def why_not_spark(source: Source, options: LoadOptions) -> str | None:
             packing = packing_of(path)
             ending = os.path.splitext(name)[1]
             expected = None if packing is None else ENDING_OF_PACKING[packing]
-            if packing == "xz" or (ending if ending in _PACKED_ENDINGS else None) != expected:
+            if packing in ("xz", "lz4"):
+                return f"Spark unpacks no {packing} files ({name})"
+            if (ending if ending in _PACKED_ENDINGS else None) != expected:
                 how = "not packed" if packing is None else f"packed with {packing}"
                 return f"Spark tells packing by the ending of a name ({name} is {how})"
-    if source.folder_columns and source.format == "csv":
-        return "folder names hold columns, which Spark's CSV reader passes over"
+    if source.folder_columns and (source.format == "csv" or len(source.paths) > 1):
+        return "folder names hold columns, which Spark finds below one folder of Parquet, ORC or JSON only"
+    odd = next((text for own in source.folder_values for text in own if text is not None and not text.isascii()), None)
+    if odd is not None:
+        return f"Spark takes the bytes of folder names for Latin-1 ({odd})"
     if source.format == "csv" and options.sep is None and any(_names_separator(f, options) for f in source.files):
         return "Spark can't pass over a first line that names the separator"
     return None

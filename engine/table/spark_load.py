@@ -103,6 +103,9 @@ def open_with_spark(
     if source is not None and source.format == "csv" and source.local:
         report("scanning")
         scanned = scan_table(source, options)
+        if any(scan.behind_quotes for scan in scanned.scans):
+            what = f"Spark can't read {source.given}"
+            raise InputError(message(what, "text stands behind a closing quote", hint="Take --reader arrow"))
     scan_seconds = time.perf_counter() - begin
     report("starting Spark")
     if kind in ("spark", "connect"):

@@ -90,6 +90,13 @@ def jsonl(name: str, text: str, rows: Rows | None = None, **more: Any) -> Input:
     return files(f"json {name}", {"t.jsonl": text.encode()}, "t.jsonl", rows, **more)
 
 
+def _packed(content: bytes, codec: str) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(sink, codec) as stream:
+        stream.write(content)
+    return bytes(sink.getvalue())
+
+
 UTC = dt.UTC
 AB: Rows = [(1, "x"), (2, "y")]
 PACKED_AS = "Spark tells packing by the ending"
@@ -117,7 +124,11 @@ CSV = [
     csv("CR LF in quotes", 'a,b\r\n1,"x\r\nz"\r\n2,y\r\n', [(1, "x\r\nz"), (2, "y")]),
     csv("separator in quotes", 'a,b\n1,"x,z"\n2,y\n', [(1, "x,z"), (2, "y")]),
     csv("quote inside of a field", 'a,b\n1,x"z\n2,6" pipe\n', [(1, 'x"z'), (2, '6" pipe')]),
-    csv("text behind a closing quote", 'a,b\n1,"x"z\n2,y\n', [(1, "xz"), (2, "y")], spark="differs: Spark keeps quotes"),
+    csv("text behind a closing quote", 'a,b\n1,"x"z\n2,y\n', [(1, "xz"), (2, "y")], spark="behind a closing quote"),
+    csv("a backslash before a closing quote", 'a,b\n1,"x\\"y"\n2,z\n', [(1, 'x\\y"'), (2, "z")],
+        spark="behind a closing quote"),
+    csv("a title longer than a field may be", "T" * 300_000 + "\na,b\n1,x\n2,y\n", AB, skip_rows=1, spark="only Arrow's reader"),
+    csv("a long header", "a,b" + "h" * 300_000 + "\n1,x\n2,y\n", AB),
     csv("quote never closed", 'a,b\n1,"x\n2,y\n', error="opened and never closed"),
     csv("no quotes at all", 'a,b\n1,"x\n2,y"\n', [(1, '"x'), (2, 'y"')], quote=""),
     csv("another quote", "a,b\n1,'x,z'\n2,'it''s'\n", [(1, "x,z"), (2, "it's")], quote="'"),
@@ -342,7 +353,8 @@ CSV = [
     csv("zeros with and without an exponent", "p\n0E3\n-0\n1\n", types=["text"], notes=("'0E3' and '-0' would be",)),
     csv("exponents that tell numbers apart", "p,q,r\n12E4,1.2E1,1.0\n5,12.0,1.00\n7,3,2\n", types=["double", "double", "double"]),
     csv("exponents as null tokens", "p\n12E4\n120000\n5E0\n", types=["double"], null_tokens=("12E4",)),
-    csv("xz", lzma.compress(b"a,b\n1,x\n2,y\n"), AB, file="t.csv.xz", spark=PACKED_AS),
+    csv("lz4", _packed(b"a,b\n1,x\n2,y\n", "lz4"), AB, file="t.csv.lz4", spark="unpacks no lz4"),
+    csv("xz", lzma.compress(b"a,b\n1,x\n2,y\n"), AB, file="t.csv.xz", spark="unpacks no xz"),
     csv("gzip without the ending", gzip.compress(b"a,b\n1,x\n2,y\n"), AB, spark=PACKED_AS),
     csv("gzip without the ending in latin-1", gzip.compress(b"a,b\n1,x\n2,y\n"), AB, encoding="latin-1", spark=PACKED_AS),
     csv("ending in capitals", gzip.compress(b"a,b\n1,x\n2,y\n"), AB, file="T.CSV.GZ", spark=PACKED_AS),
@@ -429,7 +441,13 @@ TYPED = [
           {"t/zip=007/p.parquet": _part(v=[1]), "t/zip=8/p.parquet": _part(v=[2])}, "t", [(1, "007"), (2, "8")]),
     files("parquet folder names in Unicode and null",
           {"t/c=S%C3%A3o/p.parquet": _part(v=[1]), "t/c=__HIVE_DEFAULT_PARTITION__/p.parquet": _part(v=[2])}, "t",
-          [(1, "São"), (2, None)], spark="differs: Spark takes the bytes for Latin-1"),
+          [(1, "São"), (2, None)], spark="Spark takes the bytes of folder names for Latin-1"),
+    files("csv glob below folder names", {"t/year=2023/p.csv": b"a\n1\n", "t/year=2024/p.csv": b"a\n2\n"}, "t/*/p.csv",
+          [(1, 2023), (2, 2024)], names=["a", "year"], spark="folder names hold columns"),
+    files("parquet glob below folder names", {"t/y=1/p.parquet": _part(a=[1]), "t/y=2/p.parquet": _part(a=[2])}, "t/y=*/*.parquet",
+          [(1, 1), (2, 2)], names=["a", "y"], spark="folder names hold columns"),
+    files("parquet with options of CSV", {"t.parquet": _part(a=[1])}, "t.parquet", [(1,)], sep=";", skip_rows=3,
+          notes=("sep, skip_rows: for CSV only, without effect here",), spark="differs: Spark says nothing"),
     files("parquet, a column that one file lacks",
           {"t/1.parquet": _part(id=[1]), "t/2.parquet": _part(id=[2], extra=["x"])}, "t", [(1, None), (2, "x")],
           names=["id", "extra"], notes=(r"column 'extra' is not in 1 of 2 files, e\.g\. .*1\.parquet: null there",)),
@@ -468,6 +486,8 @@ JSON = [
           spark="differs: Spark drops the second in silence"),
     jsonl("an array on one line", '[{"id":1},{"id":2}]\n{"id":3}\n', error=r"1 row is not a JSON object \(line 1\)",
           spark="differs: Spark makes rows of it"),
+    jsonl("a repeated key", '{"a":1,"a":2}\n{"a":3}\n', error=r"1 row is not a JSON object \(line 1\)",
+          spark="differs: Spark refuses in its own words"),
     jsonl("nothing", "\n", error="this file is empty"),
     jsonl("objects without keys", "{}\n{}\n", error="the JSON objects have no keys|no JSON object was found",
           spark="differs: Spark tells no object without keys from none"),

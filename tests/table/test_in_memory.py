@@ -168,6 +168,29 @@ def test_objects_of_pandas(values: list[object], type_: str, codes: list[int]) -
     assert relation.columns[0].type in (type_, "decimal")
 
 
+def test_objects_that_arrow_would_take_for_others() -> None:
+    fine = [pd.Timestamp(1), pd.Timestamp(2), None]
+    assert load(pd.DataFrame({"t": pd.Series(fine, dtype=object)})).codes.tolist() == [[0, 1, -1]]
+    relation = load(pd.DataFrame({"b": pd.Series([b"a", "a", "61"], dtype=object)}))
+    assert relation.columns[0].distinct == 2  # b"a" is read as the text a
+    assert [n for n in relation.notes if "mixes types (bytes" in n] == list(relation.notes)
+    aware = pd.Timestamp("2020-01-01", tz="UTC")
+    relation = load(pd.DataFrame({"t": pd.Series([aware, pd.Timestamp("2020-01-01")], dtype=object)}))
+    assert relation.codes.tolist() == [[0, 0]]
+    assert relation.notes == ("column 't' mixes timestamps with and without a zone: the latter are taken as UTC",)
+
+
+def test_an_index_with_a_name_is_told() -> None:
+    frame = pd.DataFrame({"a": [1, 1]}, index=pd.Index([5, 6], name="id"))
+    assert load(frame).notes == ("the index ('id') is no column: reset_index() makes one of it",)
+    assert load(pd.DataFrame({"a": [1, 1]})).notes == ()
+
+
+def test_polars_objects_are_refused() -> None:
+    with pytest.raises(InputError, match="column 'a' can't be compared value by value: its type is: 'Object'"):
+        load(pl.DataFrame({"a": pl.Series([uuid.UUID(int=1)], dtype=pl.Object)}))
+
+
 def test_sparse_columns_of_pandas() -> None:
     frame = pd.get_dummies(pd.Series(["x", "y", "x"]), sparse=True)
     assert load(frame).codes.tolist() == [[1, 0, 1], [0, 1, 0]]
