@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -258,6 +259,21 @@ def json_table(spark: SparkSession, source: Source, options: LoadOptions) -> Raw
     )
 
 
+_MAY_BE_SEVERAL = re.compile(rb"\A\s*\[|\}\s*\{")
+
+
+def _refuse_several(line: bytes, where: str) -> None:
+    """Raise InputError where a line holds several objects: Spark drops all but the first, or makes rows of a list."""
+    if _MAY_BE_SEVERAL.search(line):
+        try:
+            one = isinstance(json.loads(line), dict)
+        except ValueError:
+            one = False
+        if not one:
+            hint = "Write one JSON object a line; --reader arrow can leave such rows out"
+            raise InputError(message(f"{where}: Spark can't read several objects on one line", hint=hint))
+
+
 def _scan_json(source: Source, options: LoadOptions) -> tuple[list[NDArray[np.int64]], list[str]]:
     """Lines that aren't blank of each file, and keys in the order in which the first objects have them."""
     lines = []
@@ -268,6 +284,7 @@ def _scan_json(source: Source, options: LoadOptions) -> tuple[list[NDArray[np.in
         with opened(path) as stream:
             for number, line in scan_lines(stream, path, options.encoding):
                 numbers.append(number)
+                _refuse_several(line, f"{path}, line {number}")
                 if objects >= FIRST_OBJECTS:
                     continue
                 try:
