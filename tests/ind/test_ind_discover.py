@@ -161,7 +161,7 @@ def test_tables_without_rows_or_columns(tmp_path: Path) -> None:
     assert found.inds == ()
     assert found.trivial == 4
     assert [t.rows for t in found.tables] == [0, 1]
-    with pytest.raises(InputError, match="no column of table 'bare' is left"):
+    with pytest.raises(InputError, match="this table has no columns: 'bare'"):
         discover({"bare": pd.DataFrame()}, options())
 
 
