@@ -58,12 +58,15 @@ class Schema(NamedTuple):
         return all(own == self.fields for own in self.own)
 
 
-def common_schema(source: Source) -> Schema:
+def common_schema(source: Source, schemas: Sequence[pa.Schema] | None = None) -> Schema:
     """The columns of Parquet or ORC files. A column that a file lacks is null there; a type is widened without loss.
 
-    Raises InputError, with both files, where names differ in case only or types have no common one.
+    `schemas`: of each file, where they are read already. Raises InputError, with both files, where names differ in case
+    only or types have no common one.
     """
-    own = [_fields(_schema_of(path, source.format)) for path in source.files]
+    if schemas is None:
+        schemas = [_opened_file(path, source.format).schema for path in source.files]
+    own = [_fields(schema) for schema in schemas]
     fields: dict[tuple[str, int], _Field] = {}
     first: dict[tuple[str, int], str] = {}
     for path, found in zip(source.files, own, strict=True):
@@ -113,10 +116,6 @@ def _fields(schema: pa.Schema) -> list[_Field]:
     return found
 
 
-def _schema_of(path: str, format_: str) -> pa.Schema:
-    return _opened_file(path, format_).schema
-
-
 def _opened_file(path: str, format_: str) -> Any:
     """A file that says its schema and its rows. Raises InputError where it is damaged."""
     import pyarrow as pa
@@ -139,17 +138,13 @@ class _Parquet:
 
         plain = parquet.ParquetFile(path, coerce_int96_timestamp_unit="us")
         self.schema, self.rows = plain.schema_arrow, plain.metadata.num_rows
-        texts = [f.name for f in self.schema if _is_text(f.type)]
         # Distinct texts once a row group: their rows hold numbers.
-        self._file = parquet.ParquetFile(path, coerce_int96_timestamp_unit="us", read_dictionary=texts)
+        texts = [f.name for f in self.schema if _is_text(f.type)]
+        how: dict[str, Any] = {"coerce_int96_timestamp_unit": "us", "read_dictionary": texts}
+        self._file = parquet.ParquetFile(path, metadata=plain.metadata, **how)
 
     def read(self, kept: Sequence[int]) -> list[pa.ChunkedArray]:
-        names = self.schema.names
-        if len(set(names)) < len(names):
-            table = self._file.read()
-            return [table.column(i) for i in kept]
-        table = self._file.read(columns=[names[i] for i in kept])
-        return [table.column(names[i]) for i in kept]
+        return _columns_of(self._file, self.schema.names, kept)
 
 
 class _Orc:
@@ -160,12 +155,16 @@ class _Orc:
         self.schema, self.rows = self._file.schema, self._file.nrows
 
     def read(self, kept: Sequence[int]) -> list[pa.ChunkedArray]:
-        names = self.schema.names
-        if len(set(names)) < len(names):
-            table = self._file.read()
-            return [table.column(i) for i in kept]
-        table = self._file.read(columns=[names[i] for i in kept])
-        return [table.column(names[i]) for i in kept]
+        return _columns_of(self._file, self.schema.names, kept)
+
+
+def _columns_of(file: Any, names: Sequence[str], kept: Sequence[int]) -> list[pa.ChunkedArray]:
+    """Columns of a file by their places; all of them are read where a name is there twice."""
+    if len(set(names)) < len(names):
+        table = file.read()
+        return [table.column(i) for i in kept]
+    table = file.read(columns=[names[i] for i in kept])
+    return [table.column(names[i]) for i in kept]
 
 
 def _is_text(type_: pa.DataType) -> bool:
@@ -249,8 +248,8 @@ def typed_files(source: Source) -> RawTable:
     """Parquet or ORC files as a table that can be read here."""
     import pyarrow as pa
 
-    schema = common_schema(source)
     files = [_opened_file(path, source.format) for path in source.files]
+    schema = common_schema(source, [file.schema for file in files])
     label = "Parquet" if source.format == "parquet" else "ORC"
 
     def read(kept: Sequence[int]) -> RawRows:

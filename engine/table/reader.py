@@ -39,31 +39,42 @@ def choose_reader(source: Source, options: LoadOptions, *, session: bool = False
     Raises InputError where the reader that was asked for can't read it.
     """
     asked = f"asked for with reader={options.reader}"
-    odd = why_not_spark(source, options)
-    if odd is not None and not source.local:
-        raise InputError(message(f"Spark can't read {source.given}", odd, hint="Read a local copy"))
-    if options.reader == "spark":
-        if odd is not None:
-            raise InputError(message(f"Spark can't read {source.given}", odd, hint="Leave the reader out"))
-        return Reader("spark", asked)
     if not source.local:
-        what = "a catalog table" if source.format == "table" else "a URL"
         if options.reader == "arrow":
             raise InputError(message("reader 'arrow' for a table that only Spark reads", source.given, "local files"))
-        return Reader("spark", f"{what}: only Spark reads it")
+        _refuse_odd(source, options, "Read a local copy")
+        what = "a catalog table" if source.format == "table" else "a URL"
+        return Reader("spark", asked if options.reader == "spark" else f"{what}: only Spark reads it")
+    if options.reader == "spark":
+        _refuse_odd(source, options, "Leave the reader out")
+        return Reader("spark", asked)
     if options.reader == "arrow":
         return Reader("arrow", asked)
+    reason = _why_spark(source, options, session)
+    if reason is None:
+        return Reader("arrow", f"local {_NAMES[source.format]} that fits in memory")
+    odd = why_not_spark(source, options)
+    return Reader("spark", reason) if odd is None else Reader("arrow", odd)
+
+
+def _refuse_odd(source: Source, options: LoadOptions, hint: str) -> None:
+    """Raise InputError for what Spark can't read as it is."""
+    odd = why_not_spark(source, options)
     if odd is not None:
-        return Reader("arrow", odd)
+        raise InputError(message(f"Spark can't read {source.given}", odd, hint=hint))
+
+
+def _why_spark(source: Source, options: LoadOptions, session: bool) -> str | None:
+    """Why Spark would read local files where nobody chose a reader; None where Arrow does."""
     if SUBMITTED in os.environ:
-        return Reader("spark", "the command runs under spark-submit")
+        return "the command runs under spark-submit"
     told = next((name for name in ("master", "profile", "conf") if getattr(options, name)), None)
     if session or told is not None:
-        return Reader("spark", "a Spark session was given" if told is None else f"Spark was asked for with {told}")
+        return "a Spark session was given" if told is None else f"Spark was asked for with {told}"
     needed, room = _bytes_needed(source), _room()
     if needed > room:
-        return Reader("spark", f"about {needed >> 20:,} MiB would be needed here, and {room >> 20:,} MiB may be taken")
-    return Reader("arrow", f"local {_NAMES[source.format]} that fits in memory")
+        return f"about {needed >> 20:,} MiB would be needed here, and {room >> 20:,} MiB may be taken"
+    return None
 
 
 def _bytes_needed(source: Source) -> int:

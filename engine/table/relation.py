@@ -20,6 +20,7 @@ TypeName = Literal["integer", "decimal", "double", "date", "timestamp", "boolean
 Domain = Literal["number", "double", "date", "timestamp", "boolean", "text"]
 
 NULL_CODE = -1
+CODE_BYTES = 4
 _NAMES_SHOWN = 5  # in a note
 
 DOMAIN_OF_TYPE: dict[TypeName, Domain] = {

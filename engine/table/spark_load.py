@@ -22,7 +22,7 @@ from tuplewise.engine.table.in_spark import Plan, TableInSpark
 from tuplewise.engine.table.raw import RowPlaces
 from tuplewise.engine.table.read_table import Needed, ReadTable, encoded, note_unless_needed, typed
 from tuplewise.engine.table.reader import Reader
-from tuplewise.engine.table.relation import Relation
+from tuplewise.engine.table.relation import CODE_BYTES, Relation
 from tuplewise.engine.table.schema import repair_names, selected_columns, type_overrides
 from tuplewise.engine.table.source import Source, find_source, why_not_spark
 from tuplewise.engine.table.spark_csv import BAD, SPLIT_BYTES, scan_remote, with_blank_rows
@@ -44,9 +44,6 @@ if TYPE_CHECKING:
 IN_PROCESS_BYTES = 512 << 20
 """Sources up to this size come over as Arrow and are encoded in-process: that takes a few times their size in memory,
 which any laptop has, and spares Spark's shuffles. Parquet and ORC count fourfold, for their compression."""
-
-CODE_BYTES = 4
-
 
 def load_with_spark(
     target: Any,

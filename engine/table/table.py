@@ -19,7 +19,7 @@ from tuplewise.engine.table.frames import kind_of
 from tuplewise.engine.table.in_spark import TableInSpark
 from tuplewise.engine.table.read_table import Needed, ReadTable, encoded, of_frame, of_raw, typed
 from tuplewise.engine.table.reader import Reader, choose_reader, open_here, unreadable
-from tuplewise.engine.table.relation import Relation
+from tuplewise.engine.table.relation import CODE_BYTES, Relation
 from tuplewise.engine.table.source import Source, find_source, why_not_spark
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 Table = Relation | TableInSpark
 Progress = Callable[[str], None]
-CODE_BYTES = 4
 
 
 def load(
