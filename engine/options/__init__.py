@@ -48,6 +48,7 @@ from tuplewise.engine.options.ind import (
 )
 from tuplewise.engine.options.keywords import exact_decimal, options_of
 from tuplewise.engine.options.loading import LoadKeywords, LoadOptions, load_options
+from tuplewise.engine.options.profile import ProfileKeywords, ProfileOptions
 
 __all__ = [
     "READING_OF_A_STATE",
@@ -78,6 +79,8 @@ __all__ = [
     "OdCheckOptions",
     "OdDiscoverOptions",
     "OdKeywords",
+    "ProfileKeywords",
+    "ProfileOptions",
     "RankBy",
     "RulesSyntax",
     "RunOn",

@@ -1,0 +1,48 @@
+"""What `profile` can be told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypedDict
+
+from tuplewise.engine.errors import message
+from tuplewise.engine.options.choices import Nulls, RunOn
+from tuplewise.engine.options.faults import choice_faults, limit_faults, number_faults, raise_faults
+
+MOST_COLUMNS = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProfileOptions:
+    """How `profile` looks for the rules that are worth keeping.
+
+    Attributes
+    ----------
+    limit : rules that are shown of each table, at most
+    max_columns : columns on the left side of a functional dependency, at most
+    """
+
+    limit: int = 25
+    max_columns: int = MOST_COLUMNS
+    nulls: Nulls = "unknown"
+    device: str = "auto"
+    time_limit: float | None = None
+    memory_limit: int | None = None
+    seed: int = 0
+    run_on: RunOn = "auto"
+
+    def __post_init__(self) -> None:
+        faults = number_faults(self, limit=1, max_columns=1, seed=0)
+        if not faults and self.max_columns > MOST_COLUMNS:
+            faults.append(message("max_columns", self.max_columns, f"1 to {MOST_COLUMNS}"))
+        raise_faults(faults + choice_faults(self, nulls=Nulls, run_on=RunOn) + limit_faults(self))
+
+
+class ProfileKeywords(TypedDict, total=False):
+    """What `tuplewise.profile` can be told beside its own arguments; see ProfileOptions."""
+
+    limit: int
+    max_columns: int
+    memory_limit: int | None
+    seed: int
+    run_on: RunOn

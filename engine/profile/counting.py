@@ -1,0 +1,114 @@
+"""Candidates counted on all rows: what contradicts each, and by chance would."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.profile import measures
+from tuplewise.engine.profile.candidates import Columns
+from tuplewise.engine.profile.rows import Rows
+from tuplewise.engine.table.relation import NULL_CODE
+from tuplewise.gpu_kernels.agreement import count_agreement
+from tuplewise.gpu_kernels.order import ASCENDING, DESCENDING, lay_out_orders
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What was counted of a candidate. `strength`, `evidence`: see `measures`; the rest as `rule.Rule` has it."""
+
+    rows: int
+    exceptions: int
+    evidence: float
+    strength: float
+
+
+def count_fds(rows: Rows, left: Columns, targets: Sequence[int]) -> dict[int, Counted]:
+    """FDs with one left side, by target. Rows with a null on either side are left out."""
+    classes = rows.classes(left)
+    figures = count_agreement(classes.groups, rows.codes, targets)
+    present = rows.without_nulls(left)
+    counted = {}
+    for i, target in enumerate(targets):
+        column = rows.codes[target]
+        if rows.filled[target] == rows.count:
+            speaking = classes.rows
+        elif present is None:
+            speaking = int(rows.filled[target])
+        else:
+            speaking = int(np.count_nonzero(present & (column != NULL_CODE)))
+        grouped, kinds = int(figures.rows[i]), int(figures.classes[i])
+        count = speaking - grouped + kinds
+        differing = float(rows.differing[target]) if speaking == rows.filled[target] else _differing(column, present)
+        by_chance = (speaking - count) * differing
+        strength = measures.mu_plus(float(figures.contradictions[i]), by_chance)
+        exceptions = grouped - int(figures.majority[i])
+        counted[target] = Counted(speaking, exceptions, by_chance, strength)
+    return counted
+
+
+def _differing(column: NDArray[np.int32], present: NDArray[np.bool_] | None) -> float:
+    kept = column if present is None else column[present]
+    return measures.differing_share(np.bincount(kept[kept != NULL_CODE]))
+
+
+def count_key(rows: Rows, columns: Columns) -> Counted:
+    """A key of several columns: pairs that are doubled, by pairs that would be by chance."""
+    classes = rows.classes(columns)
+    present = rows.without_nulls(columns)
+    shares = [float(rows.differing[c]) if present is None else _differing(rows.codes[c], present) for c in columns]
+    by_chance = classes.rows * (classes.rows - 1) / 2 * float(np.prod([1.0 - share for share in shares]))
+    strength = max(0.0, 1.0 - classes.pairs / by_chance) if by_chance > 0 else 0.0
+    return Counted(classes.rows, classes.repeated, by_chance, strength)
+
+
+def count_order(rows: Rows, context: Columns, a: int, b: int, discordant: int) -> tuple[Counted, float]:
+    """An order rule with so many contradicting pairs: its strength is gamma. And the pairs that both columns order."""
+    both = rows.classes(context, also_filled=(a, b))
+    tied_a, tied_b = rows.classes((*context, a), also_filled=(b,)), rows.classes((*context, b), also_filled=(a,))
+    tied_both = rows.classes((*context, a, b))
+    strict = both.pairs - tied_a.pairs - tied_b.pairs + tied_both.pairs
+    gamma = (strict - 2 * discordant) / strict if strict else 0.0
+    evidence = both.repeated * (strict / both.pairs) / 2 if both.pairs else 0.0
+    return Counted(both.rows, discordant, evidence, gamma), float(strict)
+
+
+def rows_to_remove(rows: Rows, orders: Iterable[tuple[Columns, int, int, str]]) -> list[int]:
+    """For each order rule (context, a, b, sense) the fewest rows to remove so that it holds."""
+    found = []
+    for context, a, b, sense in orders:
+        columns = sorted({*context, a, b})
+        present = rows.without_nulls(columns)
+        codes = rows.codes[columns] if present is None else rows.codes[columns][:, present]
+        place = {column: i for i, column in enumerate(columns)}
+        bits = np.array([[sum(1 << place[c] for c in context)]], dtype=np.uint64)
+        kind = ASCENDING if sense == "ascending" else DESCENDING
+        laid_out = lay_out_orders(np.ascontiguousarray(codes), device="cpu")
+        found.append(int(laid_out.removals(bits, [0], [kind], [place[a]], [place[b]]).rows[0]))
+    return found
+
+
+def row_chances(
+    codes: NDArray[np.int32], pairs: Iterable[tuple[int, int]]
+) -> Mapping[tuple[int, int], tuple[int, int, int, int, float, float]]:
+    """For pairs of columns (a, b) of one domain: rows with both values, rows with a > b, with a == b, and how many of
+    each there would be by chance; rows, above, equal, differing, above by chance, equal by chance."""
+    found = {}
+    for a, b in pairs:
+        left, right = codes[a], codes[b]
+        kept = (left != NULL_CODE) & (right != NULL_CODE)
+        left, right = left[kept], right[kept]
+        count = len(left)
+        if not count:
+            continue
+        above, equal = int(np.count_nonzero(left > right)), int(np.count_nonzero(left == right))
+        size = int(max(left.max(), right.max())) + 1
+        of_left, of_right = np.bincount(left, minlength=size), np.bincount(right, minlength=size).astype(np.float64)
+        below = np.cumsum(of_right) - of_right
+        chance_above = float(np.dot(of_left, below)) / count
+        chance_equal = float(np.dot(of_left, of_right)) / count
+        found[a, b] = (count, above, equal, count - equal, chance_above, chance_equal)
+    return found

@@ -1,0 +1,112 @@
+"""What is shown of the rules found: each one that does not follow from better ones, with what follows from it.
+
+Rules are taken best first. Before an FD or an order rule comes another one of the same target whose left side follows
+from its own, if that is nearly as strong: `zip, marital -> exemption` says less than `state, marital -> exemption`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from tuplewise.engine.profile.rule import Listed, Rule
+
+NEARLY_AS_STRONG = 0.01
+
+
+class Cover:
+    """Rules, taken best first.
+
+    Parameters
+    ----------
+    columns : of the table
+    """
+
+    def __init__(self, columns: int) -> None:
+        self._all = frozenset(range(columns))
+        self._implications: list[tuple[frozenset[int], frozenset[int], int]] = []
+        self._shown: list[Rule] = []
+        self._implied: list[list[Rule]] = []
+        self._equivalent: list[list[tuple[int, int]]] = []
+
+    def add(self, rule: Rule) -> None:
+        """Show a rule, or fold it beneath the last one that it follows from."""
+        by = self._follows_from(rule)
+        if by is not None:
+            self._implied[by].append(rule)
+            return
+        back = self._turned_round(rule)
+        if back is not None:
+            self._equivalent[back].append((rule.right[0], rule.left[0]))
+            self._implied[back].append(rule)
+            self._implications.append((frozenset(rule.left), frozenset(rule.right), back))
+            return
+        number = len(self._shown)
+        self._shown.append(rule)
+        self._implied.append([])
+        self._equivalent.append([])
+        left, right = frozenset(rule.left), frozenset(rule.right)
+        if rule.kind == "key":
+            self._implications.append((left, self._all, number))
+        elif rule.kind in ("fd", "constant"):
+            self._implications.append((left, right, number))
+        elif rule.sense == "==":
+            self._implications += [(left, right, number), (right, left, number)]
+
+    def says_less(self, rule: Rule, other: Rule) -> bool:
+        """Whether the other's left side follows from this one's, and not the other way round."""
+        if rule.kind != other.kind or set(rule.right) != set(other.right) or rule.left == other.left:
+            return False
+        if len(other.left) > len(rule.left) or other.strength < rule.strength - NEARLY_AS_STRONG:
+            return False
+        return set(other.left) <= self._closure(rule.left)[0] and not set(rule.left) <= self._closure(other.left)[0]
+
+    def listed(self) -> list[Listed]:
+        """What is shown, best first."""
+        parts = zip(self._shown, self._implied, self._equivalent, strict=True)
+        listed = [Listed(rule, tuple(implied), tuple(pairs)) for rule, implied, pairs in parts]
+        return sorted(listed, key=lambda one: -one.rule.score)
+
+    def _follows_from(self, rule: Rule) -> int | None:
+        """The last of the shown rules that this one follows from; None where it doesn't follow."""
+        closure, by = self._closure(rule.left)
+        if rule.kind == "key":
+            return by if closure == self._all else None
+        if rule.kind == "fd" or rule.sense == "==":
+            return by if rule.right[0] in closure else None
+        if rule.kind == "od":
+            if closure & set(rule.right):
+                return by
+            for number, other in enumerate(self._shown):
+                if other.kind == "od" and set(other.right) == set(rule.right) and set(other.left) <= closure:
+                    return number
+        return None
+
+    def _turned_round(self, rule: Rule) -> int | None:
+        """The number of the shown FD that has the sides of this one exchanged."""
+        if rule.kind != "fd" or len(rule.left) != 1:
+            return None
+        for number, other in enumerate(self._shown):
+            if other.kind == "fd" and other.left == rule.right and other.right == rule.left:
+                return number
+        return None
+
+    def _closure(self, columns: Iterable[int]) -> tuple[frozenset[int], int | None]:
+        closure, by, grew = frozenset(columns), None, True
+        while grew:
+            grew = False
+            for left, right, number in self._implications:
+                if left <= closure and not right <= closure:
+                    closure, by, grew = closure | right, number if by is None else max(by, number), True
+        return closure, by
+
+
+def cover(rules: Sequence[Rule], columns: int) -> list[Listed]:
+    """The rules that are shown, best first; ties stand in order of kind and columns."""
+    found = Cover(columns)
+    waiting = sorted(rules, key=lambda r: (-r.score, r.kind, r.left, r.right))
+    while waiting:
+        best = waiting[0]
+        chosen = next((other for other in waiting[1:] if found.says_less(best, other)), best)
+        waiting.remove(chosen)
+        found.add(chosen)
+    return found.listed()

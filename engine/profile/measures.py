@@ -1,0 +1,117 @@
+"""What speaks for a rule: evidence, strength and the chance of seeing as much without the rule; and one score.
+
+The null model is the same for every kind of rule: the columns are independent of each other, each with its own values.
+*Evidence* is what would contradict the rule then, *strength* how much less does.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+CHANCE = 1e-3
+"""The chance that a table without any rule shows one, at most, over all candidates."""
+FD_STRENGTH = (0.0, 0.8, 0.9, 0.95)
+"""The least strength of a shown FD, by columns on its left."""
+FD_NEED = (0.0, 0.0, 0.1, 0.2)
+"""What each column of a left side adds to the strength at least, by columns on the left."""
+OD_STRENGTH = 0.985
+ROW_STRENGTH = 0.9
+KEY_STRENGTH = 0.9
+LEAST_EVIDENCE = 5.0
+MOST_DOUBLES = 3e-3  # share of the rows of a key that repeat others
+MOST_OTHERS = 1e-3  # share of the rows that don't have a constant's value
+MOST_ROW_EXCEPTIONS = 5e-3  # share of the rows that break a rule of one row
+FULL_NEED = 0.5
+"""What a column of a left side adds where it is needed without a doubt."""
+FULL_GAIN = 0.1
+"""What a context adds to the gamma of two columns where it is needed without a doubt."""
+
+
+def differing_share(counts: NDArray[np.int64]) -> float:
+    """The share of pairs of different rows that differ. `counts`: rows of each value, int64 (values,).
+
+    It is (1 - pdep) * n / (n - 1), with pdep the sum of p_a^2.
+    """
+    rows = int(counts.sum())
+    if rows < 2:
+        return 0.0
+    square = float(np.square(counts.astype(np.float64)).sum())
+    return max(0.0, (rows * rows - square) / (rows * (rows - 1.0)))
+
+
+def fd_evidence(rows: int, classes: int, differing: float) -> float:
+    """Rows that would contradict an FD: those beyond the first of their class, each with that chance to differ."""
+    return (rows - classes) * differing
+
+
+def mu_plus(contradictions: float, evidence: float) -> float:
+    """The strength of an FD, from 0 (what chance gives) to 1 (holds).
+
+    Parameters
+    ----------
+    contradictions : sum over classes of n - sum of n_a^2 / n; see `gpu_kernels.agreement`
+    evidence : what that is by chance; see `fd_evidence`
+
+    Notes
+    -----
+    Equal to mu+ = max(0, 1 - (1 - pdep(A|X)) / (1 - pdep(A)) * (N - 1) / (N - n_X)).
+
+    Source: Parciak, Weytjens, Hens, Neven, Peeters, Vansummeren, "Measuring approximate functional dependencies: a
+    comparative study", ICDE 2024; Piatetsky-Shapiro, Matheus, "Measuring data dependencies in large databases", 1993.
+    """
+    return max(0.0, 1.0 - contradictions / evidence) if evidence > 0 else 0.0
+
+
+def log_chance(observed: float, expected: float) -> float:
+    """The common logarithm of a bound on the chance of at most so many where so many are expected.
+
+    Source: Chernoff, "A measure of asymptotic efficiency for tests of a hypothesis based on the sum of observations",
+    Annals of Mathematical Statistics 23(4), 1952, for sums of independent events.
+    """
+    if observed >= expected:
+        return 0.0
+    exponent = expected - observed
+    if observed > 0:
+        exponent += observed * math.log(observed / expected)
+    return -exponent / math.log(10)
+
+
+def is_beyond_chance(observed: float, expected: float, candidates: int) -> bool:
+    """Whether so few are no accident, although so many candidates were looked at (Bonferroni)."""
+    return log_chance(observed, expected) < math.log10(CHANCE / max(candidates, 1))
+
+
+def fd_score(strength: float, evidence: float, need: float, size: int, share: float) -> float:
+    """How much an FD is worth showing. `share`: of the rows that it speaks of."""
+    needed = 1.0 if size < 2 else min(1.0, need / FULL_NEED)
+    return float(strength**4 * math.log10(1 + evidence) * 0.8 ** max(0, size - 1) * needed * share)
+
+
+def od_score(strength: float, evidence: float, need: float, size: int, share: float) -> float:
+    """How much an order rule is worth showing; a context of `size` columns has to be needed."""
+    needed = 1.0 if size < 1 else 0.8 * min(1.0, need / FULL_GAIN)
+    return float(strength**20 * math.log10(1 + evidence) * needed * share)
+
+
+def row_score(strength: float, evidence: float, share: float) -> float:
+    """How much a rule about one row is worth showing."""
+    return float(strength**20 * math.log10(1 + evidence) * math.sqrt(share))
+
+
+def equality_score(strength: float, evidence: float, share: float) -> float:
+    """How much it is worth showing that two columns are equal: more than other rules, which are the same for both."""
+    return 2 * row_score(strength, evidence, share)
+
+
+def key_score(strength: float, evidence: float, size: int, share: float) -> float:
+    """How much a key is worth showing: one column twice as much as several."""
+    single = 2.0 if size == 1 else 0.8 ** (size - 2)
+    return float(strength ** (20 if size == 1 else 4) * math.log10(1 + evidence) * single * share)
+
+
+def constant_score(rows: int) -> float:
+    """How much it is worth showing that a column has one value: it says little."""
+    return 0.5 * math.log10(1 + rows)

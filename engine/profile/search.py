@@ -1,0 +1,305 @@
+"""The rules of one table that are worth keeping: candidates from random pairs, counted on all rows, best first."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tuplewise.engine.dc.constraint import DenialConstraint, Predicate
+from tuplewise.engine.options import DcCheckOptions, ProfileOptions
+from tuplewise.engine.profile import counting, measures
+from tuplewise.engine.profile.candidates import Candidates, Columns, Search
+from tuplewise.engine.profile.cover import cover
+from tuplewise.engine.profile.keys import single_keys
+from tuplewise.engine.profile.rows import Rows
+from tuplewise.engine.profile.rule import Listed, Rule
+from tuplewise.engine.table.relation import Relation
+from tuplewise.engine.watch import Progress
+from tuplewise.gpu_kernels.device import Device
+
+SEARCHED_ROWS = 1 << 18
+"""Rows that candidates are looked for in; all rows count in the end."""
+MOST_COUNTED = {"fd": 160, "key": 40, "od": 60}
+"""Candidates of a kind that are counted, best first."""
+STAGES = ("searching", "counting")
+
+
+@dataclass(frozen=True, eq=False)
+class Profiled:
+    """What a profile of one table found.
+
+    Attributes
+    ----------
+    listed : rules that are shown, best first
+    held_back : candidates counted that were no more than chance, too weak, or beyond the limit
+    partial : whether a limit came first
+    """
+
+    listed: tuple[Listed, ...]
+    held_back: int
+    partial: bool
+    notes: tuple[str, ...]
+
+
+class _Over(Exception):
+    """The time limit came."""
+
+
+def profile_table(
+    relation: Relation,
+    options: ProfileOptions,
+    device: Device,
+    *,
+    progress: Progress | None = None,
+    deadline: float | None = None,
+) -> Profiled:
+    """The rules of a table that are worth keeping.
+
+    Notes
+    -----
+    Cost: a grouping of the rows for each column and each pair of columns, at most `MOST_CONTEXTS`; then one for each
+    left side of a candidate, and a pass for each of its targets. Memory: some 30 bytes a row beside the codes.
+    """
+    return _Profile(relation, options, device, progress, deadline).run()
+
+
+class _Profile:
+    def __init__(
+        self,
+        relation: Relation,
+        options: ProfileOptions,
+        device: Device,
+        progress: Progress | None,
+        deadline: float | None,
+    ) -> None:
+        self._relation, self._options = relation, options
+        self._progress, self._deadline = progress, deadline
+        self._rows = Rows(relation, options.nulls, device)
+        self._searched = self._rows if self._rows.count <= SEARCHED_ROWS else self._sample(device)
+        self._held_back = 0
+        self._notes: list[str] = []
+        self._strength: dict[tuple[Columns, int], float] = {}
+
+    def run(self) -> Profiled:
+        rules: list[Rule] = []
+        partial = False
+        found = Candidates()
+        try:
+            rules += self._constants()
+            rules += single_keys(self._relation, self._rows, self._options.seed)
+            rules += self._row_rules()
+            search = self._search([rule.left for rule in rules if rule.kind == "key"])
+            found = search.found
+            for step in (self._keys, self._functional, self._orders):
+                rules += step(search)
+        except _Over:
+            partial = True
+            self._notes.append("the time limit came before all candidates were counted: there may be more rules")
+        listed = self._with_removals(cover(rules, len(self._relation.columns)))
+        limit = self._options.limit
+        self._held_back += max(0, len(listed) - limit)
+        return Profiled(tuple(listed[:limit]), self._held_back, partial, tuple(self._notes))
+
+    def _sample(self, device: Device) -> Rows:
+        chosen = np.random.default_rng(self._options.seed).choice(self._rows.count, SEARCHED_ROWS, replace=False)
+        chosen.sort()
+        part = replace(self._relation, codes=np.ascontiguousarray(self._relation.codes[:, chosen]))
+        return Rows(part, self._options.nulls, device)
+
+    def _mind(self, stage: str = STAGES[0], share: float = 0.0) -> None:
+        if self._progress is not None:
+            self._progress(stage, share)
+        if self._deadline is not None and time.monotonic() >= self._deadline:
+            raise _Over
+
+    def _constants(self) -> Iterable[Rule]:
+        for number, counts in enumerate(self._rows.values):
+            filled = int(self._rows.filled[number])
+            if filled < max(2, self._rows.count):
+                continue
+            exceptions = filled - int(counts[0])
+            if exceptions <= measures.MOST_OTHERS * filled:
+                strength = 1.0 - exceptions / filled
+                score = measures.constant_score(filled) * strength**20
+                yield Rule("constant", (), (number,), "", filled, exceptions, float(filled), strength, score)
+
+    def _search(self, single: Sequence[Columns]) -> Search:
+        ordered = [i for i, c in enumerate(self._relation.columns) if c.ordered and self._rows.distinct[i] > 1]
+        search = Search(
+            self._searched, ordered, list(single), self._options.max_columns, self._options.seed, self._rows.count
+        )
+        contexts = list(search.contexts())
+        for number, context in enumerate(contexts):
+            self._mind(STAGES[0], number / len(contexts))
+            search.look(context)
+        if search.passed_over:
+            self._notes.append(
+                f"{len(self._relation.columns):,} columns are too many for all pairs of them: left sides of two columns "
+                f"were looked for among those with the most values"
+            )
+        return search
+
+    def _keys(self, search: Search) -> Iterable[Rule]:
+        known = [set(key) for key in search.single_keys]
+        candidates = sorted(search.found.keys.items(), key=lambda item: (len(item[0]), -item[1], item[0]))
+        tried = search.found.tried["key"]
+        for columns, _ in candidates[: MOST_COUNTED["key"]]:
+            if any(key <= set(columns) for key in known):
+                continue
+            self._mind(STAGES[1])
+            counted = counting.count_key(self._rows, columns)
+            pairs = counted.evidence * (1.0 - counted.strength)
+            enough = counted.rows >= self._rows.count / 2 and counted.exceptions <= measures.MOST_DOUBLES * counted.rows
+            genuine = counted.strength >= measures.KEY_STRENGTH and counted.evidence >= measures.LEAST_EVIDENCE
+            if not (enough and genuine and measures.is_beyond_chance(pairs, counted.evidence, tried)):
+                self._held_back += 1
+                continue
+            known.append(set(columns))
+            share = counted.rows / self._rows.count
+            score = measures.key_score(counted.strength, counted.evidence, len(columns), share)
+            yield _rule("key", columns, (), "", counted, score)
+
+    def _functional(self, search: Search) -> Iterable[Rule]:
+        best = sorted(search.found.fds.items(), key=lambda item: (-item[1], item[0]))[: MOST_COUNTED["fd"]]
+        self._held_back += len(search.found.fds) - len(best)
+        targets: dict[Columns, list[int]] = {}
+        for (left, target), _ in best:
+            targets.setdefault(left, []).append(target)
+        tried = search.found.tried["fd"]
+        for number, (left, wanted) in enumerate(targets.items()):
+            self._mind(STAGES[1], number / len(targets))
+            for target, counted in self._count(left, sorted(wanted)).items():
+                yield from self._judged(left, target, counted, tried)
+
+    def _count(self, left: Columns, targets: Sequence[int]) -> dict[int, counting.Counted]:
+        found = counting.count_fds(self._rows, left, targets)
+        self._strength.update(((left, target), counted.strength) for target, counted in found.items())
+        return found
+
+    def _judged(self, left: Columns, target: int, counted: counting.Counted, tried: int) -> Iterable[Rule]:
+        size = len(left)
+        need = counted.strength - max((self._strength_of(part, target) for part in _parts(left)), default=0.0)
+        strong = counted.strength >= measures.FD_STRENGTH[size] and counted.evidence >= measures.LEAST_EVIDENCE
+        # Contradictions come in twos at most: half of them are sure to be independent of each other.
+        contradictions = counted.evidence * (1.0 - counted.strength)
+        genuine = measures.is_beyond_chance(contradictions / 2, counted.evidence / 2, tried)
+        if not (strong and genuine and (size == 1 or need >= measures.FD_NEED[size])):
+            self._held_back += 1
+            return
+        share = counted.rows / self._rows.count
+        score = measures.fd_score(counted.strength, counted.evidence, need, size, share)
+        yield _rule("fd", left, (target,), "", counted, score)
+
+    def _strength_of(self, left: Columns, target: int) -> float:
+        if (left, target) not in self._strength:
+            self._count(left, [target])
+        return self._strength[left, target]
+
+    def _orders(self, search: Search) -> Iterable[Rule]:
+        found = sorted(search.found.orders.items(), key=lambda item: (len(item[0][0]), -abs(item[1]), item[0]))
+        self._held_back += max(0, len(found) - MOST_COUNTED["od"])
+        whole: list[set[int]] = []  # pairs of columns that are ordered alike everywhere: no context adds to them
+        for context_size in (0, 1):
+            batch = [item for item in found[: MOST_COUNTED["od"]] if len(item[0][0]) == context_size]
+            batch = [item for item in batch if set(item[0][1:]) not in whole]
+            self._mind(STAGES[1])
+            for ((context, a, b), gamma), pairs in zip(batch, self._discordant(batch), strict=True):
+                self._mind(STAGES[1])
+                counted, _ = counting.count_order(self._rows, context, a, b, pairs)
+                overall = search.gamma_of_all(a, b) * (1 if gamma > 0 else -1) if context else 0.0
+                need = counted.strength - max(0.0, overall)
+                evidence = counted.evidence * (1.0 - max(0.0, overall))
+                contradictions = counted.evidence * (1.0 - counted.strength) / 2
+                genuine = measures.is_beyond_chance(contradictions, evidence, search.found.tried["od"])
+                if counted.strength < measures.OD_STRENGTH or evidence < measures.LEAST_EVIDENCE or not genuine:
+                    self._held_back += 1
+                    continue
+                if not context:
+                    whole.append({a, b})
+                share = counted.rows / self._rows.count
+                score = measures.od_score(counted.strength, evidence, need, len(context), share)
+                sense = "ascending" if gamma > 0 else "descending"
+                yield replace(_rule("od", context, (a, b), sense, counted, score), evidence=evidence)
+
+    def _discordant(self, orders: Sequence[tuple[tuple[Columns, int, int], float]]) -> list[int]:
+        """Pairs of rows that contradict each order rule, by the kernels of rule checking."""
+        from tuplewise.engine.dc.violations.detect import check_rules
+
+        if not orders:
+            return []
+        names = self._relation.column_names
+        rules = [order_constraint(names, context, a, b, gamma > 0) for (context, a, b), gamma in orders]
+        options = DcCheckOptions(count_only=True, nulls=self._options.nulls, device=self._options.device)
+        checked = check_rules(self._relation, rules, options, deadline=self._deadline)
+        if checked.partial:
+            raise _Over
+        return [int(rule.violating_pairs or 0) for rule in checked.rules]
+
+    def _row_rules(self) -> Iterable[Rule]:
+        columns, rows = self._relation.columns, self._rows
+        for a, b in itertools.combinations(range(len(columns)), 2):
+            if columns[a].domain != columns[b].domain or not (rows.distinct[a] > 1 and rows.distinct[b] > 1):
+                continue
+            yield from self._compared(a, b)
+
+    def _compared(self, a: int, b: int) -> Iterable[Rule]:
+        """What holds between two columns of a row: equal, or one at most (or below) the other."""
+        rows, columns = self._rows, self._relation.columns
+        found = counting.row_chances(rows.codes, [(a, b)]).get((a, b))
+        if found is None:
+            return
+        count, above, equal, differing, chance_above, chance_equal = found
+        chance_below, below = count - chance_above - chance_equal, count - above - equal
+        candidates = [(a, b, "==", differing, count - chance_equal)]
+        if columns[a].ordered:
+            candidates += [
+                (a, b, "<" if not equal else "<=", above, chance_above),
+                (b, a, "<" if not equal else "<=", below, chance_below),
+            ]
+        tried = 3 * len(columns) * len(columns)
+        for left, right, sense, exceptions, by_chance in candidates:
+            if by_chance < measures.LEAST_EVIDENCE or exceptions > measures.MOST_ROW_EXCEPTIONS * count:
+                continue
+            strength = 1.0 - exceptions / by_chance
+            if strength < measures.ROW_STRENGTH or not measures.is_beyond_chance(exceptions, by_chance, tried):
+                continue
+            worth = measures.equality_score if sense == "==" else measures.row_score
+            score = worth(strength, by_chance, count / rows.count)
+            yield Rule("row", (left,), (right,), sense, count, exceptions, by_chance, strength, score)
+            if sense == "==":
+                return
+
+    def _with_removals(self, listed: list[Listed]) -> list[Listed]:
+        """Order rules with the rows to remove in place of the pairs that contradict them."""
+        orders = [one.rule for one in listed if one.rule.kind == "od"]
+        broken = [rule for rule in orders if rule.exceptions]
+        removed = counting.rows_to_remove(
+            self._rows, [(rule.left, rule.right[0], rule.right[1], rule.sense) for rule in broken]
+        )
+        counted = dict(zip(broken, removed, strict=True))
+        return [replace(one, rule=replace(one.rule, exceptions=counted.get(one.rule, one.rule.exceptions)))
+                for one in listed]  # fmt: skip
+
+
+def order_constraint(
+    names: Sequence[str], context: Sequence[int], a: int, b: int, ascending: bool
+) -> DenialConstraint:
+    """That no two rows of a class are ordered by B against their order by A."""
+    equal = [Predicate("t", names[c], "==", "u", names[c]) for c in context]
+    against = Predicate("t", names[b], ">" if ascending else "<", "u", names[b])
+    return DenialConstraint((*equal, Predicate("t", names[a], "<", "u", names[a]), against))
+
+
+def _parts(left: Columns) -> Iterable[Columns]:
+    return itertools.combinations(left, len(left) - 1) if len(left) > 1 else ()
+
+
+def _rule(
+    kind: str, left: Columns, right: Columns, sense: str, counted: counting.Counted, score: float
+) -> Rule:
+    return Rule(kind, left, right, sense, counted.rows, counted.exceptions, counted.evidence, counted.strength, score)  # type: ignore[arg-type]
+

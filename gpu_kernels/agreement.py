@@ -1,0 +1,97 @@
+"""Front door: how far classes of rows that are equal on some columns agree on others, counted exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.gpu_kernels.control import Control, usable_cores
+from tuplewise.gpu_kernels.refine import ClusterPairs
+
+FRACTION_BITS = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Agreement:
+    """What was counted of each target, over the classes given. Rows without a value in the target are left out.
+
+    Attributes
+    ----------
+    rows : int64 (targets,), rows with a value
+    classes : int64 (targets,), classes with such a row
+    majority : int64 (targets,), rows with their class's most frequent value
+    differing_pairs : int64 (targets,), ordered pairs of rows of one class that differ
+    contradictions : float64 (targets,)
+        Sum over classes of their ordered pairs that differ, by their rows: n - sum of n_a^2 / n. Added up in steps of
+        2^-16, rounded down class by class, so that every device gives the same number.
+    complete : False where a deadline came first: then the numbers mean nothing
+    """
+
+    rows: NDArray[np.int64]
+    classes: NDArray[np.int64]
+    majority: NDArray[np.int64]
+    differing_pairs: NDArray[np.int64]
+    contradictions: NDArray[np.float64]
+    complete: bool
+
+
+def count_agreement(
+    classes: ClusterPairs,
+    codes: NDArray[np.int32],
+    targets: Sequence[int],
+    *,
+    deadline: float | None = None,
+    threads: int | None = None,
+) -> Agreement:
+    """How far each class agrees on each target.
+
+    Parameters
+    ----------
+    classes : ClusterPairs
+        Reflexive: the left sets are the classes, each of rows of the table.
+    codes : int32 (columns, rows), C order, -1 is null
+    targets : columns
+    deadline : float or None
+        On the clock of time.monotonic.
+    threads : int or None
+        None: one for each core.
+
+    Raises
+    ------
+    ValueError
+        Where the sets are not reflexive, or a target is no column.
+
+    Notes
+    -----
+    Cost: two gathers of a code for each row of a class and target, some 5 ns a row where columns are in cache. Memory:
+    8 bytes a code and thread. There is no CUDA twin: a call counts what one pass over a column costs, less than
+    bringing the classes to a device.
+
+    Source of the figures: Kivinen, Mannila, "Approximate inference of functional dependencies from relations",
+    Theoretical Computer Science 149(1), 1995 (g1, g3); Piatetsky-Shapiro, Matheus, "Measuring data dependencies in
+    large databases", KDD workshop 1993 (pdep).
+
+    Examples
+    --------
+    >>> from tuplewise.gpu_kernels.refine import all_rows
+    >>> codes = np.array([[0, 0, 1, -1]], dtype=np.int32)
+    >>> found = count_agreement(all_rows(np.arange(4, dtype=np.int32)), codes, [0])
+    >>> int(found.rows[0]), int(found.majority[0]), int(found.differing_pairs[0]), float(found.contradictions[0])
+    (3, 2, 4, 1.3333282470703125)
+    """
+    from tuplewise.gpu_kernels.cpu import agreement as cpu
+
+    if not classes.reflexive:
+        raise ValueError("classes: pairs of two different sets; allowed: reflexive pairs")
+    wanted = np.asarray(targets, dtype=np.int32)
+    if len(wanted) and not (wanted.min() >= 0 and wanted.max() < len(codes)):
+        raise ValueError(f"targets: {list(targets)}; allowed: 0 to {len(codes) - 1}")
+    figures = np.zeros((len(wanted), 5), dtype=np.int64)
+    largest = max((int(codes[c].max(initial=-1)) for c in set(wanted.tolist())), default=-1)
+    control = Control(deadline=deadline, threads=threads or usable_cores())
+    complete = cpu.run(classes.left, classes.left_offsets, codes, wanted, largest, figures, control)
+    rows, count, majority, differing, steps = np.ascontiguousarray(figures.T)
+    return Agreement(rows, count, majority, differing, steps / float(1 << FRACTION_BITS), complete)

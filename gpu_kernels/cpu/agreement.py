@@ -1,0 +1,67 @@
+"""How far classes of rows agree on a column, on the CPU: one pass over the classes for each target, targets in parallel."""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator"
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.gpu_kernels.compiled import kernel
+from tuplewise.gpu_kernels.control import Control
+from tuplewise.gpu_kernels.cpu.threads import run_tasks
+
+
+@kernel("const int32[::1], const int64[::1], const int32[::1], int64[::1], int64[::1]")
+def add_classes(rows, offsets, codes, counts, figures):
+    """Add up the figures of one target over all classes. `counts` is zeros before and after.
+
+    figures : int64 (5,), see `gpu_kernels.agreement.Agreement`
+    """
+    for c in range(len(offsets) - 1):
+        first, last = offsets[c], offsets[c + 1]
+        members = most = squares = 0
+        for i in range(first, last):
+            code = codes[rows[i]]
+            if code < 0:
+                continue
+            counts[code] += 1
+            members += 1
+            squares += 2 * counts[code] - 1
+            most = max(most, counts[code])
+        if members == 0:
+            continue
+        for i in range(first, last):
+            code = codes[rows[i]]
+            if code >= 0:
+                counts[code] = 0
+        differing = members * members - squares
+        figures[0] += members
+        figures[1] += 1
+        figures[2] += most
+        figures[3] += differing
+        figures[4] += ((differing // members) << 16) + ((differing % members) << 16) // members
+
+
+def run(
+    rows: NDArray[np.int32],
+    offsets: NDArray[np.int64],
+    codes: NDArray[np.int32],
+    targets: NDArray[np.int32],
+    largest: int,
+    figures: NDArray[np.int64],
+    control: Control,
+) -> bool:
+    """Fill `figures`; False where the deadline came first."""
+
+    def make_worker() -> Callable[[int], None]:
+        counts = np.zeros(largest + 1, dtype=np.int64)
+
+        def work(task: int) -> None:
+            add_classes(rows, offsets, codes[targets[task]], counts, figures[task])
+
+        return work
+
+    return run_tasks([1.0] * len(targets), make_worker, control)
