@@ -16,6 +16,7 @@ from tuplewise.engine.options import (
     LoadOptions,
     OdCheckOptions,
     OdDiscoverOptions,
+    ProfileOptions,
 )
 from tuplewise.engine.run import Run
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from tuplewise.engine.report.ind_check_result import IndCheckResult
     from tuplewise.engine.report.ind_result import IndResult
     from tuplewise.engine.report.od_check_result import OdCheckResult
+    from tuplewise.engine.report.profile_result import ProfileResult
 
 Shown = Mapping[str, Any] | None
 """Options that a result shows beside the task's and those of reading; None: it shows the task's only."""
@@ -173,6 +175,25 @@ def check_inds(
     found, notes = check_tables(tables, inds, options, reading, progress=run.progress, deadline=run.deadline)
     run.notes += notes
     return IndCheckResult(found, **run.handed_on(_record(options, reading, shown)))
+
+
+def profile(
+    tables: Mapping[str, Any],
+    options: ProfileOptions,
+    run: Run,
+    *,
+    reading: LoadOptions | None = None,
+    shown: Shown = None,
+) -> ProfileResult:
+    """The few rules of tables, by name, that are worth keeping."""
+    from tuplewise.engine.ind.table_options import options_of_tables
+    from tuplewise.engine.profile.discover import profile as search
+    from tuplewise.engine.report.profile_result import ProfileResult
+
+    each = options_of_tables(tables, reading)
+    loaded = {name: run.load(table, each[name], options.device) for name, table in tables.items()}
+    found = search(loaded, options, progress=run.progress, deadline=run.deadline)
+    return ProfileResult(found, **run.handed_on(_record(options, reading, shown)))
 
 
 def _needed(named: set[str], reading: LoadOptions | None) -> frozenset[str] | None:

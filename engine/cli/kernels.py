@@ -114,6 +114,11 @@ NEEDED: dict[str, tuple[str, ...]] = {
         f"{_CPU}.distinct.fill_masks",
         f"{_CPU}.inclusion.intersect_word",
     ),
+    "profile": (
+        *_GROUPS,
+        f"{_CPU}.grouping.runs_to_clusters",
+        f"{_CPU}.agreement.add_classes",
+    ),
     "ind check": ("engine.ind.tuples.number_pairs", "engine.ind.tuples.find_pairs"),
 }
 """What a command calls on a small table, in order of need; what else it calls is compiled when it is called."""

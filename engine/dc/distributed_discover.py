@@ -128,4 +128,3 @@ def _find(
         )
     finally:
         rows.close()
-

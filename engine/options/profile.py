@@ -9,7 +9,7 @@ from tuplewise.engine.errors import message
 from tuplewise.engine.options.choices import Nulls, RunOn
 from tuplewise.engine.options.faults import choice_faults, limit_faults, number_faults, raise_faults
 
-MOST_COLUMNS = 3
+MOST_CONTEXT = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,11 +19,11 @@ class ProfileOptions:
     Attributes
     ----------
     limit : rules that are shown of each table, at most
-    max_columns : columns on the left side of a functional dependency, at most
+    max_context : columns on the left side of a functional dependency, at most
     """
 
     limit: int = 25
-    max_columns: int = MOST_COLUMNS
+    max_context: int = MOST_CONTEXT
     nulls: Nulls = "unknown"
     device: str = "auto"
     time_limit: float | None = None
@@ -32,9 +32,9 @@ class ProfileOptions:
     run_on: RunOn = "auto"
 
     def __post_init__(self) -> None:
-        faults = number_faults(self, limit=1, max_columns=1, seed=0)
-        if not faults and self.max_columns > MOST_COLUMNS:
-            faults.append(message("max_columns", self.max_columns, f"1 to {MOST_COLUMNS}"))
+        faults = number_faults(self, limit=1, max_context=1, seed=0)
+        if not faults and self.max_context > MOST_CONTEXT:
+            faults.append(message("max_context", self.max_context, f"1 to {MOST_CONTEXT}"))
         raise_faults(faults + choice_faults(self, nulls=Nulls, run_on=RunOn) + limit_faults(self))
 
 
@@ -42,7 +42,7 @@ class ProfileKeywords(TypedDict, total=False):
     """What `tuplewise.profile` can be told beside its own arguments; see ProfileOptions."""
 
     limit: int
-    max_columns: int
+    max_context: int
     memory_limit: int | None
     seed: int
     run_on: RunOn

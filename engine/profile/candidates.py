@@ -127,7 +127,7 @@ class Search:
             self._third_columns(context, classes, pairs)
 
     def _consider(self, left: Columns, target: int, strength: float, classes: Classes, repeated: float = 1.0) -> None:
-        """Keep a left side of a target where it may be worth showing. `repeated`: share of the class's rows still so."""
+        """Keep a left side that may be worth showing. `repeated`: share of the pairs that agree on all of it."""
         found, size = self.found, len(left)
         if size == 1:
             found.strength[left, target] = strength

@@ -86,8 +86,9 @@ def rows_to_remove(rows: Rows, orders: Iterable[tuple[Columns, int, int, str]]) 
         place = {column: i for i, column in enumerate(columns)}
         bits = np.array([[sum(1 << place[c] for c in context)]], dtype=np.uint64)
         kind = ASCENDING if sense == "ascending" else DESCENDING
+        numbers = (np.array([value]) for value in (0, kind, place[a], place[b]))
         laid_out = lay_out_orders(np.ascontiguousarray(codes), device="cpu")
-        found.append(int(laid_out.removals(bits, [0], [kind], [place[a]], [place[b]]).rows[0]))
+        found.append(int(laid_out.removals(bits, *numbers).rows[0]))
     return found
 
 

@@ -19,7 +19,9 @@ from tuplewise.engine.profile.rule import Rule
 from tuplewise.engine.table.relation import Relation
 
 LONGEST_NAME = 40  # letters of a text that may name a row; longer ones are prose
-PLAIN_TEXT = 10.0  # the evidence of texts that differ although letters drawn at random would, too
+PLAIN_TEXT = 10.0  # the evidence of texts that differ although letters drawn at random would, too, at most
+PLAIN_TEXT_ROWS = 20  # rows that add one to it
+LEAST_EVIDENCE = 1.0
 LEAST_FILLED = 0.05  # share of rows with a value
 MOST_LOOKED_AT = 200_000  # values of a column
 
@@ -33,7 +35,7 @@ def single_keys(relation: Relation, rows: Rows, seed: int) -> list[Rule]:
         if filled < 2 or filled < LEAST_FILLED * rows.count or repeated > measures.MOST_DOUBLES * filled:
             continue
         evidence = collisions_by_chance(relation, number, seed)
-        if evidence < measures.LEAST_EVIDENCE:
+        if evidence < LEAST_EVIDENCE:
             continue
         strength = 1.0 - repeated / filled
         score = measures.key_score(strength, evidence, 1, filled / rows.count)
@@ -50,7 +52,7 @@ def collisions_by_chance(relation: Relation, number: int, seed: int) -> float:
     pairs = count * (count - 1) / 2
     values: Any = relation.dictionaries[column.domain].take(pa.array(_some(kept, seed)))
     if column.type == "text":
-        return _texts(values, pairs)
+        return _texts(values, pairs, count)
     if column.type in ("integer", "date", "timestamp"):
         return _steps(values, kept, relation.dictionaries[column.domain], pairs)
     return 0.0
@@ -78,11 +80,12 @@ def _steps(values: Any, kept: Any, dictionary: Any, pairs: float) -> float:
     return pairs / ((int(ends[1]) - int(ends[0])) // step + 1)
 
 
-def _texts(values: Any, pairs: float) -> float:
+def _texts(values: Any, pairs: float, rows: int) -> float:
     """Texts: letters drawn at each place from those that stand there; the end counts as a letter."""
+    plain = min(PLAIN_TEXT, rows / PLAIN_TEXT_ROWS)
     lengths = pc.utf8_length(values).to_numpy(zero_copy_only=False)
     if lengths.max(initial=0) > LONGEST_NAME:
-        return 0.0 if np.quantile(lengths, 0.99) > LONGEST_NAME else PLAIN_TEXT
+        return 0.0 if np.quantile(lengths, 0.99) > LONGEST_NAME else plain
     padded = pc.utf8_rpad(values, int(lengths.max(initial=0)), padding="\0").to_pylist()
     letters = np.array(padded, dtype=f"<U{max(1, int(lengths.max(initial=0)))}").view(np.uint32)
     letters = letters.reshape(len(padded), -1)
@@ -90,4 +93,4 @@ def _texts(values: Any, pairs: float) -> float:
     for place in letters.T:
         counts = np.unique(place, return_counts=True)[1]
         same *= 1.0 - measures.differing_share(counts)
-    return max(pairs * same, PLAIN_TEXT)
+    return max(pairs * same, plain)

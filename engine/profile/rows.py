@@ -54,7 +54,7 @@ class Rows:
 
     def __init__(self, relation: Relation, nulls: Nulls, device: Device) -> None:
         self.codes = relation.codes if nulls == "unknown" else relation.codes + 1
-        self._device = device
+        self.device = device
 
     @property
     def count(self) -> int:
@@ -100,7 +100,7 @@ class Rows:
             everything = restrict(everything, passing, passing)
         if not columns or not rows:
             return Classes(everything, rows, min(rows, 1))
-        groups = refine_equal(everything, self.codes, [(c, c) for c in columns], device=self._device)
+        groups = refine_equal(everything, self.codes, [(c, c) for c in columns], device=self.device)
         return Classes(groups, rows, rows - len(groups.left) + groups.clusters)
 
 

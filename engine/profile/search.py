@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tuplewise.engine.dc.constraint import DenialConstraint, Predicate
 from tuplewise.engine.options import DcCheckOptions, ProfileOptions
 from tuplewise.engine.profile import counting, measures
-from tuplewise.engine.profile.candidates import Candidates, Columns, Search
+from tuplewise.engine.profile.candidates import Columns, Search
 from tuplewise.engine.profile.cover import cover
 from tuplewise.engine.profile.keys import single_keys
+from tuplewise.engine.profile.orders import order_constraint
 from tuplewise.engine.profile.rows import Rows
 from tuplewise.engine.profile.rule import Listed, Rule
 from tuplewise.engine.table.relation import Relation
@@ -87,13 +87,11 @@ class _Profile:
     def run(self) -> Profiled:
         rules: list[Rule] = []
         partial = False
-        found = Candidates()
         try:
             rules += self._constants()
             rules += single_keys(self._relation, self._rows, self._options.seed)
             rules += self._row_rules()
             search = self._search([rule.left for rule in rules if rule.kind == "key"])
-            found = search.found
             for step in (self._keys, self._functional, self._orders):
                 rules += step(search)
         except _Over:
@@ -130,7 +128,7 @@ class _Profile:
     def _search(self, single: Sequence[Columns]) -> Search:
         ordered = [i for i, c in enumerate(self._relation.columns) if c.ordered and self._rows.distinct[i] > 1]
         search = Search(
-            self._searched, ordered, list(single), self._options.max_columns, self._options.seed, self._rows.count
+            self._searched, ordered, list(single), self._options.max_context, self._options.seed, self._rows.count
         )
         contexts = list(search.contexts())
         for number, context in enumerate(contexts):
@@ -138,8 +136,8 @@ class _Profile:
             search.look(context)
         if search.passed_over:
             self._notes.append(
-                f"{len(self._relation.columns):,} columns are too many for all pairs of them: left sides of two columns "
-                f"were looked for among those with the most values"
+                f"{len(self._relation.columns):,} columns are too many for all pairs of them: left sides of two "
+                "columns were looked for among those with the most values"
             )
         return search
 
@@ -222,8 +220,7 @@ class _Profile:
                     whole.append({a, b})
                 share = counted.rows / self._rows.count
                 score = measures.od_score(counted.strength, evidence, need, len(context), share)
-                sense = "ascending" if gamma > 0 else "descending"
-                yield replace(_rule("od", context, (a, b), sense, counted, score), evidence=evidence)
+                yield replace(_rule("od", context, (a, b), _sense(gamma), counted, score), evidence=evidence)
 
     def _discordant(self, orders: Sequence[tuple[tuple[Columns, int, int], float]]) -> list[int]:
         """Pairs of rows that contradict each order rule, by the kernels of rule checking."""
@@ -232,7 +229,10 @@ class _Profile:
         if not orders:
             return []
         names = self._relation.column_names
-        rules = [order_constraint(names, context, a, b, gamma > 0) for (context, a, b), gamma in orders]
+        rules = [
+            order_constraint(names, Rule("od", context, (a, b), _sense(gamma), 0, 0, 0.0, 0.0, 0.0))
+            for (context, a, b), gamma in orders
+        ]
         options = DcCheckOptions(count_only=True, nulls=self._options.nulls, device=self._options.device)
         checked = check_rules(self._relation, rules, options, deadline=self._deadline)
         if checked.partial:
@@ -285,21 +285,13 @@ class _Profile:
                 for one in listed]  # fmt: skip
 
 
-def order_constraint(
-    names: Sequence[str], context: Sequence[int], a: int, b: int, ascending: bool
-) -> DenialConstraint:
-    """That no two rows of a class are ordered by B against their order by A."""
-    equal = [Predicate("t", names[c], "==", "u", names[c]) for c in context]
-    against = Predicate("t", names[b], ">" if ascending else "<", "u", names[b])
-    return DenialConstraint((*equal, Predicate("t", names[a], "<", "u", names[a]), against))
+def _sense(gamma: float) -> str:
+    return "ascending" if gamma > 0 else "descending"
 
 
 def _parts(left: Columns) -> Iterable[Columns]:
     return itertools.combinations(left, len(left) - 1) if len(left) > 1 else ()
 
 
-def _rule(
-    kind: str, left: Columns, right: Columns, sense: str, counted: counting.Counted, score: float
-) -> Rule:
+def _rule(kind: str, left: Columns, right: Columns, sense: str, counted: counting.Counted, score: float) -> Rule:
     return Rule(kind, left, right, sense, counted.rows, counted.exceptions, counted.evidence, counted.strength, score)  # type: ignore[arg-type]
-

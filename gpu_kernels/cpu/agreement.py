@@ -1,4 +1,4 @@
-"""How far classes of rows agree on a column, on the CPU: one pass over the classes for each target, targets in parallel."""
+"""How far classes of rows agree on a column: one pass over the classes for each target, targets in parallel."""
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator"
 

@@ -34,10 +34,12 @@ if TYPE_CHECKING:
     from tuplewise.engine.report.ind_result import IndResult
     from tuplewise.engine.report.od_check_result import OdCheckResult
     from tuplewise.engine.report.od_result import OdResult
+    from tuplewise.engine.report.profile_result import ProfileResult
     from tuplewise.engine.table.relation import Relation
     from tuplewise.inclusions import check_inds, discover_inds
     from tuplewise.maintained import MaintainedInds, maintain_inds
     from tuplewise.maintained_dcs import MaintainedDcs, maintain_dcs
+    from tuplewise.profiles import profile
 
     __version__: str
 
@@ -55,6 +57,7 @@ _HOMES = {
     "OdCheckResult": "engine.report.od_check_result",
     "OdResult": "engine.report.od_result",
     "Predicate": "engine.dc.constraint",
+    "ProfileResult": "engine.report.profile_result",
     "Relation": "engine.table.relation",
     "DeviceError": "engine.errors",
     "InputError": "engine.errors",
@@ -70,6 +73,7 @@ _HOMES = {
     "discover_together": "dependencies",
     "maintain_dcs": "maintained_dcs",
     "maintain_inds": "maintained",
+    "profile": "profiles",
 }
 
 __all__ = [
@@ -89,6 +93,7 @@ __all__ = [
     "OdCheckResult",
     "OdResult",
     "Predicate",
+    "ProfileResult",
     "Relation",
     "RuleError",
     "TuplewiseError",
@@ -105,6 +110,7 @@ __all__ = [
     "load",
     "maintain_dcs",
     "maintain_inds",
+    "profile",
 ]
 
 

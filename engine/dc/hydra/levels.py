@@ -64,8 +64,7 @@ def _level(
 
 
 @kernel(
-    "int32[::1], int64[::1], const int32[::1], int32[::1], int64[::1], const int32[::1], int64[::1], "
-    "int64[::1], int64"
+    "int32[::1], int64[::1], const int32[::1], int32[::1], int64[::1], const int32[::1], int64[::1], int64[::1], int64"
 )
 def _rank(
     left: NDArray[np.int32],
@@ -99,10 +98,7 @@ def _rank(
     return highest
 
 
-@kernel(
-    "int32[::1], int64[::1], int32[::1], int64[::1], int64, int64, int32[::1], int64[::1], int32[::1], "
-    "int64[::1]"
-)
+@kernel("int32[::1], int64[::1], int32[::1], int64[::1], int64, int64, int32[::1], int64[::1], int32[::1], int64[::1]")
 def _match(
     left: NDArray[np.int32],
     lkeys: NDArray[np.int64],

@@ -1,0 +1,130 @@
+"""Columns of a profiled table: how their values are spread, and what is odd about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from tuplewise.engine.profile.rows import Rows
+from tuplewise.engine.profile.rule import Rule
+from tuplewise.engine.table.relation import NULL_CODE, Relation
+
+BINS = 24
+SHOWN_VALUES = 6
+FEW_VALUES = 12
+"""Values of an ordered column that are shown one by one."""
+MOSTLY_NULL = 0.95
+MOSTLY_NUMBERS = 0.8
+MOST_LOOKED_AT = 100_000  # distinct texts
+_NUMBER = r"^\s*[-+]?[0-9]+([.,][0-9]+)?([eE][-+]?[0-9]+)?\s*$"
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """Rows in `BINS` steps of equal width from the lowest value to the highest; both as text."""
+
+    low: str
+    high: str
+    counts: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Frequent:
+    """The most frequent values with their rows, and the rows with others."""
+
+    values: tuple[tuple[str, int], ...]
+    other: int
+
+
+@dataclass(frozen=True, slots=True)
+class Warning_:
+    """What a reader should know of a column; None: of the table."""
+
+    column: str | None
+    text: str
+
+
+def distribution(relation: Relation, number: int) -> Histogram | Frequent | None:
+    """How the values of a column are spread; None where it has none."""
+    column, codes = relation.columns[number], relation.codes[number]
+    present, counts = np.unique(codes[codes != NULL_CODE], return_counts=True)
+    if not len(present):
+        return None
+    dictionary = relation.dictionaries[column.domain]
+    if column.ordered and len(present) > FEW_VALUES:
+        return _histogram(dictionary, present, counts)
+    best = np.lexsort((present, -counts))[:SHOWN_VALUES]
+    values = tuple((str(dictionary[int(present[i])].as_py()), int(counts[i])) for i in best)
+    return Frequent(values, int(counts.sum() - sum(count for _, count in values)))
+
+
+def _histogram(dictionary: Any, present: NDArray[Any], counts: NDArray[Any]) -> Histogram | Frequent:
+    low, high = dictionary[int(present[0])].as_py(), dictionary[int(present[-1])].as_py()
+    values = _as_numbers(dictionary.take(pa.array(present)))
+    kept = np.isfinite(values)
+    if not kept.any() or values[kept].min() == values[kept].max():
+        return Histogram(str(low), str(high), (int(counts.sum()),))
+    found, _ = np.histogram(values[kept], bins=BINS, weights=counts[kept])
+    return Histogram(str(low), str(high), tuple(round(n) for n in found.tolist()))
+
+
+def _as_numbers(values: Any) -> NDArray[np.float64]:
+    if pa.types.is_date(values.type):
+        values = values.cast(pa.int32())
+    elif pa.types.is_timestamp(values.type):
+        values = values.cast(pa.int64())
+    numbers: NDArray[np.float64] = pc.cast(values, pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    return numbers
+
+
+def warnings(relation: Relation, rows: Rows, keys: Sequence[Rule], one_valued: frozenset[int]) -> Iterator[Warning_]:
+    """What is odd about columns, and about rows that are alike. `keys`: those that were found."""
+    for number, column in enumerate(relation.columns):
+        filled = relation.rows - column.nulls
+        if relation.rows and not filled:
+            yield Warning_(column.name, "has no values")
+        elif column.distinct == 1 and filled < relation.rows:
+            yield Warning_(column.name, f"has one value, and {column.nulls:,} nulls")
+        elif number in one_valued:
+            yield Warning_(column.name, "has one value")
+        elif column.nulls > MOSTLY_NULL * relation.rows:
+            yield Warning_(column.name, f"is null in {column.nulls:,} of {relation.rows:,} rows")
+        if column.type == "text" and (mixed := _other_than_numbers(relation, number)):
+            yield Warning_(column.name, mixed)
+    yield from _alike(relation, rows, keys)
+
+
+def _other_than_numbers(relation: Relation, number: int) -> str | None:
+    """Where most of the texts of a column are numbers: how many are not, with one of them."""
+    codes = relation.codes[number]
+    present = np.unique(codes[codes != NULL_CODE])[:MOST_LOOKED_AT]
+    if len(present) < 3:
+        return None
+    texts = relation.dictionaries["text"].take(pa.array(present))
+    is_number = pc.match_substring_regex(texts, _NUMBER).to_numpy(zero_copy_only=False)
+    others = int(np.count_nonzero(~is_number))
+    if not 0 < others <= (1 - MOSTLY_NUMBERS) * len(present):
+        return None
+    example = texts[int(np.flatnonzero(~is_number)[0])].as_py()
+    return f"is text: {others:,} of {len(present):,} values are no numbers, such as {example[:40]!r}"
+
+
+def _alike(relation: Relation, rows: Rows, keys: Sequence[Rule]) -> Iterator[Warning_]:
+    columns = range(len(relation.columns))
+    whole = Rows(relation, "value", rows.device)
+    doubled = whole.classes(list(columns)).repeated if len(columns) else 0
+    if doubled:
+        yield Warning_(None, f"{doubled:,} of {relation.rows:,} rows repeat another one in all columns")
+    names = {rule.left[0] for rule in keys if len(rule.left) == 1}
+    others = [c for c in columns if c not in names]
+    if names and len(others) >= 2:
+        alike = whole.classes(others).repeated
+        if alike > doubled:
+            listed = ", ".join(relation.columns[c].name for c in sorted(names))
+            yield Warning_(None, f"{alike:,} of {relation.rows:,} rows repeat another one in all columns but {listed}")

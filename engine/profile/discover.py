@@ -1,0 +1,111 @@
+"""The profile of tables: the few rules of each that are worth keeping, and how they refer to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tuplewise.engine.options import Nulls, ProfileOptions
+from tuplewise.engine.profile.columns import Frequent, Histogram, Warning_, distribution, warnings
+from tuplewise.engine.profile.inclusions import Inclusion, inclusions
+from tuplewise.engine.profile.rows import Rows
+from tuplewise.engine.profile.search import Profiled, profile_table
+from tuplewise.engine.table.relation import Relation
+from tuplewise.engine.watch import Clock, Progress
+from tuplewise.gpu_kernels.device import pick_device
+
+
+@dataclass(frozen=True, eq=False)
+class TableProfile:
+    """One table: its rules, its columns, and what is odd about it."""
+
+    relation: Relation
+    rows: Rows
+    nulls: Nulls
+    found: Profiled
+    distributions: tuple[Histogram | Frequent | None, ...]
+    warnings: tuple[Warning_, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """What a profile found.
+
+    Attributes
+    ----------
+    tables : by name, in the order given
+    inclusions : likely foreign keys between tables, best first
+    held_back : rules that were counted and are not shown
+    """
+
+    tables: Mapping[str, TableProfile]
+    inclusions: tuple[Inclusion, ...]
+    held_back: int
+    options: ProfileOptions
+    device: str
+    device_reason: str
+    timings_seconds: Mapping[str, float]
+    partial: bool
+    notes: tuple[str, ...]
+
+    @property
+    def relation(self) -> Relation:
+        """The first table."""
+        return next(iter(self.tables.values())).relation
+
+
+def profile(
+    tables: Mapping[str, Relation],
+    options: ProfileOptions | None = None,
+    *,
+    progress: Progress | None = None,
+    deadline: float | None = None,
+) -> Profile:
+    """The rules of tables that are worth keeping, best first.
+
+    Parameters
+    ----------
+    tables : by name
+    progress : called with the stage and the share of it that is done
+    deadline : on the clock of time.monotonic; what is counted by then is listed
+
+    Raises
+    ------
+    DeviceError
+        For a device that was asked for and can't be had.
+    """
+    options = options or ProfileOptions()
+    device = pick_device(options.device)
+    clock = Clock()
+    profiled: dict[str, TableProfile] = {}
+    notes: list[str] = []
+    for name, relation in tables.items():
+        found = profile_table(relation, options, device, progress=progress, deadline=deadline)
+        clock.lap("rules")
+        rows = Rows(relation, options.nulls, device)
+        keys = [one.rule for one in found.listed if one.rule.kind == "key"]
+        constant = frozenset(one.rule.right[0] for one in found.listed if one.rule.kind == "constant")
+        spread = tuple(distribution(relation, i) for i in range(len(relation.columns)))
+        profiled[name] = TableProfile(
+            relation, rows, options.nulls, found, spread, tuple(warnings(relation, rows, keys, constant))
+        )
+        clock.lap("columns")
+        notes += [f"{name}: {note}" if len(tables) > 1 else note for note in found.notes]
+    between: list[Inclusion] = []
+    others, late = 0, False
+    if len(tables) > 1:
+        between, others, late = inclusions(tables, options, progress=progress, deadline=deadline)
+        if late:
+            notes.append("the time limit came before references between tables were looked for")
+        clock.lap("references")
+    return Profile(
+        tables=profiled,
+        inclusions=tuple(between[: options.limit]),
+        held_back=others + sum(table.found.held_back for table in profiled.values()),
+        options=options,
+        device=device.described,
+        device_reason=device.reason,
+        timings_seconds=clock.seconds,
+        partial=late or any(table.found.partial for table in profiled.values()),
+        notes=tuple(notes),
+    )

@@ -1,0 +1,111 @@
+"""The rows that break a rule, likely wrong cells first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.options import DcCheckOptions, Nulls
+from tuplewise.engine.profile.rows import Rows
+from tuplewise.engine.profile.rule import Rule
+from tuplewise.engine.table.relation import NULL_CODE, Relation
+
+
+@dataclass(frozen=True, eq=False)
+class Exceptions:
+    """Rows that break a rule.
+
+    Attributes
+    ----------
+    rows : int64 (n,), indexes of rows, the likeliest faults first
+    partners : int64 (n,), another row that each is at odds with; -1 where there is none
+    alike, together : int64 (n,)
+        Of an FD: rows of the class that have the partner's value, and rows of the class. Else zeros.
+    """
+
+    rows: NDArray[np.int64]
+    partners: NDArray[np.int64]
+    alike: NDArray[np.int64]
+    together: NDArray[np.int64]
+
+
+def exceptions_of(relation: Relation, rows: Rows, rule: Rule, nulls: Nulls) -> Exceptions:
+    """All rows that break a rule: so many as removing them takes, of order rules those in a contradicting pair."""
+    if rule.kind in ("fd", "constant"):
+        return _minorities(rows, rule)
+    if rule.kind == "key":
+        return _repeats(rows, rule)
+    if rule.kind == "row":
+        return _alone(_broken(rows, rule))
+    return _out_of_order(relation, rule, nulls)
+
+
+def _alone(found: NDArray[np.int64]) -> Exceptions:
+    nothing = np.zeros(len(found), dtype=np.int64)
+    return Exceptions(found, nothing - 1, nothing, nothing)
+
+
+def _broken(rows: Rows, rule: Rule) -> NDArray[np.int64]:
+    left, right = rows.codes[rule.left[0]], rows.codes[rule.right[0]]
+    broken = {"==": left != right, "<": left >= right, "<=": left > right}[rule.sense]
+    return np.flatnonzero(broken & (left != NULL_CODE) & (right != NULL_CODE))
+
+
+def _repeats(rows: Rows, rule: Rule) -> Exceptions:
+    """Rows beyond the first of their class, with the first."""
+    groups = rows.classes(rule.left).groups
+    sizes = np.diff(groups.left_offsets)
+    first = np.repeat(groups.left[groups.left_offsets[:-1]], sizes)
+    later = groups.left != first
+    found, partners = groups.left[later].astype(np.int64), first[later].astype(np.int64)
+    order = np.argsort(found, kind="stable")
+    nothing = np.zeros(len(found), dtype=np.int64)
+    return Exceptions(found[order], partners[order], nothing, nothing)
+
+
+def _minorities(rows: Rows, rule: Rule) -> Exceptions:
+    """Rows without their class's most frequent value (of equal ones the lowest), of the clearest majorities first."""
+    groups = rows.classes(rule.left, also_filled=rule.right).groups
+    if not len(groups.left):
+        return _alone(np.zeros(0, dtype=np.int64))
+    sizes = np.diff(groups.left_offsets)
+    number = np.repeat(np.arange(len(sizes)), sizes)
+    codes = rows.codes[rule.right[0]][groups.left]
+    order = np.lexsort((groups.left, codes, number))
+    number, codes, members = number[order], codes[order], groups.left[order].astype(np.int64)
+    starts = np.flatnonzero(np.append(True, (np.diff(number) != 0) | (np.diff(codes) != 0)))
+    runs, of_group = np.diff(np.append(starts, len(codes))), number[starts]
+    largest = np.maximum.reduceat(runs, np.flatnonzero(np.append(True, np.diff(of_group) != 0)))
+    candidates = np.flatnonzero(runs == largest[of_group])
+    leading = candidates[np.unique(of_group[candidates], return_index=True)[1]]
+    is_leading = np.zeros(len(runs), dtype=np.bool_)
+    is_leading[leading] = True
+    minor = np.repeat(~is_leading, runs)
+    found, group = members[minor], number[minor]
+    clear = np.lexsort((found, -largest[group] / sizes[group]))
+    found, group = found[clear], group[clear]
+    return Exceptions(found, members[starts[leading]][group], largest[group], sizes[group])
+
+
+def _out_of_order(relation: Relation, rule: Rule, nulls: Nulls) -> Exceptions:
+    """Rows in contradicting pairs, those in most first."""
+    from tuplewise.engine.dc.violations.detect import check_rules
+    from tuplewise.engine.profile.orders import order_constraint
+
+    against = order_constraint(relation.column_names, rule)
+    checked = check_rules(relation, [against], DcCheckOptions(pairs=1000, nulls=nulls, device="cpu")).rules[0]
+    counts = checked.row_counts
+    if counts is None:
+        return _alone(np.zeros(0, dtype=np.int64))
+    broken = np.flatnonzero(counts)
+    found = broken[np.lexsort((broken, -counts[broken]))].astype(np.int64)
+    partners = np.full(len(found), -1, dtype=np.int64)
+    place = {int(row): i for i, row in enumerate(found[:1000])}
+    for t, u in checked.pairs.tolist():
+        for row, other in ((t, u), (u, t)):
+            if row in place and partners[place[row]] < 0:
+                partners[place[row]] = other
+    nothing = np.zeros(len(found), dtype=np.int64)
+    return Exceptions(found, partners, nothing, nothing)

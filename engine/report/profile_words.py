@@ -1,0 +1,188 @@
+"""Rules of a profile in plain English, and the rows that break them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tuplewise.engine.dc.constraint import DenialConstraint, Operator, Predicate
+from tuplewise.engine.profile.exceptions import Exceptions
+from tuplewise.engine.profile.inclusions import Inclusion
+from tuplewise.engine.profile.rule import Listed, Rule
+from tuplewise.engine.report.dependencies import Constancy, FunctionalDependency, Key, OrderCompatibility
+from tuplewise.engine.report.text import LONGEST_VALUE
+from tuplewise.engine.table.relation import Relation
+from tuplewise.engine.table.schema import quote_name
+
+_NOT: dict[str, Operator] = {"==": "!=", "<": ">=", "<=": ">"}
+
+
+def rule_text(relation: Relation, rule: Rule) -> str:
+    """A rule as results list it: `zip -> city`, `[state]: salary ~ rate`, `[carrier, flight]`, `depart <= arrive`."""
+    if rule.kind == "row":
+        (left,), (right,) = _names(relation, rule.left), _names(relation, rule.right)
+        return f"{quote_name(left)} {rule.sense} {quote_name(right)}"
+    return str(_named(relation, rule))
+
+
+def constraint(relation: Relation, rule: Rule) -> DenialConstraint:
+    """A rule as a denial constraint."""
+    if rule.kind == "row":
+        (left,), (right,) = _names(relation, rule.left), _names(relation, rule.right)
+        return DenialConstraint((Predicate("t", left, _NOT[rule.sense], "t", right),))
+    return _named(relation, rule).rule
+
+
+def _named(relation: Relation, rule: Rule) -> FunctionalDependency | Constancy | OrderCompatibility | Key:
+    left, right = _names(relation, rule.left), _names(relation, rule.right)
+    if rule.kind == "key":
+        return Key(left)
+    if rule.kind == "od":
+        return OrderCompatibility(left, right[0], right[1], "ascending" if rule.sense == "ascending" else "descending")
+    if rule.kind == "constant":
+        return Constancy((), right[0])
+    return FunctionalDependency(left, right[0])
+
+
+def _names(relation: Relation, columns: Sequence[int]) -> tuple[str, ...]:
+    return tuple(relation.columns[c].name for c in columns)
+
+
+def english(relation: Relation, listed: Listed) -> str:
+    """What a rule says, and how many rows break it."""
+    rule = listed.rule
+    left, right = [f"`{n}`" for n in _names(relation, rule.left)], [f"`{n}`" for n in _names(relation, rule.right)]
+    own = {"key": _key, "fd": _functional, "od": _order, "row": _row, "constant": _constant}[rule.kind]
+    text = own(relation, listed, left, right)
+    return f"{text}{_broken(rule)}"
+
+
+def _key(relation: Relation, listed: Listed, left: list[str], right: list[str]) -> str:
+    return f"{_all(left)} {'together identify' if len(left) > 1 else 'identifies'} a row"
+
+
+def _functional(relation: Relation, listed: Listed, left: list[str], right: list[str]) -> str:
+    if any({*pair} == {*listed.rule.columns} for pair in listed.equivalent):
+        return f"{left[0]} and {right[0]} determine each other"
+    each = {1: "", 2: "pair of "}.get(len(left), "combination of ")
+    return f"each {each}{_all(left)} has one {right[0]}"
+
+
+def _order(relation: Relation, listed: Listed, left: list[str], right: list[str]) -> str:
+    way = "falls" if listed.rule.sense == "ascending" else "rises"
+    within = f"within {'a ' if len(left) == 1 else 'a pair of '}{_all(left)}, " if left else ""
+    return f"{within}{right[1]} never {way} as {right[0]} rises"
+
+
+def _row(relation: Relation, listed: Listed, left: list[str], right: list[str]) -> str:
+    times = relation.columns[listed.rule.left[0]].domain in ("date", "timestamp")
+    words = {
+        "==": "is equal to",
+        "<": "is always before" if times else "is always below",
+        "<=": "is never after" if times else "is never above",
+    }
+    return f"{left[0]} {words[listed.rule.sense]} {right[0]}"
+
+
+def _constant(relation: Relation, listed: Listed, left: list[str], right: list[str]) -> str:
+    column = listed.rule.right[0]
+    codes = relation.codes[column]
+    values, counts = _frequencies(codes[codes >= 0])
+    if not len(values):
+        return f"{right[0]} is always null"
+    value = relation.dictionaries[relation.columns[column].domain][int(values[counts.argmax()])].as_py()
+    return f"{right[0]} is {shown(value)}" + ("" if listed.rule.exceptions else " in every row")
+
+
+def _frequencies(codes: Any) -> Any:
+    import numpy as np
+
+    return np.unique(codes, return_counts=True)
+
+
+def _all(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+_VERBS = {"key": ("repeats another", "repeat another"), "fd": ("differs", "differ")}
+
+
+def _broken(rule: Rule) -> str:
+    if not rule.exceptions:
+        return ""
+    verb = _VERBS.get(rule.kind, ("breaks it", "break it"))[rule.exceptions > 1]
+    return f"; {rule.exceptions:,} of {rule.rows:,} rows {verb}"
+
+
+def inclusion_english(inclusion: Inclusion) -> str:
+    """What a likely foreign key says, and how many values break it."""
+    dependent, referenced = inclusion.ind.dependent[0], inclusion.ind.referenced[0]
+    text = f"each `{dependent.table}.{dependent.column}` occurs in `{referenced.table}.{referenced.column}`"
+    if not inclusion.exceptions:
+        return text
+    verb = "does" if inclusion.exceptions == 1 else "do"
+    return f"{text}; {inclusion.exceptions:,} of {inclusion.values:,} values {verb} not"
+
+
+def examples(relation: Relation, rule: Rule, found: Exceptions, most: int) -> list[dict[str, Any]]:
+    """The first rows that break a rule, in words; rows are named by their 0-based position in the source."""
+    listed = []
+    for i in range(min(most, len(found.rows))):
+        row, partner = int(found.rows[i]), int(found.partners[i])
+        rows = [relation.position_of(row)] + ([relation.position_of(partner)] if partner >= 0 else [])
+        words = _WORDS[rule.kind](relation, rule, row, partner, int(found.alike[i]), int(found.together[i]))
+        listed.append({"text": f"row {rows[0]}: {words}", "rows": rows})
+    return listed
+
+
+def _of_fd(relation: Relation, rule: Rule, row: int, partner: int, alike: int, together: int) -> str:
+    target = rule.right[0]
+    said = f"{_cell(relation, target, row)}; {alike:,} of {together:,} rows"
+    if rule.left:
+        said += " with " + " and ".join(_cell(relation, c, row, " ") for c in rule.left)
+    return f"{said} have {shown(_value(relation, target, partner))}"
+
+
+def _of_key(relation: Relation, rule: Rule, row: int, partner: int, alike: int, together: int) -> str:
+    cells = " and ".join(_cell(relation, c, row) for c in rule.left)
+    return f"{cells}, as in row {relation.position_of(partner)}"
+
+
+def _of_row(relation: Relation, rule: Rule, row: int, partner: int, alike: int, together: int) -> str:
+    return " and ".join(_cell(relation, c, row) for c in rule.columns)
+
+
+def _of_order(relation: Relation, rule: Rule, row: int, partner: int, alike: int, together: int) -> str:
+    said = " and ".join(_cell(relation, c, row) for c in rule.right)
+    if partner < 0:
+        return said
+    others = " and ".join(_cell(relation, c, partner) for c in rule.right)
+    return f"{said}, but in row {relation.position_of(partner)} {others}"
+
+
+_WORDS = {"fd": _of_fd, "constant": _of_fd, "key": _of_key, "row": _of_row, "od": _of_order}
+
+
+def _cell(relation: Relation, column: int, row: int, joint: str = " is ") -> str:
+    return f"`{relation.columns[column].name}`{joint}{shown(_value(relation, column, row))}"
+
+
+def _value(relation: Relation, column: int, row: int) -> Any:
+    code = int(relation.codes[column, row])
+    return None if code < 0 else relation.dictionaries[relation.columns[column].domain][code].as_py()
+
+
+def shown(value: Any) -> str:
+    """A value as a sentence has it: text in quotes, cut where it is long."""
+    if value is None:
+        return "null"
+    if not isinstance(value, str):
+        return format(value, "f").rstrip("0").rstrip(".") if _is_decimal(value) and "." in str(value) else str(value)
+    text = "".join(c if c.isprintable() else " " for c in value)
+    return f"'{text}'" if len(text) <= LONGEST_VALUE else f"'{text[: LONGEST_VALUE - 1]}…'"
+
+
+def _is_decimal(value: Any) -> bool:
+    from decimal import Decimal
+
+    return isinstance(value, Decimal)

@@ -1,0 +1,73 @@
+"""The public function that profiles tables; `tuplewise` hands it on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tuplewise import naming_options_as_python_does
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Unpack
+
+    from tuplewise.engine.options import Nulls, ProfileKeywords
+    from tuplewise.engine.report.profile_result import ProfileResult
+
+
+@naming_options_as_python_does
+def profile(
+    tables: Any,
+    *,
+    nulls: Nulls = "unknown",
+    device: str = "auto",
+    time_limit: float | None = None,
+    progress: Callable[[str, float], None] | None = None,
+    **options: Unpack[ProfileKeywords],
+) -> ProfileResult:
+    """The few rules of tables that a person would keep, best first, with the rows that break each.
+
+    Keys, functional dependencies, order rules, rules between two columns of a row, constants, and of several tables
+    likely foreign keys. They need not hold in every row. A rule is listed where far fewer rows contradict it than would
+    by chance; one that follows from better ones is folded beneath them.
+
+    Parameters
+    ----------
+    tables : a table, a list of tables, or tables by name
+        Each a path, a frame, or what `load` returns.
+    nulls : "unknown" (rows with a null in a rule's columns are left out) or "value" (equal to itself)
+    device : "auto", "cpu", "cuda" or "cuda:N". The result is the same on each.
+    time_limit : seconds; what was counted by then is listed, and the result marked `partial`
+    progress : called with the stage and the share of it that is done
+    **options
+        limit (rules that are listed of each table, 25), max_context (columns on the left of a functional dependency, 1
+        to 3), run_on ("auto", "driver", "spark"), memory_limit (bytes), seed.
+
+    Returns
+    -------
+    ProfileResult
+        With `.rules` (each with `.english` and `.broken_by()`), `.columns`, `.warnings`, `.to_html()`, `.to_pandas()`,
+        `.to_json()`, `.to_csv()`, `.to_sql()`, `.to_text()`, `.to_dict()`.
+
+    Raises
+    ------
+    InputError
+        Where a table or an option can't be used.
+    DeviceError
+        Where a device that was asked for can't be had.
+
+    Examples
+    --------
+    >>> import pandas as pd, tuplewise as tw
+    >>> rows = [(i, f"Z{i % 40}", f"City {i % 40 // 2}") for i in range(400)]
+    >>> found = tw.profile(pd.DataFrame(rows, columns=["no", "zip", "city"]))
+    >>> [rule.english for rule in found.rules]
+    ['`no` identifies a row', 'each `zip` has one `city`']
+    """
+    from tuplewise.engine import tasks
+    from tuplewise.engine.ind.tables import name_tables
+    from tuplewise.engine.options import ProfileOptions, options_of
+    from tuplewise.engine.run import Run
+
+    named = {"nulls": nulls, "device": device, "time_limit": time_limit}
+    checked = options_of("profile", ProfileOptions, {**named, **options})
+    return tasks.profile(name_tables(tables), checked, Run(checked.time_limit, progress))
