@@ -21,6 +21,8 @@ FEW_VALUES = 12
 """Values of an ordered column that are shown one by one."""
 MOSTLY_NULL = 0.95
 MOSTLY_NUMBERS = 0.8
+FEW_ALIKE = 0.1
+"""Share of rows that are alike but for their keys; where more are, the other columns describe kinds of things."""
 MOST_LOOKED_AT = 100_000  # distinct texts
 _NUMBER = r"^\s*[-+]?[0-9]+([.,][0-9]+)?([eE][-+]?[0-9]+)?\s*$"
 
@@ -125,6 +127,6 @@ def _alike(relation: Relation, rows: Rows, keys: Sequence[Rule]) -> Iterator[War
     others = [c for c in columns if c not in names]
     if names and len(others) >= 2:
         alike = whole.classes(others).repeated
-        if alike > doubled:
+        if doubled < alike <= FEW_ALIKE * relation.rows:
             listed = ", ".join(relation.columns[c].name for c in sorted(names))
             yield Warning_(None, f"{alike:,} of {relation.rows:,} rows repeat another one in all columns but {listed}")

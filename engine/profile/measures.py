@@ -15,12 +15,16 @@ CHANCE = 1e-3
 """The chance that a table without any rule shows one, at most, over all candidates."""
 FD_STRENGTH = (0.0, 0.8, 0.9, 0.95)
 """The least strength of a shown FD, by columns on its left."""
+RARELY_DIFFERING = 0.05
+"""Of a target on which fewer pairs differ, a few rows decide: any column seems to determine it."""
+FD_STRENGTH_OF_RARE = 0.95
 FD_NEED = (0.0, 0.0, 0.1, 0.2)
 """What each column of a left side adds to the strength at least, by columns on the left."""
 OD_STRENGTH = 0.985
 ROW_STRENGTH = 0.9
 KEY_STRENGTH = 0.9
 LEAST_EVIDENCE = 5.0
+LEAST_SCORE = 0.5
 MOST_DOUBLES = 3e-3  # share of the rows of a key that repeat others
 MOST_OTHERS = 1e-3  # share of the rows that don't have a constant's value
 MOST_ROW_EXCEPTIONS = 5e-3  # share of the rows that break a rule of one row
@@ -82,6 +86,11 @@ def log_chance(observed: float, expected: float) -> float:
 def is_beyond_chance(observed: float, expected: float, candidates: int) -> bool:
     """Whether so few are no accident, although so many candidates were looked at (Bonferroni)."""
     return log_chance(observed, expected) < math.log10(CHANCE / max(candidates, 1))
+
+
+def least_fd_strength(size: int, differing: float) -> float:
+    """The least strength of a shown FD with so many columns on its left, by how often its target differs."""
+    return max(FD_STRENGTH[size], FD_STRENGTH_OF_RARE if differing < RARELY_DIFFERING else 0.0)
 
 
 def fd_score(strength: float, evidence: float, need: float, size: int, share: float) -> float:

@@ -97,7 +97,9 @@ class _Profile:
         except _Over:
             partial = True
             self._notes.append("the time limit came before all candidates were counted: there may be more rules")
-        listed = self._with_removals(cover(rules, len(self._relation.columns)))
+        worth = [rule for rule in rules if rule.score >= measures.LEAST_SCORE]
+        self._held_back += len(rules) - len(worth)
+        listed = self._with_removals(cover(worth, len(self._relation.columns)))
         limit = self._options.limit
         self._held_back += max(0, len(listed) - limit)
         return Profiled(tuple(listed[:limit]), self._held_back, partial, tuple(self._notes))
@@ -181,7 +183,8 @@ class _Profile:
     def _judged(self, left: Columns, target: int, counted: counting.Counted, tried: int) -> Iterable[Rule]:
         size = len(left)
         need = counted.strength - max((self._strength_of(part, target) for part in _parts(left)), default=0.0)
-        strong = counted.strength >= measures.FD_STRENGTH[size] and counted.evidence >= measures.LEAST_EVIDENCE
+        least = measures.least_fd_strength(size, float(self._rows.differing[target]))
+        strong = counted.strength >= least and counted.evidence >= measures.LEAST_EVIDENCE
         # Contradictions come in twos at most: half of them are sure to be independent of each other.
         contradictions = counted.evidence * (1.0 - counted.strength)
         genuine = measures.is_beyond_chance(contradictions / 2, counted.evidence / 2, tried)
