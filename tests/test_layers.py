@@ -26,7 +26,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("engine.spark_table",),
     ("engine.dc", "engine.od", "engine.ind"),
     ("engine.fd",),
-    ("engine.together",),
+    ("engine.profile", "engine.together"),
     ("engine.report", "engine.doctor"),
     ("engine.tasks",),
     ("engine.cli", "__init__"),

@@ -12,6 +12,8 @@ import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +23,10 @@ from tuplewise.engine.profile.rows import Classes, Rows, SampledPairs
 
 Columns = tuple[int, ...]
 
-PAIRS = 4096
-"""Pairs that are drawn in each context."""
+PAIRS, LEAST_PAIRS = 4096, 512
+"""Pairs that are drawn in each context, and in those of wide tables."""
+COMPARED_CELLS = 1 << 18
+"""Cells of the pairs of one context, about."""
 MOST_CONTEXTS = 2500
 """Contexts that are looked at; of wide tables, those of the columns with the most values first."""
 NEARLY_ALL_DIFFER = 0.999
@@ -32,7 +36,6 @@ SLACK = 0.08
 ORDER_SLACK = 0.01
 FEW_PAIRS = 40
 """Pairs that say nothing yet."""
-MOST_KEY_COLUMNS = 4
 
 
 @dataclass
@@ -45,14 +48,14 @@ class Candidates:
     keys : sets of columns to what would be doubled by chance
     orders : (context, A, B) to the estimated gamma, below 0 where one rises as the other falls
     tried : left sides times targets, sets, and pairs in contexts that were looked at, by kind
-    strength : (left side, target) to the estimated strength, of every left side of one column
+    strength : left side of one or two columns to the estimated strength of each target, NaN where it isn't known
     """
 
     fds: dict[tuple[Columns, int], float] = field(default_factory=dict)
     keys: dict[Columns, float] = field(default_factory=dict)
     orders: dict[tuple[Columns, int, int], float] = field(default_factory=dict)
     tried: dict[str, int] = field(default_factory=lambda: {"fd": 0, "key": 0, "od": 0})
-    strength: dict[tuple[Columns, int], float] = field(default_factory=dict)
+    strength: dict[Columns, NDArray[np.float64]] = field(default_factory=dict)
 
 
 class Search:
@@ -79,7 +82,8 @@ class Search:
         distinct, filled = rows.distinct, rows.filled
         self._varying = [int(c) for c in np.flatnonzero(distinct > 1)]
         self.usable = [c for c in self._varying if distinct[c] < NEARLY_ALL_DIFFER * filled[c]]
-        self._gammas: dict[tuple[int, int], float] = {}
+        self._pairs = max(LEAST_PAIRS, min(PAIRS, COMPARED_CELLS // max(1, len(rows.codes))))
+        self._gammas = np.zeros((len(ordered), len(ordered)), dtype=np.float32)
 
     @property
     def passed_over(self) -> bool:
@@ -106,7 +110,7 @@ class Search:
             self._key_of_two(context, classes)
         if not classes.groups.clusters:
             return
-        pairs = SampledPairs(self._rows, classes, PAIRS, self._rng)
+        pairs = SampledPairs(self._rows, classes, self._pairs, self._rng)
         if context:
             self._functional(context, classes, pairs)
         if len(context) < 2 and len(self._ordered) > 1:
@@ -116,76 +120,79 @@ class Search:
 
     def _functional(self, context: Columns, classes: Classes, pairs: SampledPairs) -> None:
         known = pairs.known.sum(axis=1)
-        differ = known - pairs.equal.sum(axis=1)
-        shares = self._rows.differing
-        for target in self._varying:
-            if target in context or not known[target] or shares[target] == 0:
-                continue
-            self.found.tried["fd"] += 1
-            self._consider(context, target, 1.0 - float(differ[target] / known[target] / shares[target]), classes)
+        strength = self._estimated(known - pairs.equal.sum(axis=1), known)
+        strength[list(context)] = np.nan
+        self.found.strength[context] = strength
+        need = strength if len(context) == 1 else strength - self._best_part(context)
+        self._keep(context, strength, need, classes, 1.0)
         if len(context) == 2 and self._most > 2:
             self._third_columns(context, classes, pairs)
 
-    def _consider(self, left: Columns, target: int, strength: float, classes: Classes, repeated: float = 1.0) -> None:
-        """Keep a left side that may be worth showing. `repeated`: share of the pairs that agree on all of it."""
-        found, size = self.found, len(left)
-        if size == 1:
-            found.strength[left, target] = strength
-        need = strength
+    def _estimated(self, differ: NDArray[Any], known: NDArray[Any]) -> NDArray[np.float64]:
+        """mu+ by target, from pairs that differ of those known; NaN where nothing can be said."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            strength: NDArray[np.float64] = 1.0 - differ / known / self._rows.differing
+        strength[~np.isfinite(strength)] = np.nan
+        self.found.tried["fd"] += int(np.count_nonzero(~np.isnan(strength)))
+        return strength
+
+    def _best_part(self, left: Columns) -> NDArray[np.float64]:
+        """The strength of the best left side of one column less, by target; 0 of those that weren't looked at."""
+        parts = (self.found.strength.get(part) for part in itertools.combinations(left, len(left) - 1))
+        known = [np.nan_to_num(part) for part in parts if part is not None]
+        best: NDArray[np.float64] = np.maximum.reduce(known) if known else np.zeros(len(self._rows.codes))
+        return best
+
+    def _keep(
+        self, left: Columns, strength: NDArray[np.float64], need: NDArray[np.float64], classes: Classes, share: float
+    ) -> None:
+        """Keep the targets of a left side that may be worth showing. `share`: of the pairs that agree on all of it."""
+        size = len(left)
+        evidence = classes.repeated * share * self._rows.differing
+        worth = (strength >= measures.FD_STRENGTH[size] - SLACK) & (evidence >= measures.LEAST_EVIDENCE / 2)
         if size > 1:
-            need -= max((found.strength.get(((c,), target), 0.0) for c in left), default=0.0)
-        if size == 3:
-            parts = itertools.combinations(left, 2)
-            need = min(need, strength - max(found.strength.get((part, target), 0.0) for part in parts))
-        if size == 2:
-            found.strength[left, target] = strength
-        evidence = classes.repeated * repeated * float(self._rows.differing[target])
-        if strength < measures.FD_STRENGTH[size] - SLACK or evidence < measures.LEAST_EVIDENCE / 2:
-            return
-        if size > 1 and need < measures.FD_NEED[size] - SLACK / 2:
-            return
-        share = classes.rows / max(self._rows.count, 1)
-        score = measures.fd_score(min(strength, 1.0), evidence, need, size, share)
-        found.fds[left, target] = max(score, found.fds.get((left, target), 0.0))
+            worth &= need >= measures.FD_NEED[size] - SLACK / 2
+        filled = classes.rows / max(self._rows.count, 1)
+        for target in np.flatnonzero(worth).tolist():
+            figures = min(float(strength[target]), 1.0), float(evidence[target]), float(need[target])
+            score = measures.fd_score(*figures, size, filled)
+            self.found.fds[left, target] = max(score, self.found.fds.get((left, target), 0.0))
 
     def _third_columns(self, context: Columns, classes: Classes, pairs: SampledPairs) -> None:
         """Left sides of three columns: pairs of the context that agree on a third one, too."""
+        thirds = [c for c in self.usable if c not in context]
         equal = pairs.equal.astype(np.float32)
-        differ = (pairs.known & ~pairs.equal).astype(np.float32)
-        contradicting, agreeing = equal @ differ.T, equal @ equal.T
-        shares = self._rows.differing
-        for third in self.usable:
-            if third in context:
-                continue
+        contradicting = equal[thirds] @ (pairs.known & ~pairs.equal).astype(np.float32).T
+        known = contradicting + equal[thirds] @ equal.T
+        known[known < FEW_PAIRS] = np.nan
+        for i, third in enumerate(thirds):
             left = tuple(sorted((*context, third)))
-            repeated = float(equal[third].sum() / max(len(pairs), 1))
-            for target in self._varying:
-                known = float(contradicting[third, target] + agreeing[third, target])
-                if target in left or known < FEW_PAIRS or shares[target] == 0:
-                    continue
-                self.found.tried["fd"] += 1
-                strength = 1.0 - float(contradicting[third, target]) / known / float(shares[target])
-                self._consider(left, target, strength, classes, repeated)
+            strength = self._estimated(contradicting[i], known[i])
+            strength[list(left)] = np.nan
+            if np.any(strength >= measures.FD_STRENGTH[3] - SLACK):
+                share = float(equal[third].mean()) if len(pairs) else 0.0
+                self._keep(left, strength, strength - self._best_part(left), classes, share)
 
     def _order(self, context: Columns, pairs: SampledPairs) -> None:
         signs = pairs.order(self._ordered).astype(np.float32)
         balance, strict = signs @ signs.T, np.abs(signs) @ np.abs(signs).T
-        for i, j in itertools.combinations(range(len(self._ordered)), 2):
-            a, b = self._ordered[i], self._ordered[j]
-            if a in context or b in context or strict[i, j] < FEW_PAIRS / 4:
-                continue
-            self.found.tried["od"] += 1
-            gamma = float(balance[i, j] / strict[i, j])
-            if not context:
-                self._gammas[a, b] = gamma
-            if abs(gamma) >= measures.OD_STRENGTH - ORDER_SLACK:
-                self.found.orders[context, a, b] = gamma
+        inside = np.isin(self._ordered, context)
+        comparable = np.triu(strict >= FEW_PAIRS / 4, 1) & ~inside & ~inside[:, None]
+        self.found.tried["od"] += int(np.count_nonzero(comparable))
+        gamma = np.divide(balance, strict, out=np.zeros_like(balance), where=comparable)
+        if not context:
+            self._gammas = gamma
+        alike = comparable & (np.abs(gamma) >= measures.OD_STRENGTH - ORDER_SLACK)
+        for i, j in np.argwhere(alike).tolist():
+            self.found.orders[context, self._ordered[i], self._ordered[j]] = float(gamma[i, j])
 
     def gamma_of_all(self, a: int, b: int) -> float:
         """The estimated gamma of two columns over all pairs of rows."""
-        return self._gammas.get((a, b), 0.0)
+        i, j = sorted((self._ordered.index(a), self._ordered.index(b)))
+        return float(self._gammas[i, j])
 
     def _key_of_two(self, context: Columns, classes: Classes) -> None:
+        self.found.tried["key"] += 1
         self._consider_key(context, classes.pairs * self._scale**2)
 
     def _longer_keys(self, context: Columns, classes: Classes, pairs: SampledPairs) -> None:
@@ -195,17 +202,28 @@ class Search:
         # A drawn pair stands for so many of the context's.
         each = classes.pairs * self._scale**2 / max(len(pairs), 1)
         most = 2 * measures.MOST_DOUBLES * self._table_rows
-        few = np.argwhere(np.triu(together * each <= most))
-        for i, j in few.tolist():
+        by_chance = self.doubled_by_chance(context) * np.outer(self._agreeing, self._agreeing)
+        np.fill_diagonal(by_chance, self.doubled_by_chance(context) * self._agreeing)
+        worth = np.triu(together * each <= most) & (by_chance >= measures.LEAST_EVIDENCE)
+        alone = np.flatnonzero(np.diag(together) * each <= most)
+        new = np.ones_like(worth)
+        new[alone] = new[:, alone] = False  # one of the two is enough
+        new[alone, alone] = True
+        inside = np.isin(self.usable, context)
+        worth &= new & ~inside & ~inside[:, None]
+        self.found.tried["key"] += int(np.count_nonzero(~inside)) ** 2 // 2
+        for i, j in np.argwhere(worth).tolist():
             added = {self.usable[i], self.usable[j]}
-            if added & set(context) or 2 + len(added) > MOST_KEY_COLUMNS:
-                continue
-            if len(added) == 2 and min(together[i, i], together[j, j]) * each <= most:
-                continue  # one of the two is enough
             self._consider_key(tuple(sorted((*context, *added))), float(together[i, j]) * each)
 
+    @cached_property
+    def _agreeing(self) -> NDArray[np.float64]:
+        """The share of pairs that agree on each usable column, with a value."""
+        filled = self._rows.filled[self.usable] / max(self._rows.count, 1)
+        shares: NDArray[np.float64] = (1.0 - self._rows.differing[self.usable]) * filled**2
+        return shares
+
     def _consider_key(self, columns: Columns, doubled: float) -> None:
-        self.found.tried["key"] += 1
         by_chance = self.doubled_by_chance(columns)
         if by_chance < measures.LEAST_EVIDENCE or any(set(key) <= set(columns) for key in self.single_keys):
             return

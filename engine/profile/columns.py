@@ -55,7 +55,9 @@ class Warning_:
 def distribution(relation: Relation, number: int) -> Histogram | Frequent | None:
     """How the values of a column are spread; None where it has none."""
     column, codes = relation.columns[number], relation.codes[number]
-    present, counts = np.unique(codes[codes != NULL_CODE], return_counts=True)
+    rows_of_code = np.bincount(codes[codes != NULL_CODE])
+    present = np.flatnonzero(rows_of_code)
+    counts = rows_of_code[present]
     if not len(present):
         return None
     dictionary = relation.dictionaries[column.domain]

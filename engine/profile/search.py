@@ -17,7 +17,7 @@ from tuplewise.engine.profile.keys import single_keys
 from tuplewise.engine.profile.orders import order_constraint
 from tuplewise.engine.profile.rows import Rows
 from tuplewise.engine.profile.rule import Listed, Rule
-from tuplewise.engine.table.relation import Relation
+from tuplewise.engine.table.relation import NULL_CODE, Relation
 from tuplewise.engine.watch import Progress
 from tuplewise.gpu_kernels.device import Device
 
@@ -25,6 +25,10 @@ SEARCHED_ROWS = 1 << 18
 """Rows that candidates are looked for in; all rows count in the end."""
 MOST_COUNTED = {"fd": 160, "key": 40, "od": 60}
 """Candidates of a kind that are counted, best first."""
+SHARE_OF_SEARCH = 0.6
+"""Share of a limited time that candidates are looked for in."""
+ROWS_OF_A_GLANCE = 1024
+"""Rows that tell which columns may be compared with each other."""
 STAGES = ("searching", "counting")
 
 
@@ -80,13 +84,12 @@ class _Profile:
         self._progress, self._deadline = progress, deadline
         self._rows = Rows(relation, options.nulls, device)
         self._searched = self._rows if self._rows.count <= SEARCHED_ROWS else self._sample(device)
-        self._held_back = 0
+        self._held_back, self._partial = 0, False
         self._notes: list[str] = []
         self._strength: dict[tuple[Columns, int], float] = {}
 
     def run(self) -> Profiled:
         rules: list[Rule] = []
-        partial = False
         try:
             rules += self._constants()
             rules += single_keys(self._relation, self._rows, self._options.seed)
@@ -95,14 +98,13 @@ class _Profile:
             for step in (self._keys, self._functional, self._orders):
                 rules += step(search)
         except _Over:
-            partial = True
-            self._notes.append("the time limit came before all candidates were counted: there may be more rules")
+            self._late("the time limit came before all candidates were counted")
         worth = [rule for rule in rules if rule.score >= measures.LEAST_SCORE]
         self._held_back += len(rules) - len(worth)
         listed = self._with_removals(cover(worth, len(self._relation.columns)))
         limit = self._options.limit
         self._held_back += max(0, len(listed) - limit)
-        return Profiled(tuple(listed[:limit]), self._held_back, partial, tuple(self._notes))
+        return Profiled(tuple(listed[:limit]), self._held_back, self._partial, tuple(self._notes))
 
     def _sample(self, device: Device) -> Rows:
         chosen = np.random.default_rng(self._options.seed).choice(self._rows.count, SEARCHED_ROWS, replace=False)
@@ -110,9 +112,16 @@ class _Profile:
         part = replace(self._relation, codes=np.ascontiguousarray(self._relation.codes[:, chosen]))
         return Rows(part, self._options.nulls, device)
 
-    def _mind(self, stage: str = STAGES[0], share: float = 0.0) -> None:
+    def _tell(self, stage: str, share: float) -> None:
         if self._progress is not None:
             self._progress(stage, share)
+
+    def _late(self, why: str) -> None:
+        self._partial = True
+        self._notes.append(f"{why}: there may be more rules")
+
+    def _mind(self, stage: str = STAGES[0], share: float = 0.0) -> None:
+        self._tell(stage, share)
         if self._deadline is not None and time.monotonic() >= self._deadline:
             raise _Over
 
@@ -128,13 +137,19 @@ class _Profile:
                 yield Rule("constant", (), (number,), "", filled, exceptions, float(filled), strength, score)
 
     def _search(self, single: Sequence[Columns]) -> Search:
+        """Candidates of all contexts, or of those that a part of the limited time is enough for, small ones first."""
         ordered = [i for i, c in enumerate(self._relation.columns) if c.ordered and self._rows.distinct[i] > 1]
         search = Search(
             self._searched, ordered, list(single), self._options.max_context, self._options.seed, self._rows.count
         )
         contexts = list(search.contexts())
+        now = time.monotonic()
+        until = None if self._deadline is None else now + SHARE_OF_SEARCH * (self._deadline - now)
         for number, context in enumerate(contexts):
-            self._mind(STAGES[0], number / len(contexts))
+            if until is not None and time.monotonic() >= until:
+                self._late(f"{number:,} of {len(contexts):,} sets of columns were looked at in the limited time")
+                break
+            self._tell(STAGES[0], number / len(contexts))
             search.look(context)
         if search.passed_over:
             self._notes.append(
@@ -243,11 +258,27 @@ class _Profile:
         return [int(rule.violating_pairs or 0) for rule in checked.rules]
 
     def _row_rules(self) -> Iterable[Rule]:
-        columns, rows = self._relation.columns, self._rows
-        for a, b in itertools.combinations(range(len(columns)), 2):
-            if columns[a].domain != columns[b].domain or not (rows.distinct[a] > 1 and rows.distinct[b] > 1):
-                continue
+        for a, b in self._comparable():
+            self._mind()
             yield from self._compared(a, b)
+
+    def _comparable(self) -> Iterable[tuple[int, int]]:
+        """Pairs of columns of one domain that look ordered, or equal, in a few rows of the table."""
+        rng = np.random.default_rng(self._options.seed)
+        rows = rng.choice(self._rows.count, min(ROWS_OF_A_GLANCE, self._rows.count), replace=False)
+        codes = self._rows.codes[:, np.sort(rows)]
+        domains = np.array([column.domain for column in self._relation.columns])
+        varying = self._rows.distinct > 1
+        for a in np.flatnonzero(varying).tolist():
+            others = np.flatnonzero(varying & (domains == domains[a]))
+            others = others[others > a]
+            known = (codes[others] != NULL_CODE) & (codes[a] != NULL_CODE)
+            few = 2 * measures.MOST_ROW_EXCEPTIONS * known.sum(axis=1) + 2
+            above, below = codes[a] > codes[others], codes[a] < codes[others]
+            for broken in (above, below):
+                broken &= known
+            counts = np.array([above.sum(axis=1), below.sum(axis=1), (above | below).sum(axis=1)])
+            yield from ((a, int(b)) for b in others[(counts <= few).any(axis=0)])
 
     def _compared(self, a: int, b: int) -> Iterable[Rule]:
         """What holds between two columns of a row: equal, or one at most (or below) the other."""
