@@ -42,8 +42,8 @@ setup: $(VENV)/.installed-dev kernels  ## install the package and all that tests
 kernels: $(VENV)/.installed  ## compile the kernels that have changed, on all cores
 	@$(BIN)/python -m tuplewise.gpu_kernels.building
 
-demo: $(VENV)/.installed  ## install the package and discover the rules of a small table
-	$(BIN)/tuplewise dc discover $(EXAMPLE) --format text
+demo: $(VENV)/.installed  ## install the package and profile a small table
+	$(BIN)/tuplewise profile $(EXAMPLE) --format text
 
 lint: setup  ## ruff
 	$(BIN)/ruff check .
