@@ -76,20 +76,16 @@ def count_order(rows: Rows, context: Columns, a: int, b: int, discordant: int) -
     return Counted(both.rows, discordant, evidence, gamma), float(strict)
 
 
-def rows_to_remove(rows: Rows, orders: Iterable[tuple[Columns, int, int, str]]) -> list[int]:
-    """For each order rule (context, a, b, sense) the fewest rows to remove so that it holds."""
-    found = []
-    for context, a, b, sense in orders:
-        columns = sorted({*context, a, b})
-        present = rows.without_nulls(columns)
-        codes = rows.codes[columns] if present is None else rows.codes[columns][:, present]
-        place = {column: i for i, column in enumerate(columns)}
-        bits = np.array([[sum(1 << place[c] for c in context)]], dtype=np.uint64)
-        kind = ASCENDING if sense == "ascending" else DESCENDING
-        numbers = (np.array([value]) for value in (0, kind, place[a], place[b]))
-        laid_out = lay_out_orders(np.ascontiguousarray(codes), device="cpu")
-        found.append(int(laid_out.removals(bits, *numbers).rows[0]))
-    return found
+def rows_to_remove(rows: Rows, context: Columns, a: int, b: int, ascending: bool) -> int:
+    """The fewest rows to remove so that an order rule holds; rows with a null in its columns are left out."""
+    columns = sorted({*context, a, b})
+    present = rows.without_nulls(columns)
+    codes = rows.codes[columns] if present is None else rows.codes[columns][:, present]
+    place = {column: i for i, column in enumerate(columns)}
+    bits = np.array([[sum(1 << place[c] for c in context)]], dtype=np.uint64)
+    numbers = (np.array([value]) for value in (0, ASCENDING if ascending else DESCENDING, place[a], place[b]))
+    laid_out = lay_out_orders(np.ascontiguousarray(codes), device="cpu")
+    return int(laid_out.removals(bits, *numbers).rows[0])
 
 
 def row_chances(

@@ -26,6 +26,7 @@ KEY_STRENGTH = 0.9
 LEAST_EVIDENCE = 5.0
 LEAST_SCORE = 0.5
 MOST_DOUBLES = 3e-3  # share of the rows of a key that repeat others
+MOST_OUT_OF_ORDER = 0.05  # share of the rows to remove so that an order rule holds
 MOST_OTHERS = 1e-3  # share of the rows that don't have a constant's value
 MOST_ROW_EXCEPTIONS = 5e-3  # share of the rows that break a rule of one row
 FULL_NEED = 0.5

@@ -101,7 +101,7 @@ class _Profile:
             self._late("the time limit came before all candidates were counted")
         worth = [rule for rule in rules if rule.score >= measures.LEAST_SCORE]
         self._held_back += len(rules) - len(worth)
-        listed = self._with_removals(cover(worth, len(self._relation.columns)))
+        listed = cover(worth, len(self._relation.columns))
         limit = self._options.limit
         self._held_back += max(0, len(listed) - limit)
         return Profiled(tuple(listed[:limit]), self._held_back, self._partial, tuple(self._notes))
@@ -231,14 +231,19 @@ class _Profile:
                 evidence = counted.evidence * (1.0 - max(0.0, overall))
                 contradictions = counted.evidence * (1.0 - counted.strength) / 2
                 genuine = measures.is_beyond_chance(contradictions, evidence, search.found.tried["od"])
-                if counted.strength < measures.OD_STRENGTH or evidence < measures.LEAST_EVIDENCE or not genuine:
+                strong = counted.strength >= measures.OD_STRENGTH and evidence >= measures.LEAST_EVIDENCE
+                removed = 0
+                if strong and genuine and pairs:
+                    removed = counting.rows_to_remove(self._rows, context, a, b, gamma > 0)
+                if not (strong and genuine) or removed > measures.MOST_OUT_OF_ORDER * counted.rows:
                     self._held_back += 1
                     continue
                 if not context:
                     whole.append({a, b})
                 share = counted.rows / self._rows.count
                 score = measures.od_score(counted.strength, evidence, need, len(context), share)
-                yield replace(_rule("od", context, (a, b), _sense(gamma), counted, score), evidence=evidence)
+                rule = _rule("od", context, (a, b), _sense(gamma), counted, score)
+                yield replace(rule, exceptions=removed, evidence=evidence)
 
     def _discordant(self, orders: Sequence[tuple[tuple[Columns, int, int], float]]) -> list[int]:
         """Pairs of rows that contradict each order rule, by the kernels of rule checking."""
@@ -306,17 +311,6 @@ class _Profile:
             yield Rule("row", (left,), (right,), sense, count, exceptions, by_chance, strength, score)
             if sense == "==":
                 return
-
-    def _with_removals(self, listed: list[Listed]) -> list[Listed]:
-        """Order rules with the rows to remove in place of the pairs that contradict them."""
-        orders = [one.rule for one in listed if one.rule.kind == "od"]
-        broken = [rule for rule in orders if rule.exceptions]
-        removed = counting.rows_to_remove(
-            self._rows, [(rule.left, rule.right[0], rule.right[1], rule.sense) for rule in broken]
-        )
-        counted = dict(zip(broken, removed, strict=True))
-        return [replace(one, rule=replace(one.rule, exceptions=counted.get(one.rule, one.rule.exceptions)))
-                for one in listed]  # fmt: skip
 
 
 def _sense(gamma: float) -> str:
