@@ -26,6 +26,7 @@ from benchmarks.ind_cases import IND_CASES
 from benchmarks.ind_state_cases import IND_STATE_CASES
 from benchmarks.memory import extra_peak_bytes
 from benchmarks.od_cases import DEPENDENCY_CASES
+from benchmarks.profile_cases import PROFILE_CASES
 from benchmarks.reading_cases import READING_CASES
 from benchmarks.records import cores
 
@@ -221,5 +222,6 @@ CASES: dict[str, Case] = {
         *CLUSTER_CASES,
         *COMPILE_CASES,
         *READING_CASES,
+        *PROFILE_CASES,
     )
 }
