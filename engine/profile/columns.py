@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tuplewise.engine.profile.rows import Rows
-from tuplewise.engine.profile.rule import Rule
+from tuplewise.engine.profile.rule import Listed, Rule
 from tuplewise.engine.table.relation import NULL_CODE, Relation
 
 BINS = 24
@@ -87,8 +87,9 @@ def _as_numbers(values: Any) -> NDArray[np.float64]:
     return numbers
 
 
-def warnings(relation: Relation, rows: Rows, keys: Sequence[Rule], one_valued: frozenset[int]) -> Iterator[Warning_]:
-    """What is odd about columns, and about rows that are alike. `keys`: those that were found."""
+def warnings(relation: Relation, rows: Rows, listed: Sequence[Listed]) -> Iterator[Warning_]:
+    """What is odd about columns, and about rows that are alike. `listed`: the rules that were found."""
+    one_valued = {one.rule.right[0] for one in listed if one.rule.kind == "constant"}
     for number, column in enumerate(relation.columns):
         filled = relation.rows - column.nulls
         if relation.rows and not filled:
@@ -101,7 +102,41 @@ def warnings(relation: Relation, rows: Rows, keys: Sequence[Rule], one_valued: f
             yield Warning_(column.name, f"is null in {column.nulls:,} of {relation.rows:,} rows")
         if column.type == "text" and (mixed := _other_than_numbers(relation, number)):
             yield Warning_(column.name, mixed)
-    yield from _alike(relation, rows, keys)
+    yield from _scaled(relation, listed)
+    yield from _alike(relation, rows, [one.rule for one in listed if one.rule.kind == "key"])
+
+
+def _scaled(relation: Relation, listed: Sequence[Listed]) -> Iterator[Warning_]:
+    """Numbers that are those of another column, in another unit."""
+    alike = [one.rule.right for one in listed if one.rule.kind == "od" and not one.rule.left]
+    alike += [pair for one in listed for pair in one.equivalent]
+    for a, b in alike:
+        if {relation.columns[a].domain, relation.columns[b].domain} <= {"number", "double"}:
+            found = _line(relation, a, b)
+            if found is not None:
+                factor, offset = found
+                shift = "" if not offset else f" {'+' if offset > 0 else '-'} {abs(offset):.12g}"
+                text = f"is {factor:.12g} x `{relation.columns[a].name}`{shift} in every row"
+                yield Warning_(relation.columns[b].name, text)
+
+
+def _line(relation: Relation, a: int, b: int) -> tuple[float, float] | None:
+    """The factor and the offset that make b of a, but for rounding; None where there are none."""
+    kept = (relation.codes[a] != NULL_CODE) & (relation.codes[b] != NULL_CODE)
+    x, y = (_as_numbers(relation.dictionaries[relation.columns[c].domain])[relation.codes[c][kept]] for c in (a, b))
+    if len(x) < FEW_VALUES or not (np.isfinite(x).all() and np.isfinite(y).all()) or x.min() == x.max():
+        return None
+    factor = float((y[x.argmax()] - y[x.argmin()]) / (x.max() - x.min()))
+    factor = float(f"{factor:.10g}")
+    offset = float(f"{float(y[x.argmin()] - factor * x.min()):.10g}")
+    rounded = 0.5 * 10.0 ** -_places(y) if relation.columns[b].type != "double" else 0.0
+    off = np.abs(factor * x + offset - y)
+    return (factor, offset) if factor and bool(np.all(off <= rounded + 1e-9 * np.abs(y).max())) else None
+
+
+def _places(values: NDArray[np.float64]) -> int:
+    """Digits behind the point that some of the values have."""
+    return max(len(f"{value:.9f}".rstrip("0").split(".")[1]) for value in values[:1000].tolist())
 
 
 def _other_than_numbers(relation: Relation, number: int) -> str | None:

@@ -83,12 +83,7 @@ class Cover:
 
     def _turned_round(self, rule: Rule) -> int | None:
         """The number of the shown FD that has the sides of this one exchanged."""
-        if rule.kind != "fd" or len(rule.left) != 1:
-            return None
-        for number, other in enumerate(self._shown):
-            if other.kind == "fd" and other.left == rule.right and other.right == rule.left:
-                return number
-        return None
+        return next((number for number, other in enumerate(self._shown) if _is_converse(rule, other)), None)
 
     def _closure(self, columns: Iterable[int]) -> tuple[frozenset[int], int | None]:
         closure, by, grew = frozenset(columns), None, True
@@ -100,6 +95,11 @@ class Cover:
         return closure, by
 
 
+def _is_converse(rule: Rule, other: Rule) -> bool:
+    """Whether both are FDs between two columns, one in each direction."""
+    return rule.kind == other.kind == "fd" and rule.left == other.right and rule.right == other.left
+
+
 def cover(rules: Sequence[Rule], columns: int) -> list[Listed]:
     """The rules that are shown, best first; ties stand in order of kind and columns."""
     found = Cover(columns)
@@ -107,6 +107,7 @@ def cover(rules: Sequence[Rule], columns: int) -> list[Listed]:
     while waiting:
         best = waiting[0]
         chosen = next((other for other in waiting[1:] if found.says_less(best, other)), best)
-        waiting.remove(chosen)
-        found.add(chosen)
+        for rule in (chosen, *(other for other in waiting if _is_converse(chosen, other))):
+            waiting.remove(rule)
+            found.add(rule)
     return found.listed()

@@ -83,11 +83,9 @@ def profile(
         found = profile_table(relation, options, device, progress=progress, deadline=deadline)
         clock.lap("rules")
         rows = Rows(relation, options.nulls, device)
-        keys = [one.rule for one in found.listed if one.rule.kind == "key"]
-        constant = frozenset(one.rule.right[0] for one in found.listed if one.rule.kind == "constant")
         spread = tuple(distribution(relation, i) for i in range(len(relation.columns)))
         profiled[name] = TableProfile(
-            relation, rows, options.nulls, found, spread, tuple(warnings(relation, rows, keys, constant))
+            relation, rows, options.nulls, found, spread, tuple(warnings(relation, rows, found.listed))
         )
         clock.lap("columns")
         notes += [f"{name}: {note}" if len(tables) > 1 else note for note in found.notes]
