@@ -1,6 +1,6 @@
 """What Numba compiles for some kernels, in this process and with an empty cache: a line of JSON.
 
-python -m benchmarks.compile_events NAME...      kernels or modules of kernels
+    python -m benchmarks.compile_events NAME...      kernels or modules of kernels
 """
 
 from __future__ import annotations

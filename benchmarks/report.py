@@ -187,14 +187,7 @@ def _circumstances(everything: list[Record]) -> str:
     shown = [
         records.latest(everything, case)
         for shown_cases in (
-            DISCOVERIES,
-            SEARCHES,
-            ON_CLUSTER,
-            DC_STATES,
-            SHOWN_DEPENDENCIES,
-            INCLUSIONS,
-            EVIDENCES,
-            SHOWN_CHECKS,
+            DISCOVERIES, SEARCHES, ON_CLUSTER, DC_STATES, SHOWN_DEPENDENCIES, INCLUSIONS, EVIDENCES, SHOWN_CHECKS,
             COMMANDS,
         )
         for case in shown_cases

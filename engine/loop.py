@@ -121,7 +121,9 @@ class Candidates(Protocol):
         """Which column pairs each undecided candidate agrees on, bool (undecided, column pairs), and what validating it
         costs, as a multiple of the cheapest validation, float64 (undecided,)."""
 
-    def weighed(self, table: Any, undecided: NDArray[np.bool_], effort: NDArray[np.float64]) -> NDArray[np.float64]:
+    def weighed(
+        self, table: Any, undecided: NDArray[np.bool_], effort: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         """What validating some undecided candidates costs, as said above, looked at more closely."""
 
     def decide(self, column_pairs: Sequence[int]) -> int:

@@ -141,7 +141,9 @@ class _Part(Protocol):
 
     def undecided(self) -> tuple[NDArray[np.bool_], NDArray[np.float64]]: ...
 
-    def weighed(self, table: Any, undecided: NDArray[np.bool_], effort: NDArray[np.float64]) -> NDArray[np.float64]: ...
+    def weighed(
+        self, table: Any, undecided: NDArray[np.bool_], effort: NDArray[np.float64]
+    ) -> NDArray[np.float64]: ...
 
     def decide(self, column_pairs: Sequence[int]) -> int: ...
 
@@ -181,7 +183,9 @@ class _Parts:
         flags, efforts = zip(*(part.undecided() for part in self._parts), strict=True)
         return np.concatenate(flags), np.concatenate(efforts)
 
-    def weighed(self, table: Any, undecided: NDArray[np.bool_], effort: NDArray[np.float64]) -> NDArray[np.float64]:
+    def weighed(
+        self, table: Any, undecided: NDArray[np.bool_], effort: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         return effort if self._constraints is not None else self._parts[0].weighed(table, undecided, effort)
 
     def decide(self, column_pairs: Sequence[int]) -> int:
@@ -221,7 +225,9 @@ class _Parts:
                 continue
             undecided, complete = len(contexts.undecided()[0]), contexts.complete_context
             own = Found(contexts.dependencies(), undecided, said, reached, complete_context=complete)
-            found.append(od_discover.discovery_of(self._relation, options, own, "hybrid", REASON, device, clock))
+            found.append(
+                od_discover.discovery_of(self._relation, options, own, "hybrid", REASON, device, clock)
+            )
         ods, fds, keys = found
         return Together(found_dcs, ods, fds, keys, said)
 

@@ -76,7 +76,9 @@ class Order:
         return np.argsort((keys[0].astype(np.int64) << np.int64(32)) + second, kind="stable")
 
 
-def optimal_chains(keys: NDArray[np.int32], order: Order) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def optimal_chains(
+    keys: NDArray[np.int32], order: Order
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """OptIndex: the fewest chains of these points.
 
     Parameters

@@ -41,7 +41,9 @@ class NewClues:
 
 
 class _Twin(Protocol):
-    def within(self, pairs: ClusterPairs, control: Control) -> tuple[NDArray[np.uint64], NDArray[np.int32], bool]: ...
+    def within(
+        self, pairs: ClusterPairs, control: Control
+    ) -> tuple[NDArray[np.uint64], NDArray[np.int32], bool]: ...
 
     def of_pairs(
         self, t: NDArray[np.int32], u: NDArray[np.int32], counting: bool
@@ -104,7 +106,9 @@ class ComparableRows:
     @overload
     def of_pairs(self, t: NDArray[np.int32], u: NDArray[np.int32], *, counting: Literal[True]) -> ClueSet: ...
 
-    def of_pairs(self, t: NDArray[np.int32], u: NDArray[np.int32], *, counting: bool = False) -> NewClues | ClueSet:
+    def of_pairs(
+        self, t: NDArray[np.int32], u: NDArray[np.int32], *, counting: bool = False
+    ) -> NewClues | ClueSet:
         """Compare the rows t[i] with u[i], and u[i] with t[i].
 
         Parameters

@@ -149,6 +149,8 @@ def merged(
     return merge_clues(np.concatenate([one[0], other[0]]), np.concatenate([one[1], other[1]]))
 
 
-def of_all_tiles(pairs: PairTriangle, clues: NDArray[np.uint64], counts: NDArray[np.int64], complete: bool) -> ClueSet:
+def of_all_tiles(
+    pairs: PairTriangle, clues: NDArray[np.uint64], counts: NDArray[np.int64], complete: bool
+) -> ClueSet:
     """What `evidence.collect_clues` returns, from the clues and counts of all tiles together."""
     return of_both_orders(clues, counts, pairs.layout, True, 2 * int(counts.sum()), complete)

@@ -93,7 +93,9 @@ def minimal_hitting_sets(
 
     problem = _problem(atoms, group, mirror, exclusive, max_groups, budget)
     masks = np.ascontiguousarray(edges.T)
-    return HittingSets(*hitting.run(masks, weight, mirror is not None, problem, _control(deadline, progress, threads)))
+    return HittingSets(
+        *hitting.run(masks, weight, mirror is not None, problem, _control(deadline, progress, threads))
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,7 +281,9 @@ def _not_after(sets: NDArray[np.uint64], others: NDArray[np.uint64]) -> NDArray[
     return result
 
 
-def _check(edges: NDArray[np.uint64], atoms: int, group: NDArray[np.int32], mirror: NDArray[np.int32] | None) -> int:
+def _check(
+    edges: NDArray[np.uint64], atoms: int, group: NDArray[np.int32], mirror: NDArray[np.int32] | None
+) -> int:
     """Words of a set; ValueError where shapes don't fit."""
     words = max(1, -(-atoms // 64))
     if edges.ndim != 2 or edges.dtype != np.uint64 or edges.shape[1] != words:

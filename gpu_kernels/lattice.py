@@ -119,7 +119,9 @@ class Lattice:
         """No context any more."""
         self.contexts, self.open = self.contexts[:0], self.open[:0]
 
-    def grow(self, *, deadline: float | None = None, progress: Callable[[float], None] | None = None) -> bool:
+    def grow(
+        self, *, deadline: float | None = None, progress: Callable[[float], None] | None = None
+    ) -> bool:
         """Go to the contexts with one attribute more; False, and nothing changed, where a deadline came first."""
         from tuplewise.gpu_kernels.cpu import lattice
 

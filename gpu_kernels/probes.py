@@ -323,7 +323,9 @@ class Comparing:
         by_column = np.ascontiguousarray(by_column)
         given = (*self.given, known.table, known.numbers)
         if len(new) <= ROWS_A_TASK:
-            met = kernels.scan_rows(codes, by_column, alive, new, 0, len(new), start, stop, only_before, *given, counts)
+            met = kernels.scan_rows(
+                codes, by_column, alive, new, 0, len(new), start, stop, only_before, *given, counts
+            )
             return Met(*met), counts
         found: list[Met] = []
         parts: list[NDArray[np.int64]] = []

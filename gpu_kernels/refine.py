@@ -206,7 +206,6 @@ def join(
         return LevelJoin(pairs, codes, list(comparisons), make)
     control = _control(threads)
     control.deadline = deadline
-
     def on_cpu() -> PairJoin:
         from tuplewise.gpu_kernels.cpu.refine import make_join
 

@@ -29,7 +29,9 @@ RANKING = "ranking texts"
 _log = logging.getLogger("tuplewise")
 
 
-def rank_texts(parts: Sequence[pa.Array], *, device: Device | str = "auto") -> tuple[pa.Array, list[NDArray[np.int32]]]:
+def rank_texts(
+    parts: Sequence[pa.Array], *, device: Device | str = "auto"
+) -> tuple[pa.Array, list[NDArray[np.int32]]]:
     """The distinct texts of all parts, ascending by bytes, and the rank of each part's values among them.
 
     Parameters

@@ -110,7 +110,9 @@ def mirror_clues(clues: NDArray[np.uint64], layout: ClueLayout) -> NDArray[np.ui
     return mirrored
 
 
-def merge_clues(clues: NDArray[np.uint64], counts: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+def merge_clues(
+    clues: NDArray[np.uint64], counts: NDArray[np.int64]
+) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
     """Distinct clues in sorted order (word 0 most significant) with summed counts."""
     if len(clues) == 0:
         return clues, counts

@@ -240,3 +240,5 @@ def refuse_what_a_state_fixes(names: Collection[str]) -> None:
     if given:
         fixed = message("options that the state of --space-from fixes", ", ".join(given), hint="Leave them out")
         raise click.UsageError(f"{fixed}.")
+
+

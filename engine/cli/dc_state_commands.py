@@ -127,7 +127,6 @@ def dc_insert(state: State, /, folder: str, table: str, **given: Any) -> int:
     which ids the rows were given, which rules hold no more, with a pair of rows that breaks each, and which are listed
     instead. Killed at any moment, the state is before the revision or after it.
     """
-
     def insert(opened: DcState, how: LoadOptions) -> Batches:
         batch = opened.read(table, how, leave_out=how.bad_rows == "report")
         return batch, lambda: opened.insert(batch)

@@ -51,10 +51,7 @@ class _Changes(Written):
 @click.argument("tables", nargs=-1, required=True, metavar="TABLE...")
 @_state_options
 @click.option(
-    "--run-on",
-    type=click.Choice(get_args(RunOn)),
-    default="auto",
-    show_default=True,
+    "--run-on", type=click.Choice(get_args(RunOn)), default="auto", show_default=True,
     help="Where the state is kept: by one process (driver, auto), or in partitions by Spark, beyond one machine.",
 )
 @settings.input_options
@@ -111,9 +108,7 @@ def _build(
     "--update", type=click.Path(), nargs=2, metavar="OLD NEW", help="Rows as they were, and as they are, in one order."
 )
 @click.option(
-    "--stream",
-    type=click.Path(),
-    metavar="FOLDER",
+    "--stream", type=click.Path(), metavar="FOLDER",
     help="Files of changed rows, each applied once: the table's columns, then _change: insert or delete.",
 )
 @settings.reading_options
@@ -169,7 +164,9 @@ def _apply(folder: str, table: str | None, files: _Changes, load_options: LoadOp
         )  # fmt: skip
 
 
-def _stream(opened: AnyState, folder: str, table: str | None, load_options: LoadOptions, step: Any) -> IndChange:
+def _stream(
+    opened: AnyState, folder: str, table: str | None, load_options: LoadOptions, step: Any
+) -> IndChange:
     from tuplewise.engine.errors import InputError, message
     from tuplewise.engine.ind.partitioned import PartitionedIndState
     from tuplewise.engine.ind.partitioned_stream import apply_stream

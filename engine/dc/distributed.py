@@ -81,7 +81,9 @@ class SparkDcTable(SparkTable):
             judged_rows=judged_rows, least_pairs=least_pairs,
         )  # fmt: skip
 
-    def violating_clues(self, rules: Sequence[DenialConstraint], limit: int) -> tuple[list[Clues], NDArray[np.int32]]:
+    def violating_clues(
+        self, rules: Sequence[DenialConstraint], limit: int
+    ) -> tuple[list[Clues], NDArray[np.int32]]:
         """Clues of at most `limit` violating pairs of each rule (about two rows) and of the exchanged pairs; and the
         first of these pairs where it was found in Spark.
 
@@ -116,7 +118,9 @@ class SparkDcTable(SparkTable):
         with self._within_time():
             if run.count_pairs(rule_on(self._distinct, program, self._device)) > most:
                 return None
-            asked = replace(self._asked(), kernels=KERNELS, asked=Violating(self._layout, self._nulls, program))
+            asked = replace(
+                self._asked(), kernels=KERNELS, asked=Violating(self._layout, self._nulls, program)
+            )
             found = pairs_on_spark.compare_violating(asked, program, self._cut)
         return found.clues[self._new(found.clues)]
 

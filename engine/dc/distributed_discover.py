@@ -128,3 +128,4 @@ def _find(
         )
     finally:
         rows.close()
+

@@ -89,7 +89,8 @@ def _closures(
 
 
 @kernel(
-    "int32[:, ::1], int32[::1], int64[::1], int64[::1], int64[::1], boolean[::1], boolean[::1], int64[::1], boolean"
+    "int32[:, ::1], int32[::1], int64[::1], int64[::1], int64[::1], boolean[::1], boolean[::1], int64[::1], "
+    "boolean"
 )
 def _atoms(
     predicates: Numbers,

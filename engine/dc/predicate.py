@@ -201,7 +201,9 @@ def _offsets(sizes: NDArray[np.int64]) -> NDArray[np.int32]:
     return np.concatenate(([0], np.cumsum(sizes))).astype(np.int32)
 
 
-def build_space(relation: Relation, options: DcDiscoverOptions, figures: ColumnFigures | None = None) -> PredicateSpace:
+def build_space(
+    relation: Relation, options: DcDiscoverOptions, figures: ColumnFigures | None = None
+) -> PredicateSpace:
     """The predicate space of a relation.
 
     Parameters

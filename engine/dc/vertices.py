@@ -69,7 +69,9 @@ class Vertices:
         evidence = EvidenceSet(self.space, clues, np.ones(len(clues), dtype=np.int64), 0, 2, False)
         return evidence.atom_edges() if self.by_atom else evidence.predicate_edges()
 
-    def weighted_edges_of(self, clues: NDArray[np.uint64], counts: NDArray[np.int64]) -> tuple[Sets, NDArray[np.int64]]:
+    def weighted_edges_of(
+        self, clues: NDArray[np.uint64], counts: NDArray[np.int64]
+    ) -> tuple[Sets, NDArray[np.int64]]:
         """The edges of clues with how many pairs left them, int64 (edges,)."""
         if not self.space.closed:
             clues, counts = merge_clues(cut_clues(clues, self.space.groups), counts)

@@ -161,7 +161,9 @@ def _clusters(values: SortedValues, words: int) -> tuple[NDArray[np.int64], list
     return numbers.reshape(-1), whole, held.tolist()
 
 
-def _records(values: SortedValues, numbers: NDArray[np.int64], start: int, stop: int, insert_only: bool) -> list[bytes]:
+def _records(
+    values: SortedValues, numbers: NDArray[np.int64], start: int, stop: int, insert_only: bool
+) -> list[bytes]:
     """The records of some values, by the numbers of their clusters."""
     if insert_only:
         return cut(numbers[start:stop].astype("<u4").tobytes(), np.arange(stop - start + 1) * 4)

@@ -61,7 +61,9 @@ class SortedValues:
         entry = np.ones(len(value), dtype=np.bool_)
         entry[1:] = (value[1:] != value[:-1]) | (own[1:] != own[:-1])
         kept = np.flatnonzero(entry)
-        return cls(names, np.searchsorted(value[kept], np.arange(len(starts))), own[kept], np.add.reduceat(held, kept))
+        return cls(
+            names, np.searchsorted(value[kept], np.arange(len(starts))), own[kept], np.add.reduceat(held, kept)
+        )
 
     def counts_of(self, values: NDArray[np.int64]) -> dict[bytes, dict[int, int]]:
         """How often each attribute has some of the values, by name."""

@@ -50,7 +50,9 @@ def options_of_tables(tables: Mapping[str, Any], options: LoadOptions | None = N
             asked = list(options.columns or ())
             raise InputError(message(f"no column of table {table!r} is asked for", asked, hint=hint))
         types = [(own, type_) for c, type_ in options.types.items() for own in _own([c], table, known)]
-        found[table] = replace(options, columns=columns, exclude=_own(options.exclude, table, known), types=dict(types))
+        found[table] = replace(
+            options, columns=columns, exclude=_own(options.exclude, table, known), types=dict(types)
+        )
     return found
 
 

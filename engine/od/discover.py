@@ -176,7 +176,9 @@ def united(found: Found, by_level: Found) -> Found:
     return Found(dependencies, found.undecided, said, by_level.reached, complete_context=complete)
 
 
-def _by_levels(relation: Relation, targets: Targets, options: Any, *, lap: Callable[[str], None], **how: Any) -> Found:
+def _by_levels(
+    relation: Relation, targets: Targets, options: Any, *, lap: Callable[[str], None], **how: Any
+) -> Found:
     allowed = None
     if options.error > 0:
         numerator, denominator = options.error.as_integer_ratio()

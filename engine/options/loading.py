@@ -80,6 +80,7 @@ class LoadOptions:
         plain = {"skip_rows": 0, "header_row": None, "skip_footer": 0, "decimal": ".", "thousands": None}
         return [name for name, value in plain.items() if getattr(self, name) != value]
 
+
     def for_csv(self, format_: str) -> list[str]:
         """The options that were set and that say how CSV files are written. JSON lines have an encoding, too."""
         plain = {"sep": None, "quote": '"', "escape": None, "header": True}

@@ -73,7 +73,9 @@ def summary(document: Mapping[str, Any], things: tuple[str, str], shown: Sequenc
     return f"{named}: {', '.join(kinds)}" if kinds and count else named
 
 
-def parts(document: Mapping[str, Any], things: tuple[str, str], shown: Sequence[Shown], *, verbose: bool) -> list[Any]:
+def parts(
+    document: Mapping[str, Any], things: tuple[str, str], shown: Sequence[Shown], *, verbose: bool
+) -> list[Any]:
     """The text of a discovery: `document` as JSON has it, `shown` the dependencies to list."""
     result = document["result"]
     found = [*text.table_lines(document["tables"][0], verbose), summary(document, things, shown)]

@@ -17,7 +17,9 @@ _FILE = "one inclusion dependency a line, or JSON of `ind discover` or `ind chec
 Given = str | InclusionDependency | Mapping[str, Any]
 
 
-def read_all_inds(given: Any, tables: Mapping[str, Sequence[str]]) -> tuple[list[InclusionDependency], list[str]]:
+def read_all_inds(
+    given: Any, tables: Mapping[str, Sequence[str]]
+) -> tuple[list[InclusionDependency], list[str]]:
     """Each inclusion dependency once, and a note on each that was given again.
 
     Parameters

@@ -106,7 +106,9 @@ class TileClues:
 
 
 class CompareTile(Protocol):
-    def __call__(self, codes: NDArray[np.int32], asked: Any, left: Rows, right: Rows, device: Device) -> TileClues:
+    def __call__(
+        self, codes: NDArray[np.int32], asked: Any, left: Rows, right: Rows, device: Device
+    ) -> TileClues:
         """What the pairs (t in left, u in right) that agree leave."""
 
 

@@ -54,7 +54,10 @@ def cells_of(frame: DataFrame, cells: Sequence[Cell], *beside: str) -> DataFrame
         f.struct(
             f.lit(cell.attribute).alias("attribute"),
             f.lit(cell.family).cast(KEY_TYPES["family"]).alias("family"),
-            *((cell.value if form == cell.form else f.lit(None)).cast(KEY_TYPES[form]).alias(form) for form in KEY[1:]),
+            *(
+                (cell.value if form == cell.form else f.lit(None)).cast(KEY_TYPES[form]).alias(form)
+                for form in KEY[1:]
+            ),
         )
         for cell in cells
     ]

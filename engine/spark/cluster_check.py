@@ -294,3 +294,5 @@ def _said(problem: BaseException) -> str:
     lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
     telling = [line for line in lines if re.search(r"(Error|Exception)\b: ", line)]
     return (telling or lines or [type(problem).__name__])[-1 if telling else 0][:300]
+
+

@@ -154,7 +154,9 @@ class WholeClasses:
         spare_zip_reading()
         positions, codes = _gathered(batches, self.checks.contexts.shape[1])
         if len(positions) > 1:
-            numbers, pairs = self.checks.violated_in(laid_out(codes, self.nulls, task_device(self.device)), self.limit)
+            numbers, pairs = self.checks.violated_in(
+                laid_out(codes, self.nulls, task_device(self.device)), self.limit
+            )
             yield _found(numbers, positions[pairs])
 
 

@@ -99,7 +99,9 @@ def kernel_tasks(spark: SparkSession, resources: ResourceProfile | None) -> int:
     return slots if resources is None else max(1, slots // _cores_of_gpu(spark))
 
 
-def devices_of_tasks(spark: SparkSession, asked: str, resources: ResourceProfile | None = None) -> tuple[str, str]:
+def devices_of_tasks(
+    spark: SparkSession, asked: str, resources: ResourceProfile | None = None
+) -> tuple[str, str]:
     """What tasks with these resources begin with, as `task_device` decides it, and why. Raises DeviceError where a GPU
     was asked for that a task can't use.
 

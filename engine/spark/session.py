@@ -336,7 +336,9 @@ def check_java() -> int:
     if java is None or not Path(java).is_file():
         where = {"JAVA_HOME": home} if home else None
         allowed = f"Java {OLDEST_JAVA} or 21"
-        raise InputError(message("Spark needs Java, which is not found", where, allowed, f"{hint}. {WITHOUT_JAVA}"))
+        raise InputError(
+            message("Spark needs Java, which is not found", where, allowed, f"{hint}. {WITHOUT_JAVA}")
+        )
     version = _java_version(Path(java))
     if version is None or version < OLDEST_JAVA:
         raise InputError(message(f"this Java can't run Spark 4 ({java})", version, f"Java {OLDEST_JAVA} or 21", hint))

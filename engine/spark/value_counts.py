@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"([\[\]{}*?\\])")  # what Spark takes as patterns where it reads
 BY = "by"
 """The column of changes: how often a cell comes (above 0) or goes (below 0)."""
-ROW_SCHEMA = ", ".join(f"{name} {KEY_TYPES[name]}" for name in KEY) + ", attribute int, before bigint, frequency bigint"
+ROW_SCHEMA = (
+    ", ".join(f"{name} {KEY_TYPES[name]}" for name in KEY) + ", attribute int, before bigint, frequency bigint"
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -156,7 +156,9 @@ def lacks_fields(table: CsvTable, files: Sequence[str], options: LoadOptions) ->
     return BadRows(f"does not have {fields}", f"do not have {fields}", hint if files else None)
 
 
-def bad_rows_note(places: RowPlaces, bad: NDArray[np.int64], faults: BadRows, files: Sequence[str], policy: str) -> str:
+def bad_rows_note(
+    places: RowPlaces, bad: NDArray[np.int64], faults: BadRows, files: Sequence[str], policy: str
+) -> str:
     """A note on the rows that can't be taken apart; an InputError where the policy is to fail.
 
     `bad`: int64, their positions.

@@ -426,7 +426,9 @@ def _parsed(content: bytes) -> dict[str, Any] | None:
     """The object of a line; None where it is none."""
     loads: Callable[..., Any] = json.loads
     try:
-        found = loads(content, parse_int=_Number, parse_float=_Number, parse_constant=_Number, object_pairs_hook=_once)
+        found = loads(
+            content, parse_int=_Number, parse_float=_Number, parse_constant=_Number, object_pairs_hook=_once
+        )
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None

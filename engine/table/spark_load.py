@@ -45,7 +45,6 @@ IN_PROCESS_BYTES = 512 << 20
 """Sources up to this size come over as Arrow and are encoded in-process: that takes a few times their size in memory,
 which any laptop has, and spares Spark's shuffles. Parquet and ORC count fourfold, for their compression."""
 
-
 def load_with_spark(
     target: Any,
     kind: str | None,

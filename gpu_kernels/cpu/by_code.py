@@ -82,7 +82,9 @@ def _add_digits(code, nulls, row, what, step, out):
                 out[j] += unknown if row[j] == nulls else known
 
 
-@kernel(f"{TABLE}, uint64[:, ::1], int64[::1], int64, uint64[:, ::1], uint64[::1], int64[::1], int64, int64, int64")
+@kernel(
+    f"{TABLE}, uint64[:, ::1], int64[::1], int64, uint64[:, ::1], uint64[::1], int64[::1], int64, int64, int64"
+)
 def add_small_groups(data, keys, counts, used, row_keys, hashes, offsets, first, last, limit):
     """The groups `first` to `last` that have fewer than `limit` rows."""
     for g in range(first, last):

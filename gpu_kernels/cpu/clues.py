@@ -129,7 +129,9 @@ class ComparableRows:
         ], axis=1)  # fmt: skip
         self._flips = layout.ordered & (layout.scope == ACROSS)
 
-    def within(self, pairs: ClusterPairs, control: Control) -> tuple[NDArray[np.uint64], NDArray[np.int32], bool]:
+    def within(
+        self, pairs: ClusterPairs, control: Control
+    ) -> tuple[NDArray[np.uint64], NDArray[np.int32], bool]:
         """Clues that no earlier call returned, uint64 (new, words), a pair of rows that left each, int32 (new, 2), and
         whether all pairs were compared."""
         order, costs, jobs = _jobs(pairs)
@@ -180,7 +182,9 @@ class ComparableRows:
         rows = np.concatenate([np.zeros((0, 2), np.int32), *(s.log_rows[: s.logged] for s in states)])
         return self._fresh(keys, rows)
 
-    def _fresh(self, keys: NDArray[np.uint64], rows: NDArray[np.int32]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+    def _fresh(
+        self, keys: NDArray[np.uint64], rows: NDArray[np.int32]
+    ) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
         """The same of any keys, uint64 (keys, words), two words of a key in one, and their pairs of rows."""
         clues = np.empty((2 * len(keys), clue_words(self._layout.comparisons)), dtype=np.uint64)
         clue_rows = np.empty((2 * len(keys), 2), dtype=np.int32)
@@ -237,7 +241,9 @@ class _Thread:
         self.used = 0
         self.hashes = np.zeros(LANES, dtype=np.uint32)
 
-    def compare(self, loop: Callable[..., Any], given: tuple[Any, ...], direct: bool, seen: NDArray[np.uint8]) -> None:
+    def compare(
+        self, loop: Callable[..., Any], given: tuple[Any, ...], direct: bool, seen: NDArray[np.uint8]
+    ) -> None:
         """Run a loop and keep what it found: by the table `seen` of all keys where there is one (`direct`)."""
         self.met, self.used, self.log_keys, self.log_rows, self.logged = loop(
             *given, *self.scratch, direct, seen, self.met, self.used, self.hashes,

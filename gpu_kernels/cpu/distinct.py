@@ -264,7 +264,8 @@ def fill_tree(nodes, used, tree):
 
 
 @kernel(
-    "uint64[::1], int64, int64, int64, int64, int64, uint64[::1], uint64[::1], int64[:, ::1], int64[:, ::1], int64[::1]"
+    "uint64[::1], int64, int64, int64, int64, int64, uint64[::1], uint64[::1], int64[:, ::1], int64[:, ::1], "
+    "int64[::1]"
 )
 def merge_values(source, first, used, attribute, parts, part, table, store, tree, nodes, state):
     """Add an attribute to the sets of its values; returns the word before which room is missing, else `used`.

@@ -329,3 +329,4 @@ def row_outcomes(
         rows.append(outcome)
     stacked = np.array(rows, dtype=np.uint8) if rows else np.zeros((0, codes.shape[1]), dtype=np.uint8)
     return stacked, row_of
+

@@ -93,7 +93,9 @@ def report_counts(tree, rows, column, slices, thresholds, largest, sizes):
         sizes[k] = report(tree, rows, column, slices[k, 0], slices[k, 1], thresholds[k], largest, k, 0, nothing)
 
 
-@kernel("int32[::1], int32[::1], const int32[::1], int64[:, ::1], int32[::1], boolean, int64[::1], uint64[::1]")
+@kernel(
+    "int32[::1], int32[::1], const int32[::1], int64[:, ::1], int32[::1], boolean, int64[::1], uint64[::1]"
+)
 def report_rows(tree, rows, column, slices, thresholds, largest, offsets, keys):
     """The partners of each left row, from offsets[k] on."""
     if len(keys) == 0:

@@ -236,4 +236,8 @@ class _Pool:
         )
         if status != OK:
             return None
-        return _Node(masks, weights, offsets, (lost, kept), node.chosen, open_, node.symmetric, node.level + 1, share)
+        return _Node(
+            masks, weights, offsets, (lost, kept), node.chosen, open_, node.symmetric, node.level + 1, share
+        )
+
+

@@ -118,7 +118,8 @@ def minimal_differences(edges: NDArray[np.uint64], lost: NDArray[np.uint64]) -> 
 
 
 @kernel(
-    "uint64[:, ::1], uint64[::1], boolean, int64, int64[::1], int64[::1], uint64[:, ::1], boolean, int64, boolean[::1]"
+    "uint64[:, ::1], uint64[::1], boolean, int64, int64[::1], int64[::1], uint64[:, ::1], boolean, int64, "
+    "boolean[::1]"
 )
 def _missing(edges, lost, symmetric, vertices, mirror, group, group_masks, exclusive, max_groups, stop):
     """The minimal hitting sets of `edges` that miss `lost`: uint64 (N, words)."""

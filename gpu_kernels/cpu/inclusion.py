@@ -58,7 +58,9 @@ def intersect(masks: NDArray[np.uint64], common: NDArray[np.uint64], control: Co
     run_tasks([1.0] * masks.shape[1], make_worker, control)
 
 
-def count(masks: NDArray[np.uint64], values: NDArray[np.int64], counts: NDArray[np.int64], control: Control) -> None:
+def count(
+    masks: NDArray[np.uint64], values: NDArray[np.int64], counts: NDArray[np.int64], control: Control
+) -> None:
     """counts[a, b] = values of the clusters that have both; given as zeros, int64 (attributes, attributes)."""
 
     def make_worker() -> Callable[[int], None]:

@@ -102,8 +102,8 @@ def make_plan(
     for g in range(count):
         null = bool(has_null[left[g]] or has_null[right[g]])
         if scope[g] == ACROSS:
-            kind[g] = (
-                (KIND_ORDER_NULL if null else KIND_ORDER) if ordered[g] else (KIND_EQUAL_NULL if null else KIND_EQUAL)
+            kind[g] = (KIND_ORDER_NULL if null else KIND_ORDER) if ordered[g] else (
+                KIND_EQUAL_NULL if null else KIND_EQUAL
             )
         else:
             kind[g] = KIND_ROW_T if scope[g] == WITHIN_T else KIND_ROW_U

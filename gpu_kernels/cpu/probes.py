@@ -54,7 +54,9 @@ def fill_table(clues: NDArray[np.uint64], table: NDArray[np.uint64], numbers: ND
 
 
 @kernel("uint64[:, ::1], uint64[:, ::1], int32[::1]")
-def numbers_of(clues: NDArray[np.uint64], table: NDArray[np.uint64], numbers: NDArray[np.int32]) -> NDArray[np.int32]:
+def numbers_of(
+    clues: NDArray[np.uint64], table: NDArray[np.uint64], numbers: NDArray[np.int32]
+) -> NDArray[np.int32]:
     """The number of each clue, -1 where it is not known; int32 (clues,)."""
     found = np.empty(len(clues), dtype=np.int32)
     for i in range(len(clues)):
@@ -103,7 +105,9 @@ def write_clue(
         clue[g >> 5] |= outcome << np.uint64(2 * (g & 31))
 
 
-@kernel("int32[:, ::1], int32[::1], int32[::1], int32[::1], int32[::1], int8[::1], boolean[::1], boolean, int64")
+@kernel(
+    "int32[:, ::1], int32[::1], int32[::1], int32[::1], int32[::1], int8[::1], boolean[::1], boolean, int64"
+)
 def compare_pairs(
     codes: NDArray[np.int32], t: NDArray[np.int32], u: NDArray[np.int32],
     left: NDArray[np.int32], right: NDArray[np.int32], scope: NDArray[np.int8], ordered: NDArray[np.bool_],

@@ -93,7 +93,9 @@ def count_products(left, loffsets, roffsets, counts, sign):
     return total
 
 
-@kernel("int32[::1], int32[::1], const int32[::1], int32[::1], int64[::1], const int32[::1], int64, int64[:, ::1]")
+@kernel(
+    "int32[::1], int32[::1], const int32[::1], int32[::1], int64[::1], const int32[::1], int64, int64[:, ::1]"
+)
 def partners_of(rows, clusters, lcolumn, right, roffsets, rcolumn, outcomes, slices):
     """slices[k] = (a, b, c, d): where the partners of rows[k] stand."""
     for k in range(len(rows)):
@@ -123,7 +125,9 @@ def write_slices(slices, right, offsets, keys):
                 at += 1
 
 
-@kernel("int32[::1], int64[::1], const int32[::1], int32[::1], int64[::1], const int32[::1], int64, int32[:, ::1]")
+@kernel(
+    "int32[::1], int64[::1], const int32[::1], int32[::1], int64[::1], const int32[::1], int64, int32[:, ::1]"
+)
 def find_slices(left, loffsets, lcolumn, right, roffsets, rcolumn, outcomes, found):
     """Fill `found` with pairs of different rows, cluster by cluster; returns how many."""
     n = 0

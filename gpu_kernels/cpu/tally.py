@@ -24,7 +24,9 @@ def _hash_keys(row_keys: NDArray[np.uint64], hashes: NDArray[np.uint64]) -> None
 
 
 @helper
-def grown(keys: NDArray[np.uint64], counts: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+def grown(
+    keys: NDArray[np.uint64], counts: NDArray[np.int64]
+) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
     """The same table with four times the slots."""
     words = keys.shape[1]
     mask = np.uint64(4 * keys.shape[0] - 1)

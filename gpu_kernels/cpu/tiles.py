@@ -267,17 +267,8 @@ def plan_block(data, scratch, first, last):
             continue
         equal = what == KIND_EQUAL_NULL
         _null_terms(
-            row,
-            nulls,
-            first,
-            last,
-            table,
-            equal,
-            step,
-            base[p],
-            t_thresholds[p, k],
-            t_thresholds[p, k + 1],
-            t_thresholds[p, k + 2],
+            row, nulls, first, last, table, equal, step, base[p],
+            t_thresholds[p, k], t_thresholds[p, k + 1], t_thresholds[p, k + 2],
         )
         for d in range(3):
             copy(ranks[u_column], t_ranks[p, k + d])
@@ -419,7 +410,8 @@ def count_direct(data, scratch, counts, t_first, t_last, u_first, u_last):
 
 
 @kernel(
-    f"{TABLE}, {SCRATCH}, uint64[:, ::1], int64[::1], int64, uint64[:, ::1], uint64[::1], int64, int64, int64, int64"
+    f"{TABLE}, {SCRATCH}, uint64[:, ::1], int64[::1], int64, uint64[:, ::1], uint64[::1], int64, int64, "
+    "int64, int64"
 )
 def count_hashed(data, scratch, keys, counts, used, row_keys, hashes, t_first, t_last, u_first, u_last):
     """Count all pairs t < u of a block and the prepared tile into a hash table of their plane bytes."""

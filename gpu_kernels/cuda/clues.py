@@ -31,7 +31,9 @@ class ComparableRows(cpu.ComparableRows):
         super().__init__(codes, layout, nullable)
         self._codes, self._nullable, self._device = as_ranks(codes), nullable, device
 
-    def within(self, pairs: ClusterPairs, control: Control) -> tuple[NDArray[np.uint64], NDArray[np.int32], bool]:
+    def within(
+        self, pairs: ClusterPairs, control: Control
+    ) -> tuple[NDArray[np.uint64], NDArray[np.int32], bool]:
         members, offsets = groups_of(pairs)
         found = collect_clues(
             self._codes,

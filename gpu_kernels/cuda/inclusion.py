@@ -97,7 +97,9 @@ def intersect(masks: NDArray[np.uint64], common: NDArray[np.uint64], control: Co
     common[:] = to_host(found)
 
 
-def count(masks: NDArray[np.uint64], values: NDArray[np.int64], counts: NDArray[np.int64], control: Control) -> None:
+def count(
+    masks: NDArray[np.uint64], values: NDArray[np.int64], counts: NDArray[np.int64], control: Control
+) -> None:
     """See the CPU twin.
 
     Notes

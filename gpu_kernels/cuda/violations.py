@@ -192,7 +192,9 @@ def summarize_strips_kernel(strips, places, jobs, codes, rows, marks, state):
         state[s, 4] = before_low
 
 
-SUMMARIZE_STRIPS_SIGNATURE = "void(int64[::1], int64, int64[:,::1], int32[:,::1], int32[::1], int8[::1], int64[:,::1])"
+SUMMARIZE_STRIPS_SIGNATURE = (
+    "void(int64[::1], int64, int64[:,::1], int32[:,::1], int32[::1], int8[::1], int64[:,::1])"
+)
 
 
 @cuda.jit(cache=True)

@@ -242,7 +242,9 @@ class MaintainedDcs:
         )
 
     @naming_options_as_python_does
-    def _apply(self, rows: Any, named: tuple[Any] | None, bad_rows: str, apply: Callable[[Batch], Applied]) -> Applied:
+    def _apply(
+        self, rows: Any, named: tuple[Any] | None, bad_rows: str, apply: Callable[[Batch], Applied]
+    ) -> Applied:
         """Rows to insert; with `named` to update: by these ids, or by what is in the rows."""
         from dataclasses import replace
 

@@ -64,7 +64,8 @@ def _level(
 
 
 @kernel(
-    "int32[::1], int64[::1], const int32[::1], int32[::1], int64[::1], const int32[::1], int64[::1], int64[::1], int64"
+    "int32[::1], int64[::1], const int32[::1], int32[::1], int64[::1], const int32[::1], int64[::1], "
+    "int64[::1], int64"
 )
 def _rank(
     left: NDArray[np.int32],
@@ -98,7 +99,10 @@ def _rank(
     return highest
 
 
-@kernel("int32[::1], int64[::1], int32[::1], int64[::1], int64, int64, int32[::1], int64[::1], int32[::1], int64[::1]")
+@kernel(
+    "int32[::1], int64[::1], int32[::1], int64[::1], int64, int64, int32[::1], int64[::1], int32[::1], "
+    "int64[::1]"
+)
 def _match(
     left: NDArray[np.int32],
     lkeys: NDArray[np.int64],

@@ -146,7 +146,9 @@ class Deciding:
             both = (clue, mirror_clues(clue[None, :], self._fixed.space.layout)[0])
             for wanted, rows, swapped in ((both[0], tried, False), (both[1], tail, True)):
                 index = self._index_for(wanted)
-                t, u, whole = comparing.seek(held.codes, held.alive, rows, wanted, held.sorted_rows, index, most)
+                t, u, whole = comparing.seek(
+                    held.codes, held.alive, rows, wanted, held.sorted_rows, index, most
+                )
                 if t >= 0:
                     return (u, t, True) if swapped else (t, u, True)
                 complete &= whole

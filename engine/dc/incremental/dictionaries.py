@@ -112,7 +112,9 @@ class Dictionaries:
             decimals = domain == "number" and not pa.types.is_integer(values.type)
             domains[domain] = DomainCodes.spread(domain, keys_of_arrow(domain, values), decimal_type=decimals)
         dictionaries = cls(domains)
-        lookups = {domain: np.append(kept.whole().codes, np.int32(NULL_CODE)) for domain, kept in domains.items()}
+        lookups = {
+            domain: np.append(kept.whole().codes, np.int32(NULL_CODE)) for domain, kept in domains.items()
+        }
         return dictionaries, _looked_up(relation, lookups)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -228,7 +230,9 @@ class Dictionaries:
         }
         return Relation(name, path, described, ranks, dictionaries)
 
-    def encode_rows(self, columns: Sequence[KeptColumn], rows: Sequence[Any]) -> tuple[NDArray[np.int32], Additions]:
+    def encode_rows(
+        self, columns: Sequence[KeptColumn], rows: Sequence[Any]
+    ) -> tuple[NDArray[np.int32], Additions]:
         """`encode` of rows as Python objects: mappings by column names, or sequences in the order of the columns.
 
         Raises InputError, besides, where a row has other columns or a value doesn't fit its column's type.

@@ -62,7 +62,9 @@ class Fixed:
         given = dict(record["options"])
         discover = dict(given["discover"])
         discover |= {name: Decimal(discover[name]) for name in _DECIMALS}
-        options = DcStateOptions(**{**given, "discover": DcDiscoverOptions(**discover), "key": tuple(given["key"])})
+        options = DcStateOptions(
+            **{**given, "discover": DcDiscoverOptions(**discover), "key": tuple(given["key"])}
+        )
         columns = tuple(KeptColumn(**column) for column in record["columns"])
         groups = np.array(record["groups"], dtype=np.int64).reshape(-1, 4)
         space = space_of_groups(tuple(c.name for c in columns), groups, options.discover)

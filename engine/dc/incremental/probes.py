@@ -146,7 +146,9 @@ def choose_probes(
     return Probes(masks, own | contains_some(masks, promised), own, seconds)
 
 
-def _agreeing(sample: NDArray[np.int32], vertices: Vertices, places: Sequence[int], keep_nulls: bool) -> float:
+def _agreeing(
+    sample: NDArray[np.int32], vertices: Vertices, places: Sequence[int], keep_nulls: bool
+) -> float:
     """About how many unordered pairs of the sample agree on some column pairs; ordered ones, where these are of
     different columns."""
     pairs = [vertices.column_pairs[p] for p in places]
@@ -157,7 +159,9 @@ def _agreeing(sample: NDArray[np.int32], vertices: Vertices, places: Sequence[in
     return float(np.dot(mine[1][at], theirs[1][other]))
 
 
-def _counted_keys(values: NDArray[np.int32], keep_nulls: bool) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+def _counted_keys(
+    values: NDArray[np.int32], keep_nulls: bool
+) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
     """A hash of what rows hold, uint64 (distinct,), and how many hold it."""
     if not keep_nulls:
         values = values[np.all(values >= 0, axis=1)]

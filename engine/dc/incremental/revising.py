@@ -187,7 +187,9 @@ class Revising:
         held, comparing = self._held, self._comparing
         found = []
         if self._queries is not None:
-            met, _ = comparing.probe(held.codes, held.alive, first, held.used, held.sorted_rows, self._queries, table)
+            met, _ = comparing.probe(
+                held.codes, held.alive, first, held.used, held.sorted_rows, self._queries, table
+            )
             found.append(met)
         new = np.arange(first, held.used, dtype=np.int32)
         if len(new) > FEW_ROWS and self._queries is not None:
