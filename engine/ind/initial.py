@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.ind.incremental import long_entry, long_hash, record_layout
-from tuplewise.engine.ind.manifest import KeptColumn, KeptTable, Manifest
+from tuplewise.engine.ind.manifest import KeptTable, Manifest
 from tuplewise.engine.ind.records import heading, put_cluster
 from tuplewise.engine.ind.rows import ColumnRows
 from tuplewise.engine.ind.sorted_values import SortedValues, cut
@@ -27,6 +27,7 @@ from tuplewise.engine.ind.table_options import options_of_tables
 from tuplewise.engine.options import IndStateOptions, LoadOptions
 from tuplewise.engine.table.read_table import ReadTable, typed
 from tuplewise.engine.table.reader import read_table
+from tuplewise.engine.table.rows import KeptColumn
 from tuplewise.engine.writer_lock import beside
 from tuplewise.gpu_kernels.inclusion import BITS, mask_words
 

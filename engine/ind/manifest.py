@@ -13,20 +13,14 @@ from tuplewise.engine.ind.dependency import Attribute
 from tuplewise.engine.ind.rows import Attributes
 from tuplewise.engine.ind.values import Family, family_of
 from tuplewise.engine.options import IndStateOptions
-from tuplewise.engine.table.relation import DOMAIN_OF_TYPE, TypeName
+from tuplewise.engine.table.relation import DOMAIN_OF_TYPE
+from tuplewise.engine.table.rows import KeptColumn
 from tuplewise.engine.writer_lock import damaged
 
 FORMAT = 1
 """Version of what a folder holds; another number with every change to it."""
 MANIFEST = "state.json"
 KIND = "tuplewise inclusion dependencies"
-
-
-@dataclass(frozen=True)
-class KeptColumn:
-    name: str
-    type: TypeName
-    why: str
 
 
 @dataclass(frozen=True)

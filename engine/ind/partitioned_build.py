@@ -14,7 +14,7 @@ from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.ind.clusters import AttributeClustering
 from tuplewise.engine.ind.distributed import all_cells, attributes_of, open_tables, type_for_spark
 from tuplewise.engine.ind.initial import Built, Progress
-from tuplewise.engine.ind.manifest import KeptColumn, KeptTable, Manifest
+from tuplewise.engine.ind.manifest import KeptTable, Manifest
 from tuplewise.engine.ind.partitioned import VALUES, hand_to_disk, not_shared
 from tuplewise.engine.ind.partitions import Partitions
 from tuplewise.engine.ind.table_options import options_of_tables
@@ -31,6 +31,7 @@ from tuplewise.engine.spark.value_counts import (
     total_frequency,
     write_counts,
 )
+from tuplewise.engine.table.rows import KeptColumn
 from tuplewise.engine.table.spark_load import spark_failures
 from tuplewise.engine.writer_lock import beside
 from tuplewise.gpu_kernels.inclusion import mask_words

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
-from decimal import Decimal
-from functools import cache, lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -17,9 +14,9 @@ import numpy as np
 from tuplewise.engine.ind.sorted_values import SortedValues
 from tuplewise.engine.ind.store import ROW, value_prefix
 from tuplewise.engine.ind.values import Family, canonical_array, canonical_bytes
-from tuplewise.engine.table.plain_rows import Misfit, row_values, typed_value, unfit
 from tuplewise.engine.table.read_table import ReadTable
 from tuplewise.engine.table.relation import TypeName
+from tuplewise.engine.table.rows import read_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,11 +24,6 @@ if TYPE_CHECKING:
 _SIZE = struct.Struct("<I")
 _NULL = _SIZE.pack(0xFFFFFFFF)
 _ROWS_AT_ONCE = 100_000
-_REMEMBERED = 1 << 14  # values of a column whose names are kept
-_BEYOND = 10**38  # numbers have at most 38 digits
-_WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,17})", re.ASCII)
-_PLAIN_DECIMAL = re.compile(r"(-?(?:0|[1-9][0-9]{0,17}))\.([0-9]{1,18})", re.ASCII)
-_PLAIN_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -161,28 +153,13 @@ class PlainRows:
         self, rows: Sequence[Any], attributes: Attributes, tokens: Sequence[str], *, leave_out: bool = False
     ) -> None:
         self._attributes = attributes
-        self.left_out: list[int] = []
-        readers = _readers(attributes.types, attributes.families)
-        names = attributes.names
-        nulls = frozenset(tokens)
-        self._cells: list[list[bytes | None]] = []
-        for number, row in enumerate(rows):
-            values = row_values(row, names, number)
-            cells: list[bytes | None] = []
-            for reader, value in zip(readers, values, strict=True):
-                if value is None or (nulls and isinstance(value, str) and value in nulls):
-                    cells.append(None)
-                    continue
-                try:
-                    cells.append(reader(value))
-                except (Misfit, ValueError, ArithmeticError, TypeError, AttributeError):
-                    if not leave_out:
-                        raise unfit(names[len(cells)], attributes.types[len(cells)], value, number) from None
-                    self.left_out.append(number)
-                    break
-            else:
-                self._cells.append(cells)
-        self.count = len(self._cells)
+        read, self.left_out = read_rows(rows, attributes.names, attributes.types, tokens, leave_out=leave_out)
+        names = _name_writers(attributes.types, attributes.families)
+        self._cells: list[list[bytes | None]] = [
+            [None if v is None else prefix + write(v) for (prefix, write), v in zip(names, row, strict=True)]
+            for row in read
+        ]
+        self.count = len(read)
 
     def filled(self) -> list[int]:
         if not self._cells:
@@ -219,92 +196,9 @@ class PlainRows:
         return f"row {row}"
 
 
-Reader = Callable[[Any], bytes | None]
-
-
 @cache
-def _readers(types: tuple[TypeName, ...], families: tuple[Family, ...]) -> list[Reader]:
-    """For each column what makes a name of a Python value."""
-    readers = []
-    for type_, family in zip(types, families, strict=True):
-        reader = _READERS[type_](value_prefix(family))
-        remembered = type_ in ("decimal", "date", "timestamp")  # few values, slowly read
-        readers.append(lru_cache(maxsize=_REMEMBERED, typed=True)(reader) if remembered else reader)
-    return readers
-
-
-def _text_reader(prefix: bytes) -> Reader:
-    def read(value: Any) -> bytes | None:
-        if type(value) is str:
-            return prefix + value.encode()
-        return _general(value, "text", "text", prefix)
-
-    return read
-
-
-def _integer_reader(prefix: bytes) -> Reader:
-    def read(value: Any) -> bytes | None:
-        if type(value) is int and -_BEYOND < value < _BEYOND:
-            return b"%b%d" % (prefix, value)
-        if type(value) is str and _WHOLE.fullmatch(value) and value != "-0":
-            return prefix + value.encode()
-        return _general(value, "integer", "number", prefix)
-
-    return read
-
-
-def _decimal_reader(prefix: bytes) -> Reader:
-    def read(value: Any) -> bytes | None:
-        if type(value) is int and -_BEYOND < value < _BEYOND:
-            return b"%b%d" % (prefix, value)
-        plain = str(value) if type(value) is Decimal else value
-        if type(plain) is str and (found := _PLAIN_DECIMAL.fullmatch(plain)):
-            fraction = found[2].rstrip("0")
-            if fraction:
-                return prefix + f"{found[1]}.{fraction}".encode()
-            if found[1] != "-0":
-                return prefix + found[1].encode()
-        return _general(value, "decimal", "number", prefix)
-
-    return read
-
-
-def _reader_of(kind: type, type_: TypeName, family: Family) -> Callable[[bytes], Reader]:
-    """Readers of a type whose values one class of Python has, as they are."""
-
-    def reader(prefix: bytes) -> Reader:
-        def read(value: Any) -> bytes | None:
-            if type(value) is kind:
-                return prefix + canonical_bytes(family, value)
-            return _general(value, type_, family, prefix)
-
-        return read
-
-    return reader
-
-
-def _date_reader(prefix: bytes) -> Reader:
-    def read(value: Any) -> bytes | None:
-        day = date.fromisoformat(value) if type(value) is str and _PLAIN_DATE.fullmatch(value) else value
-        if type(day) is date:
-            return prefix + canonical_bytes("instant", day)
-        return _general(value, "date", "instant", prefix)
-
-    return read
-
-
-_READERS: dict[TypeName, Callable[[bytes], Reader]] = {
-    "text": _text_reader,
-    "integer": _integer_reader,
-    "decimal": _decimal_reader,
-    "double": _reader_of(float, "double", "double"),
-    "date": _date_reader,
-    "timestamp": _reader_of(datetime, "timestamp", "instant"),
-    "boolean": _reader_of(bool, "boolean", "boolean"),
-}
-
-
-def _general(value: Any, type_: TypeName, family: Family, prefix: bytes) -> bytes | None:
-    """The name of a value by the rules that columns are read by; None of what pandas has for null. Raises Misfit."""
-    values = typed_value(value, type_)
-    return None if values is None else prefix + bytes(canonical_array(family, values)[0].as_py())
+def _name_writers(
+    types: tuple[TypeName, ...], families: tuple[Family, ...]
+) -> list[tuple[bytes, Callable[[Any], bytes]]]:
+    """For each column what its names begin with, and what writes the rest."""
+    return [(value_prefix(family), canonical_bytes(type_)) for type_, family in zip(types, families, strict=True)]

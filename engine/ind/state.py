@@ -29,6 +29,7 @@ from tuplewise.engine.options import IndDiscoverOptions, LoadOptions
 from tuplewise.engine.table.read_table import fit_types, left_out_note
 from tuplewise.engine.table.reader import read_columns
 from tuplewise.engine.table.relation import Column
+from tuplewise.engine.table.rows import plain_rows
 from tuplewise.engine.writer_lock import WriterLock, damaged
 
 
@@ -191,24 +192,15 @@ class IndState:
         attributes = self._tables.get(table)
         if attributes is None:
             attributes = self._tables[table] = self.manifest.table(table)
-        if isinstance(source, Mapping):
-            source = [source]
-        rows: PlainRows | ColumnRows
-        if isinstance(source, (list, tuple)):
-            rows = PlainRows(source, attributes, self.manifest.null_tokens, leave_out=leave_out)
-            left_out: Sequence[int] = rows.left_out
-            notes: list[str] = []
-            first = f"row {left_out[0]}" if left_out else ""
-        else:
-            name = self.manifest.tables[attributes.table].name
-            what = f"the rows for table {name!r}"
-            read = read_columns(source, attributes.names, load_options or LoadOptions(), name, what)
-            fitting, missed = fit_types(read, attributes.types, self.manifest.null_tokens, leave_out=leave_out)
-            rows, left_out, notes = ColumnRows(fitting, attributes), missed.tolist(), list(read.notes)
-            first = read.locate(left_out[0]) if left_out else ""
-        if left_out:
-            notes.append(left_out_note(len(left_out), first))
-        return ReadRows(attributes, rows, tuple(notes))
+        given = plain_rows(source)
+        if given is not None:
+            rows = PlainRows(given, attributes, self.manifest.null_tokens, leave_out=leave_out)
+            return ReadRows(attributes, rows, left_out_note(rows.left_out, "row {}".format))
+        name = self.manifest.tables[attributes.table].name
+        what = f"the rows for table {name!r}"
+        read = read_columns(source, attributes.names, load_options or LoadOptions(), name, what)
+        fitting = fit_types(read, attributes.types, self.manifest.null_tokens, leave_out=leave_out)
+        return ReadRows(attributes, ColumnRows(fitting, attributes), fitting.notes)
 
     def apply(self, changes: Sequence[Change]) -> Applied:
         """Take rows away and add rows, as one revision: rows that go are of those that were there before.

@@ -20,7 +20,7 @@ from tuplewise.engine.table.frames import UnusableColumn, arrow_columns, notes_o
 from tuplewise.engine.table.raw import CSV_LABEL, RawRows, RawTable, Reading
 from tuplewise.engine.table.relation import NULL_CODE, Relation, TypeName
 from tuplewise.engine.table.schema import repair_names, selected_columns, type_overrides
-from tuplewise.engine.table.typing_columns import fitted, infer_text_column, misfit, without_tokens
+from tuplewise.engine.table.typing_columns import LEAVE_OUT, Locate, fitted, infer_text_column, misfit, without_tokens
 
 if TYPE_CHECKING:
     from tuplewise.engine.table.reader import Reader
@@ -239,19 +239,13 @@ def _inferred(column: TypedColumn, decimal: str, thousands: str | None) -> tuple
     return replace(found, values=column.values, why=why), notes
 
 
-def fit_types(
-    table: ReadTable, types: Sequence[TypeName], tokens: Sequence[str], *, leave_out: bool
-) -> tuple[ReadTable, NDArray[np.int64]]:
+def fit_types(table: ReadTable, types: Sequence[TypeName], tokens: Sequence[str], *, leave_out: bool) -> ReadTable:
     """The table with given types, one a column.
 
     Parameters
     ----------
     tokens : text that means null
-    leave_out : leave rows out that have a value that doesn't fit
-
-    Returns
-    -------
-    table, and the indexes of the rows that were left out (int64, ascending)
+    leave_out : leave rows out that have a value that doesn't fit, and note it
 
     Raises
     ------
@@ -266,8 +260,7 @@ def fit_types(
         if len(misfits):
             hit = np.isin(column.index, misfits)
             if hit.any() and not leave_out:
-                hint = "Nothing was applied; --bad-rows report leaves such rows out"
-                raise misfit(column, type_, misfits, table.locate, hint)
+                raise misfit(column, type_, misfits, table.locate, LEAVE_OUT)
             bad |= hit
         columns.append(found)
     left_out = np.flatnonzero(bad)
@@ -275,8 +268,9 @@ def fit_types(
         keep = np.flatnonzero(~bad)
         locate = table.locate
         columns = [_without_nulls(replace(c, index=c.index[keep])) for c in columns]
-        table = replace(table, rows=len(keep), locate=lambda row: locate(int(keep[row])))
-    return replace(table, columns=tuple(columns)), left_out
+        notes = (*table.notes, *left_out_note(left_out.tolist(), locate))
+        table = replace(table, rows=len(keep), locate=lambda row: locate(int(keep[row])), notes=notes)
+    return replace(table, columns=tuple(columns))
 
 
 def other_columns(what: str, given: Sequence[str], names: Sequence[str]) -> InputError:
@@ -290,10 +284,11 @@ def other_columns(what: str, given: Sequence[str], names: Sequence[str]) -> Inpu
     return InputError(message(f"{what} has other columns than the state", "; ".join(faults), ", ".join(names), hint))
 
 
-def left_out_note(rows: int, first: str) -> str:
-    """What is said of rows that were left out."""
-    many = f"{rows} row{'s' if rows > 1 else ''}"
-    return f"{many} with a value that does not fit its column's type left out, the first at {first}"
+def left_out_note(rows: Sequence[int], locate: Locate) -> tuple[str, ...]:
+    """What is said of rows that were left out, where there are any."""
+    many = f"{len(rows)} row{'s' if len(rows) > 1 else ''}"
+    said = f"{many} with a value that does not fit its column's type left out, the first at "
+    return (said + locate(rows[0]),) if rows else ()
 
 
 def _without_nulls(column: TypedColumn) -> TypedColumn:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +59,8 @@ def fitted(column: TypedColumn, type_: TypeName) -> tuple[TypedColumn, NDArray[n
 
 
 _OTHER_TYPE = "Leave the type out, or name the text that means null: --null-token"
+LEAVE_OUT = "Nothing was applied; --bad-rows report leaves such rows out"
+"""A hint where rows come to a state."""
 
 
 def misfit(
@@ -70,13 +72,14 @@ def misfit(
     rows = np.flatnonzero(bad[column.index])
     value = column.values[int(column.index[rows[0]])].as_py()
     more = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
-    text = message(
-        f"column {column.name!r}: a value doesn't fit type {type_} at {locate(int(rows[0]))}{more}",
-        value if len(str(value)) <= 40 else str(value)[:40],
-        WHAT_FITS[type_],
-        hint,
-    )
-    return InputError(text)
+    return unfit(column.name, type_, value, f"{locate(int(rows[0]))}{more}", hint)
+
+
+def unfit(column: str, type_: TypeName, value: Any, place: str, hint: str) -> InputError:
+    """The error that names a value that doesn't fit, and where it stands."""
+    shown = value if len(str(value)) <= 40 else str(value)[:40]
+    fault = f"column {column!r}: a value doesn't fit type {type_} at {place}"
+    return InputError(message(fault, shown, WHAT_FITS.get(type_), hint))
 
 
 def _convert(column: TypedColumn, type_: TypeName) -> tuple[pa.Array, NDArray[np.int64]]:

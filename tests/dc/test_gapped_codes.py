@@ -12,11 +12,13 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
-from tuplewise.engine.dc.incremental.columns import KeptColumn
 from tuplewise.engine.dc.incremental.dictionaries import CODES, Additions, Dictionaries, GapsExhausted
+from tuplewise.engine.dc.incremental.rows import read_keys
 from tuplewise.engine.errors import InputError
 from tuplewise.engine.table.relation import Relation, TypeName
+from tuplewise.engine.table.rows import KeptColumn
 from tuplewise.engine.table.table import load
 
 UTC = datetime.UTC
@@ -55,6 +57,12 @@ def table(kind: str, *columns: list[Any]) -> Relation:
 
 def values_of(kind: str) -> st.SearchStrategy[list[Any]]:
     return st.lists(st.none() | TYPES[kind][2], max_size=12)
+
+
+def encode_rows(
+    dictionaries: Dictionaries, columns: list[KeptColumn], rows: list[Any]
+) -> tuple[NDArray[np.int32], Additions]:
+    return dictionaries.encode_keys([column.domain for column in columns], read_keys(columns, rows)[0])
 
 
 def same(left: pa.Array, right: pa.Array) -> bool:
@@ -140,7 +148,7 @@ def test_plain_rows_are_encoded_as_columns_are(data: st.DataObject) -> None:
     other, _ = Dictionaries.of_relation(first)
     for repeat in (1, 1, 40):
         rows = drawn(6) * repeat
-        found, additions = one.encode_rows(columns, rows)
+        found, additions = encode_rows(one, columns, rows)
         expected, same_additions = other.encode(relation(rows))
         assert (found == expected).all()
         assert additions.values.keys() == same_additions.values.keys()
@@ -182,7 +190,7 @@ def test_an_exhausted_gap_is_told_and_made_room_for() -> None:
     full = None
     for _ in range(100):
         try:
-            additions = dictionaries.encode_rows(column, [[(1 << 60) - 1 - added]])[1]
+            additions = encode_rows(dictionaries, column, [[(1 << 60) - 1 - added]])[1]
             dictionaries.add(additions)
         except GapsExhausted as error:
             full = error
@@ -197,7 +205,7 @@ def test_an_exhausted_gap_is_told_and_made_room_for() -> None:
     assert (np.diff(new) > 0).all()
     assert dictionaries.arrays()["dictionary/number/numbers"].tolist() == before
     assert dictionaries.arrays()["dictionary/number/codes"].tolist() == new.tolist()
-    codes, additions = dictionaries.encode_rows(column, [[(1 << 60) - 1 - added]])
+    codes, additions = encode_rows(dictionaries, column, [[(1 << 60) - 1 - added]])
     assert new[0] < codes[0, 0] < new[1]
     dictionaries.add(additions)
     assert dictionaries.values("number", codes[:, 0]).to_pylist() == [(1 << 60) - 1 - added]
@@ -225,7 +233,7 @@ def test_many_values_in_many_batches(seed: int) -> None:
         n = rng.integers(0, 10**6, size)
         batch = pa.table({"t": [f"v{v}" for v in rng.integers(0, 10**6, size)], "n": n})
         rows = list(zip(*batch.to_pydict().values(), strict=True))
-        codes, additions = dictionaries.encode_rows(columns, rows) if size < 50 else dictionaries.encode(load(batch))
+        codes, additions = encode_rows(dictionaries, columns, rows) if size < 50 else dictionaries.encode(load(batch))
         dictionaries.add(additions)
         assert (dictionaries.encode(load(batch))[0] == codes).all()
         tables.append(batch)
@@ -262,8 +270,8 @@ def test_no_rows() -> None:
     columns = [KeptColumn("n", "integer", "test"), KeptColumn("t", "text", "test")]
     assert codes.shape == (0, 2)
     assert dictionaries.relation(columns, codes, "t").codes.shape == (2, 0)
-    assert dictionaries.encode_rows(columns, [])[0].shape == (0, 2)
-    codes, additions = dictionaries.encode_rows(columns, [[3, "x"], [4, None]])
+    assert encode_rows(dictionaries, columns, [])[0].shape == (0, 2)
+    codes, additions = encode_rows(dictionaries, columns, [[3, "x"], [4, None]])
     dictionaries.add(additions)
     assert dictionaries.relation(columns, codes, "t").values(0).to_pylist() == [3, 4]
 

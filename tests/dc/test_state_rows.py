@@ -16,11 +16,11 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from tuplewise.engine.dc.incremental.columns import KeptColumn
 from tuplewise.engine.dc.incremental.dictionaries import Dictionaries
 from tuplewise.engine.dc.incremental.rows import Batch, keys_of, read_batch
 from tuplewise.engine.errors import InputError
 from tuplewise.engine.options import LoadOptions
+from tuplewise.engine.table.rows import KeptColumn
 from tuplewise.engine.table.table import load
 
 UTC = datetime.UTC
@@ -129,9 +129,9 @@ def test_a_csv_file_is_read_without_spark(tmp_path: Path) -> None:
     path = written(tmp_path, "n\n1\n5\n")
     program = (
         "import sys, pyarrow as pa\n"
-        "from tuplewise.engine.dc.incremental.columns import KeptColumn\n"
         "from tuplewise.engine.dc.incremental.dictionaries import Dictionaries\n"
         "from tuplewise.engine.dc.incremental.rows import read_batch\n"
+        "from tuplewise.engine.table.rows import KeptColumn\n"
         "from tuplewise.engine.table.table import load\n"
         "dictionaries, _ = Dictionaries.of_relation(load(pa.table({'n': [1]})))\n"
         "batch = read_batch(sys.argv[1], [KeptColumn('n', 'integer', '')], dictionaries, ())\n"
@@ -209,6 +209,13 @@ def test_values_of_other_classes(column: str, value: Any, same: Any, state: Stat
     assert batch.codes.tolist() == state.read({**NEW, column: same}).codes.tolist()
     if not isinstance(value, np.generic):
         assert state.read(pa.Table.from_pylist([{**NEW, column: value}])).codes.tolist() == batch.codes.tolist()
+
+
+def test_text_of_numbers_is_as_they_are_written(state: State) -> None:
+    for value, text in ((0.0, "0.0"), (-0.0, "-0.0"), (Decimal("1.5"), "1.5"), (Decimal("1.50"), "1.50"), (-7, "-7")):
+        batch = state.read({**NEW, "zip": value})
+        assert batch.codes.tolist() == state.read({**NEW, "zip": text}).codes.tolist()
+        assert batch.additions.values["text"].to_pylist()[0] == text
 
 
 def test_other_columns(state: State, tmp_path: Path) -> None:

@@ -13,12 +13,13 @@ import pytest
 from table_inputs import INPUTS, Input, Rows
 
 from tuplewise.engine.dc.incremental.arrow_keys import keys_of_arrow
-from tuplewise.engine.dc.incremental.cells import read_cells
-from tuplewise.engine.dc.incremental.columns import KeptColumn
+from tuplewise.engine.dc.incremental.keys import keys_of_rows
 from tuplewise.engine.errors import InputError
 from tuplewise.engine.ind import unary
+from tuplewise.engine.ind.values import canonical_array, canonical_bytes, family_of
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.table.relation import Relation
+from tuplewise.engine.table.rows import read_rows
 from tuplewise.engine.table.table import load
 
 BY_NAME = [pytest.param(given, id=given.name) for given in INPUTS]
@@ -101,15 +102,19 @@ def test_spark_gives_the_same(given: Input, tmp_path: Path, spark: object) -> No
 
 @pytest.mark.parametrize("given", [p for p in BY_NAME if p.values[0].rows and not p.values[0].error])  # type: ignore[union-attr]
 def test_rows_one_by_one_are_the_same_values(given: Input, tmp_path: Path) -> None:
-    """The states' reader of Python rows makes the keys that the states make of whole columns."""
+    """What the reader of Python rows gives makes the keys and canonical bytes that the states make of whole columns."""
     relation = read(given, tmp_path, "arrow")
-    columns = [KeptColumn(c.name, c.type, c.why) for c in relation.columns]
-    keys, left_out = read_cells(columns, rows_of(relation))
+    types = [c.type for c in relation.columns]
+    rows, left_out = read_rows(rows_of(relation), relation.column_names, types)
     assert left_out == []
-    for c, column in enumerate(columns):
-        values = relation.values(c)
-        whole = iter(keys_of_arrow(column.domain, values.drop_null()).plain())
-        assert keys[c] == [None if null else next(whole) for null in values.is_null().to_pylist()]
+    keys = keys_of_rows(types, rows)
+    for c, column in enumerate(relation.columns):
+        values = relation.values(c).drop_null()
+        found = [row[c] for row in rows if row[c] is not None]
+        assert [row[c] is None for row in rows] == relation.values(c).is_null().to_pylist()
+        assert [key for key in keys[c] if key is not None] == keys_of_arrow(column.domain, values).plain()
+        written = canonical_array(family_of(column.type), values).to_pylist()
+        assert list(map(canonical_bytes(column.type), found)) == written
 
 
 @pytest.mark.parametrize("given", [p for p in BY_NAME if p.id is not None and p.id.startswith("csv")])

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.dc.incremental.columns import KeptColumn
 from tuplewise.engine.dc.incremental.dictionaries import Additions, Dictionaries
 from tuplewise.engine.dc.incremental.fixed import Fixed
 from tuplewise.engine.dc.incremental.held_rows import HeldRows
@@ -17,6 +16,7 @@ from tuplewise.engine.dc.incremental.revision import Known
 from tuplewise.engine.dc.incremental.row_names import key_of_row
 from tuplewise.engine.dc.predicate import allowed_violations
 from tuplewise.engine.dc.vertices import Vertices
+from tuplewise.engine.table.rows import KeptColumn
 from tuplewise.gpu_kernels.clues import lay_out
 from tuplewise.gpu_kernels.hitting import first_missed
 from tuplewise.gpu_kernels.probes import ClueTable, Comparing

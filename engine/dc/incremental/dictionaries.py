@@ -10,8 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.dc.incremental.arrow_keys import arrow_of_keys, keys_of_arrow
-from tuplewise.engine.dc.incremental.cells import read_cells
-from tuplewise.engine.dc.incremental.columns import KeptColumn
 from tuplewise.engine.dc.incremental.domain_codes import CODES, DomainCodes, Full, Run, refuse_unlike
 from tuplewise.engine.dc.incremental.keys import (
     Keys,
@@ -23,6 +21,7 @@ from tuplewise.engine.dc.incremental.keys import (
 )
 from tuplewise.engine.dc.incremental.ranks import rank_codes
 from tuplewise.engine.table.relation import DOMAIN_OF_TYPE, NULL_CODE, Domain, Relation
+from tuplewise.engine.table.rows import KeptColumn
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -229,15 +228,6 @@ class Dictionaries:
             for domain, kept in ((domain, self._of(domain)) for domain in used)
         }
         return Relation(name, path, described, ranks, dictionaries)
-
-    def encode_rows(
-        self, columns: Sequence[KeptColumn], rows: Sequence[Any]
-    ) -> tuple[NDArray[np.int32], Additions]:
-        """`encode` of rows as Python objects: mappings by column names, or sequences in the order of the columns.
-
-        Raises InputError, besides, where a row has other columns or a value doesn't fit its column's type.
-        """
-        return self.encode_keys([column.domain for column in columns], read_cells(columns, rows)[0])
 
     def encode_keys(
         self, domains: Sequence[Domain], columns: Sequence[Sequence[PlainKey | None]]

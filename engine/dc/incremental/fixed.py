@@ -8,9 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from tuplewise.engine.dc.incremental.columns import KeptColumn
 from tuplewise.engine.dc.predicate import PredicateSpace, space_of_groups
 from tuplewise.engine.options import DcDiscoverOptions, DcStateOptions
+from tuplewise.engine.table.rows import KeptColumn
 
 _DECIMALS = ("error", "shared_values", "comparable_means")
 

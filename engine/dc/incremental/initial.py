@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from tuplewise.engine.dc import workload
 from tuplewise.engine.dc.hybrid import DcCandidates, LocalDcTable
 from tuplewise.engine.dc.incremental.clue_set import ClueSet
-from tuplewise.engine.dc.incremental.columns import KeptColumn
 from tuplewise.engine.dc.incremental.dictionaries import Dictionaries
 from tuplewise.engine.dc.incremental.fixed import Fixed
 from tuplewise.engine.dc.incremental.folder import StateFolder
@@ -35,6 +34,7 @@ from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.loop import Loop
 from tuplewise.engine.options import DcStateOptions
 from tuplewise.engine.table.relation import NULL_CODE, Relation
+from tuplewise.engine.table.rows import KeptColumn
 from tuplewise.engine.table.text_types import NO_VALUES
 from tuplewise.engine.watch import available_bytes
 from tuplewise.engine.writer_lock import check_new

@@ -11,7 +11,8 @@ One key by itself is a Python int, a Decimal where it has a fraction, or bytes.
 from __future__ import annotations
 
 import decimal
-from collections.abc import Sequence
+import struct
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.errors import InputError, message
-from tuplewise.engine.table.relation import Domain
+from tuplewise.engine.table.relation import Domain, TypeName
+from tuplewise.engine.table.rows import PlainRow
 from tuplewise.gpu_kernels.compiled import kernel
 
 if TYPE_CHECKING:
@@ -35,6 +37,8 @@ TURN = np.int64(_MOST)
 WIDE_BYTES = 32
 _WIDE_ZERO = 1 << 255
 _LONGEST_SHIFT = 18  # ten to this fits 64 bits
+_DOUBLE, _BITS = struct.Struct("<d"), struct.Struct("<q")
+_NOT_A_NUMBER: int = _BITS.unpack(_DOUBLE.pack(float("nan")))[0]  # its sign is 0, so it is its own key
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,6 +269,32 @@ def _plain_numbers(integers: list[int], scale: int) -> list[PlainKey]:
 def key_of_bits(bits: int) -> int:
     """The key of a double from its bits as a whole number with a sign."""
     return bits if bits >= 0 else bits ^ _MOST
+
+
+def keys_of_rows(types: Sequence[TypeName], rows: Sequence[PlainRow]) -> list[list[PlainKey | None]]:
+    """For each column the keys of rows of plain values (`engine.table.rows`), None for null."""
+    if not rows:
+        return [[] for _ in types]
+    makers = [_KEY_OF_VALUE.get(type_) for type_ in types]
+    keys: list[list[Any]] = [
+        [value if value is None or make is None else make(value) for make, value in zip(makers, row, strict=True)]
+        for row in rows
+    ]
+    return [list(column) for column in zip(*keys, strict=True)]
+
+
+def _key_of_double(value: float) -> int:
+    if value != value:
+        return _NOT_A_NUMBER
+    bits: int = _BITS.unpack(_DOUBLE.pack(value + 0.0))[0]  # 0.0 for -0.0
+    return key_of_bits(bits)
+
+
+_KEY_OF_VALUE: dict[TypeName, Callable[[Any], PlainKey]] = {
+    "text": str.encode,
+    "double": _key_of_double,
+    "boolean": int,
+}
 
 
 def too_many_digits(scale: int) -> InputError:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.dc.incremental.columns import KeptColumn
 from tuplewise.engine.table.relation import NULL_CODE, Column, Domain, Relation
+from tuplewise.engine.table.rows import KeptColumn
 
 
 def ranked(columns: Sequence[KeptColumn], codes: NDArray[np.int32], name: str) -> Relation:

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.dc.incremental.arrow_keys import arrow_of_keys
-from tuplewise.engine.dc.incremental.columns import KeptColumn
 from tuplewise.engine.dc.incremental.dictionaries import Additions, Dictionaries
 from tuplewise.engine.table.relation import DOMAIN_OF_TYPE, TypeName
+from tuplewise.engine.table.rows import KeptColumn
 
 
 def key_of_row(

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.dc.incremental.cells import read_cells
-from tuplewise.engine.dc.incremental.columns import KeptColumn
 from tuplewise.engine.dc.incremental.dictionaries import Additions, Dictionaries
+from tuplewise.engine.dc.incremental.keys import PlainKey, keys_of_rows
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.table.encode import TypedColumn, encode
 from tuplewise.engine.table.read_table import fit_types, left_out_note
 from tuplewise.engine.table.reader import read_columns
 from tuplewise.engine.table.relation import Relation
+from tuplewise.engine.table.rows import KeptColumn, plain_rows, read_rows
 
 ROW_ID = "row_id"
 _ROW_ID = KeptColumn(ROW_ID, "integer", "ids that the state gave")
@@ -69,18 +69,17 @@ def read_batch(
     GapsExhausted
         Where new values find no room in the dictionaries.
     """
-    rows = [source] if isinstance(source, Mapping) else source
-    named = [column.name for column in columns]
-    if isinstance(rows, (list, tuple)):
-        identified = with_row_id and ROW_ID not in named and _names_rows(rows)
-        wanted = [*columns, _ROW_ID] if identified else list(columns)
-        cells, left_out = read_cells(wanted, rows, null_tokens, leave_out=leave_out)
-        ids = _plain_ids(cells.pop()) if identified else None
-        codes, additions = dictionaries.encode_keys([column.domain for column in columns], cells)
-        said = [left_out_note(len(left_out), f"row {left_out[0]}")] if left_out else []
-        return Batch(codes, additions, ids, tuple(said))
+    with_row_id = with_row_id and all(column.name != ROW_ID for column in columns)
+    rows = plain_rows(source)
+    if rows is not None:
+        identified = with_row_id and _names_rows(rows)
+        wanted = [*columns, _ROW_ID] if identified else columns
+        keys, left_out = read_keys(wanted, rows, null_tokens, leave_out=leave_out)
+        ids = _plain_ids(keys.pop()) if identified else None
+        codes, additions = dictionaries.encode_keys([column.domain for column in columns], keys)
+        return Batch(codes, additions, ids, left_out_note(left_out, "row {}".format))
     relation, row_ids, notes = _read_relation(
-        rows, columns, null_tokens, load_options, leave_out=leave_out, with_row_id=with_row_id and ROW_ID not in named
+        source, columns, null_tokens, load_options, leave_out=leave_out, with_row_id=with_row_id
     )
     codes, additions = dictionaries.encode(relation)
     return Batch(codes, additions, row_ids, notes)
@@ -109,13 +108,22 @@ def keys_of(
     InputError
         Where a column of the key is missing, or a value doesn't fit.
     """
-    rows = [source] if isinstance(source, Mapping) else source
-    if isinstance(rows, (list, tuple)):
+    rows = plain_rows(source)
+    if rows is not None:
         names = [column.name for column in columns]
-        own = [_only(row, names) for row in rows]
-        return dictionaries.known_keys([column.domain for column in columns], read_cells(columns, own, null_tokens)[0])
-    relation, _, _ = _read_relation(rows, columns, null_tokens, load_options, others=True)
+        keys, _ = read_keys(columns, [_only(row, names) for row in rows], null_tokens)
+        return dictionaries.known_keys([column.domain for column in columns], keys)
+    relation, _, _ = _read_relation(source, columns, null_tokens, load_options, others=True)
     return dictionaries.known(relation)
+
+
+def read_keys(
+    columns: Sequence[KeptColumn], rows: Sequence[Any], null_tokens: Sequence[str] = (), *, leave_out: bool = False
+) -> tuple[list[list[PlainKey | None]], list[int]]:
+    """`read_rows`, the values of each column as keys."""
+    names, types = [column.name for column in columns], [column.type for column in columns]
+    read, left_out = read_rows(rows, names, types, null_tokens, leave_out=leave_out)
+    return keys_of_rows(types, read), left_out
 
 
 def _only(row: Any, names: Sequence[str]) -> Any:
@@ -158,16 +166,13 @@ def _read_relation(
     beside = ROW_ID if with_row_id else None
     read = read_columns(source, names, load_options or LoadOptions(), "rows", "the batch", beside=beside, others=others)
     types = [*(column.type for column in columns), *(["integer"] if len(read.columns) > len(columns) else [])]
-    fitting, left_out = fit_types(read, types, null_tokens, leave_out=leave_out)  # type: ignore[arg-type]
-    notes = list(read.notes)
-    if len(left_out):
-        notes.append(left_out_note(len(left_out), read.locate(int(left_out[0]))))
+    fitting = fit_types(read, types, null_tokens, leave_out=leave_out)  # type: ignore[arg-type]
     typed = list(fitting.columns)
     ids = None
     if len(typed) > len(columns):
         ids = _column_ids(typed.pop(), fitting.locate)
     codes, dictionaries, described = encode(typed, fitting.rows)
-    return Relation("rows", read.path, described, codes, dictionaries), ids, tuple(notes)
+    return Relation("rows", read.path, described, codes, dictionaries), ids, fitting.notes
 
 
 def _column_ids(column: TypedColumn, locate: Any) -> NDArray[np.int64]:

@@ -25,7 +25,6 @@ from tuplewise.engine.dc.incremental.applied import Applied, Changes, Lost
 from tuplewise.engine.dc.incremental.breaking import Breaking
 from tuplewise.engine.dc.incremental.checkpointing import checkpoint_arrays
 from tuplewise.engine.dc.incremental.clue_set import ClueSet
-from tuplewise.engine.dc.incremental.columns import KeptColumn, type_was_inferred
 from tuplewise.engine.dc.incremental.dictionaries import Additions, Dictionaries, GapsExhausted
 from tuplewise.engine.dc.incremental.fixed import Fixed
 from tuplewise.engine.dc.incremental.folder import Record, StateFolder
@@ -52,6 +51,7 @@ from tuplewise.engine.dc.vertices import Vertices
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import DcStateOptions, LoadOptions
 from tuplewise.engine.table.relation import Relation
+from tuplewise.engine.table.rows import KeptColumn
 from tuplewise.engine.table.typing_columns import infer_text_column
 from tuplewise.engine.writer_lock import damaged
 from tuplewise.gpu_kernels.device import pick_device
@@ -274,7 +274,7 @@ class DcState:
 
     def differs_today(self) -> list[str]:
         """What a state that were built of today's rows would have otherwise: a sentence each."""
-        inferred = [c for c, column in enumerate(self.columns) if type_was_inferred(column)]
+        inferred = [c for c, column in enumerate(self.columns) if column.was_inferred]
         if not inferred and not self.options.discover.cross_columns:
             return []
         relation = self.relation()
