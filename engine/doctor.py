@@ -47,6 +47,7 @@ def examine() -> list[Check]:
     """All checks, in the order in which they matter."""
     checks = [
         ("python", check_python, True),
+        ("spark surroundings", check_spark_surroundings, False),
         ("java", check_java, False),
         ("pyspark", check_pyspark, True),
         ("spark workers", check_worker_python, True),
@@ -172,6 +173,14 @@ def check_pyspark() -> tuple[bool | None, str, str]:
             f"works on CPUs; the RAPIDS plugin {PLUGIN_VERSION} refuses it: pip install pyspark==4.1.3",
         )
     return True, f"{version} (supported by the RAPIDS plugin {PLUGIN_VERSION})", ""
+
+
+def check_spark_surroundings() -> tuple[bool | None, str, str]:
+    """The working directory, the user, and the folders that Spark's variables name."""
+    from tuplewise.engine.spark.surroundings import check_surroundings
+
+    check_surroundings()
+    return True, "working directory, user and SPARK_HOME are as Spark needs them", ""
 
 
 def check_worker_python() -> tuple[bool | None, str, str]:

@@ -42,6 +42,11 @@ def message(what: str, value: object = None, allowed: str | None = None, hint: s
     return text
 
 
+def number_of(count: int, thing: str, things: str | None = None) -> str:
+    """A count with what is counted: `1 row`, `2,000 rows`. `things`: the plural, where it isn't `thing` with an s."""
+    return f"{count:,} {thing if count == 1 else things or thing + 's'}"
+
+
 def shortened(text: str, most: int = 80) -> str:
     """A text to be shown: of a longer one the beginning."""
     return text if len(text) <= most else text[: most - 3] + "..."
@@ -124,7 +129,7 @@ def _width(char: str) -> int:
 _OPTION = re.compile(
     r"(?<![\w'\"`-])(?:"  # in quotes it is somebody's value
     r"--(?P<typed>types|conf) (?P<key>[^,;]+?)=(?P<of>[^\s,;)]+)"
-    r"|--(?P<valued>run-on|bad-rows|rules-syntax|encoding) (?P<value>[\w-]+)"
+    r"|--(?P<valued>run-on|bad-rows|rules-syntax|encoding|decimal|thousands) (?P<value>[\w-]+|[.,](?!\S))"
     r"|--(?P<left_out>exclude) (?P<column>.+)$"
     r"|--no-(?P<flag>header|cross-columns)"
     r"|--(?P<name>[a-z]+(?:-[a-z]+)*)(?: (?P<number>N|\d+)\b)?)"

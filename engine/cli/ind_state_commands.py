@@ -167,7 +167,7 @@ def _apply(folder: str, table: str | None, files: _Changes, load_options: LoadOp
 def _stream(
     opened: AnyState, folder: str, table: str | None, load_options: LoadOptions, step: Any
 ) -> IndChange:
-    from tuplewise.engine.errors import InputError, message
+    from tuplewise.engine.errors import InputError, message, number_of
     from tuplewise.engine.ind.partitioned import PartitionedIndState
     from tuplewise.engine.ind.partitioned_stream import apply_stream
     from tuplewise.engine.report.ind_state import IndChange
@@ -181,7 +181,7 @@ def _stream(
     found = apply_stream(opened, folder, table=table)
     seconds = time.monotonic() - start
     many = len(found.batches)
-    notes = [f"{many} batch{'' if many == 1 else 'es'} of new files applied"]
+    notes = [f"{number_of(many, 'batch', 'batches')} of new files applied"]
     asked = {"table": table, "stream": folder}
     return IndChange(
         "ind apply", opened, found.together, options=options_record(load_options, opened.manifest.options, **asked),

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.errors import InputError, LimitReached
 from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.table.csv import blank_note, separator_notes
+from tuplewise.engine.table.csv import blank_note, header_notes, separator_notes
 from tuplewise.engine.table.csv_front import OTHER_SEPARATORS, named_separator
 from tuplewise.engine.table.csv_scan import Dialect, scan_csv
 from tuplewise.engine.table.schema import numbered_names
@@ -148,15 +148,11 @@ class _Reading:
         for path in self._source.files:
             with opened(path) as stream:
                 self._run_file(_File(stream, os.path.getsize(path), self._quote), threads)
-        if self._header is None:
-            raise _Odd  # no data at all
 
     def _run_file(self, file: _File, threads: int) -> None:
         first = file.first_record()
         if first is None:
-            if file.blank:
-                raise _Odd
-            return
+            raise _Odd
         self._take_header(first, file)
         if not self._workers:
             self._workers = [_Worker([DistinctCells() for _ in self._columns]) for _ in range(threads)]
@@ -276,7 +272,8 @@ class _Reading:
             columns[c] = [w.cells[i] for w in self._workers if w.cells[i].distinct + w.cells[i].nulls]
         nulls = blank if len(self._header) == 1 else 0
         notes = [*self._source.notes]
-        notes += separator_notes(self._header, self._options) if self._options.header else []
+        if self._options.header:
+            notes += [*separator_notes(self._header, self._options), *header_notes(self._header)]
         notes += blank_note(blank - nulls + self._blank_in_front)
         return CsvCells(self._header, columns, rows + nulls, nulls, notes)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tuplewise.engine.errors import Fault, RuleError, describe, message, near_hint
+from tuplewise.engine.errors import Fault, RuleError, describe, message, near_hint, number_of
 from tuplewise.engine.scanner import BRACKETS, PLAIN, Scanner
 from tuplewise.engine.table.schema import quote_name
 
@@ -201,7 +201,7 @@ def _size_problem(dependent: Sequence[Attribute], referenced: Sequence[Attribute
 
 
 def _counted(side: Sequence[Attribute]) -> str:
-    return f"{len(side)} column{'' if len(side) == 1 else 's'}"
+    return number_of(len(side), "column")
 
 
 def _error(text: str, faults: Sequence[Fault], place: str = "inclusion dependency") -> RuleError:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tuplewise.engine.errors import number_of
 from tuplewise.engine.grouping import collapse
 from tuplewise.engine.od.dependency import mask_of
 from tuplewise.engine.od.found import Found
@@ -46,7 +47,7 @@ def notes_on(relation: Relation, options: Any, found: Found) -> list[str]:
     if not relation.columns:
         notes.append("the table has no columns: nothing to learn")
     elif relation.all_rows < 2:
-        rows = f"{relation.all_rows} row" + ("" if relation.all_rows == 1 else "s")
+        rows = number_of(relation.all_rows, "row")
         notes.append(f"{rows}, so there are no pairs of rows: everything holds with an empty context")
     with_nulls = [c.name for c, out in zip(relation.columns, idle.tolist(), strict=True) if c.nulls and not out]
     if options.nulls == "unknown" and with_nulls:
@@ -56,11 +57,11 @@ def notes_on(relation: Relation, options: Any, found: Found) -> list[str]:
     if isinstance(options, KeyDiscoverOptions) and not len(found.dependencies) and found.reached is None:
         notes += _why_no_key(relation, options, found)
     if options.max_context is not None:
-        notes.append(f"only sets of at most {options.max_context} columns were looked at")
+        notes.append(f"only sets of at most {number_of(options.max_context, 'column')} were looked at")
     if found.reached is not None:
         what = "candidates left to look at"
         if found.undecided:
-            what = f"{found.undecided:,} candidate{'s' if found.undecided > 1 else ''} undecided"
+            what = f"{number_of(found.undecided, 'candidate')} undecided"
         notes.append(f"{found.reached} with {what}: {_what_is_listed(complete_context(options, found))}")
     return notes
 
@@ -69,7 +70,7 @@ def _what_is_listed(complete: int | None) -> str:
     """What a limit means for the list. `complete`: see Discovery."""
     if complete is None or complete < 0:
         return "each one listed holds and is minimal, others are missing"
-    size = "no column" if complete == 0 else f"at most {complete} column{'' if complete == 1 else 's'}"
+    size = "no column" if complete == 0 else f"at most {number_of(complete, 'column')}"
     levels = "level 0 is complete" if complete == 0 else f"levels 0 to {complete} are complete"
     return (
         f"all with sets of {size} are listed ({levels}); of those with more each one listed holds and is minimal, "

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tuplewise.engine.errors import InputError, LimitReached, message
+from tuplewise.engine.errors import InputError, LimitReached, message, number_of
 from tuplewise.engine.report import check_model, check_text, csv, html, json, pairs_file, sql, text
 from tuplewise.engine.report.cells import Cell, Cells, cells_of
 from tuplewise.engine.report.checked_result import CheckedResult
@@ -106,11 +106,9 @@ class CheckResult(CheckedResult):
 
     def __repr__(self) -> str:
         verdicts = [rule.holds for rule in self.rules]
-        said = f"{verdicts.count(False):,} of {len(verdicts):,} rule{'' if len(verdicts) == 1 else 's'} violated"
+        said = f"{verdicts.count(False):,} of {number_of(len(verdicts), 'rule')} violated in {self.relation.name!r}"
         partial = ", PARTIAL" if self.partial else ""
-        lines = [
-            f"<CheckResult: {said} in {self.relation.name!r}, {self.relation.all_rows:,} rows, {self.device}{partial}>"
-        ]
+        lines = [f"<CheckResult: {said}, {number_of(self.relation.all_rows, 'row')}, {self.device}{partial}>"]
         lines += [f"  {rule.line()}" for rule in self.rules[: text.SHOWN]]
         if len(self.rules) > text.SHOWN:
             lines.append(f"  ... and {len(self.rules) - text.SHOWN:,} more: .rules, .to_pandas()")

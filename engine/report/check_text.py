@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tuplewise.engine.errors import number_of
 from tuplewise.engine.report import text
 
 if TYPE_CHECKING:
@@ -62,9 +63,8 @@ def summary(document: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -
 def counted(thing: str, things: str, verdicts: Sequence[bool | None]) -> str:
     """How many of what was checked hold and how many do not."""
     said = [f"{verdicts.count(v):,} {word}" for v, word in ((False, "violated"), (True, "hold"), (None, "undecided"))]
-    count = len(verdicts)
     told = ", ".join(s for s in said if not s.startswith("0 "))
-    return f"{count:,} {thing if count == 1 else things}" + (f": {told}" if told else "")
+    return number_of(len(verdicts), thing, things) + (f": {told}" if told else "")
 
 
 def figures(record: Mapping[str, Any]) -> str:
@@ -77,11 +77,11 @@ def figures(record: Mapping[str, Any]) -> str:
         line = f"no {what} violates it"
     else:
         share = text.share(100 * record["g1"])
-        line = f"{pairs:,} {what}{'' if pairs == 1 else 's'} ({share} % of all)"
+        line = f"{number_of(pairs, what)} ({share} % of all)"
         if rows is not None and not record["one_row"]:
-            line += f", {rows:,} rows"
+            line += f", {number_of(rows, 'row')}"
     if unknown:
-        line += f"; {unknown:,} row{'' if unknown == 1 else 's'} left out for a null"
+        line += f"; {number_of(unknown, 'row')} left out for a null"
     return line
 
 
@@ -93,7 +93,7 @@ def listed(record: Mapping[str, Any], limit: int) -> str:
     whole = shown == len(record["pairs"]) and not record["truncated"]
     if whole:
         return f"all {what}s{once}" if shown > 1 or once else f"the only {what}"
-    return f"the first {shown:,} {what}{'' if shown == 1 else 's'}{once}"
+    return f"the first {number_of(shown, what)}{once}"
 
 
 def row_name(row: Any) -> str:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tuplewise.engine.dc.discover import DcDiscovery, Searched, discovery_of
 from tuplewise.engine.dc.inversion import ConstraintArrays
 from tuplewise.engine.dc.ranking import SHORTEST_LENGTH, Ranking, lengths
-from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.errors import InputError, message, number_of
 from tuplewise.engine.options import DcStateOptions, RankBy
 from tuplewise.engine.report import json, model, sql, text
 from tuplewise.engine.report.dc_result import DcResult
@@ -128,7 +128,7 @@ class DcChange:
         most = limit or text.SHOWN
         parts = [
             *text.table_lines(self._document["tables"][0], verbose),
-            f"{self._heading()}: {_count(len(self.gained))} gained, {len(self.lost):,} lost",
+            f"{self._heading()}: {number_of(len(self.gained), 'denial constraint')} gained, {len(self.lost):,} lost",
             *(f"note: {note}" for note in self.notes),
             *_ids(self.row_ids),
         ]
@@ -310,7 +310,3 @@ def _ids(row_ids: NDArray[np.int64]) -> list[str]:
 
 def _more(number: int, what: str) -> list[str]:
     return [f"  ... and {number:,} more {what}: --format json"] if number > 0 else []
-
-
-def _count(number: int) -> str:
-    return f"{number:,} denial constraint{'' if number == 1 else 's'}"

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tuplewise.engine.errors import number_of
 from tuplewise.engine.report import text
 from tuplewise.engine.report.dependencies import Named
 
@@ -69,7 +70,7 @@ def summary(document: Mapping[str, Any], things: tuple[str, str], shown: Sequenc
     """How many dependencies of which kind hold, and how far."""
     count = document["result"]["count"]
     kinds = [f"{s.count:,} {s.short}" for s in shown if s.short]
-    named = f"{count:,} minimal {things[0] if count == 1 else things[1]} ({text.bound(document)})"
+    named = number_of(count, *(f"minimal {thing}" for thing in things)) + f" ({text.bound(document)})"
     return f"{named}: {', '.join(kinds)}" if kinds and count else named
 
 

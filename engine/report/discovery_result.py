@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tuplewise.engine.errors import number_of
 from tuplewise.engine.report import model, sql, text
 
 if TYPE_CHECKING:
@@ -67,10 +68,11 @@ class DiscoveryResult(ABC):
     def _described(self, thing: str, things: str, best: Sequence[str], more: str) -> str:
         """The text of `repr`: how many were found where, and the best of them."""
         count = len(self)
+        found = number_of(count, f"minimal {thing}", f"minimal {things}")
         lines = [
-            f"<{type(self).__name__}: {count:,} minimal {thing if count == 1 else things} of {self.relation.name!r} "
-            f"({text.bound(self._heading)}{', PARTIAL' if self.partial else ''}), {self.relation.all_rows:,} rows, "
-            f"{self.device}>",
+            f"<{type(self).__name__}: {found} of {self.relation.name!r} "
+            f"({text.bound(self._heading)}{', PARTIAL' if self.partial else ''}), "
+            f"{number_of(self.relation.all_rows, 'row')}, {self.device}>",
             *(f"  {text.visible(one)}" for one in best),
         ]
         if count > len(best):

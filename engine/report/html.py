@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from tuplewise.engine.errors import number_of
 from tuplewise.engine.report import check_text, dependency_text
 from tuplewise.engine.report.text import bound, interval, share, visible, what_is_missing
 
@@ -27,6 +28,7 @@ def _template(name: str) -> Template:
         lstrip_blocks=True,
     )
     environment.filters["share"] = share
+    environment.filters["number_of"] = number_of
     environment.filters["interval"] = interval
     environment.filters["visible"] = visible
     return environment.get_template(name)

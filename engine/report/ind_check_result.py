@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.errors import InputError, message, number_of
 from tuplewise.engine.ind.check import Names, check_dependencies
 from tuplewise.engine.ind.checked import CheckedInds, IndCheck
 from tuplewise.engine.ind.dependency import InclusionDependency
@@ -251,13 +251,9 @@ def _figures(check: IndCheck) -> str:
     """How many values and rows break it."""
     if check.missing_values is None:
         return "how many values are missing is not known: a limit came before"
-    nulls = f"; {_counted(check.rows_null or 0, 'row')} left out for a null" if check.rows_null else ""
+    nulls = f"; {number_of(check.rows_null or 0, 'row')} left out for a null" if check.rows_null else ""
     if check.missing_values == 0:
         there = "no value is there" if check.dependent_distinct == 0 else "no value is missing"
         return f"{there}{nulls}"
-    missing = f"{check.missing_values:,} of {_counted(check.dependent_distinct or 0, 'value')} missing"
-    return f"{missing}, in {_counted(check.rows_missing or 0, 'row')}{nulls}"
-
-
-def _counted(count: int, thing: str) -> str:
-    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+    missing = f"{check.missing_values:,} of {number_of(check.dependent_distinct or 0, 'value')} missing"
+    return f"{missing}, in {number_of(check.rows_missing or 0, 'row')}{nulls}"

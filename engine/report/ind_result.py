@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.errors import InputError, message, number_of
 from tuplewise.engine.ind.foreign_keys import ranked, with_evidence
 from tuplewise.engine.ind.found import FoundInd, FoundInds, TableFound
 from tuplewise.engine.report import csv, html, ind_model, json, model, text
@@ -199,7 +199,7 @@ class IndResult:
         count, error = len(self), self._given.options.error
         how_far = "exact" if error == 0 else f"at most {error:f} of the distinct values missing"
         compared = ", compared as text" if self._given.options.as_text else ""
-        said = f"{count:,} inclusion dependenc{'y' if count == 1 else 'ies'} ({how_far}{compared})"
+        said = f"{number_of(count, 'inclusion dependency', 'inclusion dependencies')} ({how_far}{compared})"
         return f"{said}; {self.trivial:,} more of columns without values" if self.trivial else said
 
     def _columns(self) -> list[tuple[str, str]]:

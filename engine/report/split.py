@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.errors import InputError, message, number_of
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.report import files
 from tuplewise.engine.report.cells import Cells
@@ -115,7 +115,7 @@ def split(given: str, relation: Relation, violators: Violators, table: str, opti
         raise InputError(message(_WHAT, given, hint=f"It can't be written: {error.strerror or error}")) from error
     bad = int(np.count_nonzero(violators.group))
     return (
-        f"split: {relation.rows - bad:,} rows in {os.path.join(given, names[0])!r}, {bad:,} in "
+        f"split: {number_of(relation.rows - bad, 'row')} in {os.path.join(given, names[0])!r}, {bad:,} in "
         f"{os.path.join(given, names[1])!r} ({how})"
     )
 

@@ -6,6 +6,8 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tuplewise.engine.errors import number_of
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -69,7 +71,7 @@ def grid(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> T
 def table_lines(table: Mapping[str, Any], verbose: bool) -> list[Any]:
     """What was read: a line, and with `verbose` what read it and each column with its type, and why."""
     columns = table["columns"]
-    line = f"{table['name']}: {table['rows']:,} rows, {len(columns):,} columns"
+    line = f"{table['name']}: {number_of(table['rows'], 'row')}, {number_of(len(columns), 'column')}"
     types: dict[str, int] = {}
     for column in columns:
         types[column["type"]] = types.get(column["type"], 0) + 1
@@ -118,7 +120,7 @@ def bound(document: Mapping[str, Any]) -> str:
     measure, estimate = result.get("measure") or "g1", result.get("estimate")
     if estimate is None:
         return "exact" if error == 0 else f"{measure} <= {error}"
-    pairs = f"{estimate['sampled_pairs']:,} random pairs"
+    pairs = number_of(estimate["sampled_pairs"], "random pair")
     return f"not violated by {pairs}" if error == 0 else f"{measure} <= {error}, estimated from {pairs}"
 
 
@@ -132,9 +134,9 @@ def dc_parts(
     evidences = result["distinct_evidences"]
     parts.append(
         ("" if "revision" not in result else f"revision {result['revision']}: ")
-        + f"{count:,} minimal denial constraint{_s(count)} ({bound(document)}); "
-        f"{result['pairs']:,} ordered pairs, {result['predicate_space']:,} predicates"
-        + (f", {evidences:,} distinct evidences" if evidences is not None else "")
+        + f"{number_of(count, 'minimal denial constraint')} ({bound(document)}); "
+        f"{number_of(result['pairs'], 'ordered pair')}, {number_of(result['predicate_space'], 'predicate')}"
+        + (f", {number_of(evidences, 'distinct evidence')}" if evidences is not None else "")
     )
     parts += [how_it_ran(document, verbose), *how_it_was_found(result, verbose)]
     if document["partial"]:
@@ -165,15 +167,15 @@ def how_it_was_found(result: Mapping[str, Any], verbose: bool) -> list[Any]:
     said = [*_compared(search), *_sampled(search)]
     if "validated" in search:
         validated, violated = search["validated"], search["violated"]
-        checked = f"{validated:,} candidate{_s(validated)} checked on the table, "
+        checked = f"{number_of(validated, 'candidate')} checked on the table, "
         checked += f"{violated:,} violated" if violated else "none violated"
         if validated or not search.get("undecided"):
             said.append(checked if validated else "nothing left to check on the table")
     if search.get("odd_rows"):
-        said.append(f"{search['odd_rows']:,} odd row{_s(search['odd_rows'])} compared with all others")
+        said.append(f"{number_of(search['odd_rows'], 'odd row')} compared with all others")
     if "preliminary_constraints" in search:
-        preliminary, pairs = search["preliminary_constraints"], search["violating_pairs"]
-        said.append(f"{preliminary:,} rule{_s(preliminary)} of the sample refined to {pairs:,} violating pairs")
+        preliminary = number_of(search["preliminary_constraints"], "rule")
+        said.append(f"{preliminary} of the sample refined to {number_of(search['violating_pairs'], 'violating pair')}")
     parts += ["; ".join(said)] if said else []
     if verbose and (steps := _steps(search)):
         parts += ["", steps, ""]
@@ -185,11 +187,11 @@ def _compared(search: Mapping[str, Any]) -> list[str]:
     if "compared_pairs" not in search:
         return []
     compared, percent = search["compared_pairs"], share(100 * search["share_of_pairs"])
-    said = f"compared {compared:,} pairs of rows ({percent} % of all)"
+    said = f"compared {number_of(compared, 'pair')} of rows ({percent} % of all)"
     sets = search.get("column_sets", [])
     if sets:
-        one_of = "one" if len(sets) == 1 else f"one of {len(sets):,}"
-        said += f", among them all that agree on {one_of} column set{_s(len(sets))}"
+        one_of = "one column set" if len(sets) == 1 else f"one of {len(sets):,} column sets"
+        said += f", among them all that agree on {one_of}"
     return [said]
 
 
@@ -197,10 +199,10 @@ def _sampled(search: Mapping[str, Any]) -> list[str]:
     """What was checked on a sample by a search that goes level by level."""
     if "levels" not in search:
         return []
-    said = f"{len(search['levels']):,} level{_s(len(search['levels']))}"
+    said = number_of(len(search["levels"]), "level")
     checked, rows = search["checked_on_sample"], search["sample_rows"]
     if checked:
-        said += f"; {checked:,} candidate{_s(checked)} checked on a sample, of {rows:,} row{_s(rows)} in the end"
+        said += f"; {number_of(checked, 'candidate')} checked on a sample, of {number_of(rows, 'row')} in the end"
     return [said]
 
 
@@ -220,10 +222,6 @@ def _steps(search: Mapping[str, Any]) -> Table | None:
 def _agreement(columns: Sequence[Sequence[str]]) -> str:
     """A column set: columns that t and u agree on, `a = b` where t's a is u's b."""
     return ", ".join(left if left == right else f"{left} = {right}" for left, right in columns) or "(all pairs)"
-
-
-def _s(count: int) -> str:
-    return "" if count == 1 else "s"
 
 
 def how_it_ran(document: Mapping[str, Any], verbose: bool) -> str:
@@ -247,7 +245,8 @@ def space_parts(document: Mapping[str, Any], *, verbose: bool) -> list[Any]:
         for p in result["column_pairs"]
     ]
     parts = table_lines(document["tables"][0], verbose)
-    parts += [f"predicate space: {result['predicate_space']:,} predicates over {len(groups):,} operand pairs", ""]
+    predicates = number_of(result["predicate_space"], "predicate")
+    parts += [f"predicate space: {predicates} over {number_of(len(groups), 'operand pair')}", ""]
     parts.append(grid([("left", "left"), ("right", "left"), ("operators", "left")], groups))
     if pairs:
         kinds = [("column", "left"), ("column", "left"), ("shared", "right"), ("verdict", "left"), ("why", "left")]

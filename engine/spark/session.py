@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.spark.surroundings import check_surroundings
 from tuplewise.engine.spark.traces import Traces
 from tuplewise.gpu_kernels.exits import at_exit
 from tuplewise.spark_conf.configuration import configure
@@ -201,6 +202,7 @@ def _start(
         kind = master_kind(settings["spark.master"])
         if kind == "local":
             settings.setdefault("spark.driver.memory", _half_of_memory())
+        check_surroundings(settings)
         check_java()
         if kind == "standalone":
             _knock(settings["spark.master"])

@@ -12,10 +12,13 @@ from numpy.typing import NDArray
 from tuplewise.engine.table.relation import TypeName
 from tuplewise.engine.table.text_types import (
     BOOLEAN,
+    COMMA,
+    COMMA_GROUPS,
     DATE,
     DECIMAL,
     EXPONENT,
     FITS,
+    GROUPS,
     INTEGER,
     TIMESTAMP,
     WHOLE_EXPONENT,
@@ -71,7 +74,7 @@ def respelled(values: pa.Array, decimal: str, thousands: str | None) -> pa.Array
     hit = matches(values, number)
     plain = values if thousands is None else pc.replace_substring(values, thousands, "")
     plain = pc.replace_substring(plain, decimal, ".")
-    other = ~hit & matches(values, r"[+-]?[0-9.]*[0-9][0-9.]*(?:[eE][+-]?[0-9]+)?")
+    other = ~hit & matches(values, r"[+-]?[0-9.,]*[0-9][0-9.,]*(?:[eE][+-]?[0-9]+)?")
     found = pc.if_else(pa.array(hit), plain, values)
     marked = pc.binary_join_element_wise(pa.scalar(NO_NUMBER, values.type), values, pa.scalar("", values.type))
     return pc.if_else(pa.array(other), marked, found)
@@ -101,6 +104,9 @@ def count_spellings(values: pa.Array, rows: NDArray[np.int64]) -> dict[Spelling,
         (TIMESTAMP, _split_timestamps),
         (BOOLEAN, _all("boolean")),
         (ZEROS, _all("zeros")),
+        (GROUPS, _all("groups")),
+        (COMMA, _all("comma")),
+        (COMMA_GROUPS, _all("comma_groups")),
     ):
         if len(rest) == 0:
             break

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.errors import InputError, message, number_of
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.table.csv_front import Front, front_of
 from tuplewise.engine.table.csv_hints import hint_on_bad_rows
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _BLOCK_BYTES = 8 << 20
 _MOST_BLOCK_BYTES = (1 << 31) - 1
+_NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)*")
 _MARK_BYTES = 3  # of a byte order mark in UTF-8
 
 
@@ -93,7 +94,13 @@ def with_header(
         hint = "A table without rows has a line of column names"
         raise InputError(message("this file is empty: it has no header and no rows", given, hint=hint))
     first = scans[filled[0]].first_record
-    notes = [*front.notes]
+    notes = [*front.notes, *empty_note([path for path, scan in zip(paths, scans, strict=True) if not len(scan.lines)])]
+    controls = next((path for path, scan in zip(paths, scans, strict=True) if scan.controls), None)
+    if controls is not None:
+        notes.append(
+            f"{controls} holds control characters in latin-1, which are quotes and dashes in Windows' encoding: "
+            "is it cp1252? (--encoding cp1252)"
+        )
     if options.header:
         for i in filled:
             if scans[i].first_record != first:
@@ -102,6 +109,7 @@ def with_header(
                 raise InputError(message(what, scans[i].first_record, str(first), hint))
         names = first
         notes += [] if front.named else separator_notes(first, options)
+        notes += header_notes(first)
     else:
         names = numbered_names(len(first))
     return CsvTable(names, scans, front.dialect, notes, texts)
@@ -116,9 +124,22 @@ def separator_notes(header: list[str], options: LoadOptions) -> list[str]:
     return []
 
 
+def header_notes(header: list[str]) -> list[str]:
+    """A note where all names of columns are numbers, so that the header may be a row."""
+    if all(_NUMBER.fullmatch(name.strip()) for name in header):
+        shown = ", ".join(map(repr, header[:3])) + (", ..." if len(header) > 3 else "")
+        return [f"the header holds numbers only ({shown}): is it a row? (--no-header)"]
+    return []
+
+
+def empty_note(paths: Sequence[str]) -> list[str]:
+    """A note on files of a table that are empty."""
+    return [f"{number_of(len(paths), 'empty file')} passed over, e.g. {paths[0]}"] if paths else []
+
+
 def blank_note(lines: int) -> list[str]:
     """A note on so many blank lines."""
-    return [f"{lines} blank line{'s' if lines > 1 else ''} skipped"] if lines else []
+    return [f"{number_of(lines, 'blank line')} skipped"] if lines else []
 
 
 def row_places(table: CsvTable, header: bool) -> RowPlaces:
@@ -148,7 +169,7 @@ def row_places(table: CsvTable, header: bool) -> RowPlaces:
 def lacks_fields(table: CsvTable, files: Sequence[str], options: LoadOptions) -> BadRows:
     """What is wrong with rows that can't be taken apart. `files`: local ones, else none."""
     columns = len(table.names)
-    fields = f"{columns} field{'s' if columns != 1 else ''}"
+    fields = number_of(columns, "field")
 
     def hint(places: RowPlaces, bad: NDArray[np.int64]) -> str | None:
         return hint_on_bad_rows(files, table.scans, table.dialect, options, places, bad)
@@ -172,7 +193,7 @@ def bad_rows_note(
     more = f" and {len(rows) - len(shown)} more" if len(rows) > len(shown) else ""
     one = len(rows) == 1
     fault = faults.of_one if one else faults.of_several
-    what = f"{len(rows)} row{'' if one else 's'} {fault} (line{'' if one else 's'} {listed}{more})"
+    what = f"{number_of(len(rows), 'row')} {fault} (line{'' if one else 's'} {listed}{more})"
     if policy == "fail":
         hint = faults.hint(places, bad) if faults.hint is not None else None
         raise InputError(message(what, hint=hint or "Mend them, or leave them out with --bad-rows report"))

@@ -8,7 +8,6 @@ doubled one inside stands for itself.
 from __future__ import annotations
 
 import codecs
-import contextlib
 import csv
 import io
 import re
@@ -20,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.table.encodings import WINDOWS_ONLY, encoding_hint
 
 _BLOCK_BYTES = 1 << 24
 _NEWLINE, _RETURN = 10, 13
@@ -52,6 +52,7 @@ class CsvScan:
     stray_returns : whether a CR stands before something else than LF, where lines end with LF
     header_end : bytes of UTF-8 up to the end of the first record, without a byte order mark
     marked : whether the file begins with a byte order mark
+    controls : whether a file in Latin-1 holds control characters that are quotes and dashes in Windows-1252
     begin, skipped_lines : bytes of UTF-8 that were passed over in front, and lines
     end, end_line : bytes of UTF-8 up to the end of the last record that is a row, and the line behind it, where a
         footer follows it; else None
@@ -70,6 +71,7 @@ class CsvScan:
     behind_quotes: bool
     header_end: int
     marked: bool
+    controls: bool
     begin: int = 0
     skipped_lines: int = 0
     end: int | None = None
@@ -116,7 +118,7 @@ def scan_csv(
         data = scanner.pass_over(rest + block)
         rest = scanner.take(data, last=not block)
         if not block:
-            return scanner.result(text.marked)
+            return scanner.result(text.marked, text.controls)
 
 
 class _Utf8:
@@ -129,7 +131,7 @@ class _Utf8:
         self._decoder = codecs.getincrementaldecoder(encoding)("strict")
         self._lines = 0
         self._first = True
-        self.marked = False
+        self.marked = self.controls = False
 
     def read(self, size: int) -> bytes:
         raw = self._stream.read(size)
@@ -143,7 +145,7 @@ class _Utf8:
                 message(
                     f"{self._path}, line {line}: a byte that encoding {self._encoding} does not allow",
                     f"0x{byte}",
-                    hint=_likely_encoding(problem.object, line == 1),
+                    hint=encoding_hint(problem.object, line == 1),
                 )
             ) from None
         if self._first and text:
@@ -151,29 +153,14 @@ class _Utf8:
             self.marked = text[0] == "\ufeff"
             text = text.removeprefix("\ufeff")
             if text[:200].count("\0") > len(text[:200]) // 4:
-                hint = "Name the encoding: --encoding utf-16-le"
+                hint = encoding_hint(raw, True)
                 raise InputError(message(f"{self._path} holds NUL bytes in encoding", self._encoding, hint=hint))
+        if self._encoding == "iso8859-1" and not self.controls:
+            self.controls = WINDOWS_ONLY.search(raw) is not None
         self._lines += text.count("\n")
         if not text and raw:
             return self.read(size)  # a block that ended inside of a character
         return text.encode()
-
-
-_WINDOWS_ONLY = frozenset(range(0x80, 0xA0))  # control characters in Latin-1, quotes and dashes in Windows' own
-
-
-def _likely_encoding(block: bytes, first: bool) -> str:
-    """What to do about bytes that the encoding doesn't allow. `first`: the block begins the file."""
-    if first and block[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return "Name the encoding: --encoding utf-16"
-    if block.count(0) > len(block) // 100:
-        return "This is not a text file; CSV, Parquet, ORC and JSON lines are read"
-    guess = "latin-1"
-    if _WINDOWS_ONLY.intersection(block):
-        with contextlib.suppress(UnicodeDecodeError):  # five of these bytes are none of Windows' either
-            block.decode("cp1252")
-            guess = "cp1252"
-    return f"Name the encoding: --encoding {guess}"
 
 
 class _Scanner:
@@ -375,7 +362,7 @@ class _Scanner:
         finally:
             csv.field_size_limit(longest)
 
-    def result(self, marked: bool) -> CsvScan:
+    def result(self, marked: bool, controls: bool) -> CsvScan:
         empty = np.empty(0, dtype=np.int64)
         lines, blank_before = np.concatenate([empty, *self._lines]), np.concatenate([empty, *self._blank_before])
         skipped = self._part.skip - self._to_skip
@@ -399,6 +386,7 @@ class _Scanner:
             behind_quotes=self._behind_quotes,
             header_end=self._header_end,
             marked=marked,
+            controls=controls,
             begin=self._begin,
             skipped_lines=skipped,
             end=end,

@@ -11,6 +11,7 @@ import numpy as np
 
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import LoadOptions
+from tuplewise.engine.table.csv import empty_note
 from tuplewise.engine.table.csv_scan import scan_lines
 from tuplewise.engine.table.frames import BYTES_AS_HEX, is_bytes
 from tuplewise.engine.table.raw import CSV_LABEL, BadRows, RawRows, RawTable, Reading, RowPlaces
@@ -108,11 +109,14 @@ def _refuse_cases(
 
 
 def _fields(schema: pa.Schema) -> list[_Field]:
+    import pyarrow as pa
+
     seen: dict[str, int] = {}
     found = []
     for field in schema:
         seen[field.name] = number = seen.get(field.name, -1) + 1
-        found.append(_Field(field.name, number, field.type))
+        type_ = pa.decimal128(20, 0) if field.type == pa.uint64() else field.type  # as Spark reads it
+        found.append(_Field(field.name, number, type_))
     return found
 
 
@@ -195,7 +199,7 @@ def wider(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
     if t.is_timestamp(one) and t.is_timestamp(other) and (one.tz is None) == (other.tz is None):
         units = ["s", "ms", "us", "ns"]
         return pa.timestamp(max(one.unit, other.unit, key=units.index), one.tz)
-    if t.is_integer(one) and t.is_integer(other) and pa.uint64() not in (one, other):
+    if t.is_integer(one) and t.is_integer(other):
         return pa.int64()
     digits = [_digits(type_) for type_ in (one, other)]
     if digits[0] and digits[1]:
@@ -222,7 +226,7 @@ def stored_as(label: str, type_: pa.DataType) -> str:
     t = pa.types
     names = {
         pa.bool_(): "boolean", pa.int8(): "tinyint", pa.int16(): "smallint", pa.int32(): "int", pa.int64(): "bigint",
-        pa.uint8(): "smallint", pa.uint16(): "int", pa.uint32(): "bigint", pa.uint64(): "decimal(20,0)",
+        pa.uint8(): "smallint", pa.uint16(): "int", pa.uint32(): "bigint",
         pa.float32(): "float", pa.float64(): "double", pa.date32(): "date", pa.date64(): "date", pa.null(): "void",
     }  # fmt: skip
     if t.is_dictionary(type_):
@@ -406,7 +410,13 @@ def json_lines(source: Source, options: LoadOptions) -> RawTable:
 
     readings = [keys[name].reading for name in names]
     labels = ["JSON" if reading != "typed" else "JSON object or array" for reading in readings]
-    return RawTable(names, readings, labels, [len(n) for n in lines], read, source.files, (), NOT_OBJECTS)
+    notes = empty_files(source, lines)
+    return RawTable(names, readings, labels, [len(n) for n in lines], read, source.files, notes, NOT_OBJECTS)
+
+
+def empty_files(source: Source, lines: Sequence[np.ndarray[Any, np.dtype[np.int64]]]) -> tuple[str, ...]:
+    """A note on files of JSON lines that hold none. `lines`: the numbers of each file's lines that aren't blank."""
+    return tuple(empty_note([path for path, own in zip(source.files, lines, strict=False) if not len(own)]))
 
 
 def _lines(path: str, encoding: str) -> Iterator[tuple[int, bytes]]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.errors import InputError, message, near_names
+from tuplewise.engine.errors import InputError, message, near_names, number_of
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.table.arrow_text import NO_NUMBER, respelled
 from tuplewise.engine.table.csv import bad_rows_note
@@ -286,8 +286,7 @@ def other_columns(what: str, given: Sequence[str], names: Sequence[str]) -> Inpu
 
 def left_out_note(rows: Sequence[int], locate: Locate) -> tuple[str, ...]:
     """What is said of rows that were left out, where there are any."""
-    many = f"{len(rows)} row{'s' if len(rows) > 1 else ''}"
-    said = f"{many} with a value that does not fit its column's type left out, the first at "
+    said = f"{number_of(len(rows), 'row')} with a value that does not fit its column's type left out, the first at "
     return (said + locate(rows[0]),) if rows else ()
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any, Literal
 from urllib.parse import unquote, urlsplit
 
-from tuplewise.engine.errors import InputError, message, near_names
+from tuplewise.engine.errors import InputError, message, near_names, number_of
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.table.csv_front import front_text, named_separator
 from tuplewise.gpu_kernels.exits import at_exit
@@ -41,7 +41,12 @@ _FORMATS: dict[str, Format] = {
 _PACKED_ENDINGS = (".gz", ".bz2", ".zst", ".lz4", ".xz", ".snappy", ".deflate", ".zip")
 _SEPARATORS = {".tsv": "\t", ".tab": "\t", ".psv": "|"}
 STANDARD_INPUT = "-"
+_PIPE = re.compile(r"/dev/fd/\d+|/proc/(?:self|\d+)/fd/\d+")  # what shells make of <(...)
+_WILD = re.compile(r"[ _.-]*(?:[*?]+|\[[^]]+\])[ _.-]*")  # of a pattern, with what sets it apart
 _FIRST_LINE = 64  # characters, enough for one that names a separator
+_NO_PERMISSION = "Ask its owner, or run as a user who may read it"
+_BEGIN_BYTES = 262  # as many as tell a tar archive
+_OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 NO_PARTITION_VALUE = "__HIVE_DEFAULT_PARTITION__"  # the folder name that Hive and Spark give to null
 
 Packing = Literal["gzip", "bz2", "zstd", "lz4", "xz"]
@@ -100,8 +105,9 @@ def find_source(given: str) -> Source:
     path = given
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", given):
         if not given.lower().startswith("file:/"):
-            stem, ending = _ending(given.rstrip("/"))
-            return Source(given, stem, _FORMATS.get(ending, "parquet"), (), (given,), _SEPARATORS.get(ending, ","))
+            ending = _ending(given.rstrip("/"))[1]
+            format_, sep = _FORMATS.get(ending, "parquet"), _SEPARATORS.get(ending, ",")
+            return Source(given, _name_of(given), format_, (), (given,), sep)
         path = unquote(urlsplit(given).path)
     files, skipped = _local_files(path)
     formats = {f: _format_of(f) for f in files}
@@ -110,7 +116,7 @@ def find_source(given: str) -> Source:
         raise InputError(
             message(f"{given} holds files of several formats", listed, "one format", "Name the files with a glob")
         )
-    stem = "stdin" if given == STANDARD_INPUT else _ending(path.rstrip("/") or "/")[0]
+    stem = "stdin" if given == STANDARD_INPUT else _name_of(path)
     sep = _SEPARATORS.get(_ending(files[0])[1], ",")
     columns, values = _folder_columns(path, files)
     # A folder is handed over as it is, so that Spark finds the columns that its folder names hold (a=1/b=2).
@@ -119,6 +125,18 @@ def find_source(given: str) -> Source:
     return Source(
         given, stem, formats[files[0]], files, tuple(_plain_uri(p) for p in paths), sep, columns, values, skipped
     )
+
+
+def _name_of(path: str) -> str:
+    """What a table is called: its file's name without endings; of a pattern what is written out in it."""
+    folder, _, last = path.rstrip("/").rpartition("/")
+    stem = _ending(last)[0]
+    if _PIPE.fullmatch(path):
+        return f"pipe{stem}"
+    if not glob.has_magic(stem) or os.path.exists(os.path.expanduser(path)):
+        return stem or "/"
+    name = _WILD.sub("_", stem).strip("_")
+    return name or _name_of(folder or ("/" if path.startswith("/") else os.getcwd()))
 
 
 def _plain_uri(path: str) -> str:
@@ -143,6 +161,8 @@ def _local_files(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         entries = sorted(root.rglob("*"))
         for entry in entries:
             _refuse_dead_link(str(entry))
+            if entry.is_dir():
+                _allowed(str(entry))
         found = [f for f in entries if f.is_file()]
         kept = [str(f) for f in found if not any(_hidden(part) for part in f.relative_to(root).parts)]
         hidden = [f.name for f in found if str(f) not in set(kept)]
@@ -161,6 +181,9 @@ def _local_files(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         raise InputError(message("this is neither a file nor a folder", path))
     if glob.has_magic(expanded):
         raise InputError(message("no file matches", path, hint=_only_hidden([os.path.basename(f) for f in matched])))
+    for folder in reversed(Path(os.path.abspath(expanded)).parents):
+        if os.path.isdir(folder) and not os.access(folder, os.X_OK):
+            raise InputError(message("no permission to look into the folder", str(folder), hint=_NO_PERMISSION))
     parent = Path(expanded).parent
     siblings = [p.name for p in parent.iterdir()] if parent.is_dir() and os.access(parent, os.R_OK) else []
     hint = near_names(Path(expanded).name, siblings[:1000]) if siblings else None
@@ -181,7 +204,7 @@ def _passed_over(hidden: list[str]) -> tuple[str, ...]:
     data = [name for name in hidden if _ending(name)[1] in _FORMATS]
     if not data:
         return ()
-    many = f"{len(data)} hidden file{'s' if len(data) > 1 else ''} passed over"
+    many = f"{number_of(len(data), 'hidden file')} passed over"
     return (f"{many} (names that begin with _ or .): {', '.join(data[:3])}{', ...' if len(data) > 3 else ''}",)
 
 
@@ -189,8 +212,17 @@ def _allowed(path: str) -> str:
     """The path, where this user may read it."""
     needed = os.R_OK | os.X_OK if os.path.isdir(path) else os.R_OK
     if not os.access(path, needed):
-        raise InputError(message("no permission to read", path))
+        raise InputError(message("no permission to read", path, hint=_NO_PERMISSION))
     return path
+
+
+def _begin_of(path: str, size: int) -> bytes:
+    """The first bytes of a file. Raises InputError where they can't be read."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(size)
+    except PermissionError:
+        raise InputError(message("no permission to read", path, hint=_NO_PERMISSION)) from None
 
 
 def read_twice(path: str) -> str:
@@ -244,9 +276,11 @@ def _ending(path: str) -> tuple[str, str]:
 
 def _format_of(path: str) -> Format:
     """By the file's ending, else by its first bytes; CSV where neither says another."""
-    with open(path, "rb") as file:
-        begin = file.read(8)
-    _refuse_archives(path, begin)
+    begin = unpacked_begin = _begin_of(path, _BEGIN_BYTES)
+    if packing_of(path) is not None:
+        with opened(path) as unpacked:
+            unpacked_begin = unpacked.read(_BEGIN_BYTES)
+    _refuse_archives(path, begin, unpacked_begin)
     if begin[:4] == b"PAR1":
         return "parquet"
     if begin[:3] == b"ORC":
@@ -256,26 +290,23 @@ def _format_of(path: str) -> Format:
         raise InputError(message(f"this file is not {known.capitalize() if known == 'parquet' else 'ORC'}", path))
     if known is not None:
         return known
-    if packing_of(path) is not None:
-        with opened(path) as unpacked:
-            begin = unpacked.read(1)
-    return "json" if begin[:1] == b"{" else "csv"
+    return "json" if unpacked_begin[:1] == b"{" else "csv"
 
 
-def _refuse_archives(path: str, begin: bytes) -> None:
-    if begin[:4] == b"PK\x03\x04":
-        excel = path.lower().endswith((".xlsx", ".xlsm", ".xlsb"))
-        what, hint = ("an Excel workbook", "Save the sheet as CSV") if excel else ("a zip archive", "Unpack it first")
-        raise InputError(message(f"{what} can't be read", path, "CSV, Parquet, ORC or JSON lines", hint))
-    if begin == b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1":
-        allowed = "CSV, Parquet, ORC or JSON lines"
-        raise InputError(message("an Excel workbook can't be read", path, allowed, "Save the sheet as CSV"))
+def _refuse_archives(path: str, begin: bytes, unpacked: bytes) -> None:
+    zipped = begin[:4] == b"PK\x03\x04"
+    if begin[:8] == _OLD_OFFICE or (zipped and path.lower().endswith((".xlsx", ".xlsm", ".xlsb"))):
+        what, hint = "an Excel workbook", "Save the sheet as CSV"
+    elif zipped or unpacked[257:262] == b"ustar":
+        what, hint = f"a {'zip' if zipped else 'tar'} archive", "Unpack it first"
+    else:
+        return
+    raise InputError(message(f"{what} can't be read", path, "CSV, Parquet, ORC or JSON lines", hint))
 
 
 def packing_of(path: str) -> Packing | None:
     """How a file is packed, by its first bytes; None where it isn't."""
-    with open(path, "rb") as file:
-        begin = file.read(8)
+    begin = _begin_of(path, 8)
     return next((packing for magic, packing, _ in _PACKINGS if begin.startswith(magic)), None)
 
 

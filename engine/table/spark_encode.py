@@ -238,7 +238,8 @@ def _text_expression(
         if misfit is not None:
             place = int(rows.places(np.array([misfit["first"]], dtype=np.int64))[0])
             where = f"line {raw.places.line[place]}" if raw.places is not None else f"row {place}"
-            text_ = f"column {name!r}: {misfit['rows']} values don't fit type {type_}, the first at {where}"
+            fit = "value doesn't fit" if misfit["rows"] == 1 else "values don't fit"
+            text_ = f"column {name!r}: {misfit['rows']:,} {fit} type {type_}, the first at {where}"
             raise InputError(message(text_, misfit["example"], WHAT_FITS[type_]))
     whole = max((r["whole"] for r in found), default=0)
     scale: int | None = max((r["fraction"] for r in found), default=0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.errors import InputError, message, number_of
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.spark.session import OpenSession, open_session
 from tuplewise.engine.table.csv import bad_rows_note, scan_table
@@ -33,6 +34,7 @@ from tuplewise.engine.table.spark_source import (
     csv_table,
     frame_table,
     json_table,
+    odd_column,
     readable,
     typed_table,
 )
@@ -194,11 +196,17 @@ def _open(source: Source, scanned: Any, session: OpenSession, options: LoadOptio
             return json_table(spark, source, options)
         return typed_table(spark, source)
     except PySparkException as problem:
-        raise InputError(message("Spark can't open this table", source.given, hint=_first_line(problem))) from problem
+        odd = odd_column(source)
+        what = "this table" if odd is None else f"column {odd.name!r} of this table, whose type is {odd.type}"
+        hint = "Take --reader arrow" if source.local else None
+        said = f"Spark can't open {what} ({_first_line(problem)})"
+        raise InputError(message(said, source.given, hint=hint)) from problem
 
 
 def _first_line(problem: Exception) -> str:
-    return str(problem).strip().splitlines()[0][:200]
+    """What an exception says, without the codes round it."""
+    first = str(problem).strip().splitlines()[0]
+    return re.sub(r"^\[[A-Z_.0-9]+\] | SQLSTATE: \w+$", "", first).removesuffix(".")[:200]
 
 
 def _cause(problem: Exception) -> str:
@@ -281,7 +289,7 @@ def _file_order(raw: RawFrame, rows: int) -> pa.Array | None:
     _, count, order = split_runs(raw.frame)
     arrival = np.concatenate([[0], np.cumsum(count)[:-1]])
     if int(count.sum()) != rows:
-        raise InputError(message("files changed while they were read", rows, f"{int(count.sum())} rows"))
+        raise InputError(message("files changed while they were read", rows, number_of(int(count.sum()), "row")))
     return pa.array(np.concatenate([np.arange(arrival[k], arrival[k] + count[k]) for k in order]))
 
 

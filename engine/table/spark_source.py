@@ -15,11 +15,20 @@ from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.table.csv import CsvTable, blank_note, lacks_fields, row_places
 from tuplewise.engine.table.csv_scan import scan_lines
-from tuplewise.engine.table.files import FIRST_OBJECTS, NOT_OBJECTS, Schema, common_schema, json_places, stored_as
+from tuplewise.engine.table.files import (
+    FIRST_OBJECTS,
+    NOT_OBJECTS,
+    Schema,
+    common_schema,
+    empty_files,
+    json_places,
+    stored_as,
+)
 from tuplewise.engine.table.frames import BYTES_AS_HEX, unusable
 from tuplewise.engine.table.raw import CSV_LABEL, NO_BAD_ROWS, BadRows, Reading, RowPlaces
 from tuplewise.engine.table.source import Source, opened
 from tuplewise.engine.table.spark_csv import BAD, inner_returns, read_text
+from tuplewise.engine.table.spark_text import MOST_DIGITS
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
@@ -104,6 +113,26 @@ def in_nanoseconds(type_: Any) -> bool:
     import pyarrow as pa
 
     return bool(pa.types.is_timestamp(type_) and type_.unit == "ns")
+
+
+def odd_column(source: Source) -> Any:
+    """The first column of local Parquet or ORC files of a type that only Arrow reads; None where there is none."""
+    import pyarrow as pa
+
+    if not source.local or source.format not in ("parquet", "orc"):
+        return None
+    t = pa.types
+    return next(
+        (
+            field
+            for field in common_schema(source).fields
+            if isinstance(field.type, pa.BaseExtensionType)
+            or t.is_float16(field.type)
+            or t.is_time(field.type)
+            or (t.is_decimal(field.type) and field.type.precision > MOST_DIGITS)
+        ),
+        None,
+    )
 
 
 def _refuse_repeated(schema: Schema, source: Source) -> None:
@@ -255,7 +284,8 @@ def json_table(spark: SparkSession, source: Source, options: LoadOptions) -> Raw
     labels = [f"JSON {f.dataType.simpleString()}" for f in found]
     places = json_places(lines) if lines else None
     return RawFrame(
-        frame, [f.name for f in found], readings, labels, source.files, places, len(lines) == 1, [], NOT_OBJECTS
+        frame, [f.name for f in found], readings, labels, source.files, places, len(lines) == 1,
+        list(empty_files(source, lines)), NOT_OBJECTS,
     )
 
 

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING
 from tuplewise.engine.table.relation import TypeName
 from tuplewise.engine.table.text_types import (
     BOOLEAN,
+    COMMA,
+    COMMA_GROUPS,
     DATE,
     DECIMAL,
     EXPONENT,
     FITS,
+    GROUPS,
     INTEGER,
     TIMESTAMP,
     WHOLE_EXPONENT,
@@ -73,6 +76,9 @@ def spelling(column: Column) -> Column:
         .when(spells(column, TIMESTAMP) & day, "timestamp")
         .when(spells(column, BOOLEAN), "boolean")
         .when(spells(column, ZEROS), "zeros")
+        .when(spells(column, GROUPS), "groups")
+        .when(spells(column, COMMA), "comma")
+        .when(spells(column, COMMA_GROUPS), "comma_groups")
         .otherwise("other")
     )
 

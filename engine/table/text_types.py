@@ -27,6 +27,9 @@ Spelling = Literal[
     "timestamp",
     "boolean",
     "zeros",  # a number but for zeros in front
+    "comma",  # a number with a decimal comma
+    "comma_groups",  # one whose thousands are grouped by points
+    "groups",  # a number whose thousands are grouped by commas; 1,234 may be either
     "other",
 ]
 
@@ -35,6 +38,9 @@ DECIMAL = r"-?(0|[1-9][0-9]*)\.[0-9]+"
 EXPONENT = r"-?(0|[1-9][0-9]*)(\.[0-9]+)?[eE][+-]?[0-9]+"
 WHOLE_EXPONENT = r"-?(0|[1-9][0-9]*)[eE][+-]?[0-9]+"  # numbers, and codes such as 12E4
 ZEROS = r"[+-]?0[0-9]+(\.[0-9]+)?"
+COMMA = r"-?[0-9]+,[0-9]+"
+COMMA_GROUPS = r"-?[0-9]{1,3}(\.[0-9]{3})+,[0-9]+"
+GROUPS = r"-?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]+)?"
 BOOLEAN = r"([tT][rR][uU][eE]|[fF][aA][lL][sS][eE])"
 _YEAR = r"(000[1-9]|00[1-9][0-9]|0[1-9][0-9][0-9]|[1-9][0-9][0-9][0-9])"
 DATE = _YEAR + r"-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
@@ -68,6 +74,7 @@ DECIMALS_38: tuple[Spelling, ...] = ("decimal15", "decimal17", "decimal38")
 DECIMALS: tuple[Spelling, ...] = (*DECIMALS_38, "decimal_more")
 NO_VALUES = "no values"
 NUMBERS: tuple[Spelling, ...] = (*INTEGERS, *DECIMALS, "exponent", "exponent_more")
+WITH_COMMAS: tuple[Spelling, ...] = ("comma", "comma_groups", "groups")
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +145,9 @@ def as_codes(name: str, one: str, other: str) -> Decision:
 
 
 def _text(name: str, counts: Mapping[Spelling, SpellingCount], total: int) -> Decision:
+    commas = _numbers_with_commas(name, counts, total)
+    if commas is not None:
+        return commas
     numbers = sum(counts[s].rows for s in NUMBERS if s in counts)
     if "zeros" in counts and numbers + counts["zeros"].rows == total:
         return Decision(
@@ -165,6 +175,21 @@ def _text(name: str, counts: Mapping[Spelling, SpellingCount], total: int) -> De
     if kinds and "other" not in counts:
         return Decision("text", "values of several types, e.g. " + ", ".join(_example(counts, s) for s in kinds))
     return Decision("text", f"text, e.g. {_example(counts, 'other')}")
+
+
+def _numbers_with_commas(name: str, counts: Mapping[Spelling, SpellingCount], total: int) -> Decision | None:
+    """Text, with a note on the options that read it as numbers; None where not all values are such numbers."""
+    found: list[Spelling] = [s for s in WITH_COMMAS if s in counts]
+    plain = (*INTEGERS, *(DECIMALS if found == ["groups"] else ()))
+    if not found or sum(counts[s].rows for s in (*found, *plain) if s in counts) < total:
+        return None
+    example = _example(counts, found[0])
+    if found == ["groups"]:
+        how = "--thousands , reads them, or --decimal , where the comma is a decimal one"
+    else:
+        how = "--decimal ," + (" with --thousands ." if "comma_groups" in found else "") + " reads them"
+    note = f"column {name!r} holds numbers with commas (e.g. {example}), read as text: {how}"
+    return Decision("text", f"numbers with commas, e.g. {example}", note)
 
 
 def quote(value: str) -> str:

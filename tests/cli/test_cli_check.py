@@ -174,7 +174,7 @@ def test_rows_are_split(table: str, tmp_path: Path, capsys: pytest.CaptureFixtur
         f"0,{ids[0]},1,Z1,A,10\n1,{ids[0]},2,Z1,B,20\n3,{ids[1]},4,Z2,B,35\n4,{ids[0]},5,Z1,A,5\n"
     )
     (note,) = [n for n in json.loads(ran.out)["notes"] if n.startswith("split: ")]
-    assert note.startswith(f"split: 1 rows in '{folder}/valid.csv', 4 in ")
+    assert note.startswith(f"split: 1 row in '{folder}/valid.csv', 4 in ")
     assert check(capsys, table, *argv).code == VIOLATED  # our own files are replaced
     (folder / "mine.txt").write_text("")
     refused = check(capsys, table, *argv)

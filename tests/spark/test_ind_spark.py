@@ -222,7 +222,7 @@ def test_a_value_that_is_not_there_is_refused(spark: Any, copied: tuple[Path, Mo
             state.apply([change(state, "delete", "left", pa.concat_tables([nulls] * 4))])
         unfit = pa.table({"number": ["x"], "at": ["2020-01-01"], "word": ["a"]})
         path = write_csv(folder.parent / "unfit.csv", unfit)
-        with pytest.raises(InputError, match=r"column 'number': 1 values don't fit type decimal, the first at .*'x'"):
+        with pytest.raises(InputError, match=r"column 'number': 1 value doesn't fit type decimal, the first at .*'x'"):
             state.apply([change(state, "insert", "left", path)])
         with pytest.raises(InputError, match=r"missing 'word'; unknown 'words'"):
             state.apply([change(state, "insert", "left", row.rename_columns(["number", "at", "words"]))])

@@ -1,0 +1,62 @@
+"""A guess at the encoding of a file that is not in the one it was read with."""
+
+from __future__ import annotations
+
+import codecs
+import re
+
+_FRONT_BYTES = 200
+_MARKS = {b"\xff\xfe\0\0": "utf-32", b"\0\0\xfe\xff": "utf-32", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+_NULS = {"utf-32-le": (1, 2, 3), "utf-32-be": (0, 1, 2), "utf-16-le": (1, 3), "utf-16-be": (0, 2)}
+"""Which bytes of four are NUL where the text is mostly ASCII."""
+WINDOWS_ONLY = re.compile(rb"[\x80-\x9f]")
+"""Control characters in Latin-1, quotes and dashes in Windows' own encoding."""
+
+
+def encoding_hint(block: bytes, first: bool) -> str:
+    """What to do about bytes that an encoding doesn't allow. `first`: the block begins the file."""
+    found = _wide(block[:_FRONT_BYTES]) if first else None
+    if found is None and block.count(0) > len(block) // 100:
+        return "This is not a text file; CSV, Parquet, ORC and JSON lines are read"
+    found = found or _of_bytes(block)
+    if found is None:
+        return "Its script is not Latin: name its encoding, such as --encoding cp1251, gb18030, big5, euc_jp or euc_kr"
+    return f"Name the encoding: --encoding {found}"
+
+
+def _wide(front: bytes) -> str | None:
+    """The encoding of two or four bytes that a file's front shows, by its byte order mark or its NUL bytes."""
+    marked = next((name for mark, name in _MARKS.items() if front.startswith(mark)), None)
+    if marked is not None or front.count(0) <= len(front) // 4:
+        return marked
+
+    def mostly_nul(place: int) -> bool:
+        own = front[place::4]
+        return 4 * own.count(0) > 3 * len(own)
+
+    return next((name for name, places in _NULS.items() if all(map(mostly_nul, places))), None)
+
+
+def _of_bytes(block: bytes) -> str | None:
+    """An encoding that has ASCII's letters in one byte; None where its others are those of an unknown script."""
+    japanese = _decoded(block, "cp932")
+    windows = len(WINDOWS_ONLY.findall(block))
+    if japanese is not None and _runs(japanese) and 4 * windows > sum(byte > 0x7F for byte in block):
+        return "shift_jis"
+    if _runs(block.decode("latin-1")):
+        return None
+    return "cp1252" if windows and _decoded(block, "cp1252") is not None else "latin-1"
+
+
+def _decoded(block: bytes, encoding: str) -> str | None:
+    """The text of a block, which may end inside of a character; None where the encoding doesn't allow it."""
+    try:
+        return codecs.getincrementaldecoder(encoding)("strict").decode(block)
+    except UnicodeDecodeError:
+        return None
+
+
+def _runs(text: str) -> bool:
+    """Whether most letters beyond ASCII stand beside another one, as those of scripts other than Latin do."""
+    sizes = [len(run) for run in re.findall(r"[^\0-\x7f]+", text)]
+    return 2 * sum(size for size in sizes if size > 1) > sum(sizes)
