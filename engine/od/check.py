@@ -11,6 +11,7 @@ from tuplewise.engine.od.implied import SavedOds, check_against
 from tuplewise.engine.od.lexicographic import OdCheck, check_orders
 from tuplewise.engine.od.list_od import ListOd
 from tuplewise.engine.table.in_spark import TableInSpark
+from tuplewise.engine.table.schema import note_on_text
 from tuplewise.engine.watch import Progress, Step, Watch, refuse_spark, silent
 from tuplewise.gpu_kernels.device import pick_device
 
@@ -118,6 +119,7 @@ def _checked(
 ) -> CheckedOds:
     undecided = sum(check.holds is None for check in checks)
     reached = f"time limit reached: {undecided:,} of {len(checks):,} dependencies are undecided"
+    sorted_by = [item.name for check in checks if check.od.left for item in (*check.od.left, *check.od.right)]
     return CheckedOds(
         relation=relation,
         options=options,
@@ -126,7 +128,7 @@ def _checked(
         device_reason=reason,
         timings_seconds={"checking": seconds},
         partial=undecided > 0,
-        notes=[reached] if undecided else [],
+        notes=[*note_on_text(relation, sorted_by), *([reached] if undecided else [])],
     )
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from tuplewise.engine.errors import InputError, message, near_names
 from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.table.relation import DOMAIN_OF_TYPE, TypeName
+from tuplewise.engine.table.relation import DOMAIN_OF_TYPE, Relation, TypeName
 
 ALL_COLUMNS = "*"
+_NAMED = 5  # columns in a note
 
 _ALIASES: dict[str, TypeName] = {
     "int": "integer",
@@ -41,6 +42,20 @@ def quote_name(name: str) -> str:
     if _BARE_NAME.fullmatch(name) and name.lower() not in _RESERVED:
         return name
     return quote_text(name, "`")
+
+
+def note_on_text(relation: Relation, ordered: Iterable[str]) -> list[str]:
+    """That columns whose order counts hold text, where some do. `ordered`: their names, each as often as may be."""
+    with_values = {c.name for c in relation.columns if c.type == "text" and c.distinct}
+    names = [quote_name(name) for name in dict.fromkeys(ordered) if name in with_values]
+    if not names:
+        return []
+    listed = names if len(names) <= _NAMED else [*names[:_NAMED], f"{len(names) - _NAMED:,} more columns"]
+    said = f"{', '.join(listed[:-1])} and {listed[-1]} are" if len(listed) > 1 else f"{listed[0]} is"
+    return [
+        f"{said} text: compared byte by byte, so that '10:30' comes before '9:00'. Times and numbers that are text "
+        "compare right where all are padded with zeros ('09:00')"
+    ]
 
 
 def quote_text(text: str, quote: str) -> str:

@@ -124,6 +124,8 @@ def test_b16_little_or_nothing(run: Callable[..., Ran]) -> None:
         assert table(ran)["rows"] == rows
         assert rules(ran) == []
         assert notes(ran)
+    assert run("a\n1\n", "--format", "text").out.startswith("t: 1 row, 1 column (1 integer)\n")
+    assert run("a,b\n1,x\n2,y\n", "--format", "text").out.startswith("t: 2 rows, 2 columns (1 integer, 1 text)\n")
 
 
 def test_wrong_encoding_is_told(run: Callable[..., Ran], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

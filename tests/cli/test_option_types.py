@@ -184,6 +184,7 @@ def test_hints_name_options_as_python_does() -> None:
         ("the text that means null: --null-token", "the text that means null: null_tokens"),
         ("with --no-cross-columns, --no-header", "with cross_columns=False, header=False"),
         ("column: '--rows'; `--rows`; \"--rows\"", "column: '--rows'; `--rows`; \"--rows\""),
+        ("--decimal , with --thousands . reads them", "decimal=',' with thousands='.' reads them"),
         ("a -- b --- c", "a -- b --- c"),
     ],
 )

@@ -50,6 +50,13 @@ def test_many_columns_are_counted() -> None:
     assert note == f"c0, c1, c2, c3, c4 and 3 more columns {SAID}"
 
 
+def test_orders_of_text_are_told_of_order_dependencies_too() -> None:
+    table = pd.DataFrame(SHOPS | {"empty": [None] * 3})
+    told = tw.check_ods(table, ["opens -> shuts desc", "no, opens -> no"], device="cpu").notes
+    assert list(told) == [f"opens and shuts {SAID}"]
+    assert list(tw.check_ods(table, ["no -> empty", "[] -> opens"], device="cpu").notes) == []
+
+
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
 def test_spark_says_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

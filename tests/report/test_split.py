@@ -41,7 +41,8 @@ def split_files(
     source: Path | str, relation: Relation, bad: dict[int, list[str]], folder: Path, **options: Any
 ) -> tuple[bytes, bytes]:
     said = split(str(folder), relation, violators(relation.rows, bad), str(source), LoadOptions(**options))
-    assert f"{relation.rows - len(bad)} rows in " in said
+    good = relation.rows - len(bad)
+    assert f"{good} row{'' if good == 1 else 's'} in " in said
     assert "rows as they stand in the source" in said
     valid, violating = sorted(folder.iterdir())
     assert (valid.stem, violating.stem) == ("valid", "violating")

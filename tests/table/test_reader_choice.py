@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 
@@ -87,3 +88,86 @@ def test_tables_and_rules_from_pipes(tmp_path: Path, path: str) -> None:
     done = subprocess.run(["bash", "-c", checked], capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("stdin: 2 rows, 2 columns")
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ("*.csv", "sales"),
+        ("north*.csv", "north"),
+        ("*_2024.csv.gz", "2024"),
+        ("north_*_[0-9].csv", "north"),
+        ("*/part-?.csv", "part"),
+        ("*/*.csv", "sales"),
+        ("north [1].csv", "north [1]"),
+    ],
+)
+def test_tables_are_called_by_what_is_written_out_in_a_pattern(
+    given: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "sales"
+    (folder / "in").mkdir(parents=True)
+    for file in ("north.csv", "north_a_1.csv", "x_2024.csv.gz", "in/part-1.csv", "north [1].csv"):
+        (folder / file).write_text(TABLE)
+    monkeypatch.chdir(folder)
+    assert find_source(given).name == name
+    assert find_source(str(folder / given)).name == name
+
+
+def test_a_pipe_that_a_shell_has_made_is_called_a_pipe() -> None:
+    command = f"{sys.executable} -m tuplewise.engine.cli.main"
+    piped = f"{command} ind discover <(echo 'a') <(echo 'b') --format text"
+    done = subprocess.run(["bash", "-c", piped], capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    names = [line.partition(":")[0] for line in done.stdout.splitlines()[:2]]
+    assert [name.rstrip("0123456789") for name in names] == ["pipe", "pipe"]
+    assert names[0] != names[1]
+
+
+UNREADABLE = """
+import os, sys
+from tuplewise.engine.errors import InputError
+from tuplewise.engine.table.source import find_source
+if os.getuid() == 0:  # may read all
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+for path in sys.argv[1:]:
+    try:
+        print(find_source(path).files)
+    except InputError as error:
+        print(error)
+"""
+
+
+def test_what_may_not_be_read_is_told() -> None:
+    with tempfile.TemporaryDirectory(dir="/tmp") as given:
+        folder = Path(given)
+        for path in (folder / "closed", folder / "open" / "closed"):
+            path.mkdir(parents=True)
+            (path / "t.csv").write_text(TABLE)
+        (folder / "t.csv").write_text(TABLE)
+        tried = [folder / "t.csv", folder / "closed", folder / "closed" / "t.csv", folder / "open"]
+        for path in (folder / "closed", folder / "open" / "closed", folder / "t.csv"):
+            path.chmod(0)
+        folder.chmod(0o755)
+        command = [sys.executable, "-c", UNREADABLE, *map(str, tried)]
+        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+        for path in (folder / "closed", folder / "open" / "closed"):
+            path.chmod(0o755)
+    hint = "Ask its owner, or run as a user who may read it"
+    assert said == [
+        f"no permission to read: '{folder}/t.csv'. {hint}",
+        f"no permission to read: '{folder}/closed'. {hint}",
+        f"no permission to look into the folder: '{folder}/closed'. {hint}",
+        f"no permission to read: '{folder}/open/closed'. {hint}",
+    ]
+
+
+def test_a_file_that_is_said_to_be_readable_and_is_not(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*args: object, **options: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("builtins.open", refused)
+    with pytest.raises(InputError, match=r"^no permission to read: '.*t\.csv'"):
+        find_source(path)
