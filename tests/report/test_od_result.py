@@ -475,7 +475,7 @@ def test_a_check_that_a_limit_ended() -> None:
     result = check(["month -> no", "week -> no"], time_limit=1e-9)
     assert [c.holds for c in result.ods] == [None, None]
     assert (result.holds, result.failed, result.partial) == (None, False, True)
-    assert result.notes == ["time limit reached: 2 of 2 dependencies are undecided"]
+    assert result.notes[-1] == "time limit reached: 2 of 2 dependencies are undecided"
     assert "UNDECIDED  month -> no" in result.to_text()
     over = "the time limit was over before the table was read"
     for late in (
@@ -493,7 +493,7 @@ def test_dependencies_are_given_as_text_objects_and_files(tmp_path: Path) -> Non
     lines.write_text("# days\nmonth -> no\n\nweek -> month desc\n")
     first = check([lines, "month -> no"])
     assert [str(c.od) for c in first.ods] == ["month -> no", "week -> month desc"]
-    assert first.notes == ["'month -> no' is the same dependency as ods.txt line 2: it is checked once"]
+    assert "'month -> no' is the same dependency as ods.txt line 2: it is checked once" in first.notes
     saved.write_text(first.to_json())
     assert [str(c.od) for c in check(saved).ods] == [str(c.od) for c in first.ods]
     assert [str(c.od) for c in check([first.ods[0].od]).ods] == ["month -> no"]
