@@ -286,7 +286,7 @@ def json_table(spark: SparkSession, source: Source, options: LoadOptions) -> Raw
     return RawFrame(
         frame, [f.name for f in found], readings, labels, source.files, places, len(lines) == 1,
         list(empty_files(source, lines)), NOT_OBJECTS,
-    )
+    )  # fmt: skip
 
 
 _MAY_BE_SEVERAL = re.compile(rb"\A\s*\[|\}\s*\{")
