@@ -11,6 +11,7 @@ _NULS = {"utf-32-le": (1, 2, 3), "utf-32-be": (0, 1, 2), "utf-16-le": (1, 3), "u
 """Which bytes of four are NUL where the text is mostly ASCII."""
 WINDOWS_ONLY = re.compile(rb"[\x80-\x9f]")
 """Control characters in Latin-1, quotes and dashes in Windows' own encoding."""
+_BEYOND_ASCII = re.compile(r"[^\0-\x7f]+")
 
 
 def encoding_hint(block: bytes, first: bool) -> str:
@@ -40,10 +41,12 @@ def _wide(front: bytes) -> str | None:
 def _of_bytes(block: bytes) -> str | None:
     """An encoding that has ASCII's letters in one byte; None where its others are those of an unknown script."""
     japanese = _decoded(block, "cp932")
-    windows = len(WINDOWS_ONLY.findall(block))
-    if japanese is not None and _runs(japanese) and 4 * windows > sum(byte > 0x7F for byte in block):
+    odd = re.findall("[\udc80-\udcff]+", block.decode("utf-8", "surrogateescape"))  # no UTF-8: some of it may be
+    stray = "".join(odd).encode("utf-8", "surrogateescape")
+    windows = len(WINDOWS_ONLY.findall(stray))
+    if japanese is not None and 4 * windows > len(stray) and _mostly_in_words(_BEYOND_ASCII.findall(japanese), 2):
         return "shift_jis"
-    if _runs(block.decode("latin-1")):
+    if _mostly_in_words(odd, 3):
         return None
     return "cp1252" if windows and _decoded(block, "cp1252") is not None else "latin-1"
 
@@ -56,7 +59,7 @@ def _decoded(block: bytes, encoding: str) -> str | None:
         return None
 
 
-def _runs(text: str) -> bool:
-    """Whether most letters beyond ASCII stand beside another one, as those of scripts other than Latin do."""
-    sizes = [len(run) for run in re.findall(r"[^\0-\x7f]+", text)]
-    return 2 * sum(size for size in sizes if size > 1) > sum(sizes)
+def _mostly_in_words(runs: list[str], letters: int) -> bool:
+    """Whether most of what runs hold stands in those of so many letters or more, as it does in scripts but Latin."""
+    sizes = [len(run) for run in runs]
+    return 2 * sum(size for size in sizes if size >= letters) > sum(sizes)

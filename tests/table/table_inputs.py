@@ -350,6 +350,7 @@ CSV = [
     csv("shift-jis with katakana of half width", "a,b\nｱｲｳ,x\n大阪府の市,y\n".encode("shift_jis"), error="--encoding shift_jis$"),
     csv("shift-jis", "名前,b\n東京都,x\n".encode("shift_jis"), [("東京都", "x")], names=["名前", "b"], encoding="shift_jis"),
     csv("Cyrillic taken for utf-8", "имя,b\nМосква,x\n".encode("cp1251"), error="script is not Latin.*--encoding cp1251"),
+    csv("utf-8 with a byte of latin-1", "a,b\n1,日本\n2,дом\n".encode() + b"3,caf\xe9\n", error="--encoding latin-1$"),
     csv("an apostrophe of Windows taken for utf-8", "a,b\n1,it’s\n".encode("cp1252"), error="--encoding cp1252$"),
     csv("an apostrophe of Windows taken for latin-1", "a,b\n1,it’s\n".encode("cp1252"), [(1, "it\x92s")], encoding="latin-1",
         notes=(r"t\.csv holds control characters in latin-1, .* \(--encoding cp1252\)",)),
