@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.errors import InputError, message, number_of
 from tuplewise.engine.profile.columns import Histogram
 from tuplewise.engine.profile.exceptions import exceptions_of
 from tuplewise.engine.report import csv, json, model, profile_words, sql, text
@@ -140,9 +140,8 @@ class ProfileResult:
         names = ", ".join(map(repr, self._found.tables))
         shown = "".join(f"\n  {r.rank:2}. {text.visible(r.english)}" for r in self.rules[:10])
         more = f"\n  ... and {len(self) - 10:,} more: .rules, .to_pandas()" if len(self) > 10 else ""
-        count = len(self)
         partial = ", PARTIAL" if self.partial else ""
-        return f"<ProfileResult: {count:,} rule{'' if count == 1 else 's'} of {names}{partial}>{shown}{more}"
+        return f"<ProfileResult: {number_of(len(self), 'rule')} of {names}{partial}>{shown}{more}"
 
     @cached_property
     def rules(self) -> list[ProfiledRule]:
@@ -246,8 +245,8 @@ class ProfileResult:
             parts += text.table_lines(table, verbose)
         rules = self.rules[:limit]
         held_back = heading["result"]["held_back"]
-        count = f"{len(rules):,} of {len(self):,} rules" if len(rules) < len(self) else f"{len(rules):,} rules"
-        count = "1 rule" if len(rules) == len(self) == 1 else count
+        count = number_of(len(self), "rule")
+        count = f"{len(rules):,} of {count}" if len(rules) < len(self) else count
         parts.append(f"{count} worth keeping, of {len(self) + held_back:,} that were counted on all rows")
         parts.append(text.how_it_ran(heading, verbose))
         if self.partial:
