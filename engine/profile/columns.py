@@ -19,6 +19,7 @@ BINS = 24
 SHOWN_VALUES = 6
 FEW_VALUES = 12
 """Values of an ordered column that are shown one by one."""
+ONE_VALUE = "has one value"
 MOSTLY_NULL = 0.95
 MOSTLY_NUMBERS = 0.8
 FEW_ALIKE = 0.1
@@ -97,7 +98,7 @@ def warnings(relation: Relation, rows: Rows, listed: Sequence[Listed]) -> Iterat
         elif column.distinct == 1 and filled < relation.rows:
             yield Warning_(column.name, f"has one value, and {column.nulls:,} nulls")
         elif number in one_valued:
-            yield Warning_(column.name, "has one value")
+            yield Warning_(column.name, ONE_VALUE)
         elif column.nulls > MOSTLY_NULL * relation.rows:
             yield Warning_(column.name, f"is null in {column.nulls:,} of {relation.rows:,} rows")
         if column.type == "text" and (mixed := _other_than_numbers(relation, number)):

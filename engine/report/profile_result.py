@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tuplewise.engine.errors import InputError, message, number_of
+from tuplewise.engine.profile import columns
 from tuplewise.engine.profile.columns import Histogram
 from tuplewise.engine.profile.exceptions import exceptions_of
 from tuplewise.engine.report import csv, json, model, profile_words, sql, text
@@ -256,7 +257,8 @@ class ProfileResult:
             parts += ["", _grid(rules, len(self._found.tables) > 1, verbose)]
         if verbose:
             parts += self._shown_examples(rules)
-        warned = [f"{_place(w, len(self._found.tables) > 1)} {w['text']}" for w in self.warnings]
+        with_table = len(self._found.tables) > 1
+        warned = [f"{_place(w, with_table)} {w['text']}" for w in self.warnings if w["text"] != columns.ONE_VALUE]
         parts += (["", *(f"warning: {one}" for one in warned)]) if warned else []
         if command_line:
             parts += ["", "A page with all this: -o report.html. Rows that break a rule: -v, or the page."]
