@@ -7,8 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from tuplewise.engine.errors import number_of
-from tuplewise.engine.report import check_text, dependency_text
-from tuplewise.engine.report.text import bound, interval, share, visible, what_is_missing
+from tuplewise.engine.report import check_text, dependency_text, text
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -17,7 +16,8 @@ if TYPE_CHECKING:
 
 
 @lru_cache(maxsize=8)
-def _template(name: str) -> Template:
+def template(name: str) -> Template:
+    """A template of this package, which escapes all that it is given."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -27,20 +27,18 @@ def _template(name: str) -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["share"] = share
-    environment.filters["number_of"] = number_of
-    environment.filters["interval"] = interval
-    environment.filters["visible"] = visible
+    filters = (number_of, text.interval, text.named_parts, text.percent, text.share, text.strength, text.visible)
+    environment.filters.update((one.__name__, one) for one in filters)
     return environment.get_template(name)
 
 
 def constraints_html(document: Mapping[str, Any], records: Sequence[Mapping[str, Any]], ranked_by: str) -> str:
     """A table of the constraints to show, with a line that says of how many and how they were found."""
-    rendered: str = _template("constraints.html").render(
+    rendered: str = template("constraints.html").render(
         table=document["tables"][0],
         result=document["result"],
-        bound=bound(document),
-        missing=what_is_missing(document["result"]),
+        bound=text.bound(document),
+        missing=text.what_is_missing(document["result"]),
         device=document["device"],
         partial=document["partial"],
         notes=document["notes"],
@@ -52,11 +50,11 @@ def constraints_html(document: Mapping[str, Any], records: Sequence[Mapping[str,
 
 def dependencies_html(document: Mapping[str, Any], things: tuple[str, str], shown: Sequence[Shown]) -> str:
     """A table of the first dependencies of each kind, below a line that says how many there are."""
-    rendered: str = _template("dependencies.html").render(
+    rendered: str = template("dependencies.html").render(
         table=document["tables"][0],
         summary=dependency_text.summary(document, things, shown),
         algorithm=document["result"]["algorithm"],
-        missing=what_is_missing(document["result"], f"more {things[1]}"),
+        missing=text.what_is_missing(document["result"], f"more {things[1]}"),
         device=document["device"],
         partial=document["partial"],
         notes=document["notes"],
@@ -95,7 +93,7 @@ def blocks_html(document: Mapping[str, Any], summary: str, blocks: Sequence[Mapp
             }
         )
     tables = document["tables"]
-    rendered: str = _template("check.html").render(
+    rendered: str = template("check.html").render(
         table=tables[0] if tables else None,
         summary=summary,
         device=document["device"],
@@ -110,7 +108,7 @@ def inds_html(
     document: Mapping[str, Any], summary: str, columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]]
 ) -> str:
     """A table of the likeliest foreign keys, below a line for each table and one that says how many there are."""
-    rendered: str = _template("inds.html").render(
+    rendered: str = template("inds.html").render(
         tables=document["tables"],
         summary=summary,
         device=document["device"],
@@ -125,7 +123,7 @@ def inds_html(
 def checked_html(document: Mapping[str, Any], summary: str, blocks: Sequence[Mapping[str, Any]]) -> str:
     """A block for each thing that was checked in several tables. Of a block: rule, verdict, figures, headings, rows,
     listed."""
-    rendered: str = _template("check.html").render(
+    rendered: str = template("check.html").render(
         table=None,
         summary=summary,
         device=document["device"],

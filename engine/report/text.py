@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +20,7 @@ SHOWN_ROWS = 5
 LONGEST_VALUE = 40
 MORE_HERE = "All of them: .to_json(), .to_csv(), .to_pandas() or .to_sql(); more here: .to_text(limit=N)."
 MORE_THERE = "All of them: --format json, csv or sql (to a file: -o FILE); more here: --limit N."
+_NAMED = re.compile(r"`([^`]+)`")
 PLAIN_WIDTH = 10_000  # where nobody's window is: lines are as long as what they say
 
 
@@ -94,6 +97,21 @@ def share(value: float | None) -> str:
     if value is None:
         return "-"
     return "0" if value == 0 else f"{value:.4g}"
+
+
+def named_parts(said: str) -> list[tuple[str, bool]]:
+    """The parts of a sentence, and whether each is a name that stood in back-quotes."""
+    return [(part, i % 2 == 1) for i, part in enumerate(_NAMED.split(said)) if part]
+
+
+def percent(value: float) -> str:
+    """A share as a percentage, short."""
+    return f"{share(100 * value)} %"
+
+
+def strength(value: float) -> str:
+    """Three digits, cut: what isn't 1 doesn't read as 1."""
+    return "1" if value >= 1 else f"{math.floor(value * 1000) / 1000:.3f}"
 
 
 def constraint_grid(records: Iterable[Mapping[str, Any]], confidence: float | None = None) -> Table:
