@@ -43,7 +43,7 @@ def dc() -> None:
 @dc_settings.discover_options
 @settings.run_options("unknown", dc_settings.NULLS)
 @settings.input_options
-@settings.output_options("text", "json", "csv", "sql")
+@settings.output_options("text", "json", "csv", "sql", "html")
 @click.pass_obj
 def dc_discover(state: State, /, table: str, **given: Any) -> int:
     """The minimal denial constraints that hold in TABLE.
@@ -56,7 +56,7 @@ def dc_discover(state: State, /, table: str, **given: Any) -> int:
         dc_settings.refuse_what_a_state_fixes((*RULES_OF_A_STATE, *READING_OF_A_STATE))
     listing = listing_of(DcListing, given)
     load_options, options = settings.load_options_and(DcDiscoverOptions, given)
-    form = format_of(listing)
+    form = format_of(listing, page=True)
     if explain and form not in ("text", "json"):
         raise click.UsageError(f"--explain-space has the formats text and json, not {form}.")
     check_sql_table(listing.sql_table)
@@ -116,7 +116,7 @@ def _explain(
 @dc_settings.check_options
 @settings.run_options("unknown", dc_settings.NULLS)
 @settings.input_options
-@settings.output_options("text", "json", "csv", "sql")
+@settings.output_options("text", "json", "csv", "sql", "html")
 @click.pass_obj
 def dc_check(state: State, /, table: str, **given: Any) -> int:
     """The pairs of rows of TABLE that violate given rules.
@@ -132,7 +132,7 @@ def dc_check(state: State, /, table: str, **given: Any) -> int:
     if not listing.rules and not listing.rule_files:
         raise click.UsageError("No rule is given: --rule TEXT, or --rules FILE.")
     load_options, options = settings.load_and_check_options(given, listing)
-    form = format_of(listing)
+    form = format_of(listing, page=True)
     if listing.explain and form not in ("text", "json"):
         raise click.UsageError(f"--explain has the formats text and json, not {form}.")
     check_listing(listing, options, table)

@@ -223,7 +223,7 @@ def _change(
 @dc.command("show")
 @click.argument("folder", metavar="STATE")
 @dc_settings.show_options
-@settings.output_options("text", "json", "csv", "sql")
+@settings.output_options("text", "json", "csv", "sql", "html")
 @click.pass_obj
 def dc_show(state: State, /, folder: str, **given: Any) -> int:
     """The rules of a STATE, or what it gained and lost.
@@ -233,7 +233,7 @@ def dc_show(state: State, /, folder: str, **given: Any) -> int:
     lost since, and the pair of rows that broke each lost one.
     """
     listing = listing_of(_ShowListing, given)
-    form = format_of(listing)
+    form = format_of(listing, page=True)
     check_sql_table(listing.sql_table)
     if listing.since is None:
         return write_found(listing, form, state, lambda progress: _shown(folder, listing, progress))

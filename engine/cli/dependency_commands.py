@@ -68,7 +68,7 @@ def od() -> None:
 @settings.dependency_options("Left sides")
 @settings.run_options("unknown", _NULLS)
 @settings.input_options
-@settings.output_options("text", "json", "csv", "sql")
+@settings.output_options("text", "json", "csv", "sql", "html")
 @click.pass_obj
 def fd_discover(state: State, /, table: str, **given: Any) -> int:
     """The minimal functional dependencies that hold in TABLE.
@@ -84,7 +84,7 @@ def fd_discover(state: State, /, table: str, **given: Any) -> int:
 @settings.dependency_options("Keys")
 @settings.run_options("unknown", _NULLS)
 @settings.input_options
-@settings.output_options("text", "json", "csv", "sql")
+@settings.output_options("text", "json", "csv", "sql", "html")
 @click.pass_obj
 def key_discover(state: State, /, table: str, **given: Any) -> int:
     """The minimal keys (unique column combinations) of TABLE.
@@ -106,7 +106,7 @@ def key_discover(state: State, /, table: str, **given: Any) -> int:
 )
 @settings.run_options("value", _ORDER_NULLS)
 @settings.input_options
-@settings.output_options("text", "json", "csv", "sql")
+@settings.output_options("text", "json", "csv", "sql", "html")
 @click.pass_obj
 def od_discover(state: State, /, table: str, **given: Any) -> int:
     """The minimal set-based order dependencies that hold in TABLE.
@@ -121,7 +121,7 @@ def od_discover(state: State, /, table: str, **given: Any) -> int:
 def _discover(state: State, table: str, kind: type[DependencyOptions], given: dict[str, Any]) -> int:
     listing = listing_of(Listing, given)
     load_options, options = settings.load_options_and(kind, given)
-    form = format_of(listing)
+    form = format_of(listing, page=True)
     check_sql_table(listing.sql_table)
 
     def discover(progress: Progress) -> DependencyResult:

@@ -63,7 +63,7 @@ def _tables_argument(command: settings.F) -> settings.F:
 @ind_settings.ind_discover_options
 @settings.run_options("unknown", _NULLS)
 @settings.input_options
-@settings.output_options("text", "json", "csv", "sql")
+@settings.output_options("text", "json", "csv", "sql", "html")
 @click.pass_obj
 def ind_discover(state: State, /, tables: Sequence[str], **given: Any) -> int:
     """The inclusion dependencies between the columns of TABLEs: A <= B, where every value of A occurs in B.
@@ -75,7 +75,7 @@ def ind_discover(state: State, /, tables: Sequence[str], **given: Any) -> int:
     """
     listing = listing_of(IndDiscoverListing, given)
     load_options, options = settings.load_options_and(IndDiscoverOptions, given)
-    form = format_of(listing)
+    form = format_of(listing, page=True)
     with working(listing, form, state) as progress:
         run = CommandRun("ind discover", progress, state, time_limit=options.time_limit)
         named = _named(tables, listing, run)

@@ -217,7 +217,7 @@ def _read_changes(
 @ind.command("show")
 @click.argument("folder", metavar="STATE")
 @ind_settings.ind_show_options
-@settings.output_options("text", "json", "csv", "sql")
+@settings.output_options("text", "json", "csv", "sql", "html")
 @click.pass_obj
 def ind_show(state: State, /, folder: str, **given: Any) -> int:
     """The inclusion dependencies of a STATE as of its last revision, also while another process writes it."""
@@ -225,7 +225,7 @@ def ind_show(state: State, /, folder: str, **given: Any) -> int:
     from tuplewise.engine.report.ind_state import IndStateResult
 
     listing = listing_of(IndDiscoverListing, given)
-    form = format_of(listing)
+    form = format_of(listing, page=True)
     start = time.monotonic()
     with working(listing, form, state), open_state(folder, write=False) as opened:
         check_sql_tables(listing.sql_tables, [table.name for table in opened.manifest.tables])

@@ -93,10 +93,13 @@ class Found(Protocol):
     def to_text(self) -> Callable[..., str]: ...
 
 
-def format_of(written: Written) -> str:
-    """The format that was asked for, or the default one. Raises InputError for a file that can't be written."""
+def format_of(written: Written, *, page: bool = False) -> str:
+    """The format that was asked for, or the default one; `page`: whether there is HTML.
+
+    Raises InputError for a file that can't be written.
+    """
     output.check_output(written.output)
-    return written.form or output.default_format(written.output)
+    return written.form or output.default_format(written.output, page=page)
 
 
 def check_sql_table(name: str | None) -> None:

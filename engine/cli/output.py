@@ -16,8 +16,10 @@ from tuplewise.engine.report import files
 _SUFFIX_FORMS = {".csv": "csv", ".sql": "sql", ".txt": "text"}
 
 
-def default_format(output: str | None) -> str:
-    """Text on a terminal, JSON otherwise."""
+def default_format(output: str | None, *, page: bool = False) -> str:
+    """Text on a terminal, HTML in a file that is named so where there is a page, JSON otherwise."""
+    if page and output and Path(output).suffix.lower() in (".html", ".htm"):
+        return "html"
     return "text" if output is None and sys.stdout.isatty() else "json"
 
 

@@ -188,9 +188,11 @@ def run_options(nulls: str, help_on_nulls: str) -> Callable[[F], F]:
 def output_options(*formats: str) -> Callable[[F], F]:
     """What is written, where, and what is said meanwhile."""
     option = click.option
+    page = "html for FILE.html, " if "html" in formats else ""
+    default = f"[default: text on a terminal, {page}else json]"
     return together(
         [
-            option("--format", "form", type=click.Choice(formats), help="[default: text on a terminal, else json]"),
+            option("--format", "form", type=click.Choice(formats), help=default),
             option(
                 "-o", "--output", type=click.Path(), metavar="FILE", help="Write to this file, whole or not at all."
             ),

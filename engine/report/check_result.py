@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tuplewise.engine.errors import InputError, LimitReached, message, number_of
-from tuplewise.engine.report import check_model, check_text, csv, html, json, pairs_file, sql, text
+from tuplewise.engine.report import check_model, check_text, csv, html, json, list_page, pairs_file, sql, text
 from tuplewise.engine.report.cells import Cell, Cells, cells_of
 from tuplewise.engine.report.checked_result import CheckedResult
 from tuplewise.engine.report.rule_result import RuleResult, pairs_frame, rows_frame
@@ -231,6 +231,10 @@ class CheckResult(CheckedResult):
         ]  # fmt: skip
         return pd.DataFrame(records, columns=names)
 
+    def to_html(self) -> str:
+        """One page for a browser: each rule (the first 500, violated ones before others) with its first pairs."""
+        return list_page.checks_page(self._heading, self._records(), text.SHOWN_PAIRS)
+
     def to_sql(self, dialect: str = "spark", *, table: str | None = None) -> str:
         """For each rule a query that lists all its violating pairs.
 
@@ -247,7 +251,7 @@ class CheckResult(CheckedResult):
         return "".join(self.pieces("sql", dialect=dialect, table=table))
 
     def pieces(self, form: str, *, dialect: str = "spark", table: str | None = None) -> Iterator[str]:
-        """The result as "json", "csv" or "sql" in pieces of text."""
+        """The result as "json", "csv", "sql" or "html" in pieces of text."""
         if form == "json":
             return json.pieces(self._heading, (rule.to_dict() for rule in self.rules))
         if form == "csv" and self._found.options.count_only:
@@ -258,7 +262,9 @@ class CheckResult(CheckedResult):
         if form == "sql":
             writer = self._sql_writer(dialect, table)
             return writer.script((f"{rule.rule.id} {rule.rule}", rule.rule) for rule in self.rules)
-        raise InputError(message("format", form, "'json', 'csv' or 'sql'"))
+        if form == "html":
+            return iter([self.to_html()])
+        raise InputError(message("format", form, "'json', 'csv', 'sql' or 'html'"))
 
     def to_text(
         self,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import RankBy
-from tuplewise.engine.report import csv, html, json, model, text
+from tuplewise.engine.report import csv, html, json, list_page, model, text
 from tuplewise.engine.report.discovery_result import SHOWN_IN_REPR, DiscoveryResult
 
 if TYPE_CHECKING:
@@ -116,6 +116,11 @@ class DcResult(DiscoveryResult):
             }
         return pd.DataFrame(columns)
 
+    def to_html(self, *, rank_by: RankBy | None = None, limit: int | None = None) -> str:
+        """One page for a browser: the best constraints (500 unless limited) in a table to search and to sort."""
+        best = self._best(limit or list_page.MOST, rank_by)
+        return list_page.constraints_page(self._heading, best, rank_by or model.DEFAULT_RANKING)
+
     def to_sql(
         self,
         dialect: str = "spark",
@@ -150,7 +155,7 @@ class DcResult(DiscoveryResult):
         dialect: str = "spark",
         table: str | None = None,
     ) -> Iterator[str]:
-        """The result as "json", "csv" or "sql" in pieces of text, for results too long to hold as one."""
+        """The result as "json", "csv", "sql" or "html" in pieces of text, for results too long to hold as one."""
         index = self._index(rank_by, limit)
         if form == "json":
             document = self._heading
@@ -165,7 +170,9 @@ class DcResult(DiscoveryResult):
             writer = self._sql_writer(dialect, table)
             rules = model.constraints_of(self._found, index)
             return writer.script((f"{rule.id} {rule.rule}", rule) for rule in rules)
-        raise InputError(message("format", form, "'json', 'csv' or 'sql'"))
+        if form == "html":
+            return iter([self.to_html(rank_by=rank_by, limit=limit)])
+        raise InputError(message("format", form, "'json', 'csv', 'sql' or 'html'"))
 
     def to_text(
         self,

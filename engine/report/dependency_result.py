@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from tuplewise.engine.errors import InputError, message
-from tuplewise.engine.report import csv, dependency_text, html, json, model, sql, text
+from tuplewise.engine.report import csv, dependency_text, html, json, list_page, model, sql, text
 from tuplewise.engine.report.dependencies import Key, Named, NamedDependencies
 from tuplewise.engine.report.dependency_text import Group, Shown
 from tuplewise.engine.report.discovery_result import SHOWN_IN_REPR, DiscoveryResult
@@ -69,6 +69,10 @@ class DependencyResult(DiscoveryResult):
 
         return pd.DataFrame(self._rows(limit), columns=self._fields)
 
+    def to_html(self, *, limit: int | None = None) -> str:
+        """One page for a browser: the first of each list (500 unless limited) in a table to search and to sort."""
+        return list_page.dependencies_page(self._heading, self.THINGS, self._shown(limit or list_page.MOST))
+
     def to_sql(self, dialect: str = "spark", *, table: str | None = None, limit: int | None = None) -> str:
         """For each dependency a query that lists the pairs of rows that violate it.
 
@@ -83,7 +87,7 @@ class DependencyResult(DiscoveryResult):
     def pieces(
         self, form: str, *, limit: int | None = None, dialect: str = "spark", table: str | None = None
     ) -> Iterator[str]:
-        """The result as "json", "csv" or "sql" in pieces of text, for results too long to hold as one."""
+        """The result as "json", "csv", "sql" or "html" in pieces of text, for results too long to hold as one."""
         if limit is not None and limit < 1:
             raise InputError(message("limit", limit, "1 or more"))
         if form == "json":
@@ -94,7 +98,9 @@ class DependencyResult(DiscoveryResult):
             writer = self._sql_writer(dialect, table)
             rules = ((str(d), d.rule) for group in self._groups for d in group[:limit])
             return itertools.chain(writer.script(rules), self._more_queries(writer, limit))
-        raise InputError(message("format", form, "'json', 'csv' or 'sql'"))
+        if form == "html":
+            return iter([self.to_html(limit=limit)])
+        raise InputError(message("format", form, "'json', 'csv', 'sql' or 'html'"))
 
     def to_text(
         self,

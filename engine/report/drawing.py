@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 WIDTH, HEIGHT = 120, 28
 _BOX, _GAP, _ROW, _HEAD, _BETWEEN, _EDGE, _LANE = 190, 130, 22, 30, 26, 12, 14
@@ -22,7 +22,7 @@ def histogram(counts: Sequence[int]) -> str:
     for i, count in enumerate(counts):
         high = max(1.0, HEIGHT * count / most) if count else 0.0
         if high:
-            bars.append(f"M{i * wide:.1f} {HEIGHT}v-{high:.1f}h{wide - 0.8:.1f}v{high:.1f}z")
+            bars.append(f"M{_short(i * wide)} {HEIGHT}v-{_short(high)}h{_short(wide - 0.8)}v{_short(high)}z")
     return "".join(bars)
 
 
@@ -30,7 +30,11 @@ def strip(counts: Sequence[int]) -> list[tuple[str, str]]:
     """Start and width of the pieces of a strip that is WIDTH wide."""
     total = max(sum(counts), 1)
     ends = [0.0, *accumulate(WIDTH * count / total for count in counts)]
-    return [(f"{a:.1f}", f"{max(b - a - 0.8, 0.4):.1f}") for a, b in zip(ends, ends[1:], strict=False)]
+    return [(_short(a), _short(max(b - a - 0.8, 0.4))) for a, b in pairwise(ends)]
+
+
+def _short(length: float) -> str:
+    return f"{round(length, 1):g}"
 
 
 @dataclass

@@ -9,6 +9,7 @@ from tuplewise.engine.ind.dependency import names_record, write_side
 from tuplewise.engine.ind.foreign_keys import ForeignKeyEvidence
 from tuplewise.engine.ind.found import FoundInd, TableFound
 from tuplewise.engine.report import model, text
+from tuplewise.engine.report.drawing import Relation
 
 MEASURE = "share of distinct values missing"
 FIGURES = ("coverage", "name_likeness", "key", "unique", "score")
@@ -72,6 +73,13 @@ def ind_row(found: FoundInd) -> dict[str, Any]:
     record = ind_record(found)
     sides = {"dependent": write_side(found.ind.dependent), "referenced": write_side(found.ind.referenced)}
     return {**record, **sides, **record.pop("foreign_key")}
+
+
+def drawn(found: FoundInd) -> Relation:
+    """A dependency in a drawing of tables."""
+    left, right = found.ind.dependent, found.ind.referenced
+    score = found.evidence.score
+    return left[0].table, [a.column for a in left], right[0].table, [a.column for a in right], score
 
 
 def table_lines(document: Mapping[str, Any], verbose: bool) -> list[Any]:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from tuplewise.engine.errors import InputError, message, number_of
 from tuplewise.engine.ind.foreign_keys import ranked, with_evidence
 from tuplewise.engine.ind.found import FoundInd, FoundInds, TableFound
-from tuplewise.engine.report import csv, html, ind_model, json, model, text
+from tuplewise.engine.report import csv, drawing, html, ind_model, json, list_page, model, text
 from tuplewise.engine.report.ind_sql import IndWriter
+from tuplewise.engine.report.sections import Section
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,6 +21,7 @@ FIELDS = (
     "dependent", "referenced", "dependent_distinct", "referenced_distinct", "missing_values", *ind_model.FIGURES,
 )  # fmt: skip
 SHOWN_IN_REPR = 5
+DRAWN = 50
 
 
 class IndResult:
@@ -137,6 +139,19 @@ class IndResult:
 
         return pd.DataFrame(map(ind_model.ind_row, self._listed(limit)), columns=list(FIELDS))
 
+    def to_html(self, *, limit: int | None = None) -> str:
+        """One page for a browser: the likeliest foreign keys (500 unless limited) in a table to search and to sort."""
+        best = self.ranked(limit or list_page.MOST)
+        keys = [one for one in best if one.evidence.score >= drawing.SURE][:DRAWN]
+        note = "Likeliest foreign keys first." if best else "There are none."
+        sections = [
+            list_page.listed("Inclusion dependencies", len(self), self._columns(), self._rows(best), note),
+            Section("Likely foreign keys", "drawing", rows=list(map(ind_model.drawn, keys))),
+        ]
+        how = [("work", f"{self._given.work} ({self._given.work_reason})")]
+        missing = "a limit was reached; there may be more inclusion dependencies"
+        return list_page.list_page(self._heading, self._summary(), sections, how, missing)
+
     def to_sql(
         self, dialect: str = "spark", *, tables: Mapping[str, str] | None = None, limit: int | None = None
     ) -> str:
@@ -158,7 +173,7 @@ class IndResult:
         dialect: str = "spark",
         tables: Mapping[str, str] | None = None,
     ) -> Iterator[str]:
-        """The result as "json", "csv" or "sql" in pieces of text, for results too long to hold as one."""
+        """The result as "json", "csv", "sql" or "html" in pieces of text, for results too long to hold as one."""
         _check_limit(limit)
         if form == "json":
             return json.pieces(self._heading_of_list(limit), map(ind_model.ind_record, self._listed(limit)))
@@ -167,7 +182,9 @@ class IndResult:
         if form == "sql":
             writer = IndWriter(self.tables, dialect, tables or {}, self._given.options.as_text)
             return writer.script(one.ind for one in self._listed(limit))
-        raise InputError(message("format", form, "'json', 'csv' or 'sql'"))
+        if form == "html":
+            return iter([self.to_html(limit=limit)])
+        raise InputError(message("format", form, "'json', 'csv', 'sql' or 'html'"))
 
     def to_text(
         self,

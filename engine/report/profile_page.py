@@ -8,9 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tuplewise.engine.ind.dependency import parse_ind
-from tuplewise.engine.report import drawing, text
+from tuplewise.engine.report import drawing, page_parts, text
 from tuplewise.engine.report.html import template
-from tuplewise.engine.report.page import render_page
 from tuplewise.engine.report.sections import Bar, Entry, Fold, Heading, Section
 
 SHOWN_IN_NOTEBOOK = 10
@@ -26,23 +25,15 @@ _FIGURES: tuple[Heading, ...] = (
     ("#", "right"), ("rule", "left"), ("exceptions", "right"), ("strength", "right"), ("evidence", "right"),
 )  # fmt: skip
 _HOW_TO_READ = (
-    "Evidence: how much would contradict a rule if its columns had nothing to do with each other. Strength: 1 where"
-    " nothing contradicts it, 0 where as much does as by chance. Exceptions: the fewest rows to remove so that it holds."
+    "Evidence: how much would contradict a rule if its columns had nothing to do with each other. Strength: 1 where "
+    "nothing contradicts it, 0 where as much does as by chance. Exceptions: the fewest rows to remove so that it holds."
 )
 
 
 def page(document: Mapping[str, Any]) -> str:
     """One page of a profile: the JSON of `tuplewise profile` as a dict."""
-    tables = document["tables"]
-    names = ", ".join(table["name"] for table in tables)
-    return render_page(
-        names if len(tables) <= 3 else f"{tables[0]['name']} and {len(tables) - 1} more tables",
-        _subtitle(document),
-        list(_sections(document)),
-        notes=document["notes"],
-        partial="a limit was reached; there may be more rules" if document["partial"] else "",
-        footer=f"tuplewise {document['version']}, {text.how_it_ran(document, verbose=False)}",
-    )
+    missing = "a limit was reached; there may be more rules"
+    return page_parts.render(document, _subtitle(document), list(_sections(document)), missing)
 
 
 def compact_html(document: Mapping[str, Any]) -> str:
@@ -50,7 +41,7 @@ def compact_html(document: Mapping[str, Any]) -> str:
     result = document["result"]
     rendered: str = template("profile.html").render(
         subtitle=_subtitle(document),
-        names=", ".join(table["name"] for table in document["tables"]),
+        title=page_parts.title(document),
         several=len(document["tables"]) > 1,
         rules=result["rules"][:SHOWN_IN_NOTEBOOK],
         more=max(len(result["rules"]) - SHOWN_IN_NOTEBOOK, 0),
@@ -64,12 +55,12 @@ def _subtitle(document: Mapping[str, Any]) -> str:
     tables, shown = document["tables"], len(document["result"]["rules"])
     rows, columns = sum(t["rows"] for t in tables), sum(len(t["columns"]) for t in tables)
     said = [f"{len(tables):,} tables"] if len(tables) > 1 else []
-    said += [f"{rows:,} row{'' if rows == 1 else 's'}", f"{columns:,} column{'' if columns == 1 else 's'}"]
-    return ", ".join([*said, f"{shown:,} rule{'' if shown == 1 else 's'} worth a look"])
+    said += [_counted(rows, "row"), _counted(columns, "column"), f"{_counted(shown, 'rule')} worth a look"]
+    return ", ".join(said)
 
 
 def _sections(document: Mapping[str, Any]) -> Iterator[Section]:
-    tables, result = document["tables"], document["result"]
+    result = document["result"]
     yield Section("Overview", "facts", rows=_overview(document), note=_HOW_TO_READ if result["rules"] else "")
     if not result["rules"]:
         yield Section("Rules", "rules", note="No rule stood out. Every rule that holds: dc, fd, od, key, ind discover.")
@@ -81,22 +72,8 @@ def _sections(document: Mapping[str, Any]) -> Iterator[Section]:
     yield Section("Relations between tables", "drawing", rows=relations, note=dashed)
     warnings = [(_place(document, one["table"], one["column"]), one["text"]) for one in result["warnings"]]
     yield Section("Warnings", "warnings", rows=warnings)
-    for table in tables:
-        title = "Columns" if len(tables) == 1 else f"Columns of {table['name']}"
-        mine = [{**c, "rows": max(table["rows"], 1)} for c in result["columns"] if c["table"] == table["name"]]
-        yield Section(title, "columns", rows=mine)
-    yield Section("How it was found", "facts", rows=_how(document), folded=True)
-    yield Section("Settings", "facts", rows=list(settings(document)), folded=True)
-
-
-def settings(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The options of a run, by what they are called, with their values as text."""
-    for name, value in document["options"].items():
-        if isinstance(value, Mapping):
-            value = ", ".join(f"{key}={one}" for key, one in value.items())
-        elif isinstance(value, (list, tuple)):
-            value = ", ".join(map(str, value))
-        yield name.replace("_", " "), "–" if value is None or value == "" else str(value)
+    yield from page_parts.columns(document, result["columns"])
+    yield from page_parts.how(document)
 
 
 def _overview(document: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -111,13 +88,6 @@ def _overview(document: Mapping[str, Any]) -> list[tuple[str, str]]:
     implied = sum(len(rule["implies"]) for rule in result["rules"])
     exceptions = sum(1 for rule in result["rules"] if rule["exceptions"])
     return [*facts, ("implied", f"{implied:,}"), ("with exceptions", f"{exceptions:,}")]
-
-
-def _how(document: Mapping[str, Any]) -> list[tuple[str, str]]:
-    seconds = [(name.replace("_", " "), f"{value:.2f} s") for name, value in document["timings_seconds"].items()]
-    files = [(f"table {t['name']}", t["path"] or "from memory") for t in document["tables"]]
-    device = f"{document['device']} ({document['device_reason']})"
-    return [*files, ("device", device), *seconds, ("version", document["version"])]
 
 
 def _place(document: Mapping[str, Any], table: str, column: str | None) -> str:
@@ -150,13 +120,17 @@ def _entries(document: Mapping[str, Any], rules: Sequence[Mapping[str, Any]]) ->
 def _folds(rule: Mapping[str, Any]) -> Iterator[Fold]:
     examples, exceptions, implied = rule["examples"], rule["exceptions"], rule["implies"]
     if examples:
-        cut = f", {len(examples):,} of them" if len(examples) < exceptions else ""
-        yield Fold(f"{exceptions:,} exception{'' if exceptions == 1 else 's'}{cut}", [[e["text"]] for e in examples])
+        cut = f" ({len(examples):,} shown)" if len(examples) < exceptions else ""
+        yield Fold(_counted(exceptions, "exception") + cut, [[example["text"]] for example in examples])
     if implied:
-        yield Fold(f"implies {len(implied):,} other{'' if len(implied) == 1 else 's'}", [[r] for r in implied], side="code")
+        yield Fold(f"implies {_counted(len(implied), 'other')}", [[text] for text in implied], side="code")
     if rule["equivalent"]:
         pairs = [[" ↔ ".join(names)] for names in rule["equivalent"]]
-        yield Fold(f"{len(pairs):,} pair{'' if len(pairs) == 1 else 's'} of equal columns", pairs, side="code")
+        yield Fold(_counted(len(pairs), "pair") + " of columns that determine each other", pairs, side="code")
+
+
+def _counted(count: int, thing: str) -> str:
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
 
 
 def _copies(document: Mapping[str, Any], rule: Mapping[str, Any]) -> dict[str, str]:

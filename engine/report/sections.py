@@ -1,4 +1,4 @@
-"""The shape that renderers draw: a result as a list of sections, each of one of a few kinds. No text is escaped here."""
+"""The shape that renderers draw: a result as sections of a few kinds. Texts are as they are: renderers escape them."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tuplewise.engine.errors import number_of
@@ -26,6 +26,8 @@ PLAIN_WIDTH = 10_000  # where nobody's window is: lines are as long as what they
 
 def visible(text: str) -> str:
     """Text with characters that could move a cursor or start a new line spelled out."""
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
@@ -116,15 +118,23 @@ def strength(value: float) -> str:
 
 def constraint_grid(records: Iterable[Mapping[str, Any]], confidence: float | None = None) -> Table:
     """Constraints, one a line; with a confidence, the intervals of g1 beside it."""
-    kinds = [("", "right"), ("kind", "left"), ("g1", "right")]
-    if confidence is not None:
-        kinds.append((f"{100 * confidence:g} % interval", "left"))
-    kinds += [("coverage", "right"), ("succinct", "right"), ("rule", "left")]
-    rows = []
+    return grid(constraint_columns(confidence), constraint_rows(records, confidence))
+
+
+def constraint_columns(confidence: float | None) -> list[tuple[str, str]]:
+    """Headings of a list of constraints, and the side that values stand on."""
+    between = [] if confidence is None else [(f"{100 * confidence:g} % interval", "left")]
+    figures = [("coverage", "right"), ("succinct", "right")]
+    return [("", "right"), ("kind", "left"), ("g1", "right"), *between, *figures, ("rule", "left")]
+
+
+def constraint_rows(records: Iterable[Mapping[str, Any]], confidence: float | None) -> Iterator[list[str]]:
+    """What stands below them."""
     for i, r in enumerate(records, 1):
-        g1 = [share(r["g1"])] if confidence is None else [share(r["g1"]), interval(r)]
-        rows.append([str(i), r["kind"], *g1, share(r["coverage"]), share(r["succinctness"]), r["rule"]])
-    return grid(kinds, rows)
+        between = [] if confidence is None else [interval(r)]
+        yield [
+            str(i), r["kind"], share(r["g1"]), *between, share(r["coverage"]), share(r["succinctness"]), r["rule"],
+        ]  # fmt: skip
 
 
 def interval(record: Mapping[str, Any]) -> str:

@@ -168,6 +168,7 @@ def test_text_html_and_repr_say_estimated(estimated: DcResult) -> None:
     page = estimated._repr_html_()
     assert "g1 &lt;= 0.01, estimated from 1,000 random pairs" in page
     assert "<th>95 % interval</th>" in page
+    assert '<th scope="col" class="left">95 % interval</th>' in estimated.to_html()
     assert "<td>0 to 0.001</td>" in page
     assert "g1 <= 0.01, estimated from 1,000 random pairs" in repr(estimated)
     exact = DcResult(replace(estimated._found, options=replace(estimated._found.options, error=Decimal(0))))

@@ -1,0 +1,116 @@
+"""Pages of what discoveries and checks return: each rule in a table, long lists cut, with a line on the rest."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from test_page import Parsed
+
+import tuplewise as tw
+from tuplewise.engine.report import list_page
+
+PEOPLE = pd.DataFrame(
+    {"id": [1, 2, 3, 4], "zip": ["01", "01", "02", "03"], "city": ["A", "A", "B", "B"], "pay": [10, 20, 20, 35]}
+)
+HOSTILE = "<script>alert(1)</script>"
+
+
+def codes(result: Any, **how: Any) -> list[str]:
+    return Parsed(result.to_html(**how)).of("code")
+
+
+def headings(result: Any, **how: Any) -> list[str]:
+    return Parsed(result.to_html(**how)).of("h2")
+
+
+ENDS = ["Columns", "How it was found", "Settings"]
+
+
+def test_denial_constraints() -> None:
+    found = tw.discover_dcs(PEOPLE)
+    assert codes(found) == [rule.rule for rule in found.ranked()]
+    assert codes(found, rank_by="coverage", limit=2) == [rule.rule for rule in found.ranked("coverage", 2)]
+    parsed = Parsed(found.to_html(limit=2))
+    note = f"Best first, by succinctness. The first 2 of {len(found)}. All of them: --format json, csv or sql (to a "
+    assert parsed.of("p", class_="note")[0].startswith(note)
+    assert parsed.of("h2") == ["Denial constraints", *ENDS]
+    assert parsed.of("p", class_="subtitle") == [f"{len(found)} minimal denial constraints (exact)"]
+    assert parsed.of("th", scope="row") == list(PEOPLE.columns)
+    assert "".join(found.pieces("html")) == found.to_html()
+
+
+def test_dependencies() -> None:
+    fds, keys = tw.discover_fds(PEOPLE), tw.discover_keys(PEOPLE)
+    assert codes(fds) == [str(one) for one in fds]
+    assert headings(fds) == ["Functional dependencies", *ENDS]
+    assert codes(keys) == [str(one) for one in keys]
+    assert headings(keys) == ["Keys", *ENDS]
+    assert codes(fds, limit=1) == [str(fds.fds[0])]
+    cut = f"Rows that are equal on the left are equal on the right. The first 1 of {len(fds)}."
+    assert Parsed(fds.to_html(limit=1)).of("p", class_="note")[0].startswith(cut)
+
+
+def test_order_dependencies_and_lists() -> None:
+    ods = tw.discover_ods(PEOPLE, lexicographic=2)
+    assert headings(ods) == ["Constant", "Order compatible", "Derived", *ENDS]
+    assert codes(ods) == [*map(str, ods), *map(str, ods.lexicographic)]
+
+
+def test_inclusion_dependencies_are_drawn() -> None:
+    orders = pd.DataFrame({"no": [7, 8, 9], "customer": ["Ann", "Bob", "Ann"]})
+    customers = pd.DataFrame({"customer": ["Ann", "Bob", "Eve"]})
+    found = tw.discover_inds({"orders": orders, "customers": customers})
+    parsed = Parsed(found.to_html())
+    assert parsed.of("code") == ["orders.customer <= customers.customer"]
+    assert parsed.of("h2")[:2] == ["Inclusion dependencies", "Likely foreign keys"]
+    assert parsed.of("desc")[0].startswith("orders (customer) → customers (customer), score ")
+    assert parsed.of("h1") == ["orders, customers"]
+
+
+def test_a_check_shows_violated_rules_first_with_their_pairs() -> None:
+    check = tw.check(PEOPLE, ["zip -> city", "city -> zip"])
+    parsed = Parsed(check.to_html())
+    assert parsed.of("td", class_="mark") == ["Violated", "Holds"]
+    assert parsed.of("p", class_="subtitle") == ["2 rules: 1 violated, 1 hold"]
+    assert "the only pair" in parsed.of("summary")[0] or "all pairs" in parsed.of("summary")[0]
+    assert "t.zip" in parsed.of("th", scope="col")
+    assert parsed.of("td", class_="figure") == ["2", "2", "0", "0"]
+    assert "".join(check.pieces("html")) == check.to_html()
+
+
+def test_long_checks_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(list_page, "MOST", 1)
+    parsed = Parsed(tw.check(PEOPLE, ["zip -> city", "city -> zip"]).to_html())
+    assert parsed.of("td", class_="mark") == ["Violated"]
+    assert parsed.of("p", class_="note")[0].startswith("The first 1 of 2. All of them: --format json")
+
+
+def test_names_cannot_be_markup() -> None:
+    table = pd.DataFrame({HOSTILE: [1, 1, 2], "b\n": ["x", "y", "y"]})
+    for result in (
+        tw.discover_dcs(table), tw.discover_fds(table), tw.discover_keys(table), tw.discover_ods(table),
+        tw.check(table, f"not(t.`{HOSTILE}` == u.`{HOSTILE}`)"), tw.discover_inds({HOSTILE: table, "u": table}),
+    ):  # fmt: skip
+        made = result.to_html()
+        assert HOSTILE not in made
+        assert "&lt;script&gt;" in made
+        Parsed(made)
+
+
+def test_nothing_found_is_said() -> None:
+    table = pd.DataFrame({"a": ["x", "x"], "b": [1.5, 1.5]})
+    assert "There are none." in Parsed(tw.discover_keys(table).to_html()).of("p", class_="note")
+
+
+def test_a_page_of_many_rules_is_small_and_quick() -> None:
+    found = tw.discover_dcs(str(Path(__file__).parents[2] / "examples" / "tax.csv"))
+    assert len(found) == 29_942
+    start = time.perf_counter()
+    made = found.to_html()
+    assert time.perf_counter() - start < 1
+    assert len(made.encode()) < 1_000_000
+    assert len(Parsed(made).of("code")) == list_page.MOST
