@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import click
@@ -18,7 +17,6 @@ from tuplewise.engine.cli.settings import State
 from tuplewise.engine.options import ProfileOptions
 
 _NULLS = "Rows with a null in a rule's columns are left out, or a null is a value equal to itself."
-_PAGES = (".html", ".htm")
 
 
 @dataclass(frozen=True)
@@ -69,9 +67,7 @@ def profile(state: State, /, tables: Sequence[str], **given: Any) -> int:
     """
     listing = listing_of(ProfileListing, given)
     load_options, options = settings.load_options_and(ProfileOptions, given)
-    if listing.form is None and Path(listing.output or "").suffix.lower() in _PAGES:
-        listing = ProfileListing("html", listing.output, listing.dialect)
-    form = format_of(listing)
+    form = format_of(listing, page=True)
     named = named_tables(tables)
     with working(listing, form, state) as progress:
         run = CommandRun("profile", progress, state, time_limit=options.time_limit)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from tuplewise.engine.errors import number_of
 from tuplewise.engine.report import check_text, dependency_text, page_parts, text
 from tuplewise.engine.report.sections import Entry, Fold, Heading, Section
 
@@ -46,7 +47,7 @@ def constraints_page(document: Mapping[str, Any], records: Iterable[Mapping[str,
     count, estimate = result["count"], result["estimate"]
     confidence = None if estimate is None else estimate["confidence"]
     rows = list(text.constraint_rows(records, confidence))
-    summary = f"{count:,} minimal denial constraint{'' if count == 1 else 's'} ({text.bound(document)})"
+    summary = f"{number_of(count, 'minimal denial constraint')} ({text.bound(document)})"
     columns = text.constraint_columns(confidence)
     note = f"Best first, by {ranked_by}." if rows else "There are none."
     section = listed("Denial constraints", count, columns, rows, note)

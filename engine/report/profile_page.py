@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from tuplewise.engine.errors import number_of
 from tuplewise.engine.ind.dependency import parse_ind
 from tuplewise.engine.report import drawing, page_parts, text
 from tuplewise.engine.report.html import template
@@ -19,7 +20,7 @@ _GROUPS = {
     "od": ("Orders", "Rows sorted by one column are sorted by the other."),
     "row": ("Within a row", "One column compared with another of the same row."),
     "constant": ("Constants", "Columns with one value."),
-    "ind": ("Possible foreign keys", "Every value of the left column is a value of the right one."),
+    "ind": ("Possible foreign keys", "Values of the left column occur in the right one."),
 }
 _FIGURES: tuple[Heading, ...] = (
     ("#", "right"), ("rule", "left"), ("exceptions", "right"), ("strength", "right"), ("evidence", "right"),
@@ -55,7 +56,7 @@ def _subtitle(document: Mapping[str, Any]) -> str:
     tables, shown = document["tables"], len(document["result"]["rules"])
     rows, columns = sum(t["rows"] for t in tables), sum(len(t["columns"]) for t in tables)
     said = [f"{len(tables):,} tables"] if len(tables) > 1 else []
-    said += [_counted(rows, "row"), _counted(columns, "column"), f"{_counted(shown, 'rule')} worth a look"]
+    said += [number_of(rows, "row"), number_of(columns, "column"), f"{number_of(shown, 'rule')} worth a look"]
     return ", ".join(said)
 
 
@@ -121,16 +122,12 @@ def _folds(rule: Mapping[str, Any]) -> Iterator[Fold]:
     examples, exceptions, implied = rule["examples"], rule["exceptions"], rule["implies"]
     if examples:
         cut = f" ({len(examples):,} shown)" if len(examples) < exceptions else ""
-        yield Fold(_counted(exceptions, "exception") + cut, [[example["text"]] for example in examples])
+        yield Fold(number_of(exceptions, "exception") + cut, [[example["text"]] for example in examples])
     if implied:
-        yield Fold(f"implies {_counted(len(implied), 'other')}", [[text] for text in implied], side="code")
+        yield Fold(f"implies {number_of(len(implied), 'other')}", [[text] for text in implied], side="code")
     if rule["equivalent"]:
         pairs = [[" ↔ ".join(names)] for names in rule["equivalent"]]
-        yield Fold(_counted(len(pairs), "pair") + " of columns that determine each other", pairs, side="code")
-
-
-def _counted(count: int, thing: str) -> str:
-    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+        yield Fold(number_of(len(pairs), "pair") + " of columns that determine each other", pairs, side="code")
 
 
 def _copies(document: Mapping[str, Any], rule: Mapping[str, Any]) -> dict[str, str]:

@@ -193,7 +193,7 @@ def test_the_table_for_a_notebook_has_the_best_ten_and_no_script() -> None:
     assert [tag for tag, _ in parsed.elements].count("tr") == 11
     assert {tag for tag, _ in parsed.elements} & {"script", "style", "button", "details"} == set()
     assert parsed.attribute("class") == ["tuplewise"]
-    assert "15 more: .to_html()" in parsed.of("p")
+    assert "15 more: .rules; all of it as a page: .to_html()" in parsed.of("p")
     assert parsed.attribute("id") == []
     partial = profile_page.compact_html(documents.partial())
     assert "Partial: a limit was reached" in partial
