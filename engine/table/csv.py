@@ -11,6 +11,7 @@ import codecs
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,14 +22,14 @@ from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.table.csv_front import Front, front_of
 from tuplewise.engine.table.csv_hints import hint_on_bad_rows
 from tuplewise.engine.table.csv_scan import CsvScan, Dialect, Part, scan_csv
-from tuplewise.engine.table.raw import CSV_LABEL, BadRows, RawRows, RawTable, RowPlaces
+from tuplewise.engine.table.raw import CSV_LABEL, BadRows, RawRows, RawTable, RowPlaces, joined, reading_pool
 from tuplewise.engine.table.schema import numbered_names
 from tuplewise.engine.table.source import Source, opened, packing_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_BLOCK_BYTES = 8 << 20
+_BLOCK_BYTES = 4 << 20
 _MOST_BLOCK_BYTES = (1 << 31) - 1
 _NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)*")
 _MARK_BYTES = 3  # of a byte order mark in UTF-8
@@ -148,22 +149,28 @@ def row_places(table: CsvTable, header: bool) -> RowPlaces:
     positions: list[NDArray[np.int64]] = []
     lines: list[NDArray[np.int64]] = []
     files: list[NDArray[np.int32]] = []
-    before = blank = 0
+    before = 0
     for i, scan in enumerate(table.scans):
         skip = 1 if header and len(scan.lines) else 0
         records = np.arange(len(scan.lines) - skip, dtype=np.int64)
         after_header = scan.blank_before[scan.blank_before >= skip] - skip if skip else scan.blank_before
         if one:
             positions.append(before + records + np.searchsorted(after_header, records, side="right"))
-            blank += len(scan.blank_before) - len(after_header)
             before += len(records) + len(after_header)
         else:
             positions.append(before + records)
-            blank += len(scan.blank_before)
             before += len(records)
         lines.append(scan.lines[skip:])
         files.append(np.full(len(records), i, dtype=np.int32))
+    blank = _blank_lines(table, header)
     return RowPlaces(np.concatenate(positions), np.concatenate(lines), np.concatenate(files), before, blank)
+
+
+def _blank_lines(table: CsvTable, header: bool) -> int:
+    """Blank lines that are no rows: of a table of one column those in front of its header."""
+    if len(table.names) > 1:
+        return sum(len(scan.blank_before) for scan in table.scans)
+    return sum(int(np.count_nonzero(scan.blank_before == 0)) for scan in table.scans if header and len(scan.lines))
 
 
 def lacks_fields(table: CsvTable, files: Sequence[str], options: LoadOptions) -> BadRows:
@@ -203,7 +210,6 @@ def bad_rows_note(
 def csv_table(source: Source, options: LoadOptions) -> RawTable:
     """CSV files as a table that can be read here."""
     table = scan_table(source, options, keep=True)
-    places = row_places(table, options.header)
     count = len(table.names)
     rows_of_files = [_rows_of(scan, options.header, count) for scan in table.scans]
 
@@ -216,9 +222,13 @@ def csv_table(source: Source, options: LoadOptions) -> RawTable:
                 parts.append(part)
                 bad.append(own + before)
             before += rows_of_files[i]
-        return RawRows(_joined(parts, len(kept)), np.concatenate([np.empty(0, np.int64), *bad]), places)
+        return RawRows(joined(parts, len(kept)), np.concatenate([np.empty(0, np.int64), *bad]), places)
 
-    notes = (*table.notes, *blank_note(places.blank_lines))
+    @cache
+    def places() -> RowPlaces:
+        return row_places(table, options.header)
+
+    notes = (*table.notes, *blank_note(_blank_lines(table, options.header)))
     return RawTable(
         list(table.names), ["infer"] * count, [CSV_LABEL] * count, rows_of_files, read, source.files, notes,
         lacks_fields(table, source.files, options),
@@ -233,20 +243,6 @@ def _rows_of(scan: CsvScan, header: bool, columns: int) -> int:
     if columns > 1:
         return rows
     return rows + int(np.count_nonzero(scan.blank_before >= int(header)))
-
-
-def _joined(parts: list[list[pa.ChunkedArray]], columns: int) -> list[pa.ChunkedArray]:
-    import pyarrow as pa
-
-    if not parts:
-        return [pa.chunked_array([], pa.large_string()) for _ in range(columns)]
-    joined = []
-    for c in range(columns):
-        arrays = [part[c] for part in parts]
-        if len({array.type for array in arrays}) > 1:
-            arrays = [array.cast(pa.large_string()) for array in arrays]
-        joined.append(pa.chunked_array([chunk for array in arrays for chunk in array.chunks], arrays[0].type))
-    return joined
 
 
 def _read_file(
@@ -285,6 +281,7 @@ def _by_arrow(
         with _body(path, table, file, start) as stream:
             return arrow_csv.read_csv(
                 stream,
+                memory_pool=reading_pool(),
                 read_options=arrow_csv.ReadOptions(column_names=names, block_size=block_bytes, use_threads=threads),
                 parse_options=arrow_csv.ParseOptions(
                     delimiter=dialect.sep, quote_char=dialect.quote or False, double_quote=bool(dialect.quote),

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.table.encodings import WINDOWS_ONLY, encoding_hint
 
-_BLOCK_BYTES = 1 << 24
+_BLOCK_BYTES = 1 << 22
 _NEWLINE, _RETURN = 10, 13
 
 

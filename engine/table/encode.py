@@ -61,9 +61,16 @@ def indexed(array: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, NDArray[np.int
 
 
 def encode(
-    columns: Sequence[TypedColumn], rows: int, device: str = "auto"
+    columns: Sequence[TypedColumn], rows: int, device: str = "auto", into: NDArray[np.int32] | None = None
 ) -> tuple[NDArray[np.int32], dict[Domain, pa.Array], tuple[Column, ...]]:
-    """Ranks of all values. `device`: where many texts are ranked, see `rank_texts`; the ranks are the same on each.
+    """Ranks of all values.
+
+    Parameters
+    ----------
+    device : str
+        Where many texts are ranked, see `rank_texts`; the ranks are the same on each.
+    into : int32 (columns, rows), C order, optional
+        Takes the codes. Its rows may be the indexes of the columns, in order, which are lost then.
 
     Returns
     -------
@@ -75,7 +82,7 @@ def encode(
     -----
     Each column is hashed once (`indexed`); only distinct values are sorted. Linear in cells, plus sorting.
     """
-    codes = np.empty((len(columns), rows), dtype=np.int32)
+    codes = np.empty((len(columns), rows), dtype=np.int32) if into is None else into
     dictionaries: dict[Domain, pa.Array] = {}
     described: list[Column | None] = [None] * len(columns)
     domains: dict[Domain, list[int]] = {}
@@ -89,8 +96,8 @@ def encode(
             column = columns[i]
             lookup = np.full(len(column.values) + 1, NULL_CODE, dtype=np.int32)  # the last entry is null's: index -1
             lookup[places] = rank
-            np.take(lookup, column.index, out=codes[i], mode="wrap")
             nulls = int(np.count_nonzero(column.index == NULL_CODE))
+            np.take(lookup, column.index, out=codes[i], mode="wrap")
             distinct = int(np.count_nonzero(np.bincount(rank, minlength=1)))  # equal values may stand there twice
             described[i] = Column(column.name, column.type, column.why, distinct, nulls)
     codes.setflags(write=False)
@@ -105,8 +112,9 @@ def _used(column: TypedColumn) -> tuple[pa.Array, NDArray[np.int64]]:
     """The values that some row has, and where they stand in `values`."""
     import pyarrow as pa
 
-    counts = np.bincount(column.index.astype(np.int64) + 1, minlength=len(column.values) + 1)[1:]
-    places = np.flatnonzero(counts)
+    used = np.zeros(len(column.values) + 1, dtype=np.bool_)
+    used[column.index] = True  # null's is the last: index -1
+    places = np.flatnonzero(used[:-1])
     if len(places) == len(column.values):
         return column.values, places
     return column.values.take(pa.array(places)), places

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache, partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -14,7 +16,7 @@ from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.table.csv import empty_note
 from tuplewise.engine.table.csv_scan import scan_lines
 from tuplewise.engine.table.frames import BYTES_AS_HEX, is_bytes
-from tuplewise.engine.table.raw import CSV_LABEL, BadRows, RawRows, RawTable, Reading, RowPlaces
+from tuplewise.engine.table.raw import CSV_LABEL, BadRows, RawRows, RawTable, Reading, RowPlaces, joined
 from tuplewise.engine.table.source import Source, opened
 
 if TYPE_CHECKING:
@@ -25,6 +27,8 @@ FIRST_OBJECTS = 100
 NOT_OBJECTS = BadRows("is not a JSON object", "are not JSON objects")
 ONE_A_LINE = "one JSON object a line"
 _MOST_DIGITS = 76
+_CELLS_AT_ONCE = 1 << 21
+"""Columns are read in portions of so many cells, two columns at least, and each is encoded before the next is read."""
 
 
 class _Field(NamedTuple):
@@ -256,19 +260,25 @@ def typed_files(source: Source) -> RawTable:
     schema = common_schema(source, [file.schema for file in files])
     label = "Parquet" if source.format == "parquet" else "ORC"
 
-    def read(kept: Sequence[int]) -> RawRows:
-        parts: list[list[pa.ChunkedArray]] = [[] for _ in kept]
-        for path, file, own in zip(source.files, files, schema.own, strict=True):
-            places = {field.key: i for i, field in enumerate(own)}
-            wanted = [places.get(schema.fields[i].key) for i in kept]
+    places = [{field.key: i for i, field in enumerate(own)} for own in schema.own]
+    twice = any(field.number for field in schema.fields)
+
+    def portion(kept: Sequence[int]) -> Iterator[pa.ChunkedArray]:
+        """Columns that are read at once."""
+        parts = []
+        for path, file, place_of in zip(source.files, files, places, strict=True):
+            there = [i for i in kept if schema.fields[i].key in place_of]
             try:
-                found = dict(zip(there := [i for i in wanted if i is not None], file.read(there), strict=True))
-                for part, i, place in zip(parts, kept, wanted, strict=True):
-                    array = pa.chunked_array([pa.nulls(file.rows)]) if place is None else found[place]
-                    part.append(_as(array, schema.fields[i].type))
+                found = dict(zip(there, file.read([place_of[schema.fields[i].key] for i in there]), strict=True))
+                lacking = pa.chunked_array([pa.nulls(file.rows)])
+                parts.append([_as(found.pop(i, lacking), schema.fields[i].type) for i in kept])
             except (pa.ArrowException, OSError) as problem:
                 raise _damaged(path, source.format) from problem
-        return RawRows([_chained(part) for part in parts])
+        return joined(parts, len(kept))
+
+    def read(kept: Sequence[int]) -> RawRows:
+        step = len(kept) if twice else max(2, _CELLS_AT_ONCE // max(1, sum(rows)))
+        return RawRows(chain.from_iterable(portion(kept[i : i + step]) for i in range(0, len(kept), step or 1)))
 
     labels = [stored_as(label, field.type) for field in schema.fields]
     readings: list[Reading] = ["typed"] * len(labels)
@@ -286,14 +296,6 @@ def _as(array: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
     return array if array.type == type_ else array.cast(type_)
 
 
-def _chained(parts: Sequence[pa.ChunkedArray]) -> pa.ChunkedArray:
-    import pyarrow as pa
-
-    if len({part.type for part in parts}) > 1:  # text of a file that holds none of it has no dictionary
-        parts = [part.cast(pa.large_string()) for part in parts]
-    return pa.chunked_array([chunk for part in parts for chunk in part.chunks], parts[0].type)
-
-
 def with_folder_columns(table: RawTable, source: Source) -> RawTable:
     """The table with the columns that folder names hold behind its own."""
     import pyarrow as pa
@@ -305,10 +307,9 @@ def with_folder_columns(table: RawTable, source: Source) -> RawTable:
 
     def read(kept: Sequence[int]) -> RawRows:
         found = table.read([i for i in kept if i < own])
-        arrays = iter(found.arrays)
         good = np.ones(table.rows, dtype=np.bool_)
         good[found.bad] = False
-        both = [next(arrays) if i < own else text_of(i - own).filter(pa.array(good)) for i in kept]
+        both = (next(found.arrays) if i < own else text_of(i - own).filter(pa.array(good)) for i in kept)
         return replace(found, arrays=both)
 
     def text_of(column: int) -> pa.ChunkedArray:
@@ -406,7 +407,7 @@ def json_lines(source: Source, options: LoadOptions) -> RawTable:
             except UnicodeEncodeError as problem:
                 what = f"column {names[i]!r} holds text that is not Unicode (half of a surrogate pair)"
                 raise InputError(message(what, source.given)) from problem
-        return RawRows(arrays, np.array(bad, dtype=np.int64), json_places(lines))
+        return RawRows(iter(arrays), np.array(bad, dtype=np.int64), cache(partial(json_places, lines)))
 
     readings = [keys[name].reading for name in names]
     labels = ["JSON" if reading != "typed" else "JSON object or array" for reading in readings]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -71,14 +71,15 @@ class RawRows:
 
     Attributes
     ----------
-    arrays : one for each column that was asked for; only rows that could be taken apart
+    arrays : one for each column that was asked for, given out once, so that none is held longer than it is needed; only
+        rows that could be taken apart
     bad : int64, ascending: positions of rows that couldn't
-    places : where rows stand, where lines are known
+    places : says where rows stand, where lines are known
     """
 
-    arrays: list[pa.ChunkedArray]
+    arrays: Iterator[pa.ChunkedArray]
     bad: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    places: RowPlaces | None = None
+    places: Callable[[], RowPlaces] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,3 +108,33 @@ class RawTable:
     @property
     def rows(self) -> int:
         return sum(self.rows_of_files)
+
+
+def reading_pool() -> pa.MemoryPool:
+    """What Arrow's threads allocate from while they read files.
+
+    That is jemalloc where Arrow has it: with others, a thread keeps for itself what another thread has let go.
+    """
+    import pyarrow as pa
+
+    return pa.jemalloc_memory_pool() if "jemalloc" in pa.supported_memory_backends() else pa.default_memory_pool()
+
+
+def give_memory_back() -> None:
+    """Hand memory that Arrow holds without using it back to the system. It takes a millisecond."""
+    import pyarrow as pa
+
+    for pool in (pa.default_memory_pool(), reading_pool()):
+        pool.release_unused()
+
+
+def joined(parts: Sequence[list[pa.ChunkedArray]], columns: int) -> Iterator[pa.ChunkedArray]:
+    """Each column of all files, one after another; what has been given out is not held here. `parts`: of each file."""
+    import pyarrow as pa
+
+    for _ in range(columns):
+        arrays = [part.pop(0) for part in parts]
+        if len({array.type for array in arrays}) > 1:  # text of a file that holds none of it has no dictionary
+            arrays = [array.cast(pa.large_string()) for array in arrays]
+        chunks = [chunk for array in arrays for chunk in array.chunks]
+        yield pa.chunked_array(chunks, arrays[0].type if arrays else pa.large_string())

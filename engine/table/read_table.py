@@ -17,7 +17,7 @@ from tuplewise.engine.table.arrow_text import NO_NUMBER, respelled
 from tuplewise.engine.table.csv import bad_rows_note
 from tuplewise.engine.table.encode import TypedColumn, encode, indexed
 from tuplewise.engine.table.frames import UnusableColumn, arrow_columns, notes_on_index, typed_column
-from tuplewise.engine.table.raw import CSV_LABEL, RawRows, RawTable, Reading
+from tuplewise.engine.table.raw import CSV_LABEL, RawRows, RawTable, Reading, give_memory_back
 from tuplewise.engine.table.relation import NULL_CODE, Relation, TypeName
 from tuplewise.engine.table.schema import repair_names, selected_columns, type_overrides
 from tuplewise.engine.table.typing_columns import LEAVE_OUT, Locate, fitted, infer_text_column, misfit, without_tokens
@@ -25,6 +25,7 @@ from tuplewise.engine.table.typing_columns import LEAVE_OUT, Locate, fitted, inf
 if TYPE_CHECKING:
     from tuplewise.engine.table.reader import Reader
 
+_MANY_ROWS = 1 << 16
 _NUMBERS = ("integer", "decimal", "double")
 _EXAMPLE = re.compile(r"(?:(?<=e\.g\. )|(?<=, ))'([^']*)'")
 _SHOWN_NO_NUMBER = repr(NO_NUMBER)[1:-1]
@@ -45,6 +46,8 @@ class ReadTable:
     reader : what read the file and why, or None where there was none
     notations : by the names of columns of text, how numbers are written there, where not plainly: the characters for
         decimals and thousands
+    index : int32 (columns, rows), C order, whose rows are the columns' indexes; `encoded` writes the codes there. None
+        where each column has an array of its own
     """
 
     name: str
@@ -58,6 +61,7 @@ class ReadTable:
     positions: NDArray[np.int64] | None = None
     reader: Reader | None = None
     notations: Mapping[str, tuple[str, str | None]] = field(default_factory=dict)
+    index: NDArray[np.int32] | None = None
 
     @property
     def inferred(self) -> list[bool]:
@@ -85,23 +89,29 @@ def of_raw(raw: RawTable, options: LoadOptions, name: str, path: str | None, nee
         rows = min(rows, options.rows)
     notation = options.notation
     notations = {} if notation is None else {names[i]: notation for i in kept if raw.labels[i] == CSV_LABEL}
-    columns, readings = [], []
-    for place, i in enumerate(kept):
-        array = found.arrays[place].slice(0, rows)
-        found.arrays[place] = None  # type: ignore[call-overload]  # its memory is needed for the next one
+    columns: list[TypedColumn] = []
+    readings = []
+    index = np.empty((len(kept), rows), dtype=np.int32)
+    for i, array in zip(kept, found.arrays, strict=True):
         try:
-            columns.append(_as_it_stands(names[i], array, raw.readings[i], raw.labels[i]))
-            readings.append(raw.readings[i])
+            column = _as_it_stands(names[i], array.slice(0, rows), raw.readings[i], raw.labels[i])
         except UnusableColumn as problem:
             notes.append(note_unless_needed(names[i], problem, needed))
+            continue
+        own = index[len(columns)]
+        own[:] = column.index
+        columns.append(replace(column, index=own))
+        readings.append(raw.readings[i])
+        if rows >= _MANY_ROWS:
+            give_memory_back()
 
     def locate(row: int) -> str:
         at = row if positions is None else int(positions[row])
-        return f"row {at}" if found.places is None else found.places.line_of(at, raw.files)
+        return f"row {at}" if found.places is None else found.places().line_of(at, raw.files)
 
     return ReadTable(
         name, tuple(columns), tuple(readings), rows, locate, (*renamed, *raw.notes, *notes), path,
-        positions=positions, notations=notations,
+        positions=positions, notations=notations, index=index[: len(columns)],
     )  # fmt: skip
 
 
@@ -125,7 +135,7 @@ def _positions(raw: RawTable, found: RawRows, options: LoadOptions) -> tuple[NDA
     if not len(bad):
         return None if most == raw.rows else np.arange(most, dtype=np.int64), []
     assert found.places is not None
-    note = bad_rows_note(found.places, bad, raw.what_is_bad, raw.files, options.bad_rows)
+    note = bad_rows_note(found.places(), bad, raw.what_is_bad, raw.files, options.bad_rows)
     good = np.ones(most, dtype=np.bool_)
     good[bad] = False
     return np.flatnonzero(good), [note]
@@ -175,7 +185,7 @@ def of_relation(relation: Relation, name: str) -> ReadTable:
 
 def encoded(table: ReadTable, seconds: Mapping[str, float], device: str) -> Relation:
     """A table whose types are known as a Relation. `seconds`, `device`: what bringing it here took; see `encode`."""
-    codes, dictionaries, described = encode(table.columns, table.rows, device)
+    codes, dictionaries, described = encode(table.columns, table.rows, device, table.index)
     positions = table.positions
     if positions is not None and (not table.rows or int(positions[-1]) == table.rows - 1):
         positions = None
@@ -269,7 +279,7 @@ def fit_types(table: ReadTable, types: Sequence[TypeName], tokens: Sequence[str]
         locate = table.locate
         columns = [_without_nulls(replace(c, index=c.index[keep])) for c in columns]
         notes = (*table.notes, *left_out_note(left_out.tolist(), locate))
-        table = replace(table, rows=len(keep), locate=lambda row: locate(int(keep[row])), notes=notes)
+        table = replace(table, rows=len(keep), index=None, locate=lambda row: locate(int(keep[row])), notes=notes)
     return replace(table, columns=tuple(columns))
 
 

@@ -184,4 +184,4 @@ def read_columns(
     if sorted(given) != sorted(wanted) and not (others and set(wanted) <= set(given)):
         shown = os.fspath(source) if isinstance(source, (str, os.PathLike)) else what
         raise other_columns(shown, [c for c in given if c != beside], columns)
-    return replace(read, columns=tuple(read.columns[given.index(n)] for n in wanted))
+    return replace(read, columns=tuple(read.columns[given.index(n)] for n in wanted), index=None)

@@ -17,9 +17,13 @@ def run(parts: Sequence[pa.Array]) -> tuple[pa.Array, list[NDArray[np.int32]]]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    union = pc.unique(pa.concat_arrays(parts)) if len(parts) > 1 else parts[0].unique()
+    values = pa.chunked_array(parts)
+    if not len(values):
+        return parts[0], [np.empty(0, dtype=np.int32) for _ in parts]
+    encoded = values.dictionary_encode().combine_chunks()
+    union = encoded.dictionary
     order = pc.sort_indices(union)
     rank_of = np.empty(len(union), dtype=np.int32)
     rank_of[order.to_numpy(zero_copy_only=False)] = np.arange(len(union), dtype=np.int32)
-    ranks = [rank_of[pc.index_in(p, union).to_numpy(zero_copy_only=False)] for p in parts]
-    return union.take(order), ranks
+    ranks = rank_of[encoded.indices.to_numpy(zero_copy_only=False)]
+    return union.take(order), np.split(ranks, np.cumsum([len(p) for p in parts])[:-1])

@@ -169,6 +169,8 @@ def test_what_arrow_orders_by_value() -> None:
         [Decimal("-1.0"), Decimal("9.5"), Decimal("10.0")],
         [[2, 1], [0, 1]],
     )
+    nothing, (left, right) = cpu.run([pa.array([], pa.decimal128(38, 1))] * 2)
+    assert (nothing.to_pylist(), left.tolist(), right.tolist()) == ([], [], [])
 
 
 @pytest.mark.parametrize("device", ["auto", "cuda", "cuda:1"])
