@@ -3,7 +3,7 @@
 For each context, a set of up to two columns, pairs of rows that agree on it are drawn and compared on all columns at
 once. What they differ on says which FDs the context may determine, how they are ordered which order rules may hold
 within it, and what they agree on besides which columns may complete it to a key or to a left side of three. So a
-context costs one grouping of the rows and one matrix product, whatever the number of targets.
+context costs one grouping of the rows and a few counts of pairs of columns, whatever the number of targets.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Search:
         self._varying = [int(c) for c in np.flatnonzero(distinct > 1)]
         self.usable = [c for c in self._varying if distinct[c] < NEARLY_ALL_DIFFER * filled[c]]
         self._pairs = max(LEAST_PAIRS, min(PAIRS, COMPARED_CELLS // max(1, len(rows.codes))))
-        self._gammas = np.zeros((len(ordered), len(ordered)), dtype=np.float32)
+        self._gammas = np.zeros((len(ordered), len(ordered)))
 
     @property
     def passed_over(self) -> bool:
@@ -161,25 +161,26 @@ class Search:
     def _third_columns(self, context: Columns, classes: Classes, pairs: SampledPairs) -> None:
         """Left sides of three columns: pairs of the context that agree on a third one, too."""
         thirds = [c for c in self.usable if c not in context]
-        equal = pairs.equal.astype(np.float32)
-        contradicting = equal[thirds] @ (pairs.known & ~pairs.equal).astype(np.float32).T
-        known = contradicting + equal[thirds] @ equal.T
+        contradicting = _count_both(pairs.equal[thirds], pairs.known & ~pairs.equal)
+        known = (contradicting + _count_both(pairs.equal[thirds], pairs.equal)).astype(np.float64)
         known[known < FEW_PAIRS] = np.nan
         for i, third in enumerate(thirds):
             left = tuple(sorted((*context, third)))
             strength = self._estimated(contradicting[i], known[i])
             strength[list(left)] = np.nan
             if np.any(strength >= measures.FD_STRENGTH[3] - SLACK):
-                share = float(equal[third].mean()) if len(pairs) else 0.0
+                share = float(pairs.equal[third].mean()) if len(pairs) else 0.0
                 self._keep(left, strength, strength - self._best_part(left), classes, share)
 
     def _order(self, context: Columns, pairs: SampledPairs) -> None:
-        signs = pairs.order(self._ordered).astype(np.float32)
-        balance, strict = signs @ signs.T, np.abs(signs) @ np.abs(signs).T
+        signs = pairs.order(self._ordered)
+        rises, falls = signs > 0, signs < 0
+        strict = _count_both(signs != 0, signs != 0)
+        balance = 2 * (_count_both(rises, rises) + _count_both(falls, falls)) - strict
         inside = np.isin(self._ordered, context)
         comparable = np.triu(strict >= FEW_PAIRS / 4, 1) & ~inside & ~inside[:, None]
         self.found.tried["od"] += int(np.count_nonzero(comparable))
-        gamma = np.divide(balance, strict, out=np.zeros_like(balance), where=comparable)
+        gamma = np.divide(balance, strict, out=np.zeros(strict.shape), where=comparable)
         if not context:
             self._gammas = gamma
         alike = comparable & (np.abs(gamma) >= measures.OD_STRENGTH - ORDER_SLACK)
@@ -197,8 +198,8 @@ class Search:
 
     def _longer_keys(self, context: Columns, classes: Classes, pairs: SampledPairs) -> None:
         """Keys of three and four columns: what pairs of the context never agree on, alone or together."""
-        equal = pairs.equal[self.usable].astype(np.float32)
-        together = equal @ equal.T
+        equal = pairs.equal[self.usable]
+        together = _count_both(equal, equal)
         # A drawn pair stands for so many of the context's.
         each = classes.pairs * self._scale**2 / max(len(pairs), 1)
         most = 2 * measures.MOST_DOUBLES * self._table_rows
@@ -237,3 +238,23 @@ class Search:
         rows = self._table_rows * float(np.prod(filled))
         shares: NDArray[np.float64] = 1.0 - self._rows.differing[list(columns)]
         return rows * (rows - 1) / 2 * float(np.prod(shares))
+
+
+def _count_both(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """In how many pairs each of the first holds together with each of the second, int64 (len(first), len(second)).
+
+    By bits rather than by a matrix product: the threads of BLAS wait for each other where cores have other work, and
+    the many small products then take tens of times as long.
+    """
+    counts = np.zeros((len(first), len(second)), dtype=np.int64)
+    for ours, theirs in zip(_words(first), _words(second), strict=True):
+        counts += np.bitwise_count(ours[:, None] & theirs)
+    return counts
+
+
+def _words(held: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """Bits by words of 64 pairs, uint64 (words, columns)."""
+    packed = np.packbits(held, axis=1)
+    padded = np.zeros((len(packed), -(-packed.shape[1] // 8) * 8), dtype=np.uint8)
+    padded[:, : packed.shape[1]] = packed
+    return np.ascontiguousarray(padded.view(np.uint64).T)
