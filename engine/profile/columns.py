@@ -30,7 +30,10 @@ _NUMBER = r"^\s*[-+]?[0-9]+([.,][0-9]+)?([eE][-+]?[0-9]+)?\s*$"
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """Rows in `BINS` steps of equal width from the lowest value to the highest; both as text."""
+    """Rows in `BINS` steps of equal width from the lowest finite value to the highest; both as text.
+
+    Infinities count in the steps at the ends, what is no number in the last one.
+    """
 
     low: str
     high: str
@@ -69,14 +72,16 @@ def distribution(relation: Relation, number: int) -> Histogram | Frequent | None
     return Frequent(values, int(counts.sum() - sum(count for _, count in values)))
 
 
-def _histogram(dictionary: Any, present: NDArray[Any], counts: NDArray[Any]) -> Histogram | Frequent:
-    low, high = dictionary[int(present[0])].as_py(), dictionary[int(present[-1])].as_py()
+def _histogram(dictionary: Any, present: NDArray[Any], counts: NDArray[Any]) -> Histogram:
     values = _as_numbers(dictionary.take(pa.array(present)))
-    kept = np.isfinite(values)
-    if not kept.any() or values[kept].min() == values[kept].max():
-        return Histogram(str(low), str(high), (int(counts.sum()),))
-    found, _ = np.histogram(values[kept], bins=BINS, weights=counts[kept])
-    return Histogram(str(low), str(high), tuple(round(n) for n in found.tolist()))
+    finite = np.flatnonzero(np.isfinite(values))
+    ends = finite[[0, -1]] if len(finite) else np.array([0, -1])
+    low, high = (str(dictionary[int(code)].as_py()) for code in present[ends])
+    least, most = values[ends]
+    if not len(finite) or least == most:
+        return Histogram(low, high, (int(counts.sum()),))
+    found, _ = np.histogram(np.fmax(least, np.fmin(values, most)), bins=BINS, weights=counts)
+    return Histogram(low, high, tuple(round(n) for n in found.tolist()))
 
 
 def _as_numbers(values: Any) -> NDArray[np.float64]:
@@ -90,15 +95,12 @@ def _as_numbers(values: Any) -> NDArray[np.float64]:
 
 def warnings(relation: Relation, rows: Rows, listed: Sequence[Listed]) -> Iterator[Warning_]:
     """What is odd about columns, and about rows that are alike. `listed`: the rules that were found."""
-    one_valued = {one.rule.right[0] for one in listed if one.rule.kind == "constant"}
     for number, column in enumerate(relation.columns):
         filled = relation.rows - column.nulls
         if relation.rows and not filled:
             yield Warning_(column.name, "has no values")
-        elif column.distinct == 1 and filled < relation.rows:
-            yield Warning_(column.name, f"has one value, and {column.nulls:,} nulls")
-        elif number in one_valued:
-            yield Warning_(column.name, ONE_VALUE)
+        elif column.distinct == 1 and relation.rows > 1:
+            yield Warning_(column.name, ONE_VALUE + (f", and {column.nulls:,} nulls" if column.nulls else ""))
         elif column.nulls > MOSTLY_NULL * relation.rows:
             yield Warning_(column.name, f"is null in {column.nulls:,} of {relation.rows:,} rows")
         if column.type == "text" and (mixed := _other_than_numbers(relation, number)):

@@ -84,9 +84,8 @@ def profile(
         clock.lap("rules")
         rows = Rows(relation, options.nulls, device)
         spread = tuple(distribution(relation, i) for i in range(len(relation.columns)))
-        profiled[name] = TableProfile(
-            relation, rows, options.nulls, found, spread, tuple(warnings(relation, rows, found.listed))
-        )
+        odd = tuple(warnings(relation, rows, found.listed))
+        profiled[name] = TableProfile(relation, rows, options.nulls, found, spread, odd)
         clock.lap("columns")
         notes += [f"{name}: {note}" if len(tables) > 1 else note for note in found.notes]
     between: list[Inclusion] = []

@@ -57,7 +57,7 @@ def _repeats(rows: Rows, rule: Rule) -> Exceptions:
     """Rows beyond the first of their class, with the first."""
     groups = rows.classes(rule.left).groups
     sizes = np.diff(groups.left_offsets)
-    first = np.repeat(groups.left[groups.left_offsets[:-1]], sizes)
+    first = np.repeat(groups.left[groups.left_offsets[:-1][sizes > 0]], sizes[sizes > 0])
     later = groups.left != first
     found, partners = groups.left[later].astype(np.int64), first[later].astype(np.int64)
     order = np.argsort(found, kind="stable")

@@ -53,7 +53,7 @@ def collisions_by_chance(relation: Relation, number: int, seed: int) -> float:
     values: Any = relation.dictionaries[column.domain].take(pa.array(_some(kept, seed)))
     if column.type == "text":
         return _texts(values, pairs, count)
-    if column.type in ("integer", "date", "timestamp"):
+    if column.type in ("integer", "date", "timestamp") or (column.type in ("decimal", "double") and _are_whole(values)):
         return _steps(values, kept, relation.dictionaries[column.domain], pairs)
     return 0.0
 
@@ -62,6 +62,12 @@ def _some(codes: Any, seed: int) -> Any:
     if len(codes) <= MOST_LOOKED_AT:
         return codes
     return np.sort(np.random.default_rng(seed).choice(codes, MOST_LOOKED_AT, replace=False))
+
+
+def _are_whole(values: Any) -> bool:
+    """Whether numbers that may have fractions have none: those of tables that keep whole numbers so."""
+    numbers = values.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return bool(np.isfinite(numbers).all() and (numbers == np.floor(numbers)).all())
 
 
 def _steps(values: Any, kept: Any, dictionary: Any, pairs: float) -> float:
