@@ -71,13 +71,36 @@ class Cover:
         closure, by = self._closure(rule.left)
         if rule.kind == "key":
             return by if closure == self._all else None
-        if rule.kind == "fd" or rule.sense == "==":
+        if rule.kind == "fd":
             return by if rule.right[0] in closure else None
+        if rule.kind == "row":
+            return self._comparison(*rule.columns, rule.sense)
         if rule.kind == "od":
-            if closure & set(rule.right):
-                return by
-            for number, other in enumerate(self._shown):
-                if other.kind == "od" and set(other.right) == set(rule.right) and set(other.left) <= closure:
+            return by if closure & set(rule.right) else self._order(rule, closure)
+        return None
+
+    def _order(self, rule: Rule, closure: frozenset[int]) -> int | None:
+        """The shown rule that orders two columns, or their equals, in the same way in no finer a context."""
+        a, b = rule.right
+        if rule.sense == "ascending" and (equal := self._comparison(a, b, "==")) is not None:
+            return equal
+        for number, other in enumerate(self._shown):
+            if other.kind == "od" and other.sense == rule.sense and set(other.left) <= closure:
+                c, d = other.right
+                if any(self._are_equal(a, x) and self._are_equal(b, y) for x, y in ((c, d), (d, c))):
+                    return number
+        return None
+
+    def _are_equal(self, a: int, b: int) -> bool:
+        return a == b or self._comparison(a, b, "==") is not None
+
+    def _comparison(self, a: int, b: int, sense: str) -> int | None:
+        """The last of the shown rules of one row from which another one follows, step by step: `a <= b`, `b <= c`."""
+        steps: list[Rule] = []
+        for number, other in enumerate(self._shown):
+            if other.kind == "row" and (sense != "==" or other.sense == "=="):
+                steps.append(other)
+                if _lead(steps, a, b, strictly=sense == "<"):
                     return number
         return None
 
@@ -98,6 +121,17 @@ class Cover:
 def _is_converse(rule: Rule, other: Rule) -> bool:
     """Whether both are FDs between two columns, one in each direction."""
     return rule.kind == other.kind == "fd" and rule.left == other.right and rule.right == other.left
+
+
+def _lead(steps: Sequence[Rule], a: int, b: int, *, strictly: bool) -> bool:
+    """Whether comparisons in one row lead from one column to another one; `strictly`: by one that excludes equality."""
+    reached, new = set[tuple[int, bool]](), {(a, False)}
+    while not new <= reached:
+        reached |= new
+        ways = [(step.left[0], step.right[0], step.sense == "<") for step in steps]
+        ways += [(step.right[0], step.left[0], False) for step in steps if step.sense == "=="]
+        new = {(to, strict or below) for column, strict in reached for start, to, below in ways if start == column}
+    return any(column == b and (strict or not strictly) for column, strict in reached)
 
 
 def cover(rules: Sequence[Rule], columns: int) -> list[Listed]:

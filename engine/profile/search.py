@@ -218,10 +218,11 @@ class _Profile:
     def _orders(self, search: Search) -> Iterable[Rule]:
         found = sorted(search.found.orders.items(), key=lambda item: (len(item[0][0]), -abs(item[1]), item[0]))
         self._held_back += max(0, len(found) - MOST_COUNTED["od"])
-        whole: list[set[int]] = []  # pairs of columns that are ordered alike everywhere: no context adds to them
+        # Pairs of columns that are ordered alike everywhere: no context adds to them.
+        whole: set[tuple[int, int, bool]] = set()
         for context_size in (0, 1):
             batch = [item for item in found[: MOST_COUNTED["od"]] if len(item[0][0]) == context_size]
-            batch = [item for item in batch if set(item[0][1:]) not in whole]
+            batch = [item for item in batch if (*item[0][1:], item[1] > 0) not in whole]
             self._mind(STAGES[1])
             for ((context, a, b), gamma), pairs in zip(batch, self._discordant(batch), strict=True):
                 self._mind(STAGES[1])
@@ -239,7 +240,7 @@ class _Profile:
                     self._held_back += 1
                     continue
                 if not context:
-                    whole.append({a, b})
+                    whole.add((a, b, gamma > 0))
                 share = counted.rows / self._rows.count
                 score = measures.od_score(counted.strength, evidence, need, len(context), share)
                 rule = _rule("od", context, (a, b), _sense(gamma), counted, score)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -156,3 +156,19 @@ def chance_of_at_most(observed: int, chances: Sequence[Fraction]) -> Fraction:
 
 def _sign(x: Any, y: Any) -> int:
     return (x > y) - (x < y)
+
+
+def closure(columns: Iterable[int], known: Sequence[tuple[set[int], set[int]]]) -> set[int]:
+    """The columns that these determine, by what left sides determine."""
+    found = set(columns)
+    while new := set().union(*(right for left, right in known if left <= found)) - found:
+        found |= new
+    return found
+
+
+def transitive(known: set[tuple[int, int, bool]]) -> set[tuple[int, int, bool]]:
+    """All that follows from x <= y (False) and x < y (True)."""
+    found = set(known)
+    while new := {(x, z, s or t) for x, y, s in found for w, z, t in found if y == w} - found:
+        found |= new
+    return found

@@ -111,7 +111,15 @@ def test_scores_rise_with_strength_evidence_and_rows(
 
 
 def test_longer_sides_have_to_earn_it() -> None:
-    assert measures.fd_score(1, 100, 0.5, 1, 1) > measures.fd_score(1, 100, 0.5, 2, 1) > measures.fd_score(1, 100, 0.5, 3, 1)
+    assert (
+        measures.fd_score(1, 100, 0.5, 1, 1)
+        > measures.fd_score(1, 100, 0.5, 2, 1)
+        > measures.fd_score(1, 100, 0.5, 3, 1)
+    )
     assert measures.fd_score(1, 100, 0.5, 2, 1) > measures.fd_score(1, 100, 0.2, 2, 1)
-    assert measures.od_score(1, 100, 0.0, 0, 1) > measures.od_score(1, 100, 0.1, 1, 1) > measures.od_score(1, 100, 0.01, 1, 1)
+    assert (
+        measures.od_score(1, 100, 0.0, 0, 1)
+        > measures.od_score(1, 100, 0.1, 1, 1)
+        > measures.od_score(1, 100, 0.01, 1, 1)
+    )
     assert measures.key_score(1, 100, 1, 1) > measures.key_score(1, 100, 2, 1) > measures.key_score(1, 100, 3, 1)

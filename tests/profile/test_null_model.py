@@ -83,3 +83,72 @@ def shown_by_chance(frame: pd.DataFrame) -> list[str]:
         for rule in found.rules
         if rule.kind != "constant" and not (rule.kind == "key" and len(rule.columns["columns"]) == 1)
     ]
+
+
+def random_tables(seeds: range, shared: Path, sizes: tuple[int | None, ...]) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Each golden table with its columns shuffled, at several sizes, and each made-up shape; by name."""
+    for seed in seeds:
+        for i, (name, make) in enumerate(SHAPES.items()):
+            yield f"{name}, seed {seed}", make(np.random.default_rng([seed, i]))
+        for i, name in enumerate(GOLDEN):
+            frame = pd.read_csv(shared / f"data/golden/{name}.csv")
+            for rows in sizes:
+                rng = np.random.default_rng([seed, 100 + i, rows or 0])
+                part = frame if rows is None else frame.iloc[rng.permutation(len(frame))[:rows]]
+                yield f"{name}, {rows} rows, seed {seed}", shuffled(part, rng)
+
+
+def test_columns_that_have_nothing_to_do_with_each_other_show_no_rule(shared: Path) -> None:
+    shown = {name: shown_by_chance(frame) for name, frame in random_tables(range(1), shared, (50, 300))}
+    assert {name: rules for name, rules in shown.items() if rules} == {}
+
+
+@pytest.mark.slow
+def test_at_most_one_in_a_hundred_shows_a_rule_by_chance(shared: Path) -> None:
+    shown = {name: shown_by_chance(frame) for name, frame in random_tables(range(13), shared, ROWS)}
+    assert len(shown) == 507
+    by_chance = {name: rules for name, rules in shown.items() if rules}
+    assert len(by_chance) <= len(shown) / 100, by_chance
+
+
+NOISE = (0.0, 0.001, 0.005, 0.02, 0.1)
+PLANTED_ROWS = (100, 1000, 10_000)
+
+
+def planted(kind: str, count: int, noise: float, seed: int) -> pd.DataFrame:
+    """A rule between a and b that so many rows break, the same ones of more noise too, beside three random columns."""
+    rng = np.random.default_rng([seed, count])
+    others = {f"x{i}": rng.integers(0, high, count) for i, high in enumerate((3, 12, 50))}
+    broken = rng.permutation(count)[: int(np.ceil(noise * count))]
+    if kind == "fd":
+        a = rng.integers(0, 20, count)
+        b, wrong = a * 7 % 13, (a * 7 + 1 + rng.integers(0, 12, count)) % 13
+    elif kind == "od":
+        a = rng.normal(0, 100, count).round(2)
+        b, wrong = (a * 3 + 5).round(1), rng.normal(0, 300, count).round(1)
+    elif kind == "key":
+        a, b = np.arange(count) // 20, np.arange(count) % 20
+        wrong = (b + 1) % 20
+    else:
+        a = rng.integers(0, 1000, count)
+        b, wrong = a + rng.integers(0, 1000, count), a - 1 - rng.integers(0, 1000, count)
+    b[broken] = wrong[broken]
+    return pd.DataFrame({"a": a, "b": b, **others})
+
+
+def score_of(kind: str, frame: pd.DataFrame) -> float:
+    """The score of the rule that was planted; 0 where it isn't shown."""
+    texts = {"fd": ("a -> b",), "od": ("[]: a ~ b",), "key": ("[a, b]",), "row": ("a <= b", "a < b")}[kind]
+    return next((rule.score for rule in tw.profile(frame) if rule.rule in texts), 0.0)
+
+
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", ["fd", "od", "key", "row"])
+def test_planted_rules_score_more_with_more_rows_and_less_with_noise(kind: str, seed: int) -> None:
+    scores = np.array(
+        [[score_of(kind, planted(kind, count, noise, seed)) for noise in NOISE] for count in PLANTED_ROWS]
+    )
+    assert (scores[:, 0] > 0).all()
+    assert (np.diff(scores, axis=1) <= 0).all(), scores
+    assert (np.diff(scores, axis=0) >= 0).all(), scores
+    assert (scores[:, 0] > scores[:, 1]).all(), scores
