@@ -144,4 +144,13 @@ def cover(rules: Sequence[Rule], columns: int) -> list[Listed]:
         for rule in (chosen, *(other for other in waiting if _is_converse(chosen, other))):
             waiting.remove(rule)
             found.add(rule)
-    return found.listed()
+    # One that was taken early, for its coarser left side, may follow from what now stands before it.
+    listed, ranked = found.listed(), Cover(columns)
+    for one in listed:
+        for rule in (one.rule, *(implied for implied in one.implies if _is_converse(one.rule, implied))):
+            ranked.add(rule)
+    for one in listed:
+        for rule in one.implies:
+            if not _is_converse(one.rule, rule):
+                ranked.add(rule)
+    return ranked.listed()

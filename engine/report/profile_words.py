@@ -87,10 +87,8 @@ def _row(relation: Relation, listed: Listed, left: list[str], right: list[str]) 
 def _constant(relation: Relation, listed: Listed, left: list[str], right: list[str]) -> str:
     column = listed.rule.right[0]
     codes = relation.codes[column]
-    values, counts = _frequencies(codes[codes >= 0])
-    if not len(values):
-        return f"{right[0]} is always null"
-    value = relation.dictionaries[relation.columns[column].domain][int(values[counts.argmax()])].as_py()
+    values, counts = _frequencies(codes)  # of nulls too: where they are values, they may be what most rows have
+    value = _decoded(relation, column, int(values[counts.argmax()]))
     return f"{right[0]} is {shown(value)}" + ("" if listed.rule.exceptions else " in every row")
 
 
@@ -168,7 +166,10 @@ def _cell(relation: Relation, column: int, row: int, joint: str = " is ") -> str
 
 
 def _value(relation: Relation, column: int, row: int) -> Any:
-    code = int(relation.codes[column, row])
+    return _decoded(relation, column, int(relation.codes[column, row]))
+
+
+def _decoded(relation: Relation, column: int, code: int) -> Any:
     return None if code < 0 else relation.dictionaries[relation.columns[column].domain][code].as_py()
 
 

@@ -59,7 +59,7 @@ def test_a_column_without_values_has_none() -> None:
 
 
 def test_a_histogram_is_of_equal_steps() -> None:
-    spread = distribution(relation_of([list(range(240)) + [None]]), 0)
+    spread = distribution(relation_of([[*range(240), None]]), 0)
     assert spread == Histogram("0", "239", (10,) * BINS)
 
 

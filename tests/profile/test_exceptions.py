@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -40,7 +41,7 @@ def test_fds_and_constants(table: Table, nulls: Nulls, left: tuple[int, ...]) ->
     assert len(found.rows) == oracle.fd_removals(seen, left, 2)
     assert oracle.fd_removals(without(seen, found), left, 2) == 0
     clear = []
-    for row, partner, alike, together in zip(*map(list, (found.rows, found.partners, found.alike, found.together))):
+    for row, partner, alike, together in np.stack([found.rows, found.partners, found.alike, found.together]).T.tolist():
         members = next(m for m in oracle.classes(seen, left, oracle.rows_with_values(seen, [*left, 2])) if row in m)
         assert partner in members
         values = [seen[2][member] for member in members]
