@@ -117,7 +117,14 @@ NEEDED: dict[str, tuple[str, ...]] = {
     "profile": (
         *_GROUPS,
         f"{_CPU}.grouping.runs_to_clusters",
+        f"{_CPU}.grouping.count_table",
+        f"{_CPU}.grouping.table_offsets",
+        f"{_CPU}.grouping.scatter_table",
         f"{_CPU}.agreement.add_classes",
+        f"{_CPU}.grouping.mark_values",
+        f"{_CPU}.wavelet.write_ranks",
+        f"{_CPU}.wavelet.build_levels",
+        f"{_CPU}.wavelet.count_dominated",
     ),
     "ind check": ("engine.ind.tuples.number_pairs", "engine.ind.tuples.find_pairs"),
 }

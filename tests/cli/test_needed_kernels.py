@@ -38,6 +38,7 @@ COMPILED = {
     "od discover": 12,
     "od check": 2,
     "ind discover": 10,
+    "profile": 15,
     "ind check": 2,
 }
 
@@ -88,6 +89,7 @@ def work_of(command: str, tax: pd.DataFrame, folder: Path) -> Callable[[], Any]:
         "od discover": lambda: tw.discover_ods(table),
         "od check": lambda: tw.check_ods(table, ["zip -> city", "salary, rate -> rate, salary"]),
         "ind discover": lambda: tw.discover_inds([example, cities]),
+        "profile": lambda: tw.profile(example),
         "ind check": lambda: tw.check_inds([example, cities], ["tax[city, state] <= cities[city, state]"]),
     }[command]
 
