@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,7 +43,7 @@ def count_fds(rows: Rows, left: Columns, targets: Sequence[int]) -> dict[int, Co
         grouped, kinds = int(figures.rows[i]), int(figures.classes[i])
         count = speaking - grouped + kinds
         differing = float(rows.differing[target]) if speaking == rows.filled[target] else _differing(column, present)
-        by_chance = (speaking - count) * differing
+        by_chance = measures.fd_evidence(speaking, count, differing)
         strength = measures.mu_plus(float(figures.contradictions[i]), by_chance)
         exceptions = grouped - int(figures.majority[i])
         counted[target] = Counted(speaking, exceptions, by_chance, strength)
@@ -65,15 +65,15 @@ def count_key(rows: Rows, columns: Columns) -> Counted:
     return Counted(classes.rows, classes.repeated, by_chance, strength)
 
 
-def count_order(rows: Rows, context: Columns, a: int, b: int, discordant: int) -> tuple[Counted, float]:
-    """An order rule with so many contradicting pairs: its strength is gamma. And the pairs that both columns order."""
+def count_order(rows: Rows, context: Columns, a: int, b: int, discordant: int) -> Counted:
+    """An order rule with so many contradicting pairs: its strength is gamma."""
     both = rows.classes(context, also_filled=(a, b))
     tied_a, tied_b = rows.classes((*context, a), also_filled=(b,)), rows.classes((*context, b), also_filled=(a,))
     tied_both = rows.classes((*context, a, b))
     strict = both.pairs - tied_a.pairs - tied_b.pairs + tied_both.pairs
     gamma = (strict - 2 * discordant) / strict if strict else 0.0
     evidence = both.repeated * (strict / both.pairs) / 2 if both.pairs else 0.0
-    return Counted(both.rows, discordant, evidence, gamma), float(strict)
+    return Counted(both.rows, discordant, evidence, gamma)
 
 
 def rows_to_remove(rows: Rows, context: Columns, a: int, b: int, ascending: bool) -> int:
@@ -88,24 +88,44 @@ def rows_to_remove(rows: Rows, context: Columns, a: int, b: int, ascending: bool
     return int(laid_out.removals(bits, *numbers).rows[0])
 
 
-def row_chances(
-    codes: NDArray[np.int32], pairs: Iterable[tuple[int, int]]
-) -> Mapping[tuple[int, int], tuple[int, int, int, int, float, float]]:
-    """For pairs of columns (a, b) of one domain: rows with both values, rows with a > b, with a == b, and how many of
-    each there would be by chance; rows, above, equal, differing, above by chance, equal by chance."""
-    found = {}
-    for a, b in pairs:
-        left, right = codes[a], codes[b]
-        kept = (left != NULL_CODE) & (right != NULL_CODE)
-        left, right = left[kept], right[kept]
-        count = len(left)
-        if not count:
-            continue
-        above, equal = int(np.count_nonzero(left > right)), int(np.count_nonzero(left == right))
-        size = int(max(left.max(), right.max())) + 1
-        of_left, of_right = np.bincount(left, minlength=size), np.bincount(right, minlength=size).astype(np.float64)
-        below = np.cumsum(of_right) - of_right
-        chance_above = float(np.dot(of_left, below)) / count
-        chance_equal = float(np.dot(of_left, of_right)) / count
-        found[a, b] = (count, above, equal, count - equal, chance_above, chance_equal)
-    return found
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Two columns of one domain, row by row.
+
+    Attributes
+    ----------
+    rows : with a value in both
+    above, equal, below : of them those whose value in the first column is so to that in the second
+    above_by_chance, equal_by_chance, below_by_chance : the same, were each value to meet every other one as often
+    """
+
+    rows: int
+    above: int
+    equal: int
+    above_by_chance: float
+    equal_by_chance: float
+
+    @property
+    def below(self) -> int:
+        return self.rows - self.above - self.equal
+
+    @property
+    def below_by_chance(self) -> float:
+        return self.rows - self.above_by_chance - self.equal_by_chance
+
+
+def compare(left: NDArray[np.int32], right: NDArray[np.int32]) -> Compared:
+    """The codes of two columns compared in each row."""
+    kept = (left != NULL_CODE) & (right != NULL_CODE)
+    left, right = left[kept], right[kept]
+    count = len(left)
+    size = int(max(left.max(initial=0), right.max(initial=0))) + 1
+    of_left, of_right = np.bincount(left, minlength=size), np.bincount(right, minlength=size).astype(np.float64)
+    lower = np.cumsum(of_right) - of_right
+    return Compared(
+        rows=count,
+        above=int(np.count_nonzero(left > right)),
+        equal=int(np.count_nonzero(left == right)),
+        above_by_chance=float(np.dot(of_left, lower)) / max(count, 1),
+        equal_by_chance=float(np.dot(of_left, of_right)) / max(count, 1),
+    )

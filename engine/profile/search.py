@@ -226,7 +226,7 @@ class _Profile:
             self._mind(STAGES[1])
             for ((context, a, b), gamma), pairs in zip(batch, self._discordant(batch), strict=True):
                 self._mind(STAGES[1])
-                counted, _ = counting.count_order(self._rows, context, a, b, pairs)
+                counted = counting.count_order(self._rows, context, a, b, pairs)
                 overall = search.gamma_of_all(a, b) * (1 if gamma > 0 else -1) if context else 0.0
                 need = counted.strength - max(0.0, overall)
                 evidence = counted.evidence * (1.0 - max(0.0, overall))
@@ -289,16 +289,13 @@ class _Profile:
     def _compared(self, a: int, b: int) -> Iterable[Rule]:
         """What holds between two columns of a row: equal, or one at most (or below) the other."""
         rows, columns = self._rows, self._relation.columns
-        found = counting.row_chances(rows.codes, [(a, b)]).get((a, b))
-        if found is None:
-            return
-        count, above, equal, differing, chance_above, chance_equal = found
-        chance_below, below = count - chance_above - chance_equal, count - above - equal
-        candidates = [(a, b, "==", differing, count - chance_equal)]
+        found = counting.compare(rows.codes[a], rows.codes[b])
+        count, below = found.rows, "<" if not found.equal else "<="
+        candidates = [(a, b, "==", count - found.equal, count - found.equal_by_chance)]
         if columns[a].ordered:
             candidates += [
-                (a, b, "<" if not equal else "<=", above, chance_above),
-                (b, a, "<" if not equal else "<=", below, chance_below),
+                (a, b, below, found.above, found.above_by_chance),
+                (b, a, below, found.below, found.below_by_chance),
             ]
         tried = 3 * len(columns) * len(columns)
         for left, right, sense, exceptions, by_chance in candidates:

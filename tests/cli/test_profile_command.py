@@ -20,7 +20,7 @@ NAMES = {"zip": "<b>zip</b>", "city": "[red]city[/red]"}
 
 
 def people(count: int = 300) -> pd.DataFrame:
-    """zip -> city with two wrong cells, two dates of which two are in the wrong order, an order rule, two doubled ids."""
+    """zip -> city with two wrong cells, two dates, once in the wrong order, an order rule, a key."""
     rng = np.random.default_rng(1)
     zips = rng.integers(0, 40, count)
     cities = [f"city {z // 2}" for z in zips]
@@ -99,7 +99,9 @@ def test_what_is_found_and_which_rows_break_it(table: str, capsys: pytest.Captur
     assert (by_zip["determinant"], by_zip["dependent"], by_zip["exceptions"]) == (["zip"], "city", 2)
     assert by_zip["english"] == "each `zip` has one `city`; 2 of 300 rows differ"
     assert {one["rows"][0] for one in by_zip["examples"]} == {5, 60}
-    assert re.fullmatch(r"row \d+: `city` is 'elsewhere'; \d+ of \d+ rows with `zip` \d+ have 'city \d+'", by_zip["examples"][0]["text"])
+    assert re.fullmatch(
+        r"row \d+: `city` is 'elsewhere'; \d+ of \d+ rows with `zip` \d+ have 'city \d+'", by_zip["examples"][0]["text"]
+    )
     dates = rules["begin < end"]
     assert (dates["left"], dates["op"], dates["right"], dates["exceptions"]) == ("begin", "<", "end", 1)
     assert dates["english"] == "`begin` is always before `end`; 1 of 300 rows breaks it"
@@ -200,7 +202,13 @@ def shop(tmp_path: Path) -> tuple[str, str]:
     """Orders that refer to customers; two refer to none."""
     rng = np.random.default_rng(3)
     customers = pd.DataFrame({"customer_id": range(5000, 5200), "name": [f"N{n}" for n in rng.integers(0, 90, 200)]})
-    orders = pd.DataFrame({"order_id": range(1000), "customer_id": rng.integers(5000, 5200, 1000), "amount": rng.normal(50, 9, 1000).round(2)})
+    orders = pd.DataFrame(
+        {
+            "order_id": range(1000),
+            "customer_id": rng.integers(5000, 5200, 1000),
+            "amount": rng.normal(50, 9, 1000).round(2),
+        }
+    )
     orders.loc[[4, 9], "customer_id"] = [7777, 7778]
     customers.to_csv(tmp_path / "customers.csv", index=False)
     orders.to_csv(tmp_path / "orders.csv", index=False)

@@ -66,10 +66,14 @@ def discordant(table: Table, context: tuple[int, ...], a: int, b: int, sense: st
 def test_orders(table: Table, nulls: Nulls, context: tuple[int, ...], sense: str) -> None:
     rows, seen = rows_of(table, nulls), as_counted(table, nulls)
     against = discordant(seen, context, 0, 1, sense)
-    found, strict = counting.count_order(rows, context, 0, 1, against)
-    assert strict == sum(oracle.order_pairs(seen, context, 0, 1))
-    assert found.rows == len(oracle.rows_with_values(seen, [*context, 0, 1]))
+    found = counting.count_order(rows, context, 0, 1, against)
+    strict, kept = sum(oracle.order_pairs(seen, context, 0, 1)), oracle.rows_with_values(seen, [*context, 0, 1])
+    assert found.rows == len(kept)
     assert found.strength == pytest.approx((strict - 2 * against) / strict if strict else 0)
+    groups = oracle.classes(seen, context, kept)
+    pairs = sum(len(members) * (len(members) - 1) // 2 for members in groups)
+    repeated = len(kept) - len(groups)
+    assert found.evidence == pytest.approx(repeated * strict / pairs / 2 if pairs else 0)
 
 
 @settings(deadline=None, max_examples=50)
@@ -101,17 +105,13 @@ def test_contradicting_pairs_are_those_of_the_constraint(nulls: Nulls, sense: st
 @given(tables(columns=2), NULLS)
 def test_rules_of_one_row(table: Table, nulls: Nulls) -> None:
     codes, seen = rows_of(table, nulls).codes, as_counted(table, nulls)
-    rows = oracle.rows_with_values(seen, [0, 1])
-    found = counting.row_chances(codes, [(0, 1)])
-    if not rows:
-        assert found == {}
-        return
-    count, above, equal, differing, chance_above, chance_equal = found[0, 1]
+    found = counting.compare(codes[0], codes[1])
     counted, by_chance = oracle.compared(seen, 0, 1), oracle.compared_by_chance(seen, 0, 1)
-    assert (count, above, equal) == (len(rows), counted[1], counted[0])
-    assert differing == count - equal
-    assert chance_above == pytest.approx(float(by_chance[1]))
-    assert chance_equal == pytest.approx(float(by_chance[0]))
+    assert found.rows == len(oracle.rows_with_values(seen, [0, 1]))
+    assert (found.above, found.equal, found.below) == (counted[1], counted[0], counted[-1])
+    assert found.above_by_chance == pytest.approx(float(by_chance[1]))
+    assert found.equal_by_chance == pytest.approx(float(by_chance[0]))
+    assert found.below_by_chance == pytest.approx(float(by_chance[-1]), abs=1e-9)
 
 
 @quick

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from oracles import profile as oracle
 from profile_tables import CPU, frame
 
 import tuplewise as tw
@@ -48,6 +49,57 @@ def test_what_people_show() -> None:
     assert found >= {"zip == copy", "[id]", "city -> state", "begin <= end", "[]: salary ~ tax"}
     assert any(rule.endswith("-> city") for rule in found)
     assert not any("noise" in rule for rule in found)
+
+
+@pytest.mark.parametrize("nulls", ["unknown", "value"])
+def test_what_is_shown_is_counted_on_all_rows(nulls: Any) -> None:
+    """A table with wrong cells and nulls: rows and exceptions by definition, strength and evidence of FDs, too."""
+    rng = np.random.default_rng(8)
+    table = people(700)
+    table["begin"] = table["begin"].astype("Int64")
+    for name in ("city", "begin", "noise"):
+        table.loc[rng.choice(700, 3, replace=False), name] = table[name].iloc[3]
+        table.loc[rng.choice(700, 4, replace=False), name] = None
+    table.loc[5, "tax"] = 99_999
+    columns = [list(table[name].astype(object).where(table[name].notna(), None)) for name in table]
+    if nulls == "value":
+        columns = [
+            ["" if v is None and isinstance(column[0], str) else -1 if v is None else v for v in column]
+            for column in columns
+        ]
+    place = {name: i for i, name in enumerate(table)}
+    found = tw.profile(table, nulls=nulls)
+    assert {"key", "fd", "od", "row", "constant"} == {rule.kind for rule in found}
+    assert any(rule.exceptions for rule in found if rule.kind == "fd")
+    for rule in found:
+        sides = {
+            name: [place[c] for c in (side if isinstance(side, list) else [side])]
+            for name, side in rule.columns.items()
+            if name not in ("op", "direction")
+        }
+        named = [c for side in sides.values() for c in side]
+        assert rule.rows == len(oracle.rows_with_values(columns, named)), rule
+        if rule.kind == "key":
+            assert rule.exceptions == oracle.key_removals(columns, named)
+        elif rule.kind in ("fd", "constant"):
+            left, target = sides.get("determinant", []), named[-1]
+            assert rule.exceptions == oracle.fd_removals(columns, left, target)
+            if left:
+                assert rule.strength == pytest.approx(float(oracle.mu_plus(columns, left, target)), abs=1e-4)
+                assert rule.evidence == pytest.approx(float(oracle.fd_evidence(columns, left, target)), abs=1e-2)
+        elif rule.kind == "row":
+            against = {"==": (-1, 1), "<": (0, 1), "<=": (1,)}[rule.columns["op"]]
+            assert rule.exceptions == sum(oracle.compared(columns, *named)[sign] for sign in against)
+        else:
+            alike, against = oracle.order_pairs(columns, named[:-2], *named[-2:])
+            if rule.columns["direction"] == "descending":
+                alike, against = against, alike
+            assert rule.strength == pytest.approx((alike - against) / (alike + against), abs=1e-6)
+            assert bool(rule.exceptions) == bool(against)
+            broken = set(rule.broken_by()["row"])
+            assert oracle.order_holds(
+                columns, named[:-2], *named[-2:], rule.columns["direction"], [r for r in range(700) if r not in broken]
+            )
 
 
 SHAPES: dict[str, Callable[[int], dict[str, Any]]] = {
