@@ -74,7 +74,7 @@ class Cover:
         if rule.kind == "fd":
             return by if rule.right[0] in closure else None
         if rule.kind == "row":
-            return self._comparison(*rule.columns, rule.sense)
+            return self._comparison(rule.left[0], rule.right[0], rule.sense)
         if rule.kind == "od":
             return by if closure & set(rule.right) else self._order(rule, closure)
         return None

@@ -150,5 +150,8 @@ def test_planted_rules_score_more_with_more_rows_and_less_with_noise(kind: str, 
     )
     assert (scores[:, 0] > 0).all()
     assert (np.diff(scores, axis=1) <= 0).all(), scores
-    assert (np.diff(scores, axis=0) >= 0).all(), scores
     assert (scores[1:, 0] > scores[1:, 1]).all(), scores
+    # Near the least strength that is shown, the luck of a hundred rows decides whether a rule is shown at all.
+    shown_with_more = scores[1:] > 0
+    assert (np.diff(scores, axis=0) > 0)[shown_with_more].all(), scores
+    assert (scores[-1] > 0).sum() >= 2
