@@ -113,7 +113,7 @@ def _scaled(relation: Relation, listed: Sequence[Listed]) -> Iterator[Warning_]:
     """Numbers that are those of another column, in another unit."""
     alike = [one.rule.right for one in listed if one.rule.kind == "od" and not one.rule.left]
     alike += [pair for one in listed for pair in one.equivalent]
-    for a, b in alike:
+    for a, b in sorted({(min(pair), max(pair)) for pair in alike}):
         if {relation.columns[a].domain, relation.columns[b].domain} <= {"number", "double"}:
             found = _line(relation, a, b)
             if found is not None:

@@ -6,6 +6,7 @@ from its own, if that is nearly as strong: `zip, marital -> exemption` says less
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 
 from tuplewise.engine.profile.rule import Listed, Rule
@@ -80,19 +81,35 @@ class Cover:
         return None
 
     def _order(self, rule: Rule, closure: frozenset[int]) -> int | None:
-        """The shown rule that orders two columns, or their equals, in the same way in no finer a context."""
-        a, b = rule.right
-        if rule.sense == "ascending" and (equal := self._comparison(a, b, "==")) is not None:
-            return equal
+        """The last of the shown rules from which an order rule follows.
+
+        What B orders, a monotone function of B orders as well: A ~ C follows from B ~ C, B ~ A and the FD B -> A.
+        """
+        known: set[tuple[int, int, int]] = set()
         for number, other in enumerate(self._shown):
-            if other.kind == "od" and other.sense == rule.sense and set(other.left) <= closure:
-                c, d = other.right
-                if any(self._are_equal(a, x) and self._are_equal(b, y) for x, y in ((c, d), (d, c))):
+            if other.sense == "==" or (other.kind == "od" and set(other.left) <= closure):
+                a, b = other.columns[-2:]
+                sign = -1 if other.sense == "descending" else 1
+                new = {(a, b, sign), (b, a, sign)}
+                while new:
+                    known |= new
+                    new = self._ordered_too(known, rule.left) - known
+                if (*rule.right, -1 if rule.sense == "descending" else 1) in known:
                     return number
         return None
 
-    def _are_equal(self, a: int, b: int) -> bool:
-        return a == b or self._comparison(a, b, "==") is not None
+    def _ordered_too(self, known: set[tuple[int, int, int]], context: tuple[int, ...]) -> set[tuple[int, int, int]]:
+        """Pairs of columns, with the sign of their order, that follow in one step from known ones of a context."""
+        partners: dict[int, list[tuple[int, int]]] = {}
+        for a, b, sign in known:
+            partners.setdefault(a, []).append((b, sign))
+        found = set()
+        for b, ordered in partners.items():
+            determined = self._closure((*context, b))[0]
+            for (a, one), (c, other) in itertools.product(ordered, ordered):
+                if a in determined and a != c:
+                    found |= {(a, c, one * other), (c, a, one * other)}
+        return found
 
     def _comparison(self, a: int, b: int, sense: str) -> int | None:
         """The last of the shown rules of one row from which another one follows, step by step: `a <= b`, `b <= c`."""

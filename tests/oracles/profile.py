@@ -172,3 +172,19 @@ def transitive(known: set[tuple[int, int, bool]]) -> set[tuple[int, int, bool]]:
     while new := {(x, z, s or t) for x, y, s in found for w, z, t in found if y == w} - found:
         found |= new
     return found
+
+
+def ordered_alike(known: set[tuple[int, int, int]], determined: set[tuple[int, int]]) -> set[tuple[int, int, int]]:
+    """All pairs of columns that are ordered alike (1) or oppositely (-1).
+
+    A ~ C follows from B ~ A and B ~ C where B determines A: of two rows with different values in A, B's differ as well
+    and are ordered as A's are.
+    """
+    found = set(known)
+    while True:
+        new = {(b, a, sign) for a, b, sign in found}
+        for b, a, one in found:
+            new |= {(a, c, one * other) for x, c, other in found if x == b and c != a and (b, a) in determined}
+        if new <= found:
+            return found
+        found |= new

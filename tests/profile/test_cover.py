@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -95,10 +96,6 @@ def orders(listed: Iterable[Listed], count: int) -> set[tuple[int, int, bool]]:
     return oracle.transitive(found)
 
 
-def equal_columns(listed: Sequence[Listed], count: int) -> set[tuple[int, int, bool]]:
-    return orders([one for one in listed if one.rule.sense == "=="], count)
-
-
 def follows(rule: Rule, listed: Sequence[Listed], count: int = COLUMNS) -> bool:
     """Whether a rule follows from those listed, by the axioms of each kind."""
     closure = oracle.closure(rule.left, implications(listed, count))
@@ -108,18 +105,17 @@ def follows(rule: Rule, listed: Sequence[Listed], count: int = COLUMNS) -> bool:
         return rule.kind == "fd" and rule.right[0] in closure
     a, b = rule.columns[-2:]
     if rule.kind == "row":
-        known = equal_columns(listed, count) if rule.sense == "==" else orders(listed, count)
+        kept = [one for one in listed if one.rule.sense == "=="] if rule.sense == "==" else listed
+        known = orders(kept, count)
         return (a, b, True) in known or (rule.sense != "<" and (a, b, False) in known)
-    same = {(x, y) for x, y, _ in equal_columns(listed, count)}
-    if closure & {a, b} or (rule.sense == "ascending" and (a, b) in same):
-        return True
-    return any(
-        one.rule.kind == "od"
-        and one.rule.sense == rule.sense
-        and set(one.rule.left) <= closure
-        and any((a, x) in same and (b, y) in same for x, y in (one.rule.right, one.rule.right[::-1]))
+    known = {
+        (*one.rule.columns[-2:], -1 if one.rule.sense == "descending" else 1)
         for one in listed
-    )
+        if one.rule.sense == "==" or (one.rule.kind == "od" and set(one.rule.left) <= closure)
+    }
+    determined = {(x, y) for x in range(count) for y in oracle.closure([*rule.left, x], implications(listed, count))}
+    ordered = oracle.ordered_alike(known, determined)
+    return bool(closure & {a, b}) or (a, b, -1 if rule.sense == "descending" else 1) in ordered
 
 
 @settings(deadline=None, max_examples=400)
@@ -203,6 +199,28 @@ def test_a_finer_context_adds_nothing_unless_it_turns_the_order() -> None:
     assert len(texts([overall, od("C", "AB", 2, "descending")])) == 2
     by_state = od("D", "AB", 3)
     assert texts([fd("C", "D", 4), by_state, od("C", "AB", 2)])[1] == (by_state, (od("C", "AB", 2),))
+
+
+def test_what_a_column_orders_its_monotone_functions_order_too() -> None:
+    """Months are a function of days and rise with them: what rises with days rises with months."""
+    of_day, month = od("", "AB", 5), [fd("A", "C", 4), od("", "AC", 3)]
+    folded = od("", "BC", 2)
+    assert texts([of_day, *month, folded])[2] == (month[1], (folded,))
+    assert len(texts([of_day, month[1], folded])) == 3  # not without the FD
+    assert len(texts([of_day, *month, od("", "BC", 2, "descending")])) == 4
+    down = [of_day, month[0], od("", "AC", 3, "descending"), od("", "BC", 2, "descending")]
+    assert len(texts(down)) == 3
+
+
+def test_columns_that_are_ordered_alike_are_one_group() -> None:
+    count = 400
+    day = np.random.default_rng(0).integers(0, 60, count)
+    frame = pd.DataFrame({"a": day, "b": day * 2.5, "c": -day, "d": day + 10**6, "e": day // 7})
+    found = tw.profile(frame)
+    assert sum(rule.kind == "od" for rule in found) <= 4
+    scaled = [w["text"] for w in found.warnings]
+    assert len(scaled) == len(set(scaled))
+    assert "is 2.5 x `a` in every row" in scaled
 
 
 @pytest.mark.parametrize("name", ["cars", "gapminder", "planes", "seattle", "tax", "weather"])
