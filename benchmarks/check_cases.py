@@ -94,7 +94,8 @@ def loaded(case: Case, path: Path) -> tuple[Relation, list[DenialConstraint]]:
 
 def measure_counts(case: Case, path: Path, warm_runs: int, *, together: str | None = None) -> Measurement:
     """`check_rules` that only counts; `together` overrides how the case says that rules are checked together."""
-    from tuplewise.engine.dc.violations.detect import DcCheck, check_rules
+    from tuplewise.engine.dc.violations.detect import check_rules
+    from tuplewise.engine.dc.violations.found import DcCheck
     from tuplewise.engine.options import DcCheckOptions
 
     relation, rules = loaded(case, path)

@@ -11,7 +11,7 @@ from benchmarks.answers import digest_constraints
 from benchmarks.case import Case, Measurement, timed
 
 if TYPE_CHECKING:
-    from tuplewise.engine.dc.discover import DcDiscovery
+    from tuplewise.engine.dc.discovery import DcDiscovery
     from tuplewise.engine.options import DcDiscoverOptions
 
 Found = TypeVar("Found", bound=Any)

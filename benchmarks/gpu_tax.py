@@ -16,7 +16,8 @@ from benchmarks.generators import tax_numbers
 from benchmarks.gpu_floors import by_operations
 from benchmarks.gpu_records import Session, simulated
 from benchmarks.gpu_timing import Answer, Timed, time_on_both
-from tuplewise.engine.dc.discover import DcDiscovery, discover
+from tuplewise.engine.dc.discover import discover
+from tuplewise.engine.dc.discovery import DcDiscovery
 from tuplewise.engine.options import DcDiscoverOptions
 from tuplewise.engine.table.relation import Column, Relation, TypeName
 from tuplewise.gpu_kernels.device import Device

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from tuplewise.engine.run import past
 from tuplewise.engine.table.relation import NULL_CODE
 from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.refine import ClusterPairs, all_rows, refine_equal, restrict, rows_on_both_sides
@@ -31,6 +32,10 @@ class Work:
     @property
     def rows(self) -> int:
         return int(self.codes.shape[1])
+
+    def over(self) -> bool:
+        """Whether the time is over."""
+        return past(self.deadline)
 
 
 def start(work: Work, left: NDArray[np.int32] | None = None, right: NDArray[np.int32] | None = None) -> ClusterPairs:

@@ -5,7 +5,7 @@ Rows that are equal on all columns that count are collapsed into one; such a cla
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from time import perf_counter
@@ -26,7 +26,7 @@ from tuplewise.engine.grouping import (
 )
 from tuplewise.engine.loop import SAMPLED_PAIRS_A_ROW, Agreement, Clues, Compared
 from tuplewise.engine.options import Nulls
-from tuplewise.engine.watch import TIME_LIMIT
+from tuplewise.engine.run import SEARCHING, TIME_LIMIT, Run
 from tuplewise.gpu_kernels.clues import NewClues, lay_out
 from tuplewise.gpu_kernels.compiled import kernel
 from tuplewise.gpu_kernels.control import Control
@@ -62,14 +62,13 @@ class LocalTable:
         nulls: Nulls,
         device: Device,
         seed: int = 0,
-        deadline: float | None = None,
-        progress: Callable[[float], None] | None = None,
+        run: Run,
         pairs_a_row: int = SAMPLED_PAIRS_A_ROW,
         sampled_rows: int | None = None,
         judged_rows: int = JUDGED_ROWS,
     ) -> None:
         self._layout, self._nulls, self._device = layout, nulls, device
-        self._deadline, self._progress = deadline, progress
+        self._deadline, self._progress = run.deadline, run.stage(SEARCHING)
         self._keep_nulls = nulls == "value"
         self.pairs_a_row = pairs_a_row
         self._most_sampled, self._most_judged = sampled_rows, judged_rows

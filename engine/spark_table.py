@@ -21,6 +21,7 @@ from tuplewise.engine.grouping import Work, agreeing, pairs_of_rows, pieces, sta
 from tuplewise.engine.local_table import COMMON_PART, JUDGED_ROWS, count_agreeing
 from tuplewise.engine.loop import SAMPLED_PAIRS_A_ROW, Agreement, Clues, Compared
 from tuplewise.engine.options import Nulls
+from tuplewise.engine.run import TIME_LIMIT
 from tuplewise.engine.spark import agreeing as pairs_on_spark
 from tuplewise.engine.spark import jobs, run
 from tuplewise.engine.spark.agreeing import (
@@ -34,7 +35,6 @@ from tuplewise.engine.spark.agreeing import (
 )
 from tuplewise.engine.spark.tasks import Rows
 from tuplewise.engine.table.spark_frame import EncodedFrame
-from tuplewise.engine.watch import TIME_LIMIT
 from tuplewise.gpu_kernels.clues import lay_out
 from tuplewise.gpu_kernels.device import Device, pick_device
 from tuplewise.gpu_kernels.refine import ClusterPairs, all_rows, refine_equal

@@ -1,7 +1,8 @@
-"""What a task does from a table to a result, for the public functions and the command line alike."""
+"""What a task does from a table to a result, for the public functions and the command line alike; and its run."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from tuplewise.engine.options import (
     OdDiscoverOptions,
     ProfileOptions,
 )
-from tuplewise.engine.run import Run
+from tuplewise.engine.run import Limits, Progress, Run
 
 if TYPE_CHECKING:
     from tuplewise.engine.dc.constraint import DenialConstraint
@@ -31,15 +32,64 @@ if TYPE_CHECKING:
     from tuplewise.engine.report.ind_result import IndResult
     from tuplewise.engine.report.od_check_result import OdCheckResult
     from tuplewise.engine.report.profile_result import ProfileResult
+    from tuplewise.engine.table.read_table import Needed
+    from tuplewise.engine.table.relation import Relation
+    from tuplewise.engine.table.table import Table
 
 Shown = Mapping[str, Any] | None
 """Options that a result shows beside the task's and those of reading; None: it shows the task's only."""
 
 
+class TaskRun(Run):
+    """The run of a task that opens tables.
+
+    Attributes
+    ----------
+    notes : what is to be said beside what is found
+    """
+
+    def __init__(self, limits: Limits | None = None, progress: Progress | None = None) -> None:
+        super().__init__(limits, progress)
+        self.notes: list[str] = []
+
+    def open(
+        self, source: Any, options: LoadOptions | None, most_bytes: int | None, device: str, needed: Needed = None
+    ) -> Table:
+        """A table, wherever its rows lie; see `open_table`.
+
+        A note says where the time was over by then: neither Spark's start nor reading heeds it.
+        """
+        began = time.monotonic()
+        how: dict[str, Any] = {"most_bytes": most_bytes, "device": device, "needed": needed}
+        table = self._open(source, options, how)
+        if self.over() and table is not source:  # else it was read before
+            seconds = time.monotonic() - began
+            over = f"the time limit was over before the table was read ({seconds:.1f} s), which it does not interrupt"
+            self.notes.append(over)
+        return table
+
+    def load(self, source: Any, options: LoadOptions | None, device: str) -> Relation:
+        """A table, whatever its size, here."""
+        from tuplewise.engine.table.relation import Relation
+
+        table = self.open(source, options, None, device)
+        assert isinstance(table, Relation), "tables of any size come here"
+        return table
+
+    def _open(self, source: Any, options: LoadOptions | None, how: Mapping[str, Any]) -> Table:
+        from tuplewise.engine.table.table import open_table
+
+        return open_table(source, options, progress=self.step, **how)
+
+    def handed_on(self, options: Mapping[str, Any] | None) -> dict[str, Any]:
+        """What a result is told beside what was found. `options`: those it shows; None: the task's own."""
+        return {"options": options, "notes": self.notes, "total_seconds": self.seconds}
+
+
 def discover_dcs(
     table: Any,
     options: DcDiscoverOptions,
-    run: Run,
+    run: TaskRun,
     *,
     reading: LoadOptions | None = None,
     space: KeptSpace | None = None,
@@ -50,19 +100,19 @@ def discover_dcs(
     from tuplewise.engine.report.dc_result import DcResult
 
     read = run.open(table, reading, most_bytes_to_search(options), options.device)
-    found = discover(read, options, **run.how) if space is None else space.discover(read, options, **run.how)
+    found = discover(read, options, run=run) if space is None else space.discover(read, options, run=run)
     return DcResult(found, **run.handed_on(_record(options, reading, shown)))
 
 
 def discover_dependencies(
-    table: Any, options: DependencyOptions, run: Run, *, reading: LoadOptions | None = None, shown: Shown = None
+    table: Any, options: DependencyOptions, run: TaskRun, *, reading: LoadOptions | None = None, shown: Shown = None
 ) -> DependencyResult:
     """The minimal dependencies of a table that options are about: keys, functional or order dependencies."""
     from tuplewise.engine.od.discover import most_bytes_to_search
 
     find, result = _ways(options)
     read = run.open(table, reading, most_bytes_to_search(options), options.device)
-    return result(find(read, options, **run.how), **run.handed_on(_record(options, reading, shown)))
+    return result(find(read, options, run=run), **run.handed_on(_record(options, reading, shown)))
 
 
 def _ways(options: DependencyOptions) -> tuple[Callable[..., Any], type[DependencyResult]]:
@@ -82,7 +132,7 @@ def check_dcs(
     table: Any,
     rules: Callable[[Sequence[str]], Sequence[DenialConstraint]],
     options: DcCheckOptions,
-    run: Run,
+    run: TaskRun,
     *,
     reading: LoadOptions | None = None,
     here: bool = False,
@@ -99,7 +149,7 @@ def check_dcs(
         needed = _needed({*options.key, *(name for rule in rules(names) for name in rule.columns)}, reading)
     read = run.open(table, reading, None if here else most_bytes_here(options), options.device, needed)
     _check_key(options.key, read.column_names)
-    found = check_rules(read, rules(read.column_names), options, **run.how)
+    found = check_rules(read, rules(read.column_names), options, run=run)
     return CheckResult(found, **run.handed_on(_record(options, reading, shown)))
 
 
@@ -113,7 +163,7 @@ def check_ods(
     table: Any,
     ods: Callable[[Sequence[str]], tuple[Sequence[ListOd], Sequence[str]]],
     options: OdCheckOptions,
-    run: Run,
+    run: TaskRun,
     *,
     reading: LoadOptions | None = None,
     shown: Shown = None,
@@ -139,7 +189,7 @@ def check_ods(
             needed = _needed(set(lists), reading)
         read = run.open(table, reading, most_bytes_here(options), options.device, needed)
         wanted, notes = ods(read.column_names)
-        found = check_table(read, wanted, options, **run.how)
+        found = check_table(read, wanted, options, run=run)
     run.notes += notes
     return OdCheckResult(found, **run.handed_on(_record(options, reading, shown)))
 
@@ -147,7 +197,7 @@ def check_ods(
 def discover_inds(
     tables: Mapping[str, Any],
     options: IndDiscoverOptions,
-    run: Run,
+    run: TaskRun,
     *,
     reading: LoadOptions | None = None,
     shown: Shown = None,
@@ -156,7 +206,7 @@ def discover_inds(
     from tuplewise.engine.ind.discover import discover
     from tuplewise.engine.report.ind_result import IndResult
 
-    found = discover(tables, options, reading, progress=run.progress, deadline=run.deadline)
+    found = discover(tables, options, reading, run=run)
     return IndResult(found, **run.handed_on(_record(options, reading, shown)))
 
 
@@ -164,7 +214,7 @@ def check_inds(
     tables: Mapping[str, Any],
     inds: Any,
     options: IndCheckOptions,
-    run: Run,
+    run: TaskRun,
     *,
     reading: LoadOptions | None = None,
     shown: Shown = None,
@@ -172,7 +222,7 @@ def check_inds(
     """Whether inclusion dependencies hold between tables, by name."""
     from tuplewise.engine.report.ind_check_result import IndCheckResult, check_tables
 
-    found, notes = check_tables(tables, inds, options, reading, progress=run.progress, deadline=run.deadline)
+    found, notes = check_tables(tables, inds, options, reading, run=run)
     run.notes += notes
     return IndCheckResult(found, **run.handed_on(_record(options, reading, shown)))
 
@@ -180,7 +230,7 @@ def check_inds(
 def profile(
     tables: Mapping[str, Any],
     options: ProfileOptions,
-    run: Run,
+    run: TaskRun,
     *,
     reading: LoadOptions | None = None,
     shown: Shown = None,
@@ -192,7 +242,7 @@ def profile(
 
     each = options_of_tables(tables, reading)
     loaded = {name: run.load(table, each[name], options.device) for name, table in tables.items()}
-    found = search(loaded, options, progress=run.progress, deadline=run.deadline)
+    found = search(loaded, options, run=run)
     return ProfileResult(found, **run.handed_on(_record(options, reading, shown)))
 
 

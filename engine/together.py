@@ -9,7 +9,6 @@ where there are none) and no column is compared with another.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -17,14 +16,14 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.dc import discover as dc_discover
+from tuplewise.engine.dc import discovery as dc_discovery
 from tuplewise.engine.dc import hybrid, workload
-from tuplewise.engine.dc.discover import DcDiscovery
+from tuplewise.engine.dc.discovery import DcDiscovery, Searched
 from tuplewise.engine.dc.inversion import ConstraintArrays
 from tuplewise.engine.dc.predicate import PredicateSpace, build_space
 from tuplewise.engine.errors import InputError, LimitReached, message
 from tuplewise.engine.loop import Clues, Loop, Validated
-from tuplewise.engine.od import discover as od_discover
+from tuplewise.engine.od import local_discover as od_discover
 from tuplewise.engine.od import search
 from tuplewise.engine.od.candidates import ContextCandidates
 from tuplewise.engine.od.dependency import Targets
@@ -35,8 +34,8 @@ from tuplewise.engine.options import (
     KeyDiscoverOptions,
     OdDiscoverOptions,
 )
+from tuplewise.engine.run import SEARCHING, Clock, Run
 from tuplewise.engine.table.relation import Relation, idle_columns
-from tuplewise.engine.watch import TIME_LIMIT, Clock, Progress, Watch
 from tuplewise.gpu_kernels.device import Device, pick_device
 from tuplewise.gpu_kernels.words import COMPARISONS_PER_WORD, ClueLayout
 
@@ -62,10 +61,8 @@ def discover(
     fds: FdDiscoverOptions | None = None,
     keys: KeyDiscoverOptions | None = None,
     device: str = "auto",
-    time_limit: float | None = None,
-    memory_limit: int | None = None,
     seed: int = 0,
-    progress: Progress | None = None,
+    run: Run | None = None,
 ) -> Together:
     """What `dc.discover`, `od.discover` and `fd.discover` find, from one comparison of pairs.
 
@@ -82,27 +79,20 @@ def discover(
     """
     kinds: list[Any] = [kind for kind in (dcs, ods, fds, keys) if kind is not None]
     _refuse_unlike(relation, dcs, kinds)
-    deadline = None if time_limit is None else time.monotonic() + time_limit
+    run = run or Run()
     picked = pick_device(device)
-    clock, watch = Clock(), Watch(progress, memory_limit)
+    clock = Clock()
     space = build_space(relation, dcs or DcDiscoverOptions(cross_columns=False, nulls="value"))
     if dcs is not None:
         workload.refuse_many_atoms(relation, space.atoms, dcs)
-    parts = _Parts(relation, space, dcs, (ods, fds, keys), deadline)
+    parts = _Parts(relation, space, dcs, (ods, fds, keys), run.deadline)
     shared = search.clue_layout(len(relation.columns), ordered=dcs is not None or ods is not None)
-    stage = watch.stage(od_discover.STAGE)
-
-    def look(share: float) -> None:
-        if deadline is not None and time.monotonic() >= deadline:
-            raise LimitReached(TIME_LIMIT)
-        if stage is not None:
-            stage(share)
-
-    table = SharedTable(relation, space, picked, deadline, stage, shared)
+    table = SharedTable(relation, space, picked, run, shared)
     # Where text is ordered, too, nearly every pair leaves a clue of its own: no row is odd for that
     loop = Loop(
-        table, parts, seed=seed, lap=clock.lap, progress=look, odd_rows=ods is None, all_at_once=search.ALL_AT_ONCE
-    )
+        table, parts, seed=seed, lap=clock.lap, progress=run.minded(SEARCHING), odd_rows=ods is None,
+        all_at_once=search.ALL_AT_ONCE,
+    )  # fmt: skip
     reached = None
     try:
         loop.run()
@@ -214,8 +204,8 @@ class _Parts:
             arrays, space = without_columns(arrays, self._space, idle_columns(self._relation, self._dcs.nulls))
             limit = hybrid.Found(arrays, undecided, said, reached)
             means = None if reached is None else hybrid.what_a_limit_means(limit, space)
-            searched = dc_discover.Searched(arrays, means, search=said)
-            found_dcs = dc_discover.discovery_of(
+            searched = Searched(arrays, means, search=said)
+            found_dcs = dc_discovery.discovery_of(
                 self._relation, self._dcs, space, searched, "hybrid", REASON, device, clock
             )
         found: list[Discovery | None] = []

@@ -1,58 +1,14 @@
-"""What every task keeps an eye on: seconds of its stages, its progress, the memory limit; and what fits here."""
+"""Where work is done: what fits the memory of this machine, and what is left of it."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from typing import Protocol
 
-from tuplewise.engine.errors import InputError, LimitReached, message
+from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import RunOn
 
 SHARE_HERE = 0.25
 """Share of this machine's memory that codes may take before work goes to Spark: kernels take a few times as much."""
-Progress = Callable[[str, float], None]
-Step = Callable[[str], None]
-
-
-def silent(step: str) -> None:
-    """Hears of a step that begins, and says nothing."""
-
-
-TIME_LIMIT = "time limit reached"  # what a search that ended there says
-
-
-class Clock:
-    """Seconds of each stage, one after the other."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-        self._last = time.perf_counter()
-
-    def lap(self, stage: str) -> None:
-        now = time.perf_counter()
-        self.seconds[stage] = self.seconds.get(stage, 0.0) + now - self._last
-        self._last = now
-
-
-class Watch:
-    """Passes progress on and holds the memory limit."""
-
-    def __init__(self, progress: Progress | None, memory_limit: int | None) -> None:
-        self._progress, self._memory_limit = progress, memory_limit
-
-    def stage(self, name: str) -> Callable[[float], None] | None:
-        """What a kernel calls with the share that is done; None where nobody wants to know."""
-        if self._progress is None and self._memory_limit is None:
-            return None
-
-        def report(share: float) -> None:
-            if self._progress is not None:
-                self._progress(name, share)
-            if self._memory_limit is not None and resident_bytes() > self._memory_limit:
-                raise LimitReached(f"memory limit of {self._memory_limit:,} bytes reached")
-
-        return report
 
 
 class Placed(Protocol):

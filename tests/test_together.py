@@ -19,6 +19,7 @@ from tuplewise.engine.od import search
 from tuplewise.engine.od.discover import discover_orders
 from tuplewise.engine.od.found import Discovery
 from tuplewise.engine.options import DcDiscoverOptions, FdDiscoverOptions, KeyDiscoverOptions, OdDiscoverOptions
+from tuplewise.engine.run import Run
 from tuplewise.engine.table.relation import Relation
 from tuplewise.gpu_kernels import clues
 
@@ -126,7 +127,7 @@ def test_what_cannot_be_shared_is_refused() -> None:
 def test_a_limit_leaves_partial_results_of_every_kind() -> None:
     rng = np.random.default_rng(2)
     relation = tw.load(pd.DataFrame({f"c{i}": rng.integers(0, 40, 30_000) for i in range(14)}))
-    found = together.discover(relation, **all_kinds("value"), device="cpu", time_limit=1e-3)
+    found = together.discover(relation, **all_kinds("value"), device="cpu", run=Run(OdDiscoverOptions(time_limit=1e-3)))
     for one in (found.dcs, found.ods, found.fds, found.keys):
         assert one is not None
         assert one.partial

@@ -69,7 +69,7 @@ def dc_discover(state: State, /, table: str, **given: Any) -> int:
 
     def discover(progress: Progress) -> DcResult:
         command = "dc discover --error" if options.error > 0 else "dc discover"
-        run = CommandRun(command, progress, state, time_limit=options.time_limit)
+        run = CommandRun(command, progress, state, options)
         how, asked, space = _of_state(space_from, load_options, options, run)
         shown = {**listing.chosen, "explain_space": False, "space_from": space_from}
         return tasks.discover_dcs(table, asked, run, reading=how, space=space, shown=shown)
@@ -137,7 +137,7 @@ def dc_check(state: State, /, table: str, **given: Any) -> int:
         raise click.UsageError(f"--explain has the formats text and json, not {form}.")
     check_listing(listing, options, table)
     with working(listing, form, state) as progress:
-        run = CommandRun("dc check", progress, state, time_limit=options.time_limit)
+        run = CommandRun("dc check", progress, state, options)
         result = check(table, load_options, options, listing, run)
         progress.step("writing")
         pieces = _check_pieces(result, listing, form, state)

@@ -125,7 +125,7 @@ def _discover(state: State, table: str, kind: type[DependencyOptions], given: di
     check_sql_table(listing.sql_table)
 
     def discover(progress: Progress) -> DependencyResult:
-        run = CommandRun(_COMMANDS[kind], progress, state, time_limit=options.time_limit)
+        run = CommandRun(_COMMANDS[kind], progress, state, options)
         return tasks.discover_dependencies(table, options, run, reading=load_options, shown=listing.chosen)
 
     return write_found(listing, form, state, discover)
@@ -189,7 +189,7 @@ def _check_ods(
     def ods(columns: Sequence[str]) -> tuple[list[ListOd], list[str]]:
         return read_all_ods([*listing.ods, *(Path(read_twice(path)) for path in listing.od_files)], columns)
 
-    run = CommandRun("od check" if table else None, progress, state, time_limit=options.time_limit)
+    run = CommandRun("od check" if table else None, progress, state, options)
     shown = {"against": listing.against}
     if table is None:
         return tasks.check_ods(SavedOds.read(str(listing.against)), ods, options, run, shown=shown)

@@ -21,7 +21,7 @@ from tuplewise.engine.table.schema import quote_name
 
 if TYPE_CHECKING:
     from tuplewise.engine.dc.predicate import PredicateSpace
-    from tuplewise.engine.dc.violations.detect import Cell
+    from tuplewise.engine.dc.violations.found import Cell
     from tuplewise.engine.od.dependency import Dependencies
     from tuplewise.engine.spark.gpu_plans import Explained, PlanWatch
     from tuplewise.engine.table.relation import Relation
@@ -213,8 +213,9 @@ class PlannedWork:
     def discover_inclusions(self) -> None:
         """Cluster the columns by their values, and check whether the first one's are among the last one's."""
         from tuplewise.engine.ind.dependency import Attribute, unary
-        from tuplewise.engine.ind.distributed import cluster_on_spark, open_tables
+        from tuplewise.engine.ind.distributed import cluster_on_spark
         from tuplewise.engine.ind.distributed_check import check_on_spark
+        from tuplewise.engine.ind.places import open_tables
 
         tables = {"table": self._table}
         opened = open_tables(tables, self._few, self._spark)

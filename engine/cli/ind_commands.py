@@ -77,7 +77,7 @@ def ind_discover(state: State, /, tables: Sequence[str], **given: Any) -> int:
     load_options, options = settings.load_options_and(IndDiscoverOptions, given)
     form = format_of(listing, page=True)
     with working(listing, form, state) as progress:
-        run = CommandRun("ind discover", progress, state, time_limit=options.time_limit)
+        run = CommandRun("ind discover", progress, state, options)
         named = _named(tables, listing, run)
         shown = {"limit": listing.limit}
         result = tasks.discover_inds(named, options, run, reading=load_options, shown=shown)
@@ -120,7 +120,7 @@ def ind_check(state: State, /, tables: Sequence[str], **given: Any) -> int:
     load_options, options = settings.load_options_and(IndCheckOptions, given)
     form = format_of(listing)
     with working(listing, form, state) as progress:
-        run = CommandRun("ind check", progress, state, time_limit=options.time_limit)
+        run = CommandRun("ind check", progress, state, options)
         named = _named(tables, listing, run)
         inds = [*listing.inds, *map(Path, listing.ind_files)]
         result = tasks.check_inds(named, inds, options, run, reading=load_options, shown={})

@@ -12,7 +12,8 @@ from tuplewise.engine.cli.kernels import Kernels
 from tuplewise.engine.cli.progress import Progress
 from tuplewise.engine.cli.settings import State
 from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.run import Run
+from tuplewise.engine.run import Limits
+from tuplewise.engine.tasks import TaskRun
 
 if TYPE_CHECKING:
     from tuplewise.engine.table.table import Table
@@ -43,7 +44,7 @@ class _NoPandas(MetaPathFinder):
             raise ModuleNotFoundError(name)
 
 
-class CommandRun(Run):
+class CommandRun(TaskRun):
     """The run of a command: it tells the terminal how far it is, and gets kernels ready while a table is read.
 
     Parameters
@@ -51,18 +52,12 @@ class CommandRun(Run):
     command : whose kernels are needed; None: none are
     """
 
-    def __init__(
-        self, command: str | None, progress: Progress, state: State, *, time_limit: float | None = None
-    ) -> None:
-        super().__init__(time_limit, progress.share)
+    def __init__(self, command: str | None, progress: Progress, state: State, limits: Limits | None = None) -> None:
+        super().__init__(limits, progress.share)
         if state.own_process:
             keep_pandas_out()
         self._shown, self._state = progress, state
         self._kernels = None if command is None else Kernels(command, progress)
-
-    def tell(self, stage: str, share: float) -> None:
-        """So much of a stage is done."""
-        self._shown.share(stage, share)
 
     @property
     def verbose(self) -> bool:

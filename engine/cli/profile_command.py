@@ -70,7 +70,7 @@ def profile(state: State, /, tables: Sequence[str], **given: Any) -> int:
     form = format_of(listing, page=True)
     named = named_tables(tables)
     with working(listing, form, state) as progress:
-        run = CommandRun("profile", progress, state, time_limit=options.time_limit)
+        run = CommandRun("profile", progress, state, options)
         result = tasks.profile(named, options, run, reading=load_options, shown={})
         progress.step("writing")
         if form == "text":

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 import numpy as np
 
 from tuplewise.engine.dc import workload
-from tuplewise.engine.dc.discover import DcDiscovery, by_all_pairs, discover, notes_on_nulls, notes_on_table
+from tuplewise.engine.dc.discovery import DcDiscovery, notes_on_nulls, notes_on_table
 from tuplewise.engine.dc.distributed import SparkDcTable
-from tuplewise.engine.dc.distributed_evidence import discover_by_all_pairs
 from tuplewise.engine.dc.distributed_figures import SparkFigures
-from tuplewise.engine.dc.hybrid import STAGE, Found, find, what_a_limit_means
+from tuplewise.engine.dc.hybrid import Found, find, what_a_limit_means
 from tuplewise.engine.dc.inversion import ConstraintArrays
+from tuplewise.engine.dc.local_discover import discover_here
 from tuplewise.engine.dc.predicate import PredicateSpace, given_space, space_to_search
 from tuplewise.engine.dc.ranking import Ranking, rank_counted
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.options import DcDiscoverOptions
+from tuplewise.engine.run import Clock, Run
 from tuplewise.engine.spark.resources import devices_of_tasks
 from tuplewise.engine.table.in_spark import TableInSpark
 from tuplewise.engine.table.relation import Relation
 from tuplewise.engine.table.spark_encoded import encode_for
 from tuplewise.engine.table.spark_frame import EncodedFrame
-from tuplewise.engine.watch import Clock, Progress, Step, Watch, silent
 from tuplewise.gpu_kernels.device import pick_device
 
 
@@ -32,18 +31,12 @@ def discover_in_spark(
     options: DcDiscoverOptions,
     *,
     space: PredicateSpace | None = None,
-    step: Step = silent,
-    progress: Progress | None = None,
-    deadline: float | None = None,
+    run: Run,
 ) -> DcDiscovery:
     """The minimal denial constraints of a table whose rows stay in Spark; see `discover.discover`."""
-    if space is not None:
-        opened = opened.ordered(space.names)
-    if by_all_pairs(options):
-        return discover_by_all_pairs(opened, options, space=space, step=step, progress=progress, deadline=deadline)
-    table = encode_for("searched", opened, opened.column_names, step)
+    table = encode_for("searched", opened, opened.column_names, run.step)
     try:
-        return discover_on_spark(table, options, space=space, progress=progress, deadline=deadline)
+        return discover_on_spark(table, options, space=space, run=run)
     finally:
         table.close()
 
@@ -53,8 +46,7 @@ def discover_on_spark(
     options: DcDiscoverOptions,
     *,
     space: PredicateSpace | None = None,
-    progress: Progress | None = None,
-    deadline: float | None = None,
+    run: Run,
 ) -> DcDiscovery:
     """The minimal denial constraints of a table in Spark; see `discover.discover`.
 
@@ -64,14 +56,10 @@ def discover_on_spark(
     some rows, clues. Cost beside that of `hybrid`: a shuffle of all codes to collapse equal rows, and one of those rows
     for each column set.
     """
-    if deadline is None and options.time_limit is not None:
-        deadline = time.monotonic() + options.time_limit
     if table.rows < 2:
-        few = table.excerpt(np.arange(table.rows))
-        here = discover(few, replace(options, run_on="driver"), space=space, progress=progress, deadline=deadline)
-        return replace(here, options=options)
+        return discover_here(table.excerpt(np.arange(table.rows)), options, space=space, run=run)
     relation = replace(table.excerpt(np.zeros(0, dtype=np.int64)), table_rows=table.rows)
-    clock, watch, figures = Clock(), Watch(progress, options.memory_limit), SparkFigures(table)
+    clock, figures = Clock(), SparkFigures(table)
     workload.refuse_many_columns(relation, options)
     if space is None:
         space = space_to_search(table.header, options, figures)
@@ -81,7 +69,7 @@ def discover_on_spark(
     clock.lap("space")
     notes = notes_on_table(relation, options, space)
     device, reason = devices_of_tasks(table.frame.sparkSession, options.device)
-    found = _find(table, relation, space, deadline, watch, clock)
+    found = _find(table, relation, space, run, clock)
     notes += [] if found.reached is None else [what_a_limit_means(found, space)]
     with_null = figures.rows_with_null(space) if options.nulls == "unknown" else 0
     notes += notes_on_nulls(with_null, table.rows, figures.undecided_pairs(space)) if with_null else []
@@ -109,11 +97,9 @@ def discover_on_spark(
     )
 
 
-def _find(
-    table: EncodedFrame, relation: Relation, space: PredicateSpace, deadline: float | None, watch: Watch, clock: Clock
-) -> Found:
+def _find(table: EncodedFrame, relation: Relation, space: PredicateSpace, run: Run, clock: Clock) -> Found:
     try:
-        rows = SparkDcTable(table, space, device=space.options.device, deadline=deadline)
+        rows = SparkDcTable(table, space, device=space.options.device, deadline=run.deadline)
     except LimitReached as limit:
         return Found(ConstraintArrays.none(False), 0, {}, str(limit))
     try:
@@ -121,8 +107,7 @@ def _find(
             relation,
             space,
             device=pick_device("cpu"),
-            deadline=deadline,
-            progress=watch.stage(STAGE),
+            run=run,
             lap=clock.lap,
             table=rows,
         )

@@ -5,7 +5,6 @@ The evidence is that of `evidence.collect_evidence`, byte for byte; inverting it
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
@@ -13,14 +12,15 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.dc.discover import DcDiscovery, discover
+from tuplewise.engine.dc.discovery import DcDiscovery
+from tuplewise.engine.dc.local_discover import discover_here
 from tuplewise.engine.dc.predicate import PredicateSpace
 from tuplewise.engine.options import DcDiscoverOptions
+from tuplewise.engine.run import Run
 from tuplewise.engine.spark.pair_tiles import count_pairs
 from tuplewise.engine.spark.resources import devices_of_tasks, kernel_resources
 from tuplewise.engine.table.in_spark import TableInSpark
 from tuplewise.engine.table.spark_load import bring_here
-from tuplewise.engine.watch import Progress, Step, silent
 from tuplewise.gpu_kernels.evidence import ClueSet
 from tuplewise.gpu_kernels.evidence_tiles import pair_triangle
 from tuplewise.gpu_kernels.words import ClueLayout
@@ -71,23 +71,18 @@ def discover_by_all_pairs(
     options: DcDiscoverOptions,
     *,
     space: PredicateSpace | None = None,
-    step: Step = silent,
-    progress: Progress | None = None,
-    deadline: float | None = None,
+    run: Run,
 ) -> DcDiscovery:
     """The minimal denial constraints of a table that was only opened; see `discover.discover`.
 
     Raises DeviceError, before anything is read, where tasks can't use a GPU that was asked for.
     """
-    if deadline is None and options.time_limit is not None:
-        deadline = time.monotonic() + options.time_limit
     spark = opened.session.spark
     device, reason = devices_of_tasks(spark, options.device, kernel_resources(spark))
     comparing = PairsInSpark(spark, options.device)
-    relation = bring_here(opened, step, device="cpu" if options.device == "cpu" else "auto")
-    step("comparing")
-    here = replace(options, run_on="driver")
-    found = discover(relation, here, space=space, progress=progress, deadline=deadline, comparing=comparing)
+    relation = bring_here(opened, run.step, device="cpu" if options.device == "cpu" else "auto")
+    run.step("comparing")
+    found = discover_here(relation, options, space=space, run=run, comparing=comparing)
     for ran in comparing.ran:
         device, reason = ran
-    return replace(found, options=options, device=device, device_reason=reason)
+    return replace(found, device=device, device_reason=reason)

@@ -13,7 +13,6 @@ too narrow: the tests enumerate both tails over all shares of pairs that add 1 a
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -26,6 +25,7 @@ from tuplewise.engine.dc.outcome_counts import row_outcomes, table_outcome_count
 from tuplewise.engine.dc.predicate import EXCLUDED_ORDERED, EXCLUDED_UNORDERED, PredicateSpace, allowed_violations
 from tuplewise.engine.dc.ranking import Ranking, rank, rank_counted
 from tuplewise.engine.errors import LimitReached
+from tuplewise.engine.run import TIME_LIMIT, Run
 from tuplewise.engine.table.relation import Relation
 from tuplewise.gpu_kernels.clues import lay_out
 from tuplewise.gpu_kernels.compiled import helper, kernel
@@ -95,19 +95,15 @@ def find(
     space: PredicateSpace,
     *,
     device: Device,
-    deadline: float | None,
-    stage: Callable[[str], Callable[[float], None] | None],
+    run: Run,
     lap: Callable[[str], None],
 ) -> Found:
     """The minimal constraints of a sample of pairs, of as many as the options of the space say.
 
     Parameters
     ----------
-    deadline : float or None
-        On the clock of time.monotonic.
-    stage : callable
-        Gives what to call with the share of "sample" and "inversion" that is done; what that raises (LimitReached) ends
-        the work.
+    run : Run
+        Told of "sample" and "inversion"; its limits end the work.
     lap : callable
         Called with a stage's name when its work is over.
     """
@@ -115,17 +111,15 @@ def find(
     assert options.sample_pairs is not None
     nothing = Found(ConstraintArrays.none(False), Ranking.none(), None, None, [], None)
     try:
-        evidence = sampled_evidence(
-            relation, space, options.sample_pairs, options.seed, device, deadline=deadline, progress=stage("sample")
-        )
+        evidence = sampled_evidence(relation, space, options.sample_pairs, options.seed, device, run=run)
         if not evidence.complete:
-            raise LimitReached("time limit reached")
+            raise LimitReached(TIME_LIMIT)
     except LimitReached as limit:
         return replace(nothing, reached=f"{limit} while pairs were compared: nothing is known of constraints")
     finally:
         lap("sample")
     try:
-        arrays = invert(evidence, deadline=deadline, progress=stage("inversion"))
+        arrays = invert(evidence, run)
     except LimitReached as limit:
         reached = f"{limit} while constraints were searched: none is listed"
         return replace(nothing, evidences=len(evidence), reached=reached)
@@ -148,8 +142,7 @@ def sampled_evidence(
     seed: int,
     device: Device | str = "auto",
     *,
-    deadline: float | None = None,
-    progress: Callable[[float], None] | None = None,
+    run: Run | None = None,
 ) -> EvidenceSet:
     """Evidences of `pairs` random pairs of rows, both orders of each counted.
 
@@ -160,14 +153,15 @@ def sampled_evidence(
     -----
     Cost: pairs times comparisons, rows read at random places; then distinct clues of each million of draws sorted.
     """
-    rows = relation.rows
+    run, rows = run or Run(), relation.rows
     if compares_all(rows, pairs) or space.groups == 0:
-        return collect_evidence(relation, space, device=device, deadline=deadline, progress=progress)
+        return collect_evidence(relation, space, device=device, run=run, stage="sample")
+    report = run.stage("sample")
     compared = lay_out(relation.codes, space.layout, nulls=space.options.nulls, device=device)
     rng = np.random.default_rng(seed)
     clues, counts = np.zeros((0, space.layout.words), np.uint64), np.zeros(0, np.int64)
     for start in range(0, pairs, DRAWS_AT_ONCE):
-        if deadline is not None and time.monotonic() > deadline:
+        if run.over():
             return EvidenceSet(space, clues, counts, 2 * pairs, rows, False)
         some = min(DRAWS_AT_ONCE, pairs - start)
         t = rng.integers(0, rows, some, dtype=np.int32)
@@ -176,8 +170,8 @@ def sampled_evidence(
         found = compared.of_pairs(t, u, counting=True)
         assert found.counts is not None
         clues, counts = merge_clues(np.concatenate([clues, found.clues]), np.concatenate([counts, found.counts]))
-        if progress is not None:
-            progress((start + some) / pairs)
+        if report is not None:
+            report((start + some) / pairs)
     if not space.closed:
         clues, counts = merge_clues(cut_clues(clues, space.groups), counts)
     return EvidenceSet(space, clues, counts, 2 * pairs, rows, True)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.dc.predicate import EXCLUDED_ORDERED, EXCLUDED_UNORDERED, PredicateSpace
+from tuplewise.engine.run import Run
 from tuplewise.engine.table.relation import NULL_CODE, Relation
 from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.evidence import ClueSet, collect_clues
@@ -138,8 +139,8 @@ def collect_evidence(
     space: PredicateSpace,
     *,
     device: Device | str = "auto",
-    deadline: float | None = None,
-    progress: Callable[[float], None] | None = None,
+    run: Run | None = None,
+    stage: str = "evidence",
     comparing: ComparePairs | None = None,
 ) -> EvidenceSet:
     """Evidences of all ordered pairs of a relation.
@@ -148,18 +149,20 @@ def collect_evidence(
     outside the space is cut off and clues that become equal are merged. A table of one row has no pairs; the row
     itself then leaves one evidence, which only speaks about groups within a tuple.
 
-    `comparing` compares pairs elsewhere; else the kernels do it here, on the device.
+    The run is told of `stage`. `comparing` compares pairs elsewhere; else the kernels do it here, on the device.
 
     Notes
     -----
     Cost: the kernel's pairs times comparisons, then distinct clues times groups.
     """
-    rows = relation.rows
+    run, rows = run or Run(), relation.rows
     if rows < 2 or space.groups == 0:
         clues = _single_row(relation, space)
         return EvidenceSet(space, clues, np.ones(len(clues), dtype=np.int64), rows * (rows - 1), rows, True)
     compare = comparing or partial(collect_clues, device=device)
-    found = compare(relation.codes, space.layout, nulls=space.options.nulls, deadline=deadline, progress=progress)
+    found = compare(
+        relation.codes, space.layout, nulls=space.options.nulls, deadline=run.deadline, progress=run.stage(stage)
+    )
     clues, counts = found.clues, found.counts
     assert counts is not None
     if not space.closed:

@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import combinations
-from time import monotonic
 from typing import Any, Protocol
 
 import numpy as np
@@ -35,8 +34,8 @@ from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.grouping import Work, agreeing, start, two_of_each
 from tuplewise.engine.local_table import LocalTable
 from tuplewise.engine.loop import Clues, Loop, Table, Validated
+from tuplewise.engine.run import SEARCHING, TIME_LIMIT, Run
 from tuplewise.engine.table.relation import Relation
-from tuplewise.engine.watch import TIME_LIMIT
 from tuplewise.gpu_kernels.control import usable_cores
 from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.hitting import extend_hitting_sets, mirrored, misses_some
@@ -51,8 +50,6 @@ MOST_EFFORT = 8.0  # what that costs
 ROWS_A_COMBINATION = 4  # of a candidate's values: with more, collapsing them pays
 LISTED_PAIRS_A_ROW = 40  # that may satisfy the part
 LISTED_AT_ONCE = 1 << 20
-
-STAGE = "searching"  # what progress is told of a search
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,8 +75,7 @@ def find(
     space: PredicateSpace,
     *,
     device: Device,
-    deadline: float | None,
-    progress: Callable[[float], None] | None,
+    run: Run,
     lap: Callable[[str], None],
     table: ValidatingTable | None = None,
 ) -> Found:
@@ -87,10 +83,8 @@ def find(
 
     Parameters
     ----------
-    deadline : float or None
-        On the clock of time.monotonic; what is decided by then is returned.
-    progress : callable or None
-        Called with a share that is done; may raise LimitReached.
+    run : Run
+        What is decided at its limits is returned.
     lap : callable
         Called with a stage's name when some of its work is over.
     table : where the rows are; None: in this process
@@ -100,17 +94,10 @@ def find(
     Cost: rows for the sample; agreeing pairs of some column sets; rows log rows for each candidate that is validated;
     and the inversion. Memory: the codes twice, the distinct clues, the candidates.
     """
-
-    def watch(share: float) -> None:
-        if deadline is not None and monotonic() >= deadline:
-            raise LimitReached(TIME_LIMIT)
-        if progress is not None:
-            progress(share)
-
     reached = None
-    rows = table or LocalDcTable(relation, space, device, deadline, progress)
-    candidates = DcCandidates(space, deadline)
-    loop = Loop(rows, candidates, seed=space.options.seed, lap=lap, progress=watch)
+    rows = table or LocalDcTable(relation, space, device, run)
+    candidates = DcCandidates(space, run.deadline)
+    loop = Loop(rows, candidates, seed=space.options.seed, lap=lap, progress=run.minded(SEARCHING))
     try:
         loop.run()
     except LimitReached as limit:
@@ -157,15 +144,14 @@ class LocalDcTable(LocalTable):
         relation: Relation,
         space: PredicateSpace,
         device: Device,
-        deadline: float | None,
-        progress: Callable[[float], None] | None,
+        run: Run,
         layout: ClueLayout | None = None,
     ) -> None:
         self._relation = relation
         columns = sorted({int(c) for c in (*space.left, *space.right)}, key=lambda c: -relation.columns[c].distinct)
         super().__init__(
             relation.codes, columns, layout or space.layout, nulls=space.options.nulls, device=device,
-            seed=space.options.seed, deadline=deadline, progress=progress,
+            seed=space.options.seed, run=run,
         )  # fmt: skip
 
     def _take(self, codes: NDArray[np.int32], rows: NDArray[np.int32], doubled: NDArray[np.bool_]) -> None:

@@ -9,7 +9,6 @@ constraints that follow from others through transitivity go (implication.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from tuplewise.engine.dc.evidence import EvidenceSet
 from tuplewise.engine.dc.implication import keep_strongest
 from tuplewise.engine.dc.predicate import EXCLUDED_ORDERED, EXCLUDED_UNORDERED, PredicateSpace, allowed_violations
+from tuplewise.engine.run import Run
 from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.hitting import minimal_hitting_sets
 from tuplewise.gpu_kernels.words import WITHIN_T
@@ -69,21 +69,13 @@ class ConstraintArrays:
         )
 
 
-def invert(
-    evidence: EvidenceSet,
-    *,
-    deadline: float | None = None,
-    progress: Callable[[float], None] | None = None,
-    threads: int | None = None,
-) -> ConstraintArrays:
+def invert(evidence: EvidenceSet, run: Run | None = None, *, threads: int | None = None) -> ConstraintArrays:
     """The constraints that hold on the pairs that left this evidence.
 
     Parameters
     ----------
     evidence : EvidenceSet
         Complete. Its space's options say error, max_predicates and minimality.
-    deadline : float or None
-        On the clock of time.monotonic.
 
     Notes
     -----
@@ -91,6 +83,7 @@ def invert(
     implies (possible across columns) is kept. Set-minimal output takes one predicate of a group at most; two of one
     group are the same as one, or contradict each other.
     """
+    run = run or Run()
     space = evidence.space
     if len(evidence) == 0:
         return ConstraintArrays.none()
@@ -108,8 +101,8 @@ def invert(
         mirror=mirror_of_bits(space, by_atom) if space.closed else None,
         exclusive=not by_atom,
         max_groups=options.max_predicates,
-        deadline=deadline,
-        progress=progress,
+        deadline=run.deadline,
+        progress=run.stage("inversion"),
         threads=threads,
     )
     return constraints_of(found.sets, found.uncovered, found.complete, space, evidence.rows)

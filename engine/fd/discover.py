@@ -6,17 +6,14 @@ from tuplewise.engine.od.dependency import Targets
 from tuplewise.engine.od.discover import discover
 from tuplewise.engine.od.found import Discovery
 from tuplewise.engine.options import FdDiscoverOptions, KeyDiscoverOptions
+from tuplewise.engine.run import Run
 from tuplewise.engine.table.table import Table
-from tuplewise.engine.watch import Progress, Step, silent
 
 
 def discover_functional(
     table: Table,
     options: FdDiscoverOptions | None = None,
-    *,
-    step: Step = silent,
-    progress: Progress | None = None,
-    deadline: float | None = None,
+    run: Run | None = None,
 ) -> Discovery:
     """The minimal functional dependencies X -> A, A not in X (semantics.md, "FD and key").
 
@@ -25,20 +22,17 @@ def discover_functional(
     """
     options = options or FdDiscoverOptions()
     targets = Targets.of_functional(len(table.column_names))
-    return discover(table, targets, options, options.nulls, progress, deadline, step)
+    return discover(table, targets, options, options.nulls, run)
 
 
 def discover_keys(
     table: Table,
     options: KeyDiscoverOptions | None = None,
-    *,
-    step: Step = silent,
-    progress: Progress | None = None,
-    deadline: float | None = None,
+    run: Run | None = None,
 ) -> Discovery:
     """The minimal sets of columns that no two rows share (semantics.md, "FD and key").
 
     Parameters and errors are those of `discover_functional`. Under "unknown" a key may hold rows with nulls.
     """
     options = options or KeyDiscoverOptions()
-    return discover(table, Targets.of_keys(), options, options.nulls, progress, deadline, step)
+    return discover(table, Targets.of_keys(), options, options.nulls, run)

@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from tuplewise.engine.errors import InputError, message, shortened
-from tuplewise.engine.ind.distributed import type_for_spark
 from tuplewise.engine.ind.manifest import Manifest
+from tuplewise.engine.ind.places import type_for_spark
 from tuplewise.engine.ind.rows import Attributes
 from tuplewise.engine.ind.state import NOTHING, ReadRows
 from tuplewise.engine.ind.values import FAMILIES

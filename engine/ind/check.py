@@ -14,19 +14,19 @@ import numpy as np
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.ind.checked import SHOWN_ROWS, CheckedInds, Examples, IndCheck, not_compared, undecided_note
 from tuplewise.engine.ind.dependency import Attribute, InclusionDependency
-from tuplewise.engine.ind.distributed import Place, open_tables, place_for
 from tuplewise.engine.ind.distributed_check import check_on_spark
 from tuplewise.engine.ind.found import TableFound
+from tuplewise.engine.ind.places import Place, open_tables, place_for
 from tuplewise.engine.ind.table_options import options_for_columns, options_of_tables
 from tuplewise.engine.ind.tuples import MISSING, Rows, TupleSet
 from tuplewise.engine.options import IndCheckOptions, LoadOptions
+from tuplewise.engine.run import Clock, Run
 from tuplewise.engine.table.peek import known_columns
 from tuplewise.engine.table.read_table import ReadTable
 from tuplewise.engine.table.reader import choose_reader, open_here
 from tuplewise.engine.table.relation import NULL_CODE, Column
 from tuplewise.engine.table.schema import repair_names
 from tuplewise.engine.table.source import find_source
-from tuplewise.engine.watch import TIME_LIMIT, Clock, Progress, Watch
 
 Names = Mapping[str, Sequence[str]]
 
@@ -36,9 +36,7 @@ def check_dependencies(
     read: Callable[[Names], Sequence[InclusionDependency]],
     options: IndCheckOptions,
     load_options: LoadOptions | None = None,
-    *,
-    progress: Progress | None = None,
-    deadline: float | None = None,
+    run: Run | None = None,
 ) -> CheckedInds:
     """Check inclusion dependencies: in this process, or by Spark where the tables are large (`distributed.place_for`).
 
@@ -46,7 +44,7 @@ def check_dependencies(
     ----------
     tables : paths, frames or Relations, by name
     read : the dependencies, given the columns of each table
-    deadline : on the clock of time.monotonic
+    run : None: one that begins now, with the options' limits
 
     Returns
     -------
@@ -66,7 +64,7 @@ def check_dependencies(
     (text and numbers) have no value in common: the check says so and goes on.
     Only the columns that dependencies name are read. Time and memory: `tuples.TupleSet` for each.
     """
-    clock = Clock()
+    run, clock = run or Run(options), Clock()
     of_tables = options_of_tables(tables, load_options)
     names = {name: _columns_of(table, of_tables[name]) for name, table in tables.items()}
     inds = read(names)
@@ -81,17 +79,15 @@ def check_dependencies(
         place = place_for({name: tables[name] for name in used}, options, load_options or LoadOptions())
     if place.on_spark:
         there = {name: options_for_columns(of_tables[name], columns[name]) for name in used}
-        how: dict[str, Any] = {"reason": place.reason, "progress": progress, "deadline": deadline}
-        found = check_on_spark({name: tables[name] for name in used}, inds, options, there, **how)
+        used_tables = {name: tables[name] for name in used}
+        found = check_on_spark(used_tables, inds, options, there, reason=place.reason, run=run)
         return replace(found, notes=(*unused, *found.notes))
     rows = Rows(tables, of_tables, columns, as_text=options.as_text)
-    watch = Watch(progress, options.memory_limit)
     for k, name in enumerate(used):
-        if progress is not None:
-            progress("reading", k / len(used))
+        run.tell("reading", k / len(used))
         rows.table(name)
     clock.lap("load")
-    checks, reached = _check_all(rows, inds, options, watch, deadline)
+    checks, reached = _check_all(rows, inds, options, run)
     clock.lap("checking")
     read_tables = [rows.table(name) for name in used]
     notes = [f"{table.name}: {note}" for table in read_tables for note in table.notes]
@@ -125,18 +121,15 @@ def _columns_of(table: Any, options: LoadOptions) -> list[str]:
 
 
 def _check_all(
-    rows: Rows, inds: Sequence[InclusionDependency], options: IndCheckOptions, watch: Watch, deadline: float | None
+    rows: Rows, inds: Sequence[InclusionDependency], options: IndCheckOptions, run: Run
 ) -> tuple[list[IndCheck], str | None]:
     """A check for each, and the limit that ended the work."""
     checks: list[IndCheck] = []
     reached = None
-    report = watch.stage("checking")
+    report = run.minded("checking")
     for ind in inds:
         try:
-            if deadline is not None and time.monotonic() > deadline:
-                raise LimitReached(TIME_LIMIT)
-            if report is not None:
-                report(len(checks) / len(inds))
+            report(len(checks) / len(inds))
         except LimitReached as limit:
             reached = str(limit)
             break

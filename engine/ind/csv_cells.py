@@ -10,7 +10,6 @@ import codecs
 import io
 import os
 import threading
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import IO
@@ -18,14 +17,13 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.errors import InputError, LimitReached
+from tuplewise.engine.errors import InputError
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.table.csv import blank_note, header_notes, separator_notes
 from tuplewise.engine.table.csv_front import OTHER_SEPARATORS, named_separator
 from tuplewise.engine.table.csv_scan import Dialect, scan_csv
 from tuplewise.engine.table.schema import numbered_names
 from tuplewise.engine.table.source import Source, opened
-from tuplewise.engine.watch import TIME_LIMIT
 from tuplewise.gpu_kernels.control import usable_cores
 from tuplewise.gpu_kernels.distinct import PADDING, DistinctCells
 
@@ -63,9 +61,8 @@ def read_csv_cells(
     source: Source,
     options: LoadOptions,
     kept: Callable[[list[str]], Sequence[int]],
+    tell: Callable[[float], None] | None = None,
     *,
-    deadline: float | None = None,
-    progress: Callable[[float], None] | None = None,
     threads: int | None = None,
 ) -> CsvCells | None:
     """The distinct values of the columns of CSV files.
@@ -73,19 +70,13 @@ def read_csv_cells(
     Parameters
     ----------
     kept : from the header, which columns are wanted
-    deadline : on the clock of time.monotonic
-    progress : told the share of bytes that was read
+    tell : called with the share of bytes that was read; what it raises ends the reading
 
     Returns
     -------
     CsvCells, or None where loading has to read the table: files that aren't here or aren't UTF-8, an escape character,
     a number of rows, a separator of several bytes; bytes that UTF-8 doesn't allow, NUL, quotes inside of fields or not
     closed, carriage returns that end no line, lines that end in two ways, headers that differ, records of other lengths
-
-    Raises
-    ------
-    LimitReached
-        Where time is up.
 
     Notes
     -----
@@ -94,7 +85,7 @@ def read_csv_cells(
     """
     if not _readable(source, options):
         return None
-    reading = _Reading(source, options, kept, deadline, progress)
+    reading = _Reading(source, options, kept, tell)
     try:
         reading.run(threads or usable_cores())
     except _Odd:
@@ -129,11 +120,10 @@ class _Reading:
         source: Source,
         options: LoadOptions,
         kept: Callable[[list[str]], Sequence[int]],
-        deadline: float | None,
-        progress: Callable[[float], None] | None,
+        tell: Callable[[float], None] | None,
     ) -> None:
         self._source, self._options, self._kept = source, options, kept
-        self._deadline, self._progress = deadline, progress
+        self._share_read = tell
         self._sep = options.sep or source.sep
         self._ascii = codecs.lookup(options.encoding).name == "ascii"
         self._quote = ord(options.quote) if options.quote else -1
@@ -253,12 +243,10 @@ class _Reading:
             raise _Odd from None
 
     def _tell(self, used: int, file: _File) -> None:
-        if self._deadline is not None and time.monotonic() >= self._deadline:
-            raise LimitReached(TIME_LIMIT)
-        if self._progress is not None:
+        if self._share_read is not None:
             with self._lock:
                 self._read_bytes += used
-                self._progress(min(1.0, self._read_bytes / max(1, file.size)))
+                self._share_read(min(1.0, self._read_bytes / max(1, file.size)))
 
     def result(self) -> CsvCells | None:
         assert self._header is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -13,13 +12,13 @@ from numpy.typing import NDArray
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.ind.clusters import AttributeClustering
 from tuplewise.engine.ind.dependency import unary
-from tuplewise.engine.ind.distributed import Place, cluster_on_spark, open_tables, place_for
-from tuplewise.engine.ind.found import FoundInd, FoundInds
+from tuplewise.engine.ind.found import Clustered, FoundInd, FoundInds
 from tuplewise.engine.ind.nary import with_several_columns
+from tuplewise.engine.ind.places import Place, open_tables, place_for
 from tuplewise.engine.ind.table_options import options_of_tables
-from tuplewise.engine.ind.unary import Clustered, cluster_tables
+from tuplewise.engine.ind.unary import cluster_tables
 from tuplewise.engine.options import IndDiscoverOptions, LoadOptions
-from tuplewise.engine.watch import Clock, Progress
+from tuplewise.engine.run import Clock, Run
 from tuplewise.gpu_kernels.device import Device, pick_device
 
 if TYPE_CHECKING:
@@ -34,8 +33,7 @@ def discover(
     load_options: LoadOptions | None = None,
     *,
     spark: SparkSession | None = None,
-    progress: Progress | None = None,
-    deadline: float | None = None,
+    run: Run | None = None,
 ) -> FoundInds:
     """The inclusion dependencies between the columns of tables (semantics.md, "Unary IND"), of up to so many columns.
 
@@ -43,8 +41,7 @@ def discover(
     ----------
     tables : paths, frames or Relations by name, see `name_tables`
     load_options : how they are read; columns are named as in `options_of_tables`
-    progress : called with the stage and the share of it that is done
-    deadline : on the clock of time.monotonic; None: now and options.time_limit
+    run : None: one that begins now, with the options' limits
 
     Raises
     ------
@@ -58,27 +55,24 @@ def discover(
     Where a limit comes first, nothing is listed: what holds of some values need not hold of all.
     """
     options = options or IndDiscoverOptions()
-    if deadline is None and options.time_limit is not None:
-        deadline = time.monotonic() + options.time_limit
+    run = run or Run(options)
     device = pick_device(options.device)
     clock = Clock()
     each = options_of_tables(tables, load_options)
     place = place_for(tables, options, load_options or LoadOptions(), spark)
     try:
         if place.on_spark:
-            opened = open_tables(tables, each, spark)
-            clustered = cluster_on_spark(opened, as_text=options.as_text, progress=progress, deadline=deadline)
+            from tuplewise.engine.ind.distributed import cluster_on_spark
+
+            clustered = cluster_on_spark(open_tables(tables, each, spark), as_text=options.as_text, run=run)
         else:
-            clustered = cluster_tables(
-                tables, each, as_text=options.as_text, spark=spark, progress=progress, deadline=deadline,
-                memory_limit=options.memory_limit,
-            )  # fmt: skip
+            clustered = cluster_tables(tables, each, as_text=options.as_text, spark=spark, run=run)
     except LimitReached as limit:
         return _nothing_in_time(str(limit), options, device, clock, place)
     found = found_in(clustered, options, device, place)
     if options.max_arity == 1:
         return found
-    return with_several_columns(found, tables, options, each, progress=progress, deadline=deadline)
+    return with_several_columns(found, tables, options, each, run)
 
 
 def _nothing_in_time(limit: str, options: IndDiscoverOptions, device: Device, clock: Clock, place: Place) -> FoundInds:

@@ -11,10 +11,11 @@ import numpy as np
 
 from tuplewise.engine.ind.checked import CheckedInds, Examples, IndCheck, not_compared, undecided_note
 from tuplewise.engine.ind.dependency import Attribute, InclusionDependency
-from tuplewise.engine.ind.distributed import open_tables, type_for_spark
 from tuplewise.engine.ind.found import TableFound
+from tuplewise.engine.ind.places import open_tables, type_for_spark
 from tuplewise.engine.ind.values import family_of
 from tuplewise.engine.options import IndCheckOptions, LoadOptions
+from tuplewise.engine.run import TIME_LIMIT, Clock, Run
 from tuplewise.engine.spark import jobs
 from tuplewise.engine.spark.missing_values import COUNT, FIRST, Missing, column_counts, find_missing, keyed
 from tuplewise.engine.table.in_spark import TableInSpark
@@ -23,7 +24,6 @@ from tuplewise.engine.table.spark_encode import TypedExpression
 from tuplewise.engine.table.spark_load import in_session, spark_failures
 from tuplewise.engine.table.spark_rows import ROW
 from tuplewise.engine.table.spark_values import TypedFrame, comparable, needs_wide
-from tuplewise.engine.watch import TIME_LIMIT, Clock, Progress
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,8 +36,7 @@ def check_on_spark(
     load_options: Mapping[str, LoadOptions],
     *,
     reason: str,
-    progress: Progress | None = None,
-    deadline: float | None = None,
+    run: Run | None = None,
 ) -> CheckedInds:
     """Check inclusion dependencies in tasks of Spark: the counts of `check.check_dependencies`.
 
@@ -56,7 +55,7 @@ def check_on_spark(
     Of each example one row is named; of as many rows, examples may be others than in-process. Cost:
     `missing_values.find_missing` for each dependency, and three jobs for each table.
     """
-    clock = Clock()
+    run, clock = run or Run(), Clock()
     opened = open_tables(tables, load_options)
     session = next(iter(opened.values())).session
     work = _Work(opened, options)
@@ -64,13 +63,12 @@ def check_on_spark(
     described: list[TableFound] = []
     reached = False
     try:
-        with jobs.until(session.spark, deadline):
+        with jobs.until(session.spark, run.deadline):
             for name in opened:
                 described.append(work.table(name))
             clock.lap("load")
             for ind in inds:
-                if progress is not None:
-                    progress("checking", len(checks) / len(inds))
+                run.tell("checking", len(checks) / len(inds))
                 checks.append(work.check(ind, session.spark))
     except TimeoutError:
         reached = True

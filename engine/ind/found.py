@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from tuplewise.engine.ind.clusters import AttributeClustering
 from tuplewise.engine.ind.dependency import Attribute, InclusionDependency
 from tuplewise.engine.table.relation import Column
 
@@ -24,6 +25,24 @@ class TableFound:
     path: str | None
     rows: int
     columns: tuple[Column, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Clustered:
+    """Tables, clustered.
+
+    Attributes
+    ----------
+    notes : what loading says, after the name of its table
+    search : what was done, for results
+    """
+
+    tables: tuple[TableFound, ...]
+    clustering: AttributeClustering
+    notes: tuple[str, ...]
+    timings_seconds: Mapping[str, float]
+    spark: Mapping[str, str] | None = None
+    search: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

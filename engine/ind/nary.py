@@ -18,7 +18,7 @@ from tuplewise.engine.ind.foreign_keys import Evidence
 from tuplewise.engine.ind.found import FoundInd, FoundInds
 from tuplewise.engine.ind.tuples import MISSING, Rows, TupleSet
 from tuplewise.engine.options import IndDiscoverOptions, LoadOptions
-from tuplewise.engine.watch import TIME_LIMIT, Progress, Watch
+from tuplewise.engine.run import Run
 
 _KEPT_BYTES = 1 << 28  # of tuples of dependent sides, which serve several candidates
 Part = tuple[int, int]  # a dependent and a referenced attribute, by position
@@ -30,9 +30,7 @@ def with_several_columns(
     tables: Mapping[str, Any],
     options: IndDiscoverOptions,
     load_options: Mapping[str, LoadOptions],
-    *,
-    progress: Progress | None = None,
-    deadline: float | None = None,
+    run: Run | None = None,
 ) -> FoundInds:
     """What was found of single columns, with the dependencies of up to `options.max_arity` columns behind it.
 
@@ -41,7 +39,7 @@ def with_several_columns(
     found : the unary dependencies
     tables : paths, frames or Relations, by the names that `found` uses
     load_options : how each is read, by name
-    deadline : on the clock of time.monotonic
+    run : None: one that begins now, with the options' limits
 
     Returns
     -------
@@ -69,12 +67,12 @@ def with_several_columns(
     rows = Rows(tables, load_options, {n: list(c) for n, c in needed.items()}, as_text=options.as_text)
     search = _Levels(found, rows, Fraction(options.error))
     started = time.perf_counter()
-    watch = Watch(progress, options.memory_limit)
+    run = run or Run(options)
     reached = None
     valid = search.start()
     for size in range(2, options.max_arity + 1):
         try:
-            valid = search.level(size, valid, watch, deadline)
+            valid = search.level(size, valid, run)
         except LimitReached as limit:
             reached = str(limit)
             break
@@ -125,17 +123,17 @@ class _Levels:
         """The dependencies of single columns."""
         return [(part,) for part in sorted(self._unary)]
 
-    def level(self, size: int, valid: Sequence[Candidate], watch: Watch, deadline: float | None) -> list[Candidate]:
+    def level(self, size: int, valid: Sequence[Candidate], run: Run) -> list[Candidate]:
         """Those of `size` columns that hold, from those of one less. Raises LimitReached; what was found is kept."""
         record = {"columns": size, "candidates": 0, "checked": 0, "hold": 0}
         self.records.append(record)
-        report = watch.stage("several columns")
+        report = run.minded("several columns")
         by_side: dict[tuple[int, ...], list[Candidate]] = {}
         for candidate in self._candidates(valid):
             by_side.setdefault(tuple(sorted(b for _, b in candidate)), []).append(candidate)
             record["candidates"] += 1
             if record["candidates"] % 1024 == 0:
-                self._mind(deadline)
+                run.mind()
         if not by_side:
             self.records.pop()
             return []
@@ -147,18 +145,12 @@ class _Levels:
                     self.trivial += 1
                 elif judged is not None:
                     holding.append((candidate, judged))
-                if report is not None:
-                    report(record["checked"] / record["candidates"])
-                self._mind(deadline)
+                report(record["checked"] / record["candidates"])
         finally:
             holding.sort(key=lambda entry: ([a for a, _ in entry[0]], [b for _, b in entry[0]]))
             record["hold"] = len(holding)
             self.inds += [self._found(candidate, judged) for candidate, judged in holding]
         return [candidate for candidate, _ in holding]
-
-    def _mind(self, deadline: float | None) -> None:
-        if deadline is not None and time.monotonic() > deadline:
-            raise LimitReached(TIME_LIMIT)
 
     def _candidates(self, valid: Sequence[Candidate]) -> Iterator[Candidate]:
         """Those of one column more of which all parts hold."""

@@ -12,11 +12,12 @@ import numpy as np
 
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.ind.clusters import AttributeClustering
-from tuplewise.engine.ind.distributed import all_cells, attributes_of, open_tables, type_for_spark
+from tuplewise.engine.ind.distributed import all_cells, attributes_of
 from tuplewise.engine.ind.initial import Built, Progress
 from tuplewise.engine.ind.manifest import KeptTable, Manifest
 from tuplewise.engine.ind.partitioned import VALUES, hand_to_disk, not_shared
 from tuplewise.engine.ind.partitions import Partitions
+from tuplewise.engine.ind.places import open_tables, type_for_spark
 from tuplewise.engine.ind.table_options import options_of_tables
 from tuplewise.engine.options import IndStateOptions, LoadOptions
 from tuplewise.engine.spark.attribute_values import count_filled

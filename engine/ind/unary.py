@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from tuplewise.engine.ind.clusters import AttributeClustering
 from tuplewise.engine.ind.csv_cells import CsvCells, read_csv_cells
 from tuplewise.engine.ind.dependency import Attribute
-from tuplewise.engine.ind.found import TableFound
+from tuplewise.engine.ind.found import Clustered, TableFound
 from tuplewise.engine.ind.values import FAMILIES, Family, canonical_array, family_of
 from tuplewise.engine.options import LoadOptions
+from tuplewise.engine.run import Clock, Run
 from tuplewise.engine.table.arrow_text import count_spellings, one_number_twice, parse
 from tuplewise.engine.table.encode import TypedColumn, indexed
 from tuplewise.engine.table.frames import kind_of
@@ -29,7 +30,6 @@ from tuplewise.engine.table.spark_load import IN_PROCESS_BYTES, spark_failures
 from tuplewise.engine.table.spelled import spark_texts
 from tuplewise.engine.table.text_types import Spelling, SpellingCount, as_codes, decide, may_be_codes
 from tuplewise.engine.table.typing_columns import ASKED_FOR
-from tuplewise.engine.watch import Clock, Watch
 from tuplewise.gpu_kernels.control import usable_cores
 from tuplewise.gpu_kernels.distinct import DistinctCells, ValueSets, padded
 from tuplewise.gpu_kernels.inclusion import mask_words
@@ -39,24 +39,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 READING = "reading"  # what progress is told
-
-
-@dataclass(frozen=True, eq=False)
-class Clustered:
-    """Tables, clustered.
-
-    Attributes
-    ----------
-    notes : what loading says, after the name of its table
-    search : what was done, for results
-    """
-
-    tables: tuple[TableFound, ...]
-    clustering: AttributeClustering
-    notes: tuple[str, ...]
-    timings_seconds: Mapping[str, float]
-    spark: Mapping[str, str] | None = None
-    search: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,9 +72,7 @@ def cluster_tables(
     *,
     as_text: bool = False,
     spark: SparkSession | None = None,
-    progress: Callable[[str, float], None] | None = None,
-    deadline: float | None = None,
-    memory_limit: int | None = None,
+    run: Run | None = None,
 ) -> Clustered:
     """The attribute clustering of tables.
 
@@ -101,8 +81,6 @@ def cluster_tables(
     tables : paths, frames or Relations, by name
     load_options : how they are read; by name where they are read in several ways
     as_text : compare all values as text: as it stands in the file, or as Spark casts typed values to it
-    progress : called with the stage and the share of it that is done
-    deadline : on the clock of time.monotonic
 
     Raises
     ------
@@ -122,8 +100,8 @@ def cluster_tables(
     schema discovery", 2006) sorts each column and merges all; here each value is found in a hash table, and carries a
     node of a tree of attribute sets instead of a list.
     """
-    clock, watch = Clock(), Watch(progress, memory_limit)
-    tell = watch.stage(READING)
+    run, clock = run or Run(), Clock()
+    report = run.stage(READING)
     described: list[TableFound] = []
     attributes: list[Attribute] = []
     families: list[Family] = []
@@ -133,7 +111,7 @@ def cluster_tables(
     session = None
     for name, table in tables.items():
         options = load_options.get(name) if isinstance(load_options, Mapping) else load_options
-        found = _read(table, options or LoadOptions(), name, as_text, spark, deadline, tell)
+        found = _read(table, options or LoadOptions(), name, as_text, spark, run)
         clock.lap("reading")
         first = len(attributes)
         attributes += [Attribute(name, column.name) for column in found.columns]
@@ -145,8 +123,8 @@ def cluster_tables(
         notes += [f"{name}: {note}" for note in found.notes]
         ways[name] = found.how
         session = found.spark or session
-        if tell is not None:
-            tell(1.0)
+        if report is not None:
+            report(1.0)
     clustering = _clustering(attributes, families, sets)
     clock.lap("joining")
     return Clustered(
@@ -186,15 +164,7 @@ def _with_distinct(tables: Sequence[TableFound], distinct: NDArray[np.int64]) ->
     return [replace(t, columns=tuple(replace(c, distinct=next(counts)) for c in t.columns)) for t in tables]
 
 
-def _read(
-    table: Any,
-    options: LoadOptions,
-    name: str,
-    as_text: bool,
-    spark: SparkSession | None,
-    deadline: float | None,
-    tell: Callable[[float], None] | None,
-) -> _Table:
+def _read(table: Any, options: LoadOptions, name: str, as_text: bool, spark: SparkSession | None, run: Run) -> _Table:
     if isinstance(table, (str, os.PathLike)):
         source = find_source(os.fspath(table))
         if source.format == "csv":
@@ -202,7 +172,7 @@ def _read(
             def kept(header: list[str]) -> list[int]:
                 return selected_columns(repair_names(header)[0], options, name)
 
-            cells = read_csv_cells(source, options, kept, deadline=deadline, progress=tell)
+            cells = read_csv_cells(source, options, kept, run.minded(READING))
             if cells is not None:
                 try:
                     return _of_csv(cells, source.given, options, name, as_text)
@@ -227,7 +197,7 @@ def _typed_by_spark(table: Any, options: LoadOptions) -> bool:
 
 def _texts_of_spark(table: Any, options: LoadOptions, name: str, spark: SparkSession | None) -> _Table:
     """The columns as text, cast by Spark, of which rows come here."""
-    from tuplewise.engine.ind.distributed import open_tables, type_for_spark
+    from tuplewise.engine.ind.places import open_tables, type_for_spark
 
     opened = open_tables({name: table}, options, spark)[name]
     typed_frame = type_for_spark(opened, True)

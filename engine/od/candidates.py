@@ -25,7 +25,7 @@ from tuplewise.engine.od.dependency import (
     context_words,
     mask_of,
 )
-from tuplewise.engine.watch import TIME_LIMIT
+from tuplewise.engine.run import TIME_LIMIT
 from tuplewise.gpu_kernels.contexts import MinimalContexts
 from tuplewise.gpu_kernels.words import as_flags
 

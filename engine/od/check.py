@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from tuplewise.engine.od.implied import SavedOds, check_against
 from tuplewise.engine.od.lexicographic import OdCheck, check_orders
 from tuplewise.engine.od.list_od import ListOd
+from tuplewise.engine.run import Run
 from tuplewise.engine.table.in_spark import TableInSpark
 from tuplewise.engine.table.schema import note_on_text
-from tuplewise.engine.watch import Progress, Step, Watch, refuse_spark, silent
+from tuplewise.engine.watch import refuse_spark
 from tuplewise.gpu_kernels.device import pick_device
 
 if TYPE_CHECKING:
@@ -50,10 +51,7 @@ def check_table(
     table: Table,
     ods: Sequence[ListOd],
     options: OdCheckOptions,
-    *,
-    step: Step = silent,
-    progress: Progress | None = None,
-    deadline: float | None = None,
+    run: Run | None = None,
 ) -> CheckedOds:
     """Check list-based order dependencies on a table.
 
@@ -63,9 +61,7 @@ def check_table(
     Parameters
     ----------
     table : Relation or TableInSpark
-    step : called with the name of each step in Spark
-    progress : called with "checking" and the share that is done
-    deadline : on the clock of time.monotonic; None: now and options.time_limit
+    run : told of "checking"; None: one that begins now, with the options' limits
 
     Raises
     ------
@@ -76,38 +72,26 @@ def check_table(
     LimitReached
         Where the process holds more than options.memory_limit.
     """
-    if deadline is None and options.time_limit is not None:
-        deadline = time.monotonic() + options.time_limit
+    run = run or Run(options)
     if isinstance(table, TableInSpark):
-        return _check_in_spark(table, ods, options, step, progress, deadline)
+        return _check_in_spark(table, ods, options, run)
     relation = table
     refuse_spark(options, relation.name)
     device = pick_device(options.device)
     start = time.perf_counter()
-    told = Watch(progress, options.memory_limit).stage("checking")
-    checks = check_orders(relation, ods, device=device, deadline=deadline, progress=told)
+    checks = check_orders(relation, ods, device=device, run=run)
     name = device.described
     return _checked(relation, options, checks, name, device.reason, time.perf_counter() - start)
 
 
-def _check_in_spark(
-    opened: TableInSpark,
-    ods: Sequence[ListOd],
-    options: OdCheckOptions,
-    step: Step,
-    progress: Progress | None,
-    deadline: float | None,
-) -> CheckedOds:
+def _check_in_spark(opened: TableInSpark, ods: Sequence[ListOd], options: OdCheckOptions, run: Run) -> CheckedOds:
     """See `check_table`."""
     from tuplewise.engine.od import distributed_check
     from tuplewise.engine.spark.resources import devices_of_tasks
 
     start = time.perf_counter()
     device, reason = devices_of_tasks(opened.session.spark, options.device)
-    relation, checks = distributed_check.check_in_spark(
-        opened, ods, device=options.device, seed=options.seed, deadline=deadline, step=step,
-        progress=Watch(progress, options.memory_limit).stage("checking"),
-    )  # fmt: skip
+    relation, checks = distributed_check.check_in_spark(opened, ods, device=options.device, seed=options.seed, run=run)
     seconds = time.perf_counter() - start
     found = _checked(relation, options, checks, device, reason, seconds)
     violated = any(check.violation is not None for check in checks)

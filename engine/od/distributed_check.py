@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +13,7 @@ from tuplewise.engine.local_table import JUDGED_ROWS
 from tuplewise.engine.od.distributed import ContextsOnSpark
 from tuplewise.engine.od.lexicographic import OdCheck, SetOd, set_based, signed, violation_of
 from tuplewise.engine.od.list_od import ListOd
+from tuplewise.engine.run import Run
 from tuplewise.engine.spark import jobs, run
 from tuplewise.engine.spark.agreeing import sampled_rows
 from tuplewise.engine.spark.orders import OrderChecks
@@ -20,7 +21,6 @@ from tuplewise.engine.table.in_spark import TableInSpark
 from tuplewise.engine.table.relation import Relation
 from tuplewise.engine.table.spark_encoded import encode_for
 from tuplewise.engine.table.spark_frame import EncodedFrame
-from tuplewise.engine.watch import Step, silent
 
 Pair = NDArray[np.int64]  # positions t and u
 
@@ -31,15 +31,13 @@ def check_in_spark(
     *,
     device: str = "auto",
     seed: int = 0,
-    deadline: float | None = None,
-    step: Step = silent,
-    progress: Callable[[float], None] | None = None,
+    run: Run,
 ) -> tuple[Relation, list[OdCheck]]:
     """Check list order dependencies on a table whose rows stay in Spark; see `check_orders_on_spark`."""
     used = {item.name for od in ods for item in (*od.left, *od.right)}
-    table = encode_for("checked", opened, sorted(used), step)
+    table = encode_for("checked", opened, sorted(used), run.step)
     try:
-        return check_orders_on_spark(table, ods, device=device, seed=seed, deadline=deadline, progress=progress)
+        return check_orders_on_spark(table, ods, device=device, seed=seed, run=run)
     finally:
         table.close()
 
@@ -50,8 +48,7 @@ def check_orders_on_spark(
     *,
     device: str = "auto",
     seed: int = 0,
-    deadline: float | None = None,
-    progress: Callable[[float], None] | None = None,
+    run: Run | None = None,
 ) -> tuple[Relation, list[OdCheck]]:
     """Check list order dependencies on a table in Spark; see `lexicographic.check_orders`.
 
@@ -64,21 +61,23 @@ def check_orders_on_spark(
     -----
     A job, at least, for each dependency; as many as `distributed.ContextsOnSpark` needs for its set-based ones.
     """
+    run = run or Run()
+    report = run.stage("checking")
     rows = _Rows(table, device, seed)
     checks: list[OdCheck] = []
     pairs: list[Pair | None] = []
     for od in ods:
         began, holds, pair = time.monotonic(), None, None
         try:
-            with jobs.until(table.frame.sparkSession, deadline):
+            with jobs.until(table.frame.sparkSession, run.deadline):
                 pair = rows.violation(od)
             holds = pair is None
         except TimeoutError:
             pass
         pairs.append(pair)
         checks.append(OdCheck(od, holds, None, time.monotonic() - began))
-        if progress is not None:
-            progress(len(checks) / len(ods))
+        if report is not None:
+            report(len(checks) / len(ods))
     named = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *(pair for pair in pairs if pair is not None)]))
     relation = replace(table.excerpt(named), table_rows=table.rows)
     found = []

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from time import monotonic
 from typing import Any, Literal
 
 import numpy as np
@@ -37,7 +36,7 @@ from tuplewise.engine.od.dependency import (
 )
 from tuplewise.engine.od.found import Found
 from tuplewise.engine.od.growing_sample import NULL_CODE, GrowingSample
-from tuplewise.engine.watch import TIME_LIMIT
+from tuplewise.engine.run import SEARCHING, TIME_LIMIT, Run
 from tuplewise.gpu_kernels.lattice import Lattice
 from tuplewise.gpu_kernels.witnesses import Witnesses
 from tuplewise.gpu_kernels.words import as_masks
@@ -60,8 +59,7 @@ def find(
     max_context: int | None = None,
     allowed_removals: int | None = None,
     seed: int = 0,
-    deadline: float | None = None,
-    progress: Callable[[float], None] | None = None,
+    run: Run | None = None,
     lap: Callable[[str], None] | None = None,
 ) -> Found:
     """The minimal contexts of each target, level by level.
@@ -81,11 +79,9 @@ def find(
         checked on the table, and `removals` says how many. None: none may be, found by way of a sample.
     seed : int
         Of the first sample; it changes how the result is found, not the result.
-    deadline : float or None
-        On the clock of time.monotonic. What is decided by then is returned: all of the levels that are done and, of the
-        one that is not, what was validated.
-    progress : callable or None
-        Called with the share that is done, a guess; may raise LimitReached.
+    run : Run or None
+        Told of a share that is done, a guess. What is decided at its limits is returned: all of the levels that are
+        done and, of the one that is not, what was validated.
     lap : callable or None
         Called with "candidates", "sample" or "validation" when some of that work is over.
 
@@ -111,14 +107,10 @@ def find(
     if nulls == "unknown" and np.any(targets.kind >= ASCENDING):
         raise ValueError("nulls: 'unknown' is for keys and constancies; allowed for pairs: 'value'")
 
-    def watch(share: float) -> None:
-        if deadline is not None and monotonic() >= deadline:
-            raise LimitReached(TIME_LIMIT)
-        if progress is not None:
-            progress(share)
-
+    run = run or Run()
     sample = GrowingSample(codes, nulls, device, SAMPLED_ROWS if allowed_removals is None else 0, seed)
-    limits = _Limits(len(codes) if max_context is None else max_context, allowed_removals, deadline, watch)
+    most = len(codes) if max_context is None else max_context
+    limits = _Limits(most, allowed_removals, run.deadline, run.minded(SEARCHING))
     search = _Search(sample, targets, limits, lap or (lambda stage: None))
     reached = None
     try:

@@ -7,7 +7,7 @@ dependencies via set-based axioms", VLDB Journal 27(4), 2018, the mapping of lis
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, DESCENDING, context_words, mask_of
 from tuplewise.engine.od.list_od import ListOd, OrderedColumn
+from tuplewise.engine.run import Run
 from tuplewise.engine.table.relation import Relation
 from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.order import PartitionedRows, lay_out_orders
@@ -140,8 +141,7 @@ def check_orders(
     ods: Sequence[ListOd],
     *,
     device: Device | str = "auto",
-    deadline: float | None = None,
-    progress: Callable[[float], None] | None = None,
+    run: Run | None = None,
 ) -> list[OdCheck]:
     """Check list order dependencies on a table; null is the lowest value and equal to itself.
 
@@ -149,8 +149,7 @@ def check_orders(
     ----------
     ods : as `read_od` gives them for the relation's columns
     device : "auto", "cpu", "cuda" or "cuda:N"
-    deadline : `time.monotonic()` value; what is not decided then has `holds` None
-    progress : called with the share of dependencies that is done
+    run : told of "checking"; what is not decided at its time limit has `holds` None
 
     Raises
     ------
@@ -167,26 +166,26 @@ def check_orders(
     for od in ods:
         for item in (*od.left, *od.right):
             relation.index_of(item.name)
+    run = run or Run()
+    report = run.stage("checking")
     rows = lay_out_orders(relation.codes, device=device)
     checks = []
     for done, od in enumerate(ods, start=1):
         began = time.monotonic()
-        holds, violation = _check(relation, rows, od, deadline)
+        holds, violation = _check(relation, rows, od, run)
         checks.append(OdCheck(od, holds, violation, time.monotonic() - began))
-        if progress is not None:
-            progress(done / len(ods))
+        if report is not None:
+            report(done / len(ods))
     return checks
 
 
-def _check(
-    relation: Relation, rows: PartitionedRows, od: ListOd, deadline: float | None
-) -> tuple[bool | None, OdViolation | None]:
+def _check(relation: Relation, rows: PartitionedRows, od: ListOd, run: Run) -> tuple[bool | None, OdViolation | None]:
     """The verdict on one dependency."""
     left, right = (signed(side, relation.column_names) for side in (od.left, od.right))
     wanted = set_based(left, right)
     if not wanted:
         return True, None
-    if deadline is not None and time.monotonic() >= deadline:
+    if run.over():
         return None, None
     contexts = {context: number for number, context in enumerate(dict.fromkeys(w.context for w in wanted))}
     words = context_words(len(relation.columns))
@@ -197,7 +196,7 @@ def _check(
         np.array([w.left for w in wanted], dtype=np.int32),
         np.array([w.right for w in wanted], dtype=np.int32),
         limit=1,
-        deadline=deadline,
+        deadline=run.deadline,
     )
     if not checked.complete:
         return None, None

@@ -11,7 +11,6 @@ and a sample of pairs, not of rows (levelwise.py is the published search).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from time import monotonic
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +22,7 @@ from tuplewise.engine.od.candidates import CheckingTable, ContextCandidates
 from tuplewise.engine.od.dependency import ASCENDING, Dependencies, Mask, Targets
 from tuplewise.engine.od.found import Found
 from tuplewise.engine.options import Nulls
-from tuplewise.engine.watch import TIME_LIMIT
+from tuplewise.engine.run import SEARCHING, TIME_LIMIT, Run
 from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.order import lay_out_orders
 from tuplewise.gpu_kernels.words import ACROSS, ClueLayout, make_layout
@@ -44,8 +43,7 @@ def find(
     device: Device,
     max_context: int | None = None,
     seed: int = 0,
-    deadline: float | None = None,
-    progress: Callable[[float], None] | None = None,
+    run: Run | None = None,
     lap: Callable[[str], None] = lambda stage: None,
     table: CheckingTable | None = None,
     rows: int | None = None,
@@ -59,8 +57,7 @@ def find(
     names : of the columns, for what is said of the search
     nulls : "unknown" (keys and functional dependencies only) or "value"
     max_context : contexts of at most so many attributes
-    deadline : on the clock of time.monotonic; what is decided by then is returned
-    progress : called with a share that is done; may raise LimitReached
+    run : what is decided at its limits is returned
     lap : called with a stage's name when some of its work is over
     table : where the rows are; None: in this process
     rows : of the table, where they are not here
@@ -70,23 +67,16 @@ def find(
     Cost: rows for the sample; agreeing pairs of some column sets; rows for each context that is validated, and for
     each target of it; and the minimal contexts. Memory: the codes twice, the distinct clues, the candidates.
     """
-
-    def watch(share: float) -> None:
-        if deadline is not None and monotonic() >= deadline:
-            raise LimitReached(TIME_LIMIT)
-        if progress is not None:
-            progress(share)
-
-    attributes = len(codes)
+    run, attributes = run or Run(), len(codes)
     rows = codes.shape[1] if rows is None else rows
     layout = clue_layout(attributes, ordered=bool(np.any(targets.kind >= ASCENDING)))
     held = table or ContextTable(
-        codes, range(attributes), layout, nulls=nulls, device=device, seed=seed, deadline=deadline,
-        progress=progress, pairs_a_row=PAIRS_A_ROW, sampled_rows=SAMPLED_ROWS, judged_rows=JUDGED_ROWS,
+        codes, range(attributes), layout, nulls=nulls, device=device, seed=seed, run=run,
+        pairs_a_row=PAIRS_A_ROW, sampled_rows=SAMPLED_ROWS, judged_rows=JUDGED_ROWS,
     )  # fmt: skip
-    candidates = ContextCandidates(attributes, targets, max_context=max_context, deadline=deadline)
+    candidates = ContextCandidates(attributes, targets, max_context=max_context, deadline=run.deadline)
     loop = Loop(
-        held, candidates, seed=seed, lap=lap, progress=watch, odd_rows=False,
+        held, candidates, seed=seed, lap=lap, progress=run.minded(SEARCHING), odd_rows=False,
         all_at_once=ALL_AT_ONCE if table is None else -1
     )
     reached = None

@@ -10,8 +10,8 @@ from tuplewise.engine.profile.columns import Frequent, Histogram, Warning_, dist
 from tuplewise.engine.profile.inclusions import Inclusion, inclusions
 from tuplewise.engine.profile.rows import Rows
 from tuplewise.engine.profile.search import Profiled, profile_table
+from tuplewise.engine.run import Clock, Run
 from tuplewise.engine.table.relation import Relation
-from tuplewise.engine.watch import Clock, Progress
 from tuplewise.gpu_kernels.device import pick_device
 
 
@@ -57,17 +57,14 @@ class Profile:
 def profile(
     tables: Mapping[str, Relation],
     options: ProfileOptions | None = None,
-    *,
-    progress: Progress | None = None,
-    deadline: float | None = None,
+    run: Run | None = None,
 ) -> Profile:
     """The rules of tables that are worth keeping, best first.
 
     Parameters
     ----------
     tables : by name
-    progress : called with the stage and the share of it that is done
-    deadline : on the clock of time.monotonic; what is counted by then is listed
+    run : what is counted at its time limit is listed; None: one that begins now, with the options' limits
 
     Raises
     ------
@@ -75,12 +72,13 @@ def profile(
         For a device that was asked for and can't be had.
     """
     options = options or ProfileOptions()
+    run = run or Run(options)
     device = pick_device(options.device)
     clock = Clock()
     profiled: dict[str, TableProfile] = {}
     notes: list[str] = []
     for name, relation in tables.items():
-        found = profile_table(relation, options, device, progress=progress, deadline=deadline)
+        found = profile_table(relation, options, device, run)
         clock.lap("rules")
         rows = Rows(relation, options.nulls, device)
         spread = tuple(distribution(relation, i) for i in range(len(relation.columns)))
@@ -91,7 +89,7 @@ def profile(
     between: list[Inclusion] = []
     others, late = 0, False
     if len(tables) > 1:
-        between, others, late = inclusions(tables, options, progress=progress, deadline=deadline)
+        between, others, late = inclusions(tables, options, run)
         if late:
             notes.append("the time limit came before references between tables were looked for")
         clock.lap("references")

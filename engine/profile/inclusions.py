@@ -11,8 +11,8 @@ from tuplewise.engine.ind.dependency import InclusionDependency
 from tuplewise.engine.ind.foreign_keys import with_evidence
 from tuplewise.engine.ind.values import family_of
 from tuplewise.engine.options import IndDiscoverOptions, ProfileOptions
+from tuplewise.engine.run import Run
 from tuplewise.engine.table.relation import Relation
-from tuplewise.engine.watch import Progress
 
 ALLOWED_MISSING = Decimal("0.15")
 """Share of the distinct values that the referenced side may lack."""
@@ -48,16 +48,14 @@ class Inclusion:
 def inclusions(
     tables: Mapping[str, Relation],
     options: ProfileOptions,
-    *,
-    progress: Progress | None = None,
-    deadline: float | None = None,
+    run: Run,
 ) -> tuple[list[Inclusion], int, bool]:
     """The likely foreign keys between different tables, best first; how many others there are; and whether the time
     limit came first."""
     from tuplewise.engine.ind.discover import discover
 
     asked = IndDiscoverOptions(error=ALLOWED_MISSING, device=options.device, memory_limit=options.memory_limit)
-    found = discover(tables, asked, progress=progress, deadline=deadline)
+    found = discover(tables, asked, run=run)
     if found.partial:
         return [], 0, True
     found = with_evidence(found)

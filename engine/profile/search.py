@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -17,8 +16,8 @@ from tuplewise.engine.profile.keys import single_keys
 from tuplewise.engine.profile.orders import order_constraint
 from tuplewise.engine.profile.rows import Rows
 from tuplewise.engine.profile.rule import Listed, Rule
+from tuplewise.engine.run import Run
 from tuplewise.engine.table.relation import NULL_CODE, Relation
-from tuplewise.engine.watch import Progress
 from tuplewise.gpu_kernels.device import Device
 
 SEARCHED_ROWS = 1 << 18
@@ -57,9 +56,7 @@ def profile_table(
     relation: Relation,
     options: ProfileOptions,
     device: Device,
-    *,
-    progress: Progress | None = None,
-    deadline: float | None = None,
+    run: Run,
 ) -> Profiled:
     """The rules of a table that are worth keeping.
 
@@ -68,20 +65,12 @@ def profile_table(
     Cost: a grouping of the rows for each column and each pair of columns, at most `MOST_CONTEXTS`; then one for each
     left side of a candidate, and a pass for each of its targets. Memory: some 30 bytes a row beside the codes.
     """
-    return _Profile(relation, options, device, progress, deadline).run()
+    return _Profile(relation, options, device, run).run()
 
 
 class _Profile:
-    def __init__(
-        self,
-        relation: Relation,
-        options: ProfileOptions,
-        device: Device,
-        progress: Progress | None,
-        deadline: float | None,
-    ) -> None:
-        self._relation, self._options = relation, options
-        self._progress, self._deadline = progress, deadline
+    def __init__(self, relation: Relation, options: ProfileOptions, device: Device, run: Run) -> None:
+        self._relation, self._options, self._run = relation, options, run
         self._rows = Rows(relation, options.nulls, device)
         self._searched = self._rows if self._rows.count <= SEARCHED_ROWS else self._sample(device)
         self._held_back, self._partial = 0, False
@@ -112,17 +101,13 @@ class _Profile:
         part = replace(self._relation, codes=np.ascontiguousarray(self._relation.codes[:, chosen]))
         return Rows(part, self._options.nulls, device)
 
-    def _tell(self, stage: str, share: float) -> None:
-        if self._progress is not None:
-            self._progress(stage, share)
-
     def _late(self, why: str) -> None:
         self._partial = True
         self._notes.append(f"{why}: there may be more rules")
 
     def _mind(self, stage: str = STAGES[0], share: float = 0.0) -> None:
-        self._tell(stage, share)
-        if self._deadline is not None and time.monotonic() >= self._deadline:
+        self._run.tell(stage, share)
+        if self._run.over():
             raise _Over
 
     def _constants(self) -> Iterable[Rule]:
@@ -143,13 +128,12 @@ class _Profile:
             self._searched, ordered, list(single), self._options.max_context, self._options.seed, self._rows.count
         )
         contexts = list(search.contexts())
-        now = time.monotonic()
-        until = None if self._deadline is None else now + SHARE_OF_SEARCH * (self._deadline - now)
+        searching = self._run.part(SHARE_OF_SEARCH)
         for number, context in enumerate(contexts):
-            if until is not None and time.monotonic() >= until:
+            if searching.over():
                 self._late(f"{number:,} of {len(contexts):,} sets of columns were looked at in the limited time")
                 break
-            self._tell(STAGES[0], number / len(contexts))
+            self._run.tell(STAGES[0], number / len(contexts))
             search.look(context)
         if search.passed_over:
             self._notes.append(
@@ -258,7 +242,7 @@ class _Profile:
             for (context, a, b), gamma in orders
         ]
         options = DcCheckOptions(count_only=True, nulls=self._options.nulls, device=self._options.device)
-        checked = check_rules(self._relation, rules, options, deadline=self._deadline)
+        checked = check_rules(self._relation, rules, options, Run(deadline=self._run.deadline))
         if checked.partial:
             raise _Over
         return [int(rule.violating_pairs or 0) for rule in checked.rules]

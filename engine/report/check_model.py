@@ -12,7 +12,7 @@ from tuplewise.engine.report import model
 from tuplewise.engine.report.cells import Cells, cells_of, json_values
 
 if TYPE_CHECKING:
-    from tuplewise.engine.dc.violations.detect import DcCheck, RuleCheck
+    from tuplewise.engine.dc.violations.found import DcCheck, RuleCheck
 
 WORST_ROWS = 20
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tuplewise.engine.dc.constraint import DenialConstraint
-    from tuplewise.engine.dc.violations.detect import DcCheck
+    from tuplewise.engine.dc.violations.found import DcCheck
     from tuplewise.engine.options import RulesSyntax
     from tuplewise.engine.table.relation import Relation
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from tuplewise.engine.dc.constraint import DenialConstraint
-    from tuplewise.engine.dc.discover import DcDiscovery
+    from tuplewise.engine.dc.discovery import DcDiscovery
 
 
 class DcResult(DiscoveryResult):

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.dc.discover import DcDiscovery, Searched, discovery_of
+from tuplewise.engine.dc.discovery import DcDiscovery, Searched, discovery_of
 from tuplewise.engine.dc.inversion import ConstraintArrays
 from tuplewise.engine.dc.ranking import SHORTEST_LENGTH, Ranking, lengths
 from tuplewise.engine.errors import InputError, message, number_of
 from tuplewise.engine.options import DcStateOptions, RankBy
 from tuplewise.engine.report import json, model, sql, text
 from tuplewise.engine.report.dc_result import DcResult
+from tuplewise.engine.run import Clock
 from tuplewise.engine.table.relation import Column, Relation
-from tuplewise.engine.watch import Clock
 from tuplewise.gpu_kernels.device import Device, pick_device
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from tuplewise.engine.report.cells import json_values
 from tuplewise.engine.report.checked_result import CheckedResult
 from tuplewise.engine.report.ind_sql import IndWriter
 from tuplewise.engine.report.ind_texts import read_all_inds
-from tuplewise.engine.watch import Progress
+from tuplewise.engine.run import Run
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -198,9 +198,7 @@ def check_tables(
     given: Any,
     options: IndCheckOptions,
     load_options: LoadOptions | None = None,
-    *,
-    progress: Progress | None = None,
-    deadline: float | None = None,
+    run: Run | None = None,
 ) -> tuple[CheckedInds, list[str]]:
     """What `check_dependencies` finds of dependencies as a caller gives them, and notes on these."""
     notes: list[str] = []
@@ -210,7 +208,7 @@ def check_tables(
         notes.extend(said)
         return inds
 
-    found = check_dependencies(tables, read, options, load_options, progress=progress, deadline=deadline)
+    found = check_dependencies(tables, read, options, load_options, run)
     return found, notes
 
 

@@ -18,7 +18,7 @@ from tuplewise.engine.options import FailOn, RankBy
 from tuplewise.engine.report.version import version
 
 if TYPE_CHECKING:
-    from tuplewise.engine.dc.discover import DcDiscovery
+    from tuplewise.engine.dc.discovery import DcDiscovery
     from tuplewise.engine.dc.estimate import Estimate
     from tuplewise.engine.dc.predicate import PredicateSpace
     from tuplewise.engine.table.relation import Relation

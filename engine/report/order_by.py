@@ -10,7 +10,7 @@ from tuplewise.engine.od.implied import SavedOds
 from tuplewise.engine.od.list_od import read_order_by, write_order
 from tuplewise.engine.od.order_by import shortest_order_by
 from tuplewise.engine.report import json, model
-from tuplewise.engine.watch import Clock
+from tuplewise.engine.run import Clock
 
 COMMAND = "od order-by"
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tuplewise.engine.dc.constraint import DenialConstraint
-    from tuplewise.engine.dc.violations.detect import DcCheck, RuleCheck
+    from tuplewise.engine.dc.violations.found import DcCheck, RuleCheck
 
 CHUNK_PAIRS = 1 << 19
 HELD_PAIRS = 50_000_000

@@ -232,7 +232,7 @@ def discover_dcs(
     """
     from tuplewise.engine import tasks
     from tuplewise.engine.options import dc_discover_options
-    from tuplewise.engine.run import Run
+    from tuplewise.engine.tasks import TaskRun
 
     named = {
         "error": error,
@@ -242,7 +242,7 @@ def discover_dcs(
         "time_limit": time_limit,
     }
     checked = dc_discover_options({**named, **options})
-    run = Run(checked.time_limit, progress)
+    run = TaskRun(checked, progress)
     if space_from is None:
         return tasks.discover_dcs(table, checked, run)
     from tuplewise.engine.dc.incremental.kept_space import KeptSpace
@@ -310,7 +310,7 @@ def check(
     from tuplewise.engine import tasks
     from tuplewise.engine.options import dc_check_options
     from tuplewise.engine.report.check_result import read_all
-    from tuplewise.engine.run import Run
+    from tuplewise.engine.tasks import TaskRun
 
     named = {"key": key, "pairs": pairs, "nulls": nulls, "device": device, "time_limit": time_limit}
     checked = dc_check_options({**named, **options})
@@ -318,7 +318,7 @@ def check(
     def read(columns: Sequence[str]) -> list[DenialConstraint]:
         return read_all(rules, columns, checked.rules_syntax)
 
-    return tasks.check_dcs(table, read, checked, Run(checked.time_limit, progress))
+    return tasks.check_dcs(table, read, checked, TaskRun(checked, progress))
 
 
 def __getattr__(name: str) -> Any:

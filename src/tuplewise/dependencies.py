@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     R = TypeVar("R")
 
-SHORTEST_SECONDS = 1e-9  # of a limit that was over before a table was read
-
 
 @naming_options_as_python_does
 def discover_fds(
@@ -231,7 +229,6 @@ def discover_together(
     >>> print(*found["key"].keys, *found["fd"].fds, sep="; ")
     [tail]; tail -> type; tail -> seats; type -> seats; seats -> type
     """
-    import time
 
     from tuplewise.engine import together
     from tuplewise.engine.errors import InputError, message
@@ -244,13 +241,12 @@ def discover_together(
     from tuplewise.engine.report.dc_result import DcResult
     from tuplewise.engine.report.fd_result import FdResult, KeyResult
     from tuplewise.engine.report.od_result import OdResult
-    from tuplewise.engine.run import Run
+    from tuplewise.engine.tasks import TaskRun
 
     known: dict[str, Any] = {"dc": DcResult, "od": OdResult, "fd": FdResult, "key": KeyResult}
     wanted = list(kinds) if isinstance(kinds, (list, tuple, set, frozenset)) else [kinds]
     if not wanted or any(kind not in known for kind in wanted):
         raise InputError(message("kinds", wanted, "some of 'dc', 'od', 'fd', 'key'"))
-    run = Run(time_limit)
     limits: dict[str, Any] = {"device": device, "time_limit": time_limit, "memory_limit": memory_limit, "seed": seed}
     of_contexts = {"max_context": max_context, **limits}
     of_dcs = DcDiscoverOptions(cross_columns=False, nulls=nulls, max_predicates=max_predicates, **limits)
@@ -260,11 +256,10 @@ def discover_together(
         "fd": FdDiscoverOptions(nulls=nulls, **of_contexts),
         "key": KeyDiscoverOptions(nulls=nulls, **of_contexts),
     }
+    run = TaskRun(of_dcs, progress)
     relation = run.load(table, None, of_dcs.device)
-    if run.deadline is not None:
-        limits["time_limit"] = max(SHORTEST_SECONDS, run.deadline - time.monotonic())
     asked: Any = {f"{kind}s": options[kind] if kind in wanted else None for kind in known}
-    found = together.discover(relation, **asked, **limits, progress=progress)
+    found = together.discover(relation, **asked, device=device, seed=seed, run=run)
     how = run.handed_on(None)
     return {kind: known[kind](getattr(found, f"{kind}s"), **how) for kind in known if kind in wanted}
 
@@ -272,9 +267,9 @@ def discover_together(
 def _discover(table: Any, options: DependencyOptions, progress: Callable[[str, float], None] | None) -> Any:
     """What was found in a table."""
     from tuplewise.engine import tasks
-    from tuplewise.engine.run import Run
+    from tuplewise.engine.tasks import TaskRun
 
-    return tasks.discover_dependencies(table, options, Run(options.time_limit, progress))
+    return tasks.discover_dependencies(table, options, TaskRun(options, progress))
 
 
 @naming_options_as_python_does
@@ -326,9 +321,9 @@ def check_ods(
     from tuplewise.engine import tasks
     from tuplewise.engine.options import OdCheckOptions, options_of
     from tuplewise.engine.report.od_texts import read_all_ods
-    from tuplewise.engine.run import Run
+    from tuplewise.engine.tasks import TaskRun
 
     named = {"device": device, "time_limit": time_limit}
     checked = options_of("check_ods", OdCheckOptions, {**named, **options})
-    run = Run(checked.time_limit, progress)
+    run = TaskRun(checked, progress)
     return tasks.check_ods(table, lambda columns: read_all_ods(ods, columns), checked, run)

@@ -72,11 +72,11 @@ def discover_inds(
     from tuplewise.engine import tasks
     from tuplewise.engine.ind.tables import name_tables
     from tuplewise.engine.options import IndDiscoverOptions, options_of
-    from tuplewise.engine.run import Run
+    from tuplewise.engine.tasks import TaskRun
 
     named = {"error": error, "max_arity": max_arity, "as_text": as_text, "device": device, "time_limit": time_limit}
     checked = options_of("discover_inds", IndDiscoverOptions, {**named, **options})
-    run = Run(checked.time_limit, progress)
+    run = TaskRun(checked, progress)
     return tasks.discover_inds(name_tables(tables), checked, run)
 
 
@@ -131,9 +131,9 @@ def check_inds(
     from tuplewise.engine import tasks
     from tuplewise.engine.ind.tables import name_tables
     from tuplewise.engine.options import IndCheckOptions, options_of
-    from tuplewise.engine.run import Run
+    from tuplewise.engine.tasks import TaskRun
 
     named = {"error": error, "as_text": as_text, "examples": examples, "device": device, "time_limit": time_limit}
     checked = options_of("check_inds", IndCheckOptions, {**named, **options})
-    run = Run(checked.time_limit, progress)
+    run = TaskRun(checked, progress)
     return tasks.check_inds(name_tables(tables), inds, checked, run)

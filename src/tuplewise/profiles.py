@@ -66,8 +66,8 @@ def profile(
     from tuplewise.engine import tasks
     from tuplewise.engine.ind.tables import name_tables
     from tuplewise.engine.options import ProfileOptions, options_of
-    from tuplewise.engine.run import Run
+    from tuplewise.engine.tasks import TaskRun
 
     named = {"nulls": nulls, "device": device, "time_limit": time_limit}
     checked = options_of("profile", ProfileOptions, {**named, **options})
-    return tasks.profile(name_tables(tables), checked, Run(checked.time_limit, progress))
+    return tasks.profile(name_tables(tables), checked, TaskRun(checked, progress))

@@ -41,9 +41,7 @@ def test_discover_as_json(tables: tuple[str, str], capsys: pytest.CaptureFixture
     assert document["result"]["count"] == len(document["result"]["inds"])
 
 
-def test_discover_in_every_format(
-    tables: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_discover_in_every_format(tables: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     argv = ("ind", "discover", *tables, "--error", "0.34", "--limit", "1", "--quiet")
     text = inside(capsys, *argv, "--format", "text").out
     assert "orders: 4 rows, 3 columns" in text
@@ -151,9 +149,7 @@ def test_limits_are_exit_3(tables: tuple[str, str], capsys: pytest.CaptureFixtur
     assert (ran.code, json.loads(ran.out)["partial"]) == (3, True)
 
 
-def test_text_is_compared_with_numbers_only_as_text(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_text_is_compared_with_numbers_only_as_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "t.csv").write_text("A,k\n1,1\nx,2\n")
     (tmp_path / "u.csv").write_text("B,k\n1,1\n2,2\n")
     argv = ("ind", "check", str(tmp_path / "t.csv"), str(tmp_path / "u.csv"), "--ind", "t.A <= u.B", "--quiet")

@@ -21,8 +21,9 @@ from oracles.check import Condition, Violations, mirror, roles_of, satisfied, vi
 import tuplewise as tw
 from tuplewise.engine.dc.constraint import DenialConstraint
 from tuplewise.engine.dc.violations.count import count_program, row_counts
-from tuplewise.engine.dc.violations.detect import RuleCheck, check_rules
+from tuplewise.engine.dc.violations.detect import check_rules
 from tuplewise.engine.dc.violations.existence import find_witnesses
+from tuplewise.engine.dc.violations.found import RuleCheck
 from tuplewise.engine.dc.violations.listing import iterate_pairs
 from tuplewise.engine.dc.violations.program import bind
 from tuplewise.engine.options import DcCheckOptions

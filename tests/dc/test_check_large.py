@@ -18,8 +18,9 @@ from oracles.check import Condition, roles_of, violation_matrix
 import tuplewise as tw
 from tuplewise.engine.dc.constraint import DenialConstraint
 from tuplewise.engine.dc.violations import count, planner
-from tuplewise.engine.dc.violations.detect import RuleCheck, check_rules
+from tuplewise.engine.dc.violations.detect import check_rules
 from tuplewise.engine.dc.violations.existence import find_witnesses
+from tuplewise.engine.dc.violations.found import RuleCheck
 from tuplewise.engine.dc.violations.listing import iterate_pairs
 from tuplewise.engine.options import DcCheckOptions
 from tuplewise.engine.table.relation import Relation

@@ -16,11 +16,13 @@ from dc_tables import Table, constraints, encode, groups, random_table
 from oracles import dc as oracle
 
 import tuplewise as tw
-from tuplewise.engine.dc.discover import DcDiscovery, discover
+from tuplewise.engine.dc.discover import discover
+from tuplewise.engine.dc.discovery import DcDiscovery
 from tuplewise.engine.dc.evidence import collect_evidence
 from tuplewise.engine.dc.predicate import build_space
 from tuplewise.engine.errors import InputError
 from tuplewise.engine.options import DcDiscoverOptions
+from tuplewise.engine.run import Run
 
 TYPE_SETS: list[list[str]] = [
     ["integer"],
@@ -310,7 +312,7 @@ def test_memory_that_is_not_there_is_refused() -> None:
 
 def test_a_time_limit_that_is_over_proves_nothing() -> None:
     table = rich_table(300)
-    result = discover(encode(table), DcDiscoverOptions(device="cpu"), deadline=time.monotonic() - 1)
+    result = discover(encode(table), DcDiscoverOptions(device="cpu"), run=Run(deadline=time.monotonic() - 1))
     assert result.partial
     assert len(result.constraints) == 0
     assert result.distinct_evidences is None
@@ -349,7 +351,7 @@ def test_memory_limit_reached_on_the_way_is_partial() -> None:
 def test_progress_and_timings() -> None:
     stages: list[tuple[str, float]] = []
     table = rich_table(300)
-    result = discover(encode(table), DcDiscoverOptions(device="cpu"), progress=lambda *at: stages.append(at))
+    result = discover(encode(table), DcDiscoverOptions(device="cpu"), run=Run(progress=lambda *at: stages.append(at)))
     assert {"evidence"} <= {name for name, _ in stages} <= {"evidence", "inversion"}
     assert all(0 <= share <= 1 for _, share in stages)
     assert {"evidence", "inversion"} <= set(result.timings_seconds)

@@ -14,7 +14,8 @@ from consequences import implies, is_trivial
 from dc_tables import Table, encode, random_table, read_table
 
 from tuplewise.engine.dc.constraint import DenialConstraint, Predicate
-from tuplewise.engine.dc.discover import DcDiscovery, discover
+from tuplewise.engine.dc.discover import discover
+from tuplewise.engine.dc.discovery import DcDiscovery
 from tuplewise.engine.dc.predicate import build_space
 from tuplewise.engine.options import DcDiscoverOptions
 

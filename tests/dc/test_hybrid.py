@@ -20,13 +20,15 @@ import tuplewise as tw
 from tuplewise.engine import column_sets, grouping, local_table, loop
 from tuplewise.engine.dc import hybrid
 from tuplewise.engine.dc.constraint import DenialConstraint, Predicate
-from tuplewise.engine.dc.discover import DcDiscovery, discover
+from tuplewise.engine.dc.discover import discover
+from tuplewise.engine.dc.discovery import DcDiscovery
 from tuplewise.engine.dc.evidence import collect_evidence
 from tuplewise.engine.dc.predicate import build_space
 from tuplewise.engine.dc.violations.existence import find_witnesses
 from tuplewise.engine.errors import InputError
 from tuplewise.engine.local_table import LocalTable
 from tuplewise.engine.options import DcDiscoverOptions
+from tuplewise.engine.run import Run
 from tuplewise.engine.table.relation import Relation
 from tuplewise.gpu_kernels.device import pick_device
 from tuplewise.gpu_kernels.refine import ClusterPairs
@@ -138,9 +140,7 @@ def test_it_equals_the_definition(seed: int, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize("way", EVERY_WAY)
 @pytest.mark.parametrize("seed", range(12))
-def test_without_nulls_the_clues_seen_are_all_there_are(
-    seed: int, way: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_nulls_the_clues_seen_are_all_there_are(seed: int, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Section 17 of the notes: every distinct clue is an edge that no other edge makes superfluous."""
     strain(monkeypatch, way)
     rng = random.Random(seed)
@@ -155,7 +155,7 @@ def test_without_nulls_the_clues_seen_are_all_there_are(
         learn(self, clues)
 
     monkeypatch.setattr(hybrid.DcCandidates, "learn", keep)
-    hybrid.find(relation, space, device=device, deadline=None, progress=None, lap=lambda stage: None)
+    hybrid.find(relation, space, device=device, run=Run(), lap=lambda stage: None)
     seen = np.unique(np.concatenate(learnt), axis=0)
     assert np.array_equal(seen, collect_evidence(relation, space, device=device).clues)
 
@@ -252,7 +252,7 @@ def test_a_time_limit_leaves_constraints_that_hold(seconds: float, monkeypatch: 
     frame = pd.DataFrame({c: rng.integers(0, 30, 1500) for c in "abcdefgh"})
     relation, options = tw.load(frame), DcDiscoverOptions(cross_columns=False, algorithm="hybrid")
     whole = {str(c) for c in by("evidence", relation, options).constraints}
-    part = discover(relation, options, deadline=time.monotonic() + seconds)
+    part = discover(relation, options, run=Run(deadline=time.monotonic() + seconds))
     rules = {str(c) for c in part.constraints}
     assert rules <= whole
     if part.partial:
@@ -337,7 +337,7 @@ def test_estimates_of_agreeing_pairs_are_exact_where_all_rows_are_judged() -> No
         relation = relation_of(rng)
         nulls: Any = rng.choice(["unknown", "value"])
         space = build_space(relation, DcDiscoverOptions(nulls=nulls, shared_values=Decimal(0)))
-        table = hybrid.LocalDcTable(relation, space, pick_device("cpu"), None, None)
+        table = hybrid.LocalDcTable(relation, space, pick_device("cpu"), Run())
         for left, right in {(int(a), int(b)) for a, b in zip(space.left, space.right, strict=True)}:
             agreement = ((left, right),)
             codes = table._relation.codes
@@ -363,7 +363,7 @@ def test_rules_over_few_combinations_are_validated_as_on_all_rows(nulls: Any) ->
     values["sum"] = 3 * values["c0"] + values["c1"]
     relation = tw.load(pd.DataFrame({**values, "id": [f"r{i}" for i in range(300)]}))  # so no two rows are equal
     space = build_space(relation, DcDiscoverOptions(nulls=nulls, shared_values=Decimal(0), comparable_means=Decimal(0)))
-    table = hybrid.LocalDcTable(relation, space, pick_device("cpu"), None, None)
+    table = hybrid.LocalDcTable(relation, space, pick_device("cpu"), Run())
     group = space.predicate_group
     usable = np.flatnonzero((space.left[group] < 4) & (space.right[group] < 4))
     drawn = [rng.choice(usable, int(rng.integers(1, 5)), replace=False) for _ in range(500)]

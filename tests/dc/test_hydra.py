@@ -28,6 +28,7 @@ from tuplewise.engine.dc.violations.program import satisfied
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.grouping import Work
 from tuplewise.engine.options import DcDiscoverOptions
+from tuplewise.engine.run import Run
 from tuplewise.engine.table.relation import Relation
 from tuplewise.gpu_kernels.clues import lay_out
 from tuplewise.gpu_kernels.device import pick_device
@@ -60,13 +61,9 @@ class Laps:
         self.stages.append(stage)
 
 
-def unwatched(_: str) -> None:
-    return None
-
-
 def hydra(relation: Relation, options: DcDiscoverOptions) -> HydraFound:
     space = space_to_search(relation, options)
-    return find(relation, space, device=pick_device("cpu"), deadline=None, stage=unwatched, clock=Laps())
+    return find(relation, space, device=pick_device("cpu"), run=Run(), clock=Laps())
 
 
 def same_as_evidence(table: Table, options: DcDiscoverOptions) -> HydraFound:
@@ -254,7 +251,7 @@ def test_efficiency_is_new_evidences_over_calculated_ones_and_the_best_focus_goe
     assert relation.codes[:, 0].tolist() == [0, 2]
     sample = sampling.Sample(None, 0, Counting())  # type: ignore[arg-type]
     space = build_space(relation, DcDiscoverOptions(cross_columns=False))
-    focused_sample(sample, None, relation, space, np.random.default_rng(0), None, None)  # type: ignore[arg-type]
+    focused_sample(sample, None, relation, space, np.random.default_rng(0), Run())  # type: ignore[arg-type]
     assert applied == [
         *((0, "within"), (0, "other"), (1, "within"), (1, "other")),
         *((0, "other"), (0, "within"), (0, "within")),
@@ -270,7 +267,7 @@ def test_random_sample_counts_evidences_of_k_partners_a_row() -> None:
     relation = encode(wide_table(50))
     space = build_space(relation, WIDE)
     rows = lay_out(relation.codes, space.layout, device="cpu")
-    sample = random_sample(rows, 50, space, np.random.default_rng(2), None, None)
+    sample = random_sample(rows, 50, space, np.random.default_rng(2), Run())
     assert (sample.random_pairs, sampling.PARTNERS) == (1000, 20)
     assert sample.random.counts is not None
     assert sample.random.counts.sum() == 2000
@@ -487,11 +484,8 @@ def test_what_was_done_is_recorded() -> None:
     clock = Laps()
     stages: list[tuple[str, float]] = []
     space = build_space(relation, replace(WIDE, seed=5))
-
-    def stage(name: str) -> Callable[[float], None]:
-        return lambda share: stages.append((name, share))
-
-    result = find(relation, space, device=pick_device("cpu"), deadline=None, stage=stage, clock=clock)
+    run = Run(progress=lambda *at: stages.append(at))
+    result = find(relation, space, device=pick_device("cpu"), run=run, clock=clock)
     assert clock.stages == ["sample", "focused_sample", "inversion", "refinement", "inversion"]
     assert {name for name, _ in stages} >= {"sample", "focused_sample", "refinement"}
     assert all(0 <= share <= 1 for _, share in stages)
@@ -509,21 +503,18 @@ def test_what_was_done_is_recorded() -> None:
 def test_a_limit_proves_nothing() -> None:
     relation = encode(wide_table(40))
     space = build_space(relation, WIDE)
-    over = find(
-        relation, space, device=pick_device("cpu"), deadline=time.monotonic() - 1, stage=unwatched, clock=Laps()
-    )
+    late = Run(deadline=time.monotonic() - 1)
+    over = find(relation, space, device=pick_device("cpu"), run=late, clock=Laps())
     assert (len(over.arrays), over.evidences) == (0, None)
     assert over.reached == "time limit reached before all violating pairs were found: no constraint is proven"
 
     for phase in ("sample", "focused_sample", "refinement"):
 
-        def stage(name: str, phase: str = phase) -> Callable[[float], None] | None:
-            def refuse(share: float) -> None:
+        def refuse(stage: str, share: float, phase: str = phase) -> None:
+            if stage == phase:
                 raise LimitReached("memory limit of 5 bytes reached")
 
-            return refuse if name == phase else None
-
-        result = find(relation, space, device=pick_device("cpu"), deadline=None, stage=stage, clock=Laps())
+        result = find(relation, space, device=pick_device("cpu"), run=Run(progress=refuse), clock=Laps())
         assert result.reached == (
             "memory limit of 5 bytes reached before all violating pairs were found: no constraint is proven"
         )
@@ -547,7 +538,7 @@ def test_refinements_on_a_device_equal_evidence(monkeypatch: Any) -> None:
     table = random_table(5, rows=10, types=["integer", "text", "integer"], values=5, null_share=0.05)
     relation, options = encode(table), DcDiscoverOptions(device="cpu", algorithm="evidence", cross_columns=False)
     space = build_space(relation, options)
-    found = find(relation, space, device=pick_device("cuda"), deadline=None, stage=unwatched, clock=Laps())
+    found = find(relation, space, device=pick_device("cuda"), run=Run(), clock=Laps())
     assert found.arrays.predicates.tolist() == discover(relation, options).arrays.predicates.tolist()
     assert found.search["delta_evidences"] > 0
     assert found.search["refiners_applied"]["joins"] > 0

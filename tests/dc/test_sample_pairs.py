@@ -6,7 +6,6 @@ import itertools
 import math
 import random
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -25,6 +24,7 @@ from tuplewise.engine.dc.predicate import PredicateSpace, build_space
 from tuplewise.engine.dc.workload import Workload, refuse_hopeless, sample_size
 from tuplewise.engine.errors import InputError, LimitReached, python_names
 from tuplewise.engine.options import DcDiscoverOptions
+from tuplewise.engine.run import Run
 from tuplewise.engine.table.relation import Relation
 from tuplewise.gpu_kernels.device import pick_device
 from tuplewise.gpu_kernels.words import mirror_clues
@@ -168,14 +168,14 @@ def test_a_sample_of_a_good_part_of_all_pairs_is_all_pairs() -> None:
 
 def test_a_deadline_ends_the_draw() -> None:
     _, relation, space = tables(1)
-    evidence = sampled_evidence(relation, space, 1000, 0, "cpu", deadline=time.monotonic() - 1)
+    evidence = sampled_evidence(relation, space, 1000, 0, "cpu", run=Run(deadline=time.monotonic() - 1))
     assert not evidence.complete
 
 
 def test_progress_ends_at_one() -> None:
     _, relation, space = tables(1)
     told: list[float] = []
-    sampled_evidence(relation, space, 1000, 0, "cpu", progress=told.append)
+    sampled_evidence(relation, space, 1000, 0, "cpu", run=Run(progress=lambda stage, share: told.append(share)))
     assert told[-1] == 1
 
 
@@ -283,15 +283,13 @@ def test_a_sample_without_constraints() -> None:
 def searched(relation: Relation, space: PredicateSpace, *, deadline: float | None = None, limit: str = "") -> Found:
     """A search that the memory limit ends in the stage `limit`."""
 
-    def stage(name: str) -> Callable[[float], None]:
-        def report(share: float) -> None:
-            if name == limit:
-                raise LimitReached("memory limit of 5 bytes reached")
-
-        return report
+    def report(stage: str, share: float) -> None:
+        if stage == limit:
+            raise LimitReached("memory limit of 5 bytes reached")
 
     laps: list[str] = []
-    found = find(relation, space, device=pick_device("cpu"), deadline=deadline, stage=stage, lap=laps.append)
+    run = Run(progress=report, deadline=deadline)
+    found = find(relation, space, device=pick_device("cpu"), run=run, lap=laps.append)
     assert laps[0] == "sample"
     return found
 

@@ -24,6 +24,7 @@ from tuplewise.engine.ind.checked import CheckedInds, IndCheck
 from tuplewise.engine.ind.dependency import Attribute, InclusionDependency
 from tuplewise.engine.options import IndCheckOptions, LoadOptions
 from tuplewise.engine.report.ind_texts import read_all_inds
+from tuplewise.engine.run import Run
 from tuplewise.engine.table.table import load
 
 COUNTS = ("dependent_distinct", "referenced_distinct", "missing_values", "rows_missing", "rows_null")
@@ -135,7 +136,7 @@ def test_a_column_without_values_is_included_anywhere() -> None:
 
 def test_a_time_limit_leaves_the_rest_undecided() -> None:
     tables = {"t": pa.table({"a": [1]}), "u": pa.table({"b": [1]})}
-    found = checked(tables, "t.a <= u.b", "u.b <= t.a", deadline=time.monotonic() - 1)
+    found = checked(tables, "t.a <= u.b", "u.b <= t.a", run=Run(deadline=time.monotonic() - 1))
     assert found.partial
     assert [check.holds for check in found.checks] == [None, None]
     assert found.checks[0].missing_values is None

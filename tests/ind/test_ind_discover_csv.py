@@ -10,8 +10,10 @@ import pytest
 
 from tuplewise.engine.errors import InputError, LimitReached
 from tuplewise.engine.ind import csv_cells, unary
-from tuplewise.engine.ind.unary import Clustered, cluster_tables
+from tuplewise.engine.ind.found import Clustered
+from tuplewise.engine.ind.unary import cluster_tables
 from tuplewise.engine.options import LoadOptions
+from tuplewise.engine.run import Run
 from tuplewise.engine.table.source import find_source
 
 pytestmark = [pytest.mark.spark, pytest.mark.arrow]
@@ -155,11 +157,11 @@ def test_headers_that_differ_are_left_to_loading(tmp_path: Path) -> None:
 def test_progress_and_a_deadline(tmp_path: Path) -> None:
     path = write(tmp_path, "a,b\n" + "1,2\n" * 1000)
     told: list[tuple[str, float]] = []
-    cluster_tables({"t": path}, progress=lambda stage, share: told.append((stage, share)))
+    cluster_tables({"t": path}, run=Run(progress=lambda *at: told.append(at)))
     assert told[0][0] == "reading"
     assert told[-1][1] == 1.0
     with pytest.raises(LimitReached, match="time limit reached"):
-        cluster_tables({"t": path}, deadline=0.0)
+        cluster_tables({"t": path}, run=Run(deadline=0.0))
 
 
 def test_types_of_spark_as_text(spark: Any, tmp_path: Path) -> None:

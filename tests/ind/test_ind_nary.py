@@ -26,6 +26,7 @@ from tuplewise.engine.ind.nary import with_several_columns
 from tuplewise.engine.ind.table_options import options_of_tables
 from tuplewise.engine.ind.tuples import MISSING, Rows, TupleSet
 from tuplewise.engine.options import IndDiscoverOptions
+from tuplewise.engine.run import Run
 from tuplewise.engine.table.relation import NULL_CODE, Relation
 from tuplewise.engine.table.table import load
 
@@ -125,7 +126,7 @@ def test_the_levels_are_told() -> None:
 
 def test_a_time_limit_ends_the_search() -> None:
     tables = {"t": {"a": [1], "b": [2], "c": [3]}, "u": {"x": [1], "y": [2], "z": [3]}}
-    found = search(tables, deadline=time.monotonic() - 1)
+    found = search(tables, run=Run(deadline=time.monotonic() - 1))
     assert found.partial
     assert found.notes == ("time limit reached: dependencies of 2 columns or more are not complete",)
     assert [f.ind.size for f in found.inds][:6] == [1] * 6
@@ -144,7 +145,7 @@ def test_a_memory_limit_ends_the_search() -> None:
 def test_progress_is_told() -> None:
     told: list[tuple[str, float]] = []
     tables = {"t": {"a": [1], "b": [2]}, "u": {"x": [1], "y": [2]}}
-    search(tables, progress=lambda stage, share: told.append((stage, share)))
+    search(tables, run=Run(progress=lambda *at: told.append(at)))
     assert told[-1] == ("several columns", 1.0)
 
 
@@ -194,10 +195,10 @@ def test_a_limit_of_another_kind_is_not_swallowed() -> None:
     def stop(stage: str, share: float) -> None:
         raise LimitReached("enough")
 
-    found = search({"t": {"a": [1], "b": [2]}, "u": {"x": [1], "y": [2]}}, progress=stop)
+    found = search({"t": {"a": [1], "b": [2]}, "u": {"x": [1], "y": [2]}}, run=Run(progress=stop))
     assert found.partial
     with pytest.raises(ZeroDivisionError):
-        search({"t": {"a": [1], "b": [2]}, "u": {"x": [1], "y": [2]}}, progress=lambda *_: 1 // 0)
+        search({"t": {"a": [1], "b": [2]}, "u": {"x": [1], "y": [2]}}, run=Run(progress=lambda *_: 1 // 0))
 
 
 @pytest.mark.outside

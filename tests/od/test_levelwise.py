@@ -17,6 +17,7 @@ from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.od import levelwise
 from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, Targets
 from tuplewise.engine.od.found import Found
+from tuplewise.engine.run import Run
 
 TABLES_A_SEED = 40
 
@@ -258,7 +259,7 @@ def test_a_limit_keeps_what_is_decided(allowed: int | None) -> None:
     whole = as_set(find(codes, targets, allowed_removals=allowed))
     calls = undecided = 0
 
-    def progress(share: float) -> None:
+    def progress(stage: str, share: float) -> None:
         nonlocal left, calls
         assert 0 <= share <= 1
         calls += 1
@@ -268,7 +269,7 @@ def test_a_limit_keeps_what_is_decided(allowed: int | None) -> None:
 
     for allowance in range(0, 200, 3):
         left = allowance
-        found = find(codes, targets, allowed_removals=allowed, progress=progress)
+        found = find(codes, targets, allowed_removals=allowed, run=Run(progress=progress))
         assert as_set(found) <= whole
         if found.reached is None:
             break
@@ -283,7 +284,7 @@ def test_a_limit_keeps_what_is_decided(allowed: int | None) -> None:
 
 
 def test_a_deadline_that_is_over() -> None:
-    found = find(table_of(300, 6), Targets.of_orders(6), deadline=time.monotonic() - 1)
+    found = find(table_of(300, 6), Targets.of_orders(6), run=Run(deadline=time.monotonic() - 1))
     assert (len(found.dependencies), found.undecided, found.reached) == (0, 6, "time limit reached")
 
 

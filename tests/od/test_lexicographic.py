@@ -16,6 +16,7 @@ from tuplewise.engine.errors import InputError
 from tuplewise.engine.od.dependency import ASCENDING, CONSTANT
 from tuplewise.engine.od.lexicographic import OdViolation, SetOd, check_orders, set_based, signed
 from tuplewise.engine.od.list_od import ListOd, OrderedColumn, read_od
+from tuplewise.engine.run import Run
 
 
 def some_lists(rng: random.Random, columns: int) -> oracle.Items:
@@ -115,9 +116,8 @@ def test_violations_name_the_rows_by_their_position_in_the_source() -> None:
 def test_a_limit_that_is_over_decides_nothing_but_what_needs_no_rows() -> None:
     shares: list[float] = []
     ods = [read_od(text, NAMES) for text in ("MTOW -> CAP", "M, W -> M")]
-    checks = check_orders(
-        relation_of(FLIGHTS, NAMES), ods, device="cpu", deadline=time.monotonic() - 1, progress=shares.append
-    )
+    late = Run(progress=lambda stage, share: shares.append(share), deadline=time.monotonic() - 1)
+    checks = check_orders(relation_of(FLIGHTS, NAMES), ods, device="cpu", run=late)
     assert [c.holds for c in checks] == [None, True]
     assert shares == [0.5, 1.0]
 

@@ -20,12 +20,12 @@ import tuplewise as tw
 from tuplewise.engine import loop
 from tuplewise.engine.errors import InputError
 from tuplewise.engine.local_table import LocalTable, count_agreeing
-from tuplewise.engine.od import candidates, levelwise, search
-from tuplewise.engine.od import discover as od_discover
+from tuplewise.engine.od import candidates, levelwise, local_discover, search
 from tuplewise.engine.od.dependency import Targets
 from tuplewise.engine.od.discover import discover_orders
 from tuplewise.engine.od.found import Discovery, Found
 from tuplewise.engine.options import OdDiscoverOptions
+from tuplewise.engine.run import Run
 from tuplewise.gpu_kernels.device import pick_device
 
 TABLES_A_SEED = 30
@@ -135,20 +135,25 @@ def test_a_limit_leaves_what_is_decided(monkeypatch: pytest.MonkeyPatch) -> None
     whole = as_set(find(codes, Targets.of_orders(12)))
     calls = 0
 
-    def stop(share: float) -> None:
+    def stop(stage: str, share: float) -> None:
         nonlocal calls
         calls += 1
         if calls > 18:
             raise search.LimitReached("enough")
 
     found = search.find(
-        codes, Targets.of_orders(12), ["c"] * 12, nulls="value", device=pick_device("cpu"), progress=stop
+        codes, Targets.of_orders(12), ["c"] * 12, nulls="value", device=pick_device("cpu"), run=Run(progress=stop)
     )
     assert found.reached == "enough"
     assert found.undecided
     assert as_set(found) <= whole
     late = search.find(
-        codes, Targets.of_orders(12), ["c"] * 12, nulls="value", device=pick_device("cpu"), deadline=time.monotonic()
+        codes,
+        Targets.of_orders(12),
+        ["c"] * 12,
+        nulls="value",
+        device=pick_device("cpu"),
+        run=Run(deadline=time.monotonic()),
     )
     assert late.reached == "time limit reached"
     assert not len(late.dependencies)
@@ -168,11 +173,11 @@ def test_a_limit_tells_which_sizes_are_complete(monkeypatch: pytest.MonkeyPatch)
         for most in range(0, 400, 5):
             calls = itertools.count()
 
-            def stop(share: float, most: int = most, calls: Any = calls) -> None:
+            def stop(stage: str, share: float, most: int = most, calls: Any = calls) -> None:
                 if next(calls) >= most:
                     raise search.LimitReached("enough")
 
-            found: Found = way.find(codes, targets, *names, nulls="value", device=device, progress=stop)  # type: ignore[attr-defined]
+            found: Found = way.find(codes, targets, *names, nulls="value", device=device, run=Run(progress=stop))  # type: ignore[attr-defined]
             if found.reached is None:
                 break
             listed, complete = as_set(found), found.complete_context
@@ -187,13 +192,13 @@ def test_what_is_left_of_a_time_limit_is_for_small_contexts(monkeypatch: pytest.
     frame = pd.DataFrame({f"c{i}": rng.integers(0, v, 300) for i, v in enumerate((2, 5, 9, 40, 70))})
     relation = tw.load(frame.assign(c1=frame.c4 // 9, c2=-frame.c3 // 4))
     whole = as_set(found_of(discover_orders(relation)))
-    monkeypatch.setattr(od_discover, "SHARE_OF_LEVELS", 1.0)  # none is left for the search of all at once
+    monkeypatch.setattr(local_discover, "SHARE_OF_LEVELS", 1.0)  # none is left for the search of all at once
     late = discover_orders(relation, OdDiscoverOptions(device="cpu", time_limit=60))
     assert (late.partial, late.complete_context, as_set(found_of(late))) == (False, None, whole)
     assert late.search["by_level"]["levels"]
     by_level = levelwise.find
 
-    def two_levels(*given: Any, progress: Any, **how: Any) -> Found:
+    def two_levels(*given: Any, run: Any, **how: Any) -> Found:
         found = by_level(*given, **{**how, "max_context": 1})
         return replace(found, reached=search.TIME_LIMIT, complete_context=1)
 
@@ -206,7 +211,7 @@ def test_what_is_left_of_a_time_limit_is_for_small_contexts(monkeypatch: pytest.
         "one listed holds and is minimal, others are missing"
     )
     found = Found(some.dependencies.take(np.arange(2)), 3, {}, search.TIME_LIMIT, complete_context=0)
-    both = od_discover.united(found, Found(some.dependencies, 0, {}, search.TIME_LIMIT, complete_context=1))
+    both = local_discover.united(found, Found(some.dependencies, 0, {}, search.TIME_LIMIT, complete_context=1))
     assert as_set(both) == as_set(found_of(some))
     assert (both.undecided, both.complete_context) == (3, 1)
 
@@ -219,7 +224,7 @@ def test_samples_are_bounded() -> None:
     codes = np.stack([np.arange(100) % v for v in (2, 3)]).astype(np.int32)
     layout = search.clue_layout(2, ordered=True)
     table = LocalTable(
-        codes, range(2), layout, nulls="value", device=pick_device("cpu"), pairs_a_row=2, sampled_rows=3
+        codes, range(2), layout, nulls="value", device=pick_device("cpu"), run=Run(), pairs_a_row=2, sampled_rows=3
     )
     assert table.rows == 6
     assert table.sample().pairs == 3

@@ -15,7 +15,8 @@ import pandas as pd
 import pytest
 
 import tuplewise as tw
-from tuplewise.engine.dc.discover import DcDiscovery, discover
+from tuplewise.engine.dc.discover import discover
+from tuplewise.engine.dc.discovery import DcDiscovery
 from tuplewise.engine.dc.estimate import Estimate
 from tuplewise.engine.options import DcDiscoverOptions
 from tuplewise.engine.report.dc_result import DcResult

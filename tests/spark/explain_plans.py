@@ -23,9 +23,10 @@ from explain_only import answers
 from pyspark.sql import SparkSession
 
 from tuplewise.engine.cli.explain_gpu import QUICK, PlannedWork
-from tuplewise.engine.ind.distributed import cluster_on_spark, open_tables
+from tuplewise.engine.ind.distributed import cluster_on_spark
 from tuplewise.engine.ind.partitioned import PartitionedIndState
 from tuplewise.engine.ind.partitioned_build import build
+from tuplewise.engine.ind.places import open_tables
 from tuplewise.engine.ind.state import Change
 from tuplewise.engine.options import IndStateOptions, LoadOptions
 from tuplewise.engine.spark import attribute_values, run
@@ -142,6 +143,7 @@ def cases(folder: Path, watch: PlanWatch) -> Iterator[tuple[str, Callable[[], ob
             yield f"{plan} parquet", planned
             continue
         for tile_rows in (9, 1000) if plan == "od discover" else (9,):
+
             def cut(planned: Callable[[], None] = planned, tile_rows: int = tile_rows) -> None:
                 with small_tiles(tile_rows):
                     planned()

@@ -21,10 +21,11 @@ from oracles.check import Violations, violations
 
 import tuplewise as tw
 from tuplewise.engine.cli import main as cli
-from tuplewise.engine.dc.violations.detect import RuleCheck
 from tuplewise.engine.dc.violations.distributed import check_on_spark, find_witnesses_on_spark
+from tuplewise.engine.dc.violations.found import RuleCheck
 from tuplewise.engine.errors import InputError
 from tuplewise.engine.options import DcCheckOptions
+from tuplewise.engine.run import Run
 from tuplewise.engine.spark import jobs, run
 from tuplewise.engine.spark.tiles import Sizes, spark_hash
 from tuplewise.engine.table.relation import Relation
@@ -114,7 +115,7 @@ def test_counts_alone_witnesses_and_a_limit(spark: Any) -> None:
         assert len(found) <= 2
     for seconds in (0.0, 0.3):
         began = time.monotonic()
-        late = check_on_spark(held, rules * 3, DcCheckOptions(device="cpu"), deadline=began + seconds)
+        late = check_on_spark(held, rules * 3, DcCheckOptions(device="cpu"), Run(deadline=began + seconds))
         assert late.partial
         assert [c.holds for c in late.rules][1:] == [None] * 5
         assert late.notes == ("the time limit was reached before every rule was checked",)

@@ -21,12 +21,14 @@ from tuplewise.engine.cli.main import run
 from tuplewise.engine.errors import InputError
 from tuplewise.engine.ind import partitioned, partitions
 from tuplewise.engine.ind.discover import unary_inds
-from tuplewise.engine.ind.distributed import cluster_on_spark, open_tables
+from tuplewise.engine.ind.distributed import cluster_on_spark
+from tuplewise.engine.ind.found import Clustered
 from tuplewise.engine.ind.partitioned import PartitionedIndState
 from tuplewise.engine.ind.partitioned_build import build
 from tuplewise.engine.ind.partitioned_stream import apply_stream
+from tuplewise.engine.ind.places import open_tables
 from tuplewise.engine.ind.state import Change
-from tuplewise.engine.ind.unary import Clustered, cluster_tables
+from tuplewise.engine.ind.unary import cluster_tables
 from tuplewise.engine.options import IndStateOptions, LoadOptions
 from tuplewise.engine.spark import attribute_values
 
@@ -348,9 +350,7 @@ def test_a_stream_applies_each_batch_once(
         model.check(state)
 
 
-def test_commands(
-    spark: Any, copied: tuple[Path, Model], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_commands(spark: Any, copied: tuple[Path, Model], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _, model = copied
 
     def said(*argv: str) -> dict[str, Any]:

@@ -41,8 +41,9 @@ def test_a_cluster_that_works(cluster: Cluster) -> None:
     assert checks["executors"]["found"].startswith("2 on ")
     assert checks["rapids plugin"]["ok"] is None
     for number in (1, 2):
-        assert f"{sys.executable}: python {sys.version.split()[0]}, tuplewise " in (
-            checks[f"executor {number}: versions"]["found"]
+        assert (
+            f"{sys.executable}: python {sys.version.split()[0]}, tuplewise "
+            in (checks[f"executor {number}: versions"]["found"])
         )
         assert checks[f"executor {number}: gpus"]["found"].startswith("Spark gives its tasks no GPU; ")
         assert checks[f"executor {number}: kernels"]["ok"] is True

@@ -33,6 +33,7 @@ from tuplewise.engine.od.distributed_discover import discover_on_spark
 from tuplewise.engine.od.lexicographic import check_orders
 from tuplewise.engine.od.list_od import read_od
 from tuplewise.engine.options import FdDiscoverOptions, KeyDiscoverOptions, OdDiscoverOptions
+from tuplewise.engine.run import Run
 from tuplewise.engine.spark import run
 from tuplewise.engine.spark.boundaries import Edge, Edges, crossings, edges_of
 from tuplewise.engine.spark.orders import OrderChecks, cut_checks
@@ -152,9 +153,7 @@ def test_tasks_decide_what_this_process_decides(
     assert np.array_equal(violated, ~holds), "each one that is violated is so by a clue that came back"
 
 
-def violates(
-    clues: NDArray[np.uint64], context: NDArray[np.uint64], wanted: Dependencies, k: int
-) -> NDArray[np.bool_]:
+def violates(clues: NDArray[np.uint64], context: NDArray[np.uint64], wanted: Dependencies, k: int) -> NDArray[np.bool_]:
     """Which clues violate a dependency."""
     alike = np.ones(len(clues), dtype=np.bool_)
     for column in members(context):
@@ -310,9 +309,9 @@ def test_a_file_searched_in_spark_gives_the_same_bytes(
 
 
 FIND = [
-    (discover_orders, OdDiscoverOptions(device="cpu")),
-    (discover_functional, FdDiscoverOptions(device="cpu", nulls="value")),
-    (discover_keys, KeyDiscoverOptions(device="cpu", algorithm="hybrid")),
+    (discover_orders, Targets.of_orders, OdDiscoverOptions(device="cpu")),
+    (discover_functional, Targets.of_functional, FdDiscoverOptions(device="cpu", nulls="value")),
+    (discover_keys, lambda columns: Targets.of_keys(), KeyDiscoverOptions(device="cpu", algorithm="hybrid")),
 ]
 
 
@@ -321,13 +320,14 @@ FIND = [
 def test_each_discovery_is_done_in_spark(spark: Any) -> None:
     relation = relation_of(dense(table_of(4)[:, 9:50]))
     held = Held.of(spark, relation, POSITIONS[: relation.rows])
-    for find, options in FIND:
-        here, there = find(relation, options), discover_on_spark(held, options)  # type: ignore[operator]
+    for find, targets_of, options in FIND:
+        searched = (held, targets_of(len(relation.columns)), options, getattr(options, "nulls", "value"))
+        here, there = find(relation, options), discover_on_spark(*searched, Run())
         for part in ("contexts", "kind", "left", "right"):
             assert np.array_equal(getattr(there.dependencies, part), getattr(here.dependencies, part))
         assert len(here.dependencies)
         assert there.notes == here.notes
-        late = discover_on_spark(held, options, deadline=0.0)
+        late = discover_on_spark(*searched, Run(deadline=0.0))
         assert late.partial
         assert not len(late.dependencies)
         assert late.complete_context == -1
@@ -342,7 +342,8 @@ def test_a_table_without_pairs_is_searched_here(spark: Any, rows: int) -> None:
     relation = relation_of(np.zeros((2, rows), dtype=np.int32))
     options = OdDiscoverOptions(device="cpu", run_on="spark")
     held = Held.of(spark, relation, np.arange(rows))
-    there, here = discover_on_spark(held, options), discover_orders(relation, replace(options, run_on="driver"))
+    there = discover_on_spark(held, Targets.of_orders(2), options, "value", Run())
+    here = discover_orders(relation, replace(options, run_on="driver"))
     held.close()
     assert np.array_equal(there.dependencies.contexts, here.dependencies.contexts)
     assert there.notes == here.notes
@@ -386,7 +387,7 @@ def test_lists_are_checked_as_in_this_process(spark: Any, monkeypatch: pytest.Mo
             assert [there.violation.t, there.violation.u] == rows.positions[pair].tolist()
             two = replace(rows, codes=rows.codes[:, pair], positions=None)
             assert check_orders(two, [there.od], device="cpu")[0].holds is False
-    late = distributed_check.check_orders_on_spark(held, ods[:2], device="cpu", deadline=0.0)[1]
+    late = distributed_check.check_orders_on_spark(held, ods[:2], device="cpu", run=Run(deadline=0.0))[1]
     assert [check.holds for check in late] == [None, None]
 
 

@@ -25,7 +25,6 @@ Departures from the paper, beside those that the modules name:
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -39,11 +38,10 @@ from tuplewise.engine.dc.inversion import ConstraintArrays, invert
 from tuplewise.engine.dc.predicate import PredicateSpace, allowed_violations
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.grouping import Work
+from tuplewise.engine.run import TIME_LIMIT, Run
 from tuplewise.engine.table.relation import Relation
 from tuplewise.gpu_kernels.clues import lay_out
 from tuplewise.gpu_kernels.device import Device
-
-Stage = Callable[[str], Callable[[float], None] | None]
 
 
 class Clock(Protocol):
@@ -81,8 +79,7 @@ def find(
     space: PredicateSpace,
     *,
     device: Device,
-    deadline: float | None,
-    stage: Stage,
+    run: Run,
     clock: Clock,
 ) -> HydraFound:
     """The minimal constraints of a relation without violations.
@@ -91,11 +88,8 @@ def find(
     ----------
     space : PredicateSpace
         Its options say nulls, max_predicates, minimality and seed.
-    deadline : float or None
-        On the clock of time.monotonic.
-    stage : callable
-        Gives what to call with the share of a phase that is done; what that raises (LimitReached) ends the work.
-        Phases are "sample", "focused_sample", "inversion" and "refinement".
+    run : Run
+        Told of the phases "sample", "focused_sample", "inversion" and "refinement"; its limits end the work.
     clock : Clock
         Gets the times of these phases.
 
@@ -114,7 +108,7 @@ def find(
         raise ValueError(f"error: {space.options.error}; allowed: 0. Hydra finds exact constraints only")
     search = _Search()
     try:
-        arrays, evidences = _find(relation, space, device, deadline, stage, clock, search)
+        arrays, evidences = _find(relation, space, device, run, clock, search)
     except LimitReached as limit:
         unproven = f"{limit} before all violating pairs were found: no constraint is proven"
         return HydraFound(ConstraintArrays.none(False), None, search.record(relation), unproven)
@@ -158,26 +152,25 @@ class _Search:
 
 
 def _find(
-    relation: Relation, space: PredicateSpace, device: Device, deadline: float | None, stage: Stage, clock: Clock,
-    search: _Search,
-) -> tuple[ConstraintArrays, int]:  # fmt: skip
+    relation: Relation, space: PredicateSpace, device: Device, run: Run, clock: Clock, search: _Search
+) -> tuple[ConstraintArrays, int]:
     """The constraints and the number of evidences. Raises LimitReached."""
     if relation.rows < 2 or space.groups == 0:
         evidence = collect_evidence(relation, space, device=device)
-        return invert(evidence, deadline=deadline, progress=stage("inversion")), len(evidence)
+        return invert(evidence, run), len(evidence)
     rows = lay_out(relation.codes, space.layout, nulls=space.options.nulls, device=device)
     rng = np.random.default_rng(space.options.seed)
-    sample = search.sample = random_sample(rows, relation.rows, space, rng, deadline, stage("sample"))
+    sample = search.sample = random_sample(rows, relation.rows, space, rng, run)
     clock.lap("sample")
-    focused_sample(sample, rows, relation, space, rng, deadline, stage("focused_sample"))
+    focused_sample(sample, rows, relation, space, rng, run)
     search.preliminary_evidences = len(sample.evidences)
     clock.lap("focused_sample")
 
     implied = replace(space, options=replace(space.options, minimality="implication"))
-    preliminary = invert(_evidence(relation, implied, sample.evidences), deadline=deadline, progress=stage("inversion"))
+    preliminary = invert(_evidence(relation, implied, sample.evidences), run)
     clock.lap("inversion")
     if not preliminary.complete:
-        raise LimitReached("time limit reached")
+        raise LimitReached(TIME_LIMIT)
     search.preliminary_constraints = len(preliminary)
 
     assert sample.random.counts is not None
@@ -185,13 +178,13 @@ def _find(
     order = Order(space, Weights(drawn, preliminary))
     listed = zip(preliminary.predicates.tolist(), preliminary.sizes.tolist(), strict=True)
     tree = build_tree(order.path(numbers[:size]) for numbers, size in listed)
-    work = Work(relation.codes, device, threads=1, deadline=deadline)
-    delta = search.delta = Delta(rows, sample.evidences, deadline)
-    search.completion = Completion(work, space.options.nulls == "value", delta, stage("refinement"))
+    work = Work(relation.codes, device, threads=1, deadline=run.deadline)
+    delta = search.delta = Delta(rows, sample.evidences, run.deadline)
+    search.completion = Completion(work, space.options.nulls == "value", delta, run.stage("refinement"))
     search.completion.run(tree)
     clock.lap("refinement")
 
-    found = invert(_evidence(relation, space, sample.evidences), deadline=deadline, progress=stage("inversion"))
+    found = invert(_evidence(relation, space, sample.evidences), run)
     clock.lap("inversion")
     return found, len(sample.evidences)
 

@@ -17,7 +17,6 @@ Source: Bleifuss, Kruse, Naumann (PVLDB 11(3), 2017), sections 6.2 to 6.4. Depar
 from __future__ import annotations
 
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -31,6 +30,7 @@ from tuplewise.engine.dc.hydra.sampling import Evidences
 from tuplewise.engine.dc.violations.program import satisfied
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.grouping import Work, agreeing
+from tuplewise.engine.run import TIME_LIMIT
 from tuplewise.engine.table.relation import NULL_CODE
 from tuplewise.gpu_kernels.clues import ComparableRows, NewClues
 from tuplewise.gpu_kernels.control import usable_cores
@@ -100,7 +100,7 @@ class Delta:
 
     def _learn(self, found: NewClues) -> None:
         if not found.complete:
-            raise LimitReached("time limit reached")
+            raise LimitReached(TIME_LIMIT)
         self.violating_pairs += found.ordered_pairs
         self.compared_pairs += found.ordered_pairs // 2
         self.new += self._evidences.add(found.clues)
@@ -161,7 +161,7 @@ class Completion:
                     self._tasks[at].result()
                     at += 1
             except TimeoutError as late:
-                raise LimitReached("time limit reached") from late
+                raise LimitReached(TIME_LIMIT) from late
             finally:
                 self._stopped.set()
         self._delta.finish()
@@ -333,8 +333,8 @@ class Completion:
         return passing if present is None else passing & present
 
     def _in_time(self) -> None:
-        if self._work.deadline is not None and time.monotonic() >= self._work.deadline:
-            raise LimitReached("time limit reached")
+        if self._work.over():
+            raise LimitReached(TIME_LIMIT)
 
     def _count(self, what: str, number: int) -> None:
         with self._lock:

@@ -10,7 +10,6 @@ yields less than the threshold is not applied again.
 from __future__ import annotations
 
 import heapq
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.dc.evidence import cut_clues
 from tuplewise.engine.dc.predicate import PredicateSpace
-from tuplewise.engine.errors import LimitReached
+from tuplewise.engine.run import Run
 from tuplewise.engine.table.relation import NULL_CODE, Relation
 from tuplewise.gpu_kernels.clues import ComparableRows
 from tuplewise.gpu_kernels.control import usable_cores
@@ -115,13 +114,13 @@ class Sample:
 
 
 def random_sample(
-    rows: ComparableRows, count: int, space: PredicateSpace, rng: np.random.Generator, deadline: float | None,
-    progress: Progress,
-) -> Sample:  # fmt: skip
+    rows: ComparableRows, count: int, space: PredicateSpace, rng: np.random.Generator, run: Run
+) -> Sample:
     """Each of `count` rows with PARTNERS random other ones. Cost: that many comparisons of rows.
 
     Raises LimitReached at the deadline.
     """
+    mind = run.minded("sample")
     together = max(1, min(PARTNERS, CHUNK_PAIRS // count))
     clues = np.zeros((0, clue_words(space.groups)), dtype=np.uint64)
     counts = np.zeros(0, dtype=np.int64)
@@ -133,22 +132,22 @@ def random_sample(
         seen = seen if space.closed else cut_clues(seen, space.groups)
         clues, counts = merge_clues(np.concatenate([clues, seen]), np.concatenate([counts, times]))
         pairs += len(t)
-        _go_on(deadline, progress, min(1.0, (first + together) / PARTNERS))
+        mind(min(1.0, (first + together) / PARTNERS))
     evidences = Evidences(space)
     evidences.clues = clues
     return Sample(ClueSet(clues, counts, 2 * pairs, True), pairs, evidences)
 
 
 def focused_sample(
-    sample: Sample, rows: ComparableRows, relation: Relation, space: PredicateSpace, rng: np.random.Generator,
-    deadline: float | None, progress: Progress,
-) -> None:  # fmt: skip
+    sample: Sample, rows: ComparableRows, relation: Relation, space: PredicateSpace, rng: np.random.Generator, run: Run
+) -> None:
     """Add the evidences of the foci to `sample`: all of them once, then the most efficient one again and again.
 
     Efficiency is the number of new evidences over that of evidences calculated, in the last application; a focus below
     THRESHOLD is dropped. So each further application adds at least a fixed number of evidences, and the loop ends.
     Raises LimitReached at the deadline.
     """
+    mind = run.minded("focused_sample")
     sample.foci = foci_of(space)
     clusterings: dict[int, Clustering] = {}
     queue: list[tuple[float, int]] = []
@@ -170,10 +169,10 @@ def focused_sample(
 
     for number in range(len(sample.foci)):
         apply(number)
-        _go_on(deadline, progress, (number + 1) / len(sample.foci))
+        mind((number + 1) / len(sample.foci))
     while queue:
         apply(heapq.heappop(queue)[1])
-        _go_on(deadline, progress, 1.0)
+        mind(1.0)
 
 
 def compare(rows: ComparableRows, t: Rows, u: Rows) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
@@ -245,10 +244,3 @@ class Clustering:
             else:
                 place = (base + drawn) % rows
             yield self._order[at], self._order[place]
-
-
-def _go_on(deadline: float | None, progress: Progress, share: float) -> None:
-    if progress is not None:
-        progress(share)
-    if deadline is not None and time.monotonic() >= deadline:
-        raise LimitReached("time limit reached")

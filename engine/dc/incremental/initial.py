@@ -33,6 +33,7 @@ from tuplewise.engine.dc.vertices import Sets, Vertices
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.loop import Loop
 from tuplewise.engine.options import DcStateOptions
+from tuplewise.engine.run import Run
 from tuplewise.engine.table.relation import NULL_CODE, Relation
 from tuplewise.engine.table.rows import KeptColumn
 from tuplewise.engine.table.text_types import NO_VALUES
@@ -235,7 +236,7 @@ def search(relation: Relation, space: PredicateSpace, vertices: Vertices) -> tup
     nothing = np.zeros((1, vertices.words), dtype=np.uint64)
     if relation.rows < 2:
         return Searched(no_clues(space), nothing, np.zeros(1, dtype=np.int64), nothing), True
-    table = WitnessedTable(relation, space, device, None, None)
+    table = WitnessedTable(relation, space, device, Run())
     work = workload.estimate(relation, space, device.kind)
     algorithm, _ = workload.choose_algorithm(work, relation.rows, options, available_bytes())
     whole = algorithm == "evidence"

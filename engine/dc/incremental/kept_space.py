@@ -7,11 +7,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tuplewise.engine.dc.discover import DcDiscovery, discover
+from tuplewise.engine.dc.discover import discover
+from tuplewise.engine.dc.discovery import DcDiscovery
 from tuplewise.engine.dc.incremental.state import DcState
 from tuplewise.engine.dc.predicate import PredicateSpace
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import READING_OF_A_STATE, RULES_OF_A_STATE, DcDiscoverOptions, LoadOptions
+from tuplewise.engine.run import Run
 from tuplewise.engine.table.relation import DOMAIN_OF_TYPE, Relation, TypeName
 from tuplewise.engine.table.table import Table
 
@@ -62,11 +64,11 @@ class KeptSpace:
             raise InputError(message("options that a state of space_from fixes", ", ".join(asked), hint=hint))
         return replace(options, **{name: getattr(self.options, name) for name in RULES_OF_A_STATE})
 
-    def discover(self, table: Table, options: DcDiscoverOptions, **how: Any) -> DcDiscovery:
+    def discover(self, table: Table, options: DcDiscoverOptions, run: Run) -> DcDiscovery:
         """`discover.discover` in this space. Raises InputError where a column is missing or of another type."""
         if isinstance(table, Relation):
             table = self._matched(table)
-        return discover(table, options, space=self.space, **how)
+        return discover(table, options, space=self.space, run=run)
 
     def _matched(self, relation: Relation) -> Relation:
         """The relation with the state's columns, in the state's order."""

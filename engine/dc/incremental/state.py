@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.dc.constraint import DenialConstraint
-from tuplewise.engine.dc.discover import ConstraintList
+from tuplewise.engine.dc.discovery import ConstraintList
 from tuplewise.engine.dc.incremental.applied import Applied, Changes, Lost
 from tuplewise.engine.dc.incremental.breaking import Breaking
 from tuplewise.engine.dc.incremental.checkpointing import checkpoint_arrays

@@ -7,18 +7,19 @@ Source of the whole: FACET (Pena, de Almeida, Naumann, "Fast Detection of Denial
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.dc.constraint import DenialConstraint, Role
+from tuplewise.engine.dc.constraint import DenialConstraint
 from tuplewise.engine.dc.violations import trie
 from tuplewise.engine.dc.violations.cardinalities import Cardinalities, cardinalities
 from tuplewise.engine.dc.violations.count import both_counts, count_pairs
+from tuplewise.engine.dc.violations.found import DcCheck, RuleCheck
 from tuplewise.engine.dc.violations.listing import first_pairs, violating_rows
 from tuplewise.engine.dc.violations.planner import Plan, plan
 from tuplewise.engine.dc.violations.program import Program, bind
@@ -26,89 +27,20 @@ from tuplewise.engine.dc.violations.refine import without_unfit
 from tuplewise.engine.dc.violations.remarks import remarks
 from tuplewise.engine.grouping import Work, agreeing, start
 from tuplewise.engine.options import DcCheckOptions
+from tuplewise.engine.run import Run
 from tuplewise.engine.table.relation import Relation
 from tuplewise.engine.table.table import Table
-from tuplewise.engine.watch import Step, refuse_spark, resident_bytes, silent
+from tuplewise.engine.watch import refuse_spark
 from tuplewise.gpu_kernels.control import usable_cores
 from tuplewise.gpu_kernels.device import pick_device
 from tuplewise.gpu_kernels.refine import ClusterPairs
-
-Progress = Callable[[str, float], None]
-Cell = tuple[Role, str]
-
-
-@dataclass(frozen=True, eq=False)
-class RuleCheck:
-    """What was found about one rule.
-
-    Attributes
-    ----------
-    holds : None where a limit came before it was known violating_pairs : ordered pairs, exact (of a rule about one
-    row: rows); None where not known violating_rows : rows in at least one violating pair; None where not known or not
-    asked for (`count_only`) rows_unknown : rows that nulls leave out pairs : int64 (k, 2), row indexes t, u of the
-    first violating pairs by (t, u); u = -1 for rules about one row pairs_in_list : how many the complete list has:
-    each pair once where the rule is its own mirror row_counts : int64 (rows,), pairs that each row is in, as t or as
-    u (each pair of rows once where the rule is its own
-        mirror); None with `count_only`
-    plan : steps as they were planned
-    """
-
-    rule: DenialConstraint
-    holds: bool | None
-    violating_pairs: int | None
-    violating_rows: int | None
-    rows_unknown: int
-    symmetric: bool
-    one_row: bool
-    pairs: NDArray[np.int64]
-    pairs_in_list: int | None
-    row_counts: NDArray[np.int64] | None
-    plan: list[dict[str, Any]]
-    seconds: float
-
-
-class PairsOnSpark(Protocol):
-    """Writes the pairs of a check whose rows stayed in Spark."""
-
-    def write_pairs(
-        self, folder: str, columns: Sequence[Cell], own: Sequence[Sequence[Cell]], deadline: float | None
-    ) -> None:
-        """Write all pairs of all rules as a folder of Parquet files, whole or not at all.
-
-        Parameters
-        ----------
-        columns : cells (role, column) of the list, which come after the rule and the rows
-        own : the cells that each rule has; null in the others
-        deadline : `time.monotonic()` value; TimeoutError is raised there
-        """
-
-
-@dataclass(frozen=True, eq=False)
-class DcCheck:
-    """What was found about all rules, in their order.
-
-    `on_spark`: what lists all pairs where the rows are in Spark, and only those that are listed in `relation`.
-    """
-
-    relation: Relation
-    options: DcCheckOptions
-    rules: tuple[RuleCheck, ...]
-    device: str
-    device_reason: str
-    timings_seconds: Mapping[str, float]
-    partial: bool
-    notes: tuple[str, ...]
-    on_spark: PairsOnSpark | None = None
 
 
 def check_rules(
     table: Table,
     rules: Sequence[DenialConstraint],
     options: DcCheckOptions | None = None,
-    *,
-    step: Step = silent,
-    progress: Progress | None = None,
-    deadline: float | None = None,
+    run: Run | None = None,
 ) -> DcCheck:
     """Find the violations of some rules in a table.
 
@@ -117,9 +49,7 @@ def check_rules(
     table : Relation or TableInSpark
     rules : of two tuples or of one
     options : DcCheckOptions or None
-    step : called with the name of each step in Spark
-    progress : called with "checking" and the share of rules that is done
-    deadline : `time.monotonic()` value; None: now and `options.time_limit`
+    run : told of "checking"; None: one that begins now, with the options' limits
 
     Raises
     ------
@@ -134,12 +64,11 @@ def check_rules(
     `count` and `gpu_kernels.refine.join` for the others. Memory: 30 to 60 bytes a row, whatever the number of pairs.
     """
     options = options or DcCheckOptions()
-    if deadline is None and options.time_limit is not None:
-        deadline = time.monotonic() + options.time_limit
+    run = run or Run(options)
     if not isinstance(table, Relation):
         from tuplewise.engine.dc.violations.distributed import check_in_spark
 
-        return check_in_spark(table, rules, options, step=step, progress=progress, deadline=deadline)
+        return check_in_spark(table, rules, options, run)
     relation = table
     refuse_spark(options, relation.name)
     device = pick_device(options.device)
@@ -151,8 +80,8 @@ def check_rules(
     roots, notes = _roots(programs, plans, sizes, options)
     notes = [*remarks(rules, relation), *notes]
     planned = time.monotonic()
-    work = Work(relation.codes, device, deadline=deadline)
-    runner = _Runner(relation, list(rules), programs, plans, options, work, progress)
+    work = Work(relation.codes, device, deadline=run.deadline)
+    runner = _Runner(relation, list(rules), programs, plans, options, work, run)
     runner.run(roots)
     checks = runner.results()
     if runner.reached is not None:
@@ -197,10 +126,10 @@ class _Runner:
         plans: list[Plan],
         options: DcCheckOptions,
         work: Work,
-        progress: Progress | None,
+        run: Run,
     ) -> None:
         self._relation, self._rules, self._programs, self._plans = relation, rules, programs, plans
-        self._options, self._work, self._progress = options, work, progress
+        self._options, self._work, self._run = options, work, run
         self._found: dict[int, RuleCheck] = {}
         self.reached: str | None = None
 
@@ -245,10 +174,10 @@ class _Runner:
 
     def _over(self) -> bool:
         """Whether a limit was reached. Looked at before each refinement and each rule."""
-        limit = self._options.memory_limit
-        if self._work.deadline is not None and time.monotonic() >= self._work.deadline:
+        limit = self._run.memory_limit
+        if self._run.over():
             self.reached = self.reached or "the time limit was reached before every rule was checked"
-        elif limit is not None and resident_bytes() > limit:
+        elif self._run.full():
             self.reached = (
                 self.reached or f"the memory limit of {limit:,} bytes was reached before every rule was checked"
             )
@@ -256,8 +185,7 @@ class _Runner:
 
     def _keep(self, n: int, check: RuleCheck) -> None:
         self._found[n] = check
-        if self._progress is not None:
-            self._progress("checking", len(self._found) / len(self._rules))
+        self._run.tell("checking", len(self._found) / len(self._rules))
 
     def _check_pairs(self, n: int, pairs: ClusterPairs, work: Work) -> RuleCheck:
         program, made, options = self._programs[n], self._plans[n], self._options

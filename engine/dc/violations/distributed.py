@@ -21,21 +21,22 @@ from numpy.typing import NDArray
 from tuplewise.engine.dc.constraint import DenialConstraint, Role
 from tuplewise.engine.dc.violations.cardinalities import LARGEST_SAMPLE, Cardinalities
 from tuplewise.engine.dc.violations.count import both_counts, count_pairs, prepared
-from tuplewise.engine.dc.violations.detect import Cell, DcCheck, RuleCheck
 from tuplewise.engine.dc.violations.existence import find_pairs
+from tuplewise.engine.dc.violations.found import Cell, DcCheck, RuleCheck
 from tuplewise.engine.dc.violations.listing import CHUNK_PAIRS, FIRST_CHUNK_PAIRS, pairs_in_order
 from tuplewise.engine.dc.violations.planner import plan
 from tuplewise.engine.dc.violations.program import Program, RowTest, bind
 from tuplewise.engine.dc.violations.remarks import remarks
 from tuplewise.engine.options import DcCheckOptions
-from tuplewise.engine.spark import jobs, run
+from tuplewise.engine.run import Run
+from tuplewise.engine.spark import jobs
+from tuplewise.engine.spark import run as on_spark
 from tuplewise.engine.spark.resources import devices_of_tasks
 from tuplewise.engine.spark.tasks import Kernels, Rows
 from tuplewise.engine.table.in_spark import TableInSpark
 from tuplewise.engine.table.relation import NULL_CODE, Relation
 from tuplewise.engine.table.spark_encoded import encode_for
 from tuplewise.engine.table.spark_frame import EncodedFrame
-from tuplewise.engine.watch import Progress, Step, silent
 from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.refine import Comparison
 
@@ -90,24 +91,19 @@ def check_in_spark(
     opened: TableInSpark,
     rules: Sequence[DenialConstraint],
     options: DcCheckOptions,
-    *,
-    step: Step = silent,
-    progress: Progress | None = None,
-    deadline: float | None = None,
+    run: Run,
 ) -> DcCheck:
     """Check rules on a table whose rows stay in Spark; of its columns those that the rules name are encoded."""
     used = {name for rule in rules for name in rule.columns}
-    table = encode_for("checked", opened, sorted(used) or opened.column_names[:1], step, shown=options.key)
-    return check_on_spark(table, rules, options, progress=progress, deadline=deadline)
+    table = encode_for("checked", opened, sorted(used) or opened.column_names[:1], run.step, shown=options.key)
+    return check_on_spark(table, rules, options, run)
 
 
 def check_on_spark(
     table: EncodedFrame,
     rules: Sequence[DenialConstraint],
     options: DcCheckOptions,
-    *,
-    progress: Progress | None = None,
-    deadline: float | None = None,
+    run: Run | None = None,
 ) -> DcCheck:
     """Find the violations of some rules in a table in Spark; see `detect.check_rules`.
 
@@ -117,9 +113,7 @@ def check_on_spark(
         Its relation holds only the rows that are listed (`table_rows` says how many the table has). `row_counts` are
         those of the `WORST_ROWS` rows in most pairs; of the other rows that are listed they are 0.
     """
-    began = time.monotonic()
-    if deadline is None and options.time_limit is not None:
-        deadline = began + options.time_limit
+    run, began = run or Run(options), time.monotonic()
     spark = table.frame.sparkSession
     rules = [rule.normalised(table.header.column_names) for rule in rules]
     programs = [bind(rule, table.header, options.nulls) for rule in rules]
@@ -127,20 +121,19 @@ def check_on_spark(
     unknown = _rows_unknown(table, programs)
     planned = time.monotonic()
     device, reason = devices_of_tasks(spark, options.device)
-    found: list[tuple[run.Violations | int | None, float]] = []
+    found: list[tuple[on_spark.Violations | int | None, float]] = []
     reached = None
     for number, program in enumerate(programs):
         start = time.monotonic()
-        figures: run.Violations | int | None = None
+        figures: on_spark.Violations | int | None = None
         if reached is None:
             try:
-                with jobs.until(spark, deadline):
+                with jobs.until(spark, run.deadline):
                     figures = _check_one(table, program, options)
             except TimeoutError:
                 reached = "the time limit was reached before every rule was checked"
         found.append((figures, time.monotonic() - start))
-        if progress is not None:
-            progress("checking", (number + 1) / len(programs))
+        run.tell("checking", (number + 1) / len(programs))
     relation = table.excerpt(_listed_positions([figures for figures, _ in found]))
     checks = []
     for rule, program, rows_unknown, (figures, seconds) in zip(rules, programs, unknown, found, strict=True):
@@ -175,17 +168,19 @@ class SparkPairs:
     def write_pairs(
         self, folder: str, columns: Sequence[Cell], own: Sequence[Sequence[Cell]], deadline: float | None
     ) -> None:
-        """See `detect.PairsOnSpark`. Values are joined to pairs by position; files are in no order."""
+        """See `found.PairsOnSpark`. Values are joined to pairs by position; files are in no order."""
         with contextlib.ExitStack() as stack:
             stack.enter_context(jobs.until(self._table.frame.sparkSession, deadline))
             lists = []
             for rule, program, cells in zip(self._rules, self._programs, own, strict=True):
                 asked = rule_on(self._table, program, self._options.device, self._options.seed)
-                pairs = stack.enter_context(run.all_pairs(asked)) if not program.never else run.no_pairs(asked)
+                pairs = (
+                    stack.enter_context(on_spark.all_pairs(asked)) if not program.never else on_spark.no_pairs(asked)
+                )
                 values = {role: self._table.values(_names(role, cells)) for role in ("t", "u") if _names(role, cells)}
                 named = (rule.id, rule.rule) if len(self._rules) > 1 else None
-                lists.append(run.with_values(pairs, values, named))
-            run.write_whole(run.put_together(lists, [_column(c) for c in columns]), folder)
+                lists.append(on_spark.with_values(pairs, values, named))
+            on_spark.write_whole(on_spark.put_together(lists, [_column(c) for c in columns]), folder)
 
 
 def _column(cell: Cell) -> str:
@@ -215,18 +210,18 @@ def find_witnesses_on_spark(
             if program.never:
                 return np.empty((0, 2), dtype=np.int64)
             if program.one_row:
-                return run.check_rows(rule_on(table, program, device), rows=limit).first
-            return run.find_pairs(rule_on(table, program, device), limit)
+                return on_spark.check_rows(rule_on(table, program, device), rows=limit).first
+            return on_spark.find_pairs(rule_on(table, program, device), limit)
 
     return jobs.at_once(spark, [partial(witnesses, rule) for rule in rules])
 
 
-def rule_on(table: EncodedFrame, program: Program, device: str = "auto", seed: int = 0) -> run.RuleOnSpark:
+def rule_on(table: EncodedFrame, program: Program, device: str = "auto", seed: int = 0) -> on_spark.RuleOnSpark:
     """A bound rule on the columns of the table that it reads."""
     narrowed, columns = narrow(program)
     frame = table.frame.selectExpr("position", *(f"c{c} as c{i}" for i, c in enumerate(columns)))
-    sizes = run.cluster_sizes(table.frame.sparkSession, table.rows, len(columns))
-    return run.RuleOnSpark(frame, len(columns), narrowed, KERNELS, sizes, device, seed)
+    sizes = on_spark.cluster_sizes(table.frame.sparkSession, table.rows, len(columns))
+    return on_spark.RuleOnSpark(frame, len(columns), narrowed, KERNELS, sizes, device, seed)
 
 
 def narrow(program: Program) -> tuple[Program, list[int]]:
@@ -261,30 +256,30 @@ def cardinalities_on_spark(table: EncodedFrame, seed: int) -> Cardinalities:
     return Cardinalities(table.rows, [c.distinct for c in table.header.columns], drawn)
 
 
-def _check_one(table: EncodedFrame, program: Program, options: DcCheckOptions) -> run.Violations | int:
+def _check_one(table: EncodedFrame, program: Program, options: DcCheckOptions) -> on_spark.Violations | int:
     """What violates one rule; with `count_only` only how many pairs."""
     if program.never:
-        return 0 if options.count_only else run.NOTHING
+        return 0 if options.count_only else on_spark.NOTHING
     asked = rule_on(table, program, options.device, options.seed)
     if program.one_row:
-        found = run.check_rows(asked, rows=0 if options.count_only else max(options.pairs, WORST_ROWS))
+        found = on_spark.check_rows(asked, rows=0 if options.count_only else max(options.pairs, WORST_ROWS))
         return found.pairs if options.count_only else found
     if options.count_only:
-        return run.count_pairs(asked)
-    return run.check_pairs(asked, pairs=options.pairs, worst=WORST_ROWS)
+        return on_spark.count_pairs(asked)
+    return on_spark.check_pairs(asked, pairs=options.pairs, worst=WORST_ROWS)
 
 
 def _rows_unknown(table: EncodedFrame, programs: Sequence[Program]) -> list[int]:
     """Rows that nulls leave out of each rule. One job."""
     named = [[f"c{c} = {NULL_CODE}" for c in program.named] for program in programs]
-    return run.count_where(table.frame, [" or ".join(conditions) for conditions in named])
+    return on_spark.count_where(table.frame, [" or ".join(conditions) for conditions in named])
 
 
-def _listed_positions(found: Sequence[run.Violations | int | None]) -> NDArray[np.int64]:
+def _listed_positions(found: Sequence[on_spark.Violations | int | None]) -> NDArray[np.int64]:
     """Positions of all rows that some list names, ascending."""
     parts = [np.zeros(0, dtype=np.int64)]
     for figures in found:
-        if isinstance(figures, run.Violations):
+        if isinstance(figures, on_spark.Violations):
             parts += [figures.first.ravel(), figures.worst_rows]
     every = np.unique(np.concatenate(parts))
     return every[every >= 0]
@@ -292,14 +287,14 @@ def _listed_positions(found: Sequence[run.Violations | int | None]) -> NDArray[n
 
 def _as_check(
     relation: Relation, rule: DenialConstraint, program: Program, options: DcCheckOptions,
-    figures: run.Violations | int | None, rows_unknown: int, steps: list[dict[str, Any]], seconds: float,
+    figures: on_spark.Violations | int | None, rows_unknown: int, steps: list[dict[str, Any]], seconds: float,
 ) -> RuleCheck:  # fmt: skip
     """The figures of one rule with rows by their index in the excerpt."""
     positions = relation.positions if relation.positions is not None else np.arange(relation.rows)
     pairs = np.empty((0, 2), dtype=np.int64)
     counts = rows = None
     total = figures if isinstance(figures, int) else None
-    if isinstance(figures, run.Violations):
+    if isinstance(figures, on_spark.Violations):
         total, rows = figures.pairs, figures.rows
         first = figures.first[: options.pairs]
         pairs = np.where(first < 0, -1, np.searchsorted(positions, first)).astype(np.int64).reshape(-1, 2)

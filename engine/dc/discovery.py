@@ -1,0 +1,208 @@
+"""What a discovery of denial constraints found, with what there is to say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.dc.constraint import DenialConstraint
+from tuplewise.engine.dc.estimate import Estimate
+from tuplewise.engine.dc.inversion import ConstraintArrays
+from tuplewise.engine.dc.outcome_counts import table_outcome_counts, undecided_pairs
+from tuplewise.engine.dc.predicate import PredicateSpace, allowed_violations
+from tuplewise.engine.dc.ranking import Ranking, order_by, rank_counted
+from tuplewise.engine.options import DcDiscoverOptions, RankBy
+from tuplewise.engine.run import Clock
+from tuplewise.engine.table.relation import NULL_CODE, Relation, idle_columns, note_on_idle
+from tuplewise.gpu_kernels.device import Device
+from tuplewise.gpu_kernels.words import ACROSS
+
+NAMES_SHOWN = 10
+
+
+class ConstraintList(Sequence[DenialConstraint]):
+    """Constraints as objects, made from the arrays when they are asked for."""
+
+    def __init__(self, space: PredicateSpace, arrays: ConstraintArrays) -> None:
+        self._space, self._arrays = space, arrays
+
+    def __len__(self) -> int:
+        return len(self._arrays)
+
+    @overload
+    def __getitem__(self, index: int) -> DenialConstraint: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> ConstraintList: ...
+
+    def __getitem__(self, index: int | slice) -> DenialConstraint | ConstraintList:
+        if isinstance(index, slice):
+            return ConstraintList(self._space, self._arrays.take(np.arange(len(self))[index]))
+        row = range(len(self))[index]
+        return self._space.constraint(self._arrays.predicates[row, : self._arrays.sizes[row]].tolist())
+
+    def __iter__(self) -> Iterator[DenialConstraint]:
+        return (self[i] for i in range(len(self)))
+
+
+@dataclass(frozen=True, eq=False)
+class DcDiscovery:
+    """What a discovery found, and how.
+
+    Attributes
+    ----------
+    arrays : ConstraintArrays
+        Predicate numbers, sizes, violations and whether a constraint is about one row; in result order.
+    ranking : Ranking
+        Succinctness, coverage and g1, in the same order.
+    distinct_evidences : int or None
+        None where the evidence was not completed.
+    partial : bool
+        Whether a limit ended the work; `notes` say what that means.
+    search : mapping or None
+        What a search that doesn't compare all pairs did (result.search in JSON); None for evidence.
+    estimate : Estimate or None
+        How sure the figures are, where pairs were sampled; None where all are exact.
+    """
+
+    relation: Relation
+    options: DcDiscoverOptions
+    space: PredicateSpace
+    arrays: ConstraintArrays
+    ranking: Ranking
+    distinct_evidences: int | None
+    ordered_pairs: int
+    algorithm: str
+    algorithm_reason: str
+    device: str
+    device_reason: str
+    timings_seconds: Mapping[str, float]
+    partial: bool
+    notes: list[str]
+    search: Mapping[str, Any] | None = None
+    estimate: Estimate | None = None
+
+    @cached_property
+    def constraints(self) -> ConstraintList:
+        """The constraints as objects, in result order."""
+        return ConstraintList(self.space, self.arrays)
+
+    def best(self, rank_by: RankBy, limit: int | None = None) -> NDArray[np.int64]:
+        """Indexes of the constraints from best to worst by one figure; ties stay in result order."""
+        return order_by(self.ranking, rank_by)[:limit]
+
+
+@dataclass(frozen=True, eq=False)
+class Searched:
+    """What a search found: `reached` says what a limit means for it, `evidences` how many distinct ones there were.
+
+    Without a ranking it is made from `outcome_counts`, or from counts of the table.
+    """
+
+    arrays: ConstraintArrays = field(default_factory=ConstraintArrays.none)
+    reached: str | None = None
+    evidences: int | None = None
+    search: Mapping[str, Any] | None = None
+    outcome_counts: NDArray[np.int64] | None = None
+    ranking: Ranking | None = None
+    estimate: Estimate | None = None
+    notes: list[str] = field(default_factory=list)
+    pairs_missing: bool = False
+
+
+def discovery_of(
+    relation: Relation,
+    options: DcDiscoverOptions,
+    space: PredicateSpace,
+    searched: Searched,
+    algorithm: str,
+    reason: str,
+    device: Device,
+    clock: Clock,
+) -> DcDiscovery:
+    """What a search found, ranked, with what there is to say."""
+    ranking = searched.ranking
+    if ranking is None:
+        counts = searched.outcome_counts
+        if counts is None and len(searched.arrays):
+            counts = table_outcome_counts(relation, space)
+        ranking = Ranking.none() if counts is None else rank_counted(searched.arrays, space, counts, relation.rows)
+    notes = notes_on_table(relation, options, space) + ([] if searched.reached is None else [searched.reached])
+    clock.lap("ranking")
+    return DcDiscovery(
+        relation=relation,
+        options=options,
+        space=space,
+        arrays=searched.arrays,
+        ranking=ranking,
+        distinct_evidences=searched.evidences,
+        ordered_pairs=relation.rows * (relation.rows - 1),
+        algorithm=algorithm,
+        algorithm_reason=reason,
+        device=device.described,
+        device_reason=device.reason,
+        timings_seconds=clock.seconds,
+        partial=searched.reached is not None,
+        notes=[*notes, *_notes_on_nulls(relation, options, space), *searched.notes],
+        search=searched.search,
+        estimate=searched.estimate,
+    )
+
+
+def _names(relation: Relation, columns: NDArray[np.int64] | list[int]) -> str:
+    shown = ", ".join(repr(relation.columns[int(i)].name) for i in columns[:NAMES_SHOWN])
+    return shown if len(columns) <= NAMES_SHOWN else f"{shown} and {len(columns) - NAMES_SHOWN} more"
+
+
+def notes_on_table(relation: Relation, options: DcDiscoverOptions, space: PredicateSpace) -> list[str]:
+    """What in the table makes results empty or idle."""
+    notes = []
+    if options.single_tuple and not options.cross_columns:
+        notes.append("single_tuple compares the column pairs that cross_columns=False leaves out: it has no effect")
+    if not relation.columns:
+        notes.append("the table has no columns: nothing to learn")
+    if relation.all_rows < 2:
+        about = "nothing to learn"
+        if relation.all_rows == 1 and (space.scope != ACROSS).any():
+            about = "only rules about one row are learnt, from that row"
+        notes.append(f"{_count(relation.all_rows, 'row')}, so there are no pairs of rows: {about}")
+        return notes
+    empty = [i for i, c in enumerate(relation.columns) if c.distinct == 0]
+    constant = [i for i, c in enumerate(relation.columns) if c.distinct == 1 and c.nulls == 0]
+    idle = idle_columns(relation, options.nulls)
+    if idle.any() and not idle[space.left].any():
+        notes += note_on_idle(relation, options.nulls)
+    elif empty:
+        notes.append(f"{_count(len(empty), 'column')} with nulls only: {_names(relation, empty)}")
+    if constant:
+        whole = ", that is all columns: all rows are equal" if len(constant) == len(relation.columns) else ""
+        notes.append(f"{_count(len(constant), 'column')} with one value only: {_names(relation, constant)}{whole}")
+    pairs = relation.all_rows * (relation.all_rows - 1)
+    if options.error > 0 and allowed_violations(options.error, pairs) == 0:
+        notes.append(f"error {options.error} of {pairs:,} pairs allows no violating pair: the result is exact")
+    return notes
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
+
+
+def _notes_on_nulls(relation: Relation, options: DcDiscoverOptions, space: PredicateSpace) -> list[str]:
+    """How much the rule "unknown" leaves out."""
+    if options.nulls != "unknown" or relation.rows < 2:
+        return []
+    with_null = int(np.count_nonzero(np.any(relation.codes[space.columns] == NULL_CODE, axis=0)))
+    return notes_on_nulls(with_null, relation.rows, undecided_pairs(relation, space)) if with_null else []
+
+
+def notes_on_nulls(with_null: int, rows: int, undecided_pairs: int) -> list[str]:
+    """How much the rule "unknown" leaves out of a table: rows with a null, and ordered pairs that compare one."""
+    return [
+        f"nulls (rule unknown): {with_null:,} of {rows:,} rows have a null in a used column; {undecided_pairs:,} of "
+        f"{rows * (rows - 1):,} pairs compare a null somewhere, and satisfy no predicate there"
+    ]

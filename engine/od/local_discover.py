@@ -1,0 +1,111 @@
+"""Discovery of order dependencies in this process: from a relation to the minimal ones. FDs and keys share all but
+targets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.od import levelwise, search
+from tuplewise.engine.od.dependency import Dependencies, Targets
+from tuplewise.engine.od.found import Discovery, Found
+from tuplewise.engine.od.remarks import complete_context, notes_on, without_idle
+from tuplewise.engine.options import Nulls
+from tuplewise.engine.run import TIME_LIMIT, Clock, Run
+from tuplewise.engine.table.relation import Relation
+from tuplewise.gpu_kernels.device import Device, pick_device
+
+PARTS = ("contexts", "kind", "left", "right")  # of Dependencies
+SHARE_OF_LEVELS = 0.3  # of the time that is limited, where all can't be decided in the rest of it
+MANY_COLUMNS = 64  # of more, contexts are looked at from small to large, and only within a limit
+
+
+def discover_here(relation: Relation, targets: Targets, options: Any, nulls: Nulls, run: Run) -> Discovery:
+    """The minimal dependencies of a relation with these targets; see `discover.discover`."""
+    refuse_many_columns(len(relation.columns), options)
+    device, clock = pick_device(options.device), Clock()
+    algorithm, reason = choose_algorithm(options, len(relation.columns))
+    find: Any = {"hybrid": _by_hybrid, "levelwise": _by_levels}[algorithm]
+    found = find(relation, targets, options, nulls=nulls, device=device, run=run, lap=clock.lap)
+    return discovery_of(relation, options, found, algorithm, reason, device, clock)
+
+
+def discovery_of(
+    relation: Relation, options: Any, found: Found, algorithm: str, reason: str, device: Device, clock: Clock
+) -> Discovery:
+    """What a search found, with what there is to say."""
+    found = without_idle(relation, options, found)
+    return Discovery(
+        relation=relation,
+        options=options,
+        dependencies=found.dependencies,
+        removals=found.removals,
+        algorithm=algorithm,
+        algorithm_reason=reason,
+        device=device.described,
+        device_reason=device.reason,
+        timings_seconds=clock.seconds,
+        partial=found.reached is not None,
+        notes=notes_on(relation, options, found),
+        search=found.search,
+        complete_context=complete_context(options, found),
+    )
+
+
+def refuse_many_columns(columns: int, options: Any) -> None:
+    """Raise InputError for a table so wide that contexts may be too many ever to end, where nothing limits them."""
+    if columns > MANY_COLUMNS and options.max_context is None and options.time_limit is None:
+        hint = "Bound the search, --max-context 2 or --time-limit 600, or look at fewer columns: --columns, --exclude"
+        raise InputError(message("columns of the table", columns, f"{MANY_COLUMNS} without a bound", hint))
+
+
+def choose_algorithm(options: Any, columns: int) -> tuple[str, str]:
+    """The algorithm for a table of so many columns, and why."""
+    if options.algorithm != "auto":
+        return options.algorithm, "asked for"
+    if options.error > 0:
+        return "levelwise", "auto: rows to remove are counted on partitions of each candidate"
+    if columns > MANY_COLUMNS:
+        return "levelwise", "auto: of so many columns small contexts are looked at first"
+    return "hybrid", "auto: compares pairs that agree on chosen column sets, validates the rest"
+
+
+def _by_hybrid(relation: Relation, targets: Targets, options: Any, *, run: Run, **how: Any) -> Found:
+    """All at once; where time runs out on that, what is left of it is for the small contexts, level by level.
+
+    Much is undecided until all is decided. Whoever sets a limit that is too short wants the simple dependencies.
+    """
+    how |= {"max_context": options.max_context, "seed": options.seed}
+    soon = run.part(1 - SHARE_OF_LEVELS)
+    found = search.find(relation.codes, targets, relation.column_names, run=soon, **how)
+    if found.reached != TIME_LIMIT or run.over():
+        return found
+    return united(found, levelwise.find(relation.codes, targets, run=run, **how))
+
+
+def united(found: Found, by_level: Found) -> Found:
+    """What two searches of one table found that a limit ended: each dependency holds and is minimal."""
+    said = {**found.search, "by_level": by_level.search}
+    if by_level.reached is None:
+        return Found(by_level.dependencies, 0, {**said, "undecided": 0}, None)
+    both = [found.dependencies, by_level.dependencies]
+    contexts, kind, left, right = (np.concatenate([getattr(d, p) for d in both]) for p in PARTS)
+    numbers = np.column_stack([contexts.view(np.int64), kind, left, right])
+    _, first = np.unique(numbers, axis=0, return_index=True)
+    dependencies = Dependencies(contexts, kind, left, right).take(first).in_result_order()
+    complete = max(found.complete_context, by_level.complete_context)
+    return Found(dependencies, found.undecided, said, by_level.reached, complete_context=complete)
+
+
+def _by_levels(relation: Relation, targets: Targets, options: Any, *, lap: Callable[[str], None], **how: Any) -> Found:
+    allowed = None
+    if options.error > 0:
+        numerator, denominator = options.error.as_integer_ratio()
+        allowed = numerator * relation.rows // denominator
+    return levelwise.find(
+        relation.codes, targets, max_context=options.max_context, allowed_removals=allowed, seed=options.seed,
+        lap=lap, **how,
+    )  # fmt: skip
