@@ -16,18 +16,18 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.dc import discovery as dc_discovery
 from tuplewise.engine.dc import hybrid, workload
 from tuplewise.engine.dc.discovery import DcDiscovery, Searched
+from tuplewise.engine.dc.discovery import discovery_of as dc_discovery_of
 from tuplewise.engine.dc.inversion import ConstraintArrays
 from tuplewise.engine.dc.predicate import PredicateSpace, build_space
 from tuplewise.engine.errors import InputError, LimitReached, message
 from tuplewise.engine.loop import Clues, Loop, Validated
-from tuplewise.engine.od import local_discover as od_discover
 from tuplewise.engine.od import search
 from tuplewise.engine.od.candidates import ContextCandidates
 from tuplewise.engine.od.dependency import Targets
 from tuplewise.engine.od.found import Discovery, Found
+from tuplewise.engine.od.remarks import discovery_of as od_discovery_of
 from tuplewise.engine.options import (
     DcDiscoverOptions,
     FdDiscoverOptions,
@@ -195,7 +195,7 @@ class _Parts:
         return without_order(clues, self._space.layout) if part is self._constraints else clues
 
     def results(self, reached: str | None, said: dict[str, Any], device: Device, clock: Clock) -> Together:
-        found_dcs = None
+        found_dcs, where = None, (device.described, device.reason)
         if self._dcs is not None and self._constraints is not None:
             undecided = len(self._constraints.undecided()[0])
             arrays = ConstraintArrays.none()
@@ -205,9 +205,7 @@ class _Parts:
             limit = hybrid.Found(arrays, undecided, said, reached)
             means = None if reached is None else hybrid.what_a_limit_means(limit, space)
             searched = Searched(arrays, means, search=said)
-            found_dcs = dc_discovery.discovery_of(
-                self._relation, self._dcs, space, searched, "hybrid", REASON, device, clock
-            )
+            found_dcs = dc_discovery_of(self._relation, self._dcs, space, searched, "hybrid", REASON, *where, clock)
         found: list[Discovery | None] = []
         for options, contexts in zip(self._of_contexts, self._contexts, strict=True):
             if options is None or contexts is None:
@@ -215,9 +213,7 @@ class _Parts:
                 continue
             undecided, complete = len(contexts.undecided()[0]), contexts.complete_context
             own = Found(contexts.dependencies(), undecided, said, reached, complete_context=complete)
-            found.append(
-                od_discover.discovery_of(self._relation, options, own, "hybrid", REASON, device, clock)
-            )
+            found.append(od_discovery_of(self._relation, options, own, "hybrid", REASON, *where, clock))
         ods, fds, keys = found
         return Together(found_dcs, ods, fds, keys, said)
 

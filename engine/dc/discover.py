@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from dataclasses import replace
+
+import numpy as np
+
 from tuplewise.engine.dc.discovery import DcDiscovery
 from tuplewise.engine.dc.local_discover import discover_here
 from tuplewise.engine.dc.predicate import PredicateSpace
 from tuplewise.engine.options import DcDiscoverOptions
 from tuplewise.engine.run import Run
+from tuplewise.engine.table.in_spark import TableInSpark
 from tuplewise.engine.table.relation import Relation
 from tuplewise.engine.table.table import Table
 from tuplewise.engine.watch import most_bytes_unless, refuse_spark
@@ -72,9 +78,30 @@ def discover(
     if space is not None:
         table = table.ordered(space.names)
     if by_all_pairs(options):
-        from tuplewise.engine.dc.distributed_evidence import discover_by_all_pairs
+        return _discover_by_all_pairs(table, options, space, run)
+    from tuplewise.engine.table.spark_encoded import encode_for
 
-        return discover_by_all_pairs(table, options, space=space, run=run)
-    from tuplewise.engine.dc.distributed_discover import discover_in_spark
+    with closing(encode_for("searched", table, table.column_names, run.step)) as encoded:
+        if encoded.rows < 2:
+            return discover_here(encoded.excerpt(np.arange(encoded.rows)), options, space=space, run=run)
+        from tuplewise.engine.dc.distributed_discover import discover_on_spark
 
-    return discover_in_spark(table, options, space=space, run=run)
+        return discover_on_spark(encoded, options, space=space, run=run)
+
+
+def _discover_by_all_pairs(
+    opened: TableInSpark, options: DcDiscoverOptions, space: PredicateSpace | None, run: Run
+) -> DcDiscovery:
+    """The table comes here, its pairs are compared in Spark's tasks.
+
+    Raises DeviceError, before anything is read, where tasks can't use a GPU that was asked for.
+    """
+    from tuplewise.engine.dc.distributed_evidence import PairsInSpark
+    from tuplewise.engine.table.spark_load import bring_here
+
+    comparing = PairsInSpark(opened.session.spark, options.device)
+    relation = bring_here(opened, run.step, device="cpu" if options.device == "cpu" else "auto")
+    run.step("comparing")
+    found = discover_here(relation, options, space=space, run=run, comparing=comparing)
+    device, reason = comparing.ran
+    return replace(found, device=device, device_reason=reason)

@@ -19,7 +19,6 @@ from tuplewise.engine.dc.ranking import Ranking, order_by, rank_counted
 from tuplewise.engine.options import DcDiscoverOptions, RankBy
 from tuplewise.engine.run import Clock
 from tuplewise.engine.table.relation import NULL_CODE, Relation, idle_columns, note_on_idle
-from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.words import ACROSS
 
 NAMES_SHOWN = 10
@@ -122,7 +121,8 @@ def discovery_of(
     searched: Searched,
     algorithm: str,
     reason: str,
-    device: Device,
+    device: str,
+    device_reason: str,
     clock: Clock,
 ) -> DcDiscovery:
     """What a search found, ranked, with what there is to say."""
@@ -132,7 +132,7 @@ def discovery_of(
         if counts is None and len(searched.arrays):
             counts = table_outcome_counts(relation, space)
         ranking = Ranking.none() if counts is None else rank_counted(searched.arrays, space, counts, relation.rows)
-    notes = notes_on_table(relation, options, space) + ([] if searched.reached is None else [searched.reached])
+    notes = _notes_on_table(relation, options, space) + ([] if searched.reached is None else [searched.reached])
     clock.lap("ranking")
     return DcDiscovery(
         relation=relation,
@@ -141,11 +141,11 @@ def discovery_of(
         arrays=searched.arrays,
         ranking=ranking,
         distinct_evidences=searched.evidences,
-        ordered_pairs=relation.rows * (relation.rows - 1),
+        ordered_pairs=relation.all_rows * (relation.all_rows - 1),
         algorithm=algorithm,
         algorithm_reason=reason,
-        device=device.described,
-        device_reason=device.reason,
+        device=device,
+        device_reason=device_reason,
         timings_seconds=clock.seconds,
         partial=searched.reached is not None,
         notes=[*notes, *_notes_on_nulls(relation, options, space), *searched.notes],
@@ -159,7 +159,7 @@ def _names(relation: Relation, columns: NDArray[np.int64] | list[int]) -> str:
     return shown if len(columns) <= NAMES_SHOWN else f"{shown} and {len(columns) - NAMES_SHOWN} more"
 
 
-def notes_on_table(relation: Relation, options: DcDiscoverOptions, space: PredicateSpace) -> list[str]:
+def _notes_on_table(relation: Relation, options: DcDiscoverOptions, space: PredicateSpace) -> list[str]:
     """What in the table makes results empty or idle."""
     notes = []
     if options.single_tuple and not options.cross_columns:

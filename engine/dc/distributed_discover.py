@@ -7,48 +7,26 @@ from dataclasses import replace
 import numpy as np
 
 from tuplewise.engine.dc import workload
-from tuplewise.engine.dc.discovery import DcDiscovery, notes_on_nulls, notes_on_table
+from tuplewise.engine.dc.discovery import DcDiscovery, Searched, discovery_of, notes_on_nulls
 from tuplewise.engine.dc.distributed import SparkDcTable
 from tuplewise.engine.dc.distributed_figures import SparkFigures
 from tuplewise.engine.dc.hybrid import Found, find, what_a_limit_means
 from tuplewise.engine.dc.inversion import ConstraintArrays
-from tuplewise.engine.dc.local_discover import discover_here
 from tuplewise.engine.dc.predicate import PredicateSpace, given_space, space_to_search
 from tuplewise.engine.dc.ranking import Ranking, rank_counted
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.options import DcDiscoverOptions
 from tuplewise.engine.run import Clock, Run
 from tuplewise.engine.spark.resources import devices_of_tasks
-from tuplewise.engine.table.in_spark import TableInSpark
 from tuplewise.engine.table.relation import Relation
-from tuplewise.engine.table.spark_encoded import encode_for
 from tuplewise.engine.table.spark_frame import EncodedFrame
 from tuplewise.gpu_kernels.device import pick_device
 
 
-def discover_in_spark(
-    opened: TableInSpark,
-    options: DcDiscoverOptions,
-    *,
-    space: PredicateSpace | None = None,
-    run: Run,
-) -> DcDiscovery:
-    """The minimal denial constraints of a table whose rows stay in Spark; see `discover.discover`."""
-    table = encode_for("searched", opened, opened.column_names, run.step)
-    try:
-        return discover_on_spark(table, options, space=space, run=run)
-    finally:
-        table.close()
-
-
 def discover_on_spark(
-    table: EncodedFrame,
-    options: DcDiscoverOptions,
-    *,
-    space: PredicateSpace | None = None,
-    run: Run,
+    table: EncodedFrame, options: DcDiscoverOptions, *, space: PredicateSpace | None, run: Run
 ) -> DcDiscovery:
-    """The minimal denial constraints of a table in Spark; see `discover.discover`.
+    """The minimal denial constraints of a table of two rows or more in Spark; see `discover.discover`.
 
     Notes
     -----
@@ -56,8 +34,6 @@ def discover_on_spark(
     some rows, clues. Cost beside that of `hybrid`: a shuffle of all codes to collapse equal rows, and one of those rows
     for each column set.
     """
-    if table.rows < 2:
-        return discover_here(table.excerpt(np.arange(table.rows)), options, space=space, run=run)
     relation = replace(table.excerpt(np.zeros(0, dtype=np.int64)), table_rows=table.rows)
     clock, figures = Clock(), SparkFigures(table)
     workload.refuse_many_columns(relation, options)
@@ -67,34 +43,18 @@ def discover_on_spark(
         space = given_space(space, relation, options)
     workload.refuse_many_atoms(relation, space.atoms, options)
     clock.lap("space")
-    notes = notes_on_table(relation, options, space)
     device, reason = devices_of_tasks(table.frame.sparkSession, options.device)
     found = _find(table, relation, space, run, clock)
-    notes += [] if found.reached is None else [what_a_limit_means(found, space)]
     with_null = figures.rows_with_null(space) if options.nulls == "unknown" else 0
-    notes += notes_on_nulls(with_null, table.rows, figures.undecided_pairs(space)) if with_null else []
+    notes = notes_on_nulls(with_null, table.rows, figures.undecided_pairs(space)) if with_null else []
     ranking = Ranking.none()
     if len(found.arrays):
         ranking = rank_counted(found.arrays, space, figures.outcome_counts(space), table.rows)
-    clock.lap("ranking")
+    reached = None if found.reached is None else what_a_limit_means(found, space)
+    searched = Searched(found.arrays, reached, search=found.search or None, ranking=ranking, notes=notes)
     asked = "asked for" if options.algorithm == "hybrid" else "auto: what Spark's tasks do"
-    return DcDiscovery(
-        relation=relation,
-        options=options,
-        space=space,
-        arrays=found.arrays,
-        ranking=ranking,
-        distinct_evidences=None,
-        ordered_pairs=table.rows * (table.rows - 1),
-        algorithm="hybrid",
-        algorithm_reason=f"{asked}: compares pairs that agree on chosen column sets, validates the rest",
-        device=device,
-        device_reason=reason,
-        timings_seconds=clock.seconds,
-        partial=found.reached is not None,
-        notes=notes,
-        search=found.search or None,
-    )
+    why = f"{asked}: compares pairs that agree on chosen column sets, validates the rest"
+    return discovery_of(relation, options, space, searched, "hybrid", why, device, reason, clock)
 
 
 def _find(table: EncodedFrame, relation: Relation, space: PredicateSpace, run: Run, clock: Clock) -> Found:
@@ -103,14 +63,7 @@ def _find(table: EncodedFrame, relation: Relation, space: PredicateSpace, run: R
     except LimitReached as limit:
         return Found(ConstraintArrays.none(False), 0, {}, str(limit))
     try:
-        return find(
-            relation,
-            space,
-            device=pick_device("cpu"),
-            run=run,
-            lap=clock.lap,
-            table=rows,
-        )
+        return find(relation, space, device=pick_device("cpu"), run=run, lap=clock.lap, table=rows)
     finally:
         rows.close()
 

@@ -64,7 +64,7 @@ def discover_here(
         searched = ways[algorithm](relation, space, device, run, clock)
     if searched.reached is not None and searched.pairs_missing:
         searched = replace(searched, reached=f"{searched.reached}. {workload.what_would_do(work, options)}")
-    return discovery_of(relation, options, space, searched, algorithm, reason, device, clock)
+    return discovery_of(relation, options, space, searched, algorithm, reason, device.described, device.reason, clock)
 
 
 def _by_hybrid(relation: Relation, space: PredicateSpace, device: Device, run: Run, clock: Clock) -> Searched:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Any
+
+import numpy as np
 
 from tuplewise.engine.od.dependency import Targets
 from tuplewise.engine.od.found import Discovery
@@ -66,6 +69,11 @@ def discover(table: Table, targets: Targets, options: Any, nulls: Nulls, run: Ru
     if isinstance(table, Relation):
         refuse_spark(options, table.name)
         return discover_here(table, targets, options, nulls, run)
-    from tuplewise.engine.od.distributed_discover import discover_in_spark
+    from tuplewise.engine.table.spark_encoded import encode_for
 
-    return discover_in_spark(table, targets, options, nulls, run)
+    with closing(encode_for("searched", table, table.column_names, run.step)) as encoded:
+        if encoded.rows < 2:
+            return discover_here(encoded.excerpt(np.arange(encoded.rows)), targets, options, nulls, run)
+        from tuplewise.engine.od.distributed_discover import discover_on_spark
+
+        return discover_on_spark(encoded, targets, options, nulls, run)

@@ -10,33 +10,19 @@ from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.od.dependency import ASCENDING, Dependencies, Targets, context_words
 from tuplewise.engine.od.distributed import SparkContextTable
 from tuplewise.engine.od.found import Discovery, Found
-from tuplewise.engine.od.local_discover import discover_here
-from tuplewise.engine.od.remarks import complete_context, notes_on, without_idle
+from tuplewise.engine.od.remarks import discovery_of
 from tuplewise.engine.od.search import PAIRS_A_ROW, SAMPLED_ROWS, clue_layout, find
 from tuplewise.engine.options import DependencyOptions, Nulls
 from tuplewise.engine.run import Clock, Run
 from tuplewise.engine.spark.resources import devices_of_tasks
-from tuplewise.engine.table.in_spark import TableInSpark
-from tuplewise.engine.table.spark_encoded import encode_for
 from tuplewise.engine.table.spark_frame import EncodedFrame
 from tuplewise.gpu_kernels.device import pick_device
-
-
-def discover_in_spark(
-    opened: TableInSpark, targets: Targets, options: DependencyOptions, nulls: Nulls, run: Run
-) -> Discovery:
-    """The minimal dependencies with these targets of a table whose rows stay in Spark; see `discover.discover`."""
-    table = encode_for("searched", opened, opened.column_names, run.step)
-    try:
-        return discover_on_spark(table, targets, options, nulls, run)
-    finally:
-        table.close()
 
 
 def discover_on_spark(
     table: EncodedFrame, targets: Targets, options: DependencyOptions, nulls: Nulls, run: Run
 ) -> Discovery:
-    """The minimal dependencies of a table in Spark; see `discover.discover`.
+    """The minimal dependencies of a table of two rows or more in Spark; see `discover.discover`.
 
     Notes
     -----
@@ -44,28 +30,13 @@ def discover_on_spark(
     Cost beside that of `search`: a shuffle of all codes to collapse equal rows, and one of those rows for each column
     set; contexts as `distributed.SparkContextTable` says.
     """
-    if table.rows < 2:
-        return discover_here(table.excerpt(np.arange(table.rows)), targets, options, nulls, run)
     relation = replace(table.excerpt(np.zeros(0, dtype=np.int64)), table_rows=table.rows)
     clock = Clock()
     device, reason = devices_of_tasks(table.frame.sparkSession, options.device)
-    found = without_idle(relation, options, _find(table, targets, nulls, options, run, clock))
+    found = _find(table, targets, nulls, options, run, clock)
     asked = "asked for" if options.algorithm == "hybrid" else "auto: what Spark's tasks do"
-    return Discovery(
-        relation=relation,
-        options=options,
-        dependencies=found.dependencies,
-        removals=None,
-        algorithm="hybrid",
-        algorithm_reason=f"{asked}: compares pairs that agree on chosen column sets, validates the rest",
-        device=device,
-        device_reason=reason,
-        timings_seconds=clock.seconds,
-        partial=found.reached is not None,
-        notes=notes_on(relation, options, found),
-        search=found.search,
-        complete_context=complete_context(options, found),
-    )
+    why = f"{asked}: compares pairs that agree on chosen column sets, validates the rest"
+    return discovery_of(relation, options, found, "hybrid", why, device, reason, clock)
 
 
 def _find(

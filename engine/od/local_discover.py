@@ -12,11 +12,11 @@ from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.od import levelwise, search
 from tuplewise.engine.od.dependency import Dependencies, Targets
 from tuplewise.engine.od.found import Discovery, Found
-from tuplewise.engine.od.remarks import complete_context, notes_on, without_idle
+from tuplewise.engine.od.remarks import discovery_of
 from tuplewise.engine.options import Nulls
 from tuplewise.engine.run import TIME_LIMIT, Clock, Run
 from tuplewise.engine.table.relation import Relation
-from tuplewise.gpu_kernels.device import Device, pick_device
+from tuplewise.gpu_kernels.device import pick_device
 
 PARTS = ("contexts", "kind", "left", "right")  # of Dependencies
 SHARE_OF_LEVELS = 0.3  # of the time that is limited, where all can't be decided in the rest of it
@@ -30,29 +30,7 @@ def discover_here(relation: Relation, targets: Targets, options: Any, nulls: Nul
     algorithm, reason = choose_algorithm(options, len(relation.columns))
     find: Any = {"hybrid": _by_hybrid, "levelwise": _by_levels}[algorithm]
     found = find(relation, targets, options, nulls=nulls, device=device, run=run, lap=clock.lap)
-    return discovery_of(relation, options, found, algorithm, reason, device, clock)
-
-
-def discovery_of(
-    relation: Relation, options: Any, found: Found, algorithm: str, reason: str, device: Device, clock: Clock
-) -> Discovery:
-    """What a search found, with what there is to say."""
-    found = without_idle(relation, options, found)
-    return Discovery(
-        relation=relation,
-        options=options,
-        dependencies=found.dependencies,
-        removals=found.removals,
-        algorithm=algorithm,
-        algorithm_reason=reason,
-        device=device.described,
-        device_reason=device.reason,
-        timings_seconds=clock.seconds,
-        partial=found.reached is not None,
-        notes=notes_on(relation, options, found),
-        search=found.search,
-        complete_context=complete_context(options, found),
-    )
+    return discovery_of(relation, options, found, algorithm, reason, device.described, device.reason, clock)
 
 
 def refuse_many_columns(columns: int, options: Any) -> None:

@@ -10,12 +10,36 @@ import numpy as np
 from tuplewise.engine.errors import number_of
 from tuplewise.engine.grouping import collapse
 from tuplewise.engine.od.dependency import mask_of
-from tuplewise.engine.od.found import Found
+from tuplewise.engine.od.found import Discovery, Found
 from tuplewise.engine.options import KeyDiscoverOptions
+from tuplewise.engine.run import Clock
 from tuplewise.engine.table.relation import Relation, idle_columns, note_on_idle
 from tuplewise.gpu_kernels.device import pick_device
 
 NAMES_SHOWN = 5
+
+
+def discovery_of(
+    relation: Relation, options: Any, found: Found, algorithm: str, reason: str, device: str, device_reason: str,
+    clock: Clock,
+) -> Discovery:  # fmt: skip
+    """What a search found, with what there is to say."""
+    found = without_idle(relation, options, found)
+    return Discovery(
+        relation=relation,
+        options=options,
+        dependencies=found.dependencies,
+        removals=found.removals,
+        algorithm=algorithm,
+        algorithm_reason=reason,
+        device=device,
+        device_reason=device_reason,
+        timings_seconds=clock.seconds,
+        partial=found.reached is not None,
+        notes=notes_on(relation, options, found),
+        search=found.search,
+        complete_context=complete_context(options, found),
+    )
 
 
 def complete_context(options: Any, found: Found) -> int | None:

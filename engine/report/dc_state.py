@@ -233,10 +233,9 @@ def _now(state: DcState) -> DcDiscovery:
     clock = Clock()
     relation, arrays = state.relation(), state.arrays()
     clock.lap("read")
-    found = discovery_of(
-        relation, state.options.discover, state.space, Searched(arrays), ALGORITHM, _WHY, pick_device("cpu"), clock
+    return discovery_of(
+        relation, state.options.discover, state.space, Searched(arrays), ALGORITHM, _WHY, "cpu", _NOT_SEARCHED, clock
     )
-    return replace(found, device_reason=_NOT_SEARCHED)
 
 
 def _earlier(state: DcState, revision: int) -> DcDiscovery:

@@ -31,7 +31,7 @@ COUNTS = ("dependent_distinct", "referenced_distinct", "missing_values", "rows_m
 
 
 def checked(tables: Mapping[str, Any], *inds: Any, load: LoadOptions | None = None, **options: Any) -> CheckedInds:
-    how = {name: options.pop(name) for name in ("progress", "deadline") if name in options}
+    how = {name: options.pop(name) for name in ("run",) if name in options}
     return check_dependencies(
         tables, lambda names: read_all_inds(list(inds), names)[0], IndCheckOptions(**options), load, **how
     )

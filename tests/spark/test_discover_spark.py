@@ -38,6 +38,7 @@ from tuplewise.engine.dc.predicate import PredicateSpace, build_space
 from tuplewise.engine.errors import InputError
 from tuplewise.engine.loop import Compared
 from tuplewise.engine.options import DcDiscoverOptions, LoadOptions
+from tuplewise.engine.run import Run
 from tuplewise.engine.spark import run
 from tuplewise.engine.spark.tiles import Sizes
 from tuplewise.engine.table.relation import Relation
@@ -223,7 +224,7 @@ def test_constraints_are_those_of_all_pairs(spark: Any, nulls: str) -> None:
     space = space_of(relation, nulls, **options)
     everything = invert(collect_evidence(relation, space, device="cpu"))
     elsewhere = replace(relation, codes=relation.codes[:, :0], table_rows=relation.rows)
-    how: dict[str, Any] = {"device": pick_device("cpu"), "deadline": None, "progress": None, "lap": lambda _: None}
+    how: dict[str, Any] = {"device": pick_device("cpu"), "run": Run(), "lap": lambda _: None}
     with in_spark(spark, relation, space, made=Priced, least_pairs=12, judged_rows=judged_rows) as table:
         found = find(elsewhere, space, **how, table=table)
     for name in ("predicates", "sizes", "one_row"):

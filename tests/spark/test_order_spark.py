@@ -38,7 +38,9 @@ from tuplewise.engine.spark import run
 from tuplewise.engine.spark.boundaries import Edge, Edges, crossings, edges_of
 from tuplewise.engine.spark.orders import OrderChecks, cut_checks
 from tuplewise.engine.spark.tiles import Sizes
+from tuplewise.engine.table.in_spark import TableInSpark
 from tuplewise.engine.table.relation import Column, Relation
+from tuplewise.engine.table.table import open_table
 from tuplewise.gpu_kernels.device import pick_device
 from tuplewise.gpu_kernels.order import lay_out_orders
 from tuplewise.gpu_kernels.words import EQUAL, GREATER, LESS, as_flags, as_masks, outcomes
@@ -339,12 +341,11 @@ def test_each_discovery_is_done_in_spark(spark: Any) -> None:
 @pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("rows", [0, 1])
 def test_a_table_without_pairs_is_searched_here(spark: Any, rows: int) -> None:
-    relation = relation_of(np.zeros((2, rows), dtype=np.int32))
     options = OdDiscoverOptions(device="cpu", run_on="spark")
-    held = Held.of(spark, relation, np.arange(rows))
-    there = discover_on_spark(held, Targets.of_orders(2), options, "value", Run())
-    here = discover_orders(relation, replace(options, run_on="driver"))
-    held.close()
+    frame = spark.createDataFrame([(1, 2)][:rows], "a int, b int")
+    table = open_table(frame, most_bytes=0)
+    assert isinstance(table, TableInSpark)
+    there, here = discover_orders(table, options), discover_orders(tw.load(frame))
     assert np.array_equal(there.dependencies.contexts, here.dependencies.contexts)
     assert there.notes == here.notes
     assert there.options == options
