@@ -173,9 +173,7 @@ class LocalTable:
 
     def _compare(self, pairs: ClusterPairs, grouping_seconds: float) -> Compared:
         started = perf_counter()
-        found = self._comparable.within(
-            pairs, deadline=self._deadline, progress=self._progress, threads=self._threads
-        )
+        found = self._comparable.within(pairs, deadline=self._deadline, progress=self._progress, threads=self._threads)
         self._noted(found)
         if not found.complete:
             raise LimitReached(TIME_LIMIT)

@@ -131,9 +131,7 @@ class _Part(Protocol):
 
     def undecided(self) -> tuple[NDArray[np.bool_], NDArray[np.float64]]: ...
 
-    def weighed(
-        self, table: Any, undecided: NDArray[np.bool_], effort: NDArray[np.float64]
-    ) -> NDArray[np.float64]: ...
+    def weighed(self, table: Any, undecided: NDArray[np.bool_], effort: NDArray[np.float64]) -> NDArray[np.float64]: ...
 
     def decide(self, column_pairs: Sequence[int]) -> int: ...
 
@@ -173,9 +171,7 @@ class _Parts:
         flags, efforts = zip(*(part.undecided() for part in self._parts), strict=True)
         return np.concatenate(flags), np.concatenate(efforts)
 
-    def weighed(
-        self, table: Any, undecided: NDArray[np.bool_], effort: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def weighed(self, table: Any, undecided: NDArray[np.bool_], effort: NDArray[np.float64]) -> NDArray[np.float64]:
         return effort if self._constraints is not None else self._parts[0].weighed(table, undecided, effort)
 
     def decide(self, column_pairs: Sequence[int]) -> int:

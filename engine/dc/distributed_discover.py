@@ -66,4 +66,3 @@ def _find(table: EncodedFrame, relation: Relation, space: PredicateSpace, run: R
         return find(relation, space, device=pick_device("cpu"), run=run, lap=clock.lap, table=rows)
     finally:
         rows.close()
-

@@ -123,9 +123,7 @@ def what_a_limit_means(found: Found, space: PredicateSpace) -> str:
 class ValidatingTable(Table, Protocol):
     """A table that also says whether constraints hold."""
 
-    def violating_clues(
-        self, rules: Sequence[DenialConstraint], limit: int
-    ) -> tuple[list[Clues], NDArray[np.int32]]:
+    def violating_clues(self, rules: Sequence[DenialConstraint], limit: int) -> tuple[list[Clues], NDArray[np.int32]]:
         """Clues of at most `limit` violating pairs of each constraint, none where it holds; and some of these pairs,
         int32 (pairs, 2), may be none. Raises LimitReached."""
 
@@ -160,9 +158,7 @@ class LocalDcTable(LocalTable):
         self._judged_relation = replace(self._relation, codes=self._judged)
         self._groupings: dict[Any, ClusterPairs] = {}
 
-    def violating_clues(
-        self, rules: Sequence[DenialConstraint], limit: int
-    ) -> tuple[list[Clues], NDArray[np.int32]]:
+    def violating_clues(self, rules: Sequence[DenialConstraint], limit: int) -> tuple[list[Clues], NDArray[np.int32]]:
         programs = [bind(rule, self._relation, self._nulls) for rule in rules]
         threads = min(len(programs), usable_cores()) if self._work.device.kind == "cpu" else 1
         work = self._work if threads < 2 else replace(self._work, threads=1)
@@ -318,9 +314,7 @@ class DcCandidates:
         checked = self._check(table, np.array(left), np.full(len(left), MOST_EFFORT))
         return replace(checked, clues=np.concatenate([*clues, checked.clues]))
 
-    def _check(
-        self, table: ValidatingTable, chosen: NDArray[np.int64], effort: NDArray[np.float64]
-    ) -> Validated:
+    def _check(self, table: ValidatingTable, chosen: NDArray[np.int64], effort: NDArray[np.float64]) -> Validated:
         """Check whole candidates."""
         clues, rows = table.violating_clues(self._vertices.rules(self._sets[chosen]), WITNESSES)
         holds = np.array([not len(c) for c in clues], dtype=np.bool_)
@@ -328,9 +322,7 @@ class DcCandidates:
         violated = int(np.count_nonzero(~holds))
         return Validated(np.concatenate(clues), rows, len(chosen), violated, float(effort.sum()))
 
-    def _list_parts(
-        self, table: ValidatingTable, chosen: NDArray[np.int64]
-    ) -> tuple[list[Clues], list[int]]:
+    def _list_parts(self, table: ValidatingTable, chosen: NDArray[np.int64]) -> tuple[list[Clues], list[int]]:
         """For each candidate list the pairs that satisfy its equalities and two of its inequalities, if they are few:
         their clues decide it, and whatever else has these predicates. Returns the clues, and for whom they are many."""
         clues, left = [], []

@@ -161,9 +161,7 @@ def _opened(frame: DataFrame, given: list[str], attributes: Attributes, manifest
     """A frame of changes as an opened table; text is read as the type of its column."""
     spark = frame.sparkSession
     whole = frame_table(frame.select(*(_quoted(name) for name in given)), "Spark")
-    plain = frame.select(
-        *(frame[_quoted(name)].alias(f"c{i}") for i, name in enumerate(given)), frame[CHANGE]
-    )
+    plain = frame.select(*(frame[_quoted(name)].alias(f"c{i}") for i, name in enumerate(given)), frame[CHANGE])
     raw = _read_texts(RawFrame(plain, given, whole.readings, whole.labels, (), None, True, []))
     plan = Plan(list(range(len(given))), given, _types(manifest, attributes), [])
     options = LoadOptions(null_tokens=manifest.null_tokens)

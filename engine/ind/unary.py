@@ -324,5 +324,3 @@ def _used_values(column: TypedColumn) -> tuple[pa.Array, int]:
     places = np.flatnonzero(rows[1:])
     values = column.values if len(places) == len(column.values) else column.values.take(pa.array(places))
     return values, int(rows[0])
-
-

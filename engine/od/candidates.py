@@ -34,7 +34,6 @@ CONTEXT_EFFORT = 3.0  # of putting rows into classes, in checks of one target in
 LEAST_EFFORT = 0.05  # of validating a context whose classes hold few rows, in validations of one whose hold all
 
 
-
 class CheckingTable(Table, Protocol):
     """A table that also says whether dependencies hold."""
 

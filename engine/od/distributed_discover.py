@@ -51,9 +51,7 @@ def _find(
         )  # fmt: skip
     except LimitReached as limit:
         none = np.zeros(0, dtype=np.int32)
-        nothing = Dependencies(
-            np.zeros((0, context_words(columns)), dtype=np.uint64), none.astype(np.int8), none, none
-        )
+        nothing = Dependencies(np.zeros((0, context_words(columns)), dtype=np.uint64), none.astype(np.int8), none, none)
         return Found(nothing, len(targets), {}, str(limit))
     try:
         return find(

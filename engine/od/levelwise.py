@@ -180,9 +180,7 @@ class _Constancies:
 class _Search:
     """One search: the levels, what was found, and what is open at the level at hand."""
 
-    def __init__(
-        self, sample: GrowingSample, targets: Targets, limits: _Limits, lap: Callable[[str], None]
-    ) -> None:
+    def __init__(self, sample: GrowingSample, targets: Targets, limits: _Limits, lap: Callable[[str], None]) -> None:
         attributes = len(sample.codes)
         self._rows, self._targets, self._limits, self._lap = sample, targets, limits, lap
         pairs = targets.kind >= ASCENDING

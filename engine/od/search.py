@@ -76,8 +76,13 @@ def find(
     )  # fmt: skip
     candidates = ContextCandidates(attributes, targets, max_context=max_context, deadline=run.deadline)
     loop = Loop(
-        held, candidates, seed=seed, lap=lap, progress=run.minded(SEARCHING), odd_rows=False,
-        all_at_once=ALL_AT_ONCE if table is None else -1
+        held,
+        candidates,
+        seed=seed,
+        lap=lap,
+        progress=run.minded(SEARCHING),
+        odd_rows=False,
+        all_at_once=ALL_AT_ONCE if table is None else -1,
     )
     reached = None
     try:

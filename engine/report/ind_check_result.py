@@ -118,9 +118,7 @@ class IndCheckResult(CheckedResult):
         """For each dependency a query that lists its missing values; `dialect` and `tables` as in IndResult.to_sql."""
         return "".join(self.pieces("sql", dialect=dialect, tables=tables))
 
-    def pieces(
-        self, form: str, *, dialect: str = "spark", tables: Mapping[str, str] | None = None
-    ) -> Iterator[str]:
+    def pieces(self, form: str, *, dialect: str = "spark", tables: Mapping[str, str] | None = None) -> Iterator[str]:
         """The result as "json", "csv" or "sql" in pieces of text."""
         if form == "json":
             return json.pieces(self._heading, self._records())

@@ -291,9 +291,7 @@ class Completion:
             pairs, work.codes, comparisons, algorithm, device=work.device, threads=work.threads, deadline=work.deadline
         )
 
-    def _listed(
-        self, pairs: ClusterPairs, joined: PairJoin, counts: NDArray[np.int64]
-    ) -> Iterator[tuple[Rows, Rows]]:
+    def _listed(self, pairs: ClusterPairs, joined: PairJoin, counts: NDArray[np.int64]) -> Iterator[tuple[Rows, Rows]]:
         """The pairs of different rows that a join found, in portions. `counts`: partners of each left row."""
         rows = pairs.left[counts[pairs.left] > 0]
         ends = np.cumsum(counts[rows])

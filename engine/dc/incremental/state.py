@@ -308,6 +308,7 @@ class DcState:
         with_row_id: bool = False,
     ) -> Batch:  # fmt: skip
         """Rows for the state, columns matched by name and typed by its types (rows.read_batch)."""
+
         def work() -> Batch:
             return read_batch(
                 source, self.columns, self._dictionaries, self.null_tokens, load_options, leave_out=leave_out,

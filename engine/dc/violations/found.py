@@ -22,13 +22,14 @@ class RuleCheck:
 
     Attributes
     ----------
-    holds : None where a limit came before it was known violating_pairs : ordered pairs, exact (of a rule about one
-    row: rows); None where not known violating_rows : rows in at least one violating pair; None where not known or not
-    asked for (`count_only`) rows_unknown : rows that nulls leave out pairs : int64 (k, 2), row indexes t, u of the
-    first violating pairs by (t, u); u = -1 for rules about one row pairs_in_list : how many the complete list has:
-    each pair once where the rule is its own mirror row_counts : int64 (rows,), pairs that each row is in, as t or as
-    u (each pair of rows once where the rule is its own
-        mirror); None with `count_only`
+    holds : None where a limit came before it was known
+    violating_pairs : ordered pairs, exact (of a rule about one row: rows); None where not known
+    violating_rows : rows in at least one violating pair; None where not known or not asked for (`count_only`)
+    rows_unknown : rows that nulls leave out
+    pairs : int64 (k, 2), row indexes t, u of the first violating pairs by (t, u); u = -1 for rules about one row
+    pairs_in_list : how many the complete list has: each pair once where the rule is its own mirror
+    row_counts : int64 (rows,), pairs that each row is in, as t or as u (each pair of rows once where the rule is its
+        own mirror); None with `count_only`
     plan : steps as they were planned
     """
 
