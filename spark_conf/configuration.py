@@ -56,7 +56,9 @@ def configure(
     kind = master_kind(settings.get("spark.master", "local"))
     if has_plugin(settings):
         add_jar(settings, local=kind == "local", driver_here=deploy_mode == "client")
-    faults = faults_of(settings, profile=name, spark_version=metadata.version("pyspark"), deploy_mode=deploy_mode)
+    faults = faults_of(
+        settings, profile=name, spark_version=metadata.version("pyspark"), deploy_mode=deploy_mode
+    )
     if not faults and kind == "local" and has_plugin(settings) and not only_explains(settings):
         faults = _without_gpu()
     raise_faults(faults)

@@ -110,7 +110,9 @@ def test_rows_to_remove(table: str, capsys: pytest.CaptureFixture[str]) -> None:
         (["-o", "/nosuch/folder/x.json"], "There is no folder '/nosuch/folder'"),
     ],
 )
-def test_faults_are_one_message(more: list[str], message: str, table: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_faults_are_one_message(
+    more: list[str], message: str, table: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     ran = inside(capsys, "od", "discover", table, *more)
     assert ran.code == USAGE
     assert ran.err.startswith("tuplewise: error: ")
@@ -244,7 +246,9 @@ def test_a_check_against_a_saved_result(saved: str, tmp_path: Path, capsys: pyte
     assert (ran.code, "is not of od discover: 'key discover'" in ran.err) == (USAGE, True)
 
 
-def test_a_partial_result_proves_and_leaves_the_rest_undecided(saved: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_partial_result_proves_and_leaves_the_rest_undecided(
+    saved: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     """On the command line as in Python."""
     document = json.loads(Path(saved).read_text())
     document["partial"] = True

@@ -28,7 +28,9 @@ def some_table(seed: int) -> tuple[Table, Relation, PredicateSpace]:
     """Columns compared in all ways: with themselves, across, within a row; ordered or not; nulls under both rules."""
     rng = random.Random(seed)
     types = rng.sample(TYPES, rng.randint(1, len(TYPES)))
-    table = random_table(seed, rows=rng.randint(0, 40), types=types, values=6, null_share=rng.choice([0, 0.1, 0.5, 1]))
+    table = random_table(
+        seed, rows=rng.randint(0, 40), types=types, values=6, null_share=rng.choice([0, 0.1, 0.5, 1])
+    )
     options = DcDiscoverOptions(
         device="cpu",
         algorithm="evidence",

@@ -548,7 +548,9 @@ def test_a_log_that_was_cut_anywhere_ends_with_the_last_complete_revision(tmp_pa
             assert (place / "log-0").read_bytes() == whole[: ends[complete + 1]]
 
 
-def test_a_changed_byte_of_the_log_is_an_error_wherever_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_changed_byte_of_the_log_is_an_error_wherever_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(revision_log, "_WAIT_SECONDS", 0)
     place = tmp_path / "s"
     before = with_revisions(place, 2)

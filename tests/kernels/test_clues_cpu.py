@@ -41,7 +41,9 @@ def expected(codes: NDArray[np.int32], layout: ClueLayout, nulls: str, pairs: se
     return {oracle.words(oracle.clue(table, comparisons, t, u, nulls == "unknown")) for t, u in both}
 
 
-def left_by(codes: NDArray[np.int32], layout: ClueLayout, nulls: str, rows: NDArray[np.int32]) -> list[tuple[int, ...]]:
+def left_by(
+    codes: NDArray[np.int32], layout: ClueLayout, nulls: str, rows: NDArray[np.int32]
+) -> list[tuple[int, ...]]:
     """The clue of each pair of rows."""
     pairs = rows.tolist()
     return [next(iter(clue_of(codes, layout, nulls, t, u))) for t, u in pairs]

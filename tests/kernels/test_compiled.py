@@ -172,7 +172,7 @@ def test_a_key_tells_what_is_compiled(old: str, new: str, same: bool) -> None:
     assert (fingerprint(made(SOURCE)) == fingerprint(made(SOURCE.replace(old, new)))) is same
 
 
-FIELDS = """
+FIELDS = '''
 from typing import NamedTuple
 class Pair(NamedTuple):
     first: int
@@ -180,7 +180,7 @@ class Pair(NamedTuple):
 @kernel("Pair(int64, int64)")
 def one(pair):
     return pair.first
-"""
+'''
 
 
 def test_a_key_tells_the_fields_of_named_tuples() -> None:

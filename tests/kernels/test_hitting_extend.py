@@ -102,12 +102,7 @@ def test_equals_all_edges_together_and_definition(seed: int, monkeypatch: pytest
         # the oracle tries all sets: it gets the atoms behind those in front only
         behind = [edge >> in_front for edge in edges]
         by_definition = oracle.minimal_sets(
-            behind,
-            [1] * len(behind),
-            0,
-            cases.group[in_front:],
-            seed % 5 == 0,
-            options["max_groups"] or 99,  # type: ignore[call-overload]
+            behind, [1] * len(behind), 0, cases.group[in_front:], seed % 5 == 0, options["max_groups"] or 99  # type: ignore[call-overload]
         )
         assert {chosen >> in_front for chosen in found} == set(by_definition)
 

@@ -106,7 +106,7 @@ def test_a_scan_compares_with_all_and_counts(seed: int, nulls: str) -> None:
     every = np.unique([clue_of(codes, int(r), u, unknown) for r in new for u in range(start, count) if u != r])
     if not len(every):
         return
-    known = every[::2].astype(np.uint64)[:, None]
+    known = every[:: 2].astype(np.uint64)[:, None]
     for only_before in (True, False):
         met, counts = comparing.scan(
             codes, alive, new, start, count, by_column, ClueTable(known), only_before=only_before, counting=len(known)
@@ -129,7 +129,7 @@ def test_a_pair_is_sought_until_all_rows_were_looked_at(seed: int) -> None:
     rows = SortedRows.build(codes, LISTS, [True] * len(LISTS))
     comparing, living = Comparing(LAYOUT, "unknown"), np.flatnonzero(alive).astype(np.int32)
     there = {clue_of(codes, int(t), int(u), True) for t in living for u in living if t != u}
-    wanted = [*sorted(there)[:10], *rng.integers(0, 4**LAYOUT.comparisons, 3).tolist()]
+    wanted = [*sorted(there)[:10], *rng.integers(0, 4 ** LAYOUT.comparisons, 3).tolist()]
     for clue in wanted:
         for index in range(len(LISTS)):
             t, u, complete = comparing.seek(
@@ -192,7 +192,9 @@ def test_terms_of_a_clue_hold_for_its_pairs() -> None:
     comparing = Comparing(LAYOUT, "unknown")
     t, u = (np.array(side, dtype=np.int32) for side in np.nonzero(~np.eye(40, dtype=np.bool_)))
     clues = comparing.of_pairs(codes, t, u)
-    assert [int(c) for c in clues.ravel()] == [clue_of(codes, int(a), int(b), True) for a, b in zip(t, u, strict=True)]
+    assert [int(c) for c in clues.ravel()] == [
+        clue_of(codes, int(a), int(b), True) for a, b in zip(t, u, strict=True)
+    ]
     assert np.array_equal(comparing.of_pairs(codes, u, t), mirror_clues(clues, LAYOUT))
     for clue, a, b in zip(clues[::7], t[::7], u[::7], strict=True):
         assert satisfied(codes, int(a), int(b), probes.terms_of_clue(clue, LAYOUT), False)

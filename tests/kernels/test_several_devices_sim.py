@@ -175,7 +175,7 @@ def test_one_that_fails_otherwise_ends_the_work_with_one_error(
     with pytest.raises(DeviceError) as caught:
         collect_clues(codes, layout, device=three(may_fall_back=True))
     assert str(caught.value) == (
-        f'GPU {number}: "the GPU doesn\'t answer". See what nvidia-smi says of it; a restart of the machine may help.'
+        f"GPU {number}: \"the GPU doesn't answer\". See what nvidia-smi says of it; a restart of the machine may help."
     )
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("gpu-")]
     assert len(counted) < 21

@@ -85,7 +85,9 @@ def table_of(values: list[bytes]) -> Table:
     return Table([Column(pa.array([value.decode() for value in values], pa.string()))])
 
 
-def distinct(table: Table, keys: list[int], keep: DuplicateKeepOption, nulls: NullEquality, nans: NanEquality) -> Table:
+def distinct(
+    table: Table, keys: list[int], keep: DuplicateKeepOption, nulls: NullEquality, nans: NanEquality
+) -> Table:
     """In any order, as cuDF may."""
     assert (keys, keep, nulls, nans) == ([0], DuplicateKeepOption.KEEP_ANY, NullEquality.EQUAL, NanEquality.ALL_EQUAL)
     values = sorted(set(table.columns()[0].bytes()))

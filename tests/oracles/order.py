@@ -88,7 +88,9 @@ def mixed(row: int) -> int:
     return row ^ (row >> 16)
 
 
-def best_pairs(table: Table, rows: int, check: Check, strict: bool, compared: int, limit: int) -> list[tuple[int, int]]:
+def best_pairs(
+    table: Table, rows: int, check: Check, strict: bool, compared: int, limit: int
+) -> list[tuple[int, int]]:
     """Of the met pairs of the `compared` smallest mixed rows those that agree most, then of the lowest row."""
     met = sorted(met_pairs(table, rows, check, strict), key=lambda pair: mixed(pair[1]))[:compared]
 

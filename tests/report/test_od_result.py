@@ -261,7 +261,9 @@ def test_html_and_repr() -> None:
     assert "<b>flights</b>" in page
     assert page.count("<table>") == 2
     assert "week -&gt; month" in page
-    assert repr(ods()).splitlines()[0] == ("<OdResult: 5 minimal order dependencies of 'flights' (exact), 5 rows, cpu>")
+    assert repr(ods()).splitlines()[0] == (
+        "<OdResult: 5 minimal order dependencies of 'flights' (exact), 5 rows, cpu>"
+    )
     assert len(repr(ods()).splitlines()) == 6
     assert repr(fds().fds) == "[[] -> `days, left`, `tail.no`, week -> month]"
 

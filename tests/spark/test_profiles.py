@@ -109,12 +109,9 @@ def test_what_the_user_sets_is_completed() -> None:
     settings = whole("standalone-gpu", spark_executor_cores="3", spark_executor_extraJavaOptions="-Xss2m")
     assert settings["spark.task.resource.gpu.amount"] == "0.3333"
     assert settings["spark.executor.extraJavaOptions"] == "-Xss2m -Duser.timezone=UTC"
-    assert (
-        whole("standalone-gpu", spark_executor_cores="3", spark_task_resource_gpu_amount="1")[
-            "spark.task.resource.gpu.amount"
-        ]
-        == "1"
-    )
+    assert whole("standalone-gpu", spark_executor_cores="3", spark_task_resource_gpu_amount="1")[
+        "spark.task.resource.gpu.amount"
+    ] == "1"
     assert share_of_gpu("0") == "1"
     given = {"spark.jars.packages": "com.nvidia:rapids-4-spark_2.13:9.9.9"}
     assert "spark.jars" not in configure("spark://h:1", "standalone-gpu", given)
