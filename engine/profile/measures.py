@@ -2,6 +2,10 @@
 
 The null model is the same for every kind of rule: the columns are independent of each other, each with its own values.
 *Evidence* is what would contradict the rule then, *strength* how much less does.
+
+Of the 30 FDs that experts wrote down for eight tables, among the first 10 and 20 of each table when all left sides of one
+and two columns are ranked (`python -m benchmarks.profile_measures`): g3 14, 17; g3' 15, 15; tau 17, 20; fraction of
+information 16, 17; its reliable form 12, 17; mu+ 18, 18; the score below, of mu+ and evidence, 26, 27.
 """
 
 from __future__ import annotations
