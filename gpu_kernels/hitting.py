@@ -17,6 +17,7 @@ from tuplewise.gpu_kernels.control import Control
 
 if TYPE_CHECKING:
     from tuplewise.gpu_kernels.cpu.hitting import Problem
+    from tuplewise.gpu_kernels.cpu.hitting_weighted import Bound
 
 # Removed edges, as a share of those left, from which new sets are sought from nothing: a set that misses many removed
 # edges would be found as often. Equally fast at a sixth to a quarter on clues of Tax and on random ones.
@@ -46,6 +47,8 @@ def minimal_hitting_sets(
     group: NDArray[np.int32],
     weights: NDArray[np.int64] | None = None,
     budget: int = 0,
+    most: float = 0.0,
+    chances: NDArray[np.float64] | None = None,
     mirror: NDArray[np.int32] | None = None,
     exclusive: bool = False,
     max_groups: int | None = None,
@@ -64,6 +67,11 @@ def minimal_hitting_sets(
         Group (column pair) of each atom. Sets that hold all atoms of a group are left out.
     weights : int64 array (edges,) or None
         Needed when `budget` is above 0.
+    most, chances : float, float64 array (groups, patterns) or None
+        Where given, a set X may leave unhit `most` (`budget`, before it was rounded down) times the product over groups
+        of chances[g, p]: bit k of p is the k-th atom of the group, in X or not, and the chance of no atom is 1; more
+        atoms of a group never have a larger one. X passes then while a larger set may not, and is minimal where none
+        of its parts passes.
     mirror : int32 array (atoms,) or None
         A permutation that is its own inverse and maps edges (with weights) to edges. Where given, one set of each
         mirror pair is returned.
@@ -91,11 +99,12 @@ def minimal_hitting_sets(
         return HittingSets(np.empty((0, words), np.uint64), np.empty(0, np.int64), True)
     from tuplewise.gpu_kernels.cpu import hitting
 
-    problem = _problem(atoms, group, mirror, exclusive, max_groups, budget)
+    problem = _problem(atoms, group, mirror, exclusive, max_groups, budget, most, chances)
     masks = np.ascontiguousarray(edges.T)
-    return HittingSets(
+    found = HittingSets(
         *hitting.run(masks, weight, mirror is not None, problem, _control(deadline, progress, threads))
     )
+    return found if chances is None else _without_supersets(found, mirror)
 
 
 @dataclass(frozen=True, eq=False)
@@ -312,6 +321,8 @@ def _problem(
     exclusive: bool,
     max_groups: int | None,
     budget: int,
+    most: float = 0.0,
+    chances: NDArray[np.float64] | None = None,
 ) -> Problem:
     """The options as the search wants them."""
     from tuplewise.gpu_kernels.cpu import hitting
@@ -327,5 +338,35 @@ def _problem(
         group_masks=group_masks,
         exclusive=exclusive,
         max_groups=groups if max_groups is None else max_groups,
-        budget=budget if budget > 0 else -1,
+        bound=_bound(budget, most, chances, group) if budget > 0 else None,
     )
+
+
+def _bound(budget: int, most: float, chances: NDArray[np.float64] | None, group: NDArray[np.int32]) -> Bound:
+    """What sets may leave unhit."""
+    from tuplewise.gpu_kernels.cpu.hitting_weighted import Bound
+
+    first = np.searchsorted(group, np.arange(int(group.max(initial=-1)) + 1)).astype(np.int64)
+    chances = np.zeros((0, 0)) if chances is None else np.ascontiguousarray(chances, dtype=np.float64)
+    return Bound(budget, most, chances, first)
+
+
+def _without_supersets(found: HittingSets, mirror: NDArray[np.int32] | None) -> HittingSets:
+    """Without sets a part of which is there, too, or its mirror. Cost: for each set a look at those whose first atom it
+    has."""
+    others = found.sets if mirror is None else np.concatenate([found.sets, mirrored(found.sets, mirror)])
+    by_first: dict[int, list[int]] = {}
+    for place, mask in enumerate(others):
+        by_first.setdefault(_atoms(mask)[0], []).append(place)
+    beginning = {atom: others[places] for atom, places in by_first.items()}
+    kept = np.ones(len(found.sets), dtype=np.bool_)
+    for place, mask in enumerate(found.sets):
+        for parts in (beginning[atom] for atom in _atoms(mask) if atom in beginning):
+            inside = np.all(parts & ~mask == 0, axis=1) & np.any(parts != mask, axis=1)
+            kept[place] &= not inside.any()
+    return HittingSets(found.sets[kept], found.uncovered[kept], found.complete)
+
+
+def _atoms(mask: NDArray[np.uint64]) -> list[int]:
+    """The atoms of a set, ascending."""
+    return [64 * w + bit for w, word in enumerate(mask.tolist()) for bit in range(word.bit_length()) if word >> bit & 1]

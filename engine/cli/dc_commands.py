@@ -13,7 +13,7 @@ from tuplewise.engine.cli.checking import check, check_listing
 from tuplewise.engine.cli.listing import (
     EXIT_LIMIT,
     CheckListing,
-    DcListing,
+    RankedListing,
     check_sql_table,
     format_of,
     listing_of,
@@ -54,7 +54,7 @@ def dc_discover(state: State, /, table: str, **given: Any) -> int:
     explain, space_from = bool(given.pop("explain_space")), given.pop("space_from")
     if space_from is not None:
         dc_settings.refuse_what_a_state_fixes((*RULES_OF_A_STATE, *READING_OF_A_STATE))
-    listing = listing_of(DcListing, given)
+    listing = listing_of(RankedListing, given)
     load_options, options = settings.load_options_and(DcDiscoverOptions, given)
     form = format_of(listing, page=True)
     if explain and form not in ("text", "json"):

@@ -12,6 +12,7 @@ from tuplewise.engine.cli.parameters import Bound, ExactDecimal, Names
 from tuplewise.engine.cli.settings import (
     F,
     device_option,
+    error_measure_option,
     error_option,
     limit_option,
     nulls_option,
@@ -19,7 +20,7 @@ from tuplewise.engine.cli.settings import (
     together,
 )
 from tuplewise.engine.errors import message
-from tuplewise.engine.options import StateIndex
+from tuplewise.engine.options import RankBy, StateIndex
 
 NULLS = "A null satisfies no predicate, or is a value equal to itself and lower than all others."
 
@@ -80,6 +81,12 @@ def discover_options(command: F) -> F:
     return together(
         [
             *_rule_options(),
+            error_measure_option(
+                "g1",
+                "What --error bounds. g1: share of ordered pairs that violate a constraint (0.001: one pair in 1,000:"
+                " then a column with 1,000 values is a key). lift: violating pairs, by those that chance would give"
+                " (0.001: one thousandth of what unrelated columns show), so that such keys don't hide true rules.",
+            ),
             option(
                 "--sample-pairs",
                 type=click.IntRange(min=1),
@@ -93,7 +100,11 @@ def discover_options(command: F) -> F:
                 help="Find the rules that this state (dc init) is about: its columns, types, nulls and predicates.",
             ),
             option("--explain-space", is_flag=True, help="Print the predicate space and stop."),
-            *_listing_options(),
+            *_listing_options(
+                "List best first; genuineness is how much more there is to a rule than chance. [default: text:"
+                " genuineness, one line and one of --limit for rules that differ in operators only; else order of"
+                " size, with --limit succinctness]"
+            ),
         ]
     )(command)
 
@@ -149,18 +160,18 @@ def show_options(command: F) -> F:
                 metavar="N",
                 help="The rules gained and lost since revision N, and the pair of rows that broke each lost one.",
             ),
-            *_listing_options(),
+            *_listing_options("List best first. [default: order of size; text and --limit: succinctness]"),
         ]
     )(command)
 
 
-def _listing_options() -> list[Callable[[F], F]]:
+def _listing_options(says: str) -> list[Callable[[F], F]]:
     """Which of the rules that hold are listed, and how."""
     return [
         click.option(
             "--rank-by",
-            type=click.Choice(["succinctness", "coverage", "g1"]),
-            help="List best first. [default: order of size; text and --limit: succinctness]",
+            type=click.Choice(get_args(RankBy)),
+            help=says,
         ),
         limit_option("List the best N only."),
         *sql_options(),

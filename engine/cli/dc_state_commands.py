@@ -13,7 +13,7 @@ from tuplewise.engine.cli import dc_settings, output, settings
 from tuplewise.engine.cli.dc_commands import dc
 from tuplewise.engine.cli.kernels import announce, get_ready
 from tuplewise.engine.cli.listing import (
-    DcListing,
+    RankedListing,
     Written,
     check_sql_table,
     format_of,
@@ -39,7 +39,7 @@ __all__ = ["dc"]
 
 
 @dataclass(frozen=True)
-class _ShowListing(DcListing):
+class _ShowListing(RankedListing):
     """Which revision `dc show` is about, and what it lists."""
 
     revision: int | None = None

@@ -12,8 +12,8 @@ from tuplewise.engine import tasks
 from tuplewise.engine.cli import output, settings
 from tuplewise.engine.cli.listing import (
     EXIT_LIMIT,
-    Listing,
     OrderListing,
+    RankedListing,
     Written,
     check_sql_table,
     format_of,
@@ -119,7 +119,7 @@ def od_discover(state: State, /, table: str, **given: Any) -> int:
 
 
 def _discover(state: State, table: str, kind: type[DependencyOptions], given: dict[str, Any]) -> int:
-    listing = listing_of(Listing, given)
+    listing = listing_of(RankedListing, given)
     load_options, options = settings.load_options_and(kind, given)
     form = format_of(listing, page=True)
     check_sql_table(listing.sql_table)

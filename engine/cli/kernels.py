@@ -54,6 +54,12 @@ _VALIDATION = (
     "engine.column_sets.list_subsets",
 )
 _RANKING = "engine.dc.ranking._count_symbols"
+_RANKED_TEXT = (  # what rules are counted with that people are shown first
+    f"{_CPU}.agreement.add_classes",
+    f"{_CPU}.grouping.count_table",
+    f"{_CPU}.grouping.table_offsets",
+    f"{_CPU}.grouping.scatter_table",
+)
 
 NEEDED: dict[str, tuple[str, ...]] = {
     "dc discover": (*_EVIDENCE, *_INVERSION, _RANKING),
@@ -63,6 +69,7 @@ NEEDED: dict[str, tuple[str, ...]] = {
         f"{_CPU}.hitting_weighted.weighted_child",
         f"{_CPU}.hitting_weighted.restrict_weighted",
         f"{_CPU}.hitting_weighted.pick_weighted",
+        f"{_CPU}.hitting_weighted.budgets_of",
         f"{_CPU}.hitting_sets.branches",
         "engine.dc.inversion._read_bits",
         "engine.dc.inversion._first_of_pair",
@@ -130,8 +137,14 @@ NEEDED: dict[str, tuple[str, ...]] = {
 }
 """What a command calls on a small table, in order of need; what else it calls is compiled when it is called."""
 
-NEEDED_BY_LARGE_TABLES = {"dc discover": (*_PAIRS, *_VALIDATION)}
-"""What a command calls besides on a larger one: compiled too, but not waited for."""
+NEEDED_LATER = {
+    "dc discover": (_RANKED_TEXT[0], *_PAIRS, *_VALIDATION),
+    "dc discover --error": (*_RANKED_TEXT, *_GROUPS, f"{_CPU}.grouping.runs_to_clusters"),
+    "fd discover": _RANKED_TEXT,
+    "key discover": _RANKED_TEXT,
+    "od discover": _RANKED_TEXT,
+}
+"""What a command calls besides on a larger one, or to write text: compiled too, but not waited for."""
 
 
 def announce(progress: Progress) -> None:
@@ -177,7 +190,7 @@ class Kernels:
 
     def __init__(self, command: str, progress: Progress) -> None:
         self._names = NEEDED[command]
-        self._later = NEEDED_BY_LARGE_TABLES.get(command, ())
+        self._later = NEEDED_LATER.get(command, ())
         self._progress = progress
         self._thread: threading.Thread | None = None
         self.notes: list[str] = []

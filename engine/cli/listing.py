@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 from tuplewise.engine.cli import output
 from tuplewise.engine.cli.progress import Progress
 from tuplewise.engine.cli.settings import State
-from tuplewise.engine.options import RankBy
+from tuplewise.engine.options import DependencyRankBy, RankBy
 
 EXIT_LIMIT = 3
 
@@ -62,10 +62,10 @@ class Listing(Written):
 
 
 @dataclass(frozen=True)
-class DcListing(Listing):
-    """What `dc discover` lists, and in which order."""
+class RankedListing(Listing):
+    """What a discovery lists, and in which order."""
 
-    rank_by: RankBy | None = None
+    rank_by: RankBy | DependencyRankBy | None = None
 
     @property
     def chosen(self) -> dict[str, Any]:

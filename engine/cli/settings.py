@@ -5,14 +5,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import click
 from click.core import ParameterSource
 
 from tuplewise.engine.cli.parameters import Assignment, Bytes, ExactDecimal, Names
 from tuplewise.engine.errors import InputError, message
-from tuplewise.engine.options import DcCheckOptions, LoadOptions
+from tuplewise.engine.options import DcCheckOptions, DependencyRankBy, ErrorMeasure, LoadOptions
 from tuplewise.engine.options.loading import READERS
 
 if TYPE_CHECKING:
@@ -228,12 +228,25 @@ def error_option(says: str) -> Callable[[F], F]:
     return click.option("--error", type=ExactDecimal(), default="0", metavar="E", show_default=True, help=says)
 
 
+def error_measure_option(default: str, says: str) -> Callable[[F], F]:
+    return click.option(
+        "--error-measure", type=click.Choice(get_args(ErrorMeasure)), default=default, show_default=True, help=says
+    )
+
+
 def dependency_options(context: str, limit: str = "List the first N only.") -> Callable[[F], F]:
     """What discoveries of keys, functional and order dependencies look for and list. `context`: what it is there."""
     option = click.option
     return together(
         [
-            error_option("Share of rows that may have to be removed so that a dependency holds (g3)."),
+            error_option("Error that a dependency may have, by --error-measure."),
+            error_measure_option(
+                "g3",
+                "What --error bounds. g3: share of rows to remove so that it holds (0.01: one row in 100 may be wrong,"
+                " and a column that repeats one value in 100 is a key). g1: share of ordered pairs that violate it."
+                " lift: violating pairs, by those that chance would give (0.01: one hundredth of what unrelated columns"
+                " show), so that such keys don't hide true rules. mu: 1 - mu+, the same by rows (fd discover only).",
+            ),
             option("--max-context", type=int, metavar="K", help=f"{context} of at most K columns."),
             option(
                 "--algorithm",
@@ -242,6 +255,12 @@ def dependency_options(context: str, limit: str = "List the first N only.") -> C
                 show_default=True,
                 help="How they are found: by comparing few pairs of rows and checking the rest, or level by level as"
                 " HyOD does.",
+            ),
+            click.option(
+                "--rank-by",
+                type=click.Choice(get_args(DependencyRankBy)),
+                help="genuineness: how much more there is to it than chance, best first. size: by columns and their"
+                " positions. [default: size; text: genuineness]",
             ),
             limit_option(limit),
             *sql_options(),

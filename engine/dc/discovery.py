@@ -15,8 +15,8 @@ from tuplewise.engine.dc.estimate import Estimate
 from tuplewise.engine.dc.inversion import ConstraintArrays
 from tuplewise.engine.dc.outcome_counts import table_outcome_counts, undecided_pairs
 from tuplewise.engine.dc.predicate import PredicateSpace, allowed_violations
-from tuplewise.engine.dc.ranking import Ranking, order_by, rank_counted
-from tuplewise.engine.options import DcDiscoverOptions, RankBy
+from tuplewise.engine.dc.ranking import Figure, Ranking, order_by, rank_counted
+from tuplewise.engine.options import DcDiscoverOptions
 from tuplewise.engine.run import Clock
 from tuplewise.engine.table.relation import NULL_CODE, Relation, idle_columns, note_on_idle
 from tuplewise.gpu_kernels.words import ACROSS
@@ -91,7 +91,7 @@ class DcDiscovery:
         """The constraints as objects, in result order."""
         return ConstraintList(self.space, self.arrays)
 
-    def best(self, rank_by: RankBy, limit: int | None = None) -> NDArray[np.int64]:
+    def best(self, rank_by: Figure, limit: int | None = None) -> NDArray[np.int64]:
         """Indexes of the constraints from best to worst by one figure; ties stay in result order."""
         return order_by(self.ranking, rank_by)[:limit]
 

@@ -16,7 +16,13 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.dc.evidence import EvidenceSet
 from tuplewise.engine.dc.implication import keep_strongest
-from tuplewise.engine.dc.predicate import EXCLUDED_ORDERED, EXCLUDED_UNORDERED, PredicateSpace, allowed_violations
+from tuplewise.engine.dc.predicate import (
+    EXCLUDED_ORDERED,
+    EXCLUDED_UNORDERED,
+    PredicateSpace,
+    allowed_violations,
+    satisfied_pairs,
+)
 from tuplewise.engine.run import Run
 from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.hitting import minimal_hitting_sets
@@ -91,6 +97,7 @@ def invert(evidence: EvidenceSet, run: Run | None = None, *, threads: int | None
     by_atom = options.minimality == "implication"
     judged = evidence.ordered_pairs if evidence.rows > 1 else evidence.rows
     budget = allowed_violations(options.error, judged)
+    chances = _chances(evidence, judged, by_atom) if budget and options.error_measure == "lift" else None
     first = space.first_atom if by_atom else space.first_predicate
     found = minimal_hitting_sets(
         evidence.atom_edges() if by_atom else evidence.predicate_edges(),
@@ -98,6 +105,8 @@ def invert(evidence: EvidenceSet, run: Run | None = None, *, threads: int | None
         group=np.repeat(np.arange(space.groups, dtype=np.int32), np.diff(first)),
         weights=evidence.counts if budget else None,
         budget=budget,
+        most=float(options.error * judged),
+        chances=chances,
         mirror=mirror_of_bits(space, by_atom) if space.closed else None,
         exclusive=not by_atom,
         max_groups=options.max_predicates,
@@ -106,6 +115,22 @@ def invert(evidence: EvidenceSet, run: Run | None = None, *, threads: int | None
         threads=threads,
     )
     return constraints_of(found.sets, found.uncovered, found.complete, space, evidence.rows)
+
+
+def _chances(evidence: EvidenceSet, judged: int, by_atom: bool) -> NDArray[np.float64]:
+    """The share of pairs that satisfy what some vertices of a group say: their outcome is known, and none of these
+    atoms; or it is one that a predicate has. float64 (groups, patterns), for `minimal_hitting_sets`."""
+    space, counts = evidence.space, evidence.outcome_counts
+    chances = np.ones((space.groups, 64))
+    if by_atom:
+        for pattern in range(1, 8):
+            left = [outcome for outcome in range(3) if not pattern >> outcome & 1]
+            chances[:, pattern] = counts[:, left].sum(axis=1) / judged
+        return chances
+    satisfied = satisfied_pairs(space, counts) / judged
+    within = np.arange(space.predicates) - space.first_predicate[space.predicate_group]
+    chances[space.predicate_group, 1 << within] = satisfied
+    return chances
 
 
 def constraints_of(

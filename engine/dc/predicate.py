@@ -314,6 +314,17 @@ def _at_least(part: NDArray[np.int64], whole: NDArray[np.int64], numerator: int,
     return np.array(exact, dtype=np.bool_)
 
 
+def satisfied_pairs(space: PredicateSpace, outcome_counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Ordered pairs that satisfy each predicate (of a table of one row: rows); int64 (predicates,)."""
+    counts = np.zeros(space.predicates, dtype=np.int64)
+    for i in range(space.predicates):
+        group = space.predicate_group[i]
+        table = EXCLUDED_ORDERED if space.ordered[group] else EXCLUDED_UNORDERED
+        excluded = table[space.predicate_operator[i]]
+        counts[i] = sum(outcome_counts[group, o] for o in range(3) if not excluded >> o & 1)
+    return counts
+
+
 def allowed_violations(error: Decimal, judged: int) -> int:
     """floor(error * judged), exactly.
 

@@ -9,35 +9,40 @@ else was found. Coverage is averaged over the pairs that don't violate the const
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.dc.evidence import EvidenceSet
 from tuplewise.engine.dc.inversion import ConstraintArrays
-from tuplewise.engine.dc.predicate import EXCLUDED_ORDERED, EXCLUDED_UNORDERED, PredicateSpace
-from tuplewise.engine.options import RankBy
+from tuplewise.engine.dc.predicate import PredicateSpace, satisfied_pairs
 from tuplewise.gpu_kernels.compiled import kernel
 
 SHORTEST_LENGTH = 4
+Figure = Literal["succinctness", "coverage", "g1"]
 
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """Figures of constraints, float64 (constraints,) each; coverage is NaN where every pair violates."""
+    """Figures of constraints, float64 (constraints,) each; coverage is NaN where every pair violates.
+
+    `chance`: the share of pairs that would violate it, were its predicates independent.
+    """
 
     succinctness: NDArray[np.float64]
     coverage: NDArray[np.float64]
     g1: NDArray[np.float64]
+    chance: NDArray[np.float64]
 
     @staticmethod
     def none() -> Ranking:
         """Figures of no constraints."""
         empty = np.zeros(0, dtype=np.float64)
-        return Ranking(empty, empty, empty)
+        return Ranking(empty, empty, empty, empty)
 
 
-def order_by(ranking: Ranking, by: RankBy) -> NDArray[np.int64]:
+def order_by(ranking: Ranking, by: Figure) -> NDArray[np.int64]:
     """Indexes from best to worst: most succinct, most covering, or fewest violations; ties as they came."""
     figure = {"succinctness": -ranking.succinctness, "coverage": -ranking.coverage, "g1": ranking.g1}[by]
     return np.argsort(figure, kind="stable")
@@ -88,18 +93,18 @@ def rank_counted(
     counted = size * (judged - violated)
     coverage = np.full(len(arrays), np.nan)
     np.divide(sums + judged - violated * (size + 1), counted, out=coverage, where=counted > 0)
-    return Ranking(SHORTEST_LENGTH / lengths(arrays, space), coverage, violated / judged if g1 is None else g1)
+    shares = satisfied / max(1, rows * (rows - 1) if rows > 1 else rows)
+    chance = np.where(arrays.predicates >= 0, shares[arrays.predicates], 1.0).prod(axis=1)
+    return Ranking(SHORTEST_LENGTH / lengths(arrays, space), coverage, violated / judged if g1 is None else g1, chance)
 
 
-def satisfied_pairs(space: PredicateSpace, outcome_counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Ordered pairs that satisfy each predicate (of a table of one row: rows); int64 (predicates,)."""
-    counts = np.zeros(space.predicates, dtype=np.int64)
-    for i in range(space.predicates):
-        group = space.predicate_group[i]
-        table = EXCLUDED_ORDERED if space.ordered[group] else EXCLUDED_UNORDERED
-        excluded = table[space.predicate_operator[i]]
-        counts[i] = sum(outcome_counts[group, o] for o in range(3) if not excluded >> o & 1)
-    return counts
+def operator_groups(arrays: ConstraintArrays, space: PredicateSpace) -> NDArray[np.int64]:
+    """Numbers that constraints share where they differ in operators only; int64 (constraints,)."""
+    numbers = np.zeros(len(arrays), dtype=np.int64)
+    group = np.where(arrays.predicates >= 0, space.predicate_group[arrays.predicates].astype(np.int64) + 1, 0)
+    for column in group.T:
+        numbers = np.unique(numbers * (space.groups + 1) + column, return_inverse=True)[1].ravel()
+    return numbers
 
 
 def lengths(arrays: ConstraintArrays, space: PredicateSpace) -> NDArray[np.int64]:

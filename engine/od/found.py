@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ class Found:
     search : what was done, for results
     reached : the limit that was reached, or None
     removals : int64 (dependencies,), rows to remove so that each holds; None where all hold as they are
+    errors : float64 (dependencies,), by the measure that was asked for; None where it is the share of these rows
     complete_context : where a limit was reached: all with contexts of at most so many attributes are among them; -1:
         there is no such size
     """
@@ -33,6 +34,7 @@ class Found:
     search: dict[str, Any]
     reached: str | None
     removals: NDArray[np.int64] | None = None
+    errors: NDArray[np.float64] | None = None
     complete_context: int = -1
 
 
@@ -45,6 +47,7 @@ class Discovery:
     options : OdDiscoverOptions, FdDiscoverOptions or KeyDiscoverOptions
     dependencies : minimal ones, in result order
     removals : int64 (dependencies,), rows to remove so that each holds; None where `options.error` is 0
+    errors : float64 (dependencies,), by `options.error_measure`; None where that is "g3" or no error may be
     partial : whether a limit ended the work; `notes` say what that means
     search : what was done (result.search in JSON)
     complete_context : where it is partial: all with contexts of at most so many attributes are among them; -1: there is
@@ -64,3 +67,13 @@ class Discovery:
     notes: list[str]
     search: Mapping[str, Any]
     complete_context: int | None = None
+    errors: NDArray[np.float64] | None = None
+
+    def take(self, index: NDArray[np.int64]) -> Discovery:
+        """The same with these dependencies only, in this order."""
+        return replace(
+            self,
+            dependencies=self.dependencies.take(index),
+            removals=None if self.removals is None else self.removals[index],
+            errors=None if self.errors is None else self.errors[index],
+        )

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.errors import LimitReached
+from tuplewise.engine.od.chance import Errors
 from tuplewise.engine.od.dependency import (
     ASCENDING,
     CONSTANT,
@@ -45,9 +46,10 @@ SAMPLED_ROWS = 100  # of the first sample: the paper's
 PAIRS_OF_A_VIOLATION = 10  # whose tuples join the sample: the paper's
 CHECKED_AT_ONCE = 1 << 20  # candidates, on the sample
 STEPS_AT_ONCE = 1 << 28  # rows times candidates, on the table: what a limit may waste
+COUNTED_STEPS_AT_ONCE = 1 << 22  # the same where violating pairs are counted
 
 
-_Kept = tuple[Mask, NDArray[np.int64], NDArray[np.int64]]
+_Kept = tuple[Mask, NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
 
 
 def find(
@@ -58,6 +60,7 @@ def find(
     device: Any = "auto",
     max_context: int | None = None,
     allowed_removals: int | None = None,
+    errors: Errors | None = None,
     seed: int = 0,
     run: Run | None = None,
     lap: Callable[[str], None] | None = None,
@@ -77,6 +80,9 @@ def find(
     allowed_removals : int or None
         A dependency holds where so many rows, or fewer, can be removed so that no pair violates it: all candidates are
         checked on the table, and `removals` says how many. None: none may be, found by way of a sample.
+    errors : Errors or None
+        Decides what holds instead, over all of the table; `removals` is said of what does. A dependency may hold while
+        one with a larger context doesn't: found are those that hold while none with a part of their context does.
     seed : int
         Of the first sample; it changes how the result is found, not the result.
     run : Run or None
@@ -108,9 +114,10 @@ def find(
         raise ValueError("nulls: 'unknown' is for keys and constancies; allowed for pairs: 'value'")
 
     run = run or Run()
-    sample = GrowingSample(codes, nulls, device, SAMPLED_ROWS if allowed_removals is None else 0, seed)
+    exact = allowed_removals is None and errors is None
+    sample = GrowingSample(codes, nulls, device, SAMPLED_ROWS if exact else 0, seed)
     most = len(codes) if max_context is None else max_context
-    limits = _Limits(most, allowed_removals, run.deadline, run.minded(SEARCHING))
+    limits = _Limits(most, allowed_removals, errors, run.deadline, run.minded(SEARCHING))
     search = _Search(sample, targets, limits, lap or (lambda stage: None))
     reached = None
     try:
@@ -126,8 +133,14 @@ class _Limits:
 
     max_context: int
     allowed_removals: int | None
+    errors: Errors | None
     deadline: float | None
     watch: Callable[[float], None]
+
+    @property
+    def exact(self) -> bool:
+        """Whether a dependency holds only where no pair of rows violates it."""
+        return self.allowed_removals is None and self.errors is None
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,8 +202,10 @@ class _Search:
         # Under "unknown" a null in an attribute takes its row out of every class, whatever determines it.
         self._pruning = np.full(attributes, sample.nulls == "value") | ~np.any(sample.codes == NULL_CODE, axis=1)
         none = np.zeros(0, dtype=np.int64)
-        # Contexts, numbers of targets, removals
-        self._kept: list[_Kept] = [(np.zeros((0, context_words(attributes)), dtype=np.uint64), none, none)]
+        # Contexts, numbers of targets, removals, errors
+        self._kept: list[_Kept] = [
+            (np.zeros((0, context_words(attributes)), dtype=np.uint64), none, none, none.astype(np.float64))
+        ]
         self._levels: list[dict[str, int]] = []
         self._undecided, self._violated = int(self._functional.lattice.counts().sum()), 0
         self._complete = -1  # all with contexts of at most so many attributes are decided
@@ -219,7 +234,7 @@ class _Search:
         """Where all columns together are no key, none is: no level need be looked at."""
         side, attributes = self._functional, len(self._rows.codes)
         keys = np.flatnonzero(self._targets.kind[side.numbers] == KEY)
-        if not len(keys):
+        if not len(keys) or self._limits.errors is not None:  # relative to chance, a part of them may be one
             return
         every = mask_of(range(attributes), context_words(attributes))[None, :]
         nothing = np.full(1, -1, dtype=np.int32)
@@ -235,21 +250,28 @@ class _Search:
 
     def found(self, reached: str | None) -> Found:
         """What was found."""
-        contexts, numbers, counted = self._since(0)
+        contexts, numbers, counted, judged = self._since(0)
         found = Dependencies.of(contexts, self._targets, numbers)
         result = found.in_result_order()
-        removals = None
-        if self._limits.allowed_removals is not None:
-            removals = np.zeros(len(result), dtype=np.int64)
-            removals[_any_order(result)] = counted[_any_order(found)]
+        removals, errors = np.empty_like(counted), np.empty_like(judged)
+        listed, came = _any_order(result), _any_order(found)
+        removals[listed], errors[listed] = counted[came], judged[came]
         search = {
             "levels": self._levels,
             "sample_rows": self._rows.sampled,
-            "checked_on_sample": self._sum("candidates") if self._limits.allowed_removals is None else 0,
+            "checked_on_sample": self._sum("candidates") if self._limits.exact else 0,
             "validated": self._sum("validated"),
             "violated": self._violated,
         }
-        return Found(result, self._undecided if reached else 0, search, reached, removals, self._complete)
+        return Found(
+            result,
+            self._undecided if reached else 0,
+            search,
+            reached,
+            removals=None if self._limits.exact else removals,
+            errors=None if self._limits.errors is None else errors,
+            complete_context=self._complete,
+        )
 
     def _sum(self, figure: str) -> int:
         return sum(level[figure] for level in self._levels)
@@ -271,15 +293,15 @@ class _Search:
 
     def _constancies(self, first: int) -> _Constancies:
         """Those among what was kept from some place on."""
-        contexts, numbers, removals = self._since(first)
+        contexts, numbers, removals, _ = self._since(first)
         wanted = self._targets.kind[numbers] == CONSTANT
         attributes = self._targets.left[numbers[wanted]]
         return _Constancies(contexts[wanted], attributes, (removals[wanted] == 0) & self._pruning[attributes])
 
     def _since(self, first: int) -> _Kept:
         """What was kept from some place on."""
-        contexts, numbers, removals = zip(self._kept[0], *self._kept[first:], strict=True)
-        return np.concatenate(contexts), np.concatenate(numbers), np.concatenate(removals)
+        contexts, numbers, removals, errors = zip(self._kept[0], *self._kept[first:], strict=True)
+        return np.concatenate(contexts), np.concatenate(numbers), np.concatenate(removals), np.concatenate(errors)
 
     def _decide_level(self, level: int, sides: list[_Side]) -> None:
         candidates = sum(int(side.lattice.counts().sum()) for side in sides)
@@ -287,7 +309,7 @@ class _Search:
         figures = {"level": level, "candidates": candidates, "validated": 0, "valid": 0}
         figures["sample_rows"] = self._rows.sampled
         self._levels.append(figures)
-        if self._limits.allowed_removals is None:
+        if self._limits.exact:
             held = [self._discover(side) for side in sides]
             self._lap("sample")
             for side, (rows, places) in zip(sides, held, strict=True):
@@ -296,7 +318,7 @@ class _Search:
         else:
             for side in sides:
                 for block in side.lattice.blocks(self._at_once):
-                    self._count_removals(side, *side.lattice.candidates(*block), figures)
+                    self._count(side, *side.lattice.candidates(*block), figures)
                 self._is_decided(side, level)
         self._lap("validation")
 
@@ -308,7 +330,8 @@ class _Search:
     @property
     def _at_once(self) -> int:
         """Candidates that are checked on the table at once."""
-        return max(64, STEPS_AT_ONCE // max(1, self._rows.rows))
+        steps = STEPS_AT_ONCE if self._limits.errors is None else COUNTED_STEPS_AT_ONCE
+        return max(64, steps // max(1, self._rows.rows))
 
     def _discover(self, side: _Side) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """The candidates that hold on the sample (algorithm 2)."""
@@ -347,20 +370,30 @@ class _Search:
                 raise LimitReached(TIME_LIMIT)
             self._rows.add(checked.pairs.ravel())
             self._learn(checked.pairs)
-            none = np.zeros(len(checked.holds), dtype=np.int64)
-            self._keep(side, rows[part], places[part], checked.holds, none, figures)
+            self._keep(side, rows[part], places[part], checked.holds, figures)
 
-    def _count_removals(
-        self, side: _Side, rows: NDArray[np.int32], places: NDArray[np.int32], figures: dict[str, int]
-    ) -> None:
-        """Count on the table how many rows are in their way."""
-        allowed = self._limits.allowed_removals or 0
-        counted = self._rows.table.removals(
-            *side.checks(rows, places), most=allowed, deadline=self._limits.deadline, progress=self._watch
-        )
+    def _count(self, side: _Side, rows: NDArray[np.int32], places: NDArray[np.int32], figures: dict[str, int]) -> None:
+        """Count on the table what is in their way."""
+        if self._limits.errors is None:
+            allowed = self._limits.allowed_removals or 0
+            removals = self._removals(side, rows, places, allowed)
+            self._keep(side, rows, places, removals <= allowed, figures, removals)
+            return
+        self._watch(0.0)
+        holds, errors = self._limits.errors.judge(*side.checks(rows, places))
+        removals = np.zeros(len(rows), dtype=np.int64)
+        removals[holds] = self._removals(side, rows[holds], places[holds], None)
+        self._keep(side, rows, places, holds, figures, removals, errors)
+
+    def _removals(
+        self, side: _Side, rows: NDArray[np.int32], places: NDArray[np.int32], most: int | None
+    ) -> NDArray[np.int64]:
+        """How many rows are in their way. Raises LimitReached."""
+        checks = side.checks(rows, places)
+        counted = self._rows.table.removals(*checks, most=most, deadline=self._limits.deadline, progress=self._watch)
         if not counted.complete:
             raise LimitReached(TIME_LIMIT)
-        self._keep(side, rows, places, counted.rows <= allowed, counted.rows, figures)
+        return counted.rows
 
     def _keep(
         self,
@@ -368,11 +401,16 @@ class _Search:
         rows: NDArray[np.int32],
         places: NDArray[np.int32],
         holds: NDArray[np.bool_],
-        removals: NDArray[np.int64],
         figures: dict[str, int],
+        removals: NDArray[np.int64] | None = None,
+        errors: NDArray[np.float64] | None = None,
     ) -> None:
         """Take note of what was decided on the table."""
-        self._kept.append((side.lattice.contexts[rows[holds]], side.numbers[places[holds]], removals[holds]))
+        none = np.zeros(len(holds), dtype=np.int64)
+        removals = none if removals is None else removals
+        errors = none.astype(np.float64) if errors is None else errors
+        contexts, numbers = side.lattice.contexts[rows[holds]], side.numbers[places[holds]]
+        self._kept.append((contexts, numbers, removals[holds], errors[holds]))
         side.lattice.close(rows[holds], places[holds])
         valid = int(np.count_nonzero(holds))
         figures["validated"] += len(rows)

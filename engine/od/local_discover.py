@@ -10,6 +10,7 @@ import numpy as np
 
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.od import levelwise, search
+from tuplewise.engine.od.chance import Errors
 from tuplewise.engine.od.dependency import Dependencies, Targets
 from tuplewise.engine.od.found import Discovery, Found
 from tuplewise.engine.od.remarks import discovery_of
@@ -44,6 +45,8 @@ def choose_algorithm(options: Any, columns: int) -> tuple[str, str]:
     """The algorithm for a table of so many columns, and why."""
     if options.algorithm != "auto":
         return options.algorithm, "asked for"
+    if options.error > 0 and options.error_measure != "g3":
+        return "levelwise", "auto: violating pairs are counted on the classes of each candidate"
     if options.error > 0:
         return "levelwise", "auto: rows to remove are counted on partitions of each candidate"
     if columns > MANY_COLUMNS:
@@ -79,11 +82,14 @@ def united(found: Found, by_level: Found) -> Found:
 
 
 def _by_levels(relation: Relation, targets: Targets, options: Any, *, lap: Callable[[str], None], **how: Any) -> Found:
-    allowed = None
-    if options.error > 0:
+    allowed, errors = None, None
+    if options.error > 0 and options.error_measure == "g3":
         numerator, denominator = options.error.as_integer_ratio()
         allowed = numerator * relation.rows // denominator
+    elif options.error > 0:
+        given = options.error_measure, options.error
+        errors = Errors(relation.codes, how["nulls"], *given, device=how["device"], run=how["run"])
     return levelwise.find(
-        relation.codes, targets, max_context=options.max_context, allowed_removals=allowed, seed=options.seed,
-        lap=lap, **how,
+        relation.codes, targets, max_context=options.most_context, allowed_removals=allowed, errors=errors,
+        seed=options.seed, lap=lap, **how,
     )  # fmt: skip

@@ -30,6 +30,7 @@ def discovery_of(
         options=options,
         dependencies=found.dependencies,
         removals=found.removals,
+        errors=found.errors,
         algorithm=algorithm,
         algorithm_reason=reason,
         device=device,
@@ -46,7 +47,7 @@ def complete_context(options: Any, found: Found) -> int | None:
     """See Discovery."""
     if found.reached is None:
         return None
-    return found.complete_context if options.max_context is None else min(found.complete_context, options.max_context)
+    return found.complete_context if options.most_context is None else min(found.complete_context, options.most_context)
 
 
 def without_idle(relation: Relation, options: Any, found: Found) -> Found:
@@ -60,8 +61,8 @@ def without_idle(relation: Relation, options: Any, found: Found) -> Found:
     named = np.any(of.contexts & mask_of(np.flatnonzero(idle).tolist(), of.contexts.shape[1]), axis=1)
     for side in (of.left, of.right):
         named |= (side >= 0) & idle[side]
-    removals = None if found.removals is None else found.removals[~named]
-    return replace(found, dependencies=of.take(~named), removals=removals)
+    removals, errors = (None if a is None else a[~named] for a in (found.removals, found.errors))
+    return replace(found, dependencies=of.take(~named), removals=removals, errors=errors)
 
 
 def notes_on(relation: Relation, options: Any, found: Found) -> list[str]:
@@ -82,6 +83,11 @@ def notes_on(relation: Relation, options: Any, found: Found) -> list[str]:
         notes += _why_no_key(relation, options, found)
     if options.max_context is not None:
         notes.append(f"only sets of at most {number_of(options.max_context, 'column')} were looked at")
+    elif options.most_context is not None:
+        notes.append(
+            f"only sets of at most {number_of(options.most_context, 'column')} were looked at (--max-context K: of K): "
+            "relative to chance, more columns may be worse than fewer"
+        )
     if found.reached is not None:
         what = "candidates left to look at"
         if found.undecided:
@@ -121,6 +127,8 @@ def _why_no_key(relation: Relation, options: KeyDiscoverOptions, found: Found) -
         return []
     first, second = np.flatnonzero(np.all(codes == codes[:, again[:1]], axis=0))[:2]
     t, u = (relation.position_of(int(rows[place])) for place in (first, second))
+    if options.error > 0 and options.error_measure != "g3":
+        return []
     if options.error > 0:
         return [f"rows {t} and {u} are equal in all columns, and more so than rows may be removed: no key"]
     return [f"rows {t} and {u} are equal in all columns: no key"]

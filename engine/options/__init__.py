@@ -11,7 +11,7 @@ from tuplewise.engine.options.checking import (
     Together,
     dc_check_options,
 )
-from tuplewise.engine.options.choices import Nulls, RunOn
+from tuplewise.engine.options.choices import ErrorMeasure, Nulls, RunOn
 from tuplewise.engine.options.dc_state import (
     READING_OF_A_STATE,
     RULES_OF_A_STATE,
@@ -24,6 +24,7 @@ from tuplewise.engine.options.dependencies import (
     DependencyAlgorithm,
     DependencyKeywords,
     DependencyOptions,
+    DependencyRankBy,
     FdDiscoverOptions,
     KeyDiscoverOptions,
     OdCheckKeywords,
@@ -63,6 +64,8 @@ __all__ = [
     "DependencyAlgorithm",
     "DependencyKeywords",
     "DependencyOptions",
+    "DependencyRankBy",
+    "ErrorMeasure",
     "FailOn",
     "FdDiscoverOptions",
     "IndCheckOptions",

@@ -6,3 +6,4 @@ from typing import Literal
 
 Nulls = Literal["unknown", "value"]
 RunOn = Literal["auto", "driver", "spark"]
+ErrorMeasure = Literal["g1", "g3", "lift", "mu"]

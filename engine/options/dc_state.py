@@ -15,8 +15,8 @@ from tuplewise.engine.options.keywords import SHARES, exact_decimal, refuse_unkn
 StateIndex = Literal["auto", "zones", "published"]
 
 RULES_OF_A_STATE = (
-    "error", "max_predicates", "cross_columns", "single_tuple", "order_text", "shared_values", "comparable_means",
-    "nulls", "minimality",
+    "error", "error_measure", "max_predicates", "cross_columns", "single_tuple", "order_text", "shared_values",
+    "comparable_means", "nulls", "minimality",
 )  # fmt: skip
 """The options of a discovery that say which rules there are: a state fixes them."""
 READING_OF_A_STATE = ("columns", "exclude", "types", "null_tokens")
@@ -62,6 +62,9 @@ class DcStateOptions:
         if found.sample_pairs is not None:
             hint = "A state is exact: rules that a sample of pairs suggests can't be kept current"
             faults.append(message("sample_pairs of a state", found.sample_pairs, "None", hint))
+        if found.error_measure == "lift":
+            hint = "What chance would give changes with each row: rules that a state keeps have an error by g1"
+            faults.append(message("error_measure of a state", found.error_measure, "'g1'", hint))
         if found.run_on == "spark":
             hint = "A state is kept by one process: new rows are compared with rows that it holds"
             faults.append(message("run_on of a state of denial constraints", "spark", "'auto' or 'driver'", hint))

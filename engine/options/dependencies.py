@@ -7,10 +7,13 @@ from decimal import Decimal
 from typing import Any, Literal, TypedDict
 
 from tuplewise.engine.errors import message
-from tuplewise.engine.options.choices import Nulls, RunOn
+from tuplewise.engine.options.choices import ErrorMeasure, Nulls, RunOn
 from tuplewise.engine.options.faults import choice_faults, limit_faults, number_faults, raise_faults
 
 DependencyAlgorithm = Literal["auto", "hybrid", "levelwise"]
+DependencyRankBy = Literal["genuineness", "size"]
+CONTEXT_BY_CHANCE = 3
+"""Most columns of a context, unless said otherwise, where errors are relative to chance."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,12 +22,15 @@ class DependencyOptions:
 
     Attributes
     ----------
-    error : share of rows (g3) that may have to be removed so that a dependency holds; kept as the decimal that was
-        written, so that the bound in rows, floor(error * n), is exact
+    error : the error that a dependency may have; kept as the decimal that was written, so that the bound is exact
+    error_measure : what it is
+        "g3": the share of rows that have to be removed so that it holds. "g1": the share of ordered pairs that violate
+        it. "lift": violating pairs, by those that would be by chance. "mu": 1 - mu+, of functional dependencies only.
     max_context : most columns of a key, of a left side, or of the context of an order dependency; None: any number
     """
 
     error: Decimal = Decimal(0)
+    error_measure: ErrorMeasure = "g3"
     max_context: int | None = None
     algorithm: DependencyAlgorithm = "auto"
     device: str = "auto"
@@ -36,10 +42,28 @@ class DependencyOptions:
     def __post_init__(self) -> None:
         raise_faults(self._faults())
 
+    @property
+    def relative(self) -> bool:
+        """Whether errors are relative to chance."""
+        return self.error > 0 and self.error_measure in ("lift", "mu")
+
+    @property
+    def most_context(self) -> int | None:
+        """`max_context`, or what it is where nobody said."""
+        return CONTEXT_BY_CHANCE if self.relative and self.max_context is None else self.max_context
+
+    @property
+    def _measures(self) -> tuple[ErrorMeasure, ...]:
+        """Those that there are here."""
+        return ("g3", "g1", "lift", "mu") if type(self) is FdDiscoverOptions else ("g3", "g1", "lift")
+
     def _faults(self) -> list[str]:
         faults = []
         if not 0 <= self.error < 1:
             faults.append(message("error", str(self.error), "0 <= error < 1 (share of rows to remove, g3)"))
+        if self.error_measure not in self._measures:
+            hint = "mu is defined for functional dependencies: fd discover" if self.error_measure == "mu" else None
+            faults.append(message("error_measure", self.error_measure, ", ".join(map(repr, self._measures)), hint))
         faults += number_faults(self, max_context=0, seed=0)
         faults += choice_faults(self, algorithm=DependencyAlgorithm, run_on=RunOn)
         if self.error > 0 and self.algorithm == "hybrid":
@@ -115,6 +139,7 @@ def _order_nulls_faults(options: Any) -> list[str]:
 class DependencyKeywords(TypedDict, total=False):
     """What `discover_fds` and `discover_keys` can be told beside their own arguments; see DependencyOptions."""
 
+    error_measure: ErrorMeasure
     algorithm: DependencyAlgorithm
     run_on: RunOn
     memory_limit: int | None

@@ -8,11 +8,11 @@ from decimal import Decimal
 from typing import Any, Literal, TypedDict
 
 from tuplewise.engine.errors import message
-from tuplewise.engine.options.choices import Nulls, RunOn
+from tuplewise.engine.options.choices import ErrorMeasure, Nulls, RunOn
 from tuplewise.engine.options.faults import choice_faults, flag_faults, limit_faults, number_faults, raise_faults
 from tuplewise.engine.options.keywords import options_of
 
-RankBy = Literal["succinctness", "coverage", "g1"]
+RankBy = Literal["genuineness", "succinctness", "coverage", "g1"]
 Minimality = Literal["implication", "subset"]
 Algorithm = Literal["auto", "evidence", "hybrid", "hydra"]
 
@@ -24,11 +24,16 @@ class DcDiscoverOptions:
     `error` is g1, the share of ordered pairs that may violate a constraint; it is kept as the decimal that was
     written, so that the bound in pairs, floor(error * n * (n - 1)), is exact.
 
+    With `error_measure` "lift" it is not the share of all pairs that may violate a constraint, but of those that would
+    by chance: all pairs times the share that satisfies each predicate. Listed are constraints within the error that no
+    stronger one within it implies; more predicates may be worse than fewer.
+
     With `sample_pairs` N it is estimated from N random pairs of rows; with error 0 a constraint is then listed where
     no pair of the sample violates it.
     """
 
     error: Decimal = Decimal(0)
+    error_measure: ErrorMeasure = "g1"
     max_predicates: int | None = None
     cross_columns: bool = True
     single_tuple: bool = False
@@ -49,6 +54,12 @@ class DcDiscoverOptions:
         problems = []
         if not 0 <= self.error < 1:
             problems.append(message("error", str(self.error), "0 <= error < 1 (share of ordered pairs, g1)"))
+        if self.error_measure not in ("g1", "lift"):
+            hint = "g3 and mu are about dependencies: fd, key or od discover"
+            problems.append(message("error_measure", self.error_measure, "'g1', 'lift'", hint))
+        elif self.error_measure == "lift" and self.sample_pairs is not None:
+            hint = "Leave one of the two out"
+            problems.append(message("error_measure with sample_pairs", self.error_measure, "'g1'", hint))
         problems += number_faults(self, max_predicates=1, sample_pairs=1, seed=0)
         problems += flag_faults(self, "cross_columns", "single_tuple", "order_text")
         for name, value in (("shared_values", self.shared_values), ("comparable_means", self.comparable_means)):
@@ -74,6 +85,7 @@ class DcDiscoverOptions:
 class DcKeywords(TypedDict, total=False):
     """What `tuplewise.discover_dcs` can be told beside its own arguments; see DcDiscoverOptions."""
 
+    error_measure: ErrorMeasure
     cross_columns: bool
     single_tuple: bool
     order_text: bool

@@ -11,6 +11,7 @@ information 16, 17; its reliable form 12, 17; mu+ 18, 18; the score below, of mu
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,6 +125,14 @@ def key_score(strength: float, evidence: float, size: int, share: float) -> floa
     """How much a key is worth showing: one column twice as much as several."""
     single = 2.0 if size == 1 else 0.8 ** (size - 2)
     return float(strength ** (20 if size == 1 else 4) * math.log10(1 + evidence) * single * share)
+
+
+def dc_score(
+    strength: NDArray[np.float64], evidence: NDArray[np.float64], sizes: NDArray[np.integer[Any]]
+) -> NDArray[np.float64]:
+    """How much denial constraints of so many predicates are worth showing."""
+    score: NDArray[np.float64] = np.maximum(strength, 0.0) ** 4 * np.log10(1 + evidence) * 0.8 ** (sizes - 2.0)
+    return score
 
 
 def constant_score(rows: int) -> float:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tuplewise.engine.dc.ranking import operator_groups
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import RankBy
 from tuplewise.engine.report import csv, html, json, list_page, model, text
@@ -58,10 +59,13 @@ class DcResult(DiscoveryResult):
         return self._described("denial constraint", "denial constraints", best, more)
 
     def _repr_html_(self) -> str:
-        return html.constraints_html(self._heading, self._best(text.SHOWN), model.DEFAULT_RANKING)
+        best, groups = self._best(text.SHOWN, self._by_default)
+        return html.constraints_html(self._heading, best, self._by_default, groups)
 
     def ranked(self, by: RankBy = model.DEFAULT_RANKING, limit: int | None = None) -> list[DenialConstraint]:
-        """Constraints, best first by "succinctness", "coverage" or "g1"; the other two break ties.
+        """Constraints, best first by "genuineness", "succinctness", "coverage" or "g1"; ties in result order.
+
+        Genuineness is how much more there is to a rule than chance, by the measures of `profile`: see the README.
 
         Examples
         --------
@@ -118,8 +122,9 @@ class DcResult(DiscoveryResult):
 
     def to_html(self, *, rank_by: RankBy | None = None, limit: int | None = None) -> str:
         """One page for a browser: the best constraints (500 unless limited) in a table to search and to sort."""
-        best = self._best(limit or list_page.MOST, rank_by)
-        return list_page.constraints_page(self._heading, best, rank_by or model.DEFAULT_RANKING)
+        ranked_by = rank_by or self._by_default
+        best, groups = self._best(limit or list_page.MOST, ranked_by)
+        return list_page.constraints_page(self._heading, best, ranked_by, groups)
 
     def to_sql(
         self,
@@ -184,13 +189,15 @@ class DcResult(DiscoveryResult):
         color: bool = False,
         command_line: bool = False,
     ) -> str:
-        """A summary and the best constraints (20 unless limited) for people.
+        """A summary and the best constraints (20 unless limited) for people, by genuineness unless ranked otherwise.
+
+        By genuineness, of constraints that differ in their operators only the best one is shown, and counts as one.
 
         Where there are more, its last line says how to get them: here, or with `command_line` there.
         """
-        best = self._best(limit or text.SHOWN, rank_by)
-        ranked_by = rank_by or model.DEFAULT_RANKING
-        parts = text.dc_parts(self._heading, best, ranked_by=ranked_by, verbose=verbose)
+        ranked_by = rank_by or self._by_default
+        best, groups = self._best(limit or text.SHOWN, ranked_by)
+        parts = text.dc_parts(self._heading, best, ranked_by=ranked_by, groups=groups, verbose=verbose)
         if len(best) < len(self):
             parts += ["", text.MORE_THERE if command_line else text.MORE_HERE]
         return text.render(parts, width=width, color=color)
@@ -201,8 +208,21 @@ class DcResult(DiscoveryResult):
     def _records(self, index: NDArray[np.int64]) -> Iterator[dict[str, Any]]:
         return model.constraint_records(self._found, index)
 
-    def _best(self, limit: int, rank_by: RankBy | None = None) -> list[dict[str, Any]]:
-        return list(self._records(self._index(rank_by, limit)))
+    @property
+    def _by_default(self) -> RankBy:
+        """What people are shown constraints by."""
+        return "genuineness"
+
+    def _best(self, limit: int, rank_by: RankBy) -> tuple[list[dict[str, Any]], int]:
+        """What people are shown, and of how many; by genuineness the best of each group of operator variants."""
+        if rank_by != "genuineness":
+            return list(self._records(self._index(rank_by, limit))), len(self)
+        order = self._index(rank_by, None)
+        group = operator_groups(self._found.arrays, self._found.space)[order]
+        _, first, counts = np.unique(group, return_index=True, return_counts=True)
+        best = np.argsort(first)[:limit]
+        records = self._records(order[first[best]])
+        return [{**r, "variants": n - 1} for r, n in zip(records, counts[best].tolist(), strict=True)], len(first)
 
     @cached_property
     def _heading(self) -> dict[str, Any]:

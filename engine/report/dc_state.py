@@ -209,10 +209,15 @@ class DcStateResult(DcResult):
         return self._earlier and bool(self._found.options.error > 0)
 
     def _index(self, rank_by: RankBy | None, limit: int | None) -> NDArray[np.int64]:
-        if self._earlier and (rank_by == "coverage" or (rank_by == "g1" and self._unknown)):
+        if self._earlier and (rank_by in ("coverage", "genuineness") or (rank_by == "g1" and self._unknown)):
             hint = "Figures that need the rows of then are not kept"
             raise InputError(message("rank_by for an earlier revision", rank_by, "'succinctness'", hint))
         return super()._index(rank_by, limit)
+
+    @property
+    def _by_default(self) -> RankBy:
+        """An order that doesn't change as rows come and go."""
+        return "succinctness"
 
     def _records(self, index: NDArray[np.int64]) -> Iterator[dict[str, Any]]:
         unknown = {"violating_pairs": None, "g1": None} if self._unknown else {}
@@ -250,7 +255,7 @@ def _earlier(state: DcState, revision: int) -> DcDiscovery:
     if len(arrays):
         unknown = np.full(len(arrays), np.nan)
         g1 = unknown if options.error > 0 else np.zeros(len(arrays))
-        ranking = Ranking(SHORTEST_LENGTH / lengths(arrays, state.space), unknown, g1)
+        ranking = Ranking(SHORTEST_LENGTH / lengths(arrays, state.space), unknown, g1, unknown)
     clock.lap("read")
     device = pick_device("cpu")
     return DcDiscovery(

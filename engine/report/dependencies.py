@@ -30,6 +30,7 @@ class FunctionalDependency:
     determinant : column names, in the order of the table; none where the dependent has one value
     dependent : column name
     rows_to_remove : fewest rows to remove so that it holds; 0 in an exact discovery
+    error : by the measure that was asked for; of "mu", 1 - mu
 
     Examples
     --------
@@ -41,6 +42,7 @@ class FunctionalDependency:
     determinant: tuple[str, ...]
     dependent: str
     rows_to_remove: int = 0
+    error: float = 0.0
 
     FIELDS: ClassVar = ("determinant", "dependent")
 
@@ -62,6 +64,7 @@ class Constancy:
     context : column names, in the order of the table
     attribute : column name
     rows_to_remove : fewest rows to remove so that it holds; 0 in an exact discovery
+    error : by the measure that was asked for; of "mu", 1 - mu
 
     Examples
     --------
@@ -72,6 +75,7 @@ class Constancy:
     context: tuple[str, ...]
     attribute: str
     rows_to_remove: int = 0
+    error: float = 0.0
 
     FIELDS: ClassVar = ("context", "attribute")
 
@@ -96,6 +100,7 @@ class OrderCompatibility:
     left, right : column names
     direction : "ascending" or "descending"
     rows_to_remove : fewest rows to remove so that it holds; 0 in an exact discovery
+    error : by the measure that was asked for; of "mu", 1 - mu
 
     Examples
     --------
@@ -109,6 +114,7 @@ class OrderCompatibility:
     right: str
     direction: Direction
     rows_to_remove: int = 0
+    error: float = 0.0
 
     FIELDS: ClassVar = ("context", "left", "right", "direction")
 
@@ -131,6 +137,7 @@ class Key:
     ----------
     columns : column names, in the order of the table; none in a table of at most one row
     rows_to_remove : fewest rows to remove so that it holds; 0 in an exact discovery
+    error : by the measure that was asked for; of "mu", 1 - mu
 
     Examples
     --------
@@ -140,6 +147,7 @@ class Key:
 
     columns: tuple[str, ...]
     rows_to_remove: int = 0
+    error: float = 0.0
 
     FIELDS: ClassVar = ("columns",)
 
@@ -191,17 +199,20 @@ class NamedDependencies(Sequence[N], Generic[N]):
         arrays, removals = self._found.dependencies.take(index), self._found.removals
         names = self._found.relation.column_names
         contexts = _contexts(arrays.contexts, names)
-        costs = [0] * len(index) if removals is None else removals[index].tolist()
+        costs = np.zeros(len(index), dtype=np.int64) if removals is None else removals[index]
+        errors = costs / max(self._found.relation.all_rows, 1)
+        if self._found.errors is not None:
+            errors = self._found.errors[index]
         sides = zip(arrays.kind.tolist(), arrays.left.tolist(), arrays.right.tolist(), strict=True)
         make: Any = self._kind
-        for context, (kind, left, right), cost in zip(contexts, sides, costs, strict=True):
+        for context, (kind, left, right), *cost in zip(contexts, sides, costs.tolist(), errors.tolist(), strict=True):
             if self._kind is Key:
-                yield make(context, cost)
+                yield make(context, *cost)
             elif self._kind is OrderCompatibility:
                 direction = "descending" if kind == DESCENDING else "ascending"
-                yield make(context, names[left], names[right], direction, cost)
+                yield make(context, names[left], names[right], direction, *cost)
             else:
-                yield make(context, names[left], cost)
+                yield make(context, names[left], *cost)
 
 
 def _contexts(masks: NDArray[np.uint64], names: Sequence[str]) -> Iterator[tuple[str, ...]]:

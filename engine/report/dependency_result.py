@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.options import DependencyRankBy
 from tuplewise.engine.report import csv, dependency_text, html, json, list_page, model, sql, text
 from tuplewise.engine.report.dependencies import Key, Named, NamedDependencies
 from tuplewise.engine.report.dependency_text import Group, Shown
@@ -19,8 +22,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from tuplewise.engine.od.found import Discovery
-
-MEASURE = "g3"
 
 
 class DependencyResult(DiscoveryResult):
@@ -43,37 +44,49 @@ class DependencyResult(DiscoveryResult):
         return self._described(*self.THINGS, best, self.MORE)
 
     def _repr_html_(self) -> str:
-        return html.dependencies_html(self._heading, self.THINGS, self._shown(text.SHOWN))
+        shown = self._ranked(self._by_default)._shown(text.SHOWN)
+        return html.dependencies_html(self._heading, self.THINGS, shown, self._by_default)
 
-    def to_dict(self, *, limit: int | None = None) -> dict[str, Any]:
+    def to_dict(self, *, rank_by: DependencyRankBy | None = None, limit: int | None = None) -> dict[str, Any]:
         """The whole result as the command line's `--format json` writes it; the first `limit` of each list."""
         heading = self._heading_of_list(limit)
         document = {**heading, "result": dict(heading["result"])}
-        document["result"].update((name, list(entries)) for name, entries in self._lists(limit).items())
+        lists = self._ranked(rank_by)._lists(limit)
+        document["result"].update((name, list(entries)) for name, entries in lists.items())
         return document
 
-    def to_json(self, *, limit: int | None = None) -> str:
+    def to_json(self, *, rank_by: DependencyRankBy | None = None, limit: int | None = None) -> str:
         """The whole result as JSON text."""
-        return "".join(self.pieces("json", limit=limit))
+        return "".join(self.pieces("json", rank_by=rank_by, limit=limit))
 
-    def to_csv(self, *, limit: int | None = None) -> str:
+    def to_csv(self, *, rank_by: DependencyRankBy | None = None, limit: int | None = None) -> str:
         """One line a dependency, with a header: the columns of `to_pandas`, names with commas between them."""
-        return "".join(self.pieces("csv", limit=limit))
+        return "".join(self.pieces("csv", rank_by=rank_by, limit=limit))
 
-    def to_pandas(self, *, limit: int | None = None) -> pd.DataFrame:
+    def to_pandas(self, *, rank_by: DependencyRankBy | None = None, limit: int | None = None) -> pd.DataFrame:
         """One row a dependency, with the fields that it has in JSON; several names are a tuple.
 
-        Where rows may have to be removed (error above 0), rows_to_remove and g3, their share, follow.
+        Where rows may have to be removed (error above 0), rows_to_remove follows, and g3, their share, or the error by
+        the measure that was asked for.
         """
         import pandas as pd
 
-        return pd.DataFrame(self._rows(limit), columns=self._fields)
+        return pd.DataFrame(self._ranked(rank_by)._rows(limit), columns=self._fields)
 
-    def to_html(self, *, limit: int | None = None) -> str:
+    def to_html(self, *, rank_by: DependencyRankBy | None = None, limit: int | None = None) -> str:
         """One page for a browser: the first of each list (500 unless limited) in a table to search and to sort."""
-        return list_page.dependencies_page(self._heading, self.THINGS, self._shown(limit or list_page.MOST))
+        ranked_by = rank_by or self._by_default
+        shown = self._ranked(ranked_by)._shown(limit or list_page.MOST)
+        return list_page.dependencies_page(self._heading, self.THINGS, shown, ranked_by)
 
-    def to_sql(self, dialect: str = "spark", *, table: str | None = None, limit: int | None = None) -> str:
+    def to_sql(
+        self,
+        dialect: str = "spark",
+        *,
+        table: str | None = None,
+        rank_by: DependencyRankBy | None = None,
+        limit: int | None = None,
+    ) -> str:
         """For each dependency a query that lists the pairs of rows that violate it.
 
         Parameters
@@ -82,41 +95,55 @@ class DependencyResult(DiscoveryResult):
         table : name of the table in the database, as one writes it there (`db.orders`, `"my db".orders`);
             default: the name that the table was loaded under.
         """
-        return "".join(self.pieces("sql", dialect=dialect, table=table, limit=limit))
+        return "".join(self.pieces("sql", dialect=dialect, table=table, rank_by=rank_by, limit=limit))
 
     def pieces(
-        self, form: str, *, limit: int | None = None, dialect: str = "spark", table: str | None = None
+        self,
+        form: str,
+        *,
+        rank_by: DependencyRankBy | None = None,
+        limit: int | None = None,
+        dialect: str = "spark",
+        table: str | None = None,
     ) -> Iterator[str]:
-        """The result as "json", "csv", "sql" or "html" in pieces of text, for results too long to hold as one."""
+        """The result as "json", "csv", "sql" or "html" in pieces of text, for results too long to hold as one.
+
+        `rank_by`: "genuineness", how much more there is to a dependency than chance, best first, or "size", by columns
+        of its context and their positions; None: that.
+        """
         if limit is not None and limit < 1:
             raise InputError(message("limit", limit, "1 or more"))
+        ranked = self._ranked(rank_by)
         if form == "json":
-            return json.pieces(self._heading_of_list(limit), *self._lists(limit).values())
+            return json.pieces(self._heading_of_list(limit), *ranked._lists(limit).values())
         if form == "csv":
-            return csv.pieces(self._rows(limit), self._fields)
+            return csv.pieces(ranked._rows(limit), self._fields)
         if form == "sql":
             writer = self._sql_writer(dialect, table)
-            rules = ((str(d), d.rule) for group in self._groups for d in group[:limit])
+            rules = ((str(d), d.rule) for group in ranked._groups for d in group[:limit])
             return itertools.chain(writer.script(rules), self._more_queries(writer, limit))
         if form == "html":
-            return iter([self.to_html(limit=limit)])
+            return iter([self.to_html(rank_by=rank_by, limit=limit)])
         raise InputError(message("format", form, "'json', 'csv', 'sql' or 'html'"))
 
     def to_text(
         self,
         *,
+        rank_by: DependencyRankBy | None = None,
         limit: int | None = None,
         verbose: bool = False,
         width: int | None = None,
         color: bool = False,
         command_line: bool = False,
     ) -> str:
-        """A summary and the first dependencies of each kind (20 unless limited) for people.
+        """A summary and the first dependencies of each kind (20 unless limited) for people, by genuineness where their
+        rows are in this process, else by size.
 
         Where there are more, its last line says how to get them: here, or with `command_line` there.
         """
-        shown = self._shown(limit or text.SHOWN)
-        parts = dependency_text.parts(self._heading, self.THINGS, shown, verbose=verbose)
+        ranked_by = rank_by or self._by_default
+        shown = self._ranked(ranked_by)._shown(limit or text.SHOWN)
+        parts = dependency_text.parts(self._heading, self.THINGS, shown, ranked_by=ranked_by, verbose=verbose)
         if any(len(s.entries) < s.count for s in shown):
             parts += ["", text.MORE_THERE if command_line else text.MORE_HERE]
         return text.render(parts, width=width, color=color)
@@ -125,6 +152,31 @@ class DependencyResult(DiscoveryResult):
     def _discovery(self) -> Discovery:
         found: Discovery = self._found
         return found
+
+    @property
+    def _by_default(self) -> DependencyRankBy:
+        """What people are shown dependencies by."""
+        return "size" if self._order is None else "genuineness"
+
+    @cached_property
+    def _order(self) -> NDArray[np.int64] | None:
+        """Numbers of the dependencies, by genuineness; None where that can't be told."""
+        from tuplewise.engine.profile.genuine import order_of_dependencies
+
+        return order_of_dependencies(self._discovery)
+
+    def _ranked(self, by: DependencyRankBy | None) -> Self:
+        """The same with its dependencies in another order."""
+        if by not in (None, *get_args(DependencyRankBy)):
+            raise InputError(message("rank_by", by, ", ".join(map(repr, get_args(DependencyRankBy)))))
+        if by != "genuineness":
+            return self
+        if self._order is None:
+            raise InputError(message("rank_by", by, "'size'", "The rows are in Spark, and are not counted there again"))
+        ranked = copy.copy(self)
+        ranked._found = self._discovery.take(self._order)
+        vars(ranked).pop("_groups", None)
+        return ranked
 
     @cached_property
     def _groups(self) -> list[NamedDependencies[Any]]:
@@ -137,12 +189,17 @@ class DependencyResult(DiscoveryResult):
     def _approximate(self) -> bool:
         return self._discovery.removals is not None
 
+    @property
+    def _measure(self) -> str:
+        measure: str = self._discovery.options.error_measure
+        return measure
+
     def _cost(self, dependency: Named) -> dict[str, Any]:
         """The rows to remove, where there may be some."""
         if not self._approximate:
             return {}
-        removed = dependency.rows_to_remove
-        return {"rows_to_remove": removed, "g3": removed / max(self.relation.all_rows, 1)}
+        error = 1.0 - dependency.error if self._measure == "mu" else dependency.error
+        return {"rows_to_remove": dependency.rows_to_remove, self._measure: error}
 
     def _record(self, dependency: Named) -> Any:
         """One entry of a list in JSON."""
@@ -173,7 +230,7 @@ class DependencyResult(DiscoveryResult):
         """Columns of CSV and of data frames."""
         own = dict.fromkeys(name for group in self.GROUPS for name in group.named.FIELDS)
         kind = ["kind"] if len(self.GROUPS) > 1 else []
-        return [*kind, *own, *(["rows_to_remove", "g3"] if self._approximate else [])]
+        return [*kind, *own, *(["rows_to_remove", self._measure] if self._approximate else [])]
 
     def _rows(self, limit: int | None) -> Iterator[dict[str, Any]]:
         nothing = dict.fromkeys(self._fields)
@@ -213,7 +270,7 @@ class DependencyResult(DiscoveryResult):
             "algorithm": found.algorithm,
             "algorithm_reason": found.algorithm_reason,
             "search": dict(found.search),
-            "measure": MEASURE if self._approximate else None,
+            "measure": self._measure if self._approximate else None,
             "complete_context": found.complete_context,
             "count": len(self),
             **self._more_counts,

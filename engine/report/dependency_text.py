@@ -40,28 +40,35 @@ class Shown:
     means : what its entries say of rows
     short : what a summary calls them; empty where it doesn't
     count : how many there are
-    entries : the first of them: text and rows to remove
+    entries : the first of them: text, and, where they have exceptions, rows to remove and the error by a measure
+    ranked : whether they are ranked where others are
     """
 
     means: str
     short: str
     count: int
     entries: Sequence[tuple[str, Mapping[str, Any]]]
+    ranked: bool = True
 
-    def heading(self) -> str:
-        """What the list is, and how much of it is shown."""
-        cut = f", the first {len(self.entries):,} of {self.count:,}" if len(self.entries) < self.count else ""
-        return f"{self.means}{cut}:"
+    def heading(self, ranked_by: str) -> str:
+        """What the list is, how much of it is shown, and in which order."""
+        order = self.order(ranked_by)
+        cut = f", the {'best' if order else 'first'} {len(self.entries):,} of {self.count:,}"
+        return f"{self.means}{cut if len(self.entries) < self.count else ''}{order}:"
+
+    def order(self, ranked_by: str) -> str:
+        """What is said of the order, where there is something to say."""
+        return ", by genuineness" if ranked_by == "genuineness" and self.ranked else ""
 
     def columns(self) -> list[tuple[str, str]]:
         """Headings, and the side that values stand on."""
-        costs = [("rows to remove", "right"), ("g3", "right")] if self.entries and self.entries[0][1] else []
+        costs = [(name.replace("_", " "), "right") for name in self.entries[0][1]] if self.entries else []
         return [("", "right"), *costs, ("dependency", "left")]
 
     def rows(self) -> list[list[str]]:
         """One for each dependency that is shown."""
         return [
-            [str(i), *([f"{cost['rows_to_remove']:,}", text.share(cost["g3"])] if cost else []), dependency]
+            [str(i), *(f"{n:,}" if isinstance(n, int) else text.share(n) for n in cost.values()), dependency]
             for i, (dependency, cost) in enumerate(self.entries, 1)
         ]
 
@@ -75,7 +82,7 @@ def summary(document: Mapping[str, Any], things: tuple[str, str], shown: Sequenc
 
 
 def parts(
-    document: Mapping[str, Any], things: tuple[str, str], shown: Sequence[Shown], *, verbose: bool
+    document: Mapping[str, Any], things: tuple[str, str], shown: Sequence[Shown], *, ranked_by: str, verbose: bool
 ) -> list[Any]:
     """The text of a discovery: `document` as JSON has it, `shown` the dependencies to list."""
     result = document["result"]
@@ -87,5 +94,5 @@ def parts(
     found += [f"note: {note}" for note in document["notes"]]
     for one in shown:
         if one.entries:
-            found += ["", one.heading(), text.grid(one.columns(), one.rows())]
+            found += ["", one.heading(ranked_by), text.grid(one.columns(), one.rows())]
     return found

@@ -27,13 +27,18 @@ def template(name: str) -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters = (number_of, text.interval, text.named_parts, text.percent, text.share, text.strength, text.visible)
+    filters = (
+        number_of, text.interval, text.named_parts, text.percent, text.share, text.strength, text.variants,
+        text.visible,
+    )  # fmt: skip
     environment.filters.update((one.__name__, one) for one in filters)
     return environment.get_template(name)
 
 
-def constraints_html(document: Mapping[str, Any], records: Sequence[Mapping[str, Any]], ranked_by: str) -> str:
-    """A table of the constraints to show, with a line that says of how many and how they were found."""
+def constraints_html(
+    document: Mapping[str, Any], records: Sequence[Mapping[str, Any]], ranked_by: str, groups: int
+) -> str:
+    """A table of the constraints to show, of so many, with a line that says how many there are and how found."""
     rendered: str = template("constraints.html").render(
         table=document["tables"][0],
         result=document["result"],
@@ -44,11 +49,14 @@ def constraints_html(document: Mapping[str, Any], records: Sequence[Mapping[str,
         notes=document["notes"],
         records=records,
         ranked_by=ranked_by,
+        groups=groups,
     )
     return rendered
 
 
-def dependencies_html(document: Mapping[str, Any], things: tuple[str, str], shown: Sequence[Shown]) -> str:
+def dependencies_html(
+    document: Mapping[str, Any], things: tuple[str, str], shown: Sequence[Shown], ranked_by: str
+) -> str:
     """A table of the first dependencies of each kind, below a line that says how many there are."""
     rendered: str = template("dependencies.html").render(
         table=document["tables"][0],
@@ -59,6 +67,7 @@ def dependencies_html(document: Mapping[str, Any], things: tuple[str, str], show
         partial=document["partial"],
         notes=document["notes"],
         shown=shown,
+        ranked_by=ranked_by,
     )
     return rendered
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tuplewise.engine.errors import number_of
@@ -41,27 +41,35 @@ def listed(
     return Section(title, "table", [*sides[:-1], (sides[-1][0], "code")], rows, said)
 
 
-def constraints_page(document: Mapping[str, Any], records: Iterable[Mapping[str, Any]], ranked_by: str) -> str:
-    """The page of `dc discover`; `records`: the constraints to show, best first."""
+def constraints_page(
+    document: Mapping[str, Any], records: Sequence[Mapping[str, Any]], ranked_by: str, groups: int
+) -> str:
+    """The page of `dc discover`; `records`: the constraints to show, best first, of so many groups of variants."""
     result = document["result"]
     count, estimate = result["count"], result["estimate"]
     confidence = None if estimate is None else estimate["confidence"]
-    rows = list(text.constraint_rows(records, confidence))
+    lift = text.by_chance(records)
+    rows = list(text.constraint_rows(records, confidence, lift))
     summary = f"{number_of(count, 'minimal denial constraint')} ({text.bound(document)})"
-    columns = text.constraint_columns(confidence)
+    columns = text.constraint_columns(confidence, lift)
     note = f"Best first, by {ranked_by}." if rows else "There are none."
-    section = listed("Denial constraints", count, columns, rows, note)
+    if groups < count:
+        note += " Rules that differ in operators only are one line, with the number of its variants."
+        columns.insert(-1, ("variants", "right"))
+        for row, record in zip(rows, records, strict=True):
+            row.insert(-1, f"{record['variants']:,}")
+    section = listed("Denial constraints", groups, columns, rows, note)
     return list_page(document, summary, [section], search(result), text.what_is_missing(result))
 
 
 def dependencies_page(
-    document: Mapping[str, Any], things: tuple[str, str], shown: Sequence[dependency_text.Shown]
+    document: Mapping[str, Any], things: tuple[str, str], shown: Sequence[dependency_text.Shown], ranked_by: str
 ) -> str:
     """The page of discoveries of keys, functional and order dependencies; `shown`: the lists, as far as they go."""
     result, sections = document["result"], []
     for one in shown:
         title = (one.short or (things[1] if len(shown) == 1 else "derived")).capitalize()
-        note = f"{one.means[0].upper()}{one.means[1:]}." if one.count else "There are none."
+        note = f"{one.means[0].upper()}{one.means[1:]}{one.order(ranked_by)}." if one.count else "There are none."
         sections.append(listed(title, one.count, one.columns(), one.rows(), note))
     summary = dependency_text.summary(document, things, shown)
     missing = text.what_is_missing(result, f"more {things[1]}")

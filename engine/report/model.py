@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "tuplewise/1"
 RANKINGS: tuple[str, ...] = get_args(RankBy)
-DEFAULT_RANKING: RankBy = "succinctness"
+DEFAULT_RANKING: Literal["succinctness"] = "succinctness"
 _SECRET = re.compile(r"secret|password|token|access[.]?key|credential", re.IGNORECASE)
 _CHUNK = 4096
 
@@ -135,6 +135,10 @@ def chosen(found: DcDiscovery, *, rank_by: RankBy | None = None, limit: int | No
         raise InputError(message("rank_by", rank_by, ", ".join(map(repr, RANKINGS))))
     if rank_by is None and limit is None:
         return np.arange(len(found.arrays), dtype=np.int64)
+    if rank_by == "genuineness":
+        from tuplewise.engine.profile.genuine import order_of_dcs
+
+        return order_of_dcs(found)[:limit]
     return found.best(rank_by or DEFAULT_RANKING, limit)
 
 
@@ -174,9 +178,11 @@ def constraint_records(found: DcDiscovery, index: NDArray[np.int64]) -> Iterator
         ranking.succinctness[index].tolist(),
         ranking.coverage[index].tolist(),
         _intervals(found, index),
+        ranking.chance[index].tolist(),
         strict=True,
     )
-    for (constraint, used), violations, g1, succinctness, coverage, interval in figures:
+    by_chance = found.options.error > 0 and found.options.error_measure == "lift"
+    for (constraint, used), violations, g1, succinctness, coverage, interval, chance in figures:
         yield {
             "id": constraint.id,
             "rule": constraint.rule,
@@ -185,6 +191,7 @@ def constraint_records(found: DcDiscovery, index: NDArray[np.int64]) -> Iterator
             "violating_pairs": violations,
             "g1": g1,
             **interval,
+            **({"lift": g1 / chance if chance else 0.0} if by_chance else {}),
             "succinctness": succinctness,
             "coverage": None if coverage != coverage else coverage,
         }

@@ -149,4 +149,4 @@ class OdResult(DependencyResult):
         if not self.lexicographic:
             return super()._shown(limit)
         derived: list[tuple[str, dict[str, Any]]] = [(str(od), {}) for od in self.lexicographic[:limit]]
-        return [*super()._shown(limit), Shown(LISTS, "", len(self.lexicographic), derived)]
+        return [*super()._shown(limit), Shown(LISTS, "", len(self.lexicographic), derived, ranked=False)]

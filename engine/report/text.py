@@ -118,23 +118,41 @@ def strength(value: float) -> str:
 
 def constraint_grid(records: Iterable[Mapping[str, Any]], confidence: float | None = None) -> Table:
     """Constraints, one a line; with a confidence, the intervals of g1 beside it."""
-    return grid(constraint_columns(confidence), constraint_rows(records, confidence))
+    records = list(records)
+    lift = by_chance(records)
+    rows = zip(records, constraint_rows(records, confidence, lift), strict=True)
+    return grid(constraint_columns(confidence, lift), ([*row[:-1], row[-1] + variants(one)] for one, row in rows))
 
 
-def constraint_columns(confidence: float | None) -> list[tuple[str, str]]:
+def by_chance(records: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether errors of constraints are relative to chance."""
+    return bool(records) and "lift" in records[0]
+
+
+def constraint_columns(confidence: float | None, lift: bool) -> list[tuple[str, str]]:
     """Headings of a list of constraints, and the side that values stand on."""
     between = [] if confidence is None else [(f"{100 * confidence:g} % interval", "left")]
+    between = [("lift", "right")] if lift else between
     figures = [("coverage", "right"), ("succinct", "right")]
     return [("", "right"), ("kind", "left"), ("g1", "right"), *between, *figures, ("rule", "left")]
 
 
-def constraint_rows(records: Iterable[Mapping[str, Any]], confidence: float | None) -> Iterator[list[str]]:
+def constraint_rows(
+    records: Iterable[Mapping[str, Any]], confidence: float | None, lift: bool
+) -> Iterator[list[str]]:
     """What stands below them."""
     for i, r in enumerate(records, 1):
         between = [] if confidence is None else [interval(r)]
+        between = [share(r["lift"])] if lift else between
         yield [
             str(i), r["kind"], share(r["g1"]), *between, share(r["coverage"]), share(r["succinctness"]), r["rule"],
         ]  # fmt: skip
+
+
+def variants(record: Mapping[str, Any]) -> str:
+    """How many rules with other operators a shown one stands for."""
+    count = record.get("variants", 0)
+    return f"  and {number_of(count, 'variant')}" if count else ""
 
 
 def interval(record: Mapping[str, Any]) -> str:
@@ -145,7 +163,9 @@ def interval(record: Mapping[str, Any]) -> str:
 def bound(document: Mapping[str, Any]) -> str:
     """How far what a result lists holds."""
     error, result = document["options"]["error"], document["result"]
-    measure, estimate = result.get("measure") or "g1", result.get("estimate")
+    measure, estimate = result.get("measure") or document["options"].get("error_measure", "g1"), result.get("estimate")
+    if measure == "mu":
+        measure = "1 - mu"
     if estimate is None:
         return "exact" if error == 0 else f"{measure} <= {error}"
     pairs = number_of(estimate["sampled_pairs"], "random pair")
@@ -153,9 +173,12 @@ def bound(document: Mapping[str, Any]) -> str:
 
 
 def dc_parts(
-    document: Mapping[str, Any], records: Sequence[Mapping[str, Any]], *, ranked_by: str, verbose: bool
+    document: Mapping[str, Any], records: Sequence[Mapping[str, Any]], *, ranked_by: str, groups: int, verbose: bool
 ) -> list[Any]:
-    """The text of `dc discover`: `document` as JSON has it, `records` the constraints to show, best first."""
+    """The text of `dc discover`: `document` as JSON has it, `records` the constraints to show, best first.
+
+    `groups`: how many could be shown; fewer than there are where variants are shown as one.
+    """
     result = document["result"]
     count, shown, estimate = result["count"], len(records), result["estimate"]
     parts = table_lines(document["tables"][0], verbose)
@@ -171,7 +194,8 @@ def dc_parts(
         parts.append(f"PARTIAL: {what_is_missing(result)}.")
     parts += [f"note: {note}" for note in document["notes"]]
     if shown:
-        cut = f"best {shown:,} of {count:,}" if shown < count else "best first"
+        groups_ = f"{groups:,} groups" if groups < count else f"{count:,}"
+        cut = f"best {shown:,} of {groups_}" if shown < groups else "best first"
         grid_ = constraint_grid(records, None if estimate is None else estimate["confidence"])
         parts += ["", f"{cut}, by {ranked_by}:", grid_]
     return parts

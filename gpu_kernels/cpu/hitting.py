@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cpu import hitting_search, hitting_sets, hitting_weighted
 from tuplewise.gpu_kernels.cpu.hitting_sets import NOT_MINIMAL, OK
+from tuplewise.gpu_kernels.cpu.hitting_weighted import Bound
 
 SPLIT_LEVELS = 2  # levels of the search tree whose nodes become tasks of their own
 WAIT_SECONDS = 0.02  # how often the waiting thread looks at the deadline
@@ -19,7 +20,7 @@ WAIT_SECONDS = 0.02  # how often the waiting thread looks at the deadline
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What stays the same in all nodes. Arrays as in the front door; `budget` is -1 for exact enumeration."""
+    """What stays the same in all nodes. Arrays as in the front door; no `bound` for exact enumeration."""
 
     vertices: int
     mirror: NDArray[np.int64]
@@ -27,7 +28,7 @@ class Problem:
     group_masks: NDArray[np.uint64]
     exclusive: bool
     max_groups: int
-    budget: int
+    bound: Bound | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +36,7 @@ class _Node:
     masks: NDArray[np.uint64]
     weights: NDArray[np.int64]
     offsets: NDArray[np.int64]
-    safe: Any  # exact: bool a vertex; weighted: (lost, kept)
+    safe: Any  # exact: bool a vertex; weighted: (lost, kept, path)
     chosen: NDArray[np.uint64]
     candidates: NDArray[np.uint64]
     symmetric: bool
@@ -68,7 +69,8 @@ def run(
     for v in range(problem.vertices):
         candidates[v // 64] |= np.uint64(1) << np.uint64(v % 64)
     offsets = np.array([0, masks.shape[1]], dtype=np.int64)
-    safe = np.zeros(0, np.bool_) if problem.budget < 0 else (0, np.zeros(0, np.int64))
+    nothing = np.zeros(0, np.int64)
+    safe = np.zeros(0, np.bool_) if problem.bound is None else (0, nothing, nothing)
     root = _Node(masks, weights, offsets, safe, np.zeros(words, np.uint64), candidates, symmetric, 0, 1.0)
     complete = pool.run(root)
     sets = np.concatenate(pool.sets) if pool.sets else np.empty((0, words), dtype=np.uint64)
@@ -153,17 +155,17 @@ class _Pool:
     def _search(self, node: _Node) -> list[_Node]:
         p = self.problem
         found = np.empty((1024, len(node.chosen)), dtype=np.uint64)
-        if p.budget < 0:
+        if p.bound is None:
             found, count = hitting_search.search_node(
                 node.masks, node.offsets, node.safe, node.chosen, node.candidates, node.symmetric, p.vertices,
                 p.mirror, p.group, p.group_masks, p.exclusive, p.max_groups, found, 0, self.stop,
             )  # fmt: skip
             unhit = np.zeros(count, dtype=np.int64)
         else:
-            lost, kept = node.safe
+            lost, kept, path = node.safe
             unhit = np.empty(1024, dtype=np.int64)
             found, unhit, count = hitting_weighted.search_weighted(
-                node.masks, node.weights, node.offsets, lost, kept, p.budget, node.chosen, node.candidates,
+                node.masks, node.weights, node.offsets, lost, kept, p.bound, path, node.chosen, node.candidates,
                 node.symmetric, p.vertices, p.mirror, p.group, p.group_masks, p.exclusive, p.max_groups, found, unhit,
                 0, self.stop,
             )  # fmt: skip
@@ -175,10 +177,12 @@ class _Pool:
         p = self.problem
         first = np.zeros(p.vertices, dtype=np.int64)
         second = np.zeros(p.vertices, dtype=np.int64)
-        if p.budget < 0:
+        if p.bound is None:
             edge = hitting_sets.smallest_edge(node.masks, node.offsets[1])
         else:
-            edge = hitting_weighted.pick_weighted(node.masks, node.weights, node.offsets[1], p.budget - node.safe[0])
+            lost, _, path = node.safe
+            most = hitting_weighted.budgets_of(path, p.group, p.bound)[0]
+            edge = hitting_weighted.pick_weighted(node.masks, node.weights, node.offsets[1], int(most) - lost)
         number = hitting_sets.branches(node.masks[:, edge].copy(), p.mirror, node.symmetric, first, second)
         open_ = node.candidates.copy()
         for v in [*first[:number], *second[:number]]:
@@ -186,7 +190,7 @@ class _Pool:
                 open_[v // 64] &= ~(np.uint64(1) << np.uint64(v % 64))
         children: list[_Node] = []
         share = node.share / max(1, number)
-        if p.budget >= 0:
+        if p.bound is not None:
             child = self._left_unhit(node, open_.copy(), share)
             children += [child] if child is not None else []
         for k in range(number):
@@ -206,7 +210,7 @@ class _Pool:
         children: list[_Node],
     ) -> int:  # fmt: skip
         p = self.problem
-        if p.budget < 0:
+        if p.bound is None:
             status, masks, offsets, safe, chosen, candidates = hitting_search.child_node(
                 node.masks, node.offsets, node.safe, node.chosen, open_, v, partner, p.group, p.group_masks,
                 p.exclusive, p.max_groups,
@@ -214,14 +218,16 @@ class _Pool:
             weights, unhit, finished = node.weights, 0, status == OK and offsets[1] == 0
             state: Any = safe
         else:
-            lost, kept = node.safe
-            status, masks, weights, offsets, lost, kept, chosen, candidates, weight = hitting_weighted.weighted_child(
-                node.masks, node.weights, node.offsets, lost, kept, p.budget, node.chosen, open_, v, partner, p.group,
-                p.group_masks, p.exclusive, p.max_groups,
+            lost, kept, path = node.safe
+            (
+                status, masks, weights, offsets, lost, kept, path, chosen, candidates, weight, most,
+            ) = hitting_weighted.weighted_child(
+                node.masks, node.weights, node.offsets, lost, kept, p.bound, path, node.chosen, open_, v, partner,
+                p.group, p.group_masks, p.exclusive, p.max_groups,
             )  # fmt: skip
             unhit = lost + weight
-            finished = status == OK and unhit <= p.budget
-            state = (lost, kept)
+            finished = status == OK and unhit <= most
+            state = (lost, kept, path)
         if finished:
             self._keep(chosen[None, :].copy(), np.array([unhit], dtype=np.int64))
         elif status == OK:
@@ -230,14 +236,13 @@ class _Pool:
 
     def _left_unhit(self, node: _Node, open_: NDArray[np.uint64], share: float) -> _Node | None:
         p = self.problem
-        lost, kept = node.safe
+        lost, kept, path = node.safe
+        budgets = hitting_weighted.budgets_of(path, p.group, p.bound)
         status, masks, weights, offsets, lost, kept, _ = hitting_weighted.restrict_weighted(
-            node.masks, node.weights, node.offsets, lost, kept, p.budget, -1, open_
+            node.masks, node.weights, node.offsets, lost, kept, budgets, -1, open_
         )
         if status != OK:
             return None
         return _Node(
-            masks, weights, offsets, (lost, kept), node.chosen, open_, node.symmetric, node.level + 1, share
+            masks, weights, offsets, (lost, kept, path), node.chosen, open_, node.symmetric, node.level + 1, share
         )
-
-

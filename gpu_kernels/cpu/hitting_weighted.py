@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.cpu.arrays import copy, copy_rows
@@ -17,6 +20,50 @@ from tuplewise.gpu_kernels.cpu.hitting_sets import (
 )
 
 HASH_FROM = 16
+ROUNDING = 1.0 + 1e-12  # of products of chances
+
+
+class Bound(NamedTuple):
+    """What a set may leave unhit: `budget`, or, where there are chances, `most` times the chance of each group.
+
+    Attributes
+    ----------
+    chances : float64 (groups, patterns)
+        By which vertices of a group are chosen, bit k its k-th; never more where more are. None of them: no rows.
+    first : int64 (groups,), the first vertex of each group, whose vertices follow each other
+    """
+
+    budget: int
+    most: float
+    chances: NDArray[np.float64]
+    first: NDArray[np.int64]
+
+
+@helper
+def _allowed(path, without, bound, group):
+    """What the vertices of a path may leave unhit, but for the one at a place."""
+    if len(bound.chances) == 0:
+        return bound.budget
+    patterns = np.zeros(len(bound.chances), dtype=np.int64)
+    for i in range(len(path)):
+        if i != without:
+            g = group[path[i]]
+            patterns[g] |= np.int64(1) << (path[i] - bound.first[g])
+    product = bound.most
+    for i in range(len(path)):
+        g = group[path[i]]
+        product *= bound.chances[g, patterns[g]]
+        patterns[g] = 0
+    return np.int64(product * ROUNDING)
+
+
+@kernel("int64[::1], int64[::1], Bound(int64, float64, float64[:, ::1], int64[::1])")
+def budgets_of(path, group, bound):
+    """What a path of vertices may leave unhit, and what it may without each of them; int64 (vertices + 1,)."""
+    budgets = np.empty(len(path) + 1, dtype=np.int64)
+    for i in range(len(path) + 1):
+        budgets[i] = _allowed(path, i - 1, bound, group)
+    return budgets
 
 
 @helper
@@ -55,10 +102,12 @@ def _merge_equal(masks, weights, first, last):
     return end
 
 
-@kernel("uint64[:, ::1], int64[::1], int64[::1], int64, int64[::1], int64, int64, uint64[::1]")
-def restrict_weighted(masks, weights, offsets, lost, kept, budget, vertex, candidates):
+@kernel("uint64[:, ::1], int64[::1], int64[::1], int64, int64[::1], int64[::1], int64, uint64[::1]")
+def restrict_weighted(masks, weights, offsets, lost, kept, budgets, vertex, candidates):
     """The node with `vertex` added (none where it is -1), its lists restricted to `candidates`.
 
+    `budgets` are of the path with `vertex`, see `budgets_of`; they fall as vertices are added. So what is lost for the
+    node is lost for all below it, and a vertex that is needed here stays needed.
     `lost` is the weight of edges that can't be hit any more, `kept[x]` the weight of critical edges of the x-th vertex
     that nothing can take from it; such edges are counted there and leave the lists. Returns
     (status, masks, weights, offsets, lost, kept, open weight).
@@ -89,7 +138,7 @@ def restrict_weighted(masks, weights, offsets, lost, kept, budget, vertex, candi
             out_weights[end] = weights[i]
             open_weight += weights[i]
             end += 1
-    if lost > budget:
+    if lost > budgets[0]:
         return DEAD, out, out_weights, new_offsets, lost, new_kept, open_weight
     if end >= HASH_FROM:
         end = _merge_equal(out, out_weights, 0, end)
@@ -114,9 +163,9 @@ def restrict_weighted(masks, weights, offsets, lost, kept, budget, vertex, candi
                 out_weights[end] = weights[i]
                 loose += weights[i]
                 end += 1
-        if lost + open_weight + sure + loose <= budget:
+        if lost + open_weight + sure + loose <= budgets[x]:
             return NOT_MINIMAL, out, out_weights, new_offsets, lost, new_kept, open_weight
-        if lost + sure > budget:
+        if lost + sure > budgets[x]:
             end = begin  # whatever is added, this vertex stays needed
         elif end - begin >= HASH_FROM:
             end = _merge_equal(out, out_weights, begin, end)
@@ -160,18 +209,20 @@ def _append(found, unhit, count, chosen, weight):
 
 
 @kernel(
-    "uint64[:, ::1], int64[::1], int64[::1], int64, int64[::1], int64, uint64[::1], uint64[::1], boolean, "
+    "uint64[:, ::1], int64[::1], int64[::1], int64, int64[::1], "
+    "Bound(int64, float64, float64[:, ::1], int64[::1]), int64[::1], uint64[::1], uint64[::1], boolean, "
     "int64, int64[::1], int64[::1], uint64[:, ::1], boolean, int64, uint64[:, ::1], int64[::1], int64, "
     "boolean[::1]"
 )
 def search_weighted(
-    masks, weights, offsets, lost, kept, budget, chosen, candidates, symmetric, vertices, mirror, group, group_masks,
-    exclusive, max_groups, found, unhit, count, stop,
+    masks, weights, offsets, lost, kept, bound, path, chosen, candidates, symmetric, vertices, mirror, group,
+    group_masks, exclusive, max_groups, found, unhit, count, stop,
 ):  # fmt: skip
-    """All wanted sets below a node whose unhit edges weigh more than the budget, appended to `found` and `unhit`."""
+    """All wanted sets below a node whose unhit edges weigh more than the bound, appended to `found` and `unhit`."""
     first = np.zeros(vertices, dtype=np.int64)
     second = np.zeros(vertices, dtype=np.int64)
-    edge = masks[:, pick_weighted(masks, weights, offsets[1], budget - lost)].copy()
+    budgets = budgets_of(path, group, bound)
+    edge = masks[:, pick_weighted(masks, weights, offsets[1], budgets[0] - lost)].copy()
     number = branches(edge, mirror, symmetric, first, second)
     open_ = candidates.copy()
     for k in range(number):
@@ -180,10 +231,10 @@ def search_weighted(
             open_[second[k] // 64] &= ~(np.uint64(1) << np.uint64(second[k] % 64))
     if stop[0]:
         return found, unhit, count
-    status, m, w, o, new_lost, new_kept, _ = restrict_weighted(masks, weights, offsets, lost, kept, budget, -1, open_)
+    status, m, w, o, new_lost, new_kept, _ = restrict_weighted(masks, weights, offsets, lost, kept, budgets, -1, open_)
     if status == OK:
         found, unhit, count = search_weighted(
-            m, w, o, new_lost, new_kept, budget, chosen, open_, symmetric, vertices, mirror, group, group_masks,
+            m, w, o, new_lost, new_kept, bound, path, chosen, open_, symmetric, vertices, mirror, group, group_masks,
             exclusive, max_groups, found, unhit, count, stop,
         )  # fmt: skip
     for k in range(number):
@@ -191,8 +242,8 @@ def search_weighted(
         for both in range(2 if second[k] >= 0 else 1):
             if stop[0]:
                 return found, unhit, count
-            status, m, w, o, new_lost, new_kept, new_chosen, new_open, weight = weighted_child(
-                masks, weights, offsets, lost, kept, budget, chosen, open_, first[k], second[k] if both else -1,
+            status, m, w, o, new_lost, new_kept, new_path, new_chosen, new_open, weight, most = weighted_child(
+                masks, weights, offsets, lost, kept, bound, path, chosen, open_, first[k], second[k] if both else -1,
                 group, group_masks, exclusive, max_groups,
             )  # fmt: skip
             if both == 0 and status == NOT_MINIMAL:
@@ -200,11 +251,11 @@ def search_weighted(
                 break
             if status != OK:
                 continue
-            if new_lost + weight <= budget:
+            if new_lost + weight <= most:
                 found, unhit, count = _append(found, unhit, count, new_chosen, new_lost + weight)
             else:
                 found, unhit, count = search_weighted(
-                    m, w, o, new_lost, new_kept, budget, new_chosen, new_open,
+                    m, w, o, new_lost, new_kept, bound, new_path, new_chosen, new_open,
                     symmetric and (second[k] < 0 or both == 1), vertices, mirror, group, group_masks, exclusive,
                     max_groups, found, unhit, count, stop,
                 )  # fmt: skip
@@ -216,32 +267,50 @@ def search_weighted(
 
 
 @kernel(
-    "uint64[:, ::1], int64[::1], int64[::1], int64, int64[::1], int64, uint64[::1], uint64[::1], int64, "
+    "uint64[:, ::1], int64[::1], int64[::1], int64, int64[::1], "
+    "Bound(int64, float64, float64[:, ::1], int64[::1]), int64[::1], uint64[::1], uint64[::1], int64, "
     "int64, int64[::1], uint64[:, ::1], boolean, int64"
 )
 def weighted_child(
-    masks, weights, offsets, lost, kept, budget, chosen, open_, vertex, partner, group, group_masks, exclusive,
+    masks, weights, offsets, lost, kept, bound, path, chosen, open_, vertex, partner, group, group_masks, exclusive,
     max_groups,
 ):  # fmt: skip
-    """The node with `vertex` (and `partner`, unless -1) added."""
+    """The node with `vertex` (and `partner`, unless -1) added, and what it may leave unhit."""
     new_chosen = chosen.copy()
     new_chosen[vertex // 64] |= np.uint64(1) << np.uint64(vertex % 64)
+    new_path = _with(path, vertex)
     candidates = open_.copy()
     if partner >= 0:
         new_chosen[partner // 64] |= np.uint64(1) << np.uint64(partner % 64)
     narrow_candidates(new_chosen, candidates, group_masks, exclusive, max_groups)
     between = candidates.copy()
+    budgets = budgets_of(new_path, group, bound)
     if partner >= 0:
         if not pair_allowed(chosen, vertex, partner, group, group_masks, exclusive):
-            return NOT_MINIMAL, masks, weights, offsets, lost, kept, new_chosen, candidates, np.int64(0)
+            return (
+                NOT_MINIMAL, masks, weights, offsets, lost, kept, new_path, new_chosen, candidates, np.int64(0),
+                budgets[0],
+            )  # fmt: skip
         between[partner // 64] |= np.uint64(1) << np.uint64(partner % 64)
     status, m, w, o, new_lost, new_kept, weight = restrict_weighted(
-        masks, weights, offsets, lost, kept, budget, vertex, between
+        masks, weights, offsets, lost, kept, budgets, vertex, between
     )
     if status == OK and partner >= 0:
-        if new_lost + weight <= budget:  # one of the two is enough, so both are not minimal
-            return NOT_MINIMAL, m, w, o, new_lost, new_kept, new_chosen, candidates, weight
+        if new_lost + weight <= budgets[0]:  # one of the two is enough, so both are not minimal
+            return NOT_MINIMAL, m, w, o, new_lost, new_kept, new_path, new_chosen, candidates, weight, budgets[0]
+        new_path = _with(new_path, partner)
+        budgets = budgets_of(new_path, group, bound)
         status, m, w, o, new_lost, new_kept, weight = restrict_weighted(
-            m, w, o, new_lost, new_kept, budget, partner, candidates
+            m, w, o, new_lost, new_kept, budgets, partner, candidates
         )
-    return status, m, w, o, new_lost, new_kept, new_chosen, candidates, weight
+    return status, m, w, o, new_lost, new_kept, new_path, new_chosen, candidates, weight, budgets[0]
+
+
+@helper
+def _with(path, vertex):
+    """A path with one more vertex."""
+    longer = np.empty(len(path) + 1, dtype=np.int64)
+    for i in range(len(path)):
+        longer[i] = path[i]
+    longer[len(path)] = vertex
+    return longer

@@ -193,7 +193,8 @@ def discover_dcs(
     Parameters
     ----------
     table : what `load` returns, or anything that `load` reads
-    error : share of ordered pairs of rows (g1) that may violate a constraint, 0 <= error < 1.
+    error : share of ordered pairs of rows (g1) that may violate a constraint, 0 <= error < 1; with error_measure="lift"
+        of those that would by chance, were the columns independent.
         A float is taken as the decimal that it is written as.
     nulls : "unknown" (a null satisfies no predicate) or "value" (equal to itself, lower than every other value)
     max_predicates : constraints of at most so many predicates

@@ -37,8 +37,8 @@ def discover_fds(
     Parameters
     ----------
     table : what `load` returns, or anything that `load` reads
-    error : share of rows (g3) that may have to be removed so that a dependency holds, 0 <= error < 1.
-        A float is taken as the decimal that it is written as.
+    error : share of rows (g3) that may have to be removed so that a dependency holds, 0 <= error < 1; or the error by
+        another measure, see `error_measure`. A float is taken as the decimal that it is written as.
     nulls : "unknown" (a null is equal to nothing and differs from nothing) or "value" (equal to itself)
     max_context : left sides of at most so many columns
     device : "auto", "cpu", "cuda" or "cuda:N". The result is the same on each.
@@ -46,7 +46,11 @@ def discover_fds(
         marked `partial`
     progress : called with the stage and the share of it that is done
     **options
-        algorithm ("auto", "hybrid", "levelwise"), run_on ("auto", "driver", "spark"), memory_limit (bytes), seed.
+        error_measure ("g3"; "g1", the share of ordered pairs that violate it; "lift", violating pairs by those that
+        chance would give; "mu", 1 - mu+, of functional dependencies only), algorithm ("auto", "hybrid", "levelwise"),
+        run_on ("auto", "driver", "spark"), memory_limit (bytes), seed. By "lift" and "mu" a dependency may hold while
+        one with more columns on the left doesn't: listed are those that hold while none with fewer of their columns
+        does, of at most 3 columns on the left unless `max_context` says otherwise.
 
     Returns
     -------

@@ -313,3 +313,20 @@ def test_writing_to_a_device_does_not_replace_it(capsys: pytest.CaptureFixture[s
     output.check_output(os.devnull)
     output.write(["x"], os.devnull)
     assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
+
+
+def test_errors_relative_to_chance_and_the_order_by_genuineness(
+    table: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = json.loads(discover(capsys, table, "--error", "0.4", "--error-measure", "lift").out)
+    assert document["options"]["error_measure"] == "lift"
+    assert all(c["lift"] <= 0.4 for c in document["result"]["constraints"])
+    asked = discover(capsys, table, "--error", "0.4", "--error-measure", "mu")
+    assert asked.code == USAGE
+    assert "error_measure: 'mu'; allowed: 'g1', 'lift'. g3 and mu are about dependencies" in asked.err
+    ranked = json.loads(discover(capsys, table, "--rank-by", "genuineness").out)["result"]["constraints"]
+    plain = json.loads(discover(capsys, table).out)["result"]["constraints"]
+    assert sorted(map(json.dumps, ranked)) == sorted(map(json.dumps, plain))
+    text = discover(capsys, table, "--format", "text", "--limit", "1").out
+    assert ranked[0]["rule"] in text
+    assert ", by genuineness:" in text

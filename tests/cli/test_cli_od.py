@@ -66,7 +66,8 @@ def test_text_csv_and_sql(table: str, capsys: pytest.CaptureFixture[str]) -> Non
     text = discover(capsys, table, "--format", "text", "--limit", "1").out
     assert text.startswith("days: 4 rows, 4 columns")
     assert "order compatible (among rows that are equal on what is in brackets" in text
-    assert "1  []: day ~ month\n" in text
+    assert "the best 1 of 6, by genuineness:" in text
+    assert "1  []: day ~ month\n" in discover(capsys, table, "--format", "text", "--rank-by", "size").out
     assert "All of them: --format json, csv or sql" in text
     csv = discover(capsys, table, "--format", "csv", "--limit", "2").out
     assert csv.splitlines()[0] == "kind,context,attribute,left,right,direction"
@@ -110,9 +111,7 @@ def test_rows_to_remove(table: str, capsys: pytest.CaptureFixture[str]) -> None:
         (["-o", "/nosuch/folder/x.json"], "There is no folder '/nosuch/folder'"),
     ],
 )
-def test_faults_are_one_message(
-    more: list[str], message: str, table: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_faults_are_one_message(more: list[str], message: str, table: str, capsys: pytest.CaptureFixture[str]) -> None:
     ran = inside(capsys, "od", "discover", table, *more)
     assert ran.code == USAGE
     assert ran.err.startswith("tuplewise: error: ")
@@ -246,9 +245,7 @@ def test_a_check_against_a_saved_result(saved: str, tmp_path: Path, capsys: pyte
     assert (ran.code, "is not of od discover: 'key discover'" in ran.err) == (USAGE, True)
 
 
-def test_a_partial_result_proves_and_leaves_the_rest_undecided(
-    saved: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_partial_result_proves_and_leaves_the_rest_undecided(saved: str, capsys: pytest.CaptureFixture[str]) -> None:
     """On the command line as in Python."""
     document = json.loads(Path(saved).read_text())
     document["partial"] = True

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import tuplewise as tw
-from tuplewise.engine.cli.kernels import NEEDED, NEEDED_BY_LARGE_TABLES
+from tuplewise.engine.cli.kernels import NEEDED, NEEDED_LATER
 from tuplewise.gpu_kernels import compiled
 from tuplewise.gpu_kernels.building import kernels_named
 
@@ -29,7 +29,7 @@ RULES = (
 # Specialisations that a first run compiles before it begins. Each takes a good half of a second: keep them few.
 COMPILED = {
     "dc discover": 13,
-    "dc discover --error": 10,
+    "dc discover --error": 11,
     "dc check": 20,
     "dc init": 12,
     "dc insert": 17,
@@ -102,6 +102,14 @@ def test_a_command_calls_what_it_is_said_to_need(command: str, tmp_path: Path) -
     assert called - set(NEEDED[command]) == set()
 
 
+@pytest.mark.parametrize("command", [c for c in NEEDED_LATER if c.endswith(("discover", "--error"))])
+def test_what_text_calls_besides_is_compiled_meanwhile(command: str, tmp_path: Path) -> None:
+    work = work_of(command, pd.read_csv(EXAMPLE), tmp_path)
+    with kernels_called() as called:
+        work().to_text()
+    assert called - set(NEEDED[command]) - set(NEEDED_LATER[command]) == set()
+
+
 @pytest.mark.parametrize("command", COMPILED)
 def test_a_first_run_compiles_no_more_than_before(command: str) -> None:
     assert sum(len(kernel.signatures) for kernel in kernels_named(NEEDED[command])) == COMPILED[command]
@@ -131,6 +139,6 @@ def test_kernels_bring_no_more_functions_along(command: str) -> None:
 
 def test_every_list_is_of_a_command_and_of_kernels() -> None:
     assert NEEDED.keys() == COMPILED.keys()
-    for command, names in NEEDED_BY_LARGE_TABLES.items():
+    for command, names in NEEDED_LATER.items():
         assert {kernel.full_name for kernel in kernels_named(names)} == set(names)
         assert not set(names) & set(NEEDED[command])

@@ -6,6 +6,7 @@ import itertools
 import random
 import re
 import time
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -66,7 +67,7 @@ def expected(table: Table, options: DcDiscoverOptions) -> dict[Any, int]:
     )
     space = oracle.groups_to_search(table, space, options.nulls)
     minimal = oracle.minimal if options.minimality == "implication" else oracle.minimal_by_subset
-    return minimal(table, space, options.nulls, options.error, options.max_predicates)
+    return minimal(table, space, options.nulls, options.error, options.max_predicates, options.error_measure)
 
 
 def rich_table(rows: int) -> Table:
@@ -93,6 +94,18 @@ def test_discovery_equals_definition(block: int) -> None:
             share = oracle.coverage(table, constraint, options.nulls)
             assert share is None or result.ranking.coverage[i] == pytest.approx(float(share))
             assert result.ranking.succinctness[i] == pytest.approx(float(oracle.succinctness(constraint)))
+
+
+@pytest.mark.parametrize("block", range(5))
+def test_with_an_error_relative_to_chance_equals_definition(block: int) -> None:
+    for seed in range(1000 + 40 * block, 1040 + 40 * block):
+        rng = random.Random(seed)
+        types = rng.choice(TYPE_SETS)
+        table = random_table(seed, rows=rng.randint(0, 8), types=types, null_share=rng.choice([0, 0, 0.2]))
+        error = rng.choice([Decimal("0.1"), Decimal("0.3"), Decimal("0.5"), Decimal("0.85")])
+        options = replace(asked(rng, len(types)), error=error, error_measure="lift")
+        result = discover(encode(table), options)
+        assert list(found(result).items()) == list(expected(table, options).items()), (seed, options, table)
 
 
 @pytest.mark.parametrize("seed", [0, 3])

@@ -150,3 +150,47 @@ def test_bad_arguments(change: dict[str, object], says: str) -> None:
     }
     with pytest.raises(ValueError, match=says):
         minimal_hitting_sets(**(arguments | change))  # type: ignore[arg-type]
+
+
+# ---------------------------------------------------------------- what chance would leave unhit
+
+
+@pytest.mark.parametrize("levels", [0, 1, 2])
+@pytest.mark.parametrize("seed", range(60))
+def test_relative_to_chance_equals_definition(seed: int, levels: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpu, "SPLIT_LEVELS", levels)
+    rng = np.random.default_rng([seed, levels, 1])
+    symmetric = seed % 2 == 0
+    edges, group, mirror = random_problem(rng, symmetric)
+    exclusive = seed % 5 == 0
+    most_groups = int(rng.integers(1, 4)) if seed % 7 == 0 else len(set(group))
+    most = sum(edges.values()) * float(rng.choice([0.3, 0.6, 0.9]))
+    chances = np.ones((max(group) + 1, 8))
+    for g, row in enumerate(chances):
+        single = {a: rng.uniform(0.2, 1) for a in range(len(group)) if group[a] == g}
+        if symmetric:
+            single = {a: single[min(a, mirror[a])] for a in single}
+        for pattern in range(8):
+            row[pattern] = np.prod([single.get(group.index(g) + k, 1.0) for k in range(3) if pattern >> k & 1])
+    found = as_dict(
+        minimal_hitting_sets(
+            np.array(list(edges), dtype=np.uint64)[:, None],
+            atoms=len(group),
+            group=np.array(group, dtype=np.int32),
+            weights=np.array(list(edges.values()), dtype=np.int64),
+            budget=int(most),
+            most=most,
+            chances=chances,
+            mirror=np.array(mirror, dtype=np.int32) if symmetric else None,
+            exclusive=exclusive,
+            max_groups=most_groups,
+            threads=1 + seed % 2,
+        )
+    )
+    if symmetric:
+        found |= {oracle.mirrored(chosen, mirror): unhit for chosen, unhit in found.items()}
+    weights = list(edges.values())
+    expected = oracle.minimal_sets_by_chance(
+        list(edges), weights, most, chances.tolist(), group, exclusive, most_groups
+    )
+    assert found == expected

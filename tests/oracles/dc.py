@@ -218,7 +218,7 @@ def allowed_violations(rows, constraint, error):
     return math.floor(Fraction(error) * judged)
 
 
-def holding(columns, groups, nulls, error=Decimal(0), max_predicates=None):
+def holding(columns, groups, nulls, error=Decimal(0), max_predicates=None, measure="g1"):
     """Every conjunction, one predicate a group at most, that holds: [(constraint, violations)]."""
     rows = len(columns[0][2])
     pairs = list(itertools.permutations(range(rows), 2))
@@ -239,7 +239,11 @@ def holding(columns, groups, nulls, error=Decimal(0), max_predicates=None):
             one = names_one_tuple(constraint)
             count = (row_mask if one else pair_mask).bit_count()
             learnable = rows >= (1 if one else 2)
-            if learnable and count <= allowed_violations(rows, constraint, error):
+            allowed = Fraction(error) * (rows if one else len(pairs))
+            if measure == "lift":  # were the predicates independent
+                masks_, judged = (by_row, rows) if one else (by_pair, len(pairs))
+                allowed *= math.prod(Fraction(masks_[p].bit_count(), max(1, judged)) for p in constraint)
+            if learnable and count <= allowed:
                 found.append((constraint, count))
         if max_predicates is not None and len(constraint) == max_predicates:
             return
@@ -251,11 +255,11 @@ def holding(columns, groups, nulls, error=Decimal(0), max_predicates=None):
     return found
 
 
-def minimal(columns, groups, nulls="unknown", error=Decimal(0), max_predicates=None):
+def minimal(columns, groups, nulls="unknown", error=Decimal(0), max_predicates=None, measure="g1"):
     """The reported constraints: {constraint: violations}."""
     models = models_of(tuple(sorted({(c, domain_of(columns[c])) for g in groups for c in g[:2]})))
     classes = {}
-    for constraint, count in holding(columns, groups, nulls, error, max_predicates):
+    for constraint, count in holding(columns, groups, nulls, error, max_predicates, measure):
         mask = models.of_constraint(constraint)
         if mask:
             key = frozenset((mask, models.of_constraint(constraint, mirrored=True)))
@@ -278,13 +282,15 @@ def mirror(constraint):
     return tuple((left, right, scope, FLIPPED[op]) for left, right, scope, op in constraint)
 
 
-def minimal_by_subset(columns, groups, nulls="unknown", error=Decimal(0), max_predicates=None):
+def minimal_by_subset(columns, groups, nulls="unknown", error=Decimal(0), max_predicates=None, measure="g1"):
     """Set-minimal output: no proper subset holds; non-trivial; one of each mirror pair."""
     models = models_of(tuple(sorted({(c, domain_of(columns[c])) for g in groups for c in g[:2]})))
-    held = dict(holding(columns, groups, nulls, error, max_predicates))
+    held = dict(holding(columns, groups, nulls, error, max_predicates, measure))
     found = {}
     for constraint, count in held.items():
-        smaller = itertools.combinations(constraint, len(constraint) - 1)
+        smaller = itertools.chain.from_iterable(
+            itertools.combinations(constraint, size) for size in range(1, len(constraint))
+        )
         if any(s in held for s in smaller) or not models.of_constraint(constraint):
             continue
         other = mirror(constraint)

@@ -7,6 +7,7 @@ import io
 import json
 import re
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -16,6 +17,7 @@ import pyarrow as pa
 import pytest
 
 import tuplewise as tw
+from tuplewise import InputError
 from tuplewise.engine.dc.constraint import DenialConstraint
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.report import model, text
@@ -104,8 +106,9 @@ def test_options_are_complete_and_exact() -> None:
     assert options["error"] == 0.1
     assert options["shared_values"] == 0.25
     assert set(options) == {
-        "error", "max_predicates", "cross_columns", "single_tuple", "order_text", "shared_values", "comparable_means",
-        "nulls", "minimality", "algorithm", "sample_pairs", "device", "time_limit", "memory_limit", "seed", "run_on",
+        "error", "error_measure", "max_predicates", "cross_columns", "single_tuple", "order_text", "shared_values",
+        "comparable_means", "nulls", "minimality", "algorithm", "sample_pairs", "device", "time_limit", "memory_limit",
+        "seed", "run_on",
     }  # fmt: skip
     precise = Decimal("0.1000000000000000000001")
     assert model.plain(precise) == "0.1000000000000000000001"
@@ -150,7 +153,7 @@ def test_a_limit_lists_the_most_succinct_and_says_so(found: tw.DcResult) -> None
 @pytest.mark.parametrize(
     ("call", "fault"),
     [
-        (lambda f: f.ranked("size"), "rank_by: 'size'; allowed: 'succinctness', 'coverage', 'g1'"),
+        (lambda f: f.ranked("size"), "rank_by: 'size'; allowed: 'genuineness', 'succinctness', 'coverage', 'g1'"),
         (lambda f: f.to_csv(limit=0), "limit: 0; allowed: 1 or more"),
         (lambda f: f.to_sql("oracle"), "dialect: 'oracle'"),
         (lambda f: f.to_sql("spark", table="a..b"), "SQL table name: 'a..b'"),
@@ -179,11 +182,14 @@ def test_sql_of_a_result_finds_nothing_in_its_own_table(found: tw.DcResult) -> N
 def test_text_shows_the_best_and_the_count(found: tw.DcResult) -> None:
     shown = found.to_text(limit=2)
     assert f"{len(found)} minimal denial constraints (exact); 20 ordered pairs" in shown
-    assert f"best 2 of {len(found)}, by succinctness:" in shown
+    assert f"best 2 of {len(found) - 1} groups, by genuineness:" in shown
     assert "All of them: .to_json(), .to_csv()" in shown
     assert "All of them: --format json, csv or sql" in found.to_text(limit=2, command_line=True)
-    assert [c.rule in shown for c in found.ranked(limit=3)] == [True, True, False]
-    whole = found.to_text(limit=10_000, verbose=True)
+    assert [c.rule in shown for c in found.ranked("genuineness", limit=3)] == [True, True, False]
+    ranked = found.to_text(limit=2, rank_by="succinctness")
+    assert f"best 2 of {len(found)}, by succinctness:" in ranked
+    assert [c.rule in ranked for c in found.ranked(limit=3)] == [True, True, False]
+    whole = found.to_text(limit=10_000, verbose=True, rank_by="coverage")
     assert "All of them" not in whole
     assert re.search(r"^tail\.no +text +3 +0 +\S", whole, re.MULTILINE)
     assert all(len(line) <= 60 for line in found.to_text(width=60).splitlines())
@@ -211,7 +217,10 @@ def test_colour_only_where_it_is_asked_for(found: tw.DcResult) -> None:
 def test_html_and_repr_say_what_was_found(found: tw.DcResult) -> None:
     page = found._repr_html_()
     assert "<b>flights</b>" in page
-    assert page.count("<tr>") == 1 + min(len(found), text.SHOWN)
+    groups = {tuple((p.left, p.right) for p in rule.predicates) for rule in found.constraints}
+    assert page.count("<tr>") == 1 + min(len(groups), text.SHOWN)
+    assert "best first, by genuineness" in page
+    assert page.count("and 1 variant<") == len(found) - len(groups) == 1
     assert repr(found).startswith(
         f"<DcResult: {len(found)} minimal denial constraints of 'flights' (exact), 5 rows, cpu>"
     )
@@ -260,3 +269,44 @@ def test_entries_are_spliced_into_a_document_that_ends_in_an_empty_list() -> Non
     assert json.loads("".join(pieces(head, []))) == head
     with pytest.raises(ValueError, match="does not end in an empty list"):
         list(pieces({"a": 1}, []))
+
+
+def test_errors_relative_to_chance() -> None:
+    """Of 100 rows each with a number, a few share it: nearly a key by all pairs, and what chance gives by lift."""
+    rows = range(100)
+    table = pd.DataFrame({"id": [max(2, row) for row in rows], "kind": [row % 5 for row in rows]})
+    table["group"] = table["kind"] // 2
+    by_pairs = tw.discover_dcs(table, error="0.001", device="cpu")
+    assert "not(t.id == u.id)" in [c.rule for c in by_pairs.constraints]
+    found = tw.discover_dcs(table, error="0.001", error_measure="lift", device="cpu")
+    rules = [c.rule for c in found.constraints]
+    assert "not(t.id == u.id)" not in rules
+    assert "not(t.kind == u.kind and t.group != u.group)" in rules
+    assert "(lift <= 0.001)" in found.to_text()
+    assert {c["lift"] for c in found.to_dict()["result"]["constraints"]} == {0.0}
+    assert "lift" not in by_pairs.to_dict()["result"]["constraints"][0]
+    loose = tw.discover_dcs(table, error="0.9", error_measure="lift", max_predicates=2, device="cpu")
+    pairs = 100 * 99
+    for record in loose.to_dict()["result"]["constraints"]:
+        chance = 1.0
+        for (left, operator, right), _ in zip(record["predicates"], range(2), strict=False):
+            chance *= tw.check(table, f"not({left} {operator} {right})").rules[0].violating_pairs / pairs
+        assert record["lift"] == pytest.approx(record["g1"] / chance if chance else 0.0)
+
+
+@pytest.mark.parametrize(
+    ("asked", "fault"),
+    [
+        ({"error_measure": "g3"}, "error_measure: 'g3'; allowed: 'g1', 'lift'. g3 and mu are about dependencies"),
+        ({"error_measure": "mu"}, "error_measure: 'mu'; allowed: 'g1', 'lift'"),
+        ({"error_measure": "lift", "sample_pairs": 10}, "error_measure with sample_pairs: 'lift'; allowed: 'g1'"),
+    ],
+)
+def test_measures_that_constraints_do_not_have(asked: dict[str, Any], fault: str) -> None:
+    with pytest.raises(InputError, match=re.escape(fault)):
+        tw.discover_dcs(pd.DataFrame({"a": [1, 2]}), error=0.1, **asked)
+
+
+def test_a_state_knows_no_errors_relative_to_chance(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="error_measure of a state: 'lift'; allowed: 'g1'"):
+        tw.maintain_dcs(tmp_path / "state", pd.DataFrame({"a": [1, 2]}), error=0.1, error_measure="lift")

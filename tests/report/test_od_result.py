@@ -90,8 +90,8 @@ def test_json_of_order_dependencies_has_the_promised_shape() -> None:
     assert document["timings_seconds"]["total"] == 1.5
     assert {"session", "load", "encode", "sample", "total"} <= set(document["timings_seconds"])
     assert document["options"] == {
-        "error": 0, "max_context": None, "algorithm": "auto", "device": "auto", "time_limit": None,
-        "memory_limit": None, "seed": 0, "run_on": "auto", "lexicographic": None, "nulls": "value",
+        "error": 0, "error_measure": "g3", "max_context": None, "algorithm": "auto", "device": "auto",
+        "time_limit": None, "memory_limit": None, "seed": 0, "run_on": "auto", "lexicographic": None, "nulls": "value",
     }  # fmt: skip
     result = document["result"]
     assert list(result) == [*ABOUT, "constant", "order_compatible"]
@@ -234,11 +234,11 @@ def test_text_groups_by_kind_and_shows_the_first() -> None:
     shown = ods().to_text()
     assert "5 minimal order dependencies (exact): 2 constant, 3 order compatible" in shown
     assert "hybrid (asked for)\ncompared 10 pairs of rows (100 % of all)\nnote: a note\n" in shown
-    assert re.search(r"^constant \(rows .*\):\n +dependency\n1 +week -> month$", shown, re.MULTILINE)
+    assert re.search(r"^constant \(rows .*\), by genuineness:\n +dependency\n1 +week -> month$", shown, re.MULTILINE)
     assert re.search(r"^2 +\[\]: month ~ `days, left` desc$", shown, re.MULTILINE)
     assert "All of them" not in shown
     cut = ods().to_text(limit=2)
-    assert "never rises), the first 2 of 3:" in cut
+    assert "never rises), the best 2 of 3, by genuineness:" in cut
     assert "All of them: .to_json(), .to_csv()" in cut
     assert "All of them: --format json, csv or sql" in ods().to_text(limit=2, command_line=True)
     assert "[`tail.no`, month]" not in cut
@@ -261,9 +261,7 @@ def test_html_and_repr() -> None:
     assert "<b>flights</b>" in page
     assert page.count("<table>") == 2
     assert "week -&gt; month" in page
-    assert repr(ods()).splitlines()[0] == (
-        "<OdResult: 5 minimal order dependencies of 'flights' (exact), 5 rows, cpu>"
-    )
+    assert repr(ods()).splitlines()[0] == ("<OdResult: 5 minimal order dependencies of 'flights' (exact), 5 rows, cpu>")
     assert len(repr(ods()).splitlines()) == 6
     assert repr(fds().fds) == "[[] -> `days, left`, `tail.no`, week -> month]"
 
