@@ -61,6 +61,9 @@ def order_of_dcs(found: DcDiscovery) -> NDArray[np.int64]:
     np.divide(ranking.chance - ranking.g1, ranking.chance, out=strength, where=ranking.chance > 0)
     evidence = np.minimum(ranking.chance * judged, relation.all_rows)
     estimate = measures.dc_score(strength, evidence, arrays.sizes)
+    # Number -1 pads short constraints: the last place says that nothing is compared across columns.
+    across = np.append(~found.space.same_column[found.space.predicate_group], False)
+    estimate[across[arrays.predicates].any(axis=1) & ~arrays.one_row] *= measures.ACROSS_COLUMNS
     order = np.lexsort((-np.nan_to_num(ranking.coverage), -ranking.succinctness, -estimate))
     if relation.rows < max(1, relation.all_rows):
         return order
