@@ -4,8 +4,8 @@ The null model is the same for every kind of rule: the columns are independent o
 *Evidence* is what would contradict the rule then, *strength* how much less does.
 
 Of the 30 FDs that experts wrote down for eight tables, so many are among the first 10 and 20 of a table when all left
-sides of one and two columns are ranked (`python -m benchmarks.profile_measures`): by g3 14 and 17, g3' 15 and 15, tau 17
-and 20, the fraction of information 16 and 17, its reliable form 12 and 17, mu+ 18 and 18; by the score 26 and 27.
+sides of one and two columns are ranked (`python -m benchmarks.profile_measures`): by g3 14 and 17, g3' 15 and 15, tau
+17 and 20, the fraction of information 16 and 17, its reliable form 12 and 17, mu+ 18 and 18; by the score 26 and 27.
 """
 
 from __future__ import annotations

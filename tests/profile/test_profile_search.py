@@ -250,8 +250,8 @@ def test_short_rules_come_first_where_time_is_short(monkeypatch: pytest.MonkeyPa
         look(self, context)
 
     monkeypatch.setattr(search.Search, "look", slowly)
-    monkeypatch.setattr("tuplewise.engine.profile.search.time.monotonic", lambda: now[0])
-    found = search.profile_table(tw.load(people()), ProfileOptions(), CPU, deadline=20.0)
+    monkeypatch.setattr("tuplewise.engine.run.time.monotonic", lambda: now[0])
+    found = search.profile_table(tw.load(people()), ProfileOptions(), CPU, Run(deadline=20.0))
     assert found.partial
     assert [len(context) for context in looked] == sorted(len(context) for context in looked)
     assert "sets of columns were looked at in the limited time: there may be more rules" in found.notes[0]
