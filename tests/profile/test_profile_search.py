@@ -17,6 +17,7 @@ from tuplewise import ProfileResult
 from tuplewise.engine.errors import InputError
 from tuplewise.engine.options import ProfileOptions
 from tuplewise.engine.profile import candidates, search
+from tuplewise.engine.run import Run
 
 
 def rules_of(found: ProfileResult) -> set[tuple[str, int, int]]:
