@@ -239,10 +239,11 @@ def profile(
     from tuplewise.engine.ind.table_options import options_of_tables
     from tuplewise.engine.profile.discover import profile as search
     from tuplewise.engine.report.profile_result import ProfileResult
+    from tuplewise.engine.watch import most_bytes_here
 
-    each = options_of_tables(tables, reading)
-    loaded = {name: run.load(table, each[name], options.device) for name, table in tables.items()}
-    found = search(loaded, options, run=run)
+    each, most = options_of_tables(tables, reading), most_bytes_here(options)
+    opened = {name: run.open(table, each[name], most, options.device) for name, table in tables.items()}
+    found = search(opened, options, run, sources=tables, reading=reading)
     return ProfileResult(found, **run.handed_on(_record(options, reading, shown)))
 
 

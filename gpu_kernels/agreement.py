@@ -43,6 +43,7 @@ def count_agreement(
     codes: NDArray[np.int32],
     targets: Sequence[int],
     *,
+    copies: NDArray[np.int64] | None = None,
     deadline: float | None = None,
     threads: int | None = None,
 ) -> Agreement:
@@ -54,6 +55,8 @@ def count_agreement(
         Reflexive: the left sets are the classes, each of rows of the table.
     codes : int32 (columns, rows), C order, -1 is null
     targets : columns
+    copies : int64 (rows,) or None
+        How often each row counts: it stands for so many that are equal. None: once.
     deadline : float or None
         On the clock of time.monotonic.
     threads : int or None
@@ -62,7 +65,7 @@ def count_agreement(
     Raises
     ------
     ValueError
-        Where the sets are not reflexive, or a target is no column.
+        Where the sets are not reflexive, a target is no column, or copies are not one for each row.
 
     Notes
     -----
@@ -89,9 +92,12 @@ def count_agreement(
     wanted = np.asarray(targets, dtype=np.int32)
     if len(wanted) and not (wanted.min() >= 0 and wanted.max() < len(codes)):
         raise ValueError(f"targets: {list(targets)}; allowed: 0 to {len(codes) - 1}")
+    each = np.zeros(0, dtype=np.int64) if copies is None else np.ascontiguousarray(copies, dtype=np.int64)
+    if copies is not None and len(each) != codes.shape[1]:
+        raise ValueError(f"copies: {len(each)} for {codes.shape[1]} rows; allowed: one for each row")
     figures = np.zeros((len(wanted), 5), dtype=np.int64)
     largest = max((int(codes[c].max(initial=-1)) for c in set(wanted.tolist())), default=-1)
     control = Control(deadline=deadline, threads=threads or usable_cores())
-    complete = cpu.run(classes.left, classes.left_offsets, codes, wanted, largest, figures, control)
+    complete = cpu.run(classes.left, classes.left_offsets, codes, wanted, each, largest, figures, control)
     rows, count, majority, differing, steps = np.ascontiguousarray(figures.T)
     return Agreement(rows, count, majority, differing, steps / float(1 << FRACTION_BITS), complete)

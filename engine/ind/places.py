@@ -59,7 +59,7 @@ def place_for(
     if most_bytes_unless(only_here, options) is None:
         several = "auto: dependencies of several columns are found in this process"
         return Place(False, "asked for" if options.run_on == "driver" else several)
-    held = [name for name, table in tables.items() if not _read_by_spark(table)]
+    held = [name for name, table in tables.items() if not read_by_spark(table)]
     if options.run_on == "spark":
         if held:
             refuse_spark(options, held[0])
@@ -75,7 +75,8 @@ def place_for(
     return Place(True, f"auto: {size:,} bytes; this process takes up to {most:,}")
 
 
-def _read_by_spark(table: Any) -> bool:
+def read_by_spark(table: Any) -> bool:
+    """Whether Spark can read a table: a path, or a frame of its own."""
     return isinstance(table, (str, os.PathLike)) or kind_of(table) in ("spark", "connect")
 
 
@@ -102,7 +103,7 @@ def open_tables(
     opened = {}
     for name, table in tables.items():
         kind = kind_of(table)
-        if not _read_by_spark(table):
+        if not read_by_spark(table):
             allowed = "a path, or a Spark DataFrame"
             raise InputError(message(f"table {name!r} can't be read by Spark", type(table).__name__, allowed))
         target = table if kind is not None else os.fspath(table)

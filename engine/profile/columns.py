@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tuplewise.engine.profile.rows import Rows
 from tuplewise.engine.profile.rule import Listed, Rule
 from tuplewise.engine.table.relation import NULL_CODE, Relation
+
+if TYPE_CHECKING:
+    from tuplewise.engine.profile.table import ProfiledTable
 
 BINS = 24
 SHOWN_VALUES = 6
@@ -73,7 +75,7 @@ def distribution(relation: Relation, number: int) -> Histogram | Frequent | None
 
 
 def _histogram(dictionary: Any, present: NDArray[Any], counts: NDArray[Any]) -> Histogram:
-    values = _as_numbers(dictionary.take(pa.array(present)))
+    values = as_numbers(dictionary.take(pa.array(present)))
     finite = np.flatnonzero(np.isfinite(values))
     ends = finite[[0, -1]] if len(finite) else np.array([0, -1])
     low, high = (str(dictionary[int(code)].as_py()) for code in present[ends])
@@ -84,7 +86,8 @@ def _histogram(dictionary: Any, present: NDArray[Any], counts: NDArray[Any]) -> 
     return Histogram(low, high, tuple(round(n) for n in found.tolist()))
 
 
-def _as_numbers(values: Any) -> NDArray[np.float64]:
+def as_numbers(values: Any) -> NDArray[np.float64]:
+    """Numbers, dates and times as numbers."""
     if pa.types.is_date(values.type):
         values = values.cast(pa.int32())
     elif pa.types.is_timestamp(values.type):
@@ -93,29 +96,33 @@ def _as_numbers(values: Any) -> NDArray[np.float64]:
     return numbers
 
 
-def warnings(relation: Relation, rows: Rows, listed: Sequence[Listed]) -> Iterator[Warning_]:
+def warnings(table: ProfiledTable, listed: Sequence[Listed]) -> Iterator[Warning_]:
     """What is odd about columns, and about rows that are alike. `listed`: the rules that were found."""
+    relation, rows = table.relation, table.count
+    texts = [number for number, column in enumerate(relation.columns) if column.type == "text" and column.distinct > 2]
+    lowest = dict(zip(texts, table.lowest_values(texts, MOST_LOOKED_AT), strict=True))
     for number, column in enumerate(relation.columns):
-        filled = relation.rows - column.nulls
-        if relation.rows and not filled:
+        filled = rows - column.nulls
+        if rows and not filled:
             yield Warning_(column.name, "has no values")
-        elif column.distinct == 1 and relation.rows > 1:
+        elif column.distinct == 1 and rows > 1:
             yield Warning_(column.name, ONE_VALUE + (f", and {column.nulls:,} nulls" if column.nulls else ""))
-        elif column.nulls > MOSTLY_NULL * relation.rows:
-            yield Warning_(column.name, f"is null in {column.nulls:,} of {relation.rows:,} rows")
-        if column.type == "text" and (mixed := _other_than_numbers(relation, number)):
+        elif column.nulls > MOSTLY_NULL * rows:
+            yield Warning_(column.name, f"is null in {column.nulls:,} of {rows:,} rows")
+        if number in lowest and (mixed := _other_than_numbers(relation.dictionaries["text"], lowest[number])):
             yield Warning_(column.name, mixed)
-    yield from _scaled(relation, listed)
-    yield from _alike(relation, rows, [one.rule for one in listed if one.rule.kind == "key"])
+    yield from _scaled(table, listed)
+    yield from _alike(table, [one.rule for one in listed if one.rule.kind == "key"])
 
 
-def _scaled(relation: Relation, listed: Sequence[Listed]) -> Iterator[Warning_]:
+def _scaled(table: ProfiledTable, listed: Sequence[Listed]) -> Iterator[Warning_]:
     """Numbers that are those of another column, in another unit."""
+    relation = table.relation
     alike = [one.rule.right for one in listed if one.rule.kind == "od" and not one.rule.left]
     alike += [pair for one in listed for pair in one.equivalent]
     for a, b in sorted({(min(pair), max(pair)) for pair in alike}):
         if {relation.columns[a].domain, relation.columns[b].domain} <= {"number", "double"}:
-            found = _line(relation, a, b)
+            found = _line(table, a, b)
             if found is not None:
                 factor, offset = found
                 shift = "" if not offset else f" {'+' if offset > 0 else '-'} {abs(offset):.12g}"
@@ -123,16 +130,17 @@ def _scaled(relation: Relation, listed: Sequence[Listed]) -> Iterator[Warning_]:
                 yield Warning_(relation.columns[b].name, text)
 
 
-def _line(relation: Relation, a: int, b: int) -> tuple[float, float] | None:
+def _line(table: ProfiledTable, a: int, b: int) -> tuple[float, float] | None:
     """The factor and the offset that make b of a, but for rounding; None where there are none."""
-    kept = (relation.codes[a] != NULL_CODE) & (relation.codes[b] != NULL_CODE)
-    x, y = (_as_numbers(relation.dictionaries[relation.columns[c].domain])[relation.codes[c][kept]] for c in (a, b))
+    columns, dictionaries = table.relation.columns, table.relation.dictionaries
+    pairs = zip((a, b), table.value_pairs(a, b), strict=True)
+    x, y = (as_numbers(dictionaries[columns[c].domain].take(pa.array(codes))) for c, codes in pairs)
     if len(x) < FEW_VALUES or not (np.isfinite(x).all() and np.isfinite(y).all()) or x.min() == x.max():
         return None
     factor = float((y[x.argmax()] - y[x.argmin()]) / (x.max() - x.min()))
     factor = float(f"{factor:.10g}")
     offset = float(f"{float(y[x.argmin()] - factor * x.min()):.10g}")
-    rounded = 0.5 * 10.0 ** -_places(y) if relation.columns[b].type != "double" else 0.0
+    rounded = 0.5 * 10.0 ** -_places(y) if columns[b].type != "double" else 0.0
     off = np.abs(factor * x + offset - y)
     return (factor, offset) if factor and bool(np.all(off <= rounded + 1e-9 * np.abs(y).max())) else None
 
@@ -142,13 +150,9 @@ def _places(values: NDArray[np.float64]) -> int:
     return max(len(f"{value:.9f}".rstrip("0").split(".")[1]) for value in values[:1000].tolist())
 
 
-def _other_than_numbers(relation: Relation, number: int) -> str | None:
+def _other_than_numbers(dictionary: Any, present: NDArray[np.int32]) -> str | None:
     """Where most of the texts of a column are numbers: how many are not, with one of them."""
-    codes = relation.codes[number]
-    present = np.unique(codes[codes != NULL_CODE])[:MOST_LOOKED_AT]
-    if len(present) < 3:
-        return None
-    texts = relation.dictionaries["text"].take(pa.array(present))
+    texts = dictionary.take(pa.array(present))
     is_number = pc.match_substring_regex(texts, _NUMBER).to_numpy(zero_copy_only=False)
     others = int(np.count_nonzero(~is_number))
     if not 0 < others <= (1 - MOSTLY_NUMBERS) * len(present):
@@ -157,16 +161,15 @@ def _other_than_numbers(relation: Relation, number: int) -> str | None:
     return f"is text: {others:,} of {len(present):,} values are no numbers, such as {example[:40]!r}"
 
 
-def _alike(relation: Relation, rows: Rows, keys: Sequence[Rule]) -> Iterator[Warning_]:
-    columns = range(len(relation.columns))
-    whole = Rows(relation, "value", rows.device)
-    doubled = whole.classes(list(columns)).repeated if len(columns) else 0
+def _alike(table: ProfiledTable, keys: Sequence[Rule]) -> Iterator[Warning_]:
+    columns = range(len(table.relation.columns))
+    doubled = table.repeated(columns)
     if doubled:
-        yield Warning_(None, f"{doubled:,} of {relation.rows:,} rows repeat another one in all columns")
+        yield Warning_(None, f"{doubled:,} of {table.count:,} rows repeat another one in all columns")
     names = {rule.left[0] for rule in keys if len(rule.left) == 1}
     others = [c for c in columns if c not in names]
     if names and len(others) >= 2:
-        alike = whole.classes(others).repeated
-        if doubled < alike <= FEW_ALIKE * relation.rows:
-            listed = ", ".join(relation.columns[c].name for c in sorted(names))
-            yield Warning_(None, f"{alike:,} of {relation.rows:,} rows repeat another one in all columns but {listed}")
+        alike = table.repeated(others)
+        if doubled < alike <= FEW_ALIKE * table.count:
+            listed = ", ".join(table.relation.columns[c].name for c in sorted(names))
+            yield Warning_(None, f"{alike:,} of {table.count:,} rows repeat another one in all columns but {listed}")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.profile import measures
 from tuplewise.engine.profile.candidates import Columns
-from tuplewise.engine.profile.rows import Rows
+from tuplewise.engine.profile.rows import Rows, Sizes
 from tuplewise.engine.table.relation import NULL_CODE
 from tuplewise.gpu_kernels.agreement import count_agreement
 from tuplewise.gpu_kernels.order import ASCENDING, DESCENDING, lay_out_orders
@@ -24,6 +24,27 @@ class Counted:
     exceptions: int
     evidence: float
     strength: float
+
+
+def counted_fd(rows: int, classes: int, exceptions: int, contradictions: float, differing: float) -> Counted:
+    """An FD by the rows that it speaks of, their classes, and the share of their pairs that differ on its target."""
+    by_chance = measures.fd_evidence(rows, classes, differing)
+    return Counted(rows, exceptions, by_chance, measures.mu_plus(contradictions, by_chance))
+
+
+def counted_key(classes: Sizes, differing: Sequence[float]) -> Counted:
+    """A key by its classes, and the share of pairs that differ on each of its columns."""
+    by_chance = classes.rows * (classes.rows - 1) / 2 * float(np.prod([1.0 - share for share in differing]))
+    strength = max(0.0, 1.0 - classes.pairs / by_chance) if by_chance > 0 else 0.0
+    return Counted(classes.rows, classes.repeated, by_chance, strength)
+
+
+def counted_order(both: Sizes, tied_a: Sizes, tied_b: Sizes, tied_both: Sizes, discordant: int) -> Counted:
+    """An order rule by its classes, as they are and where A, B or both are equal, too."""
+    strict = both.pairs - tied_a.pairs - tied_b.pairs + tied_both.pairs
+    gamma = (strict - 2 * discordant) / strict if strict else 0.0
+    evidence = both.repeated * (strict / both.pairs) / 2 if both.pairs else 0.0
+    return Counted(both.rows, discordant, evidence, gamma)
 
 
 def count_fds(rows: Rows, left: Columns, targets: Sequence[int]) -> dict[int, Counted]:
@@ -43,10 +64,8 @@ def count_fds(rows: Rows, left: Columns, targets: Sequence[int]) -> dict[int, Co
         grouped, kinds = int(figures.rows[i]), int(figures.classes[i])
         count = speaking - grouped + kinds
         differing = float(rows.differing[target]) if speaking == rows.filled[target] else _differing(column, present)
-        by_chance = measures.fd_evidence(speaking, count, differing)
-        strength = measures.mu_plus(float(figures.contradictions[i]), by_chance)
         exceptions = grouped - int(figures.majority[i])
-        counted[target] = Counted(speaking, exceptions, by_chance, strength)
+        counted[target] = counted_fd(speaking, count, exceptions, float(figures.contradictions[i]), differing)
     return counted
 
 
@@ -60,20 +79,14 @@ def count_key(rows: Rows, columns: Columns) -> Counted:
     classes = rows.classes(columns)
     present = rows.without_nulls(columns)
     shares = [float(rows.differing[c]) if present is None else _differing(rows.codes[c], present) for c in columns]
-    by_chance = classes.rows * (classes.rows - 1) / 2 * float(np.prod([1.0 - share for share in shares]))
-    strength = max(0.0, 1.0 - classes.pairs / by_chance) if by_chance > 0 else 0.0
-    return Counted(classes.rows, classes.repeated, by_chance, strength)
+    return counted_key(classes, shares)
 
 
 def count_order(rows: Rows, context: Columns, a: int, b: int, discordant: int) -> Counted:
     """An order rule with so many contradicting pairs: its strength is gamma."""
     both = rows.classes(context, also_filled=(a, b))
     tied_a, tied_b = rows.classes((*context, a), also_filled=(b,)), rows.classes((*context, b), also_filled=(a,))
-    tied_both = rows.classes((*context, a, b))
-    strict = both.pairs - tied_a.pairs - tied_b.pairs + tied_both.pairs
-    gamma = (strict - 2 * discordant) / strict if strict else 0.0
-    evidence = both.repeated * (strict / both.pairs) / 2 if both.pairs else 0.0
-    return Counted(both.rows, discordant, evidence, gamma)
+    return counted_order(both, tied_a, tied_b, rows.classes((*context, a, b)), discordant)
 
 
 def rows_to_remove(rows: Rows, context: Columns, a: int, b: int, ascending: bool) -> int:

@@ -3,28 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
-from tuplewise.engine.options import Nulls, ProfileOptions
-from tuplewise.engine.profile.columns import Frequent, Histogram, Warning_, distribution, warnings
+from tuplewise.engine.errors import LimitReached
+from tuplewise.engine.options import LoadOptions, Nulls, ProfileOptions
+from tuplewise.engine.profile.columns import Frequent, Histogram, Warning_, warnings
 from tuplewise.engine.profile.inclusions import Inclusion, inclusions
-from tuplewise.engine.profile.rows import Rows
 from tuplewise.engine.profile.search import Profiled, profile_table
+from tuplewise.engine.profile.table import ProfiledTable, TableHere
 from tuplewise.engine.run import Clock, Run
 from tuplewise.engine.table.relation import Relation
-from tuplewise.gpu_kernels.device import pick_device
+from tuplewise.engine.table.table import Table
+from tuplewise.engine.watch import refuse_spark
+from tuplewise.gpu_kernels.device import Device, pick_device
 
 
 @dataclass(frozen=True, eq=False)
 class TableProfile:
     """One table: its rules, its columns, and what is odd about it."""
 
-    relation: Relation
-    rows: Rows
+    table: ProfiledTable
     nulls: Nulls
     found: Profiled
     distributions: tuple[Histogram | Frequent | None, ...]
     warnings: tuple[Warning_, ...]
+
+    @property
+    def relation(self) -> Relation:
+        """Its columns, and what it was read from; of a table in Spark without rows."""
+        return self.table.relation
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,9 +63,12 @@ class Profile:
 
 
 def profile(
-    tables: Mapping[str, Relation],
+    tables: Mapping[str, Table],
     options: ProfileOptions | None = None,
     run: Run | None = None,
+    *,
+    sources: Mapping[str, Any] | None = None,
+    reading: LoadOptions | None = None,
 ) -> Profile:
     """The rules of tables that are worth keeping, best first.
 
@@ -65,6 +76,7 @@ def profile(
     ----------
     tables : by name
     run : what is counted at its time limit is listed; None: one that begins now, with the options' limits
+    sources, reading : what tables were opened from, and how: where one is in Spark, references are found there
 
     Raises
     ------
@@ -77,19 +89,23 @@ def profile(
     clock = Clock()
     profiled: dict[str, TableProfile] = {}
     notes: list[str] = []
-    for name, relation in tables.items():
-        found = profile_table(relation, options, device, run)
+    for name, opened in tables.items():
+        table = _profiled(opened, options, device, run)
+        found = profile_table(table, options, run)
         clock.lap("rules")
-        rows = Rows(relation, options.nulls, device)
-        spread = tuple(distribution(relation, i) for i in range(len(relation.columns)))
-        odd = tuple(warnings(relation, rows, found.listed))
-        profiled[name] = TableProfile(relation, rows, options.nulls, found, spread, odd)
+        profiled[name] = _with_columns(table, options.nulls, found)
         clock.lap("columns")
-        notes += [f"{name}: {note}" if len(tables) > 1 else note for note in found.notes]
+        notes += [f"{name}: {note}" if len(tables) > 1 else note for note in profiled[name].found.notes]
     between: list[Inclusion] = []
     others, late = 0, False
-    if len(tables) > 1:
-        between, others, late = inclusions(tables, options, run)
+    sources = sources if any(not isinstance(table, Relation) for table in tables.values()) else None
+    held = _not_read_by_spark(sources or {})
+    if len(tables) > 1 and held:
+        notes.append(f"references were not looked for: some rows are in Spark, which can't read {', '.join(held)}")
+    elif len(tables) > 1:
+        columns = {name: one.relation for name, one in profiled.items()}
+        how = reading if sources else None
+        between, others, late = inclusions(columns, options, run, sources=sources, reading=how)
         if late:
             notes.append("the time limit came before references between tables were looked for")
         clock.lap("references")
@@ -104,3 +120,33 @@ def profile(
         partial=late or any(table.found.partial for table in profiled.values()),
         notes=tuple(notes),
     )
+
+
+def _profiled(opened: Table, options: ProfileOptions, device: Device, run: Run) -> ProfiledTable:
+    """A table as the search takes it, wherever its rows are."""
+    if isinstance(opened, Relation):
+        refuse_spark(options, opened.name)
+        return TableHere(opened, options, device, run)
+    from tuplewise.engine.profile.spark_table import TableInTasks
+    from tuplewise.engine.table.spark_encoded import encode_for
+
+    return TableInTasks(encode_for("profiled", opened, opened.column_names, run.step), options, run)
+
+
+def _with_columns(table: ProfiledTable, nulls: Nulls, found: Profiled) -> TableProfile:
+    """A table with its rules, and what there is to say of its columns, unless the time limit comes first."""
+    spread: list[Histogram | Frequent | None] = [None] * len(table.relation.columns)
+    warned: list[Warning_] = []
+    try:
+        spread = table.distributions()
+        warned += warnings(table, found.listed)
+    except LimitReached:
+        late = "the time limit came before it was told of all columns how their values are spread, and what is odd"
+        found = replace(found, partial=True, notes=(*found.notes, late))
+    return TableProfile(table, nulls, found, tuple(spread), tuple(warned))
+
+
+def _not_read_by_spark(sources: Mapping[str, Any]) -> list[str]:
+    from tuplewise.engine.ind.places import read_by_spark
+
+    return [name for name, source in sources.items() if not read_by_spark(source)]

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.options import DcCheckOptions, Nulls
+from tuplewise.engine.profile.orders import order_constraint
 from tuplewise.engine.profile.rows import Rows
 from tuplewise.engine.profile.rule import Rule
 from tuplewise.engine.table.relation import NULL_CODE, Relation
+
+if TYPE_CHECKING:
+    from tuplewise.engine.dc.violations.found import RuleCheck
+
+LISTED_PAIRS = 1000
+"""Contradicting pairs that partners come from."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +37,10 @@ class Exceptions:
     partners: NDArray[np.int64]
     alike: NDArray[np.int64]
     together: NDArray[np.int64]
+
+    def first(self, limit: int | None) -> Exceptions:
+        """The first so many; None: all."""
+        return Exceptions(self.rows[:limit], self.partners[:limit], self.alike[:limit], self.together[:limit])
 
 
 def exceptions_of(relation: Relation, rows: Rows, rule: Rule, nulls: Nulls) -> Exceptions:
@@ -90,19 +102,22 @@ def _minorities(rows: Rows, rule: Rule) -> Exceptions:
 
 
 def _out_of_order(relation: Relation, rule: Rule, nulls: Nulls) -> Exceptions:
-    """Rows in contradicting pairs, those in most first."""
     from tuplewise.engine.dc.violations.detect import check_rules
-    from tuplewise.engine.profile.orders import order_constraint
 
     against = order_constraint(relation.column_names, rule)
-    checked = check_rules(relation, [against], DcCheckOptions(pairs=1000, nulls=nulls, device="cpu")).rules[0]
+    options = DcCheckOptions(pairs=LISTED_PAIRS, nulls=nulls, device="cpu")
+    return in_contradicting_pairs(check_rules(relation, [against], options).rules[0])
+
+
+def in_contradicting_pairs(checked: RuleCheck) -> Exceptions:
+    """Rows in pairs that contradict an order rule, those in most first."""
     counts = checked.row_counts
     if counts is None:
         return _alone(np.zeros(0, dtype=np.int64))
     broken = np.flatnonzero(counts)
     found = broken[np.lexsort((broken, -counts[broken]))].astype(np.int64)
     partners = np.full(len(found), -1, dtype=np.int64)
-    place = {int(row): i for i, row in enumerate(found[:1000])}
+    place = {int(row): i for i, row in enumerate(found[:LISTED_PAIRS])}
     for t, u in checked.pairs.tolist():
         for row, other in ((t, u), (u, t)):
             if row in place and partners[place[row]] < 0:

@@ -15,10 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, DESCENDING, KEY, members
+from tuplewise.engine.options import ProfileOptions
 from tuplewise.engine.profile import counting, measures
 from tuplewise.engine.profile.candidates import Columns
 from tuplewise.engine.profile.keys import collisions_by_chance
-from tuplewise.engine.profile.rows import Rows
+from tuplewise.engine.profile.table import TableHere
+from tuplewise.engine.run import Run
 from tuplewise.engine.table.relation import NULL_CODE
 from tuplewise.gpu_kernels.device import pick_device
 from tuplewise.gpu_kernels.refine import GREATER, LESS, Comparison, join
@@ -149,8 +151,7 @@ class _Scores:
     """The scores of rules by their kind. Figures of left sides are counted for all that need them at once."""
 
     def __init__(self, relation: Relation, nulls: Nulls) -> None:
-        self._relation = relation
-        self.rows = Rows(relation, nulls, pick_device("cpu"))
+        self.rows = TableHere(relation, ProfileOptions(nulls=nulls, device="cpu"), pick_device("cpu"), Run())
         self._needed: dict[Columns, set[int]] = {}
         self._counted: dict[Columns, dict[int, counting.Counted]] = {}
         self._gammas: dict[tuple[int, int], float] = {}
@@ -176,7 +177,7 @@ class _Scores:
             return measures.key_score(counted.strength, counted.evidence, len(of.context), share)
         column = of.context[0]
         filled, distinct = int(self.rows.filled[column]), int(self.rows.distinct[column])
-        evidence = collisions_by_chance(self._relation, column, 0)
+        evidence = collisions_by_chance(self.rows, column, 0)
         return measures.key_score(distinct / max(1, filled), evidence, 1, filled / self.rows.count)
 
     def _functional(self, of: Shape, wrong: int | None) -> float:

@@ -6,11 +6,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
 
 from tuplewise.engine.ind.dependency import InclusionDependency
 from tuplewise.engine.ind.foreign_keys import with_evidence
 from tuplewise.engine.ind.values import family_of
-from tuplewise.engine.options import IndDiscoverOptions, ProfileOptions
+from tuplewise.engine.options import IndDiscoverOptions, LoadOptions, ProfileOptions
 from tuplewise.engine.run import Run
 from tuplewise.engine.table.relation import Relation
 
@@ -49,13 +50,22 @@ def inclusions(
     tables: Mapping[str, Relation],
     options: ProfileOptions,
     run: Run,
+    *,
+    sources: Mapping[str, Any] | None = None,
+    reading: LoadOptions | None = None,
 ) -> tuple[list[Inclusion], int, bool]:
     """The likely foreign keys between different tables, best first; how many others there are; and whether the time
-    limit came first."""
+    limit came first.
+
+    `sources`, `reading`: what tables were opened from, and how, where Spark is to read them; else their rows are here.
+    """
     from tuplewise.engine.ind.discover import discover
 
-    asked = IndDiscoverOptions(error=ALLOWED_MISSING, device=options.device, memory_limit=options.memory_limit)
-    found = discover(tables, asked, run=run)
+    asked = IndDiscoverOptions(
+        error=ALLOWED_MISSING, device=options.device, memory_limit=options.memory_limit,
+        run_on="auto" if sources is None else "spark",
+    )  # fmt: skip
+    found = discover(sources or tables, asked, reading, run=run)
     if found.partial:
         return [], 0, True
     found = with_evidence(found)

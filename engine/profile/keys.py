@@ -14,9 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tuplewise.engine.profile import measures
-from tuplewise.engine.profile.rows import Rows
 from tuplewise.engine.profile.rule import Rule
-from tuplewise.engine.table.relation import Relation
+from tuplewise.engine.profile.table import ProfiledTable
 
 LONGEST_NAME = 40  # letters of a text that may name a row; longer ones are prose
 PLAIN_TEXT = 10.0  # the evidence of texts that differ although letters drawn at random would, too, at most
@@ -26,42 +25,35 @@ LEAST_FILLED = 0.05  # share of rows with a value
 MOST_LOOKED_AT = 200_000  # values of a column
 
 
-def single_keys(relation: Relation, rows: Rows, seed: int) -> list[Rule]:
+def single_keys(table: ProfiledTable, seed: int) -> list[Rule]:
     """The columns that name rows, with at most a few rows that repeat a value."""
     found = []
-    for number in range(len(relation.columns)):
-        filled, distinct = int(rows.filled[number]), int(rows.distinct[number])
+    for number in range(len(table.relation.columns)):
+        filled, distinct = int(table.filled[number]), int(table.distinct[number])
         repeated = filled - distinct
-        if filled < 2 or filled < LEAST_FILLED * rows.count or repeated > measures.MOST_DOUBLES * filled:
+        if filled < 2 or filled < LEAST_FILLED * table.count or repeated > measures.MOST_DOUBLES * filled:
             continue
-        evidence = collisions_by_chance(relation, number, seed)
+        evidence = collisions_by_chance(table, number, seed)
         if evidence < LEAST_EVIDENCE:
             continue
         strength = 1.0 - repeated / filled
-        score = measures.key_score(strength, evidence, 1, filled / rows.count)
+        score = measures.key_score(strength, evidence, 1, filled / table.count)
         found.append(Rule("key", (number,), (), "", filled, repeated, evidence, strength, score))
     return found
 
 
-def collisions_by_chance(relation: Relation, number: int, seed: int) -> float:
+def collisions_by_chance(table: ProfiledTable, number: int, seed: int) -> float:
     """Pairs of rows that would have the same value, were values drawn at random from their kind."""
-    column = relation.columns[number]
-    codes = relation.codes[number]
-    kept = np.unique(codes[codes >= 0])
-    count = len(codes[codes >= 0])
-    pairs = count * (count - 1) / 2
-    values: Any = relation.dictionaries[column.domain].take(pa.array(_some(kept, seed)))
+    column = table.relation.columns[number]
+    some = table.some_values(number, MOST_LOOKED_AT, seed)
+    pairs = some.rows * (some.rows - 1) / 2
+    dictionary = table.relation.dictionaries[column.domain]
+    values: Any = dictionary.take(pa.array(some.codes))
     if column.type == "text":
-        return _texts(values, pairs, count)
+        return _texts(values, pairs, some.rows)
     if column.type in ("integer", "date", "timestamp") or (column.type in ("decimal", "double") and _are_whole(values)):
-        return _steps(values, kept, relation.dictionaries[column.domain], pairs)
+        return _steps(values, dictionary.take(pa.array([some.lowest, some.highest])), pairs)
     return 0.0
-
-
-def _some(codes: Any, seed: int) -> Any:
-    if len(codes) <= MOST_LOOKED_AT:
-        return codes
-    return np.sort(np.random.default_rng(seed).choice(codes, MOST_LOOKED_AT, replace=False))
 
 
 def _are_whole(values: Any) -> bool:
@@ -70,17 +62,17 @@ def _are_whole(values: Any) -> bool:
     return bool(np.isfinite(numbers).all() and (numbers == np.floor(numbers)).all())
 
 
-def _steps(values: Any, kept: Any, dictionary: Any, pairs: float) -> float:
+def _steps(values: Any, outer: Any, pairs: float) -> float:
     """Whole numbers, dates and times: as many values as there are steps from the least to the greatest."""
     if pa.types.is_date(values.type):
         numbers = values.cast(pa.int32()).to_numpy(zero_copy_only=False).astype(np.int64)
-        ends = dictionary.take(pa.array([int(kept[0]), int(kept[-1])])).cast(pa.int32()).to_pylist()
+        ends = outer.cast(pa.int32()).to_pylist()
     elif pa.types.is_timestamp(values.type):
         numbers = values.cast(pa.int64()).to_numpy(zero_copy_only=False)
-        ends = dictionary.take(pa.array([int(kept[0]), int(kept[-1])])).cast(pa.int64()).to_pylist()
+        ends = outer.cast(pa.int64()).to_pylist()
     else:
         numbers = np.array([int(v) for v in values.to_pylist()], dtype=object)
-        ends = [int(v) for v in dictionary.take(pa.array([int(kept[0]), int(kept[-1])])).to_pylist()]
+        ends = [int(v) for v in outer.to_pylist()]
     first = min(numbers)
     step = max(1, int(np.gcd.reduce(numbers - first))) if len(numbers) > 1 else 1
     return pairs / ((int(ends[1]) - int(ends[0])) // step + 1)

@@ -45,11 +45,12 @@ def differing_share(counts: NDArray[np.int64]) -> float:
 
     It is (1 - pdep) * n / (n - 1), with pdep the sum of p_a^2.
     """
-    rows = int(counts.sum())
-    if rows < 2:
-        return 0.0
-    square = float(np.square(counts.astype(np.float64)).sum())
-    return max(0.0, (rows * rows - square) / (rows * (rows - 1.0)))
+    return differing_by_squares(int(counts.sum()), float(np.square(counts.astype(np.float64)).sum()))
+
+
+def differing_by_squares(rows: int, squares: float) -> float:
+    """The same by the number of rows, and the sum over values of their rows squared."""
+    return max(0.0, (rows * rows - squares) / (rows * (rows - 1.0))) if rows > 1 else 0.0
 
 
 def fd_evidence(rows: int, classes: int, differing: float) -> float:

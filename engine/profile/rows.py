@@ -17,29 +17,36 @@ from tuplewise.gpu_kernels.refine import ClusterPairs, all_rows, refine_equal, r
 
 
 @dataclass(frozen=True, eq=False)
-class Classes:
-    """Rows by what they have in some columns; those with a null there are left out.
+class Sizes:
+    """How large the classes of rows are that are equal on some columns; rows with a null there are left out.
 
     Attributes
     ----------
-    groups : the classes of two and more rows
     rows, count : rows, and classes, those of one row too
+    pairs : unordered pairs of different rows of one class
     """
 
-    groups: ClusterPairs
     rows: int
     count: int
-
-    @property
-    def pairs(self) -> int:
-        """Unordered pairs of different rows of one class."""
-        sizes = np.diff(self.groups.left_offsets)
-        return int(np.dot(sizes, sizes - 1)) // 2
+    pairs: int
 
     @property
     def repeated(self) -> int:
         """Rows beyond the first of their class."""
         return self.rows - self.count
+
+
+@dataclass(frozen=True, eq=False)
+class Classes(Sizes):
+    """Rows by what they have in some columns. `groups`: the classes of two and more rows."""
+
+    groups: ClusterPairs
+
+    @classmethod
+    def of(cls, groups: ClusterPairs, rows: int, count: int) -> Classes:
+        """The classes with the number of their pairs."""
+        sizes = np.diff(groups.left_offsets)
+        return cls(rows, count, int(np.dot(sizes, sizes - 1)) // 2, groups)
 
 
 class Rows:
@@ -99,9 +106,9 @@ class Rows:
             rows = int(np.count_nonzero(passing))
             everything = restrict(everything, passing, passing)
         if not columns or not rows:
-            return Classes(everything, rows, min(rows, 1))
+            return Classes.of(everything, rows, min(rows, 1))
         groups = refine_equal(everything, self.codes, [(c, c) for c in columns], device=self.device)
-        return Classes(groups, rows, rows - len(groups.left) + groups.clusters)
+        return Classes.of(groups, rows, rows - len(groups.left) + groups.clusters)
 
 
 class SampledPairs:

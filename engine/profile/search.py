@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
-from tuplewise.engine.options import DcCheckOptions, ProfileOptions
-from tuplewise.engine.profile import counting, measures
+from tuplewise.engine.errors import LimitReached
+from tuplewise.engine.options import ProfileOptions
+from tuplewise.engine.profile import measures
 from tuplewise.engine.profile.candidates import Columns, Search
+from tuplewise.engine.profile.counting import Compared, Counted
 from tuplewise.engine.profile.cover import cover
 from tuplewise.engine.profile.keys import single_keys
-from tuplewise.engine.profile.orders import order_constraint
-from tuplewise.engine.profile.rows import Rows
+from tuplewise.engine.profile.orders import Order, order_of
 from tuplewise.engine.profile.rule import Listed, Rule
+from tuplewise.engine.profile.table import ProfiledTable
 from tuplewise.engine.run import Run
-from tuplewise.engine.table.relation import NULL_CODE, Relation
-from tuplewise.gpu_kernels.device import Device
+from tuplewise.engine.table.relation import NULL_CODE
+
+T = TypeVar("T")
 
 SEARCHED_ROWS = 1 << 18
 """Rows that candidates are looked for in; all rows count in the end."""
@@ -48,14 +52,9 @@ class Profiled:
     notes: tuple[str, ...]
 
 
-class _Over(Exception):
-    """The time limit came."""
-
-
 def profile_table(
-    relation: Relation,
+    table: ProfiledTable,
     options: ProfileOptions,
-    device: Device,
     run: Run,
 ) -> Profiled:
     """The rules of a table that are worth keeping.
@@ -65,41 +64,33 @@ def profile_table(
     Cost: a grouping of the rows for each column and each pair of columns, at most `MOST_CONTEXTS`; then one for each
     left side of a candidate, and a pass for each of its targets. Memory: some 30 bytes a row beside the codes.
     """
-    return _Profile(relation, options, device, run).run()
+    return _Profile(table, options, run).run()
 
 
 class _Profile:
-    def __init__(self, relation: Relation, options: ProfileOptions, device: Device, run: Run) -> None:
-        self._relation, self._options, self._run = relation, options, run
-        self._rows = Rows(relation, options.nulls, device)
-        self._searched = self._rows if self._rows.count <= SEARCHED_ROWS else self._sample(device)
+    def __init__(self, table: ProfiledTable, options: ProfileOptions, run: Run) -> None:
+        self._table, self._options, self._run = table, options, run
+        self._columns = table.relation.columns
         self._held_back, self._partial = 0, False
         self._notes: list[str] = []
-        self._strength: dict[tuple[Columns, int], float] = {}
 
     def run(self) -> Profiled:
         rules: list[Rule] = []
         try:
             rules += self._constants()
-            rules += single_keys(self._relation, self._rows, self._options.seed)
+            rules += single_keys(self._table, self._options.seed)
             rules += self._row_rules()
             search = self._search([rule.left for rule in rules if rule.kind == "key"])
             for step in (self._keys, self._functional, self._orders):
                 rules += step(search)
-        except _Over:
+        except LimitReached:
             self._late("the time limit came before all candidates were counted")
         worth = [rule for rule in rules if rule.score >= measures.LEAST_SCORE]
         self._held_back += len(rules) - len(worth)
-        listed = cover(worth, len(self._relation.columns))
+        listed = cover(worth, len(self._columns))
         limit = self._options.limit
         self._held_back += max(0, len(listed) - limit)
-        return Profiled(tuple(listed[:limit]), self._held_back, self._partial, tuple(self._notes))
-
-    def _sample(self, device: Device) -> Rows:
-        chosen = np.random.default_rng(self._options.seed).choice(self._rows.count, SEARCHED_ROWS, replace=False)
-        chosen.sort()
-        part = replace(self._relation, codes=np.ascontiguousarray(self._relation.codes[:, chosen]))
-        return Rows(part, self._options.nulls, device)
+        return Profiled(tuple(listed[:limit]), self._held_back, self._partial, (*self._table.notes, *self._notes))
 
     def _late(self, why: str) -> None:
         self._partial = True
@@ -107,15 +98,14 @@ class _Profile:
 
     def _mind(self, stage: str = STAGES[0], share: float = 0.0) -> None:
         self._run.tell(stage, share)
-        if self._run.over():
-            raise _Over
+        self._run.mind()
 
     def _constants(self) -> Iterable[Rule]:
-        for number, counts in enumerate(self._rows.values):
-            filled = int(self._rows.filled[number])
-            if filled < max(2, self._rows.count):
+        for number, largest in enumerate(self._table.largest.tolist()):
+            filled = int(self._table.filled[number])
+            if filled < max(2, self._table.count):
                 continue
-            exceptions = filled - int(counts[0])
+            exceptions = filled - largest
             if exceptions <= measures.MOST_OTHERS * filled:
                 strength = 1.0 - exceptions / filled
                 score = measures.constant_score(filled) * strength**20
@@ -123,10 +113,10 @@ class _Profile:
 
     def _search(self, single: Sequence[Columns]) -> Search:
         """Candidates of all contexts, or of those that a part of the limited time is enough for, small ones first."""
-        ordered = [i for i, c in enumerate(self._relation.columns) if c.ordered and self._rows.distinct[i] > 1]
-        search = Search(
-            self._searched, ordered, list(single), self._options.max_context, self._options.seed, self._rows.count
-        )
+        table, seed = self._table, self._options.seed
+        ordered = [i for i, c in enumerate(self._columns) if c.ordered and table.distinct[i] > 1]
+        sample = table.sample(SEARCHED_ROWS, seed)
+        search = Search(sample, ordered, list(single), self._options.max_context, seed, table.count)
         contexts = list(search.contexts())
         searching = self._run.part(SHARE_OF_SEARCH)
         for number, context in enumerate(contexts):
@@ -137,7 +127,7 @@ class _Profile:
             search.look(context)
         if search.passed_over:
             self._notes.append(
-                f"{len(self._relation.columns):,} columns are too many for all pairs of them: left sides of two "
+                f"{len(self._columns):,} columns are too many for all pairs of them: left sides of two "
                 "columns were looked for among those with the most values"
             )
         return search
@@ -146,21 +136,33 @@ class _Profile:
         known = [set(key) for key in search.single_keys]
         candidates = sorted(search.found.keys.items(), key=lambda item: (len(item[0]), -item[1], item[0]))
         tried = search.found.tried["key"]
-        for columns, _ in candidates[: MOST_COUNTED["key"]]:
-            if any(key <= set(columns) for key in known):
-                continue
-            self._mind(STAGES[1])
-            counted = counting.count_key(self._rows, columns)
+        for columns, counted in self._counted_keys(
+            [columns for columns, _ in candidates[: MOST_COUNTED["key"]]], known
+        ):
             pairs = counted.evidence * (1.0 - counted.strength)
-            enough = counted.rows >= self._rows.count / 2 and counted.exceptions <= measures.MOST_DOUBLES * counted.rows
+            enough = (
+                counted.rows >= self._table.count / 2 and counted.exceptions <= measures.MOST_DOUBLES * counted.rows
+            )
             genuine = counted.strength >= measures.KEY_STRENGTH and counted.evidence >= measures.LEAST_EVIDENCE
             if not (enough and genuine and measures.is_beyond_chance(pairs, counted.evidence, tried)):
                 self._held_back += 1
                 continue
             known.append(set(columns))
-            share = counted.rows / self._rows.count
+            share = counted.rows / self._table.count
             score = measures.key_score(counted.strength, counted.evidence, len(columns), share)
             yield _rule("key", columns, (), "", counted, score)
+
+    def _counted_keys(self, candidates: Sequence[Columns], known: list[set[int]]) -> Iterable[tuple[Columns, Counted]]:
+        """The candidates that no known key is a part of, which may become more on the way."""
+
+        def is_new(columns: Columns) -> bool:
+            return not any(key <= set(columns) for key in known)
+
+        for batch in _batches(candidates, self._table.at_once):
+            self._mind(STAGES[1])
+            new = [columns for columns in batch if is_new(columns)]
+            counted = zip(new, self._table.count_keys(new), strict=True)
+            yield from (found for found in counted if is_new(found[0]))
 
     def _functional(self, search: Search) -> Iterable[Rule]:
         best = sorted(search.found.fds.items(), key=lambda item: (-item[1], item[0]))[: MOST_COUNTED["fd"]]
@@ -169,20 +171,22 @@ class _Profile:
         for (left, target), _ in best:
             targets.setdefault(left, []).append(target)
         tried = search.found.tried["fd"]
-        for number, (left, wanted) in enumerate(targets.items()):
-            self._mind(STAGES[1], number / len(targets))
-            for target, counted in self._count(left, sorted(wanted)).items():
-                yield from self._judged(left, target, counted, tried)
+        counted: dict[tuple[Columns, int], Counted] = {}
+        for number, batch in enumerate(_batches(list(targets), self._table.at_once)):
+            self._mind(STAGES[1], number * self._table.at_once / len(targets))
+            wanted: dict[Columns, set[int]] = {}
+            for left in batch:
+                for side in (left, *_parts(left)):
+                    wanted.setdefault(side, set()).update(t for t in targets[left] if (side, t) not in counted)
+            counted |= self._table.count_fds({left: sorted(own) for left, own in wanted.items() if own})
+            for left in batch:
+                for target in sorted(targets[left]):
+                    parts = max((counted[part, target].strength for part in _parts(left)), default=0.0)
+                    yield from self._judged(left, target, counted[left, target], parts, tried)
 
-    def _count(self, left: Columns, targets: Sequence[int]) -> dict[int, counting.Counted]:
-        found = counting.count_fds(self._rows, left, targets)
-        self._strength.update(((left, target), counted.strength) for target, counted in found.items())
-        return found
-
-    def _judged(self, left: Columns, target: int, counted: counting.Counted, tried: int) -> Iterable[Rule]:
-        size = len(left)
-        need = counted.strength - max((self._strength_of(part, target) for part in _parts(left)), default=0.0)
-        least = measures.least_fd_strength(size, float(self._rows.differing[target]))
+    def _judged(self, left: Columns, target: int, counted: Counted, parts: float, tried: int) -> Iterable[Rule]:
+        size, need = len(left), counted.strength - parts
+        least = measures.least_fd_strength(size, float(self._table.differing[target]))
         strong = counted.strength >= least and counted.evidence >= measures.LEAST_EVIDENCE
         # Contradictions come in twos at most: half of them are sure to be independent of each other.
         contradictions = counted.evidence * (1.0 - counted.strength)
@@ -190,14 +194,9 @@ class _Profile:
         if not (strong and genuine and (size == 1 or need >= measures.FD_NEED[size])):
             self._held_back += 1
             return
-        share = counted.rows / self._rows.count
+        share = counted.rows / self._table.count
         score = measures.fd_score(counted.strength, counted.evidence, need, size, share)
         yield _rule("fd", left, (target,), "", counted, score)
-
-    def _strength_of(self, left: Columns, target: int) -> float:
-        if (left, target) not in self._strength:
-            self._count(left, [target])
-        return self._strength[left, target]
 
     def _orders(self, search: Search) -> Iterable[Rule]:
         found = sorted(search.found.orders.items(), key=lambda item: (len(item[0][0]), -abs(item[1]), item[0]))
@@ -205,60 +204,52 @@ class _Profile:
         # Pairs of columns that are ordered alike everywhere: no context adds to them.
         whole: set[tuple[int, int, bool]] = set()
         for context_size in (0, 1):
-            batch = [item for item in found[: MOST_COUNTED["od"]] if len(item[0][0]) == context_size]
-            batch = [item for item in batch if (*item[0][1:], item[1] > 0) not in whole]
+            chosen = [item for item in found[: MOST_COUNTED["od"]] if len(item[0][0]) == context_size]
+            orders = [(*names, gamma > 0) for names, gamma in chosen if (*names[1:], gamma > 0) not in whole]
             self._mind(STAGES[1])
-            for ((context, a, b), gamma), pairs in zip(batch, self._discordant(batch), strict=True):
+            contradicting = self._table.contradictions(orders) if orders else []
+            for batch in _batches(list(zip(orders, contradicting, strict=True)), self._table.at_once):
                 self._mind(STAGES[1])
-                counted = counting.count_order(self._rows, context, a, b, pairs)
-                overall = search.gamma_of_all(a, b) * (1 if gamma > 0 else -1) if context else 0.0
-                need = counted.strength - max(0.0, overall)
-                evidence = counted.evidence * (1.0 - max(0.0, overall))
-                contradictions = counted.evidence * (1.0 - counted.strength) / 2
-                genuine = measures.is_beyond_chance(contradictions, evidence, search.found.tried["od"])
-                strong = counted.strength >= measures.OD_STRENGTH and evidence >= measures.LEAST_EVIDENCE
-                removed = 0
-                if strong and genuine and pairs:
-                    removed = counting.rows_to_remove(self._rows, context, a, b, gamma > 0)
-                if not (strong and genuine) or removed > measures.MOST_OUT_OF_ORDER * counted.rows:
-                    self._held_back += 1
-                    continue
-                if not context:
-                    whole.add((a, b, gamma > 0))
-                share = counted.rows / self._rows.count
+                for rule in self._ordered(search, *zip(*batch, strict=True)):
+                    if not rule.left:
+                        whole.add(order_of(rule)[1:])
+                    yield rule
+
+    def _ordered(self, search: Search, orders: Sequence[Order], contradicting: Sequence[int]) -> Iterable[Rule]:
+        """The order rules of some with so many contradicting pairs that are worth keeping."""
+        genuine = []
+        for (context, a, b, ascending), counted in zip(
+            orders, self._table.count_orders(orders, contradicting), strict=True
+        ):
+            overall = max(0.0, search.gamma_of_all(a, b) * (1 if ascending else -1) if context else 0.0)
+            evidence = counted.evidence * (1.0 - overall)
+            contradictions = counted.evidence * (1.0 - counted.strength) / 2
+            beyond_chance = measures.is_beyond_chance(contradictions, evidence, search.found.tried["od"])
+            if counted.strength >= measures.OD_STRENGTH and evidence >= measures.LEAST_EVIDENCE and beyond_chance:
+                need, share = counted.strength - overall, counted.rows / self._table.count
                 score = measures.od_score(counted.strength, evidence, need, len(context), share)
-                rule = _rule("od", context, (a, b), _sense(gamma), counted, score)
-                yield replace(rule, exceptions=removed, evidence=evidence)
-
-    def _discordant(self, orders: Sequence[tuple[tuple[Columns, int, int], float]]) -> list[int]:
-        """Pairs of rows that contradict each order rule, by the kernels of rule checking."""
-        from tuplewise.engine.dc.violations.detect import check_rules
-
-        if not orders:
-            return []
-        names = self._relation.column_names
-        rules = [
-            order_constraint(names, Rule("od", context, (a, b), _sense(gamma), 0, 0, 0.0, 0.0, 0.0))
-            for (context, a, b), gamma in orders
-        ]
-        options = DcCheckOptions(count_only=True, nulls=self._options.nulls, device=self._options.device)
-        checked = check_rules(self._relation, rules, options, Run(deadline=self._run.deadline))
-        if checked.partial:
-            raise _Over
-        return [int(rule.violating_pairs or 0) for rule in checked.rules]
+                sense = "ascending" if ascending else "descending"
+                genuine.append(replace(_rule("od", context, (a, b), sense, counted, score), evidence=evidence))
+        broken = [order_of(rule) for rule in genuine if rule.exceptions]
+        removed = iter(self._table.rows_to_remove(broken) if broken else [])
+        genuine = [replace(rule, exceptions=next(removed)) if rule.exceptions else rule for rule in genuine]
+        kept = [rule for rule in genuine if rule.exceptions <= measures.MOST_OUT_OF_ORDER * rule.rows]
+        self._held_back += len(orders) - len(kept)
+        return kept
 
     def _row_rules(self) -> Iterable[Rule]:
-        for a, b in self._comparable():
+        for pairs in _batches(list(self._comparable()), self._table.at_once):
             self._mind()
-            yield from self._compared(a, b)
+            for (a, b), found in zip(pairs, self._table.compare_columns(pairs), strict=True):
+                yield from self._compared(a, b, found)
 
     def _comparable(self) -> Iterable[tuple[int, int]]:
         """Pairs of columns of one domain that look ordered, or equal, in a few rows of the table."""
-        rng = np.random.default_rng(self._options.seed)
-        rows = rng.choice(self._rows.count, min(ROWS_OF_A_GLANCE, self._rows.count), replace=False)
-        codes = self._rows.codes[:, np.sort(rows)]
-        domains = np.array([column.domain for column in self._relation.columns])
-        varying = self._rows.distinct > 1
+        domains = np.array([column.domain for column in self._columns])
+        varying = self._table.distinct > 1
+        if len(domains[varying]) == len(set(domains[varying])):
+            return
+        codes = self._table.glance(ROWS_OF_A_GLANCE, self._options.seed)
         for a in np.flatnonzero(varying).tolist():
             others = np.flatnonzero(varying & (domains == domains[a]))
             others = others[others > a]
@@ -270,10 +261,9 @@ class _Profile:
             counts = np.array([above.sum(axis=1), below.sum(axis=1), (above | below).sum(axis=1)])
             yield from ((a, int(b)) for b in others[(counts <= few).any(axis=0)])
 
-    def _compared(self, a: int, b: int) -> Iterable[Rule]:
+    def _compared(self, a: int, b: int, found: Compared) -> Iterable[Rule]:
         """What holds between two columns of a row: equal, or one at most (or below) the other."""
-        rows, columns = self._rows, self._relation.columns
-        found = counting.compare(rows.codes[a], rows.codes[b])
+        columns = self._columns
         count, below = found.rows, "<" if not found.equal else "<="
         candidates = [(a, b, "==", count - found.equal, count - found.equal_by_chance)]
         if columns[a].ordered:
@@ -289,19 +279,19 @@ class _Profile:
             if strength < measures.ROW_STRENGTH or not measures.is_beyond_chance(exceptions, by_chance, tried):
                 continue
             worth = measures.equality_score if sense == "==" else measures.row_score
-            score = worth(strength, by_chance, count / rows.count)
+            score = worth(strength, by_chance, count / self._table.count)
             yield Rule("row", (left,), (right,), sense, count, exceptions, by_chance, strength, score)
             if sense == "==":
                 return
 
 
-def _sense(gamma: float) -> str:
-    return "ascending" if gamma > 0 else "descending"
+def _batches(candidates: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    return (candidates[i : i + size] for i in range(0, len(candidates), size))
 
 
 def _parts(left: Columns) -> Iterable[Columns]:
     return itertools.combinations(left, len(left) - 1) if len(left) > 1 else ()
 
 
-def _rule(kind: str, left: Columns, right: Columns, sense: str, counted: counting.Counted, score: float) -> Rule:
+def _rule(kind: str, left: Columns, right: Columns, sense: str, counted: Counted, score: float) -> Rule:
     return Rule(kind, left, right, sense, counted.rows, counted.exceptions, counted.evidence, counted.strength, score)  # type: ignore[arg-type]

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from tuplewise.engine.errors import InputError, message, number_of
 from tuplewise.engine.profile import columns
 from tuplewise.engine.profile.columns import Histogram
-from tuplewise.engine.profile.exceptions import exceptions_of
 from tuplewise.engine.report import csv, json, model, profile_words, sql, text
 from tuplewise.engine.report.ind_sql import IndWriter
 
@@ -62,18 +61,21 @@ class ProfiledRule:
         return self.rule
 
     def broken_by(self, limit: int | None = None) -> pd.DataFrame:
-        """The rows that break it, likely wrong cells first: position and values of its columns."""
+        """The rows that break it, likely wrong cells first: position and values of its columns.
+
+        Of an order rule of a table in Spark the 100 rows in most contradicting pairs.
+        """
         import pandas as pd
 
         table, listed = self._home
         if table is None:
             hint = "tw.check_inds lists the missing values"
             raise InputError(message("rows that break a foreign key", self.rule, "a rule of one table", hint))
-        rows = exceptions_of(table.relation, table.rows, listed.rule, table.nulls).rows[:limit]
-        columns = {"row": [table.relation.position_of(int(r)) for r in rows]}
+        relation, broken = table.table.broken(listed.rule, limit)
+        columns = {"row": [relation.position_of(int(r)) for r in broken.rows]}
         for number in listed.rule.columns:
-            name = table.relation.columns[number].name
-            columns[name if name != "row" else "row_"] = table.relation.values(number, rows).to_pylist()
+            name = relation.columns[number].name
+            columns[name if name != "row" else "row_"] = relation.values(number, broken.rows).to_pylist()
         return pd.DataFrame(columns)
 
 
@@ -279,8 +281,8 @@ class ProfileResult:
         if table is None or not rule.exceptions:
             return []
         if rule.rank not in self._kept_examples:
-            broken = exceptions_of(table.relation, table.rows, listed.rule, table.nulls)
-            self._kept_examples[rule.rank] = profile_words.examples(table.relation, listed.rule, broken, EXAMPLES)
+            relation, broken = table.table.broken(listed.rule, EXAMPLES)
+            self._kept_examples[rule.rank] = profile_words.examples(relation, listed.rule, broken)
         return self._kept_examples[rule.rank]
 
     @cached_property
@@ -315,7 +317,7 @@ class ProfileResult:
         from tuplewise.engine.ind.found import TableFound
 
         return tuple(
-            TableFound(name, table.relation.path, table.relation.rows, table.relation.columns)
+            TableFound(name, table.relation.path, table.relation.all_rows, table.relation.columns)
             for name, table in self._found.tables.items()
         )
 
@@ -372,7 +374,7 @@ def _rule_of(name: str, table: TableProfile, listed: Listed) -> dict[str, Any]:
         "table": name,
         "kind": rule.kind,
         "rule": profile_words.rule_text(relation, rule),
-        "english": profile_words.english(relation, listed),
+        "english": profile_words.english(table.table, listed),
         "rows": rule.rows,
         "exceptions": rule.exceptions,
         "evidence": round(rule.evidence, 3),

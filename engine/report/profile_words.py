@@ -9,6 +9,7 @@ from tuplewise.engine.dc.constraint import DenialConstraint, Operator, Predicate
 from tuplewise.engine.profile.exceptions import Exceptions
 from tuplewise.engine.profile.inclusions import Inclusion
 from tuplewise.engine.profile.rule import Listed, Rule
+from tuplewise.engine.profile.table import ProfiledTable
 from tuplewise.engine.report.dependencies import Constancy, FunctionalDependency, Key, OrderCompatibility
 from tuplewise.engine.report.text import LONGEST_VALUE
 from tuplewise.engine.table.relation import Relation
@@ -48,34 +49,34 @@ def _names(relation: Relation, columns: Sequence[int]) -> tuple[str, ...]:
     return tuple(relation.columns[c].name for c in columns)
 
 
-def english(relation: Relation, listed: Listed) -> str:
+def english(table: ProfiledTable, listed: Listed) -> str:
     """What a rule says, and how many rows break it."""
-    rule = listed.rule
+    rule, relation = listed.rule, table.relation
     left, right = [f"`{n}`" for n in _names(relation, rule.left)], [f"`{n}`" for n in _names(relation, rule.right)]
     own = {"key": _key, "fd": _functional, "od": _order, "row": _row, "constant": _constant}[rule.kind]
-    text = own(relation, listed, left, right)
+    text = own(table, listed, left, right)
     return f"{text}{_broken(rule)}"
 
 
-def _key(relation: Relation, listed: Listed, left: list[str], right: list[str]) -> str:
+def _key(table: ProfiledTable, listed: Listed, left: list[str], right: list[str]) -> str:
     return f"{_all(left)} {'together identify' if len(left) > 1 else 'identifies'} a row"
 
 
-def _functional(relation: Relation, listed: Listed, left: list[str], right: list[str]) -> str:
+def _functional(table: ProfiledTable, listed: Listed, left: list[str], right: list[str]) -> str:
     if any({*pair} == {*listed.rule.columns} for pair in listed.equivalent):
         return f"{left[0]} and {right[0]} determine each other"
     each = {1: "", 2: "pair of "}.get(len(left), "combination of ")
     return f"each {each}{_all(left)} has one {right[0]}"
 
 
-def _order(relation: Relation, listed: Listed, left: list[str], right: list[str]) -> str:
+def _order(table: ProfiledTable, listed: Listed, left: list[str], right: list[str]) -> str:
     way = "falls" if listed.rule.sense == "ascending" else "rises"
     within = f"within {'a ' if len(left) == 1 else 'a pair of '}{_all(left)}, " if left else ""
     return f"{within}{right[1]} never {way} as {right[0]} rises"
 
 
-def _row(relation: Relation, listed: Listed, left: list[str], right: list[str]) -> str:
-    times = relation.columns[listed.rule.left[0]].domain in ("date", "timestamp")
+def _row(table: ProfiledTable, listed: Listed, left: list[str], right: list[str]) -> str:
+    times = table.relation.columns[listed.rule.left[0]].domain in ("date", "timestamp")
     words = {
         "==": "is equal to",
         "<": "is always before" if times else "is always below",
@@ -84,18 +85,9 @@ def _row(relation: Relation, listed: Listed, left: list[str], right: list[str]) 
     return f"{left[0]} {words[listed.rule.sense]} {right[0]}"
 
 
-def _constant(relation: Relation, listed: Listed, left: list[str], right: list[str]) -> str:
-    column = listed.rule.right[0]
-    codes = relation.codes[column]
-    values, counts = _frequencies(codes)  # of nulls too: where they are values, they may be what most rows have
-    value = _decoded(relation, column, int(values[counts.argmax()]))
+def _constant(table: ProfiledTable, listed: Listed, left: list[str], right: list[str]) -> str:
+    value = table.commonest(listed.rule.right[0])
     return f"{right[0]} is {shown(value)}" + ("" if listed.rule.exceptions else " in every row")
-
-
-def _frequencies(codes: Any) -> Any:
-    import numpy as np
-
-    return np.unique(codes, return_counts=True)
 
 
 def _all(names: Sequence[str]) -> str:
@@ -122,10 +114,10 @@ def inclusion_english(inclusion: Inclusion) -> str:
     return f"{text}; {inclusion.exceptions:,} of {inclusion.values:,} values {verb} not"
 
 
-def examples(relation: Relation, rule: Rule, found: Exceptions, most: int) -> list[dict[str, Any]]:
-    """The first rows that break a rule, in words; rows are named by their 0-based position in the source."""
+def examples(relation: Relation, rule: Rule, found: Exceptions) -> list[dict[str, Any]]:
+    """The rows that break a rule, in words; rows are named by their 0-based position in the source."""
     listed = []
-    for i in range(min(most, len(found.rows))):
+    for i in range(len(found.rows)):
         row, partner = int(found.rows[i]), int(found.partners[i])
         rows = [relation.position_of(row)] + ([relation.position_of(partner)] if partner >= 0 else [])
         words = _WORDS[rule.kind](relation, rule, row, partner, int(found.alike[i]), int(found.together[i]))
@@ -166,10 +158,7 @@ def _cell(relation: Relation, column: int, row: int, joint: str = " is ") -> str
 
 
 def _value(relation: Relation, column: int, row: int) -> Any:
-    return _decoded(relation, column, int(relation.codes[column, row]))
-
-
-def _decoded(relation: Relation, column: int, code: int) -> Any:
+    code = int(relation.codes[column, row])
     return None if code < 0 else relation.dictionaries[relation.columns[column].domain][code].as_py()
 
 

@@ -11,11 +11,15 @@ from tuplewise.engine.table.spark_encode import NotInSpark
 from tuplewise.engine.table.spark_frame import EncodedFrame, encode_as_frame
 from tuplewise.engine.table.spark_load import spark_failures
 
-HINTS = {"searched": "Discover in this process", "checked": "Check it in this process"}
+HINTS = {
+    "searched": "Discover in this process",
+    "checked": "Check it in this process",
+    "profiled": "Profile it in this process",
+}
 
 
 def encode_for(
-    work: Literal["searched", "checked"],
+    work: Literal["searched", "checked", "profiled"],
     opened: TableInSpark,
     names: Sequence[str],
     step: Callable[[str], None],

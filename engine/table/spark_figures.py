@@ -5,20 +5,24 @@ The same numbers as in-process, exactly. What comes here grows with the distinct
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.table.relation import NULL_CODE
+from tuplewise.engine.spark.local_frames import frame_of
+from tuplewise.engine.table.relation import NULL_CODE, Domain
+from tuplewise.engine.table.spark_encode import plain_dictionary
 from tuplewise.engine.table.spark_frame import EncodedFrame
-from tuplewise.engine.table.spark_ranks import RangeOfValues, RankedValues
+from tuplewise.engine.table.spark_ranks import RangeOfValues, RankedValues, rank_values
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame
 
 
@@ -121,3 +125,197 @@ def equal_pairs(table: EncodedFrame, *, nulls: bool) -> dict[int, tuple[int, int
     each = (long if nulls else long.where(f.col("code") != NULL_CODE)).groupBy("column", "code").count()
     found = each.groupBy("column").agg(f.sum("count"), f.sum(f.col("count") * f.col("count"))).collect()
     return dict.fromkeys(columns, (0, 0)) | {row[0]: (int(row[1]), int(row[2])) for row in found}
+
+
+@dataclass(frozen=True, eq=False)
+class ValueFigures:
+    """How the rows of a column are spread over its values; nulls are left out.
+
+    Attributes
+    ----------
+    rows, squares : sum over values of their rows, and of these squared
+    low, high : lowest and highest code, -1 where there is none
+    best : codes of the most frequent values with their rows, of equal ones the lowest first
+    """
+
+    rows: int = 0
+    squares: int = 0
+    low: int = NULL_CODE
+    high: int = NULL_CODE
+    best: tuple[tuple[int, int], ...] = ()
+
+
+def value_figures(frame: DataFrame, columns: int, most: int) -> list[ValueFigures]:
+    """Of each column c0, c1, ... of a frame, with its `most` most frequent values. One job, with a shuffle of all
+    cells."""
+    from pyspark.sql import functions as f
+
+    long = _long(frame, range(columns), dict.fromkeys(range(columns), 0)).where(f.col("code") != NULL_CODE)
+    counted = long.groupBy("column", "code").agg(f.count("*").alias("rows")) if columns else long
+    schema = "column int, code int, rows bigint, all_rows bigint, squares bigint, low int, high int"
+    found = counted.mapInArrow(partial(_summed, most=most), schema).collect() if columns else []
+    parts: dict[int, list[Any]] = {}
+    for column, *own in found:
+        parts.setdefault(column, []).append(own)
+    return [_merged(parts.get(c, []), most) for c in range(columns)]
+
+
+def _summed(batches: Iterable[pa.RecordBatch], most: int) -> Iterator[pa.RecordBatch]:
+    """The figures of a part of the values, with its first line for each column, and its most frequent values."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    given = list(batches)
+    if not given:
+        return
+    table = pa.Table.from_batches(given)
+    lines = []
+    for column in pc.unique(table["column"]).to_pylist():
+        own = table.filter(pc.equal(table["column"], column))
+        codes, rows = (own[name].to_numpy() for name in ("code", "rows"))
+        best = np.lexsort((codes, -rows))[:most]
+        figures = [int(rows.sum()), int(np.dot(rows, rows)), int(codes.min()), int(codes.max())]
+        for i, place in enumerate(best.tolist()):
+            lines.append((column, int(codes[place]), int(rows[place]), *(figures if i == 0 else [0, 0, *figures[2:]])))
+    if lines:  # batches may be empty
+        names = ["column", "code", "rows", "all_rows", "squares", "low", "high"]
+        types = [pa.int32(), pa.int32(), pa.int64(), pa.int64(), pa.int64(), pa.int32(), pa.int32()]
+        columns = zip(zip(*lines, strict=True), types, strict=True)
+        yield pa.RecordBatch.from_arrays([pa.array(values, type_) for values, type_ in columns], names=names)
+
+
+def _merged(parts: Sequence[Sequence[int]], most: int) -> ValueFigures:
+    if not parts:
+        return ValueFigures()
+    codes, rows, all_rows, squares, low, high = zip(*parts, strict=True)
+    best = sorted(zip(codes, rows, strict=True), key=lambda entry: (-entry[1], entry[0]))[:most]
+    return ValueFigures(sum(all_rows), sum(squares), min(low), max(high), tuple(best))
+
+
+def squares_among(frame: DataFrame, asked: Sequence[tuple[Sequence[int], int]]) -> list[tuple[int, int]]:
+    """For (columns, column) how many rows with a value in all of them have one in the column, too, and the sum of the
+    squares of how many have each. One job."""
+    from pyspark.sql import functions as f
+
+    cells = []
+    for number, (filled, column) in enumerate(asked):
+        there = f.expr(" and ".join(f"c{c} <> {NULL_CODE}" for c in {*filled, column}))
+        cells.append(f.when(there, f.struct(f.lit(number).alias("number"), f.col(f"c{column}").alias("code"))))
+    if not asked:
+        return []
+    long = frame.select(f.explode(f.array(*cells)).alias("cell")).where("cell is not null")
+    each = long.groupBy("cell.number", "cell.code").count().groupBy("number")
+    sums = each.agg(f.sum("count"), f.sum(f.col("count") * f.col("count"))).collect()
+    found = {row[0]: (int(row[1]), int(row[2])) for row in sums}
+    return [found.get(number, (0, 0)) for number in range(len(asked))]
+
+
+def compare_columns(frame: DataFrame, pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int, int, int, int]]:
+    """For two columns of one domain: rows with both values, with a > b, with a == b; and how many pairs of a value of a
+    and a value of b, of any of these rows, have a > b, and a == b. Two jobs, the second with a sort of the values."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as f
+
+    if not pairs:
+        return []
+    counts, cells = [], []
+    for number, (a, b) in enumerate(pairs):
+        both = f"c{a} <> {NULL_CODE} and c{b} <> {NULL_CODE}"
+        counts += [f.count_if(f.expr(f"{both}{more}")) for more in ("", f" and c{a} > c{b}", f" and c{a} = c{b}")]
+        for column, sides in ((a, (1, 0)), (b, (0, 1))):
+            cell = f.struct(f.lit(number).alias("number"), f.col(f"c{column}").alias("code"), *map(_side, "ab", sides))
+            cells.append(f.when(f.expr(both), cell))
+    counted = frame.agg(*counts).collect()[0]
+    long = frame.select(f.explode(f.array(*cells)).alias("cell")).where("cell is not null").select("cell.*")
+    each = long.groupBy("number", "code").agg(f.sum("a").alias("a"), f.sum("b").alias("b"))
+    before = Window.partitionBy("number").orderBy("code").rowsBetween(Window.unboundedPreceding, -1)
+    a, b, below = (f.col(name).cast("decimal(18,0)") for name in ("a", "b", "below"))
+    each = each.withColumn("below", f.coalesce(f.sum("b").over(before), f.lit(0)))
+    sums = {row[0]: row[1:] for row in each.groupBy("number").agg(f.sum(a * below), f.sum(a * b)).collect()}
+    return [(*counted[3 * n : 3 * n + 3], *map(int, sums.get(n, (0, 0)))) for n in range(len(pairs))]
+
+
+def _side(name: str, there: int) -> SparkColumn:
+    from pyspark.sql import functions as f
+
+    return f.lit(there).cast("bigint").alias(name)
+
+
+def lowest_codes(frame: DataFrame, column: int, most: int) -> NDArray[np.int32]:
+    """The lowest codes of a column, ascending, at most so many. They come here."""
+    from pyspark.sql import functions as f
+
+    code = f.col(f"c{column}").alias("code")
+    found = frame.select(code).where(f.col("code") != NULL_CODE).distinct().orderBy("code").limit(most).toArrow()
+    return np.asarray(found["code"].to_numpy(), dtype=np.int32)
+
+
+def codes_at_ranks(frame: DataFrame, column: int, ranks: NDArray[np.int64]) -> NDArray[np.int32]:
+    """The codes of a column that have some ranks, ascending, among its distinct ones."""
+    import pyarrow as pa
+    from pyspark.sql import functions as f
+
+    value = f.col(f"c{column}").alias("value")
+    ranked = rank_values(frame.select(value).where(f.col("value") != NULL_CODE), "number")
+    try:
+        wanted = f.broadcast(frame_of(frame.sparkSession, pa.table({"code": ranks.astype(np.int32)})))
+        found = ranked.frame.join(wanted, "code").toArrow()
+    finally:
+        ranked.held.unpersist()
+    return np.sort(np.asarray(found["value"].to_numpy(), dtype=np.int32))
+
+
+def bin_values(
+    table: EncodedFrame, ends: Mapping[int, tuple[float, float]], bins: int, as_numbers: Callable[[Any], Any]
+) -> dict[int, NDArray[np.int64]]:
+    """Rows in so many steps of equal width from one number to another, int64 (bins,), of some columns. One job, which
+    reads the values once; what lies beyond counts in the outermost step, NaN in the last."""
+    from pyspark.sql import functions as f
+
+    if not ends:
+        return {}
+    names = {table.header.columns[k].name: f"v{k}" for k in ends}
+    domains = {k: table.header.columns[k].domain for k in ends}
+    work = partial(_binned, ends=ends, domains=domains, bins=bins, as_numbers=as_numbers)
+    binned = table.values(names).select(*names.values()).mapInArrow(work, "column int, bin int, rows bigint")
+    found = {k: np.zeros(bins, dtype=np.int64) for k in ends}
+    for column, place, rows in binned.groupBy("column", "bin").agg(f.sum("rows")).collect():
+        found[column][place] = rows
+    return found
+
+
+def _binned(
+    batches: Iterable[pa.RecordBatch],
+    ends: Mapping[int, tuple[float, float]],
+    domains: Mapping[int, Domain],
+    bins: int,
+    as_numbers: Callable[[Any], Any],
+) -> Iterator[pa.RecordBatch]:
+    import pyarrow as pa
+
+    found = {k: np.zeros(bins, dtype=np.int64) for k in ends}
+    for batch in batches:
+        for k in ends:
+            values = as_numbers(plain_dictionary(domains[k], batch.column(f"v{k}").drop_null()))
+            within = np.fmax(ends[k][0], np.fmin(values, ends[k][1]))
+            found[k] += np.histogram(within, bins=bins, range=ends[k])[0]
+    columns, places = np.divmod(np.arange(len(ends) * bins), bins)
+    rows = np.concatenate(list(found.values()))
+    yield pa.RecordBatch.from_arrays(
+        [pa.array(np.array(list(ends))[columns], pa.int32()), pa.array(places, pa.int32()), pa.array(rows)],
+        names=["column", "bin", "rows"],
+    )
+
+
+def finite_ends(table: EncodedFrame, columns: Sequence[int]) -> dict[int, tuple[float, float]]:
+    """The least and the greatest finite value of columns of doubles that have one. One job."""
+    from pyspark.sql import functions as f
+
+    if not columns:
+        return {}
+    values = table.values({table.header.columns[k].name: f"v{k}" for k in columns})
+    infinite = [float("inf"), float("-inf"), float("nan")]
+    kept = {k: f.when(~f.col(f"v{k}").isin(infinite), f.col(f"v{k}")) for k in columns}
+    found = values.agg(*(side(kept[k]) for k in columns for side in (f.min, f.max))).collect()[0]
+    ends = {k: (found[2 * i], found[2 * i + 1]) for i, k in enumerate(columns)}
+    return {k: both for k, both in ends.items() if both[0] is not None}

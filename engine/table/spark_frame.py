@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import decimal
+import os
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -81,6 +84,10 @@ class EncodedFrame:
         chosen = [self._typed[self.header.index_of(n)].expression.alias(alias) for n, alias in names.items()]
         return _with_positions(self._base, self._places).select(POSITION, *chosen)
 
+    def close_with(self, owner: object) -> None:
+        """Close it when an object is gone. At its end a process leaves that to Spark, which ends, too."""
+        weakref.finalize(owner, _close, self, os.getpid()).atexit = False
+
     def close(self) -> None:
         """Let Spark drop what it holds."""
         for frame in self._held:
@@ -144,6 +151,12 @@ def encode_as_frame(
         reader=opened.reader,
     )
     return EncodedFrame(frame, header, table.rows, typed, base, places, held)
+
+
+def _close(table: EncodedFrame, process: int) -> None:
+    if os.getpid() == process:  # a forked one has no share in the session
+        with contextlib.suppress(Exception):  # the session may be gone
+            table.close()
 
 
 def _with_positions(base: DataFrame, places: Rows) -> DataFrame:

@@ -27,7 +27,7 @@ class RankedValues:
     """The distinct values of a domain with their ranks, as a frame (value, code).
 
     As a dictionary it has a length and gives single values: all that placing a constant among them needs. They are
-    fetched a page at a time.
+    fetched a page at a time; `take` fetches just those that are named.
     """
 
     frame: DataFrame
@@ -48,6 +48,16 @@ class RankedValues:
             there = self.frame.where(f.col("code").between(first, first + PAGE_VALUES - 1)).toArrow().sort_by("code")
             self.pages[page] = plain_dictionary(self.domain, there["value"].combine_chunks())
         return self.pages[page][code % PAGE_VALUES]
+
+    def take(self, codes: Any) -> pa.Array:
+        """The values of some codes. One job."""
+        import pyarrow as pa
+        from pyspark.sql import functions as f
+
+        wanted, places = np.unique(np.asarray(codes, dtype=np.int32), return_inverse=True)
+        chosen = f.broadcast(frame_of(self.frame.sparkSession, pa.table({"code": wanted})))
+        there = self.frame.join(chosen, "code").select("code", "value").toArrow().sort_by("code")
+        return plain_dictionary(self.domain, there["value"].combine_chunks()).take(pa.array(places))
 
     @property
     def type(self) -> pa.DataType:
@@ -111,3 +121,9 @@ class RangeOfValues:
         if self.scale is not None:
             return pa.scalar(decimal.Decimal(value).scaleb(-self.scale, WIDE), pa.decimal128(38, self.scale))
         return pa.scalar(value, pa.int64())
+
+    def take(self, codes: Any) -> pa.Array:
+        """The values of some codes."""
+        import pyarrow as pa
+
+        return pa.array([self[code] for code in codes.tolist()], None if len(codes) else self[0].type)

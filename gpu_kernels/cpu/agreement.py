@@ -14,12 +14,14 @@ from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
 
 
-@kernel("const int32[::1], const int64[::1], const int32[::1], int64[::1], int64[::1]")
-def add_classes(rows, offsets, codes, counts, figures):
+@kernel("const int32[::1], const int64[::1], const int32[::1], const int64[::1], int64[::1], int64[::1]")
+def add_classes(rows, offsets, codes, copies, counts, figures):
     """Add up the figures of one target over all classes. `counts` is zeros before and after.
 
+    copies : int64 (rows,), how often each row of the table counts; (0,) where all count once
     figures : int64 (5,), see `gpu_kernels.agreement.Agreement`
     """
+    once = len(copies) == 0
     for c in range(len(offsets) - 1):
         first, last = offsets[c], offsets[c + 1]
         members = most = squares = 0
@@ -27,9 +29,10 @@ def add_classes(rows, offsets, codes, counts, figures):
             code = codes[rows[i]]
             if code < 0:
                 continue
-            counts[code] += 1
-            members += 1
-            squares += 2 * counts[code] - 1
+            more = 1 if once else copies[rows[i]]
+            squares += more * (2 * counts[code] + more)
+            counts[code] += more
+            members += more
             most = max(most, counts[code])
         if members == 0:
             continue
@@ -50,6 +53,7 @@ def run(
     offsets: NDArray[np.int64],
     codes: NDArray[np.int32],
     targets: NDArray[np.int32],
+    copies: NDArray[np.int64],
     largest: int,
     figures: NDArray[np.int64],
     control: Control,
@@ -60,7 +64,7 @@ def run(
         counts = np.zeros(largest + 1, dtype=np.int64)
 
         def work(task: int) -> None:
-            add_classes(rows, offsets, codes[targets[task]], counts, figures[task])
+            add_classes(rows, offsets, codes[targets[task]], copies, counts, figures[task])
 
         return work
 

@@ -40,7 +40,8 @@ def profile(
     progress : called with the stage and the share of it that is done
     **options
         limit (rules that are listed of each table, 25), max_context (columns on the left of a functional dependency, 1
-        to 3), run_on ("auto", "driver", "spark"), memory_limit (bytes), seed.
+        to 3), run_on ("auto": a table that is too large for this process is counted in Spark, with the same result;
+        "driver", "spark"), memory_limit (bytes), seed.
 
     Returns
     -------

@@ -11,8 +11,10 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 import tuplewise as tw
-from tuplewise.engine.options import Nulls
+from tuplewise.engine.options import Nulls, ProfileOptions
 from tuplewise.engine.profile.rows import Rows
+from tuplewise.engine.profile.table import TableHere
+from tuplewise.engine.run import Run
 from tuplewise.engine.table.relation import Relation
 from tuplewise.gpu_kernels.device import pick_device
 
@@ -30,6 +32,11 @@ def relation_of(table: Sequence[Sequence[Any]], names: Sequence[str] | None = No
 def numbers_of(table: Sequence[Sequence[int | None]]) -> Relation:
     """The same of whole numbers, also where a column has none."""
     return tw.load(pa.table({f"c{i}": pa.array(column, type=pa.int64()) for i, column in enumerate(table)}))
+
+
+def table_of(relation: Relation, run: Run | None = None, **options: Any) -> TableHere:
+    """A relation as the search takes it."""
+    return TableHere(relation, ProfileOptions(**options), CPU, run or Run())
 
 
 def rows_of(table: Sequence[Sequence[int | None]], nulls: Nulls = "unknown") -> Rows:

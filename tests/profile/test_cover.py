@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import profile as oracle
-from profile_tables import CPU
+from profile_tables import table_of
 
 import tuplewise as tw
 from tuplewise.engine.options import ProfileOptions
@@ -227,7 +227,7 @@ def test_columns_that_are_ordered_alike_are_one_group() -> None:
 @pytest.mark.parametrize("name", ["cars", "gapminder", "planes", "seattle", "tax", "weather"])
 def test_laws_on_tables_that_people_profile(name: str, shared: Path) -> None:
     relation = tw.load(shared / f"data/golden/{name}.csv", rows=2000)
-    listed = profile_table(relation, ProfileOptions(limit=1000), CPU, Run()).listed
+    listed = profile_table(table_of(relation), ProfileOptions(limit=1000), Run()).listed
     assert len(listed) >= 2
     assert_laws(listed, len(relation.columns))
 

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from profile_tables import CPU, relation_of
+from profile_tables import relation_of, table_of
 
 from tuplewise.engine.options import Nulls
 from tuplewise.engine.profile.keys import LEAST_EVIDENCE, collisions_by_chance, single_keys
-from tuplewise.engine.profile.rows import Rows
 from tuplewise.engine.profile.rule import Rule
 
 RNG = np.random.default_rng(7)
@@ -57,8 +56,7 @@ OTHERS: dict[str, list[Any]] = {
 
 
 def keys_of(*columns: list[Any], nulls: Nulls = "unknown") -> list[Rule]:
-    relation = relation_of(columns)
-    return single_keys(relation, Rows(relation, nulls, CPU), 0)
+    return single_keys(table_of(relation_of(columns), nulls=nulls), 0)
 
 
 @pytest.mark.parametrize("nulls", ["unknown", "value"])
@@ -80,15 +78,15 @@ def test_numbers_would_collide_by_the_steps_that_they_span() -> None:
     pairs = 500 * 499 / 2
     numbers = [KEYS[kind] for kind in ("numbers without gaps", "every seventh number", "numbers beyond 64 bits")]
     for column in (*numbers, KEYS["every seventh day"], KEYS["times of quarters of an hour"]):
-        assert collisions_by_chance(relation_of([column]), 0, 0) == pytest.approx(pairs / 500)
-    assert collisions_by_chance(relation_of([[0, 1, 3, 1000]]), 0, 0) == pytest.approx(6 / 1001)
+        assert collisions_by_chance(table_of(relation_of([column])), 0, 0) == pytest.approx(pairs / 500)
+    assert collisions_by_chance(table_of(relation_of([[0, 1, 3, 1000]])), 0, 0) == pytest.approx(6 / 1001)
 
 
 def test_codes_would_collide_by_the_letters_at_each_place() -> None:
     """Two letters at each of two places: a quarter of the pairs, by what is left when one is drawn."""
-    found = collisions_by_chance(relation_of([["aa", "ab", "ba", "bb"] * 1]), 0, 0)
+    found = collisions_by_chance(table_of(relation_of([["aa", "ab", "ba", "bb"]])), 0, 0)
     assert found == pytest.approx(6 * (1 / 3) ** 2)
-    longer = collisions_by_chance(relation_of([["a", "ab", "b", "bb"]]), 0, 0)
+    longer = collisions_by_chance(table_of(relation_of([["a", "ab", "b", "bb"]])), 0, 0)
     assert longer == pytest.approx(6 * (1 / 3) ** 2)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from oracles import profile as oracle
-from profile_tables import CPU, frame
+from profile_tables import frame, table_of
 
 import tuplewise as tw
 from tuplewise import ProfileResult
@@ -252,7 +252,8 @@ def test_short_rules_come_first_where_time_is_short(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(search.Search, "look", slowly)
     monkeypatch.setattr("tuplewise.engine.run.time.monotonic", lambda: now[0])
-    found = search.profile_table(tw.load(people()), ProfileOptions(), CPU, Run(deadline=20.0))
+    run = Run(deadline=20.0)
+    found = search.profile_table(table_of(tw.load(people()), run), ProfileOptions(), run)
     assert found.partial
     assert [len(context) for context in looked] == sorted(len(context) for context in looked)
     assert "sets of columns were looked at in the limited time: there may be more rules" in found.notes[0]

@@ -7,9 +7,7 @@ back is put together.
 from __future__ import annotations
 
 import contextlib
-import os
 import time
-import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -96,7 +94,9 @@ def check_in_spark(
     """Check rules on a table whose rows stay in Spark; of its columns those that the rules name are encoded."""
     used = {name for rule in rules for name in rule.columns}
     table = encode_for("checked", opened, sorted(used) or opened.column_names[:1], run.step, shown=options.key)
-    return check_on_spark(table, rules, options, run)
+    found = check_on_spark(table, rules, options, run)
+    table.close_with(found.on_spark)
+    return found
 
 
 def check_on_spark(
@@ -153,7 +153,7 @@ def check_on_spark(
 
 
 class SparkPairs:
-    """All pairs of a check; keeps the table in Spark as long as somebody may ask for them."""
+    """All pairs of a check, as long as somebody may ask for them."""
 
     def __init__(
         self,
@@ -163,7 +163,6 @@ class SparkPairs:
         options: DcCheckOptions,
     ) -> None:
         self._table, self._rules, self._programs, self._options = table, rules, programs, options
-        weakref.finalize(self, _close, table, os.getpid()).atexit = False  # Spark ends with the process
 
     def write_pairs(
         self, folder: str, columns: Sequence[Cell], own: Sequence[Sequence[Cell]], deadline: float | None
@@ -191,10 +190,19 @@ def _names(role: Role, cells: Sequence[Cell]) -> dict[str, str]:
     return {name: _column((role, name)) for of, name in cells if of == role}
 
 
-def _close(table: EncodedFrame, process: int) -> None:
-    if os.getpid() == process:  # a forked one has no share in the session
-        with contextlib.suppress(Exception):  # the session may be gone
-            table.close()
+def count_pairs_on_spark(
+    table: EncodedFrame, rules: Sequence[DenialConstraint], *, nulls: str = "unknown", device: str = "auto",
+    deadline: float | None = None,
+) -> list[int]:  # fmt: skip
+    """The violating ordered pairs of each rule about two rows; TimeoutError at the deadline."""
+    spark = table.frame.sparkSession
+
+    def pairs(program: Program) -> int:
+        with jobs.until(spark, deadline):
+            return 0 if program.never else on_spark.count_pairs(rule_on(table, program, device))
+
+    programs = [bind(rule.normalised(table.header.column_names), table.header, nulls) for rule in rules]
+    return jobs.at_once(spark, [partial(pairs, program) for program in programs])
 
 
 def find_witnesses_on_spark(

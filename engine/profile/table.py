@@ -1,0 +1,228 @@
+"""What the search for rules asks of a table, and the table whose rows are in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuplewise.engine.errors import LimitReached
+from tuplewise.engine.options import DcCheckOptions, ProfileOptions
+from tuplewise.engine.profile import counting, exceptions
+from tuplewise.engine.profile.candidates import Columns
+from tuplewise.engine.profile.columns import Frequent, Histogram, distribution
+from tuplewise.engine.profile.counting import Compared, Counted
+from tuplewise.engine.profile.exceptions import Exceptions
+from tuplewise.engine.profile.orders import Order, order_constraints
+from tuplewise.engine.profile.rows import Rows
+from tuplewise.engine.profile.rule import Rule
+from tuplewise.engine.run import TIME_LIMIT, Run
+from tuplewise.engine.table.relation import NULL_CODE, Relation
+from tuplewise.gpu_kernels.device import Device
+
+
+@dataclass(frozen=True, eq=False)
+class SomeValues:
+    """Values of a column: some of their codes, int32, ascending; the lowest and the highest of all; rows with a value.
+
+    Nulls are left out, whatever rules make of them.
+    """
+
+    codes: NDArray[np.int32]
+    lowest: int
+    highest: int
+    rows: int
+
+
+class ProfiledTable(Protocol):
+    """A table that is profiled, wherever its rows are. Columns are numbers.
+
+    Rows with a null in the columns that are asked about are left out, unless nulls are values. Whatever takes long
+    raises LimitReached at the time limit.
+
+    Attributes
+    ----------
+    relation : names, types and dictionaries of the columns; its rows only where they are in this process
+    at_once : candidates that are worth being counted together
+    notes : what a reader should know of how it was counted
+    """
+
+    relation: Relation
+    at_once: int
+    notes: list[str]
+
+    @property
+    def count(self) -> int:
+        """Rows."""
+
+    @property
+    def filled(self) -> NDArray[np.int64]:
+        """For each column its rows that are not null."""
+
+    @property
+    def distinct(self) -> NDArray[np.int64]:
+        """For each column its distinct values."""
+
+    @property
+    def differing(self) -> NDArray[np.float64]:
+        """For each column the share of pairs of rows that differ on it."""
+
+    @property
+    def largest(self) -> NDArray[np.int64]:
+        """For each column the rows with its most frequent value."""
+
+    def sample(self, most: int, seed: int) -> Rows:
+        """Random rows, in this process; all where there are no more than `most`."""
+
+    def glance(self, most: int, seed: int) -> NDArray[np.int32]:
+        """Codes, int32 (columns, rows), of a few random rows: those of one domain can be compared."""
+
+    def count_fds(self, wanted: Mapping[Columns, Sequence[int]]) -> dict[tuple[Columns, int], Counted]:
+        """FDs, targets by their left side."""
+
+    def count_keys(self, keys: Sequence[Columns]) -> list[Counted]:
+        """Keys of several columns."""
+
+    def contradictions(self, orders: Sequence[Order]) -> list[int]:
+        """Pairs of rows that contradict each order rule."""
+
+    def count_orders(self, orders: Sequence[Order], contradictions: Sequence[int]) -> list[Counted]:
+        """Order rules with so many contradicting pairs."""
+
+    def rows_to_remove(self, orders: Sequence[Order]) -> list[int]:
+        """The fewest rows to remove so that each order rule holds."""
+
+    def compare_columns(self, pairs: Sequence[tuple[int, int]]) -> list[Compared]:
+        """How two columns of a domain compare, row by row and by chance."""
+
+    def some_values(self, column: int, most: int, seed: int) -> SomeValues:
+        """Random values of a column; all where there are no more than `most`."""
+
+    def lowest_values(self, columns: Sequence[int], most: int) -> list[NDArray[np.int32]]:
+        """The codes of the lowest values of some columns, ascending, at most so many of each."""
+
+    def value_pairs(self, a: int, b: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """The different pairs of values of two columns, without nulls, as codes, ascending; none where too many."""
+
+    def commonest(self, column: int) -> Any:
+        """What most rows have in a column, of equal ones the lowest; None: null."""
+
+    def distributions(self) -> list[Histogram | Frequent | None]:
+        """How the values of each column are spread."""
+
+    def repeated(self, columns: Sequence[int]) -> int:
+        """Rows that repeat another one in some columns, where a null is a value."""
+
+    def broken(self, rule: Rule, limit: int | None) -> tuple[Relation, Exceptions]:
+        """Rows that break a rule, at most so many, in a relation that holds them; see `exceptions.exceptions_of`."""
+
+
+class TableHere(Rows):
+    """A relation that is profiled: see ProfiledTable."""
+
+    at_once = 1
+
+    def __init__(self, relation: Relation, options: ProfileOptions, device: Device, run: Run) -> None:
+        super().__init__(relation, options.nulls, device)
+        self.relation, self.notes = relation, list[str]()
+        self._options, self._run = options, run
+
+    @cached_property
+    def largest(self) -> NDArray[np.int64]:
+        """See ProfiledTable."""
+        return np.array([counts[0] if len(counts) else 0 for counts in self.values], dtype=np.int64)
+
+    @cached_property
+    def _whole(self) -> Rows:
+        return Rows(self.relation, "value", self.device)
+
+    def sample(self, most: int, seed: int) -> Rows:
+        """See ProfiledTable."""
+        if self.count <= most:
+            return self
+        codes = np.ascontiguousarray(self.relation.codes[:, chosen_rows(self.count, most, seed)])
+        return Rows(replace(self.relation, codes=codes), self._options.nulls, self.device)
+
+    def glance(self, most: int, seed: int) -> NDArray[np.int32]:
+        """See ProfiledTable."""
+        return self.codes[:, chosen_rows(self.count, most, seed)]
+
+    def count_fds(self, wanted: Mapping[Columns, Sequence[int]]) -> dict[tuple[Columns, int], Counted]:
+        """See ProfiledTable."""
+        found = {left: counting.count_fds(self, left, targets) for left, targets in wanted.items()}
+        return {(left, target): counted for left, own in found.items() for target, counted in own.items()}
+
+    def count_keys(self, keys: Sequence[Columns]) -> list[Counted]:
+        """See ProfiledTable."""
+        return [counting.count_key(self, columns) for columns in keys]
+
+    def contradictions(self, orders: Sequence[Order]) -> list[int]:
+        """See ProfiledTable. By the kernels of rule checking."""
+        from tuplewise.engine.dc.violations.detect import check_rules
+
+        rules = order_constraints(self.relation.column_names, orders)
+        options = DcCheckOptions(count_only=True, nulls=self._options.nulls, device=self._options.device)
+        checked = check_rules(self.relation, rules, options, Run(deadline=self._run.deadline))
+        if checked.partial:
+            raise LimitReached(TIME_LIMIT)
+        return [int(rule.violating_pairs or 0) for rule in checked.rules]
+
+    def count_orders(self, orders: Sequence[Order], contradictions: Sequence[int]) -> list[Counted]:
+        """See ProfiledTable."""
+        given = zip(orders, contradictions, strict=True)
+        return [counting.count_order(self, context, a, b, pairs) for (context, a, b, _), pairs in given]
+
+    def rows_to_remove(self, orders: Sequence[Order]) -> list[int]:
+        """See ProfiledTable."""
+        return [counting.rows_to_remove(self, *order) for order in orders]
+
+    def compare_columns(self, pairs: Sequence[tuple[int, int]]) -> list[Compared]:
+        """See ProfiledTable."""
+        return [counting.compare(self.codes[a], self.codes[b]) for a, b in pairs]
+
+    def some_values(self, column: int, most: int, seed: int) -> SomeValues:
+        """See ProfiledTable."""
+        codes = self.relation.codes[column]
+        rows = codes[codes != NULL_CODE]
+        kept = np.unique(rows)
+        return SomeValues(kept[chosen_rows(len(kept), most, seed)], int(kept[0]), int(kept[-1]), len(rows))
+
+    def lowest_values(self, columns: Sequence[int], most: int) -> list[NDArray[np.int32]]:
+        """See ProfiledTable."""
+        codes = (self.relation.codes[column] for column in columns)
+        return [np.unique(own[own != NULL_CODE])[:most] for own in codes]
+
+    def value_pairs(self, a: int, b: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """See ProfiledTable. They are never too many."""
+        left, right = self.relation.codes[[a, b]].astype(np.int64)
+        pairs = np.unique((left << 32 | right)[(left != NULL_CODE) & (right != NULL_CODE)])
+        return (pairs >> 32).astype(np.int32), (pairs & 0xFFFFFFFF).astype(np.int32)
+
+    def commonest(self, column: int) -> Any:
+        """See ProfiledTable."""
+        code = int(np.bincount(self.relation.codes[column] + 1).argmax()) - 1
+        dictionary = self.relation.dictionaries[self.relation.columns[column].domain]
+        return None if code == NULL_CODE else dictionary[code].as_py()
+
+    def distributions(self) -> list[Histogram | Frequent | None]:
+        """See ProfiledTable."""
+        return [distribution(self.relation, column) for column in range(len(self.relation.columns))]
+
+    def repeated(self, columns: Sequence[int]) -> int:
+        """See ProfiledTable."""
+        return self._whole.classes(columns).repeated if len(columns) else 0
+
+    def broken(self, rule: Rule, limit: int | None) -> tuple[Relation, Exceptions]:
+        """See ProfiledTable."""
+        return self.relation, exceptions.exceptions_of(self.relation, self, rule, self._options.nulls).first(limit)
+
+
+def chosen_rows(rows: int, most: int, seed: int) -> NDArray[np.int64]:
+    """Random rows, ascending; all where there are no more than `most`."""
+    if rows <= most:
+        return np.arange(rows)
+    return np.sort(np.random.default_rng(seed).choice(rows, most, replace=False))

@@ -1,0 +1,66 @@
+"""The rows that break a rule, in Spark: where they lie, likely wrong cells first.
+
+Of codes in a frame `position, c0, c1, ...`; null is -1. What comes here is positions, at most as many as are wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+NULL = -1
+POSITION = "position"
+NO_PARTNER = -1
+
+Found = NDArray[np.int64]
+"""int64 (4, n): positions of rows, of a partner each (-1: none), rows of the class that are like the partner, and rows
+of the class."""
+
+
+def minorities(frame: DataFrame, left: Sequence[int], target: int, limit: int | None) -> Found:
+    """Rows without their class's most frequent value (of equal ones the lowest), of the clearest majorities first; the
+    partner is the first row that has it."""
+    from pyspark.sql import functions as f
+
+    frame = _filled(frame, [*left, target])
+    key = [f"c{c}" for c in left]
+    value = f.col(f"c{target}")
+    each = frame.groupBy(*key, value.alias("value")).agg(f.count("*").alias("alike"), f.min(POSITION).alias("partner"))
+    best = f.max(f.struct("alike", (-f.col("value")).alias("least"), "partner")).alias("best")
+    classes = each.groupBy(*key).agg(f.sum("alike").alias("together"), best)
+    classes = classes.where("best.alike < together").select(*key, "together", "best.*")
+    rows = frame.join(classes, key) if key else frame.crossJoin(f.broadcast(classes))
+    rows = rows.where(value != -f.col("least")).orderBy((f.col("alike") / f.col("together")).desc(), POSITION)
+    return _few(rows.select(POSITION, "partner", "alike", "together"), limit)
+
+
+def repeats(frame: DataFrame, columns: Sequence[int], limit: int | None) -> Found:
+    """Rows beyond the first of those that are equal on some columns, with the first."""
+    from pyspark.sql import functions as f
+
+    frame = _filled(frame, columns)
+    key = [f"c{c}" for c in columns]
+    first = frame.groupBy(*key).agg(f.min(POSITION).alias("partner"), f.count("*").alias("rows"))
+    rows = frame.join(first.where("rows > 1"), key).where(f"{POSITION} <> partner").orderBy(POSITION)
+    return _few(rows.selectExpr(POSITION, "partner", "0L", "0L"), limit)
+
+
+def not_so(frame: DataFrame, left: int, sense: str, right: int, limit: int | None) -> Found:
+    """Rows of which the left column is not in a relation to the right one."""
+    rows = _filled(frame, [left, right]).where(f"not (c{left} {sense} c{right})").orderBy(POSITION)
+    return _few(rows.selectExpr(POSITION, f"{NO_PARTNER}L", "0L", "0L"), limit)
+
+
+def _filled(frame: DataFrame, columns: Sequence[int]) -> DataFrame:
+    return frame.where(" and ".join(f"c{c} <> {NULL}" for c in columns) or "true")
+
+
+def _few(rows: DataFrame, limit: int | None) -> Found:
+    found = (rows if limit is None else rows.limit(limit)).toArrow()
+    return np.array([np.asarray(column.to_numpy(), dtype=np.int64) for column in found.columns]).reshape(4, len(found))
