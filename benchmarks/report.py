@@ -43,6 +43,7 @@ EVIDENCES = {
 
 FIRST_RUN, ALL_KERNELS = "compile/dc-discover", "compile/all"
 FIRST_ANSWERS = {
+    "cli/first-profile": "profile",
     "cli/first-dc-discover": "dc discover",
     "cli/first-fd-discover": "fd discover",
     "cli/first-key-discover": "key discover",
@@ -50,7 +51,11 @@ FIRST_ANSWERS = {
     "cli/first-dc-check": "dc check",
 }
 LOADED = ("load/tax-1m-csv", "load/tax-1m-parquet")
-COMMANDS = ("cli/tax-1000", "cli/import", FIRST_RUN, ALL_KERNELS, *FIRST_ANSWERS, *LOADED)
+PROFILES = {
+    "profile/twenty-columns": "10,000 rows and 20 columns",
+    "profile/tax-1m": "Tax, 1,000,000 rows and 15 columns",
+}
+COMMANDS = ("cli/tax-1000", "cli/import", FIRST_RUN, ALL_KERNELS, *FIRST_ANSWERS, *LOADED, *PROFILES)
 DESBORDANTE = {
     peer.NAME: "FastADC",
     dependency_peers.FASTOD: "FASTOD",
@@ -148,7 +153,7 @@ def _first_answers(everything: list[Record]) -> list[str]:
     first = {name: records.latest(everything, case) for case, name in FIRST_ANSWERS.items()}
     if all(first.values()):
         listed = ", ".join(f"`{name}` {typical(found)}" for name, found in first.items() if found is not None)
-        lines.append(f"Five columns of it, kernels compiled, from start to exit: {listed}.")
+        lines.append(f"Five columns of it (`profile` takes all), kernels compiled, from start to exit: {listed}.")
     loaded = {form: records.latest(everything, f"load/tax-1m-{form.lower()}") for form in ("CSV", "Parquet")}
     if all(loaded.values()):
         listed = ", ".join(
@@ -158,6 +163,14 @@ def _first_answers(everything: list[Record]) -> list[str]:
             if found is not None
         )
         lines.append(f"A file of 1,000,000 rows and 15 columns, read and encoded: {listed}.")
+    profiled = {what: records.latest(everything, case) for case, what in PROFILES.items()}
+    if all(profiled.values()):
+        listed = "; ".join(
+            f"{what} {typical(found)} (memory on top {megabytes(max(found['figures']['extra_peak_bytes'][1:]))})"
+            for what, found in profiled.items()
+            if found is not None
+        )
+        lines.append(f"The profile of a loaded table, without a report: {listed}.")
     return lines
 
 
