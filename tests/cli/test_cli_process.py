@@ -161,7 +161,7 @@ def test_text_and_progress_on_a_terminal_only() -> None:
     os.close(master)
     assert running.wait(timeout=60) == 0
     assert b"t: 500 rows, 9 columns" in shown
-    assert b"by succinctness:" in shown
+    assert b"by genuineness:" in shown
     assert b'"schema"' not in shown
     assert b"searching constraints" in shown or b"loading kernels" in shown or b"comparing pairs" in shown
 
