@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tuplewise.engine.errors import InputError, message, near_names
@@ -242,7 +243,8 @@ def profile(
     from tuplewise.engine.watch import most_bytes_here
 
     each, most = options_of_tables(tables, reading), most_bytes_here(options)
-    opened = {name: run.open(table, each[name], most, options.device) for name, table in tables.items()}
+    read = {name: run.open(table, each[name], most, options.device) for name, table in tables.items()}
+    opened = {name: replace(table, name=name) for name, table in read.items()}
     found = search(opened, options, run, sources=tables, reading=reading)
     return ProfileResult(found, **run.handed_on(_record(options, reading, shown)))
 

@@ -84,8 +84,8 @@ def discover_options(command: F) -> F:
             error_measure_option(
                 "g1",
                 "What --error bounds. g1: share of ordered pairs that violate a constraint (0.001: one pair in 1,000:"
-                " then a column with 1,000 values is a key). lift: violating pairs, by those that chance would give"
-                " (0.001: one thousandth of what unrelated columns show), so that such keys don't hide true rules.",
+                " then a column with 1,000 values is a key, and hides the rules that it would be a part of). lift:"
+                " violating pairs divided by those expected of unrelated columns (0.001: one in 1,000 of them).",
             ),
             option(
                 "--sample-pairs",
@@ -101,9 +101,9 @@ def discover_options(command: F) -> F:
             ),
             option("--explain-space", is_flag=True, help="Print the predicate space and stop."),
             *_listing_options(
-                "List best first; genuineness is how much more there is to a rule than chance. [default: text:"
-                " genuineness, one line and one of --limit for rules that differ in operators only; else order of"
-                " size, with --limit succinctness]"
+                "List best first. genuineness: how much more there is to a rule than chance. [default: genuineness in"
+                " text, where rules that differ only in operators share a line; elsewhere the order of size, or"
+                " succinctness with --limit]"
             ),
         ]
     )(command)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -70,15 +71,23 @@ def distribution(relation: Relation, number: int) -> Histogram | Frequent | None
     if column.ordered and len(present) > FEW_VALUES:
         return _histogram(dictionary, present, counts)
     best = np.lexsort((present, -counts))[:SHOWN_VALUES]
-    values = tuple((str(dictionary[int(present[i])].as_py()), int(counts[i])) for i in best)
+    values = tuple((spelled(dictionary[int(present[i])].as_py()), int(counts[i])) for i in best)
     return Frequent(values, int(counts.sum() - sum(count for _, count in values)))
+
+
+def spelled(value: Any) -> str:
+    """A value as text; decimals without zeros at their end."""
+    if isinstance(value, Decimal):
+        text = format(value, "f")
+        return text.rstrip("0").rstrip(".") if "." in text else text
+    return str(value)
 
 
 def _histogram(dictionary: Any, present: NDArray[Any], counts: NDArray[Any]) -> Histogram:
     values = as_numbers(dictionary.take(pa.array(present)))
     finite = np.flatnonzero(np.isfinite(values))
     ends = finite[[0, -1]] if len(finite) else np.array([0, -1])
-    low, high = (str(dictionary[int(code)].as_py()) for code in present[ends])
+    low, high = (spelled(dictionary[int(code)].as_py()) for code in present[ends])
     least, most = values[ends]
     if not len(finite) or least == most:
         return Histogram(low, high, (int(counts.sum()),))
@@ -131,7 +140,7 @@ def _scaled(table: ProfiledTable, listed: Sequence[Listed]) -> Iterator[Warning_
 
 
 def _line(table: ProfiledTable, a: int, b: int) -> tuple[float, float] | None:
-    """The factor and the offset that make b of a, but for rounding; None where there are none."""
+    """The factor and the offset that make b of a in every row; None where there are none."""
     columns, dictionaries = table.relation.columns, table.relation.dictionaries
     pairs = zip((a, b), table.value_pairs(a, b), strict=True)
     x, y = (as_numbers(dictionaries[columns[c].domain].take(pa.array(codes))) for c, codes in pairs)
@@ -140,14 +149,8 @@ def _line(table: ProfiledTable, a: int, b: int) -> tuple[float, float] | None:
     factor = float((y[x.argmax()] - y[x.argmin()]) / (x.max() - x.min()))
     factor = float(f"{factor:.10g}")
     offset = float(f"{float(y[x.argmin()] - factor * x.min()):.10g}")
-    rounded = 0.5 * 10.0 ** -_places(y) if columns[b].type != "double" else 0.0
     off = np.abs(factor * x + offset - y)
-    return (factor, offset) if factor and bool(np.all(off <= rounded + 1e-9 * np.abs(y).max())) else None
-
-
-def _places(values: NDArray[np.float64]) -> int:
-    """Digits behind the point that some of the values have."""
-    return max(len(f"{value:.9f}".rstrip("0").split(".")[1]) for value in values[:1000].tolist())
+    return (factor, offset) if factor and bool(np.all(off <= 1e-9 * np.abs(y).max())) else None
 
 
 def _other_than_numbers(dictionary: Any, present: NDArray[np.int32]) -> str | None:
@@ -158,7 +161,7 @@ def _other_than_numbers(dictionary: Any, present: NDArray[np.int32]) -> str | No
     if not 0 < others <= (1 - MOSTLY_NUMBERS) * len(present):
         return None
     example = texts[int(np.flatnonzero(~is_number)[0])].as_py()
-    return f"is text: {others:,} of {len(present):,} values are no numbers, such as {example[:40]!r}"
+    return f"is text: {others:,} of {len(present):,} values are not numbers, such as {example[:40]!r}"
 
 
 def _alike(table: ProfiledTable, keys: Sequence[Rule]) -> Iterator[Warning_]:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from tuplewise.engine.profile.rule import Listed, Rule
 
 NEARLY_AS_STRONG = 0.01
+Derived = dict[int, tuple[int, frozenset[int]]]
 
 
 class Cover:
@@ -71,13 +72,14 @@ class Cover:
         """The last of the shown rules that this one follows from; None where it doesn't follow."""
         closure, by = self._closure(rule.left)
         if rule.kind == "key":
-            return by if closure == self._all else None
+            return self._last_used(by, self._all) if closure == self._all else None
         if rule.kind == "fd":
-            return by if rule.right[0] in closure else None
+            return self._last_used(by, rule.right) if rule.right[0] in closure else None
         if rule.kind == "row":
             return self._comparison(rule.left[0], rule.right[0], rule.sense)
         if rule.kind == "od":
-            return by if closure & set(rule.right) else self._order(rule, closure)
+            constant = closure & set(rule.right)
+            return self._last_used(by, constant) if constant else self._order(rule, closure)
         return None
 
     def _order(self, rule: Rule, closure: frozenset[int]) -> int | None:
@@ -125,14 +127,29 @@ class Cover:
         """The number of the shown FD that has the sides of this one exchanged."""
         return next((number for number, other in enumerate(self._shown) if _is_converse(rule, other)), None)
 
-    def _closure(self, columns: Iterable[int]) -> tuple[frozenset[int], int | None]:
-        closure, by, grew = frozenset(columns), None, True
+    def _closure(self, columns: Iterable[int]) -> tuple[frozenset[int], Derived]:
+        """What columns determine; of each that isn't one of them, the shown rule that adds it, and its left side."""
+        closure, by, grew = frozenset(columns), Derived(), True
         while grew:
             grew = False
             for left, right, number in self._implications:
                 if left <= closure and not right <= closure:
-                    closure, by, grew = closure | right, number if by is None else max(by, number), True
+                    by.update((column, (number, left)) for column in right - closure)
+                    closure, grew = closure | right, True
         return closure, by
+
+    @staticmethod
+    def _last_used(by: Derived, wanted: Iterable[int]) -> int | None:
+        """The last of the shown rules by which columns follow; None where none is needed."""
+        numbers, waiting, seen = set[int](), list(wanted), set[int]()
+        while waiting:
+            column = waiting.pop()
+            if column in by and column not in seen:
+                seen.add(column)
+                number, left = by[column]
+                numbers.add(number)
+                waiting += left
+        return max(numbers, default=None)
 
 
 def _is_converse(rule: Rule, other: Rule) -> bool:

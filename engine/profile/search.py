@@ -83,13 +83,15 @@ class _Profile:
             search = self._search([rule.left for rule in rules if rule.kind == "key"])
             for step in (self._keys, self._functional, self._orders):
                 rules += step(search)
-        except LimitReached:
-            self._late("the time limit came before all candidates were counted")
+        except LimitReached as reached:
+            self._late(f"{reached} before all candidates were counted")
         worth = [rule for rule in rules if rule.score >= measures.LEAST_SCORE]
         self._held_back += len(rules) - len(worth)
         listed = cover(worth, len(self._columns))
         limit = self._options.limit
-        self._held_back += max(0, len(listed) - limit)
+        if len(listed) > limit:
+            self._notes.append(f"the best {limit:,} of {len(listed):,} rules are listed; more: --limit {len(listed)}")
+            self._held_back += len(listed) - limit
         return Profiled(tuple(listed[:limit]), self._held_back, self._partial, (*self._table.notes, *self._notes))
 
     def _late(self, why: str) -> None:
@@ -97,8 +99,7 @@ class _Profile:
         self._notes.append(f"{why}: there may be more rules")
 
     def _mind(self, stage: str = STAGES[0], share: float = 0.0) -> None:
-        self._run.tell(stage, share)
-        self._run.mind()
+        self._run.minded(stage)(share)
 
     def _constants(self) -> Iterable[Rule]:
         for number, largest in enumerate(self._table.largest.tolist()):
@@ -123,7 +124,7 @@ class _Profile:
             if searching.over():
                 self._late(f"{number:,} of {len(contexts):,} sets of columns were looked at in the limited time")
                 break
-            self._run.tell(STAGES[0], number / len(contexts))
+            self._mind(STAGES[0], number / len(contexts))
             search.look(context)
         if search.passed_over:
             self._notes.append(

@@ -22,7 +22,7 @@ from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.options import DcCheckOptions, ProfileOptions
 from tuplewise.engine.profile import measures
 from tuplewise.engine.profile.candidates import Columns
-from tuplewise.engine.profile.columns import BINS, FEW_VALUES, SHOWN_VALUES, Frequent, Histogram, as_numbers
+from tuplewise.engine.profile.columns import BINS, FEW_VALUES, SHOWN_VALUES, Frequent, Histogram, as_numbers, spelled
 from tuplewise.engine.profile.counting import Compared, Counted, counted_fd, counted_key, counted_order
 from tuplewise.engine.profile.exceptions import LISTED_PAIRS, Exceptions, in_contradicting_pairs
 from tuplewise.engine.profile.orders import Order, order_constraint, order_constraints
@@ -324,8 +324,8 @@ class TableInTasks:
             low, high = values[figures.low], values[figures.high]
             if ends is not None and self.relation.columns[column].type == "double":
                 low, high = ends  # infinite ones lie beyond
-            return Histogram(str(low), str(high), counts)
-        shown = tuple((str(values[code]), rows) for code, rows in figures.best)
+            return Histogram(spelled(low), spelled(high), counts)
+        shown = tuple((spelled(values[code]), rows) for code, rows in figures.best)
         return Frequent(shown, figures.rows - sum(rows for _, rows in shown))
 
     def repeated(self, columns: Sequence[int]) -> int:

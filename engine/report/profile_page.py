@@ -56,7 +56,7 @@ def _subtitle(document: Mapping[str, Any]) -> str:
     tables, shown = document["tables"], len(document["result"]["rules"])
     rows, columns = sum(t["rows"] for t in tables), sum(len(t["columns"]) for t in tables)
     said = [f"{len(tables):,} tables"] if len(tables) > 1 else []
-    said += [number_of(rows, "row"), number_of(columns, "column"), f"{number_of(shown, 'rule')} worth a look"]
+    said += [number_of(rows, "row"), number_of(columns, "column"), f"{number_of(shown, 'rule')} worth keeping"]
     return ", ".join(said)
 
 

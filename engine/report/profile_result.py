@@ -11,6 +11,7 @@ from tuplewise.engine.errors import InputError, message, number_of
 from tuplewise.engine.profile import columns
 from tuplewise.engine.profile.columns import Histogram
 from tuplewise.engine.report import csv, json, model, profile_words, sql, text
+from tuplewise.engine.report.cells import Cells
 from tuplewise.engine.report.ind_sql import IndWriter
 
 if TYPE_CHECKING:
@@ -61,9 +62,10 @@ class ProfiledRule:
         return self.rule
 
     def broken_by(self, limit: int | None = None) -> pd.DataFrame:
-        """The rows that break it, likely wrong cells first: position and values of its columns.
+        """The rows that break it, likely wrong cells first: 0-based position, and values of its columns.
 
-        Of an order rule of a table in Spark the 100 rows in most contradicting pairs.
+        Without them the rule holds. Of an order rule these are all rows in contradicting pairs, those in most first, so
+        more than its `exceptions`; of a table in Spark the first 100 of them.
         """
         import pandas as pd
 
@@ -75,7 +77,7 @@ class ProfiledRule:
         columns = {"row": [relation.position_of(int(r)) for r in broken.rows]}
         for number in listed.rule.columns:
             name = relation.columns[number].name
-            columns[name if name != "row" else "row_"] = relation.values(number, broken.rows).to_pylist()
+            columns[name if name != "row" else "row_"] = Cells(relation).values(name, broken.rows).to_pylist()
         return pd.DataFrame(columns)
 
 
@@ -250,7 +252,7 @@ class ProfileResult:
         held_back = heading["result"]["held_back"]
         count = number_of(len(self), "rule")
         count = f"{len(rules):,} of {count}" if len(rules) < len(self) else count
-        parts.append(f"{count} worth keeping, of {len(self) + held_back:,} that were counted on all rows")
+        parts.append(f"{count} worth keeping, of {number_of(len(self) + held_back, 'candidate')}")
         parts.append(text.how_it_ran(heading, verbose))
         if self.partial:
             parts.append("PARTIAL: a limit was reached; there may be more rules.")
@@ -262,12 +264,12 @@ class ProfileResult:
         with_table = len(self._found.tables) > 1
         warned = [f"{_place(w, with_table)} {w['text']}" for w in self.warnings if w["text"] != columns.ONE_VALUE]
         parts += (["", *(f"warning: {one}" for one in warned)]) if warned else []
-        if command_line:
+        if command_line and rules:
             parts += ["", "A page with all this: -o report.html. Rows that break a rule: -v, or the page."]
         return text.render(parts, width=width, color=color)
 
     def _shown_examples(self, rules: Sequence[ProfiledRule]) -> list[str]:
-        parts = []
+        parts = ["", "Rows are counted from 0, without the header."] if any(r.exceptions for r in rules) else []
         for rule in rules:
             found = self._examples(rule)
             if found or rule.implies:

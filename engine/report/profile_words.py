@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tuplewise.engine.dc.constraint import DenialConstraint, Operator, Predicate
+from tuplewise.engine.errors import number_of
 from tuplewise.engine.profile.exceptions import Exceptions
 from tuplewise.engine.profile.inclusions import Inclusion
 from tuplewise.engine.profile.rule import Listed, Rule
@@ -55,7 +56,7 @@ def english(table: ProfiledTable, listed: Listed) -> str:
     left, right = [f"`{n}`" for n in _names(relation, rule.left)], [f"`{n}`" for n in _names(relation, rule.right)]
     own = {"key": _key, "fd": _functional, "od": _order, "row": _row, "constant": _constant}[rule.kind]
     text = own(table, listed, left, right)
-    return f"{text}{_broken(rule)}"
+    return f"{text}{_broken(table, listed)}"
 
 
 def _key(table: ProfiledTable, listed: Listed, left: list[str], right: list[str]) -> str:
@@ -63,7 +64,7 @@ def _key(table: ProfiledTable, listed: Listed, left: list[str], right: list[str]
 
 
 def _functional(table: ProfiledTable, listed: Listed, left: list[str], right: list[str]) -> str:
-    if any({*pair} == {*listed.rule.columns} for pair in listed.equivalent):
+    if _converse(listed) is not None:
         return f"{left[0]} and {right[0]} determine each other"
     each = {1: "", 2: "pair of "}.get(len(left), "combination of ")
     return f"each {each}{_all(left)} has one {right[0]}"
@@ -71,7 +72,7 @@ def _functional(table: ProfiledTable, listed: Listed, left: list[str], right: li
 
 def _order(table: ProfiledTable, listed: Listed, left: list[str], right: list[str]) -> str:
     way = "falls" if listed.rule.sense == "ascending" else "rises"
-    within = f"within {'a ' if len(left) == 1 else 'a pair of '}{_all(left)}, " if left else ""
+    within = f"within each {'' if len(left) == 1 else 'pair of '}{_all(left)}, " if left else ""
     return f"{within}{right[1]} never {way} as {right[0]} rises"
 
 
@@ -94,24 +95,37 @@ def _all(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
+def _converse(listed: Listed) -> Rule | None:
+    """The FD with the sides exchanged, where both sides determine each other."""
+    left, right = listed.rule.left, listed.rule.right
+    return next((one for one in listed.implies if one.kind == "fd" and (one.left, one.right) == (right, left)), None)
+
+
 _VERBS = {"key": ("repeats another", "repeat another"), "fd": ("differs", "differ")}
 
 
-def _broken(rule: Rule) -> str:
+def _broken(table: ProfiledTable, listed: Listed) -> str:
+    """How many rows break a rule, and how many it doesn't speak of."""
+    rule, converse = listed.rule, _converse(listed)
+    left_out = table.count - rule.rows
+    nulls = f", and {number_of(left_out, 'row')} with a null {'is' if left_out == 1 else 'are'} left out"
+    said = nulls if left_out else ""
+    if converse is not None and converse.exceptions:
+        return f"; {rule.exceptions:,} and {converse.exceptions:,} of {rule.rows:,} rows differ{said}"
     if not rule.exceptions:
-        return ""
+        return said.replace(", and", ";", 1)
     verb = _VERBS.get(rule.kind, ("breaks it", "break it"))[rule.exceptions > 1]
-    return f"; {rule.exceptions:,} of {rule.rows:,} rows {verb}"
+    return f"; {rule.exceptions:,} of {rule.rows:,} rows {verb}{said}"
 
 
 def inclusion_english(inclusion: Inclusion) -> str:
     """What a likely foreign key says, and how many values break it."""
     dependent, referenced = inclusion.ind.dependent[0], inclusion.ind.referenced[0]
-    text = f"each `{dependent.table}.{dependent.column}` occurs in `{referenced.table}.{referenced.column}`"
+    found = f"`{referenced.table}.{referenced.column}`"
     if not inclusion.exceptions:
-        return text
-    verb = "does" if inclusion.exceptions == 1 else "do"
-    return f"{text}; {inclusion.exceptions:,} of {inclusion.values:,} values {verb} not"
+        return f"each `{dependent.table}.{dependent.column}` occurs in {found}"
+    kept = inclusion.values - inclusion.exceptions
+    return f"{kept:,} of {inclusion.values:,} values of `{dependent.table}.{dependent.column}` occur in {found}"
 
 
 def examples(relation: Relation, rule: Rule, found: Exceptions) -> list[dict[str, Any]]:

@@ -171,7 +171,7 @@ def violations(frame: pd.DataFrame, rule: dict[str, Any], nulls: str) -> int:
 def test_text(table: str, capsys: pytest.CaptureFixture[str]) -> None:
     out = profile(capsys, table, "--format", "text").out
     assert "people: 300 rows, 7 columns" in out
-    assert re.search(r"\d+ rules worth keeping, of \d+ that were counted on all rows", out)
+    assert re.search(r"\d+ rules worth keeping, of \d+ candidates", out)
     assert "each `zip` has one `city`; 2 of 300 rows differ" in out
     assert "-o report.html" in out
     ran = profile(capsys, table, "-v", "--format", "text")
@@ -221,7 +221,7 @@ def test_tables_that_refer_to_each_other(shop: tuple[str, str], capsys: pytest.C
     (reference,) = [rule for rule in document["result"]["rules"] if rule["kind"] == "ind"]
     assert (reference["dependent"], reference["referenced"]) == ("orders.customer_id", "customers.customer_id")
     assert (reference["table"], reference["exceptions"]) == ("orders", 2)
-    assert reference["english"].startswith("each `orders.customer_id` occurs in `customers.customer_id`; 2 of ")
+    assert reference["english"].endswith(" values of `orders.customer_id` occur in `customers.customer_id`")
     assert {rule["table"] for rule in document["result"]["rules"] if rule["kind"] == "key"} == {"orders", "customers"}
     out = profile(capsys, *shop, "--format", "text").out
     assert "orders: 1,000 rows" in out

@@ -90,7 +90,7 @@ def test_what_is_odd_about_columns() -> None:
         ("one", "has one value"),
         ("one or null", "has one value, and 100 nulls"),
         ("nearly null", "is null in 198 of 200 rows"),
-        ("mixed", "is text: 1 of 200 values are no numbers, such as 'n/a'"),
+        ("mixed", "is text: 1 of 200 values are not numbers, such as 'n/a'"),
     ]
 
 
