@@ -245,8 +245,8 @@ def dependency_options(context: str, limit: str = "List the first N only.") -> C
                 "What --error bounds. g3: share of rows to remove so that it holds (0.01: one row in 100 may be wrong,"
                 " and a column that repeats one value in 100 is a key, and hides the rules that it would be a part of)."
                 " g1: share of ordered pairs that violate it. lift: violating pairs divided by those expected of"
-                " unrelated columns (0.01: one in 100 of them). mu: 1 - mu+, which counts rows instead of pairs; results"
-                " show mu+ (fd discover only).",
+                " unrelated columns (0.01: one in 100 of them). mu: 1 - mu+, which counts rows instead of pairs;"
+                " results show mu+ (fd discover only).",
             ),
             option("--max-context", type=int, metavar="K", help=f"{context} of at most K columns."),
             option(

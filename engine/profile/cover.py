@@ -72,7 +72,7 @@ class Cover:
         """The last of the shown rules that this one follows from; None where it doesn't follow."""
         closure, by = self._closure(rule.left)
         if rule.kind == "key":
-            return self._last_used(by, self._all) if closure == self._all else None
+            return self._key_below(closure, by) if closure == self._all else None
         if rule.kind == "fd":
             return self._last_used(by, rule.right) if rule.right[0] in closure else None
         if rule.kind == "row":
@@ -137,6 +137,12 @@ class Cover:
                     by.update((column, (number, left)) for column in right - closure)
                     closure, grew = closure | right, True
         return closure, by
+
+    def _key_below(self, closure: frozenset[int], by: Derived) -> int | None:
+        """The last of the shown rules by which a key follows from a shown key, or, where there is none, from FDs."""
+        keys = [(left, number) for left, right, number in self._implications if right == self._all and left <= closure]
+        ways = [max(number, self._last_used(by, left) or 0) for left, number in keys]
+        return min(ways) if ways else self._last_used(by, self._all)
 
     @staticmethod
     def _last_used(by: Derived, wanted: Iterable[int]) -> int | None:
