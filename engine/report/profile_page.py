@@ -26,8 +26,9 @@ _FIGURES: tuple[Heading, ...] = (
     ("#", "right"), ("rule", "left"), ("exceptions", "right"), ("strength", "right"), ("evidence", "right"),
 )  # fmt: skip
 _HOW_TO_READ = (
-    "Evidence: how much would contradict a rule if its columns had nothing to do with each other. Strength: 1 where "
-    "nothing contradicts it, 0 where as much does as by chance. Exceptions: the fewest rows to remove so that it holds."
+    "Evidence: the rows that would contradict a rule if its columns had nothing to do with each other (its bars are "
+    "logarithmic). Strength: 1 where nothing contradicts it, 0 where as much does as by chance. Exceptions: the fewest "
+    "rows to remove so that it holds. Rows are counted from 0, without the header."
 )
 
 
