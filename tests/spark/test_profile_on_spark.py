@@ -128,7 +128,7 @@ def test_a_time_limit_that_has_passed(people: Path) -> None:
     found = tw.profile(people, run_on="spark", time_limit=0.01)
     assert found.partial
     assert found.rules == []
-    assert "the time limit came before all candidates were counted: there may be more rules" in found.notes
+    assert "time limit reached before all candidates were counted: there may be more rules" in found.notes
 
 
 @pytest.mark.parametrize("nulls", ["unknown", "value"])
