@@ -69,7 +69,7 @@ def estimate(table: Table, rule: DenialConstraint) -> float:
 @pytest.mark.parametrize("error", ["0", "0.1"])
 def test_estimates_of_denial_constraints_equal_definition(error: str) -> None:
     rng = random.Random(error)
-    for _ in range(12):
+    for _ in range(12 if error == "0" else 2):  # where some pairs may violate a rule there are many more of them
         table = random_table(rng)
         found = tw.discover_dcs(pd.DataFrame(table), error=error, shared_values=0)
         ranked = found.ranked("genuineness")

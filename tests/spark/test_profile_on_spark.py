@@ -66,6 +66,7 @@ def without_examples(found: tw.ProfileResult) -> dict[str, Any]:
 
 
 @pytest.mark.usefixtures("spark")
+@pytest.mark.slow
 def test_spark_finds_what_this_process_finds(people: Path) -> None:
     here = tw.profile(people, limit=40, run_on="driver")
     there = tw.profile(people, limit=40, run_on="spark")
