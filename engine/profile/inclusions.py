@@ -34,7 +34,6 @@ class Inclusion:
     exceptions : those that the referenced side lacks
     evidence : values that it would lack, were they drawn from the values of all columns of that kind
     strength : 1 - exceptions / evidence
-    likeness : to a foreign key, by names, coverage and key-ness; 0 to 1
     """
 
     ind: InclusionDependency
@@ -42,7 +41,6 @@ class Inclusion:
     exceptions: int
     evidence: float
     strength: float
-    likeness: float
     score: float
 
 
@@ -88,11 +86,7 @@ def inclusions(
         if strength < LEAST_STRENGTH:
             continue
         score = float(strength * one.evidence.score * math.log10(1 + evidence) * 2)
-        listed.append(
-            Inclusion(
-                one.ind, one.dependent_distinct, one.missing_values, evidence, strength, one.evidence.score, score
-            )
-        )
+        listed.append(Inclusion(one.ind, one.dependent_distinct, one.missing_values, evidence, strength, score))
     listed.sort(key=lambda inclusion: -inclusion.score)
     # A column refers to one table: its likeliest.
     best: dict[object, Inclusion] = {}

@@ -12,12 +12,13 @@ from tuplewise.engine.profile import columns
 from tuplewise.engine.profile.columns import Histogram
 from tuplewise.engine.report import csv, json, model, profile_words, sql, text
 from tuplewise.engine.report.cells import Cells
+from tuplewise.engine.report.discovery_result import DiscoveryResult
 from tuplewise.engine.report.ind_sql import IndWriter
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tuplewise.engine.profile.discover import Profile, TableProfile
+    from tuplewise.engine.profile.discover import TableProfile
     from tuplewise.engine.profile.inclusions import Inclusion
     from tuplewise.engine.profile.rule import Listed
 
@@ -81,7 +82,7 @@ class ProfiledRule:
         return pd.DataFrame(columns)
 
 
-class ProfileResult:
+class ProfileResult(DiscoveryResult):
     """The few rules of tables that are worth keeping.
 
     Attributes
@@ -105,35 +106,10 @@ class ProfileResult:
     zip -> city | each `zip` has one `city`
     """
 
-    def __init__(
-        self,
-        found: Profile,
-        *,
-        options: Mapping[str, Any] | None = None,
-        notes: Sequence[str] = (),
-        total_seconds: float = 0.0,
-    ) -> None:
-        self._found = found
-        self._options = dict(options or model.options_record(found.options))
-        of_tables = [note for table in found.tables.values() for note in table.relation.notes]
-        self.notes = [*of_tables, *found.notes, *notes]
-        self._total_seconds = total_seconds
-
     @property
-    def partial(self) -> bool:
-        return self._found.partial
-
-    @property
-    def device(self) -> str:
-        return self._found.device
-
-    @property
-    def device_reason(self) -> str:
-        return self._found.device_reason
-
-    @property
-    def timings_seconds(self) -> dict[str, float]:
-        return dict(self._heading["timings_seconds"])
+    def notes(self) -> list[str]:
+        of_tables = [note for table in self._found.tables.values() for note in table.relation.notes]
+        return [*of_tables, *self._found.notes, *self._more_notes]
 
     def __len__(self) -> int:
         return len(self.rules)
