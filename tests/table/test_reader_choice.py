@@ -84,7 +84,7 @@ def test_a_pipe_with_a_name(tmp_path: Path) -> None:
 
 def test_tables_and_rules_from_pipes(tmp_path: Path, path: str) -> None:
     command = f"{sys.executable} -m tuplewise.engine.cli.main"
-    checked = f"{command} dc check - --rules <(echo 'a -> b') --format text < {path}"
+    checked = f"{command} dc check - --rules <(echo 'a -> b') --format text --quiet < {path}"
     done = subprocess.run(["bash", "-c", checked], capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("stdin: 2 rows, 2 columns")
@@ -116,7 +116,7 @@ def test_tables_are_called_by_what_is_written_out_in_a_pattern(
 
 def test_a_pipe_that_a_shell_has_made_is_called_a_pipe() -> None:
     command = f"{sys.executable} -m tuplewise.engine.cli.main"
-    piped = f"{command} ind discover <(echo 'a') <(echo 'b') --format text"
+    piped = f"{command} ind discover <(echo 'a') <(echo 'b') --format text --quiet"
     done = subprocess.run(["bash", "-c", piped], capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     names = [line.partition(":")[0] for line in done.stdout.splitlines()[:2]]
