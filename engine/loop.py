@@ -31,12 +31,12 @@ Clues = NDArray[np.uint64]
 
 SAMPLED_PAIRS_A_ROW = 20  # of a random sample, and of a sample of agreeing pairs
 MOST_COLUMN_PAIRS = 4  # column pairs in a set that is exhausted
-ODD_ROWS = 64  # rows that are compared with all others at once, and how many new clues make a row one of them
-CLUES_OF_AN_ODD_ROW = 3
-FEWEST_ODD_ROWS = 128  # fewer are no reason to look at the others alone
-LEAST_ODD_GAIN = 0.2  # clues that the first of them must add to those of the sample
-MOST_ODD_TIMES = 6
-MOST_ODD_SHARE = 0.02
+OUTLIER_ROWS = 64  # rows that are compared with all others at once, and how many new clues make a row one of them
+CLUES_OF_AN_OUTLIER_ROW = 3
+FEWEST_OUTLIER_ROWS = 128  # fewer are no reason to look at the others alone
+LEAST_OUTLIER_GAIN = 0.2  # clues that the first of them must add to those of the sample
+MOST_OUTLIER_ROUNDS = 6
+MOST_OUTLIER_SHARE = 0.02
 MANY_PAIRS_A_ROW = 4  # that agree on a set: so many that its rows cost nothing beside them
 SETS_A_ROUND = 48  # sets that are exhausted before the inversion is continued
 DEARER_THAN_THE_ROUND = 4  # times what the sets before it cost: such a set waits for what they teach
@@ -137,13 +137,13 @@ class Candidates(Protocol):
 class Record:
     """What was done. `column_sets` holds (agreement, pairs, candidates decided).
 
-    `sampled_pairs` are those drawn at random and those of `samples` samples of agreeing pairs; `odd_rows` rows were
+    `sampled_pairs` are those drawn at random and those of `samples` samples of agreeing pairs; `outlier_rows` rows were
     compared with all others.
     """
 
     sampled_pairs: int = 0
     samples: int = 0
-    odd_rows: int = 0
+    outlier_rows: int = 0
     compared_pairs: int = 0
     rounds: int = 0
     column_sets: list[tuple[Agreement, int, int]] = field(default_factory=list)
@@ -196,7 +196,7 @@ class Loop:
 
     Parameters
     ----------
-    odd_rows : bool
+    outlier_rows : bool
         Whether rows that leave rare clues are looked for: not where nearly every pair leaves a clue of its own.
     all_at_once : int
         Of a table with no more pairs of rows than that, all are compared at once.
@@ -214,10 +214,10 @@ class Loop:
         seed: int,
         lap: Callable[[str], None],
         progress: Callable[[float], None] | None,
-        odd_rows: bool = True,
+        outlier_rows: bool = True,
         all_at_once: int = 0,
     ) -> None:
-        self._look_for_odd_rows, self._all_at_once = odd_rows, all_at_once
+        self._seek_outlier_rows, self._all_at_once = outlier_rows, all_at_once
         self.table, self.candidates = table, candidates
         self.record, self.prices = Record(), Prices()
         self._lap, self._progress = lap, progress
@@ -230,10 +230,10 @@ class Loop:
     def run(self) -> None:
         """Until nothing is undecided. Raises LimitReached; what is decided by then holds.
 
-        Errors in data make odd rows, which violate with many rows, in many ways, what all others keep to. So the rules
-        of the others are found first; they are fewer, shorter and sooner proven. The odd rows were compared with all
-        rows by then: their clues are all that is left to learn, and leave nothing undecided. Without the oddest rows
-        others come to light, so this is done several times.
+        Errors in data make outlier rows: each violates, with many rows and in many ways, what all others keep to. The
+        rules of the others are found first; they are fewer, shorter and sooner proven. The outlier rows were compared
+        with all rows by then. Their clues are all that is left to learn, and leave nothing undecided. Removing outliers
+        reveals further ones, so this is done several times.
         """
         rows = self.table.rows
         if rows * (rows - 1) // 2 <= self._all_at_once:
@@ -241,14 +241,14 @@ class Loop:
             self._exhaust([()])
             return
         found = self._sample_table()
-        for _ in range(MOST_ODD_TIMES):
+        for _ in range(MOST_OUTLIER_ROUNDS):
             common = sum(map(len, found))
-            found, odd = self._compare_odd_rows(found)
-            few = not self._set_aside and sum(map(len, found)) < (1 + LEAST_ODD_GAIN) * common
-            if few or len(odd) < FEWEST_ODD_ROWS:
+            found, outliers = self._compare_outlier_rows(found)
+            few = not self._set_aside and sum(map(len, found)) < (1 + LEAST_OUTLIER_GAIN) * common
+            if few or len(outliers) < FEWEST_OUTLIER_ROWS:
                 break
             self._set_aside += found
-            self.table = self.table.without(odd)
+            self.table = self.table.without(outliers)
             self._clues_of_row = np.zeros(self.table.rows, dtype=np.int32)
             self._sampled.clear()
             self._estimates.clear()
@@ -333,31 +333,31 @@ class Loop:
         self.candidates.learn(np.concatenate(found))
         self._lap("inversion")
 
-    def _compare_odd_rows(self, found: list[Clues]) -> tuple[list[Clues], NDArray[np.int32]]:
+    def _compare_outlier_rows(self, found: list[Clues]) -> tuple[list[Clues], NDArray[np.int32]]:
         """Compare the rows that left most new clues with all rows, as long as that brings new ones.
 
         Returns all clues, and those rows.
         """
-        odd = [np.zeros(0, dtype=np.int32)]
-        while self._look_for_odd_rows:
-            most = np.argsort(-self._clues_of_row, kind="stable")[:ODD_ROWS].astype(np.int32)
-            most = most[self._clues_of_row[most] >= CLUES_OF_AN_ODD_ROW]
-            if not len(most) or MOST_ODD_SHARE * self.table.rows < sum(map(len, odd)):
+        outliers = [np.zeros(0, dtype=np.int32)]
+        while self._seek_outlier_rows:
+            most = np.argsort(-self._clues_of_row, kind="stable")[:OUTLIER_ROWS].astype(np.int32)
+            most = most[self._clues_of_row[most] >= CLUES_OF_AN_OUTLIER_ROW]
+            if not len(most) or MOST_OUTLIER_SHARE * self.table.rows < sum(map(len, outliers)):
                 break
             found.append(self._met(self.table.compare_rows(most)))
             self._clues_of_row[most] = np.iinfo(np.int32).min // 2  # each row once
-            odd.append(most)
+            outliers.append(most)
             if len(found[-1]) < len(most):
                 break
         self._clues_of_row[self._clues_of_row > 0] = 0
-        rows = np.concatenate(odd)
-        self.record.odd_rows += len(rows)
+        rows = np.concatenate(outliers)
+        self.record.outlier_rows += len(rows)
         return found, rows
 
     def _exhaust(self, chosen: list[tuple[int, ...]]) -> None:
         """Compare the agreeing pairs of each set; only when all their clues are learnt is anything decided by them."""
         compared = self.table.compare_each([self._agreement(numbers) for numbers in chosen])
-        found, _ = self._compare_odd_rows([self._met(of_set) for of_set in compared])
+        found, _ = self._compare_outlier_rows([self._met(of_set) for of_set in compared])
         self._lap("exhaust")
         self._learn(found)
         for numbers, of_set in zip(chosen, compared, strict=True):
@@ -371,9 +371,9 @@ class Loop:
         self.prices.effort += validated.effort
         self.record.validated += validated.candidates
         self.record.violated += validated.violated
-        self._note(np.repeat(validated.rows, CLUES_OF_AN_ODD_ROW, axis=0))  # whatever sampling missed is odd
+        self._note(np.repeat(validated.rows, CLUES_OF_AN_OUTLIER_ROW, axis=0))  # whatever sampling missed is an outlier
         self._lap("validation")
-        found, _ = self._compare_odd_rows([validated.clues])
+        found, _ = self._compare_outlier_rows([validated.clues])
         self._learn(found)
 
     def _agreement(self, numbers: tuple[int, ...]) -> Agreement:
@@ -448,7 +448,7 @@ class Loop:
         return {
             "sampled_pairs": r.sampled_pairs,
             "samples": r.samples,
-            "odd_rows": r.odd_rows,
+            "outlier_rows": r.outlier_rows,
             "compared_pairs": r.compared_pairs,
             "share_of_pairs": r.compared_pairs / max(1, all_pairs),
             "equal_rows": equal_rows,

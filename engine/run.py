@@ -8,7 +8,7 @@ from copy import copy
 from typing import Protocol, Self
 
 from tuplewise.engine.errors import LimitReached
-from tuplewise.engine.watch import resident_bytes
+from tuplewise.engine.placement import resident_bytes
 
 Progress = Callable[[str, float], None]
 TIME_LIMIT = "time limit reached"  # what a search that ended there says

@@ -141,8 +141,8 @@ def check_dcs(
 ) -> CheckResult:
     """Whether rules hold in a table. `rules`: reads them, given the names of the columns; `here`: rows have to be."""
     from tuplewise.engine.dc.violations.detect import check_rules
+    from tuplewise.engine.placement import most_bytes_here
     from tuplewise.engine.report.check_result import CheckResult
-    from tuplewise.engine.watch import most_bytes_here
 
     needed = None
     for names in _names_before(table, reading):  # what is wrong with rules is said before the table is read
@@ -175,9 +175,9 @@ def check_ods(
     """
     from tuplewise.engine.od.check import check_saved, check_table
     from tuplewise.engine.od.implied import SavedOds
+    from tuplewise.engine.placement import most_bytes_here
     from tuplewise.engine.report.od_check_result import OdCheckResult
     from tuplewise.engine.report.od_result import OdResult
-    from tuplewise.engine.watch import most_bytes_here
 
     if isinstance(table, (OdResult, SavedOds)):
         saved = table.known if isinstance(table, OdResult) else table
@@ -238,9 +238,9 @@ def profile(
 ) -> ProfileResult:
     """The few rules of tables, by name, that are worth keeping."""
     from tuplewise.engine.ind.table_options import options_of_tables
+    from tuplewise.engine.placement import most_bytes_here
     from tuplewise.engine.profile.discover import profile as search
     from tuplewise.engine.report.profile_result import ProfileResult
-    from tuplewise.engine.watch import most_bytes_here
 
     each, most = options_of_tables(tables, reading), most_bytes_here(options)
     read = {name: run.open(table, each[name], most, options.device) for name, table in tables.items()}

@@ -88,9 +88,9 @@ def discover(
     parts = _Parts(relation, space, dcs, (ods, fds, keys), run.deadline)
     shared = search.clue_layout(len(relation.columns), ordered=dcs is not None or ods is not None)
     table = SharedTable(relation, space, picked, run, shared)
-    # Where text is ordered, too, nearly every pair leaves a clue of its own: no row is odd for that
+    # Where text is ordered, too, nearly every pair leaves a clue of its own: no row is an outlier for that
     loop = Loop(
-        table, parts, seed=seed, lap=clock.lap, progress=run.minded(SEARCHING), odd_rows=ods is None,
+        table, parts, seed=seed, lap=clock.lap, progress=run.minded(SEARCHING), outlier_rows=ods is None,
         all_at_once=search.ALL_AT_ONCE,
     )  # fmt: skip
     reached = None

@@ -19,7 +19,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("engine.errors", "engine.options"),
     ("gpu_kernels", "spark_conf"),
     ("engine.spark", "engine.table"),
-    ("engine.watch",),
+    ("engine.placement",),
     ("engine.run",),
     ("engine.column_sets", "engine.grouping", "engine.scanner", "engine.writer_lock"),
     ("engine.loop",),

@@ -121,9 +121,9 @@ class PlannedWork:
 
     def load(self) -> None:
         """Load the table as a command does."""
+        from tuplewise.engine.placement import most_bytes_here
         from tuplewise.engine.table.in_spark import TableInSpark
         from tuplewise.engine.table.table import open_table
-        from tuplewise.engine.watch import most_bytes_here
 
         most, by_spark = most_bytes_here(DcCheckOptions()), replace(self._options, reader="spark")
         table = open_table(self._table, by_spark, spark=self._spark, progress=self._step, most_bytes=most)

@@ -13,9 +13,9 @@ from tuplewise.engine.dc.inversion import ConstraintArrays, invert
 from tuplewise.engine.dc.predicate import PredicateSpace, given_space, space_to_search
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.options import DcDiscoverOptions
+from tuplewise.engine.placement import available_bytes
 from tuplewise.engine.run import Clock, Run
 from tuplewise.engine.table.relation import Relation
-from tuplewise.engine.watch import available_bytes
 from tuplewise.gpu_kernels.device import Device, pick_device
 
 

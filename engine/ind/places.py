@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import LoadOptions
+from tuplewise.engine.placement import PlacementOptions, bytes_for_codes, most_bytes_unless, refuse_spark
 from tuplewise.engine.table.frames import kind_of
 from tuplewise.engine.table.in_spark import TableInSpark
 from tuplewise.engine.table.source import find_source
 from tuplewise.engine.table.spark_encode import NotInSpark
 from tuplewise.engine.table.spark_load import open_with_spark, spark_failures
 from tuplewise.engine.table.spark_values import TypedFrame, type_frame
-from tuplewise.engine.watch import Placed, bytes_for_codes, most_bytes_unless, refuse_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,7 +40,7 @@ class Place:
 
 
 def place_for(
-    tables: Mapping[str, Any], options: Placed, load_options: LoadOptions, spark: SparkSession | None = None
+    tables: Mapping[str, Any], options: PlacementOptions, load_options: LoadOptions, spark: SparkSession | None = None
 ) -> Place:
     """Where tables are to be clustered: in this process what fits it, else in Spark.
 

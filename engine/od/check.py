@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from tuplewise.engine.od.implied import SavedOds, check_against
 from tuplewise.engine.od.lexicographic import OdCheck, check_orders
 from tuplewise.engine.od.list_od import ListOd
+from tuplewise.engine.placement import refuse_spark
 from tuplewise.engine.run import Run
 from tuplewise.engine.table.in_spark import TableInSpark
 from tuplewise.engine.table.schema import note_on_text
-from tuplewise.engine.watch import refuse_spark
 from tuplewise.gpu_kernels.device import pick_device
 
 if TYPE_CHECKING:

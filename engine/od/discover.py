@@ -11,10 +11,10 @@ from tuplewise.engine.od.dependency import Targets
 from tuplewise.engine.od.found import Discovery
 from tuplewise.engine.od.local_discover import discover_here
 from tuplewise.engine.options import DependencyOptions, Nulls, OdDiscoverOptions
+from tuplewise.engine.placement import most_bytes_unless, refuse_spark
 from tuplewise.engine.run import Run
 from tuplewise.engine.table.relation import Relation
 from tuplewise.engine.table.table import Table
-from tuplewise.engine.watch import most_bytes_unless, refuse_spark
 
 
 def discover_orders(

@@ -14,6 +14,7 @@ from tuplewise.engine.grouping import Work, agreeing, start
 from tuplewise.engine.loop import Clues
 from tuplewise.engine.od.dependency import Dependencies, Mask
 from tuplewise.engine.options import Nulls
+from tuplewise.engine.placement import bytes_for_codes
 from tuplewise.engine.spark import agreeing as pairs_on_spark
 from tuplewise.engine.spark import jobs
 from tuplewise.engine.spark.orders import (
@@ -26,7 +27,6 @@ from tuplewise.engine.spark.orders import (
 )
 from tuplewise.engine.spark.tiles import Sizes
 from tuplewise.engine.spark_table import NO_ROWS, SparkTable
-from tuplewise.engine.watch import bytes_for_codes
 from tuplewise.gpu_kernels.device import pick_device
 from tuplewise.gpu_kernels.words import as_flags
 

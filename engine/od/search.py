@@ -81,7 +81,7 @@ def find(
         seed=seed,
         lap=lap,
         progress=run.minded(SEARCHING),
-        odd_rows=False,
+        outlier_rows=False,
         all_at_once=ALL_AT_ONCE if table is None else -1,
     )
     reached = None

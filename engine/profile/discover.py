@@ -8,6 +8,7 @@ from typing import Any
 
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.options import LoadOptions, Nulls, ProfileOptions
+from tuplewise.engine.placement import refuse_spark
 from tuplewise.engine.profile.columns import Frequent, Histogram, Warning_, warnings
 from tuplewise.engine.profile.inclusions import Inclusion, inclusions
 from tuplewise.engine.profile.search import Profiled, profile_table
@@ -15,7 +16,6 @@ from tuplewise.engine.profile.table import ProfiledTable, TableHere
 from tuplewise.engine.run import Clock, Run
 from tuplewise.engine.table.relation import Relation
 from tuplewise.engine.table.table import Table
-from tuplewise.engine.watch import refuse_spark
 from tuplewise.gpu_kernels.device import Device, pick_device
 
 

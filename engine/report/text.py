@@ -223,8 +223,8 @@ def how_it_was_found(result: Mapping[str, Any], verbose: bool) -> list[Any]:
         checked += f"{violated:,} violated" if violated else "none violated"
         if validated or not search.get("undecided"):
             said.append(checked if validated else "nothing left to check on the table")
-    if search.get("odd_rows"):
-        said.append(f"{number_of(search['odd_rows'], 'odd row')} compared with all others")
+    if search.get("outlier_rows"):
+        said.append(f"{number_of(search['outlier_rows'], 'outlier row')} compared with all others")
     if "preliminary_constraints" in search:
         preliminary = number_of(search["preliminary_constraints"], "rule")
         said.append(f"{preliminary} of the sample refined to {number_of(search['violating_pairs'], 'violating pair')}")

@@ -40,12 +40,12 @@ from oracles import dc as oracle
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 EVERY_WAY = {  # little is sampled, so that all other ways of deciding are needed
     "as it is": {},
-    "odd rows": {
-        "LEAST_ODD_GAIN": 0.0,
-        "FEWEST_ODD_ROWS": 1,
-        "MOST_ODD_SHARE": 0.3,
-        "CLUES_OF_AN_ODD_ROW": 1,
-        "ODD_ROWS": 2,
+    "outlier rows": {
+        "LEAST_OUTLIER_GAIN": 0.0,
+        "FEWEST_OUTLIER_ROWS": 1,
+        "MOST_OUTLIER_SHARE": 0.3,
+        "CLUES_OF_AN_OUTLIER_ROW": 1,
+        "OUTLIER_ROWS": 2,
     },
     "listed parts": {"EASY_EFFORT": 0.0, "MOST_EFFORT": 1e-9, "FIRST_VALIDATED": 2, "VALIDATED_A_ROUND": 100},
     "validated": {"MOST_EFFORT": 1e-9, "EASY_EFFORT": 1.0, "VALIDATED_A_ROUND": 200},
@@ -212,10 +212,10 @@ def test_no_column_selects() -> None:
     assert_same(by("hybrid", relation, options), by("evidence", relation, options))
 
 
-def test_odd_rows_are_set_aside(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outlier_rows_are_set_aside(monkeypatch: pytest.MonkeyPatch) -> None:
     """Errors in few rows of a table with rules: the rules of the others are proven first, and the answer is exact."""
-    monkeypatch.setattr(loop, "FEWEST_ODD_ROWS", 8)
-    monkeypatch.setattr(loop, "MOST_ODD_SHARE", 0.05)
+    monkeypatch.setattr(loop, "FEWEST_OUTLIER_ROWS", 8)
+    monkeypatch.setattr(loop, "MOST_OUTLIER_SHARE", 0.05)
     rng = np.random.default_rng(3)
     rows = 4000
     zone = rng.integers(0, 60, rows)
@@ -230,7 +230,7 @@ def test_odd_rows_are_set_aside(monkeypatch: pytest.MonkeyPatch) -> None:
     relation, options = tw.load(frame), DcDiscoverOptions(cross_columns=False)
     found = by("hybrid", relation, options)
     assert found.search is not None
-    assert found.search["odd_rows"] >= 8
+    assert found.search["outlier_rows"] >= 8
     assert_same(found, by("evidence", relation, options))
 
 

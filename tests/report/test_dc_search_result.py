@@ -84,7 +84,7 @@ def test_text_says_how_it_was_found(found: DcDiscovery) -> None:
     settled = searched(found, validated=0, violated=0).to_text()
     assert "; nothing left to check on the table\n" in settled
     assert "nothing left" not in searched(found, validated=0, violated=0, undecided=3).to_text()
-    assert "violated; 12 odd rows compared with all others\n" in searched(found, odd_rows=12).to_text()
+    assert "violated; 12 outlier rows compared with all others\n" in searched(found, outlier_rows=12).to_text()
     shown = one.to_text()
     assert ", among them all that agree on one column set; 1 candidate checked on the table, none violated" in shown
     assert re.search(r"^\(all pairs\) +6 +1$", one.to_text(verbose=True), re.MULTILINE)

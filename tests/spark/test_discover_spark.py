@@ -176,10 +176,10 @@ def test_a_sample_has_every_row_and_pairs_of_equal_rows(spark: Any) -> None:
         assert {truth.outcomes(row, within) for row in truth.rows} <= seen
         agreeing = table.compare_agreeing(((1, 1),))
         assert len(agreeing.rows) == len(agreeing.clues)
-        odd = np.unique(agreeing.rows)[:2]
-        known = [tuple(row) for row in relation.codes[:, table.places_of(odd)].T.tolist()]
+        outliers = np.unique(agreeing.rows)[:2]
+        known = [tuple(row) for row in relation.codes[:, table.places_of(outliers)].T.tolist()]
         pairs = [(t, u) for t in known for u in truth.rows if t != u]
-        found, rest = table.compare_rows(odd), table.without(odd)
+        found, rest = table.compare_rows(outliers), table.without(outliers)
         assert found.pairs == len(pairs)
         of_known = {truth.clue(*p) for t, u in pairs for p in ((t, u), (u, t))}
         assert as_set(found.clues) == of_known - as_set(sampled.clues) - as_set(agreeing.clues)
@@ -202,7 +202,7 @@ class Known(SparkDcTable):
 
 class Priced(SparkDcTable):
     """With prices that make the loop exhaust small column sets and validate the rest, whatever the machine does; no row
-    is told to be odd, or in a small table all would be."""
+    is an outlier, or in a small table all would be."""
 
     def _compared(self, *given: Any, **how: Any) -> Compared:
         compared = super()._compared(*given, **how)

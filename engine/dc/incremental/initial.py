@@ -33,11 +33,11 @@ from tuplewise.engine.dc.vertices import Sets, Vertices
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.loop import Loop
 from tuplewise.engine.options import DcStateOptions
+from tuplewise.engine.placement import available_bytes
 from tuplewise.engine.run import Run
 from tuplewise.engine.table.relation import NULL_CODE, Relation
 from tuplewise.engine.table.rows import KeptColumn
 from tuplewise.engine.table.text_types import NO_VALUES
-from tuplewise.engine.watch import available_bytes
 from tuplewise.engine.writer_lock import check_new
 from tuplewise.gpu_kernels.clues import NewClues
 from tuplewise.gpu_kernels.device import Device, pick_device

@@ -27,10 +27,10 @@ from tuplewise.engine.dc.violations.refine import without_unfit
 from tuplewise.engine.dc.violations.remarks import remarks
 from tuplewise.engine.grouping import Work, agreeing, start
 from tuplewise.engine.options import DcCheckOptions
+from tuplewise.engine.placement import refuse_spark
 from tuplewise.engine.run import Run
 from tuplewise.engine.table.relation import Relation
 from tuplewise.engine.table.table import Table
-from tuplewise.engine.watch import refuse_spark
 from tuplewise.gpu_kernels.control import usable_cores
 from tuplewise.gpu_kernels.device import pick_device
 from tuplewise.gpu_kernels.refine import ClusterPairs

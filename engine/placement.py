@@ -11,7 +11,7 @@ SHARE_HERE = 0.25
 """Share of this machine's memory that codes may take before work goes to Spark: kernels take a few times as much."""
 
 
-class Placed(Protocol):
+class PlacementOptions(Protocol):
     """Options that say where work is done."""
 
     @property
@@ -20,14 +20,14 @@ class Placed(Protocol):
     def memory_limit(self) -> int | None: ...
 
 
-def refuse_spark(options: Placed, table: str) -> None:
+def refuse_spark(options: PlacementOptions, table: str) -> None:
     """Raise InputError where Spark is asked for and the table is held in this process."""
     if options.run_on == "spark":
         allowed = "a table that Spark reads: a path, spark:db.table, or a Spark DataFrame"
         raise InputError(message("run_on 'spark' for a table that is held here", table, allowed))
 
 
-def most_bytes_unless(only_here: tuple[str, str, str] | None, options: Placed) -> int | None:
+def most_bytes_unless(only_here: tuple[str, str, str] | None, options: PlacementOptions) -> int | None:
     """`most_bytes_here`, where an option is for this process alone: its name, its value, what Spark allows; or None.
 
     Raises InputError where Spark is asked for with it.
@@ -40,7 +40,7 @@ def most_bytes_unless(only_here: tuple[str, str, str] | None, options: Placed) -
     return None
 
 
-def most_bytes_here(options: Placed) -> int | None:
+def most_bytes_here(options: PlacementOptions) -> int | None:
     """Bytes that the codes of a table may take for work in this process; None: any. See `load`."""
     if options.run_on == "driver":
         return None
