@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,39 @@ def unpacked(code: int) -> tuple[int, ...]:
         numbers.append((code & 0xFFFF) - 1)
         code >>= 16
     return tuple(reversed(numbers))
+
+
+def best_set(
+    codes: NDArray[np.uint64],
+    savings: NDArray[np.float64],
+    pairs: NDArray[np.float64],
+    price: Callable[[Any], Any],
+    estimate: Callable[[int], float],
+) -> int | None:
+    """The place of the set with the greatest savings / price, where that is above 1; None where there is none.
+
+    Parameters
+    ----------
+    codes : the sets, packed
+    savings : seconds that each saves
+    pairs : pairs of rows that agree on each, NaN where unknown; filled in where it could matter
+    price : seconds for so many pairs, ascending
+    estimate : about how many pairs agree on a packed set
+    """
+    least_price = price(0.0)
+    ratios = savings / price(pairs)
+    known = np.flatnonzero(ratios > 1.0)
+    best = int(known[np.argmax(ratios[known])]) if len(known) else None
+    best_ratio = 1.0 if best is None else float(ratios[best])
+    unknown = np.flatnonzero(np.isnan(pairs) & (savings > best_ratio * least_price))
+    for at in unknown[np.argsort(-savings[unknown], kind="stable")].tolist():
+        if savings[at] <= best_ratio * least_price:  # so it is with all that save less
+            break
+        pairs[at] = estimate(int(codes[at]))
+        ratio = float(savings[at]) / float(price(pairs[at]))
+        if ratio > best_ratio:
+            best, best_ratio = at, ratio
+    return best
 
 
 @kernel("boolean[:, ::1], int64")

@@ -24,7 +24,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.column_sets import list_subsets, packed, unpacked
+from tuplewise.engine.column_sets import best_set, list_subsets, packed, unpacked
 
 Agreement = tuple[tuple[int, int], ...]  # column pairs (left, right), ascending: t.left == u.right for all of them
 Clues = NDArray[np.uint64]
@@ -39,7 +39,7 @@ MOST_OUTLIER_ROUNDS = 6
 MOST_OUTLIER_SHARE = 0.02
 MANY_PAIRS_A_ROW = 4  # that agree on a set: so many that its rows cost nothing beside them
 SETS_A_ROUND = 48  # sets that are exhausted before the inversion is continued
-DEARER_THAN_THE_ROUND = 4  # times what the sets before it cost: such a set waits for what they teach
+MOST_TIMES_THE_ROUND = 4  # times what the sets before it cost: such a set waits for what they teach
 JUDGED_CANDIDATES = 2000  # undecided candidates that a choice looks at; of more, so many at random
 FIRST_VALIDATED = 4  # candidates that are validated to know what that costs
 VALIDATED_A_ROUND = 16
@@ -305,7 +305,7 @@ class Loop:
         """
         agreement = self._agreement(numbers)
         many = 4 * self.table.pairs_a_row * self.table.rows
-        return bool(numbers) and agreement not in self._sampled and self._pairs(numbers) > many
+        return bool(numbers) and agreement not in self._sampled and self._pairs(packed(numbers)) > many
 
     def _sample(self, numbers: tuple[int, ...]) -> Clues:
         agreement = self._agreement(numbers)
@@ -397,49 +397,26 @@ class Loop:
         chosen: list[tuple[int, ...]] = []
         spent = 0.0
         while len(chosen) < SETS_A_ROUND:
-            worth = np.bincount(place, weights=saved[owners]).astype(np.float64, copy=False)
-            best = self._most_worth(codes, pairs, worth)
+            savings = np.bincount(place, weights=saved[owners]).astype(np.float64, copy=False)
+            best = best_set(codes, savings, pairs, self._price, self._pairs)
             if best is None:
                 break
-            price = self._price(self._pairs(unpacked(best)))
-            if chosen and price > DEARER_THAN_THE_ROUND * spent:
+            price = self._price(pairs[best])
+            if chosen and price > MOST_TIMES_THE_ROUND * spent:
                 break
             spent += price
-            chosen.append(unpacked(best))
+            chosen.append(unpacked(int(codes[best])))
             saved = np.where(undecided[:, list(chosen[-1])].all(axis=1), 0.0, saved)
         return chosen
-
-    def _most_worth(
-        self, codes: NDArray[np.uint64], pairs: NDArray[np.float64], worth: NDArray[np.float64]
-    ) -> int | None:
-        """The set that saves most seconds for each that it costs, if it saves more than that.
-
-        `codes`: the sets, packed; `pairs`: what agrees on each, NaN where that is not known yet (it is filled in where
-        it could matter); `worth`: what each saves.
-        """
-        grouping = self._price(0.0)
-        ratios = worth / self._price(pairs)
-        known = np.flatnonzero(ratios > 1.0)
-        best = int(known[np.argmax(ratios[known])]) if len(known) else -1
-        best_ratio = float(ratios[best]) if len(known) else 1.0
-        unknown = np.flatnonzero(np.isnan(pairs) & (worth > best_ratio * grouping))
-        for at in unknown[np.argsort(-worth[unknown], kind="stable")].tolist():
-            if worth[at] <= best_ratio * grouping:  # so it is with all that save less
-                break
-            pairs[at] = self._pairs(unpacked(int(codes[at])))
-            ratio = float(worth[at]) / float(self._price(pairs[at]))
-            if ratio > best_ratio:
-                best, best_ratio = at, ratio
-        return None if best < 0 else int(codes[best])
 
     def _price(self, pairs: Any) -> Any:
         """Seconds that exhausting a set takes that so many pairs agree on."""
         return max(1e-9, self.prices.row * self.table.rows) + self.prices.pair * pairs
 
-    def _pairs(self, numbers: tuple[int, ...]) -> float:
-        code = packed(numbers)
+    def _pairs(self, code: int) -> float:
+        """About how many pairs agree on a packed set."""
         if code not in self._estimates:
-            self._estimates[code] = self.table.estimate_pairs(self._agreement(numbers))
+            self._estimates[code] = self.table.estimate_pairs(self._agreement(unpacked(code)))
         return self._estimates[code]
 
     def report(self, undecided: int, all_pairs: int, equal_rows: int, names: Sequence[str]) -> dict[str, Any]:

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tuplewise.engine.dc.incremental.column_set_index import choose_index, column_lists, terms_of
 from tuplewise.engine.dc.incremental.dictionaries import Dictionaries
 from tuplewise.engine.dc.incremental.fixed import Fixed
 from tuplewise.engine.dc.incremental.held_rows import HeldRows
 from tuplewise.engine.dc.incremental.initial import Searched, base_arrays
-from tuplewise.engine.dc.incremental.probes import choose_probes, column_lists, terms_of
 from tuplewise.engine.dc.incremental.revision import Known
 from tuplewise.engine.dc.vertices import Vertices
 
@@ -31,19 +31,19 @@ def checkpoint_arrays(
     codes, ids = np.ascontiguousarray(held.codes[kept]), held.ids[kept]
     witnesses = np.where(known.clues.witnesses < 0, -1, number[known.clues.witnesses]).astype(np.int32)
     clues = replace(known.clues, witnesses=witnesses)
-    probes, lists, whole = known.probes, list[list[int]](), list[bool]()
+    index, lists, whole = known.index, list[list[int]](), list[bool]()
     options = fixed.options.discover
     if not fixed.counting:
-        promised = np.concatenate([known.probes.masks[known.probes.promised], known.sets])
-        probes = choose_probes(
+        promised = np.concatenate([known.index.probes[known.index.promised], known.sets])
+        index = choose_index(
             known.sets, vertices, codes, promised, keep_nulls=options.nulls == "value", seed=options.seed
         )
         sample = codes[:: max(1, len(codes) // SAMPLED_ROWS)]
         distinct = [len(np.unique(column)) for column in sample.T]
-        lists, whole = column_lists(terms_of(probes.masks, vertices), probes.own.tolist(), distinct)
+        lists, whole = column_lists(terms_of(index.probes, vertices), index.own.tolist(), distinct)
     if len(held.key_columns):
         lists, whole = [*lists, held.key_columns.tolist()], [*whole, True]
     tail = np.arange(held.base, held.used, dtype=np.int32)
     sorted_rows = held.sorted_rows.renewed(held.codes, tail, number, codes, lists, whole)
     searched = Searched(clues, known.sets, known.violations, known.sets[:0])
-    return base_arrays(codes, ids, next_id, searched, probes, sorted_rows, dictionaries, dict(streams))
+    return base_arrays(codes, ids, next_id, searched, index, sorted_rows, dictionaries, dict(streams))

@@ -97,7 +97,7 @@ class Counting:
         """What counts mean: `clues` with those that are new, `stay` without those that no pair leaves any more."""
         if self._fixed.options.discover.error > 0:
             found = counted_sets(stay, self._vertices, self._held.living)
-            return Known(stay, found.sets, found.uncovered, before.probes)
+            return Known(stay, found.sets, found.uncovered, before.index)
         sets = before.sets
         if len(clues) > len(before.clues):
             new_edges = self._vertices.edges_of(clues.clues[len(before.clues) :])
@@ -106,4 +106,4 @@ class Counting:
         if gone.any():
             removed = self._vertices.edges_of(clues.clues[gone])
             sets = self._deciding.without(sets, self._vertices.edges_of(stay.clues), removed).sets
-        return Known(stay, sets, np.zeros(len(sets), dtype=np.int64), before.probes)
+        return Known(stay, sets, np.zeros(len(sets), dtype=np.int64), before.index)

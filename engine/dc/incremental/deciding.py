@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.dc.incremental.clue_set import ClueSet
+from tuplewise.engine.dc.incremental.column_set_index import ColumnSetIndex, contains_some, unprobed
 from tuplewise.engine.dc.incremental.fixed import Fixed
 from tuplewise.engine.dc.incremental.held_rows import HeldRows
 from tuplewise.engine.dc.incremental.initial import search
-from tuplewise.engine.dc.incremental.probes import Probes, contains_some, unprobed
 from tuplewise.engine.dc.incremental.revision import Known, among
 from tuplewise.engine.dc.vertices import Sets, Vertices
 from tuplewise.engine.dc.violations.existence import find_witnesses
@@ -98,7 +98,7 @@ class Deciding:
         lost = lost[table.numbers_of(old.clues[lost]) < 0]
         if len(lost) > MOST_SOUGHT:
             return self._anew(before)
-        promised = before.probes.promised.copy()
+        promised = before.index.promised.copy()
         for number in lost.tolist():
             t, u, complete = self._seek(old.clues[number])
             if t >= 0:
@@ -107,28 +107,28 @@ class Deciding:
             elif not complete:
                 both = np.stack([old.clues[number], mirror_clues(old.clues[number][None, :], old.layout)[0]])
                 for edge in self._vertices.edge_of_each(both):
-                    promised &= np.any(before.probes.masks & edge, axis=1)
+                    promised &= np.any(before.index.probes & edge, axis=1)
         removed = old.clues[gone][table.numbers_of(old.clues[gone]) < 0]
         fresh = clues.clues[len(old) - int(gone.sum()) :]
         fresh = fresh[old_table.numbers_of(fresh) < 0]
         edges = np.concatenate([loss.edges, self._vertices.edges_of(fresh)])
         extended = self.extend(before.sets, loss.edges, self._vertices.edges_of(fresh))
         sets = before.sets if extended is None else extended.sets
-        probes = before.probes
-        if not (promised == probes.promised).all():
-            probes = replace(probes, promised=promised)
+        index = before.index
+        if not (promised == index.promised).all():
+            index = replace(index, promised=promised)
         if len(removed):
             edges = self._vertices.edges_of(clues.clues)
             found = self.without(sets, edges, self._vertices.edges_of(removed))
             open_ = found.kept < 0
-            open_ &= ~probes.promise(found.sets)
+            open_ &= ~index.promise(found.sets)
             if int(open_.sum()) > MOST_DECIDED:
                 return self._anew(before)
-            decided = self._decide(found.sets, open_, clues, table, edges, probes)
+            decided = self._decide(found.sets, open_, clues, table, edges, index)
             if decided is None:
                 return self._anew(before)
-            sets, clues, edges, probes = decided
-        return Known(clues, sets, np.zeros(len(sets), dtype=np.int64), probes), gone
+            sets, clues, edges, index = decided
+        return Known(clues, sets, np.zeros(len(sets), dtype=np.int64), index), gone
 
     def _seek(self, clue: NDArray[np.uint64]) -> tuple[int, int, bool]:
         """A living pair of rows that leaves a clue, or -1; and whether all pairs were looked at."""
@@ -178,8 +178,8 @@ class Deciding:
         return best
 
     def _decide(
-        self, sets: Sets, open_: NDArray[np.bool_], clues: ClueSet, table: ClueTable, edges: Sets, probes: Probes
-    ) -> tuple[Sets, ClueSet, Sets, Probes] | None:
+        self, sets: Sets, open_: NDArray[np.bool_], clues: ClueSet, table: ClueTable, edges: Sets, index: ColumnSetIndex
+    ) -> tuple[Sets, ClueSet, Sets, ColumnSetIndex] | None:
         """Hitting sets all of which hold: those that are open are checked on the table, until none is violated.
 
         None where there are too many to be checked.
@@ -222,21 +222,21 @@ class Deciding:
             edges = np.concatenate([edges, new_edges])
             sets = extended.sets
             open_ = (extended.kept < 0) | among(sets, still)
-            open_ &= ~probes.promise(sets)
+            open_ &= ~index.promise(sets)
             if proven:
                 open_ &= ~contains_some(sets, np.array(proven))
         if proven:
             masks = np.array(proven)
-            probes = probes.with_own(masks[unprobed(masks, probes.masks, self._vertices)])
-        return sets, clues, edges, probes
+            index = index.with_own(masks[unprobed(masks, index.probes, self._vertices)])
+        return sets, clues, edges, index
 
     def _anew(self, before: Known) -> tuple[Known, NDArray[np.bool_]]:
         """All of it, from the rows that are there."""
         relation, numbers = self._relation(), self._held.living_rows
         searched, _ = search(relation, self._fixed.space, self._vertices)
         clues = replace(searched.clues, witnesses=numbers[searched.clues.witnesses].astype(np.int32))
-        sets, masks = searched.sets, before.probes.masks
+        sets, masks = searched.sets, before.index.probes
         promised = contains_some(masks, searched.promised) | contains_some(masks, sets)
-        probes = replace(before.probes, promised=promised).with_own(sets[unprobed(sets, masks, self._vertices)])
-        known = Known(clues, sets, np.zeros(len(sets), dtype=np.int64), probes)
+        index = replace(before.index, promised=promised).with_own(sets[unprobed(sets, masks, self._vertices)])
+        known = Known(clues, sets, np.zeros(len(sets), dtype=np.int64), index)
         return known, np.ones(len(before.clues), dtype=np.bool_)

@@ -15,18 +15,18 @@ from numpy.typing import NDArray
 from tuplewise.engine.dc import workload
 from tuplewise.engine.dc.hybrid import DcCandidates, LocalDcTable
 from tuplewise.engine.dc.incremental.clue_set import ClueSet
+from tuplewise.engine.dc.incremental.column_set_index import (
+    LEAST_ROWS,
+    SCANNED_PAIR_SECONDS,
+    ColumnSetIndex,
+    choose_index,
+    column_lists,
+    terms_of,
+)
 from tuplewise.engine.dc.incremental.dictionaries import Dictionaries
 from tuplewise.engine.dc.incremental.fixed import Fixed
 from tuplewise.engine.dc.incremental.folder import StateFolder
 from tuplewise.engine.dc.incremental.listing import listing_of
-from tuplewise.engine.dc.incremental.probes import (
-    LEAST_ROWS,
-    SCANNED_PAIR_SECONDS,
-    Probes,
-    choose_probes,
-    column_lists,
-    terms_of,
-)
 from tuplewise.engine.dc.incremental.revision import history_of
 from tuplewise.engine.dc.predicate import PredicateSpace, allowed_violations, build_space
 from tuplewise.engine.dc.vertices import Sets, Vertices
@@ -137,20 +137,20 @@ def build(
     if not fixed.counting:
         searched, all_pairs = search(relation, space, vertices)
         step("indexes")
-        probes = choose_probes(
+        index = choose_index(
             searched.sets, vertices, codes, searched.promised, keep_nulls=options.discover.nulls == "value",
             seed=options.discover.seed,
         )  # fmt: skip
-        if all_pairs and options.index == "auto" and probes.seconds > SCANNED_PAIR_SECONDS * relation.rows / 2:
+        if all_pairs and options.index == "auto" and index.seconds > SCANNED_PAIR_SECONDS * relation.rows / 2:
             fixed, searched = fixed.with_counting(), None
     if searched is None:
         searched = count(relation, space, vertices, pick_device(options.discover.device))
         none = np.zeros(0, dtype=np.bool_)
-        probes = Probes(np.zeros((0, vertices.words), dtype=np.uint64), none, none)
+        index = ColumnSetIndex(np.zeros((0, vertices.words), dtype=np.uint64), none, none)
     lists, whole = list[list[int]](), list[bool]()
     if not fixed.counting:
         distinct = [c.distinct for c in relation.columns]
-        lists, whole = column_lists(terms_of(probes.masks, vertices), probes.own.tolist(), distinct)
+        lists, whole = column_lists(terms_of(index.probes, vertices), index.own.tolist(), distinct)
     if key:
         lists, whole = [*lists, key], [*whole, True]
     step("writing")
@@ -160,7 +160,7 @@ def build(
         fixed=fixed.record(),
         written_by=written_by,
         arrays=base_arrays(
-            codes, np.arange(relation.rows, dtype=np.int64), relation.rows, searched, probes,
+            codes, np.arange(relation.rows, dtype=np.int64), relation.rows, searched, index,
             SortedRows.build(codes, lists, whole), dictionaries, {},
         ),
         history=history_of(0, "init", relation.rows, listed.numbers, [], None),
@@ -168,7 +168,7 @@ def build(
 
 
 def base_arrays(
-    codes: NDArray[np.int32], ids: NDArray[np.int64], next_id: int, searched: Searched, probes: Probes,
+    codes: NDArray[np.int32], ids: NDArray[np.int64], next_id: int, searched: Searched, index: ColumnSetIndex,
     sorted_rows: SortedRows, dictionaries: Dictionaries, streams: dict[str, int],
 ) -> dict[str, NDArray[Any]]:  # fmt: skip
     """All arrays of a checkpoint."""
@@ -182,9 +182,9 @@ def base_arrays(
         "counts": searched.clues.counts,
         "sets": searched.sets,
         "violations": searched.violations,
-        "probes": probes.masks,
-        "promised": probes.promised,
-        "own": probes.own,
+        "probes": index.probes,
+        "promised": index.promised,
+        "own": index.own,
         "streams": np.frombuffer(json.dumps(streams).encode(), dtype=np.uint8),
         **stored(sorted_rows.arrays(), "sorted"),
         **dictionaries.arrays(),

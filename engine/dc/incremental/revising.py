@@ -1,4 +1,4 @@
-"""Working out a revision: what rows that come and go make of clues, minimal hitting sets and probes.
+"""Working out a revision: what rows that come and go make of clues, minimal hitting sets and column-set index.
 
 Inserting. A new row is compared with the rows that probes point to (or, where pairs are counted, with all). So the
 clues of all new pairs that violate a constraint come to light, and continuing the hitting sets with their edges gives
@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.dc.incremental.clue_set import ClueSet
+from tuplewise.engine.dc.incremental.column_set_index import contains_some, lay_queries, terms_of, unprobed
 from tuplewise.engine.dc.incremental.counting import Counting
 from tuplewise.engine.dc.incremental.deciding import Deciding, Loss
 from tuplewise.engine.dc.incremental.fixed import Fixed
 from tuplewise.engine.dc.incremental.held_rows import HeldRows
-from tuplewise.engine.dc.incremental.probes import contains_some, lay_queries, terms_of, unprobed
 from tuplewise.engine.dc.incremental.published import PublishedIndexes
 from tuplewise.engine.dc.incremental.revision import Known, among
 from tuplewise.engine.dc.vertices import Sets, Vertices
@@ -59,7 +59,7 @@ class Revising:
 
     def _lay(self) -> None:
         """Lay the queries of the probes."""
-        asked = terms_of(self.known.probes.masks, self._vertices)
+        asked = terms_of(self.known.index.probes, self._vertices)
         self._queries = None
         if asked:
             self._queries = lay_queries(asked, self._held.sorted_rows)
@@ -80,9 +80,9 @@ class Revising:
 
     def take(self, known: Known) -> None:
         """Know this from now on."""
-        masks = self.known.probes.masks
+        masks = self.known.index.probes
         self.known = known
-        if known.probes.masks is not masks:
+        if known.index.probes is not masks:
             self._lay()
 
     def revise(
@@ -135,17 +135,17 @@ class Revising:
         return known, gone
 
     def _with_fewer_promises(self, known: Known) -> Known:
-        """Without the promises of probes that the published indexes don't ask for: they serve constraints that hold."""
-        probes = known.probes
-        promised = probes.promised & contains_some(probes.masks, known.sets)
-        if (promised == probes.promised).all():
+        """Without the promises of probes that the published indexes don't serve: they serve constraints that hold."""
+        index = known.index
+        promised = index.promised & contains_some(index.probes, known.sets)
+        if (promised == index.promised).all():
             return known
-        return replace(known, probes=replace(probes, promised=promised))
+        return replace(known, index=replace(index, promised=promised))
 
     def _probed(self, known: Known) -> Known:
         """With a probe in each hitting set: what takes the place of a constraint about one row may contain none."""
-        own = known.sets[unprobed(known.sets, known.probes.masks, self._vertices)]
-        return replace(known, probes=known.probes.with_own(own)) if len(own) else known
+        own = known.sets[unprobed(known.sets, known.index.probes, self._vertices)]
+        return replace(known, index=known.index.with_own(own)) if len(own) else known
 
     def _predicates(self, sets: Sets) -> list[list[int]]:
         """The predicates of constraints by their numbers."""
@@ -180,7 +180,7 @@ class Revising:
         found = self._deciding.extend(before.sets, self.edges, new_edges)
         sets = before.sets if found is None else found.sets
         self._edges = clues, np.concatenate([self.edges, new_edges])
-        return Known(clues, sets, np.zeros(len(sets), dtype=np.int64), before.probes)
+        return Known(clues, sets, np.zeros(len(sets), dtype=np.int64), before.index)
 
     def _meet(self, first: int, table: ClueTable) -> Met:
         """What the rows from number `first` on meet that is not known."""

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.dc.incremental.clue_set import ClueSet
+from tuplewise.engine.dc.incremental.column_set_index import ColumnSetIndex
 from tuplewise.engine.dc.incremental.listing import Numbers
-from tuplewise.engine.dc.incremental.probes import Probes
 from tuplewise.engine.dc.vertices import Sets
 
 Name = Any  # of a row: its id, or an object of its key columns
@@ -71,12 +71,12 @@ def net_changes(history: Iterable[Mapping[str, Any]], last: int) -> tuple[list[N
 @dataclass(frozen=True, eq=False)
 class Known:
     """What a state knows of its rows: clues, minimal hitting sets of their edges (one of each mirror pair), how many
-    pairs violate each, and the probes."""
+    pairs violate each, and the column-set index."""
 
     clues: ClueSet
     sets: Sets
     violations: NDArray[np.int64]
-    probes: Probes
+    index: ColumnSetIndex
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,8 +121,8 @@ def difference(before: Known, after: Known, gone: NDArray[np.bool_] | None) -> d
         found["sets"] = after.sets[~among(after.sets, before.sets)]
     if after.violations.any() or before.violations.any():
         found["violations"] = after.violations
-    if after.probes is not before.probes:
-        found |= {"probes": after.probes.masks, "promised": after.probes.promised, "own": after.probes.own}
+    if after.index is not before.index:
+        found |= {"probes": after.index.probes, "promised": after.index.promised, "own": after.index.own}
     return found
 
 
@@ -157,10 +157,10 @@ def applied(known: Known, arrays: dict[str, NDArray[Any]]) -> Known:
         violations = arrays["violations"]
     elif len(violations) != len(sets):
         violations = np.zeros(len(sets), dtype=np.int64)
-    probes = known.probes
+    index = known.index
     if "probes" in arrays:
-        probes = Probes(arrays["probes"], arrays["promised"], arrays["own"])
-    return Known(clues, sets, violations, probes)
+        index = ColumnSetIndex(arrays["probes"], arrays["promised"], arrays["own"])
+    return Known(clues, sets, violations, index)
 
 
 def among(sets: Sets, others: Sets) -> NDArray[np.bool_]:

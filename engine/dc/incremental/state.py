@@ -25,13 +25,13 @@ from tuplewise.engine.dc.incremental.applied import Applied, Changes, Lost
 from tuplewise.engine.dc.incremental.breaking import Breaking
 from tuplewise.engine.dc.incremental.checkpointing import checkpoint_arrays
 from tuplewise.engine.dc.incremental.clue_set import ClueSet
+from tuplewise.engine.dc.incremental.column_set_index import ColumnSetIndex
 from tuplewise.engine.dc.incremental.dictionaries import Additions, Dictionaries, GapsExhausted
 from tuplewise.engine.dc.incremental.fixed import Fixed
 from tuplewise.engine.dc.incremental.folder import Record, StateFolder
 from tuplewise.engine.dc.incremental.held_rows import HeldRows
 from tuplewise.engine.dc.incremental.initial import refuse_keys, unpacked_columns
 from tuplewise.engine.dc.incremental.listing import Listing, Numbers, listing_of, listing_of_numbers
-from tuplewise.engine.dc.incremental.probes import Probes
 from tuplewise.engine.dc.incremental.ranks import ranked
 from tuplewise.engine.dc.incremental.revising import Revising
 from tuplewise.engine.dc.incremental.revision import (
@@ -118,8 +118,8 @@ class DcState:
         self._next_id = int(array("next_id")[0])
         self._streams: dict[str, int] = json.loads(array("streams").tobytes())
         clues = ClueSet(self.space.layout, array("clues"), array("witnesses"), array("counts"))
-        probes = Probes(array("probes"), array("promised"), array("own"))
-        known = Known(clues, array("sets"), array("violations"), probes)
+        index = ColumnSetIndex(array("probes"), array("promised"), array("own"))
+        known = Known(clues, array("sets"), array("violations"), index)
         rows = int(array("rows")[0])
         codes = unpacked_columns(array, len(self.columns), rows)
         ids = array("ids") if len(array("ids")) else np.arange(rows, dtype=np.int64)

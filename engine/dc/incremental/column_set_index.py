@@ -1,70 +1,72 @@
-"""Which old rows a new one is compared with: probes, chosen for the hitting sets of a state, and the boxes they ask.
+"""The column-set index of a state: which old rows a new one is compared with, and how these are looked up.
 
 A *probe* is a set of predicates. A new row is compared with all rows with which it satisfies a probe, in either order.
-A constraint that contains a probe can only be violated by such pairs, so when each minimal hitting set contains one,
-the clues of all violating new pairs come to light; a constraint that takes the place of a violated one contains it,
-and so contains the probe.
+Only such pairs can violate a constraint that contains the probe. So where each minimal hitting set contains a probe,
+the clues of all violating new pairs are found. A constraint that replaces a violated one contains it, and its probe.
 
-A probe is *promised* when all living pairs that satisfy it have their clue in the clue set: then every hitting set that
-contains it holds. Inserting keeps promises; deleting may break some (revising.py).
+A probe is *promised* when the clue set has the clue of every living pair that satisfies it: then every hitting set that
+contains it holds. Inserting keeps promises; deleting may break some (deciding.py).
 
-Source: SelectIndex of IncDC (Qian et al., VLDB Journal 2023, section 7). Departures: equalities are taken together, up
-to four; what a probe costs is estimated from pairs of a sample that agree, not from the share of distinct values; and
-what no equality serves asks for the rows that satisfy all of a constraint's predicates, not two of them.
+Source: SelectIndex of IncDC (Qian et al., VLDB Journal 2023, section 7). Departures: up to four equalities make one
+probe; its cost is estimated from agreeing pairs of a sample, not from the share of distinct values; and a constraint
+that no equality serves is a probe with all of its predicates, not with two of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.column_sets import list_subsets, unpacked
+from tuplewise.engine.column_sets import best_set, list_subsets, unpacked
 from tuplewise.engine.dc.vertices import Sets, Vertices
 from tuplewise.engine.local_table import count_agreeing
 from tuplewise.gpu_kernels.probes import EXCHANGED, Queries, SortedRows, Term
 from tuplewise.gpu_kernels.words import ACROSS
 
-QUERY_SECONDS = 1.5e-6  # to go down to a box
-PAIR_SECONDS = 1e-7  # to fetch and compare a row of it
+# Measured on one core of a server; what is chosen depends on their ratios only.
+QUERY_SECONDS = 1.5e-6  # to look up a box of rows
+PAIR_SECONDS = 1e-7  # to fetch and compare a row of a box
 OWN_SECONDS = 4e-6  # for a constraint that is a probe of its own
-SCANNED_PAIR_SECONDS = 1.2e-8  # to compare with a row that lies next to the one before
+SCANNED_PAIR_SECONDS = 1.2e-8  # to compare with the next row in memory
 MOST_COLUMN_PAIRS = 4  # equalities of a probe
-JUDGED_SETS = 4000  # hitting sets that a choice looks at; of more, so many at random
-JUDGED_ROWS = 1 << 15  # rows that agreeing pairs are estimated from
+SAMPLED_SETS = 4000  # hitting sets that a choice looks at; of more, so many at random
+SAMPLED_ROWS = 1 << 15  # rows that agreeing pairs are estimated from
 LEAST_ROWS = 4096  # with fewer, a new row is compared with all
 
 
 @dataclass(frozen=True, eq=False)
-class Probes:
-    """Chosen probes.
+class ColumnSetIndex:
+    """The chosen probes.
 
     Attributes
     ----------
-    masks : uint64 (probes, words), vertices of each
+    probes : uint64 (probes, words), vertices of each
     promised : bool (probes,)
     own : bool (probes,), which were hitting sets themselves when they were chosen
-    seconds : what they cost for each new row, as far as it can be foreseen
+    seconds : estimated cost of a new row
     """
 
-    masks: Sets
+    probes: Sets
     promised: NDArray[np.bool_]
     own: NDArray[np.bool_]
     seconds: float = 0.0
 
-    def with_own(self, sets: Sets) -> Probes:
-        """With hitting sets that hold as probes of their own: no pair satisfies them, so they are promised."""
+    def with_own(self, sets: Sets) -> ColumnSetIndex:
+        """The index with hitting sets that hold as further probes: no pair satisfies them, so they are promised."""
         if not len(sets):
             return self
         new = np.ones(len(sets), dtype=np.bool_)
-        masks = np.concatenate([self.masks, sets])
-        return Probes(masks, np.concatenate([self.promised, new]), np.concatenate([self.own, new]), self.seconds)
+        probes = np.concatenate([self.probes, sets])
+        promised, own = (np.concatenate([flags, new]) for flags in (self.promised, self.own))
+        return ColumnSetIndex(probes, promised, own, self.seconds)
 
     def promise(self, sets: Sets) -> NDArray[np.bool_]:
         """bool (sets,): which contain a promised probe."""
-        return contains_some(sets, self.masks[self.promised])
+        return contains_some(sets, self.probes[self.promised])
 
 
 def contains_some(sets: Sets, parts: Sets) -> NDArray[np.bool_]:
@@ -75,25 +77,25 @@ def contains_some(sets: Sets, parts: Sets) -> NDArray[np.bool_]:
     return found
 
 
-def unprobed(sets: Sets, masks: Sets, vertices: Vertices) -> NDArray[np.bool_]:
-    """bool (sets,): which contain none of some probes, and are not about one row alone, which any pair shows."""
+def unprobed(sets: Sets, probes: Sets, vertices: Vertices) -> NDArray[np.bool_]:
+    """bool (sets,): which contain no probe. Sets about one row are left out: any pair of the row shows these."""
     alone = vertices.about_one_row(sets) & np.any(sets, axis=1)
-    return np.asarray(~contains_some(sets, masks) & ~alone)
+    return np.asarray(~contains_some(sets, probes) & ~alone)
 
 
-def choose_probes(
+def choose_index(
     sets: Sets, vertices: Vertices, codes: NDArray[np.int32], promised: Sets, *, keep_nulls: bool, seed: int = 0
-) -> Probes:
-    """Probes such that each hitting set contains one, or is about one row.
+) -> ColumnSetIndex:
+    """An index in which each hitting set contains a probe, or is about one row.
 
-    Greedy: the equalities that serve most sets for what their agreeing pairs cost, while that is less than the sets'
-    being probes of their own.
+    Greedy: the next probe is the set of equalities that serves most hitting sets for its cost, sets / seconds, as long
+    as that beats each of these sets as a probe of its own, 1 / OWN_SECONDS.
 
     Parameters
     ----------
     sets : minimal hitting sets, of which one of each mirror pair suffices
-    codes : int32 (rows, columns), of all rows or a sample; estimates come from some of them
-    promised : sets of vertices that are promised; what contains one of them, or a hitting set, is promised too
+    codes : int32 (rows, columns), of all rows or a sample; costs are estimated from some of them
+    promised : promised sets of vertices; a probe that contains one of them, or a hitting set, is promised too
 
     Notes
     -----
@@ -103,47 +105,43 @@ def choose_probes(
     rng = np.random.default_rng(seed)
     open_ = sets[unprobed(sets, sets[:0], vertices)]
     rows = len(codes)
-    sample = codes if rows <= JUDGED_ROWS else codes[np.sort(rng.choice(rows, JUDGED_ROWS, replace=False))]
+    sample = codes if rows <= SAMPLED_ROWS else codes[np.sort(rng.choice(rows, SAMPLED_ROWS, replace=False))]
     sample = np.ascontiguousarray(sample)
     scale = rows / max(1, len(sample)) * 2 / max(1, len(sample))  # pairs of a row, for each pair of the sample
+
+    def pairs_of(code: int) -> float:
+        return scale * _agreeing(sample, vertices, unpacked(code), keep_nulls)
+
     chosen: list[NDArray[np.uint64]] = []
     seconds = 0.0
     while len(open_):
-        share = max(1.0, len(open_) / JUDGED_SETS)
-        judged = open_ if share == 1.0 else open_[rng.choice(len(open_), JUDGED_SETS, replace=False)]
-        subsets, owners = list_subsets(np.ascontiguousarray(vertices.agreements(judged)), MOST_COLUMN_PAIRS)
-        codes_, place = np.unique(subsets, return_inverse=True)
+        share = max(1.0, len(open_) / SAMPLED_SETS)
+        looked_at = open_ if share == 1.0 else open_[rng.choice(len(open_), SAMPLED_SETS, replace=False)]
+        codes_, owners = list_subsets(np.ascontiguousarray(vertices.agreements(looked_at)), MOST_COLUMN_PAIRS)
+        codes_, place = np.unique(codes_, return_inverse=True)
         before = len(chosen)
-        open_judged = np.ones(len(judged), dtype=np.bool_)
-        costs = np.full(len(codes_), np.nan)
+        unserved = np.ones(len(looked_at), dtype=np.bool_)
+        pairs = np.full(len(codes_), np.nan)
         while True:
-            served = share * np.bincount(place, weights=open_judged[owners], minlength=len(codes_))
-            best, best_ratio = -1, 1.0 / OWN_SECONDS
-            known = np.flatnonzero(~np.isnan(costs))
-            if len(known):
-                at = int(known[np.argmax(served[known] / costs[known])])
-                if served[at] / costs[at] > best_ratio:
-                    best, best_ratio = at, float(served[at] / costs[at])
-            unknown = np.flatnonzero(np.isnan(costs))
-            for at in unknown[np.argsort(-served[unknown], kind="stable")].tolist():
-                if served[at] <= best_ratio * QUERY_SECONDS:
-                    break
-                pairs = scale * _agreeing(sample, vertices, unpacked(int(codes_[at])), keep_nulls)
-                costs[at] = QUERY_SECONDS + PAIR_SECONDS * pairs
-                if served[at] / costs[at] > best_ratio:
-                    best, best_ratio = at, float(served[at] / costs[at])
-            if best < 0:
+            served = share * np.bincount(place, weights=unserved[owners], minlength=len(codes_))
+            best = best_set(codes_, np.float64(OWN_SECONDS) * served, pairs, _price, pairs_of)
+            if best is None:
                 break
-            seconds += float(costs[best])
+            seconds += float(_price(pairs[best]))
             chosen.append(vertices.equalities(list(unpacked(int(codes_[best])))))
-            open_judged &= ~contains_some(judged, chosen[-1][None, :])
+            unserved &= ~contains_some(looked_at, chosen[-1][None, :])
         open_ = open_[~contains_some(open_, np.array(chosen[before:]).reshape(-1, vertices.words))]
         if share == 1.0 or len(chosen) == before:
             break
-    masks = np.concatenate([np.array(chosen, dtype=np.uint64).reshape(-1, vertices.words), open_])
+    probes = np.concatenate([np.array(chosen, dtype=np.uint64).reshape(-1, vertices.words), open_])
     seconds += OWN_SECONDS * len(open_)
-    own = np.arange(len(masks)) >= len(chosen)
-    return Probes(masks, own | contains_some(masks, promised), own, seconds)
+    own = np.arange(len(probes)) >= len(chosen)
+    return ColumnSetIndex(probes, own | contains_some(probes, promised), own, seconds)
+
+
+def _price(pairs: Any) -> Any:
+    """Seconds that a probe costs for each new row, where so many pairs of a row satisfy it."""
+    return QUERY_SECONDS + PAIR_SECONDS * pairs
 
 
 def _agreeing(
@@ -172,11 +170,11 @@ def _counted_keys(
     return np.unique(keys, return_counts=True)
 
 
-def terms_of(masks: Sets, vertices: Vertices) -> list[list[list[Term]]]:
-    """What each probe asks of an old row, given a new one that is t, and one that is u; once where both are alike."""
+def terms_of(probes: Sets, vertices: Vertices) -> list[list[list[Term]]]:
+    """The queries of each probe for old rows, the new row being t, and u; one query where both are alike."""
     space = vertices.space
-    predicates, sizes = vertices.predicates_of(masks)
-    asked = []
+    predicates, sizes = vertices.predicates_of(probes)
+    terms = []
     for numbers, size in zip(predicates, sizes, strict=True):
         as_t: list[Term] = []
         as_u: list[Term] = []
@@ -188,8 +186,8 @@ def terms_of(masks: Sets, vertices: Vertices) -> list[list[list[Term]]]:
             left, right = int(space.left[group]), int(space.right[group])
             as_t.append((right, EXCHANGED[operator], left))
             as_u.append((left, operator, right))
-        asked.append([as_t] if sorted(as_t) == sorted(as_u) else [as_t, as_u])
-    return asked
+        terms.append([as_t] if sorted(as_t) == sorted(as_u) else [as_t, as_u])
+    return terms
 
 
 def sort_columns(terms: Sequence[Term], distinct: Sequence[int]) -> list[int]:
@@ -202,7 +200,7 @@ def sort_columns(terms: Sequence[Term], distinct: Sequence[int]) -> list[int]:
 
 
 def column_lists(
-    asked: Sequence[Sequence[Sequence[Term]]], own: Sequence[bool], distinct: Sequence[int]
+    terms: Sequence[Sequence[Sequence[Term]]], own: Sequence[bool], distinct: Sequence[int]
 ) -> tuple[list[list[int]], list[bool]]:
     """By which columns rows are to be sorted for some probes, and whether all rows are needed in each order.
 
@@ -211,10 +209,10 @@ def column_lists(
     in the columns of an order some will do. There is one order at least.
     """
     wanted: dict[tuple[int, ...], tuple[frozenset[int], bool]] = {}
-    for queries, alone in zip(asked, own, strict=True):
-        for terms in queries:
-            fixed = frozenset(old for old, operator, _ in terms if operator == 0)
-            columns = tuple(sort_columns(terms, distinct))
+    for queries, alone in zip(terms, own, strict=True):
+        for query in queries:
+            fixed = frozenset(old for old, operator, _ in query if operator == 0)
+            columns = tuple(sort_columns(query, distinct))
             wanted[columns] = fixed, wanted.get(columns, (fixed, False))[1] or not alone
     lists: list[list[int]] = []
     whole: list[bool] = []
@@ -230,7 +228,7 @@ def _serves(have: Sequence[int], columns: Sequence[int], fixed: frozenset[int]) 
     return bool(fixed) and set(columns) <= set(have) and set(have[: len(fixed)]) == fixed
 
 
-def lay_queries(asked: Sequence[Sequence[Sequence[Term]]], rows: SortedRows) -> Queries:
+def lay_queries(terms: Sequence[Sequence[Sequence[Term]]], rows: SortedRows) -> Queries:
     """The queries of probes, each asked of the order that serves it best.
 
     A term about a column that the order lacks is left out: more rows are then compared than need be.
@@ -239,12 +237,12 @@ def lay_queries(asked: Sequence[Sequence[Sequence[Term]]], rows: SortedRows) -> 
     most = max(map(len, lists), default=0)
     indexes: list[int] = []
     laid: list[list[Term]] = []
-    for queries in asked:
-        for terms in queries:
-            fits = [_fit(lists[i], terms, bool(rows.whole[i]), most) for i in range(len(lists))]
+    for queries in terms:
+        for query in queries:
+            fits = [_fit(lists[i], query, bool(rows.whole[i]), most) for i in range(len(lists))]
             index = fits.index(max(fits))
             indexes.append(index)
-            laid.append([term for term in terms if term[0] in lists[index]])
+            laid.append([term for term in query if term[0] in lists[index]])
     return Queries.of_terms(rows, indexes, laid)
 
 
