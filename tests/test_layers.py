@@ -26,7 +26,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("engine.local_table",),
     ("engine.spark_table",),
     ("engine.dc", "engine.od", "engine.ind"),
-    ("engine.fd",),
+    ("engine.fd", "engine.published"),
     ("engine.profile", "engine.together"),
     ("engine.report", "engine.doctor"),
     ("engine.tasks",),
@@ -34,6 +34,13 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 NEIGHBOURS = {("engine.table", "engine.spark"), ("engine.options", "engine.errors")}
+
+# What is kept for comparison, and the only modules that import it: those that choose an algorithm, when it is chosen.
+PUBLISHED = "engine.published"
+CHOICES = {
+    "engine.dc.local_discover": "engine.published.hydra",
+    "engine.dc.incremental.revising": "engine.published.incdc.indexes",
+}
 
 # Packages from outside, and the only places that import them at run time.
 OUTSIDE = {
@@ -119,8 +126,30 @@ def test_imports_go_down(path: Path) -> None:
             continue
         there = place(found.name.removeprefix("tuplewise").removeprefix("."))
         assert there in RANK, f"{there} has no layer: add it to LAYERS"
-        allowed = RANK[there] < RANK[here] or there == here or (here, there) in NEIGHBOURS
+        allowed = RANK[there] < RANK[here] or there in (here, PUBLISHED) or (here, there) in NEIGHBOURS
         assert allowed, f"{path.relative_to(ROOT)}:{found.line} imports {found.name}: {here} is not above {there}"
+
+
+@pytest.mark.parametrize("path", sources(), ids=module_name)
+def test_published_algorithms_are_imported_by_the_choice_alone(path: Path) -> None:
+    name = module_name(path)
+    if within(name, PUBLISHED):
+        return
+    for found in imports(path):
+        if within(found.name, f"tuplewise.{PUBLISHED}"):
+            allowed = CHOICES.get(name)
+            where = f"{path.relative_to(ROOT)}:{found.line} imports {found.name}"
+            assert allowed is not None, f"{where}: only {', '.join(CHOICES)} may"
+            assert within(found.name, f"tuplewise.{allowed}"), f"{where}; allowed here: {allowed}"
+
+
+def test_published_algorithms_load_when_they_are_chosen() -> None:
+    program = (
+        f"import sys; import {', '.join(f'tuplewise.{module}' for module in CHOICES)}; "
+        f"print(*[m for m in sys.modules if m.startswith('tuplewise.{PUBLISHED}')])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
 
 
 @pytest.mark.parametrize("path", sources(), ids=module_name)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from tuplewise.engine.dc import estimate, hybrid, hydra, workload
+from tuplewise.engine.dc import estimate, hybrid, workload
 from tuplewise.engine.dc.discovery import DcDiscovery, Searched, discovery_of
 from tuplewise.engine.dc.evidence import ComparePairs, EvidenceSet, collect_evidence
 from tuplewise.engine.dc.inversion import ConstraintArrays, invert
@@ -76,6 +76,8 @@ def _by_hybrid(relation: Relation, space: PredicateSpace, device: Device, run: R
 
 def _by_hydra(relation: Relation, space: PredicateSpace, device: Device, run: Run, clock: Clock) -> Searched:
     """Hydra as published."""
+    from tuplewise.engine.published import hydra
+
     found = hydra.find(relation, space, device=device, run=run, clock=clock)
     return Searched(found.arrays, found.reached, search=found.search)
 

@@ -17,17 +17,24 @@ from dc_tables import Table, constraints, encode, random_table, read_table
 
 from tuplewise.engine.dc.discover import discover
 from tuplewise.engine.dc.evidence import EvidenceSet, collect_evidence
-from tuplewise.engine.dc.hydra import HydraFound, completion, find, sampling
-from tuplewise.engine.dc.hydra.completion import Completion, Delta
-from tuplewise.engine.dc.hydra.levels import refine_by_order
-from tuplewise.engine.dc.hydra.refiners import Order, Weights, build_tree, make_refiner, pairings
-from tuplewise.engine.dc.hydra.sampling import Clustering, Evidences, Focus, foci_of, focused_sample, random_sample
 from tuplewise.engine.dc.inversion import invert
 from tuplewise.engine.dc.predicate import build_space, space_to_search
 from tuplewise.engine.dc.violations.program import satisfied
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.grouping import Work
 from tuplewise.engine.options import DcDiscoverOptions
+from tuplewise.engine.published.hydra import HydraFound, completion, find, sampling
+from tuplewise.engine.published.hydra.completion import Completion, Delta
+from tuplewise.engine.published.hydra.levels import refine_by_order
+from tuplewise.engine.published.hydra.refiners import Order, Weights, build_tree, make_refiner, pairings
+from tuplewise.engine.published.hydra.sampling import (
+    Clustering,
+    Evidences,
+    Focus,
+    foci_of,
+    focused_sample,
+    random_sample,
+)
 from tuplewise.engine.run import Run
 from tuplewise.engine.table.relation import Relation
 from tuplewise.gpu_kernels.clues import lay_out

@@ -14,24 +14,14 @@ from dc_tables import encode, random_table
 from numpy.typing import NDArray
 
 from tuplewise.engine.dc.discover import discover
-from tuplewise.engine.dc.incremental import published
-from tuplewise.engine.dc.incremental.index_choice import Scores, select_indexes
-from tuplewise.engine.dc.incremental.published import PublishedIndexes
 from tuplewise.engine.dc.predicate import PredicateSpace, build_space
 from tuplewise.engine.options import DcDiscoverOptions
-from tuplewise.gpu_kernels import chains
-from tuplewise.gpu_kernels.chains import (
-    ANY,
-    EQUAL,
-    GREATER,
-    GREATER_EQUAL,
-    LESS,
-    LESS_EQUAL,
-    LIVE,
-    ChainIndexes,
-    Order,
-    optimal_chains,
-)
+from tuplewise.engine.published.incdc import chains
+from tuplewise.engine.published.incdc import indexes as indexes_module
+from tuplewise.engine.published.incdc.chain_loops import ANY, EQUAL, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, LIVE
+from tuplewise.engine.published.incdc.chains import ChainIndexes, Order, optimal_chains
+from tuplewise.engine.published.incdc.indexes import PublishedIndexes
+from tuplewise.engine.published.incdc.selection import Scores, select_indexes
 from tuplewise.gpu_kernels.words import ACROSS
 
 Codes = NDArray[np.int32]
@@ -357,7 +347,7 @@ def random_rules(rng: random.Random, space: PredicateSpace, count: int) -> list[
 def test_no_violating_pair_is_missing(nulls: Any, types: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(15):
         rng = random.Random(seed)
-        monkeypatch.setattr(published, "_TAIL_ROWS", rng.choice([1, 2, 5, 256]))
+        monkeypatch.setattr(indexes_module, "_TAIL_ROWS", rng.choice([1, 2, 5, 256]))
         table = random_table(seed, rows=45, types=types, values=rng.choice([2, 4, 6]), null_share=0.1)
         relation = encode(table)
         cross = rng.random() < 0.7

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,6 @@ from tuplewise.engine.dc.incremental.counting import Counting
 from tuplewise.engine.dc.incremental.deciding import Deciding, Loss
 from tuplewise.engine.dc.incremental.fixed import Fixed
 from tuplewise.engine.dc.incremental.held_rows import HeldRows
-from tuplewise.engine.dc.incremental.published import PublishedIndexes
 from tuplewise.engine.dc.incremental.revision import Known, among
 from tuplewise.engine.dc.vertices import Sets, Vertices
 from tuplewise.engine.table.relation import Relation
@@ -31,6 +31,9 @@ from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.hitting import first_missed
 from tuplewise.gpu_kernels.probes import ClueTable, Comparing, Met, SortedRows
 from tuplewise.gpu_kernels.words import ACROSS
+
+if TYPE_CHECKING:
+    from tuplewise.engine.published.incdc.indexes import PublishedIndexes
 
 FEW_ROWS = 512  # that come: they are compared with the whole tail; of more the tail is sorted
 
@@ -154,6 +157,8 @@ class Revising:
 
     def _make_published(self, rows: int) -> PublishedIndexes:
         """The published indexes of the first rows that are alive."""
+        from tuplewise.engine.published.incdc.indexes import PublishedIndexes
+
         held, options = self._held, self._fixed.options.discover
         constraints = self._predicates(self.known.sets)
         made = PublishedIndexes(

@@ -5,7 +5,7 @@ Algorithm 4. Departures:
 
 - Correlation coefficients are of ranks (Spearman's), of a sample of rows: codes are gapped ranks and no values, and
   ranks are what chains are made of. Distinct values are counted, not estimated.
-- An index of two columns serves every pair of operators on them (section 6.2, see `gpu_kernels/chains.py`), so
+- An index of two columns serves every pair of operators on them (section 6.2, see `chains.py`), so
   candidates are pairs of columns, and all are made for `<=` and `>=`, which gives the least rank. Line 17 decides
   whether the second column rises or falls along chains; between -alpha and alpha the first constraint served does.
 - A predicate `!=` is read as `<` or `>` at once, where the paper makes two constraints of one: both are served by the

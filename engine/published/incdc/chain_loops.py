@@ -1,7 +1,7 @@
-"""Loops of chain indexes: chains are made, searched, and rows put in. `gpu_kernels/chains.py` says what they are.
+"""Loops of chain indexes: chains are made, searched, and rows put in. `chains.py` says what they are.
 
 Source: Qian, Li, Tan, Ran, Ma, "Incremental discovery of denial constraints", The VLDB Journal 32, 2023, sections 5 and
-6; the departures are told in `gpu_kernels/chains.py`.
+6; the departures are told in `chains.py`.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, no-any-return"
@@ -21,7 +21,7 @@ _LOWEST, _HIGHEST = -(1 << 40), 1 << 40  # beyond every key
 def assign_chains(first, second, strict_second, chain_of, tails):
     """OptIndex (Algorithm 3): a chain for each point, the fewest that there can be; returns how many.
 
-    first, second : in order of the first key, ties as `gpu_kernels.chains` breaks them; equal points stand together
+    first, second : in order of the first key, ties as `chains` breaks them; equal points stand together
     tails : room for as many keys; the last second key of every chain, never rising, so the best chain (the one with
         the least difference) is found by halving.
     """

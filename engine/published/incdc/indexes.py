@@ -1,7 +1,7 @@
 """Candidate pairs of new rows as published: the indexes that serve the constraints, asked for each new row.
 
 Source: Qian, Li, Tan, Ran, Ma, "Incremental discovery of denial constraints", The VLDB Journal 32, 2023: step 1 of
-Algorithm 5 over the indexes of section 7. Departures are told in `index_choice.py` and `gpu_kernels/chains.py`, and:
+Algorithm 5 over the indexes of section 7. Departures are told in `selection.py` and `chains.py`, and:
 
 - All indexes answer for one new row at a time, so that a pair that several hold is handed out once; what is wanted of
   an index is kept once for all constraints, and not at all where something weaker is wanted too.
@@ -19,28 +19,37 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.dc.incremental.index_choice import DIFFERS, Columns, Scores, Serving, select_indexes
 from tuplewise.engine.dc.predicate import PredicateSpace
-from tuplewise.gpu_kernels import chains
-from tuplewise.gpu_kernels.chains import ChainIndexes, Order, Pairs
+from tuplewise.engine.published.incdc.chain_loops import (
+    ANY,
+    EQUAL,
+    GREATER,
+    GREATER_EQUAL,
+    LESS,
+    LESS_EQUAL,
+    LIVE,
+    MARKED,
+)
+from tuplewise.engine.published.incdc.chains import ChainIndexes, Order, Pairs
+from tuplewise.engine.published.incdc.selection import DIFFERS, Columns, Scores, Serving, select_indexes
 
 _TAIL_ROWS, _TAIL_SHARE = 256, 512  # rows that wait for their chains: so many, and a row for so many of the table
-_OF_OPERATOR = (chains.EQUAL, -1, chains.LESS, chains.LESS_EQUAL, chains.GREATER, chains.GREATER_EQUAL)
+_OF_OPERATOR = (EQUAL, -1, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL)
 _EXCHANGED = (0, 1, 4, 5, 2, 3)  # == != < <= > >= with the sides exchanged
 _HALVES = (2, 4)  # != is < or >
 _COMPARE = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
 # The operators that hold wherever one does.
 _WEAKER = {
-    chains.LESS: {chains.LESS, chains.LESS_EQUAL, chains.ANY},
-    chains.LESS_EQUAL: {chains.LESS_EQUAL, chains.ANY},
-    chains.GREATER: {chains.GREATER, chains.GREATER_EQUAL, chains.ANY},
-    chains.GREATER_EQUAL: {chains.GREATER_EQUAL, chains.ANY},
-    chains.EQUAL: {chains.EQUAL, chains.LESS_EQUAL, chains.GREATER_EQUAL, chains.ANY},
-    chains.ANY: {chains.ANY},
+    LESS: {LESS, LESS_EQUAL, ANY},
+    LESS_EQUAL: {LESS_EQUAL, ANY},
+    GREATER: {GREATER, GREATER_EQUAL, ANY},
+    GREATER_EQUAL: {GREATER_EQUAL, ANY},
+    EQUAL: {EQUAL, LESS_EQUAL, GREATER_EQUAL, ANY},
+    ANY: {ANY},
 }
 
 Box = tuple[Columns, int, int, int, int]
-"""Columns of an index; for its first a column of the new row and an operator of `chains`, the same for its second."""
+"""Columns of an index; for its first a column of the new row and an operator (`chain_loops`), and so for its second."""
 
 
 class PublishedIndexes:
@@ -76,7 +85,7 @@ class PublishedIndexes:
         seed: int = 0,
     ) -> None:
         rows = len(codes)
-        self._prepare(codes, space, nulls, seed, np.full(rows, chains.LIVE, dtype=np.uint8))
+        self._prepare(codes, space, nulls, seed, np.full(rows, LIVE, dtype=np.uint8))
         self._indexes = ChainIndexes(self._unknown, rows)
         self.cover(constraints)
 
@@ -103,7 +112,7 @@ class PublishedIndexes:
             boxes = [b for b in self._boxes if b[0] == order.columns]
             kind = "chains"
             if order.second is None:
-                kind = "equality" if any(b[2] == chains.EQUAL for b in boxes) else "sorted"
+                kind = "equality" if any(b[2] == EQUAL for b in boxes) else "sorted"
             directions = ["falls" if falls else "rises" for falls in order.descending[: len(order.columns)]]
             names = [self._space.names[c] for c in order.columns]
             listed.append({"kind": kind, "columns": names, "along": directions, "rank": rank, "boxes": len(boxes)})
@@ -143,11 +152,11 @@ class PublishedIndexes:
 
     def remove(self, rows: NDArray[np.integer[Any]] | Sequence[int]) -> None:
         """Rows that are gone: they are in no pair any more."""
-        self._flags[np.asarray(rows, dtype=np.int64)] &= np.uint8(255 - chains.LIVE)
+        self._flags[np.asarray(rows, dtype=np.int64)] &= np.uint8(255 - LIVE)
 
     def cover(self, constraints: Iterable[Sequence[int]]) -> None:
         """Serve these constraints too, with the indexes that there are and new ones."""
-        live = np.flatnonzero(self._flags[: self._rows] & chains.LIVE).astype(np.int32)
+        live = np.flatnonzero(self._flags[: self._rows] & LIVE).astype(np.int32)
         scores = Scores(self._codes, live, self._unknown, self._seed)
         built = [order.columns for order in self._indexes.orders]
         choice = select_indexes(self._space, constraints, scores, built)
@@ -181,7 +190,7 @@ class PublishedIndexes:
             flags = np.zeros(2 * rows, dtype=np.uint8)
             flags[:first] = self._flags[:first]
             self._flags = flags
-        self._flags[first:rows] = chains.LIVE
+        self._flags[first:rows] = LIVE
         self._codes, self._rows = codes, rows
         self._mark(first)
 
@@ -201,7 +210,7 @@ class PublishedIndexes:
                     satisfied &= (left >= 0) & (right >= 0)
             marked |= satisfied
         rows = (first + np.flatnonzero(marked)).astype(np.int32)
-        self._flags[rows] |= np.uint8(chains.MARKED)
+        self._flags[rows] |= np.uint8(MARKED)
         self._marked = rows if first == 0 else np.concatenate((self._marked, rows))
 
     def _box_table(self) -> NDArray[np.int32]:
@@ -224,7 +233,7 @@ def _boxes_of(serving: Serving, space: PredicateSpace) -> set[Box]:
             columns = tuple(c for c, _, _ in conditions)
             asked = [(own, _OF_OPERATOR[o]) for _, own, o in conditions]
             if len(asked) == 1:
-                asked.append((0, chains.ANY))
+                asked.append((0, ANY))
             boxes.add((columns, *asked[0], *asked[1]))
     return boxes
 

@@ -31,13 +31,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from tuplewise.engine.dc.evidence import EvidenceSet, collect_evidence
-from tuplewise.engine.dc.hydra.completion import Completion, Delta
-from tuplewise.engine.dc.hydra.refiners import Order, Weights, build_tree
-from tuplewise.engine.dc.hydra.sampling import Evidences, Sample, focused_sample, random_sample
 from tuplewise.engine.dc.inversion import ConstraintArrays, invert
 from tuplewise.engine.dc.predicate import PredicateSpace, allowed_violations
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.grouping import Work
+from tuplewise.engine.published.hydra.completion import Completion, Delta
+from tuplewise.engine.published.hydra.refiners import Order, Weights, build_tree
+from tuplewise.engine.published.hydra.sampling import Evidences, Sample, focused_sample, random_sample
 from tuplewise.engine.run import TIME_LIMIT, Run
 from tuplewise.engine.table.relation import Relation
 from tuplewise.gpu_kernels.clues import lay_out

@@ -1,4 +1,4 @@
-"""Front door: the published index for two inequalities, chains of rows that two columns order alike.
+"""The published index for two inequalities, chains of rows that two columns order alike.
 
 Index(A op1, B op2) cuts a table's rows into the fewest chains in which each row stands in op1 and op2 to those before
 it. In a chain the rows that satisfy any inequality on A are its beginning or its end, and so for B: those that satisfy
@@ -32,8 +32,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-LIVE, MARKED = 1, 2
-LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, EQUAL, ANY = 0, 1, 2, 3, 4, 5
+from tuplewise.engine.published.incdc import chain_loops
+from tuplewise.engine.published.incdc.chain_loops import LIVE
+
 _ROOM_ROWS = 4  # as many times the rows are the pairs that are written before they are handed on
 
 Pairs = tuple[NDArray[np.int32], NDArray[np.int32]]
@@ -102,17 +103,16 @@ def optimal_chains(
     >>> order.tolist(), offsets.tolist()
     ([0, 1, 2], [0, 2, 3])
     """
-    from tuplewise.gpu_kernels.cpu import chains as cpu
 
     points = order.sorted(keys)
     chain_of = np.empty(len(points), dtype=np.int64)
     rank = int(
-        cpu.assign_chains(
+        chain_loops.assign_chains(
             keys[0][points], keys[-1][points], order.strict[1], chain_of, np.empty(len(points), dtype=np.int32)
         )
     )
     offsets, laid = np.zeros(rank + 1, dtype=np.int64), np.empty(len(points), dtype=np.int64)
-    cpu.sort_by_chain(chain_of, offsets, laid)
+    chain_loops.sort_by_chain(chain_of, offsets, laid)
     return points[laid].astype(np.int64), offsets
 
 
@@ -201,14 +201,13 @@ class ChainIndexes:
         A new row costs two to four searches for each chain of each box, one step for each pair, and one for each row of
         the tail and box. A portion is at most four times as many pairs as there are rows.
         """
-        from tuplewise.gpu_kernels.cpu import chains as cpu
 
         first, end = span
         stamps = np.zeros(end, dtype=np.int32)
         found = np.empty((min(_ROOM_ROWS, end - first) * end, 2), dtype=np.int32)
         at = first
         while at < end:
-            at, written = cpu.fetch_pairs(
+            at, written = chain_loops.fetch_pairs(
                 codes, np.array([at, end, first, self.absorbed]), boxes, self._table, self._rows, self._keys,
                 self._offsets, flags, marked, self._unknown, stamps, found,
             )  # fmt: skip
@@ -243,7 +242,6 @@ class ChainIndexes:
         self, index: int, codes: NDArray[np.int32], flags: NDArray[np.uint8], new: NDArray[np.int32]
     ) -> _Chains:
         """An index with new rows, without those that are gone."""
-        from tuplewise.gpu_kernels.cpu import chains as cpu
 
         order, old = self.orders[index], self._chains[index]
         new = self._with_values(order, codes, new)
@@ -257,7 +255,7 @@ class ChainIndexes:
         placed = np.zeros((len(offsets) - 1 + len(new), 3), dtype=np.int64)
         chain_of, gap_of = np.empty(len(new), dtype=np.int64), np.empty(len(new), dtype=np.int64)
         shifts = table[6:8]
-        chains = cpu.place_points(
+        chains = chain_loops.place_points(
             keys[0], keys[-1], np.array(order.strict), self._keys, shifts, offsets, len(offsets) - 1, placed,
             chain_of, gap_of,
         )  # fmt: skip
@@ -265,7 +263,7 @@ class ChainIndexes:
         merged = np.empty(len(old.rows) + len(new), dtype=np.int32)
         merged_keys = np.empty((len(keys), len(merged)), dtype=np.int32)
         ends = np.empty(chains + 1, dtype=np.int64)
-        size, chains = cpu.merge_chains(
+        size, chains = chain_loops.merge_chains(
             new[by_chain], np.ascontiguousarray(keys[:, by_chain]), chain_of[by_chain], gap_of[by_chain], self._rows,
             self._keys, shifts, offsets, flags, merged, merged_keys, ends,
         )  # fmt: skip

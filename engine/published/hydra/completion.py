@@ -24,12 +24,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.dc.hydra.levels import refine_by_order
-from tuplewise.engine.dc.hydra.refiners import STEP_SECONDS, Node, Refiner
-from tuplewise.engine.dc.hydra.sampling import Evidences
 from tuplewise.engine.dc.violations.program import satisfied
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.grouping import Work, agreeing
+from tuplewise.engine.published.hydra.levels import refine_by_order
+from tuplewise.engine.published.hydra.refiners import STEP_SECONDS, Node, Refiner
+from tuplewise.engine.published.hydra.sampling import Evidences
 from tuplewise.engine.run import TIME_LIMIT
 from tuplewise.engine.table.relation import NULL_CODE
 from tuplewise.gpu_kernels.clues import ComparableRows, NewClues
