@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.dc import hybrid, workload
-from tuplewise.engine.dc.discovery import DcDiscovery, Searched
+from tuplewise.engine.dc.discovery import DcDiscovery
 from tuplewise.engine.dc.discovery import discovery_of as dc_discovery_of
 from tuplewise.engine.dc.inversion import ConstraintArrays
 from tuplewise.engine.dc.predicate import PredicateSpace, build_space
@@ -198,10 +198,8 @@ class _Parts:
             if self._relation.rows > 1:
                 arrays = self._constraints.constraints(self._relation.rows, reached is None)
             arrays, space = without_columns(arrays, self._space, idle_columns(self._relation, self._dcs.nulls))
-            limit = hybrid.Found(arrays, undecided, said, reached)
-            means = None if reached is None else hybrid.what_a_limit_means(limit, space)
-            searched = Searched(arrays, means, search=said)
-            found_dcs = dc_discovery_of(self._relation, self._dcs, space, searched, "hybrid", REASON, *where, clock)
+            own_dcs = hybrid.found_constraints(arrays, said, undecided, reached, space)
+            found_dcs = dc_discovery_of(self._relation, self._dcs, space, own_dcs, "hybrid", REASON, *where, clock)
         found: list[Discovery | None] = []
         for options, contexts in zip(self._of_contexts, self._contexts, strict=True):
             if options is None or contexts is None:

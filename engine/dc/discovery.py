@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, overload
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.dc.constraint import DenialConstraint
 from tuplewise.engine.dc.estimate import Estimate
+from tuplewise.engine.dc.found import FoundConstraints
 from tuplewise.engine.dc.inversion import ConstraintArrays
 from tuplewise.engine.dc.outcome_counts import table_outcome_counts, undecided_pairs
 from tuplewise.engine.dc.predicate import PredicateSpace, allowed_violations
@@ -96,29 +97,11 @@ class DcDiscovery:
         return order_by(self.ranking, rank_by)[:limit]
 
 
-@dataclass(frozen=True, eq=False)
-class Searched:
-    """What a search found: `reached` says what a limit means for it, `evidences` how many distinct ones there were.
-
-    Without a ranking it is made from `outcome_counts`, or from counts of the table.
-    """
-
-    arrays: ConstraintArrays = field(default_factory=ConstraintArrays.none)
-    reached: str | None = None
-    evidences: int | None = None
-    search: Mapping[str, Any] | None = None
-    outcome_counts: NDArray[np.int64] | None = None
-    ranking: Ranking | None = None
-    estimate: Estimate | None = None
-    notes: list[str] = field(default_factory=list)
-    pairs_missing: bool = False
-
-
 def discovery_of(
     relation: Relation,
     options: DcDiscoverOptions,
     space: PredicateSpace,
-    searched: Searched,
+    found: FoundConstraints,
     algorithm: str,
     reason: str,
     device: str,
@@ -126,31 +109,31 @@ def discovery_of(
     clock: Clock,
 ) -> DcDiscovery:
     """What a search found, ranked, with what there is to say."""
-    ranking = searched.ranking
+    ranking = found.ranking
     if ranking is None:
-        counts = searched.outcome_counts
-        if counts is None and len(searched.arrays):
+        counts = found.outcome_counts
+        if counts is None and len(found.arrays):
             counts = table_outcome_counts(relation, space)
-        ranking = Ranking.none() if counts is None else rank_counted(searched.arrays, space, counts, relation.rows)
-    notes = _notes_on_table(relation, options, space) + ([] if searched.reached is None else [searched.reached])
+        ranking = Ranking.none() if counts is None else rank_counted(found.arrays, space, counts, relation.rows)
+    notes = _notes_on_table(relation, options, space) + ([] if found.reached is None else [found.reached])
     clock.lap("ranking")
     return DcDiscovery(
         relation=relation,
         options=options,
         space=space,
-        arrays=searched.arrays,
+        arrays=found.arrays,
         ranking=ranking,
-        distinct_evidences=searched.evidences,
+        distinct_evidences=found.evidences,
         ordered_pairs=relation.all_rows * (relation.all_rows - 1),
         algorithm=algorithm,
         algorithm_reason=reason,
         device=device,
         device_reason=device_reason,
         timings_seconds=clock.seconds,
-        partial=searched.reached is not None,
-        notes=[*notes, *_notes_on_nulls(relation, options, space), *searched.notes],
-        search=searched.search,
-        estimate=searched.estimate,
+        partial=found.reached is not None,
+        notes=[*notes, *_notes_on_nulls(relation, options, space), *found.notes],
+        search=found.search,
+        estimate=found.estimate,
     )
 
 

@@ -7,10 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from tuplewise.engine.dc import workload
-from tuplewise.engine.dc.discovery import DcDiscovery, Searched, discovery_of, notes_on_nulls
+from tuplewise.engine.dc.discovery import DcDiscovery, discovery_of, notes_on_nulls
 from tuplewise.engine.dc.distributed import SparkDcTable
 from tuplewise.engine.dc.distributed_figures import SparkFigures
-from tuplewise.engine.dc.hybrid import Found, find, what_a_limit_means
+from tuplewise.engine.dc.found import FoundConstraints
+from tuplewise.engine.dc.hybrid import find, found_constraints
 from tuplewise.engine.dc.inversion import ConstraintArrays
 from tuplewise.engine.dc.predicate import PredicateSpace, given_space, space_to_search
 from tuplewise.engine.dc.ranking import Ranking, rank_counted
@@ -50,18 +51,17 @@ def discover_on_spark(
     ranking = Ranking.none()
     if len(found.arrays):
         ranking = rank_counted(found.arrays, space, figures.outcome_counts(space), table.rows)
-    reached = None if found.reached is None else what_a_limit_means(found, space)
-    searched = Searched(found.arrays, reached, search=found.search or None, ranking=ranking, notes=notes)
+    found = replace(found, ranking=ranking, notes=notes)
     asked = "asked for" if options.algorithm == "hybrid" else "auto: what Spark's tasks do"
     why = f"{asked}: compares pairs that agree on chosen column sets, validates the rest"
-    return discovery_of(relation, options, space, searched, "hybrid", why, device, reason, clock)
+    return discovery_of(relation, options, space, found, "hybrid", why, device, reason, clock)
 
 
-def _find(table: EncodedFrame, relation: Relation, space: PredicateSpace, run: Run, clock: Clock) -> Found:
+def _find(table: EncodedFrame, relation: Relation, space: PredicateSpace, run: Run, clock: Clock) -> FoundConstraints:
     try:
         rows = SparkDcTable(table, space, device=space.options.device, deadline=run.deadline)
     except LimitReached as limit:
-        return Found(ConstraintArrays.none(False), 0, {}, str(limit))
+        return found_constraints(ConstraintArrays.none(False), None, 0, str(limit), space)
     try:
         return find(relation, space, device=pick_device("cpu"), run=run, lap=clock.lap, table=rows)
     finally:

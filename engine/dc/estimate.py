@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.dc.evidence import EvidenceSet, collect_evidence, cut_clues
+from tuplewise.engine.dc.found import FoundConstraints
 from tuplewise.engine.dc.inversion import ConstraintArrays, invert
 from tuplewise.engine.dc.outcome_counts import row_outcomes, table_outcome_counts
 from tuplewise.engine.dc.predicate import EXCLUDED_ORDERED, EXCLUDED_UNORDERED, PredicateSpace, allowed_violations
@@ -58,27 +59,6 @@ class Estimate:
     estimated: NDArray[np.bool_]
 
 
-@dataclass(frozen=True, eq=False)
-class Found:
-    """What a sample of pairs said.
-
-    Attributes
-    ----------
-    arrays, ranking : as `judge` has them
-    estimate : None where all pairs were compared instead, and where a limit came first
-    evidences : distinct evidences of the sample; None where a limit ended the draw
-    notes : what to say about it
-    reached : which limit ended the work, and what that means; None: none did
-    """
-
-    arrays: ConstraintArrays
-    ranking: Ranking
-    estimate: Estimate | None
-    evidences: int | None
-    notes: list[str]
-    reached: str | None
-
-
 def compares_all(rows: int, pairs: int) -> bool:
     """Whether a sample of so many pairs is better replaced by all pairs: that is exact, and takes no longer.
 
@@ -97,7 +77,7 @@ def find(
     device: Device,
     run: Run,
     lap: Callable[[str], None],
-) -> Found:
+) -> FoundConstraints:
     """The minimal constraints of a sample of pairs, of as many as the options of the space say.
 
     Parameters
@@ -109,7 +89,7 @@ def find(
     """
     options = space.options
     assert options.sample_pairs is not None
-    nothing = Found(ConstraintArrays.none(False), Ranking.none(), None, None, [], None)
+    nothing = FoundConstraints(ConstraintArrays.none(False))
     try:
         evidence = sampled_evidence(relation, space, options.sample_pairs, options.seed, device, run=run)
         if not evidence.complete:
@@ -129,10 +109,10 @@ def find(
     if compares_all(relation.rows, options.sample_pairs):
         pairs = relation.rows * (relation.rows - 1)
         note = f"all {pairs:,} ordered pairs were compared instead of a sample: that takes no longer, and is exact"
-        return Found(arrays, rank(arrays, evidence), None, len(evidence), [note], missing)
-    arrays, ranking, estimate, notes = judge(relation, evidence, arrays)
+        return FoundConstraints(arrays, missing, len(evidence), ranking=rank(arrays, evidence), notes=[note])
+    arrays, ranking, estimate, notes = estimate_figures(relation, evidence, arrays)
     lap("ranking")
-    return Found(arrays, ranking, estimate, len(evidence), notes, missing)
+    return FoundConstraints(arrays, missing, len(evidence), ranking=ranking, estimate=estimate, notes=notes)
 
 
 def sampled_evidence(
@@ -177,7 +157,7 @@ def sampled_evidence(
     return EvidenceSet(space, clues, counts, 2 * pairs, rows, True)
 
 
-def judge(
+def estimate_figures(
     relation: Relation, evidence: EvidenceSet, arrays: ConstraintArrays
 ) -> tuple[ConstraintArrays, Ranking, Estimate, list[str]]:
     """Figures of the constraints that `invert` found on sampled evidence, and what to say about them.

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from typing import Any, Protocol
 
@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.dc.constraint import DenialConstraint
+from tuplewise.engine.dc.found import OTHERS_MISSING, FoundConstraints, implied_by_missing
 from tuplewise.engine.dc.inversion import ConstraintArrays, constraints_of
 from tuplewise.engine.dc.predicate import PredicateSpace
 from tuplewise.engine.dc.vertices import Sets, Vertices
@@ -52,24 +53,6 @@ LISTED_PAIRS_A_ROW = 40  # that may satisfy the part
 LISTED_AT_ONCE = 1 << 20
 
 
-@dataclass(frozen=True, eq=False)
-class Found:
-    """What a search found.
-
-    Attributes
-    ----------
-    arrays : the constraints that are decided; all of them where nothing is undecided
-    undecided : candidates that a limit left undecided
-    search : what was done, for results
-    reached : the limit that was reached, or None
-    """
-
-    arrays: ConstraintArrays
-    undecided: int
-    search: dict[str, Any]
-    reached: str | None
-
-
 def find(
     relation: Relation,
     space: PredicateSpace,
@@ -78,7 +61,7 @@ def find(
     run: Run,
     lap: Callable[[str], None],
     table: ValidatingTable | None = None,
-) -> Found:
+) -> FoundConstraints:
     """The minimal denial constraints of a relation of two rows or more, exactly.
 
     Parameters
@@ -107,17 +90,18 @@ def find(
     undecided = len(candidates.undecided()[0])
     n = relation.all_rows
     search = loop.report(undecided, n * (n - 1) // 2, n - rows.rows, relation.column_names)
-    return Found(candidates.constraints(n, reached is None), undecided, search, reached)
+    return found_constraints(candidates.constraints(n, reached is None), search, undecided, reached, space)
 
 
-def what_a_limit_means(found: Found, space: PredicateSpace) -> str:
-    """What to say of a search that a limit ended."""
-    if not len(found.arrays):
-        return f"{found.reached} before any constraint was decided"
-    said = f"{found.reached} with {found.undecided:,} candidates undecided: each one listed holds, others are missing"
-    if not space.closed and space.options.minimality == "implication":
-        said += "; one that is missing may imply one that is listed (columns are compared with each other)"
-    return said
+def found_constraints(
+    arrays: ConstraintArrays, search: dict[str, Any] | None, undecided: int, reached: str | None, space: PredicateSpace
+) -> FoundConstraints:
+    """The result of a search that a limit, `reached`, may have ended with so many candidates undecided."""
+    if reached is not None and not len(arrays):
+        reached = f"{reached} before any constraint was decided"
+    elif reached is not None:
+        reached = f"{reached} with {undecided:,} candidates undecided: {OTHERS_MISSING}{implied_by_missing(space)}"
+    return FoundConstraints(arrays, reached, search=search)
 
 
 class ValidatingTable(Table, Protocol):

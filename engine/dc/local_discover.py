@@ -7,8 +7,9 @@ from dataclasses import replace
 from functools import partial
 
 from tuplewise.engine.dc import estimate, hybrid, workload
-from tuplewise.engine.dc.discovery import DcDiscovery, Searched, discovery_of
-from tuplewise.engine.dc.evidence import ComparePairs, EvidenceSet, collect_evidence
+from tuplewise.engine.dc.discovery import DcDiscovery, discovery_of
+from tuplewise.engine.dc.evidence import ComparePairs, collect_evidence
+from tuplewise.engine.dc.found import OTHERS_MISSING, FoundConstraints, implied_by_missing
 from tuplewise.engine.dc.inversion import ConstraintArrays, invert
 from tuplewise.engine.dc.predicate import PredicateSpace, given_space, space_to_search
 from tuplewise.engine.errors import LimitReached
@@ -50,81 +51,54 @@ def discover_here(
     clock.lap("estimate")
     if sampled:
         algorithm, reason = "evidence", "a sample of pairs was asked for"
-        found = estimate.find(relation, space, device=device, run=run, lap=clock.lap)
-        searched = Searched(
-            found.arrays, found.reached, found.evidences, ranking=found.ranking, estimate=found.estimate,
-            notes=found.notes,
-        )  # fmt: skip
-    else:
-        ways: dict[str, Callable[..., Searched]] = {
-            "evidence": partial(_by_evidence, comparing=comparing),
-            "hybrid": _by_hybrid,
-            "hydra": _by_hydra,
-        }
-        searched = ways[algorithm](relation, space, device, run, clock)
-    if searched.reached is not None and searched.pairs_missing:
-        searched = replace(searched, reached=f"{searched.reached}. {workload.what_would_do(work, options)}")
-    return discovery_of(relation, options, space, searched, algorithm, reason, device.described, device.reason, clock)
+    find = estimate.find if sampled else _search_of(algorithm, comparing)
+    found = find(relation, space, device=device, run=run, lap=clock.lap)
+    if found.pairs_missing:
+        found = replace(found, reached=f"{found.reached}. {workload.what_would_do(work, options)}")
+    return discovery_of(relation, options, space, found, algorithm, reason, device.described, device.reason, clock)
 
 
-def _by_hybrid(relation: Relation, space: PredicateSpace, device: Device, run: Run, clock: Clock) -> Searched:
-    """The loop of chosen pairs and validations."""
-    found = hybrid.find(relation, space, device=device, run=run, lap=clock.lap)
-    reached = None if found.reached is None else hybrid.what_a_limit_means(found, space)
-    return Searched(found.arrays, reached, search=found.search)
-
-
-def _by_hydra(relation: Relation, space: PredicateSpace, device: Device, run: Run, clock: Clock) -> Searched:
-    """Hydra as published."""
+def _search_of(algorithm: str, comparing: ComparePairs | None) -> Callable[..., FoundConstraints]:
+    """The search of an algorithm: what finds the constraints of a relation in a space."""
+    if algorithm == "hybrid":
+        return hybrid.find
+    if algorithm == "evidence":
+        return partial(_find_by_evidence, comparing=comparing)
     from tuplewise.engine.published import hydra
 
-    found = hydra.find(relation, space, device=device, run=run, clock=clock)
-    return Searched(found.arrays, found.reached, search=found.search)
+    return hydra.find
 
 
-def _by_evidence(
+def _find_by_evidence(
     relation: Relation,
     space: PredicateSpace,
-    device: Device,
-    run: Run,
-    clock: Clock,
     *,
-    comparing: ComparePairs | None,
-) -> Searched:
-    """All pairs compared once, and their evidence inverted."""
-    evidence, arrays, reached = _search(relation, space, device, run, clock, comparing)
-    if evidence is None:
-        return Searched(arrays, reached, pairs_missing=True)
-    return Searched(arrays, reached, len(evidence), outcome_counts=evidence.outcome_counts)
-
-
-def _search(
-    relation: Relation,
-    space: PredicateSpace,
     device: Device,
     run: Run,
-    clock: Clock,
+    lap: Callable[[str], None],
     comparing: ComparePairs | None,
-) -> tuple[EvidenceSet | None, ConstraintArrays, str | None]:
-    """Evidence (None where a limit ended it) and constraints, and what a limit that was reached means for them."""
+) -> FoundConstraints:
+    """All pairs compared once, and their evidence inverted."""
+    nothing = ConstraintArrays.none(False)
     try:
         evidence = collect_evidence(relation, space, device=device, run=run, comparing=comparing)
     except LimitReached as limit:
-        return None, ConstraintArrays.none(False), f"{limit} while pairs were compared: no constraint is proven"
+        reached = f"{limit} while pairs were compared: no constraint is proven"
+        return FoundConstraints(nothing, reached, pairs_missing=True)
     finally:
-        clock.lap("evidence")
+        lap("evidence")
     if not evidence.complete:
-        unproven = "time limit reached while pairs were compared: no constraint is proven"
-        return None, ConstraintArrays.none(False), f"{unproven}. Allow more time, or look at fewer rows (--rows)"
+        reached = "time limit reached while pairs were compared: no constraint is proven"
+        reached += ". Allow more time, or look at fewer rows (--rows)"
+        return FoundConstraints(nothing, reached, pairs_missing=True)
+    found = FoundConstraints(nothing, None, len(evidence), outcome_counts=evidence.outcome_counts)
     try:
         arrays = invert(evidence, run)
     except LimitReached as limit:
-        return evidence, ConstraintArrays.none(False), f"{limit} while constraints were searched: none is listed"
+        return replace(found, reached=f"{limit} while constraints were searched: none is listed")
     finally:
-        clock.lap("inversion")
+        lap("inversion")
     if arrays.complete:
-        return evidence, arrays, None
-    reached = "time limit reached while constraints were searched: each one listed holds, others are missing"
-    if not space.closed and space.options.minimality == "implication":
-        reached += "; one that is missing may imply one that is listed (columns are compared with each other)"
-    return evidence, arrays, reached
+        return replace(found, arrays=arrays)
+    reached = f"time limit reached while constraints were searched: {OTHERS_MISSING}{implied_by_missing(space)}"
+    return replace(found, arrays=arrays, reached=reached)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.dc.discovery import DcDiscovery, Searched, discovery_of
+from tuplewise.engine.dc.discovery import DcDiscovery, discovery_of
+from tuplewise.engine.dc.found import FoundConstraints
 from tuplewise.engine.dc.inversion import ConstraintArrays
 from tuplewise.engine.dc.ranking import SHORTEST_LENGTH, Ranking, lengths
 from tuplewise.engine.errors import InputError, message, number_of
@@ -238,8 +239,9 @@ def _now(state: DcState) -> DcDiscovery:
     clock = Clock()
     relation, arrays = state.relation(), state.arrays()
     clock.lap("read")
+    found = FoundConstraints(arrays)
     return discovery_of(
-        relation, state.options.discover, state.space, Searched(arrays), ALGORITHM, _WHY, "cpu", _NOT_SEARCHED, clock
+        relation, state.options.discover, state.space, found, ALGORITHM, _WHY, "cpu", _NOT_SEARCHED, clock
     )
 
 

@@ -17,8 +17,9 @@ from dc_tables import Table, constraints, encode, groups, random_table
 from numpy.typing import NDArray
 from oracles import dc as oracle
 
-from tuplewise.engine.dc.estimate import Found, compares_all, find, interval, judge, sampled_evidence
+from tuplewise.engine.dc.estimate import compares_all, estimate_figures, find, interval, sampled_evidence
 from tuplewise.engine.dc.evidence import EvidenceSet, collect_evidence
+from tuplewise.engine.dc.found import FoundConstraints
 from tuplewise.engine.dc.inversion import ConstraintArrays, invert
 from tuplewise.engine.dc.predicate import PredicateSpace, build_space
 from tuplewise.engine.dc.workload import Workload, refuse_hopeless, sample_size
@@ -110,7 +111,7 @@ def judged(
     relation: Relation, space: PredicateSpace, pairs: int, seed: int = 0
 ) -> tuple[EvidenceSet, ConstraintArrays, NDArray[np.float64], list[str]]:
     evidence = sampled_evidence(relation, space, pairs, seed, "cpu")
-    arrays, _, estimate, notes = judge(relation, evidence, invert(evidence))
+    arrays, _, estimate, notes = estimate_figures(relation, evidence, invert(evidence))
     return evidence, arrays, np.column_stack([estimate.low, estimate.high]), notes
 
 
@@ -199,7 +200,7 @@ def test_figures_are_those_of_the_sample() -> None:
     for seed in range(12):
         table, relation, space = tables(seed)
         evidence = sampled_evidence(relation, space, 3000, seed, "cpu")
-        arrays, ranking, estimate, notes = judge(relation, evidence, invert(evidence))
+        arrays, ranking, estimate, notes = estimate_figures(relation, evidence, invert(evidence))
         assert (estimate.sampled_pairs, estimate.confidence) == (3000, 0.95)
         assert notes[0].startswith("g1 is estimated from 3,000 random pairs of 79,800: ")
         assert ((estimate.low <= ranking.g1) & (ranking.g1 <= estimate.high)).all()
@@ -226,7 +227,7 @@ def test_rules_about_rows_are_counted_exactly() -> None:
     )
     space = build_space(relation, options)
     evidence = sampled_evidence(relation, space, 3000, 0, "cpu")
-    arrays, ranking, estimate, _ = judge(relation, evidence, invert(evidence))
+    arrays, ranking, estimate, _ = estimate_figures(relation, evidence, invert(evidence))
     about_rows = [i for i, c in enumerate(constraints(space, arrays)) if all(p[2] == "within" for p in c)]
     assert about_rows == np.flatnonzero(arrays.one_row).tolist() == np.flatnonzero(~estimate.estimated).tolist()
     assert ((0, 1, "within", ">"),) in constraints(space, arrays)
@@ -280,7 +281,9 @@ def test_a_sample_without_constraints() -> None:
 # ---------------------------------------------------------------- the whole search
 
 
-def searched(relation: Relation, space: PredicateSpace, *, deadline: float | None = None, limit: str = "") -> Found:
+def searched(
+    relation: Relation, space: PredicateSpace, *, deadline: float | None = None, limit: str = ""
+) -> FoundConstraints:
     """A search that the memory limit ends in the stage `limit`."""
 
     def report(stage: str, share: float) -> None:
@@ -303,7 +306,7 @@ def test_a_search_draws_inverts_and_judges() -> None:
     relation, space = sampling(3000)
     found = searched(relation, space)
     evidence = sampled_evidence(relation, space, 3000, 5, "cpu")
-    arrays, ranking, _, notes = judge(relation, evidence, invert(evidence))
+    arrays, ranking, _, notes = estimate_figures(relation, evidence, invert(evidence))
     assert found.estimate is not None
     assert (found.evidences, found.notes, found.reached) == (len(evidence), notes, None)
     assert np.array_equal(found.arrays.predicates, arrays.predicates)

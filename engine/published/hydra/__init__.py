@@ -25,12 +25,14 @@ Departures from the paper, beside those that the modules name:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from tuplewise.engine.dc.evidence import EvidenceSet, collect_evidence
+from tuplewise.engine.dc.found import OTHERS_MISSING, FoundConstraints, implied_by_missing
 from tuplewise.engine.dc.inversion import ConstraintArrays, invert
 from tuplewise.engine.dc.predicate import PredicateSpace, allowed_violations
 from tuplewise.engine.errors import LimitReached
@@ -44,44 +46,14 @@ from tuplewise.gpu_kernels.clues import lay_out
 from tuplewise.gpu_kernels.device import Device
 
 
-class Clock(Protocol):
-    """Takes the time of phases that follow each other."""
-
-    def lap(self, stage: str) -> None:
-        """Add the time since the last call to a phase."""
-
-
-@dataclass(frozen=True, eq=False)
-class HydraFound:
-    """What Hydra found, and how.
-
-    Attributes
-    ----------
-    arrays : ConstraintArrays
-        Those of algorithm "evidence"; none where a limit came before the delta evidence was complete.
-    evidences : int or None
-        Distinct evidences that the constraints follow from; None where a limit came first.
-    search : dict
-        What was done, for the result. A pair of rows that is met again is compared again, so `share_of_pairs`, that of
-        compared pairs of all, may be above 1 in small tables.
-    reached : str or None
-        Which limit ended the work, and what that means.
-    """
-
-    arrays: ConstraintArrays
-    evidences: int | None
-    search: dict[str, Any]
-    reached: str | None
-
-
 def find(
     relation: Relation,
     space: PredicateSpace,
     *,
     device: Device,
     run: Run,
-    clock: Clock,
-) -> HydraFound:
+    lap: Callable[[str], None],
+) -> FoundConstraints:
     """The minimal constraints of a relation without violations.
 
     Parameters
@@ -90,8 +62,8 @@ def find(
         Its options say nulls, max_predicates, minimality and seed.
     run : Run
         Told of the phases "sample", "focused_sample", "inversion" and "refinement"; its limits end the work.
-    clock : Clock
-        Gets the times of these phases.
+    lap : callable
+        Called with a phase's name when its work is over.
 
     Raises
     ------
@@ -106,23 +78,21 @@ def find(
     """
     if allowed_violations(space.options.error, relation.rows * (relation.rows - 1)):
         raise ValueError(f"error: {space.options.error}; allowed: 0. Hydra finds exact constraints only")
-    search = _Search()
+    done = _HydraRecord()
     try:
-        arrays, evidences = _find(relation, space, device, run, clock, search)
+        arrays = _find(relation, space, device, run, lap, done)
     except LimitReached as limit:
         unproven = f"{limit} before all violating pairs were found: no constraint is proven"
-        return HydraFound(ConstraintArrays.none(False), None, search.record(relation), unproven)
+        return FoundConstraints(ConstraintArrays.none(False), unproven, search=done.record(relation))
     reached = None
     if not arrays.complete:
-        reached = "time limit reached while constraints were searched: each one listed holds, others are missing"
-        if not space.closed and space.options.minimality == "implication":
-            reached += "; one that is missing may imply one that is listed (columns are compared with each other)"
-    return HydraFound(arrays, evidences, search.record(relation), reached)
+        reached = f"time limit reached while constraints were searched: {OTHERS_MISSING}{implied_by_missing(space)}"
+    return FoundConstraints(arrays, reached, search=done.record(relation))
 
 
 @dataclass
-class _Search:
-    """What is done so far."""
+class _HydraRecord:
+    """What is done so far, for results."""
 
     sample: Sample | None = None
     preliminary_evidences: int = 0
@@ -131,6 +101,7 @@ class _Search:
     delta: Delta | None = None
 
     def record(self, relation: Relation) -> dict[str, Any]:
+        """`result.search` in JSON. A pair that is met again is compared again, so `share_of_pairs` may be above 1."""
         sample, delta = self.sample, self.delta
         by_random = sample.random_pairs if sample else 0
         by_focus = sample.focused_pairs if sample else 0
@@ -152,26 +123,25 @@ class _Search:
 
 
 def _find(
-    relation: Relation, space: PredicateSpace, device: Device, run: Run, clock: Clock, search: _Search
-) -> tuple[ConstraintArrays, int]:
-    """The constraints and the number of evidences. Raises LimitReached."""
+    relation: Relation, space: PredicateSpace, device: Device, run: Run, lap: Callable[[str], None], done: _HydraRecord
+) -> ConstraintArrays:
+    """The constraints. Raises LimitReached."""
     if relation.rows < 2 or space.groups == 0:
-        evidence = collect_evidence(relation, space, device=device)
-        return invert(evidence, run), len(evidence)
+        return invert(collect_evidence(relation, space, device=device), run)
     rows = lay_out(relation.codes, space.layout, nulls=space.options.nulls, device=device)
     rng = np.random.default_rng(space.options.seed)
-    sample = search.sample = random_sample(rows, relation.rows, space, rng, run)
-    clock.lap("sample")
+    sample = done.sample = random_sample(rows, relation.rows, space, rng, run)
+    lap("sample")
     focused_sample(sample, rows, relation, space, rng, run)
-    search.preliminary_evidences = len(sample.evidences)
-    clock.lap("focused_sample")
+    done.preliminary_evidences = len(sample.evidences)
+    lap("focused_sample")
 
     implied = replace(space, options=replace(space.options, minimality="implication"))
     preliminary = invert(_evidence(relation, implied, sample.evidences), run)
-    clock.lap("inversion")
+    lap("inversion")
     if not preliminary.complete:
         raise LimitReached(TIME_LIMIT)
-    search.preliminary_constraints = len(preliminary)
+    done.preliminary_constraints = len(preliminary)
 
     assert sample.random.counts is not None
     drawn = EvidenceSet(implied, sample.random.clues, sample.random.counts, 0, relation.rows, True)
@@ -179,14 +149,14 @@ def _find(
     listed = zip(preliminary.predicates.tolist(), preliminary.sizes.tolist(), strict=True)
     tree = build_tree(order.path(numbers[:size]) for numbers, size in listed)
     work = Work(relation.codes, device, threads=1, deadline=run.deadline)
-    delta = search.delta = Delta(rows, sample.evidences, run.deadline)
-    search.completion = Completion(work, space.options.nulls == "value", delta, run.stage("refinement"))
-    search.completion.run(tree)
-    clock.lap("refinement")
+    delta = done.delta = Delta(rows, sample.evidences, run.deadline)
+    done.completion = Completion(work, space.options.nulls == "value", delta, run.stage("refinement"))
+    done.completion.run(tree)
+    lap("refinement")
 
     found = invert(_evidence(relation, space, sample.evidences), run)
-    clock.lap("inversion")
-    return found, len(sample.evidences)
+    lap("inversion")
+    return found
 
 
 def _evidence(relation: Relation, space: PredicateSpace, evidences: Evidences) -> EvidenceSet:
