@@ -24,7 +24,7 @@ from tuplewise.engine.grouping import (
     pieces,
     start,
 )
-from tuplewise.engine.loop import SAMPLED_PAIRS_A_ROW, Agreement, Clues, Compared
+from tuplewise.engine.loop import SAMPLED_PAIRS_A_ROW, Agreement, Clues, ComparedPairs
 from tuplewise.engine.options import Nulls
 from tuplewise.engine.run import SEARCHING, TIME_LIMIT, Run
 from tuplewise.gpu_kernels.clues import NewClues, lay_out
@@ -35,7 +35,7 @@ from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.refine import ClusterPairs, all_rows
 from tuplewise.gpu_kernels.words import ClueLayout
 
-JUDGED_ROWS = 1 << 15  # rows that estimates of agreeing pairs come from
+ESTIMATE_ROWS = 1 << 15  # rows that estimates of agreeing pairs come from
 PAIRS_FOR_ALL_THREADS = 1 << 24  # pairs of rows that are compared on all threads
 COMMON_PART = 8  # one part in so many of a sample tells which clues are common
 
@@ -50,7 +50,7 @@ class LocalTable:
     layout : what clues compare
     pairs_a_row : pairs of a sample, for each sampled row
     sampled_rows : rows that samples are drawn from, at most
-    judged_rows : rows that estimates of agreeing pairs come from, at most
+    estimate_rows : rows that estimates of agreeing pairs come from, at most
     """
 
     def __init__(
@@ -65,13 +65,13 @@ class LocalTable:
         run: Run,
         pairs_a_row: int = SAMPLED_PAIRS_A_ROW,
         sampled_rows: int | None = None,
-        judged_rows: int = JUDGED_ROWS,
+        estimate_rows: int = ESTIMATE_ROWS,
     ) -> None:
         self._layout, self._nulls, self._device = layout, nulls, device
         self._deadline, self._progress = run.deadline, run.stage(SEARCHING)
         self._keep_nulls = nulls == "value"
         self.pairs_a_row = pairs_a_row
-        self._most_sampled, self._most_judged = sampled_rows, judged_rows
+        self._most_sampled, self._estimate_rows = sampled_rows, estimate_rows
         self._threads: int | None = None  # all of them
         self._share = 1.0  # of the time of what runs here: others run beside it
         started = perf_counter()
@@ -88,8 +88,8 @@ class LocalTable:
         self.rows = len(rows)
         self._work = Work(self.codes, self._device, deadline=self._deadline)
         self._comparable = lay_out(self.codes, self._layout, nulls=self._nulls, device=self._device)
-        self._judged = np.ascontiguousarray(self.codes[:, : self._most_judged])  # rows are in random order
-        self._judged_by_row = np.ascontiguousarray(self._judged.T)
+        self._sample_codes = np.ascontiguousarray(self.codes[:, : self._estimate_rows])  # rows are in random order
+        self._sample_codes_by_row = np.ascontiguousarray(self._sample_codes.T)
 
     def without(self, rows: NDArray[np.int32]) -> Self:
         kept = np.ones(self.rows, dtype=np.bool_)
@@ -107,7 +107,7 @@ class LocalTable:
         """New clues, of which subclasses may take note."""
         return found
 
-    def sample(self) -> Compared:
+    def sample(self) -> ComparedPairs:
         """All pairs inside random groups of rows: as many a row as Hydra draws, at a fraction of the cost.
 
         Pairs of one group share rows; for finding clues that is no loss.
@@ -122,23 +122,23 @@ class LocalTable:
     def estimate_pairs(self, agreement: Agreement) -> float:
         if all(left == right for left, right in agreement):
             columns = np.array([left for left, _ in agreement], dtype=np.int64)
-            return self._scale * float(count_agreeing(self._judged_by_row, columns, self._keep_nulls))
-        work = replace(self._work, codes=self._judged)
+            return self._scale * float(count_agreeing(self._sample_codes_by_row, columns, self._keep_nulls))
+        work = replace(self._work, codes=self._sample_codes)
         alike = agreeing(work, start(work), agreement, self._keep_nulls)
         return self._scale * pairs_of_rows(alike, work.rows)
 
-    def sample_agreeing(self, agreement: Agreement) -> Compared:
+    def sample_agreeing(self, agreement: Agreement) -> ComparedPairs:
         started = perf_counter()
         alike = agreeing(self._work, all_rows(self._sampled_rows()), agreement, self._keep_nulls)
         pairs = pieces(alike, self._group_rows)
         return self._compare_sample(pairs, perf_counter() - started)
 
-    def compare_agreeing(self, agreement: Agreement) -> Compared:
+    def compare_agreeing(self, agreement: Agreement) -> ComparedPairs:
         started = perf_counter()
         pairs = agreeing(self._work, start(self._work), agreement, self._keep_nulls)
         return self._compare(pairs, perf_counter() - started)
 
-    def compare_each(self, agreements: Sequence[Agreement]) -> list[Compared]:
+    def compare_each(self, agreements: Sequence[Agreement]) -> list[ComparedPairs]:
         """Several at a time, each on one thread: grouping rows and taking new clues use no more than one. Those of many
         pairs go first, one by one on all threads."""
         control = Control(deadline=self._deadline, progress=self._progress)
@@ -156,11 +156,11 @@ class LocalTable:
             raise LimitReached(TIME_LIMIT)
         return [found[i] for i in range(len(agreements))]
 
-    def compare_rows(self, rows: NDArray[np.int32]) -> Compared:
+    def compare_rows(self, rows: NDArray[np.int32]) -> ComparedPairs:
         everything = np.arange(self.rows, dtype=np.int32)
         return self._compare(all_rows(np.sort(rows), everything), 0.0)
 
-    def _compare_sample(self, pairs: ClusterPairs, grouping_seconds: float) -> Compared:
+    def _compare_sample(self, pairs: ClusterPairs, grouping_seconds: float) -> ComparedPairs:
         """Compare a part first: clues that it doesn't bring are rare, and only their pairs of rows are told."""
         cut = pairs.clusters // COMMON_PART
         first = neighbouring_clusters(pairs, 0, cut)
@@ -169,16 +169,16 @@ class LocalTable:
         rare = self._compare(rest, 0.0)
         clues = np.concatenate([common.clues, rare.clues])
         seconds = common.comparing_seconds + rare.comparing_seconds
-        return Compared(clues, rare.rows, common.pairs + rare.pairs, grouping_seconds, seconds)
+        return ComparedPairs(clues, rare.rows, common.pairs + rare.pairs, grouping_seconds, seconds)
 
-    def _compare(self, pairs: ClusterPairs, grouping_seconds: float) -> Compared:
+    def _compare(self, pairs: ClusterPairs, grouping_seconds: float) -> ComparedPairs:
         started = perf_counter()
         found = self._comparable.within(pairs, deadline=self._deadline, progress=self._progress, threads=self._threads)
         self._noted(found)
         if not found.complete:
             raise LimitReached(TIME_LIMIT)
         grouping, comparing = self._share * grouping_seconds, self._share * (perf_counter() - started)
-        return Compared(found.clues, found.rows, found.ordered_pairs // 2, grouping, comparing)
+        return ComparedPairs(found.clues, found.rows, found.ordered_pairs // 2, grouping, comparing)
 
     def _sampled_rows(self) -> NDArray[np.int32]:
         """The first ones: rows are in random order."""
@@ -193,8 +193,8 @@ class LocalTable:
     @property
     def _scale(self) -> float:
         """Pairs of rows for each pair of drawn ones."""
-        judged = self._judged.shape[1]
-        return float(self.rows * (self.rows - 1) / max(1, judged * (judged - 1)))
+        sampled = self._sample_codes.shape[1]
+        return float(self.rows * (self.rows - 1) / max(1, sampled * (sampled - 1)))
 
 
 @kernel("int32[:, ::1], int64[::1], boolean")

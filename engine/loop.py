@@ -40,13 +40,13 @@ MOST_OUTLIER_SHARE = 0.02
 MANY_PAIRS_A_ROW = 4  # that agree on a set: so many that its rows cost nothing beside them
 SETS_A_ROUND = 48  # sets that are exhausted before the inversion is continued
 MOST_TIMES_THE_ROUND = 4  # times what the sets before it cost: such a set waits for what they teach
-JUDGED_CANDIDATES = 2000  # undecided candidates that a choice looks at; of more, so many at random
+SAMPLED_CANDIDATES = 2000  # undecided candidates that a choice looks at; of more, so many at random
 FIRST_VALIDATED = 4  # candidates that are validated to know what that costs
 VALIDATED_A_ROUND = 16
 
 
 @dataclass(frozen=True, eq=False)
-class Compared:
+class ComparedPairs:
     """What comparing pairs gave.
 
     Attributes
@@ -64,7 +64,7 @@ class Compared:
     comparing_seconds: float
 
 
-class Table(Protocol):
+class LoopTable(Protocol):
     """Where the rows are: in this process, or in Spark. Rows that are equal count once."""
 
     rows: int
@@ -73,30 +73,30 @@ class Table(Protocol):
     def equal_rows(self) -> Clues:
         """The clues of pairs of equal rows, new ones only; of rows that are collapsed."""
 
-    def sample(self) -> Compared:
+    def sample(self) -> ComparedPairs:
         """Pairs drawn at random, each row in at least one of them; and a pair of equal rows, where there are any."""
 
     def estimate_pairs(self, agreement: Agreement) -> float:
         """About how many unordered pairs of rows agree on these column pairs."""
 
-    def sample_agreeing(self, agreement: Agreement) -> Compared:
+    def sample_agreeing(self, agreement: Agreement) -> ComparedPairs:
         """Compare some of the pairs that agree on these column pairs, as many as in `sample`. Raises LimitReached."""
 
-    def compare_agreeing(self, agreement: Agreement) -> Compared:
+    def compare_agreeing(self, agreement: Agreement) -> ComparedPairs:
         """Compare all pairs that agree on these column pairs; with none, all pairs. Raises LimitReached."""
 
-    def compare_each(self, agreements: Sequence[Agreement]) -> list[Compared]:
+    def compare_each(self, agreements: Sequence[Agreement]) -> list[ComparedPairs]:
         """`compare_agreeing` of each; a clue that several of them meet is told by one. Raises LimitReached."""
 
-    def compare_rows(self, rows: NDArray[np.int32]) -> Compared:
+    def compare_rows(self, rows: NDArray[np.int32]) -> ComparedPairs:
         """Compare these rows, int32 (k,), with all rows. Raises LimitReached."""
 
-    def without(self, rows: NDArray[np.int32]) -> Table:
+    def without(self, rows: NDArray[np.int32]) -> LoopTable:
         """The table without these rows; it has met no clue yet."""
 
 
 @dataclass(frozen=True, eq=False)
-class Validated:
+class ValidatedCandidates:
     """What validating some candidates gave: clues of violating pairs with their pairs of rows, how many candidates it
     was, how many of them were violated, and what they were taken to cost, in cheapest validations."""
 
@@ -107,7 +107,7 @@ class Validated:
     effort: float
 
 
-class Candidates(Protocol):
+class LoopCandidates(Protocol):
     """What is learnt: the candidates of the clues seen so far, and which of them are decided."""
 
     @property
@@ -129,12 +129,12 @@ class Candidates(Protocol):
     def decide(self, column_pairs: Sequence[int]) -> int:
         """Take the candidates that agree on all of these for decided, now and later; returns how many are new."""
 
-    def validate(self, table: Any, most: int) -> Validated:
+    def validate(self, table: Any, most: int) -> ValidatedCandidates:
         """Decide at most so many undecided candidates on the table, the cheapest first. Raises LimitReached."""
 
 
 @dataclass
-class Record:
+class SearchRecord:
     """What was done. `column_sets` holds (agreement, pairs, candidates decided).
 
     `sampled_pairs` are those drawn at random and those of `samples` samples of agreeing pairs; `outlier_rows` rows were
@@ -167,7 +167,7 @@ class Prices:
     validating: float = 0.0
     effort: float = 0.0
 
-    def add(self, compared: Compared, rows: int) -> None:
+    def add(self, compared: ComparedPairs, rows: int) -> None:
         self.comparing += compared.comparing_seconds
         self.pairs += compared.pairs
         if compared.pairs > MANY_PAIRS_A_ROW * rows:
@@ -208,8 +208,8 @@ class Loop:
 
     def __init__(
         self,
-        table: Table,
-        candidates: Candidates,
+        table: LoopTable,
+        candidates: LoopCandidates,
         *,
         seed: int,
         lap: Callable[[str], None],
@@ -219,7 +219,7 @@ class Loop:
     ) -> None:
         self._seek_outlier_rows, self._all_at_once = outlier_rows, all_at_once
         self.table, self.candidates = table, candidates
-        self.record, self.prices = Record(), Prices()
+        self.record, self.prices = SearchRecord(), Prices()
         self._lap, self._progress = lap, progress
         self._rng = np.random.default_rng(seed)
         self._estimates: dict[int, float] = {}  # by packed set
@@ -316,7 +316,7 @@ class Loop:
         self.record.sampled_pairs += self.record.compared_pairs - before
         return clues
 
-    def _met(self, compared: Compared) -> Clues:
+    def _met(self, compared: ComparedPairs) -> Clues:
         """Its clues; takes note of what they cost and which rows left them."""
         self.prices.add(compared, self.table.rows)
         self.record.compared_pairs += compared.pairs
@@ -386,10 +386,10 @@ class Loop:
         the candidates; its pairs are estimated only where it could be the best.
         """
         share = 1.0
-        if len(undecided) > JUDGED_CANDIDATES:
-            share = len(undecided) / JUDGED_CANDIDATES
-            judged = self._rng.choice(len(undecided), JUDGED_CANDIDATES, replace=False)
-            undecided, effort = undecided[judged], effort[judged]
+        if len(undecided) > SAMPLED_CANDIDATES:
+            share = len(undecided) / SAMPLED_CANDIDATES
+            sampled = self._rng.choice(len(undecided), SAMPLED_CANDIDATES, replace=False)
+            undecided, effort = undecided[sampled], effort[sampled]
         saved = self.candidates.weighed(self.table, undecided, effort) * (share * self.prices.validation)
         codes, owners = list_subsets(np.ascontiguousarray(undecided), MOST_COLUMN_PAIRS)
         codes, place = np.unique(codes, return_inverse=True)

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.grouping import Work, agreeing, pairs_of_rows, pieces, start
-from tuplewise.engine.local_table import COMMON_PART, JUDGED_ROWS, count_agreeing
-from tuplewise.engine.loop import SAMPLED_PAIRS_A_ROW, Agreement, Clues, Compared
+from tuplewise.engine.local_table import COMMON_PART, ESTIMATE_ROWS, count_agreeing
+from tuplewise.engine.loop import SAMPLED_PAIRS_A_ROW, Agreement, Clues, ComparedPairs
 from tuplewise.engine.options import Nulls
 from tuplewise.engine.run import TIME_LIMIT
 from tuplewise.engine.spark import agreeing as pairs_on_spark
@@ -47,7 +47,7 @@ NO_ROWS = np.zeros((0, 2), dtype=np.int32)
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class PairsToCompare:
     """What the tasks of a job compare: the clue, the null rule; what pairs agree on, and of how many rows a group is
     cut whose pairs are a sample; None: all pairs are compared."""
 
@@ -57,7 +57,9 @@ class Asked:
     group_rows: int | None = None
 
 
-def compare_tile(codes: NDArray[np.int32], asked: Asked, left: Rows, right: Rows, device: Device | str) -> TileClues:
+def compare_tile(
+    codes: NDArray[np.int32], asked: PairsToCompare, left: Rows, right: Rows, device: Device | str
+) -> TileClues:
     """Clues of the agreeing pairs of a tile; see `engine.spark.agreeing.CompareTile`. One thread: tasks are many."""
     picked = pick_device(device)
     everything = np.arange(codes.shape[1], dtype=np.int32)
@@ -74,7 +76,11 @@ def compare_tile(codes: NDArray[np.int32], asked: Asked, left: Rows, right: Rows
 
 
 def sample_rows(
-    codes: NDArray[np.int32], repeated: NDArray[np.bool_], asked: Asked, seed: Sequence[int], device: Device | str
+    codes: NDArray[np.int32],
+    repeated: NDArray[np.bool_],
+    asked: PairsToCompare,
+    seed: Sequence[int],
+    device: Device | str,
 ) -> TileClues:
     """Clues of all pairs inside random groups of rows; see `engine.spark.agreeing.SamplePairs`."""
     assert asked.group_rows is not None
@@ -118,7 +124,7 @@ class SparkTable:
     layout : what clues compare
     pairs_a_row : pairs of a sample, for each sampled row
     sampled_rows : about so many rows are drawn for a sample, beside those that stand for several; None: all
-    judged_rows : rows that estimates come from, about
+    estimate_rows : rows that estimates come from, about
     least_pairs : pairs that are worth a task
 
     Attributes
@@ -128,7 +134,7 @@ class SparkTable:
 
     Notes
     -----
-    Made in one shuffle of all codes. What comes here is the codes of the judged rows, once; clues; and witnesses.
+    Made in one shuffle of all codes. What comes here is the codes of the rows of estimates, once; clues; and witnesses.
     """
 
     def __init__(
@@ -142,13 +148,13 @@ class SparkTable:
         deadline: float | None = None,
         pairs_a_row: int = SAMPLED_PAIRS_A_ROW,
         sampled_rows: int | None = None,
-        judged_rows: int = JUDGED_ROWS,
+        estimate_rows: int = ESTIMATE_ROWS,
         least_pairs: int = LEAST_PAIRS,
     ) -> None:
         self._layout, self._nulls, self._seed = layout, nulls, seed
         self._device, self._deadline = device, deadline
         self.pairs_a_row = pairs_a_row
-        self._most_sampled, self._most_judged, self._least_pairs = sampled_rows, judged_rows, least_pairs
+        self._most_sampled, self._estimate_rows, self._least_pairs = sampled_rows, estimate_rows, least_pairs
         self._columns = len(table.header.columns)
         self._spark = table.frame.sparkSession
         self._distinct = table
@@ -169,10 +175,12 @@ class SparkTable:
         self._distinct = replace(self._distinct, frame=frame, rows=rows)
         self._cut = run.cluster_sizes(self._spark, rows, self._columns)
         self._known = np.zeros((0, self._layout.words), dtype=np.uint64)
-        self._told: dict[int, int] = {}
+        self._row_numbers: dict[int, int] = {}
         with self._within_time():
-            self._judged = pairs_on_spark.sampled_rows(frame, self._columns, rows, self._most_judged, self._seed)
-        self._judged_by_row = np.ascontiguousarray(self._judged.T)
+            self._sample_codes = pairs_on_spark.sampled_rows(
+                frame, self._columns, rows, self._estimate_rows, self._seed
+            )
+        self._sample_codes_by_row = np.ascontiguousarray(self._sample_codes.T)
 
     def close(self) -> None:
         """Let Spark drop what this holds."""
@@ -181,25 +189,25 @@ class SparkTable:
     def equal_rows(self) -> Clues:
         """Where all rows are equal, what two of them leave; else none by themselves: `sample` brings them."""
         only = np.zeros(int(self.rows == 1), dtype=np.int64)
-        return self._clues_of(self._judged, only, only)
+        return self._clues_of(self._sample_codes, only, only)
 
-    def sample(self) -> Compared:
+    def sample(self) -> ComparedPairs:
         """All pairs inside random groups of rows, and the pairs of equal rows."""
         started = time.perf_counter()
         share = self._sampled_share
         with self._within_time():
-            others = self._judged[:, [0, -1]] if self.rows else None
-            asked = self._asked(sampled=True)
+            others = self._sample_codes[:, [0, -1]] if self.rows else None
+            job = self._job(sampled=True)
             if share < 1:
-                asked = replace(asked, frame=pairs_on_spark.some_rows(asked.frame, share, self._seed))
-            found = pairs_on_spark.sample_pairs(asked, others, self._seed)
+                job = replace(job, frame=pairs_on_spark.some_rows(job.frame, share, self._seed))
+            found = pairs_on_spark.sample_pairs(job, others, self._seed)
         return self._compared(found, started, self._collapsing_seconds, sampled=True)
 
-    def compare_rows(self, rows: NDArray[np.int32]) -> Compared:
+    def compare_rows(self, rows: NDArray[np.int32]) -> ComparedPairs:
         """Rows that some `Compared` told of with all rows, in tasks."""
         started = time.perf_counter()
         with self._within_time():
-            found = pairs_on_spark.compare_known(self._asked(), self._positions_of(rows))
+            found = pairs_on_spark.compare_known(self._job(), self._positions_of(rows))
         return self._compared(found, started)
 
     def without(self, rows: NDArray[np.int32]) -> Self:
@@ -211,47 +219,47 @@ class SparkTable:
         return rest
 
     def estimate_pairs(self, agreement: Agreement) -> float:
-        """Pairs that agree, from the judged rows. One more than was found there counts, so that nothing is taken to be
-        free."""
-        judged = self._judged.shape[1]
+        """Pairs that agree, scaled from the sample of rows. One more is counted than was found there, so that nothing
+        seems free."""
+        sampled = self._sample_codes.shape[1]
         if all(left == right for left, right in agreement):
             columns = np.array([left for left, _ in agreement], dtype=np.int64)
-            found = float(count_agreeing(self._judged_by_row, columns, self._nulls == "value"))
+            found = float(count_agreeing(self._sample_codes_by_row, columns, self._nulls == "value"))
         else:
-            work = Work(self._judged, pick_device("cpu"))
-            found = float(pairs_of_rows(agreeing(work, start(work), agreement, self._nulls == "value"), judged))
-        if judged < self.rows:
-            found = (found + 1) * (self.rows * (self.rows - 1) / max(1, judged * (judged - 1)))
+            work = Work(self._sample_codes, pick_device("cpu"))
+            found = float(pairs_of_rows(agreeing(work, start(work), agreement, self._nulls == "value"), sampled))
+        if sampled < self.rows:
+            found = (found + 1) * (self.rows * (self.rows - 1) / max(1, sampled * (sampled - 1)))
         return found
 
-    def sample_agreeing(self, agreement: Agreement) -> Compared:
+    def sample_agreeing(self, agreement: Agreement) -> ComparedPairs:
         """Pairs inside pieces of the groups that agree, in tasks."""
         cut, share = self._cut, self._sampled_share
         rows = max(1, int(share * self.rows))
         sizes = SampleSizes(rows, cut.slots, cut.tile_rows, cut.least_rows, cut.most_partitions)
-        asked = self._asked(agreement, sampled=True)
+        job = self._job(agreement, sampled=True)
         if share < 1:
-            asked = replace(asked, frame=asked.frame.sample(share, self._seed))
-        return self._compare(asked, agreement, sizes, sampled=True)
+            job = replace(job, frame=job.frame.sample(share, self._seed))
+        return self._compare(job, agreement, sizes, sampled=True)
 
-    def compare_agreeing(self, agreement: Agreement) -> Compared:
+    def compare_agreeing(self, agreement: Agreement) -> ComparedPairs:
         """All pairs that agree, in tasks."""
         cut, pairs = self._cut, int(self.estimate_pairs(agreement))
         sizes = PairSizes(
             self.rows, cut.slots, cut.tile_rows, cut.least_rows, cut.most_partitions, pairs, self._least_pairs
         )
-        return self._compare(self._asked(agreement), agreement, sizes, sampled=False)
+        return self._compare(self._job(agreement), agreement, sizes, sampled=False)
 
-    def compare_each(self, agreements: Sequence[Agreement]) -> list[Compared]:
+    def compare_each(self, agreements: Sequence[Agreement]) -> list[ComparedPairs]:
         """One after the other: each is as many tasks as there are slots."""
         return [self.compare_agreeing(agreement) for agreement in agreements]
 
     def _compare(
-        self, asked: PairsOnSpark, agreement: Agreement, sizes: PairSizes | SampleSizes, *, sampled: bool
-    ) -> Compared:
+        self, job: PairsOnSpark, agreement: Agreement, sizes: PairSizes | SampleSizes, *, sampled: bool
+    ) -> ComparedPairs:
         started = time.perf_counter()
         with self._within_time():
-            found = pairs_on_spark.compare_agreeing(asked, agreement, sizes)
+            found = pairs_on_spark.compare_agreeing(job, agreement, sizes)
         return self._compared(found, started, sampled=sampled)
 
     def _codes_at(self, positions: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
@@ -270,7 +278,7 @@ class SparkTable:
 
     def _compared(
         self, found: Collected, started: float, before_seconds: float = 0.0, *, sampled: bool = False
-    ) -> Compared:
+    ) -> ComparedPairs:
         """Kernels' seconds count as comparing, all else (shuffles, starting jobs) as grouping.
 
         Of a sample only the rows of rare clues are told: those that one tile met, where another was met by as many as
@@ -283,7 +291,7 @@ class SparkTable:
         rows = self._numbers_of(found.positions[told])
         seconds = time.perf_counter() - started
         comparing = min(seconds, found.task_seconds / self._cut.slots)
-        return Compared(found.clues[new], rows, found.pairs, before_seconds + seconds - comparing, comparing)
+        return ComparedPairs(found.clues[new], rows, found.pairs, before_seconds + seconds - comparing, comparing)
 
     def _new(self, clues: Clues) -> NDArray[np.int64]:
         """Which of these distinct clues weren't known before; now they are."""
@@ -296,16 +304,16 @@ class SparkTable:
         return first[first >= len(both) - len(clues)] - (len(both) - len(clues))
 
     def _numbers_of(self, positions: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Small numbers for the rows at some positions, int32 in their shape, the same ever after; none where one is
-        not told."""
+        """Small numbers of the rows at some positions, int32 in their shape, the same in later calls; none where a
+        position is unknown."""
         if (positions < 0).any():
             return NO_ROWS
-        told = self._told
-        numbers = [told.setdefault(position, len(told)) for position in positions.ravel().tolist()]
+        known = self._row_numbers
+        numbers = [known.setdefault(position, len(known)) for position in positions.ravel().tolist()]
         return np.array(numbers, dtype=np.int32).reshape(-1, 2)
 
     def _positions_of(self, rows: NDArray[np.int32]) -> NDArray[np.int64]:
-        return np.array(list(self._told), dtype=np.int64)[rows]
+        return np.array(list(self._row_numbers), dtype=np.int64)[rows]
 
     @contextmanager
     def _within_time(self) -> Iterator[None]:
@@ -320,8 +328,8 @@ class SparkTable:
         """Share of the rows that samples are drawn from."""
         return 1.0 if self._most_sampled is None else min(1.0, self._most_sampled / max(1, self.rows))
 
-    def _asked(self, agreement: Agreement = (), *, sampled: bool = False) -> PairsOnSpark:
-        asked = Asked(self._layout, self._nulls, agreement, 2 * self.pairs_a_row + 1 if sampled else None)
+    def _job(self, agreement: Agreement = (), *, sampled: bool = False) -> PairsOnSpark:
+        asked = PairsToCompare(self._layout, self._nulls, agreement, 2 * self.pairs_a_row + 1 if sampled else None)
         return PairsOnSpark(
             self._distinct.frame, self._columns, self._layout.words, KERNELS, asked, self._nulls == "value",
             self._device,

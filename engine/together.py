@@ -22,7 +22,7 @@ from tuplewise.engine.dc.discovery import discovery_of as dc_discovery_of
 from tuplewise.engine.dc.inversion import ConstraintArrays
 from tuplewise.engine.dc.predicate import PredicateSpace, build_space
 from tuplewise.engine.errors import InputError, LimitReached, message
-from tuplewise.engine.loop import Clues, Loop, Validated
+from tuplewise.engine.loop import Clues, Loop, ValidatedCandidates
 from tuplewise.engine.od import search
 from tuplewise.engine.od.candidates import ContextCandidates
 from tuplewise.engine.od.dependency import Targets
@@ -85,7 +85,7 @@ def discover(
     space = build_space(relation, dcs or DcDiscoverOptions(cross_columns=False, nulls="value"))
     if dcs is not None:
         workload.refuse_many_atoms(relation, space.atoms, dcs)
-    parts = _Parts(relation, space, dcs, (ods, fds, keys), run.deadline)
+    parts = _RuleKinds(relation, space, dcs, (ods, fds, keys), run.deadline)
     shared = search.clue_layout(len(relation.columns), ordered=dcs is not None or ods is not None)
     table = SharedTable(relation, space, picked, run, shared)
     # Where text is ordered, too, nearly every pair leaves a clue of its own: no row is an outlier for that
@@ -124,7 +124,7 @@ class SharedTable(hybrid.LocalDcTable, search.ContextTable):
     """Rows in this process, with rule checking and with partitions by contexts."""
 
 
-class _Part(Protocol):
+class _RuleKind(Protocol):
     """What learns from clues of its own layout (loop.Candidates)."""
 
     def learn(self, clues: Clues) -> None: ...
@@ -135,12 +135,12 @@ class _Part(Protocol):
 
     def decide(self, column_pairs: Sequence[int]) -> int: ...
 
-    def validate(self, table: Any, most: int) -> Validated: ...
+    def validate(self, table: Any, most: int) -> ValidatedCandidates: ...
 
     def drop_violated(self, clues: Clues) -> None: ...
 
 
-class _Parts:
+class _RuleKinds:
     """The candidates of all kinds as one."""
 
     def __init__(
@@ -160,7 +160,7 @@ class _Parts:
             None if o is None else ContextCandidates(attributes, t, max_context=o.max_context, deadline=deadline)
             for o, t in zip(of_contexts, targets, strict=True)
         ]
-        parts: list[_Part | None] = [self._constraints, *self._contexts]
+        parts: list[_RuleKind | None] = [self._constraints, *self._contexts]
         self._parts = [part for part in parts if part is not None]
 
     def learn(self, clues: Clues) -> None:
@@ -177,7 +177,7 @@ class _Parts:
     def decide(self, column_pairs: Sequence[int]) -> int:
         return sum(part.decide(column_pairs) for part in self._parts)
 
-    def validate(self, table: Any, most: int) -> Validated:
+    def validate(self, table: Any, most: int) -> ValidatedCandidates:
         """Candidates of the first kind that has undecided ones, those over contexts first: they cost less."""
         part = next(part for part in reversed(self._parts) if len(part.undecided()[0]))
         return part.validate(table, most)
@@ -186,7 +186,7 @@ class _Parts:
         for part in self._parts:
             part.drop_violated(self._of_part(part, clues))
 
-    def _of_part(self, part: _Part, clues: Clues) -> Clues:
+    def _of_part(self, part: _RuleKind, clues: Clues) -> Clues:
         """Constraints see columns without an order as equal or different."""
         return without_order(clues, self._space.layout) if part is self._constraints else clues
 

@@ -28,12 +28,12 @@ from tuplewise.engine.cli.settings import State
 from tuplewise.engine.options import DcDiscoverOptions, DcStateOptions, LoadOptions
 
 if TYPE_CHECKING:
-    from tuplewise.engine.dc.incremental.applied import Applied
-    from tuplewise.engine.dc.incremental.rows import Batch
+    from tuplewise.engine.dc.incremental.applied import AppliedRevision
+    from tuplewise.engine.dc.incremental.rows import RowBatch
     from tuplewise.engine.dc.incremental.state import DcState
     from tuplewise.engine.report.dc_state import DcChange, DcStateResult
 
-    Batches = tuple[Batch | None, Callable[[], Applied]]
+    Batches = tuple[RowBatch | None, Callable[[], AppliedRevision]]
 
 __all__ = ["dc"]
 

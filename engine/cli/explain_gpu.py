@@ -178,7 +178,7 @@ class PlannedWork:
         options = DcDiscoverOptions(shared_values=Decimal(0))  # columns are compared with each other, where types allow
         space = build_space(self.encoded.header, options, figures)
         figures.outcome_counts(space)
-        rows = SparkDcTable(self.encoded, space, device="cpu", least_pairs=9, judged_rows=8)
+        rows = SparkDcTable(self.encoded, space, device="cpu", least_pairs=9, estimate_rows=8)
         try:
             last = len(self.encoded.header.columns) - 1
             rows.sample()
@@ -200,7 +200,7 @@ class PlannedWork:
         columns = len(self.encoded.header.columns)
         layout = clue_layout(columns, ordered=True)
         rows = SparkContextTable(
-            self.encoded, layout, nulls="value", device="cpu", pairs_a_row=1, sampled_rows=9, judged_rows=8
+            self.encoded, layout, nulls="value", device="cpu", pairs_a_row=1, sampled_rows=9, estimate_rows=8
         )
         try:
             rows.sample()

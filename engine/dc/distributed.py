@@ -19,7 +19,7 @@ from tuplewise.engine.dc.violations.distributed import find_witnesses_on_spark, 
 from tuplewise.engine.dc.violations.existence import find_witnesses
 from tuplewise.engine.dc.violations.listing import pairs_in_order
 from tuplewise.engine.dc.violations.program import Program, bind
-from tuplewise.engine.local_table import JUDGED_ROWS
+from tuplewise.engine.local_table import ESTIMATE_ROWS
 from tuplewise.engine.loop import Clues
 from tuplewise.engine.options import Nulls
 from tuplewise.engine.spark import agreeing as pairs_on_spark
@@ -35,7 +35,7 @@ from tuplewise.gpu_kernels.words import ClueLayout
 
 
 @dataclass(frozen=True, eq=False)
-class Violating:
+class ViolatingPairs:
     """What the tasks of a job compare: the pairs that violate a rule; the clue, the null rule."""
 
     layout: ClueLayout
@@ -44,7 +44,7 @@ class Violating:
 
 
 def compare_violating(
-    codes: NDArray[np.int32], asked: Violating, left: Rows, right: Rows, device: Device | str
+    codes: NDArray[np.int32], asked: ViolatingPairs, left: Rows, right: Rows, device: Device | str
 ) -> TileClues:
     """Clues of the violating pairs of a tile; see `engine.spark.agreeing.CompareTile`. One thread: tasks are many."""
     picked = pick_device(device)
@@ -72,13 +72,13 @@ class SparkDcTable(SparkTable):
         *,
         device: str = "auto",
         deadline: float | None = None,
-        judged_rows: int = JUDGED_ROWS,
+        estimate_rows: int = ESTIMATE_ROWS,
         least_pairs: int = LEAST_PAIRS,
     ) -> None:
         options = space.options
         super().__init__(
             table, space.layout, nulls=options.nulls, seed=options.seed, device=device, deadline=deadline,
-            judged_rows=judged_rows, least_pairs=least_pairs,
+            estimate_rows=estimate_rows, least_pairs=least_pairs,
         )  # fmt: skip
 
     def violating_clues(
@@ -97,9 +97,9 @@ class SparkDcTable(SparkTable):
             witnesses = find_witnesses(
                 self._here, rules, nulls=self._nulls, limit=limit, device="cpu", deadline=self._deadline
             )
-            clues = [self._clues_of(self._judged, *pairs.T) for pairs in witnesses]
+            clues = [self._clues_of(self._sample_codes, *pairs.T) for pairs in witnesses]
             open_ = [i for i, pairs in enumerate(witnesses) if not len(pairs)]
-            if open_ and len(self._judged.T) < self.rows:
+            if open_ and len(self._sample_codes.T) < self.rows:
                 found, rows = self._violating_in_spark([rules[i] for i in open_], limit)
                 for i, own in zip(open_, found, strict=True):
                     clues[i] = own
@@ -107,8 +107,8 @@ class SparkDcTable(SparkTable):
 
     def estimate_violations(self, rule: DenialConstraint) -> float:
         """From the judged rows."""
-        judged = self._judged.shape[1]
-        found = count_program(self._judged, bind(rule, self._here, self._nulls), device="cpu")
+        judged = self._sample_codes.shape[1]
+        found = count_program(self._sample_codes, bind(rule, self._here, self._nulls), device="cpu")
         scale: float = self.rows * (self.rows - 1) / max(1, judged * (judged - 1))
         return found * scale
 
@@ -118,10 +118,10 @@ class SparkDcTable(SparkTable):
         with self._within_time():
             if run.count_pairs(rule_on(self._distinct, program, self._device)) > most:
                 return None
-            asked = replace(
-                self._asked(), kernels=KERNELS, asked=Violating(self._layout, self._nulls, program)
+            job = replace(
+                self._job(), kernels=KERNELS, asked=ViolatingPairs(self._layout, self._nulls, program)
             )
-            found = pairs_on_spark.compare_violating(asked, program, self._cut)
+            found = pairs_on_spark.compare_violating(job, program, self._cut)
         return found.clues[self._new(found.clues)]
 
     def _violating_in_spark(
@@ -132,12 +132,12 @@ class SparkDcTable(SparkTable):
         )
         every = np.concatenate(found)
         if not len(every):
-            return [self._clues_of(self._judged, *pairs.T) for pairs in found], NO_ROWS
+            return [self._clues_of(self._sample_codes, *pairs.T) for pairs in found], NO_ROWS
         positions, codes = self._codes_at(every.ravel())
         clues = [self._clues_of(codes, *np.searchsorted(positions, pairs).T) for pairs in found]
         return clues, self._numbers_of(np.concatenate([pairs[:1] for pairs in found]))
 
     @property
     def _here(self) -> Relation:
-        """The judged rows."""
-        return replace(self._distinct.header, codes=self._judged, positions=None)
+        """The sample of rows that estimates come from."""
+        return replace(self._distinct.header, codes=self._sample_codes, positions=None)

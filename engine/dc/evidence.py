@@ -116,7 +116,7 @@ class EvidenceSet:
         words = max(1, -(-int(first[-1]) // 64))
         edges = np.zeros((len(self), words), dtype=np.uint64)
         for g, group_masks in enumerate(masks):
-            if self._judged[g]:
+            if self._known_groups[g]:
                 word, shift = divmod(int(first[g]), 64)
                 outcome = outcomes(self.clues, g)
                 low = np.array([(m << shift) & (2**64 - 1) for m in group_masks], dtype=np.uint64)
@@ -127,7 +127,7 @@ class EvidenceSet:
         return edges
 
     @property
-    def _judged(self) -> NDArray[np.bool_]:
+    def _known_groups(self) -> NDArray[np.bool_]:
         """bool (groups,): groups that the evidences tell about; of a single row, those within a tuple."""
         if self.rows == 1:
             return np.asarray(self.space.scope == WITHIN_T)

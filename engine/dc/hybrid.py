@@ -34,7 +34,7 @@ from tuplewise.engine.dc.violations.refine import without_unfit
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.grouping import Work, agreeing, start, two_of_each
 from tuplewise.engine.local_table import LocalTable
-from tuplewise.engine.loop import Clues, Loop, Table, Validated
+from tuplewise.engine.loop import Clues, Loop, LoopTable, ValidatedCandidates
 from tuplewise.engine.run import SEARCHING, TIME_LIMIT, Run
 from tuplewise.engine.table.relation import Relation
 from tuplewise.gpu_kernels.control import usable_cores
@@ -104,7 +104,7 @@ def found_constraints(
     return FoundConstraints(arrays, reached, search=search)
 
 
-class ValidatingTable(Table, Protocol):
+class ValidatingTable(LoopTable, Protocol):
     """A table that also says whether constraints hold."""
 
     def violating_clues(self, rules: Sequence[DenialConstraint], limit: int) -> tuple[list[Clues], NDArray[np.int32]]:
@@ -139,7 +139,7 @@ class LocalDcTable(LocalTable):
     def _take(self, codes: NDArray[np.int32], rows: NDArray[np.int32], doubled: NDArray[np.bool_]) -> None:
         super()._take(codes, rows, doubled)
         self._relation = replace(self._relation, codes=self.codes, positions=None)
-        self._judged_relation = replace(self._relation, codes=self._judged)
+        self._sample_relation = replace(self._relation, codes=self._sample_codes)
         self._groupings: dict[Any, ClusterPairs] = {}
 
     def violating_clues(self, rules: Sequence[DenialConstraint], limit: int) -> tuple[list[Clues], NDArray[np.int32]]:
@@ -164,9 +164,9 @@ class LocalDcTable(LocalTable):
         return clues, rows[np.all(rows >= 0, axis=1)].astype(np.int32)
 
     def estimate_violations(self, rule: DenialConstraint) -> float:
-        work = replace(self._work, codes=self._judged)
-        program = bind(rule, self._judged_relation, self._nulls)
-        made = plan(program, cardinalities(self._judged_relation), self._relation.column_names)
+        work = replace(self._work, codes=self._sample_codes)
+        program = bind(rule, self._sample_relation, self._nulls)
+        made = plan(program, cardinalities(self._sample_relation), self._relation.column_names)
         pairs = agreeing(work, without_unfit(work, program, start(work)), made.equalities, program.keep_nulls)
         return float(self._scale * count_pairs(work, made, pairs, program.keep_nulls))
 
@@ -284,7 +284,7 @@ class DcCandidates:
         self._decided |= now
         return int(np.count_nonzero(now))
 
-    def validate(self, table: ValidatingTable, most: int) -> Validated:
+    def validate(self, table: ValidatingTable, most: int) -> ValidatedCandidates:
         open_ = np.flatnonzero(~self._decided)
         effort = self._effort(self._sets[open_])
         cheapest = np.argsort(effort, kind="stable")[:most]
@@ -294,17 +294,19 @@ class DcCandidates:
         clues, left = self._list_parts(table, open_[cheapest])
         if not left:
             rows = np.zeros((0, 2), dtype=np.int32)
-            return Validated(np.concatenate(clues), rows, len(cheapest), 0, float(effort[cheapest].sum()))
+            return ValidatedCandidates(np.concatenate(clues), rows, len(cheapest), 0, float(effort[cheapest].sum()))
         checked = self._check(table, np.array(left), np.full(len(left), MOST_EFFORT))
         return replace(checked, clues=np.concatenate([*clues, checked.clues]))
 
-    def _check(self, table: ValidatingTable, chosen: NDArray[np.int64], effort: NDArray[np.float64]) -> Validated:
+    def _check(
+        self, table: ValidatingTable, chosen: NDArray[np.int64], effort: NDArray[np.float64]
+    ) -> ValidatedCandidates:
         """Check whole candidates."""
         clues, rows = table.violating_clues(self._vertices.rules(self._sets[chosen]), WITNESSES)
         holds = np.array([not len(c) for c in clues], dtype=np.bool_)
         self._decided[chosen[holds]] = True
         violated = int(np.count_nonzero(~holds))
-        return Validated(np.concatenate(clues), rows, len(chosen), violated, float(effort.sum()))
+        return ValidatedCandidates(np.concatenate(clues), rows, len(chosen), violated, float(effort.sum()))
 
     def _list_parts(self, table: ValidatingTable, chosen: NDArray[np.int64]) -> tuple[list[Clues], list[int]]:
         """For each candidate list the pairs that satisfy its equalities and two of its inequalities, if they are few:

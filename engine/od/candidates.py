@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.errors import LimitReached
-from tuplewise.engine.loop import Clues, Table, Validated
+from tuplewise.engine.loop import Clues, LoopTable, ValidatedCandidates
 from tuplewise.engine.od.dependency import (
     ASCENDING,
     CONSTANT,
@@ -34,7 +34,7 @@ CONTEXT_EFFORT = 3.0  # of putting rows into classes, in checks of one target in
 LEAST_EFFORT = 0.05  # of validating a context whose classes hold few rows, in validations of one whose hold all
 
 
-class CheckingTable(Table, Protocol):
+class CheckingTable(LoopTable, Protocol):
     """A table that also says whether dependencies hold."""
 
     def violating_pairs(
@@ -104,7 +104,7 @@ class ContextCandidates:
         self._decided |= now
         return int(np.count_nonzero(now)) + self._decide_implied(now)
 
-    def validate(self, table: CheckingTable, most: int) -> Validated:
+    def validate(self, table: CheckingTable, most: int) -> ValidatedCandidates:
         open_ = self._worth_validating()
         contexts, which = np.unique(self._contexts[open_], axis=0, return_inverse=True)
         sizes = np.bitwise_count(contexts).sum(axis=1, dtype=np.int64)
@@ -126,7 +126,7 @@ class ContextCandidates:
         self._decide_implied(now)
         targets = np.bincount(of_open[of_open >= 0], minlength=len(effort))
         spent = float(np.dot(effort, CONTEXT_EFFORT + targets))
-        return Validated(clues, rows, len(chosen), int(np.count_nonzero(~holds)), spent)
+        return ValidatedCandidates(clues, rows, len(chosen), int(np.count_nonzero(~holds)), spent)
 
     def dependencies(self) -> Dependencies:
         """Those that are decided and that no other one implies, nor may imply when it is decided; in result order."""

@@ -54,7 +54,7 @@ class ContextsOnSpark:
     def __init__(
         self, frame: DataFrame, judged: NDArray[np.int32], rows: int, nulls: Nulls, sizes: Sizes, device: str
     ) -> None:
-        self._frame, self._judged, self._rows = frame, judged, rows
+        self._frame, self._sample_codes, self._rows = frame, judged, rows
         self._nulls, self._sizes, self._device = nulls, sizes, device
         self._largest: dict[tuple[int, ...], float] = {}
 
@@ -69,7 +69,7 @@ class ContextsOnSpark:
         column of most contexts first; one for each other context without such classes; else a sort."""
         work: list[Callable[[], Violations]] = []
         open_ = np.ones(len(checks.contexts), dtype=np.bool_)
-        small = np.array([self._stays_whole([c]) for c in range(len(self._judged))], dtype=np.bool_)
+        small = np.array([self._stays_whole([c]) for c in range(len(self._sample_codes))], dtype=np.bool_)
         while open_.any():
             served = np.count_nonzero(checks.contexts[open_] & small, axis=0)
             column = int(np.argmax(served)) if len(served) else 0
@@ -92,9 +92,9 @@ class ContextsOnSpark:
         """Whether no class by these columns is too large for one task, or so large that others wait for it."""
         key = tuple(columns)
         if key not in self._largest:
-            work = Work(self._judged, pick_device("cpu"))
+            work = Work(self._sample_codes, pick_device("cpu"))
             classes = agreeing(work, start(work), [(c, c) for c in columns], self._nulls == "value")
-            judged = self._judged.shape[1]
+            judged = self._sample_codes.shape[1]
             largest = int(np.diff(classes.left_offsets).max(initial=1))
             self._largest[key] = largest * self._rows / max(1, judged)
         return self._largest[key] <= self._sizes.heavy_rows
@@ -112,8 +112,8 @@ class SparkContextTable(SparkTable):
 
     def _take(self, frame: DataFrame, rows: int) -> None:
         super()._take(frame, rows)
-        self._partitioned = laid_out(self._judged, self._nulls, "cpu")
-        self._contexts = ContextsOnSpark(frame, self._judged, rows, self._nulls, self._cut, self._device)
+        self._partitioned = laid_out(self._sample_codes, self._nulls, "cpu")
+        self._contexts = ContextsOnSpark(frame, self._sample_codes, rows, self._nulls, self._cut, self._device)
         self._shared: Broadcast[SharedRows] | None = None
 
     def close(self) -> None:
@@ -131,8 +131,8 @@ class SparkContextTable(SparkTable):
         holds = np.ones(len(which), dtype=np.bool_)
         violated, pairs = checks.violated_in(self._partitioned, limit)
         holds[violated] = False
-        clues = [self._clues_of(self._judged, *pairs.astype(np.int64).T)]
-        if holds.any() and self._judged.shape[1] < self.rows:
+        clues = [self._clues_of(self._sample_codes, *pairs.astype(np.int64).T)]
+        if holds.any() and self._sample_codes.shape[1] < self.rows:
             with self._within_time():
                 violated, found = self._violating_in_spark(checks.take(holds), limit)
             holds[violated] = False
@@ -145,7 +145,7 @@ class SparkContextTable(SparkTable):
             return self._violating_in_shared(checks, limit)
         found = self._contexts.violations(checks, limit)
         if not len(found):
-            return found[:, 0], self._clues_of(self._judged, found[:, 1], found[:, 2])
+            return found[:, 0], self._clues_of(self._sample_codes, found[:, 1], found[:, 2])
         positions, codes = self._codes_at(found[:, 1:].ravel())
         return found[:, 0], self._clues_of(codes, *np.searchsorted(positions, found[:, 1:]).T)
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.local_table import JUDGED_ROWS
+from tuplewise.engine.local_table import ESTIMATE_ROWS
 from tuplewise.engine.od.distributed import ContextsOnSpark
 from tuplewise.engine.od.lexicographic import OdCheck, SetOd, set_based, signed, violation_of
 from tuplewise.engine.od.list_od import ListOd
@@ -111,7 +111,7 @@ class _Rows:
         columns = len(self._table.header.columns)
         if self._contexts is None:
             frame, rows = self._table.frame, self._table.rows
-            judged = sampled_rows(frame, columns, rows, JUDGED_ROWS, self._seed)
+            judged = sampled_rows(frame, columns, rows, ESTIMATE_ROWS, self._seed)
             sizes = run.cluster_sizes(frame.sparkSession, rows, columns)
             self._contexts = ContextsOnSpark(frame, judged, rows, "value", sizes, self._device)
         contexts = {context: number for number, context in enumerate(dict.fromkeys(p.context for p in parts))}

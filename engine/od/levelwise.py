@@ -117,8 +117,8 @@ def find(
     exact = allowed_removals is None and errors is None
     sample = GrowingSample(codes, nulls, device, SAMPLED_ROWS if exact else 0, seed)
     most = len(codes) if max_context is None else max_context
-    limits = _Limits(most, allowed_removals, errors, run.deadline, run.minded(SEARCHING))
-    search = _Search(sample, targets, limits, lap or (lambda stage: None))
+    limits = _LevelwiseLimits(most, allowed_removals, errors, run.deadline, run.minded(SEARCHING))
+    search = _LevelwiseSearch(sample, targets, limits, lap or (lambda stage: None))
     reached = None
     try:
         search.run()
@@ -128,7 +128,7 @@ def find(
 
 
 @dataclass(frozen=True)
-class _Limits:
+class _LevelwiseLimits:
     """As `find` takes them; `watch` is called with a share that is done."""
 
     max_context: int
@@ -144,7 +144,7 @@ class _Limits:
 
 
 @dataclass(frozen=True, eq=False)
-class _Side:
+class _TargetSide:
     """Targets whose contexts have one size at a level. `lag`: what they have less than the level's number."""
 
     lag: int
@@ -155,7 +155,7 @@ class _Side:
     witnesses: Witnesses
 
     @staticmethod
-    def of(targets: Targets, numbers: NDArray[np.int64], sample: GrowingSample, lag: int) -> _Side:
+    def of(targets: Targets, numbers: NDArray[np.int64], sample: GrowingSample, lag: int) -> _TargetSide:
         attributes = len(sample.codes)
         flags = np.zeros((attributes + 1, len(numbers)), dtype=np.bool_)
         place = np.arange(len(numbers))
@@ -166,7 +166,7 @@ class _Side:
         involved = as_masks(flags)
         lattice = Lattice(involved[:attributes], len(numbers))
         kind, left, right = targets.kind[numbers], targets.left[numbers], targets.right[numbers]
-        return _Side(
+        return _TargetSide(
             lag, targets, numbers, involved, lattice, Witnesses(sample.codes, kind, left, right, nulls=sample.nulls)
         )
 
@@ -190,15 +190,17 @@ class _Constancies:
     exact: NDArray[np.bool_]
 
 
-class _Search:
+class _LevelwiseSearch:
     """One search: the levels, what was found, and what is open at the level at hand."""
 
-    def __init__(self, sample: GrowingSample, targets: Targets, limits: _Limits, lap: Callable[[str], None]) -> None:
+    def __init__(
+        self, sample: GrowingSample, targets: Targets, limits: _LevelwiseLimits, lap: Callable[[str], None]
+    ) -> None:
         attributes = len(sample.codes)
         self._rows, self._targets, self._limits, self._lap = sample, targets, limits, lap
         pairs = targets.kind >= ASCENDING
-        self._functional = _Side.of(targets, np.flatnonzero(~pairs), sample, 0)
-        self._pairs = _Side.of(targets, np.flatnonzero(pairs), sample, 1)
+        self._functional = _TargetSide.of(targets, np.flatnonzero(~pairs), sample, 0)
+        self._pairs = _TargetSide.of(targets, np.flatnonzero(pairs), sample, 1)
         # Under "unknown" a null in an attribute takes its row out of every class, whatever determines it.
         self._pruning = np.full(attributes, sample.nulls == "value") | ~np.any(sample.codes == NULL_CODE, axis=1)
         none = np.zeros(0, dtype=np.int64)
@@ -279,7 +281,7 @@ class _Search:
     def _watch(self, share: float) -> None:
         self._limits.watch(self._done + share * (1 - self._done) / 2)
 
-    def _grow(self, side: _Side, size: int, constancies: _Constancies) -> None:
+    def _grow(self, side: _TargetSide, size: int, constancies: _Constancies) -> None:
         """To contexts of one more attribute, without those in which one is determined by the others."""
         if size > self._limits.max_context:
             side.lattice.end()
@@ -303,7 +305,7 @@ class _Search:
         contexts, numbers, removals, errors = zip(self._kept[0], *self._kept[first:], strict=True)
         return np.concatenate(contexts), np.concatenate(numbers), np.concatenate(removals), np.concatenate(errors)
 
-    def _decide_level(self, level: int, sides: list[_Side]) -> None:
+    def _decide_level(self, level: int, sides: list[_TargetSide]) -> None:
         candidates = sum(int(side.lattice.counts().sum()) for side in sides)
         self._undecided = candidates
         figures = {"level": level, "candidates": candidates, "validated": 0, "valid": 0}
@@ -322,7 +324,7 @@ class _Search:
                 self._is_decided(side, level)
         self._lap("validation")
 
-    def _is_decided(self, side: _Side, level: int) -> None:
+    def _is_decided(self, side: _TargetSide, level: int) -> None:
         """A side has no candidates left at this level. Pairs, as long as there are any, are the last of a size."""
         if side is self._pairs or not len(self._pairs.lattice):
             self._complete = level - side.lag
@@ -333,7 +335,7 @@ class _Search:
         steps = STEPS_AT_ONCE if self._limits.errors is None else COUNTED_STEPS_AT_ONCE
         return max(64, steps // max(1, self._rows.rows))
 
-    def _discover(self, side: _Side) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def _discover(self, side: _TargetSide) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """The candidates that hold on the sample (algorithm 2)."""
         held = [(np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int32))]
         for first, last in side.lattice.blocks(CHECKED_AT_ONCE):
@@ -357,7 +359,7 @@ class _Search:
             side.witnesses.add(pairs)
 
     def _validate(
-        self, side: _Side, rows: NDArray[np.int32], places: NDArray[np.int32], figures: dict[str, int]
+        self, side: _TargetSide, rows: NDArray[np.int32], places: NDArray[np.int32], figures: dict[str, int]
     ) -> None:
         """Check them on the table; tuples of pairs that violate one join the sample (algorithm 4)."""
         for first in range(0, len(rows), self._at_once):
@@ -372,7 +374,9 @@ class _Search:
             self._learn(checked.pairs)
             self._keep(side, rows[part], places[part], checked.holds, figures)
 
-    def _count(self, side: _Side, rows: NDArray[np.int32], places: NDArray[np.int32], figures: dict[str, int]) -> None:
+    def _count(
+        self, side: _TargetSide, rows: NDArray[np.int32], places: NDArray[np.int32], figures: dict[str, int]
+    ) -> None:
         """Count on the table what is in their way."""
         if self._limits.errors is None:
             allowed = self._limits.allowed_removals or 0
@@ -386,7 +390,7 @@ class _Search:
         self._keep(side, rows, places, holds, figures, removals, errors)
 
     def _removals(
-        self, side: _Side, rows: NDArray[np.int32], places: NDArray[np.int32], most: int | None
+        self, side: _TargetSide, rows: NDArray[np.int32], places: NDArray[np.int32], most: int | None
     ) -> NDArray[np.int64]:
         """How many rows are in their way. Raises LimitReached."""
         checks = side.checks(rows, places)
@@ -397,7 +401,7 @@ class _Search:
 
     def _keep(
         self,
-        side: _Side,
+        side: _TargetSide,
         rows: NDArray[np.int32],
         places: NDArray[np.int32],
         holds: NDArray[np.bool_],

@@ -31,7 +31,7 @@ ALL_AT_ONCE = 1 << 20  # pairs of rows that are compared without choosing among 
 # Of a sample: more brings many clues, nearly all of which no minimal context needs
 PAIRS_A_ROW = 2
 SAMPLED_ROWS = 1 << 13
-JUDGED_ROWS = 1 << 12
+ESTIMATE_ROWS = 1 << 12
 
 
 def find(
@@ -72,7 +72,7 @@ def find(
     layout = clue_layout(attributes, ordered=bool(np.any(targets.kind >= ASCENDING)))
     held = table or ContextTable(
         codes, range(attributes), layout, nulls=nulls, device=device, seed=seed, run=run,
-        pairs_a_row=PAIRS_A_ROW, sampled_rows=SAMPLED_ROWS, judged_rows=JUDGED_ROWS,
+        pairs_a_row=PAIRS_A_ROW, sampled_rows=SAMPLED_ROWS, estimate_rows=ESTIMATE_ROWS,
     )  # fmt: skip
     candidates = ContextCandidates(attributes, targets, max_context=max_context, deadline=run.deadline)
     loop = Loop(

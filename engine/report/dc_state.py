@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from tuplewise.engine.dc.constraint import DenialConstraint
-    from tuplewise.engine.dc.incremental.applied import Applied, Lost
+    from tuplewise.engine.dc.incremental.applied import AppliedRevision, LostRule
     from tuplewise.engine.dc.incremental.state import DcState
 
 ALGORITHM = "maintained"
@@ -60,12 +60,12 @@ class RulesChanged:
     revision: int
     rows: int
     gained: Sequence[DenialConstraint]
-    lost: Sequence[Lost] = ()
+    lost: Sequence[LostRule] = ()
     row_ids: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     since: int | None = None
 
     @classmethod
-    def by(cls, applied: Applied) -> RulesChanged:
+    def by(cls, applied: AppliedRevision) -> RulesChanged:
         """What one revision changed."""
         return cls(applied.revision, applied.rows, applied.gained, applied.lost, applied.row_ids)
 
@@ -145,7 +145,7 @@ class DcChange:
             return f"revision {self.revision}"
         return f"revision {self.revision}, since revision {self._since}"
 
-    def _why(self, one: Lost) -> list[str]:
+    def _why(self, one: LostRule) -> list[str]:
         """Why a rule is listed no more."""
         if one.broken_by is None:
             listed = self.rows > 1 and not self._counting  # of one row nothing is learnt; many pairs may break an error
@@ -284,7 +284,7 @@ def _table_record(state: DcState, rows: int) -> dict[str, Any]:
     return {"name": state.name, "path": state.path, "rows": rows, "columns": columns}
 
 
-def _lost_record(one: Lost) -> dict[str, Any]:
+def _lost_record(one: LostRule) -> dict[str, Any]:
     broken_by = None if one.broken_by is None else dict(zip(("t", "u"), map(_plain_name, one.broken_by), strict=True))
     return {"rule": one.rule.rule, "broken_by": broken_by}
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from tuplewise.engine.dc.constraint import DenialConstraint
-    from tuplewise.engine.dc.incremental.applied import Applied, Changes
-    from tuplewise.engine.dc.incremental.rows import Batch
+    from tuplewise.engine.dc.incremental.applied import AppliedRevision, RuleChanges
+    from tuplewise.engine.dc.incremental.rows import RowBatch
     from tuplewise.engine.dc.incremental.state import DcState
     from tuplewise.engine.options import DcStateKeywords, Nulls
     from tuplewise.engine.report.dc_state import DcStateResult
@@ -130,7 +130,7 @@ class MaintainedDcs:
         """How many rows there are."""
         return self._state.rows
 
-    def insert(self, rows: Any, *, bad_rows: str = "fail") -> Applied:
+    def insert(self, rows: Any, *, bad_rows: str = "fail") -> AppliedRevision:
         """Rows that come, as one revision.
 
         Parameters
@@ -147,7 +147,7 @@ class MaintainedDcs:
         """
         return self._apply(rows, None, bad_rows, lambda batch: self._state.insert(batch))
 
-    def update(self, ids: Any, rows: Any, *, bad_rows: str = "fail") -> Applied:
+    def update(self, ids: Any, rows: Any, *, bad_rows: str = "fail") -> AppliedRevision:
         """Rows that change, as one revision: they keep their ids.
 
         Parameters
@@ -163,7 +163,7 @@ class MaintainedDcs:
         return self._apply(rows, (ids,), bad_rows, lambda batch: self._state.update(batch))
 
     @naming_options_as_python_does
-    def delete(self, ids: int | Iterable[int] | None = None, *, keys: Any = None) -> Applied:
+    def delete(self, ids: int | Iterable[int] | None = None, *, keys: Any = None) -> AppliedRevision:
         """Rows that go, as one revision, named by their ids or by their keys (a table with the key's columns).
 
         Raises InputError where a row isn't there: nothing is changed.
@@ -175,7 +175,7 @@ class MaintainedDcs:
         with self._working:
             return self._state.delete(self._state.row_ids_of(keys) if ids is None else _row_ids(ids))
 
-    def changes(self, since: int, until: int | None = None) -> Changes:
+    def changes(self, since: int, until: int | None = None) -> RuleChanges:
         """What was gained and lost since a revision (until another one; None: now), as `insert` says it."""
         with self._working:
             return self._state.changes(since, until)
@@ -243,8 +243,8 @@ class MaintainedDcs:
 
     @naming_options_as_python_does
     def _apply(
-        self, rows: Any, named: tuple[Any] | None, bad_rows: str, apply: Callable[[Batch], Applied]
-    ) -> Applied:
+        self, rows: Any, named: tuple[Any] | None, bad_rows: str, apply: Callable[[RowBatch], AppliedRevision]
+    ) -> AppliedRevision:
         """Rows to insert; with `named` to update: by these ids, or by what is in the rows."""
         from dataclasses import replace
 

@@ -17,7 +17,7 @@ from oracles.maintained import MaintainedTable
 import tuplewise as tw
 from tuplewise.engine.dc.constraint import DenialConstraint
 from tuplewise.engine.dc.discover import discover
-from tuplewise.engine.dc.incremental.applied import Applied, Lost
+from tuplewise.engine.dc.incremental.applied import AppliedRevision, LostRule
 from tuplewise.engine.dc.incremental.initial import build
 from tuplewise.engine.dc.incremental.state import DcState
 from tuplewise.engine.options import DcStateOptions
@@ -83,7 +83,7 @@ class History:
             f"h = History(Path(tempfile.mkdtemp()) / 's', columns, {list(map(tuple, rows))}, options)",
         ]
         self.rules: list[list[str]] = []  # of each revision
-        self.steps: list[Applied | None] = [None]
+        self.steps: list[AppliedRevision | None] = [None]
         self.check()
 
     def close(self) -> None:
@@ -97,7 +97,7 @@ class History:
 
     # ---------------------------------------------------------------- steps
 
-    def insert(self, *rows: Row, whole: bool = False) -> Applied:
+    def insert(self, *rows: Row, whole: bool = False) -> AppliedRevision:
         """`whole`: as an Arrow table, else as Python rows."""
         self.log.append(f"h.insert({', '.join(map(str, rows))}, whole={whole})")
         source: Any = arrow(self.kinds, rows) if whole else [list(row) for row in rows]
@@ -105,7 +105,7 @@ class History:
         assert applied.row_ids.tolist() == self.table.insert(rows)
         return self.done(applied)
 
-    def delete(self, *ids: int, by_key: bool = False) -> Applied:
+    def delete(self, *ids: int, by_key: bool = False) -> AppliedRevision:
         self.log.append(f"h.delete({', '.join(map(str, ids))}, by_key={by_key})")
         named: Any = np.array(ids, dtype=np.int64)
         if by_key:
@@ -115,7 +115,7 @@ class History:
         self.table.delete(ids)
         return self.done(applied)
 
-    def update(self, changed: Mapping[int, Row], *, by_key: bool = False, whole: bool = False) -> Applied:
+    def update(self, changed: Mapping[int, Row], *, by_key: bool = False, whole: bool = False) -> AppliedRevision:
         """Rows by id; by the key that they have and keep with `by_key`."""
         self.log.append(f"h.update({changed}, by_key={by_key}, whole={whole})")
         rows: Any = [dict(zip(self.table.names, row, strict=True)) for row in changed.values()]
@@ -129,7 +129,7 @@ class History:
         self.table.update(changed)
         return self.done(applied)
 
-    def reverse(self) -> Applied | None:
+    def reverse(self) -> AppliedRevision | None:
         """The last revision undone, as far as changes do that: rows that went come back under new ids."""
         before, now = self.table.revisions[-2], self.table.rows
         changed = {i: before[i] for i in now if i in before and before[i] != now[i]}
@@ -163,7 +163,7 @@ class History:
         self.state.checkpoint()
         self.check()
 
-    def done(self, applied: Applied) -> Applied:
+    def done(self, applied: AppliedRevision) -> AppliedRevision:
         self.steps.append(applied)
         assert (applied.revision, applied.rows) == (self.table.revision, len(self.table.rows))
         self.check()
@@ -245,7 +245,7 @@ class History:
         """The revision up to `until` in which a rule was lost last."""
         return next(r for r in range(until, 0, -1) if rule in self.rules[r - 1] and rule not in self.rules[r])
 
-    def check_lost(self, lost: Lost, revision: int) -> None:
+    def check_lost(self, lost: LostRule, revision: int) -> None:
         """A pair is told, that breaks the rule indeed, exactly where the rule doesn't hold any more."""
         nulls = self.options.discover.nulls
         constraint = as_oracle(lost.rule, self.table.names)

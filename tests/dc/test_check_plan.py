@@ -14,7 +14,7 @@ from tuplewise.engine.dc.violations import trie
 from tuplewise.engine.dc.violations.cardinalities import Cardinalities, cardinalities
 from tuplewise.engine.dc.violations.count import count_program
 from tuplewise.engine.dc.violations.detect import check_rules
-from tuplewise.engine.dc.violations.planner import Plan, greedy_hll, plan
+from tuplewise.engine.dc.violations.planner import CheckPlan, greedy_hll, plan
 from tuplewise.engine.dc.violations.program import bind
 from tuplewise.engine.options import DcCheckOptions
 from tuplewise.engine.table.relation import Relation
@@ -31,7 +31,7 @@ def table() -> Relation:
     return tw.load(frame, name="sizes")
 
 
-def planned(relation: Relation, text: str) -> Plan:
+def planned(relation: Relation, text: str) -> CheckPlan:
     return plan(bind(read_rule(text), relation, "unknown"), cardinalities(relation), relation.column_names)
 
 
@@ -153,7 +153,7 @@ def test_each_trie_refines_every_rule_by_its_own_equalities(order: trie.Order) -
     plans = [plan(program, sizes, relation.column_names) for program in programs]
     found: dict[int, set[tuple[int, int]]] = {}
 
-    def walk(node: trie.Node, path: tuple[tuple[int, int], ...]) -> None:
+    def walk(node: trie.TrieNode, path: tuple[tuple[int, int], ...]) -> None:
         path += node.equalities
         assert len(set(path)) == len(path)
         for rule in node.rules:

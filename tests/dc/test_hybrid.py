@@ -273,7 +273,7 @@ def test_a_limit_across_columns_says_that_closure_may_drop_more(monkeypatch: pyt
     monkeypatch.setattr(loop, "FIRST_VALIDATED", 1)
     calls = []
 
-    def compare(self: hybrid.LocalDcTable, agreement: loop.Agreement) -> loop.Compared:
+    def compare(self: hybrid.LocalDcTable, agreement: loop.Agreement) -> loop.ComparedPairs:
         calls.append(agreement)
         raise hybrid.LimitReached("time limit reached")
 

@@ -27,7 +27,7 @@ from tuplewise.engine.options import DcDiscoverOptions
 from tuplewise.engine.published.hydra import completion, find, sampling
 from tuplewise.engine.published.hydra.completion import Completion, Delta
 from tuplewise.engine.published.hydra.levels import refine_by_order
-from tuplewise.engine.published.hydra.refiners import Order, Weights, build_tree, make_refiner, pairings
+from tuplewise.engine.published.hydra.refiners import PredicateWeights, RefinerOrder, build_tree, make_refiner, pairings
 from tuplewise.engine.published.hydra.sampling import (
     Clustering,
     Evidences,
@@ -300,7 +300,7 @@ def predicates(space: Any, *texts: str) -> list[int]:
     return sorted(numbers[t] for t in texts)
 
 
-class Given(Weights):
+class Given(PredicateWeights):
     """Weights by hand: frequency and selectivity of predicates and pairs, else 1 and 1."""
 
     def __init__(self, frequency: dict[Any, float], selectivity: dict[Any, float]) -> None:
@@ -324,11 +324,11 @@ def test_the_tree_of_figure_4() -> None:
     texts = "Hired ==", "D-Code ==", "Name ==", "Salary <"
     hired, code, name, salary = (predicates(space, text)[0] for text in texts)
     weights = Given({(hired,): 2}, {(code,): 0.5, (hired,): 0.3, (name,): 0.1, (salary,): 0.01})
-    tree = build_tree(map(Order(space, weights).path, rules))
+    tree = build_tree(map(RefinerOrder(space, weights).path, rules))
     shape = [(n.refiner.predicates, n.leaves, [m.refiner.predicates for m in n.children]) for n in tree.children]  # type: ignore[union-attr]
     assert shape == [((hired,), 2, [(salary,), (code,)]), ((name,), 1, [])]
     rare = Given({(hired,): 2}, {(code,): 0.1, (hired,): 0.3})
-    assert Order(space, rare).path(rules[1])[0].predicates == (code,)
+    assert RefinerOrder(space, rare).path(rules[1])[0].predicates == (code,)
 
 
 def test_weights_count_pairs_of_the_sample_and_constraints() -> None:
@@ -336,7 +336,7 @@ def test_weights_count_pairs_of_the_sample_and_constraints() -> None:
     space = build_space(relation, DcDiscoverOptions(cross_columns=False))
     evidence = collect_evidence(relation, space, device="cpu")
     arrays = invert(evidence)
-    weights = Weights(evidence, arrays)
+    weights = PredicateWeights(evidence, arrays)
     up, raised = predicates(space, "Hired <"), predicates(space, "Salary <")
     values = list(zip(TABLE_1[4][2], TABLE_1[5][2], strict=True))
     pairs = [(t, u) for i, t in enumerate(values) for j, u in enumerate(values) if i != j]
@@ -354,10 +354,10 @@ def test_pairs_of_inequalities_have_the_greatest_frequency_over_selectivity() ->
     assert pairings((1, 2)) == [((1, 2),)]
     space = build_space(encode(TABLE_1), DcDiscoverOptions())
     selective = Given({}, {(0, 3): 0.01, (1, 2): 0.9, (0, 1): 0.1, (2, 3): 0.1})
-    assert Order(space, selective).pair_up((0, 1, 2, 3)) == [(0, 1), (2, 3)]  # 2 / 0.2 beats 2 / 0.91
-    assert Order(space, selective).pair_up((0, 1, 3)) == [(0, 3), (1,)]
-    assert Order(space, selective).pair_up((4,)) == [(4,)]
-    many = Order(space, Given({}, {(3, 9): 0.001})).pair_up(tuple(range(11)))
+    assert RefinerOrder(space, selective).pair_up((0, 1, 2, 3)) == [(0, 1), (2, 3)]  # 2 / 0.2 beats 2 / 0.91
+    assert RefinerOrder(space, selective).pair_up((0, 1, 3)) == [(0, 3), (1,)]
+    assert RefinerOrder(space, selective).pair_up((4,)) == [(4,)]
+    many = RefinerOrder(space, Given({}, {(3, 9): 0.001})).pair_up(tuple(range(11)))
     assert many[0] == (3, 9)
     assert sorted(p for pair in many for p in pair) == list(range(11))
     assert sorted(map(len, many)) == [1, 2, 2, 2, 2, 2]
@@ -368,7 +368,7 @@ def test_filters_and_equalities_come_first_and_non_equalities_last() -> None:
     space = build_space(encode(table), DcDiscoverOptions(single_tuple=True))
     number = {str(space.predicate(p)): p for p in range(space.predicates)}
     listed = sorted(number[t] for t in ("t.a <= t.b", "t.a < u.a", "t.b >= u.b", "t.a != u.b", "t.c == u.c"))
-    made = Order(space, Given({}, {})).path(listed)
+    made = RefinerOrder(space, Given({}, {})).path(listed)
     assert [r.kind for r in made[:2]].count("filter") == 1
     assert [r.kind for r in made] in (
         ["filter", "equality", "inequality", "non-equality"], ["equality", "filter", "inequality", "non-equality"],
@@ -391,7 +391,7 @@ def completed(relation: Relation, seen: list[tuple[int, int]]) -> tuple[Any, Evi
     arrays = invert(known)
     listed = [row[:size] for row, size in zip(arrays.predicates.tolist(), arrays.sizes.tolist(), strict=True)]
     rules = {str(space.constraint(numbers)) for numbers in listed}
-    tree = build_tree(map(Order(space, Weights(known, arrays)).path, listed))
+    tree = build_tree(map(RefinerOrder(space, PredicateWeights(known, arrays)).path, listed))
     delta = Delta(rows, evidences, None)
     shares: list[float] = []
     Completion(Work(relation.codes, pick_device("cpu")), False, delta, shares.append).run(tree)

@@ -13,7 +13,7 @@ import pytest
 
 import tuplewise as tw
 from tuplewise.engine.dc.discover import discover
-from tuplewise.engine.dc.incremental.applied import Applied
+from tuplewise.engine.dc.incremental.applied import AppliedRevision
 from tuplewise.engine.dc.incremental.initial import build
 from tuplewise.engine.dc.incremental.state import DcState
 from tuplewise.engine.options import DcDiscoverOptions, DcStateOptions
@@ -49,7 +49,7 @@ def as_discovered(state: DcState) -> int:
     return len(arrays)
 
 
-def each_is_broken(applied: Applied, state: DcState, table: pa.Table, nulls: Any) -> None:
+def each_is_broken(applied: AppliedRevision, state: DcState, table: pa.Table, nulls: Any) -> None:
     """The pairs that are told break their rules. `table`: a row for each id ever given out."""
     names = [column.name for column in state.columns]
     types = [column.type for column in state.columns]

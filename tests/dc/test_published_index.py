@@ -19,9 +19,9 @@ from tuplewise.engine.options import DcDiscoverOptions
 from tuplewise.engine.published.incdc import chains
 from tuplewise.engine.published.incdc import indexes as indexes_module
 from tuplewise.engine.published.incdc.chain_loops import ANY, EQUAL, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, LIVE
-from tuplewise.engine.published.incdc.chains import ChainIndexes, Order, optimal_chains
+from tuplewise.engine.published.incdc.chains import ChainIndexes, ChainOrder, optimal_chains
 from tuplewise.engine.published.incdc.indexes import PublishedIndexes
-from tuplewise.engine.published.incdc.selection import Scores, select_indexes
+from tuplewise.engine.published.incdc.selection import IndexScores, select_indexes
 from tuplewise.gpu_kernels.words import ACROSS
 
 Codes = NDArray[np.int32]
@@ -48,7 +48,7 @@ A, B, C, D = range(4)
 STRICT = (True, True)
 
 
-def made(codes: Codes, rows: int, *orders: Order, unknown: bool = False) -> ChainIndexes:
+def made(codes: Codes, rows: int, *orders: ChainOrder, unknown: bool = False) -> ChainIndexes:
     """Indexes of the first rows."""
     indexes = ChainIndexes(unknown, rows)
     indexes.add(orders, codes, flags_of(rows))
@@ -94,14 +94,14 @@ def random_codes(rng: random.Random, rows: int, columns: int) -> Codes:
 
 
 def test_examples_6_and_7_fetch() -> None:
-    indexes = made(TAX, 7, Order(TXA, SAL, (False, True), STRICT))
+    indexes = made(TAX, 7, ChainOrder(TXA, SAL, (False, True), STRICT))
     assert sorted(indexes.chains(0)) == [[4, 5], [6, 3, 1, 0, 2]]
     assert fetched(indexes, TAX, 8, (0, TXA, LESS, SAL, GREATER)) == [3, 6]
     assert fetched(indexes, TAX, 8, (0, TXA, GREATER, SAL, LESS)) == [0, 2]
 
 
 def test_example_8_fetch_across_columns() -> None:
-    indexes = made(SAMPLE, 6, Order(A, C, (False, True), STRICT), Order(B, D, (True, False), STRICT))
+    indexes = made(SAMPLE, 6, ChainOrder(A, C, (False, True), STRICT), ChainOrder(B, D, (True, False), STRICT))
     assert indexes.ranks == [2, 2]
     assert sorted(indexes.chains(1)) == [[0, 3], [2, 4, 1, 5]]
     assert fetched(indexes, SAMPLE, 6, (0, B, GREATER, D, LESS)) == [2, 3]
@@ -109,18 +109,18 @@ def test_example_8_fetch_across_columns() -> None:
 
 
 def test_examples_9_and_10_an_index_read_the_other_way() -> None:
-    indexes = made(TAX, 7, Order(DATE, NUM, (True, True), STRICT))
+    indexes = made(TAX, 7, ChainOrder(DATE, NUM, (True, True), STRICT))
     assert indexes.chains(0) == [[6, 2, 0, 4, 1, 5], [3]]
     assert fetched(indexes, TAX, 8, (0, DATE, GREATER, NUM, LESS)) == [0, 1, 4]
     assert fetched(indexes, TAX, 8, (0, DATE, LESS, NUM, GREATER)) == []
 
 
 def test_equal_values_share_a_chain_where_the_operators_allow_it() -> None:
-    assert made(TAX, 7, Order(DATE, NUM, (True, True))).ranks == [1]
+    assert made(TAX, 7, ChainOrder(DATE, NUM, (True, True))).ranks == [1]
 
 
 def test_examples_11_and_12_a_row_goes_into_its_gap() -> None:
-    order = Order(DATE, NUM, (True, True), STRICT)
+    order = ChainOrder(DATE, NUM, (True, True), STRICT)
     codes = TAX[[0, 1, 2, 3, 4, 5, 6, 9]]
     indexes = made(codes, 7, order)
     indexes.absorb(codes, flags_of(8), 8)
@@ -152,7 +152,7 @@ def test_example_5_and_the_pairs_that_end_a_constraint() -> None:
 def test_example_13_correlated_columns_rise_together() -> None:
     space = space_of(TAX, cross_columns=False)
     fourth = numbers_of(space, (DATE, "<"), (NUM, ">="))
-    scores = Scores(TAX, np.arange(7, dtype=np.int32), True, 0)
+    scores = IndexScores(TAX, np.arange(7, dtype=np.int32), True, 0)
     assert scores.correlation(DATE, NUM) > 0.8
     assert select_indexes(space, [fourth], scores).indexes == {(DATE, NUM): False}
     assert select_indexes(space, [numbers_of(space, (TXA, "<"), (SAL, "<"))], scores).indexes == {(SAL, TXA): False}
@@ -161,7 +161,7 @@ def test_example_13_correlated_columns_rise_together() -> None:
 # ---------------------------------------------------------------- chains
 
 
-def comparable(a: Sequence[int], b: Sequence[int], order: Order) -> bool:
+def comparable(a: Sequence[int], b: Sequence[int], order: ChainOrder) -> bool:
     """Whether two points may stand in one chain, either way round."""
     for one, other in ((a, b), (b, a)):
         signs = [-1 if falls else 1 for falls in order.descending]
@@ -171,7 +171,7 @@ def comparable(a: Sequence[int], b: Sequence[int], order: Order) -> bool:
     return False
 
 
-def largest_antichain(points: list[tuple[int, int]], order: Order) -> int:
+def largest_antichain(points: list[tuple[int, int]], order: ChainOrder) -> int:
     """By trying all sets."""
     apart = [sum(1 << j for j, q in enumerate(points) if p == q or not comparable(p, q, order)) for p in points]
     largest = 0
@@ -182,11 +182,11 @@ def largest_antichain(points: list[tuple[int, int]], order: Order) -> int:
     return largest
 
 
-EVERY_ORDER = [Order(0, 1, (a, b), (c, d)) for a, b, c, d in itertools.product((False, True), repeat=4)]
+EVERY_ORDER = [ChainOrder(0, 1, (a, b), (c, d)) for a, b, c, d in itertools.product((False, True), repeat=4)]
 
 
 @pytest.mark.parametrize("order", EVERY_ORDER, ids=str)
-def test_rank_is_the_largest_set_without_comparable_points(order: Order) -> None:
+def test_rank_is_the_largest_set_without_comparable_points(order: ChainOrder) -> None:
     for seed in range(12):
         rng = random.Random(seed)
         values = rng.choice([2, 3, 6])
@@ -213,9 +213,9 @@ def check_chains(indexes: ChainIndexes, index: int, codes: Codes, there: set[int
             assert all(y > x or (y == x and not strict) for x, y, strict in steps)
 
 
-@pytest.mark.parametrize("order", [*EVERY_ORDER, Order(0), Order(1, None, (True, False))], ids=str)
+@pytest.mark.parametrize("order", [*EVERY_ORDER, ChainOrder(0), ChainOrder(1, None, (True, False))], ids=str)
 @pytest.mark.parametrize("unknown", [True, False])
-def test_chains_stay_chains_as_rows_come_and_go(order: Order, unknown: bool) -> None:
+def test_chains_stay_chains_as_rows_come_and_go(order: ChainOrder, unknown: bool) -> None:
     for seed in range(6):
         rng = random.Random(seed)
         codes = random_codes(rng, 60, 2)
@@ -236,14 +236,14 @@ def test_chains_stay_chains_as_rows_come_and_go(order: Order, unknown: bool) -> 
 def test_an_index_that_doubled_has_the_least_rank_again() -> None:
     rng = random.Random(5)
     codes = np.array([[rng.randrange(1000), rng.randrange(1000)] for _ in range(700)], dtype=np.int32)
-    indexes = made(codes, 100, Order(0, 1))
+    indexes = made(codes, 100, ChainOrder(0, 1))
     for end in range(110, 701, 10):
         indexes.absorb(codes, flags_of(700), end)
         if end == 200:
             drifted = indexes.ranks[0]
-            assert drifted >= made(codes, 200, Order(0, 1)).ranks[0]
+            assert drifted >= made(codes, 200, ChainOrder(0, 1)).ranks[0]
         if end == 210:
-            assert indexes.ranks == made(codes, 210, Order(0, 1)).ranks
+            assert indexes.ranks == made(codes, 210, ChainOrder(0, 1)).ranks
 
 
 # ---------------------------------------------------------------- Fetch and Fetch+
@@ -255,8 +255,8 @@ def test_fetch_finds_exactly_the_rows_of_both_conditions(unknown: bool) -> None:
         rng = random.Random(seed)
         codes = random_codes(rng, 50, 4)
         columns = (rng.randrange(4), rng.randrange(4))
-        order = Order(*columns, (rng.random() < 0.5, rng.random() < 0.5), (rng.random() < 0.5, rng.random() < 0.5))
-        indexes = made(codes, 30, order, Order(columns[0]), unknown=unknown)
+        order = ChainOrder(*columns, (rng.random() < 0.5, rng.random() < 0.5), (rng.random() < 0.5, rng.random() < 0.5))
+        indexes = made(codes, 30, order, ChainOrder(columns[0]), unknown=unknown)
         if rng.random() < 0.5:
             indexes.absorb(codes, flags_of(50), 37)
         gone = rng.sample(range(40), 4)
@@ -281,7 +281,7 @@ def test_fetch_finds_exactly_the_rows_of_both_conditions(unknown: bool) -> None:
 
 def test_boxes_that_share_rows_hand_them_out_once() -> None:
     codes = np.array([[i % 3, i % 5] for i in range(30)], dtype=np.int32)
-    indexes = made(codes, 20, Order(0, 1), Order(0))
+    indexes = made(codes, 20, ChainOrder(0, 1), ChainOrder(0))
     boxes = [(0, 0, LESS_EQUAL, 1, LESS_EQUAL), (0, 0, GREATER_EQUAL, 1, LESS_EQUAL), (1, 0, EQUAL, 0, ANY)]
     wanted = [r for r in range(29) if codes[r, 1] <= codes[29, 1] or codes[r, 0] == codes[29, 0]]
     assert fetched(indexes, codes, 29, *boxes) == wanted
@@ -290,7 +290,7 @@ def test_boxes_that_share_rows_hand_them_out_once() -> None:
 def test_pairs_that_need_more_room_than_is_taken_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chains, "_ROOM_ROWS", 1)
     codes = np.zeros((60, 1), dtype=np.int32)
-    indexes = made(codes, 20, Order(0))
+    indexes = made(codes, 20, ChainOrder(0))
     boxes = np.array([(0, 0, EQUAL, 0, ANY)], dtype=np.int32)
     found = []
     for t, u in indexes.fetch(codes, (20, 60), boxes, flags_of(60), NONE_MARKED):
@@ -447,7 +447,7 @@ def test_equalities_of_many_values_come_first_then_inequalities_then_the_rest() 
     key, few = list(range(rows)), [rng.randrange(5) for _ in range(rows)]
     codes = np.array([key, few, [3 * k + 1 for k in key], [rng.randrange(rows) for _ in key]], dtype=np.int32).T.copy()
     space = space_of(codes, cross_columns=False)
-    scores = Scores(codes, np.arange(rows, dtype=np.int32), True, 0)
+    scores = IndexScores(codes, np.arange(rows, dtype=np.int32), True, 0)
     assert scores.equality(((0,),)) == 0
     assert scores.equality(((1,),)) == 1 - 5 / rows
     good = numbers_of(space, (0, "=="), (1, "=="), (3, "<"))
@@ -471,7 +471,7 @@ def test_the_direction_follows_the_correlation_else_the_constraint() -> None:
     rng = random.Random(2)
     codes = np.array([[i, 500 - i, rng.randrange(1000)] for i in range(500)], dtype=np.int32)
     space = space_of(codes, cross_columns=False)
-    scores = Scores(codes, np.arange(500, dtype=np.int32), True, 0)
+    scores = IndexScores(codes, np.arange(500, dtype=np.int32), True, 0)
     assert select_indexes(space, [numbers_of(space, (0, "<"), (1, "<"))], scores).indexes == {(0, 1): True}
     assert abs(scores.correlation(0, 2)) < 0.3
     assert select_indexes(space, [numbers_of(space, (0, "<"), (2, ">"))], scores).indexes == {(0, 2): True}
@@ -481,8 +481,8 @@ def test_the_direction_follows_the_correlation_else_the_constraint() -> None:
 def test_correlation_is_of_ranks_and_of_rows_that_have_both_values() -> None:
     codes = np.array([[0, 5], [1, 6], [2, 1000], [-1, 0], [3, -1]], dtype=np.int32)
     rows = np.arange(5, dtype=np.int32)
-    assert Scores(codes, rows, True, 0).correlation(0, 1) == pytest.approx(1)
-    assert Scores(codes, rows, False, 0).correlation(0, 1) < 1
-    assert Scores(codes[:1], rows[:1], True, 0).correlation(0, 1) == 0
-    assert Scores(codes, rows, True, 0).distinct_share(0) == 4 / 5
-    assert Scores(codes[:0], rows[:0], True, 0).distinct_share(0) == 1
+    assert IndexScores(codes, rows, True, 0).correlation(0, 1) == pytest.approx(1)
+    assert IndexScores(codes, rows, False, 0).correlation(0, 1) < 1
+    assert IndexScores(codes[:1], rows[:1], True, 0).correlation(0, 1) == 0
+    assert IndexScores(codes, rows, True, 0).distinct_share(0) == 4 / 5
+    assert IndexScores(codes[:0], rows[:0], True, 0).distinct_share(0) == 1

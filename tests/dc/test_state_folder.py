@@ -19,7 +19,8 @@ import pytest
 
 import tuplewise as tw
 from tuplewise.engine.dc.incremental import base_files, folder, revision_log
-from tuplewise.engine.dc.incremental.folder import Record, StateFolder
+from tuplewise.engine.dc.incremental.folder import StateFolder
+from tuplewise.engine.dc.incremental.revision_log import LogRecord
 from tuplewise.engine.writer_lock import NOTHING_APPLIED
 
 FIXED = {"columns": ["a", "b"], "options": {"error": 0.0}, "path": "table\udcff.csv"}
@@ -84,12 +85,13 @@ for left in range(1, 10_000):
 """
 
 
-def record(revision: int) -> Record:
+def record(revision: int) -> LogRecord:
     """A revision, its arrays told by its number."""
     history = {"revision": revision, "kind": "insert", "gained": ["¬(t.a = t'.a)"] * revision}
     header = {"revision": revision, "history": history, "rows": 4 + revision}
     row = np.full((1, 2), revision, np.int32)
-    return Record(header, {"codes": row, "clue": np.array([1, 255, 7], np.uint8), "none": np.zeros((0, 3), np.int64)})
+    clue, none = np.array([1, 255, 7], np.uint8), np.zeros((0, 3), np.int64)
+    return LogRecord(header, {"codes": row, "clue": clue, "none": none})
 
 
 def build(place: Path) -> None:
@@ -258,7 +260,7 @@ def test_arrays_come_back_as_they_were(tmp_path: Path) -> None:
     }
     StateFolder.create(tmp_path / "s", fixed={}, written_by="x", arrays=arrays, history={})
     with StateFolder(tmp_path / "s", write=True) as state:
-        state.append(Record({"revision": 1, "history": {}}, arrays))
+        state.append(LogRecord({"revision": 1, "history": {}}, arrays))
         assert state.arrays() == list(arrays)
         (written,) = state.records()
         for name, array in arrays.items():
@@ -271,13 +273,13 @@ def test_arrays_come_back_as_they_were(tmp_path: Path) -> None:
         state.verify()
         for wrong in (np.array([{}]), np.zeros(2, "i4,f8")):
             with pytest.raises(TypeError, match=r"array 'x' is of type .*: objects and structures can't be written"):
-                state.append(Record({"revision": 2, "history": {}}, {"x": wrong}))
+                state.append(LogRecord({"revision": 2, "history": {}}, {"x": wrong}))
         with pytest.raises(ValueError, match="revision 3 with its history comes after 1"):
-            state.append(Record({"revision": 3, "history": {}}))
+            state.append(LogRecord({"revision": 3, "history": {}}))
         with pytest.raises(ValueError, match=r"arrays \['one'\] are both kept and given"):
             state.checkpoint({"one": np.zeros(1)}, keep=["one"])
         with pytest.raises(TypeError, match="not JSON serializable"):
-            state.append(Record({"revision": 2, "history": {"x": object()}}))
+            state.append(LogRecord({"revision": 2, "history": {"x": object()}}))
         assert state.revision == 1
 
 

@@ -17,7 +17,7 @@ import pytest
 from pyarrow import parquet
 
 from tuplewise.engine.dc.incremental.dictionaries import Dictionaries
-from tuplewise.engine.dc.incremental.rows import Batch, keys_of, read_batch
+from tuplewise.engine.dc.incremental.rows import RowBatch, keys_of, read_batch
 from tuplewise.engine.errors import InputError
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.table.rows import KeptColumn
@@ -56,10 +56,10 @@ class State:
         self.columns = [KeptColumn(c.name, c.type, c.why) for c in relation.columns]
         self.tokens = tokens
 
-    def read(self, source: Any, options: LoadOptions | None = None, **how: bool) -> Batch:
+    def read(self, source: Any, options: LoadOptions | None = None, **how: bool) -> RowBatch:
         return read_batch(source, self.columns, self.dictionaries, self.tokens, options, **how)
 
-    def values(self, batch: Batch) -> list[dict[str, Any]]:
+    def values(self, batch: RowBatch) -> list[dict[str, Any]]:
         """What the rows of a batch hold."""
         self.dictionaries.add(batch.additions)
         relation = self.dictionaries.relation(self.columns, batch.codes, "t")

@@ -32,7 +32,7 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(levelwise, "SAMPLED_ROWS", 2)
     monkeypatch.setattr(levelwise, "PAIRS_OF_A_VIOLATION", 1)
     monkeypatch.setattr(levelwise, "CHECKED_AT_ONCE", 5)
-    monkeypatch.setattr(levelwise._Search, "_at_once", 3)
+    monkeypatch.setattr(levelwise._LevelwiseSearch, "_at_once", 3)
 
 
 # ---------------------------------------------------------------- against the definition

@@ -14,7 +14,7 @@ import pytest
 
 import tuplewise as tw
 from tuplewise.engine.dc.constraint import DenialConstraint, Predicate
-from tuplewise.engine.dc.incremental.applied import Lost
+from tuplewise.engine.dc.incremental.applied import LostRule
 from tuplewise.engine.options import DcDiscoverOptions, DcStateOptions
 from tuplewise.engine.report.dc_state import DcChange, RulesChanged, state_options
 
@@ -33,13 +33,13 @@ def change(changed: RulesChanged, error: str = "0", notes: tuple[str, ...] = ())
     )
 
 
-def changed(gained: list[DenialConstraint], lost: list[Lost], ids: list[int], **more: Any) -> RulesChanged:
+def changed(gained: list[DenialConstraint], lost: list[LostRule], ids: list[int], **more: Any) -> RulesChanged:
     return RulesChanged(7, 1234, gained, lost, np.array(ids, dtype=np.int64), **more)
 
 
 def test_json_of_a_change() -> None:
-    lost = [Lost(KEY, (3, 5)), Lost(WITHIN, (8, None)), Lost(SAME_ZIP, None)]
-    lost.append(Lost(KEY, ({"zip": "01"}, {"zip": float("nan")})))
+    lost = [LostRule(KEY, (3, 5)), LostRule(WITHIN, (8, None)), LostRule(SAME_ZIP, None)]
+    lost.append(LostRule(KEY, ({"zip": "01"}, {"zip": float("nan")})))
     one = change(changed([SAME_ZIP], lost, [5, 6]), notes=("a note",))
     document = json.loads(one.to_json())
     assert document == json.loads(json.dumps(one.to_dict()))
@@ -72,7 +72,10 @@ def test_json_of_a_change() -> None:
 
 
 def test_text_of_a_change() -> None:
-    lost = [Lost(KEY, (3, 5)), Lost(WITHIN, (8, None)), Lost(SAME_ZIP, None), Lost(KEY, ({"zip": "01"}, {"zip": "\n"}))]
+    lost = [
+        LostRule(KEY, (3, 5)), LostRule(WITHIN, (8, None)), LostRule(SAME_ZIP, None),
+        LostRule(KEY, ({"zip": "01"}, {"zip": "\n"})),
+    ]  # fmt: skip
     text = change(changed([SAME_ZIP], lost, [5, 6]), notes=("a note",)).to_text()
     assert text == (
         "people: 1,234 rows, 2 columns (2 text)\n"
@@ -92,12 +95,12 @@ def test_text_of_a_change() -> None:
     single = change(changed([], [], [5]), error="0.1").to_text(verbose=True)
     assert "row id given: 5\n" in single
     assert "zip     text         -      -  text, e.g. zip\n" in single
-    with_error = change(changed([], [Lost(SAME_ZIP, None)], []), error="0.1").to_text()
+    with_error = change(changed([], [LostRule(SAME_ZIP, None)], []), error="0.1").to_text()
     assert with_error.endswith("0 denial constraints gained, 1 lost\n- not(t.zip == u.zip and t.city != u.city)\n")
 
 
 def test_long_lists_are_cut_in_text_only() -> None:
-    long = change(changed([SAME_ZIP] * 23, [Lost(KEY, (1, 2))] * 21, [], since=2))
+    long = change(changed([SAME_ZIP] * 23, [LostRule(KEY, (1, 2))] * 21, [], since=2))
     text = long.to_text()
     assert "revision 7, since revision 2: 23 denial constraints gained, 21 lost\n" in text
     assert text.count("\n+ ") == text.count("\n- ") == 20

@@ -71,7 +71,7 @@ class SmallDcTable(dc_distributed.SparkDcTable):
     """Groups of a few rows are cut, few rows are judged here, and comparing has a price: sets and validations."""
 
     def __init__(self, *given: Any, **options: Any) -> None:
-        super().__init__(*given, **options, judged_rows=50, least_pairs=4000)
+        super().__init__(*given, **options, estimate_rows=50, least_pairs=4000)
 
     def _compared(self, *given: Any, **how: Any) -> Any:
         compared = super()._compared(*given, **how)
@@ -83,7 +83,8 @@ class SmallContextTable(od_distributed.SparkContextTable):
     """Few rows are sampled and judged here, and comparing has a price: sets and validations."""
 
     def __init__(self, *given: Any, **options: Any) -> None:
-        super().__init__(*given, **{**options, "sampled_rows": 40, "pairs_a_row": 1}, judged_rows=50, least_pairs=4000)
+        few = {"sampled_rows": 40, "pairs_a_row": 1, "estimate_rows": 50}
+        super().__init__(*given, **{**options, **few}, least_pairs=4000)
 
     def _compared(self, *given: Any, **how: Any) -> Any:
         compared = super()._compared(*given, **how)

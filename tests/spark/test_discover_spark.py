@@ -36,7 +36,7 @@ from tuplewise.engine.dc.inversion import invert
 from tuplewise.engine.dc.outcome_counts import table_outcome_counts, undecided_pairs
 from tuplewise.engine.dc.predicate import PredicateSpace, build_space
 from tuplewise.engine.errors import InputError
-from tuplewise.engine.loop import Compared
+from tuplewise.engine.loop import ComparedPairs
 from tuplewise.engine.options import DcDiscoverOptions, LoadOptions
 from tuplewise.engine.run import Run
 from tuplewise.engine.spark import run
@@ -165,7 +165,7 @@ def test_a_sample_has_every_row_and_pairs_of_equal_rows(spark: Any) -> None:
     relation = encode(random_table(5, rows=90, types=TYPES, null_share=0.15, values=5, fewest=3))
     space = space_of(relation, "unknown", single_tuple=True)
     truth = Definition(relation, space)
-    with in_spark(spark, relation, space, made=Known, judged_rows=40) as table:
+    with in_spark(spark, relation, space, made=Known, estimate_rows=40) as table:
         assert isinstance(table, Known)
         everything, own = truth.agreeing(())[0], {truth.clue(r, r) for r in truth.repeated}
         sampled = table.sample()
@@ -204,7 +204,7 @@ class Priced(SparkDcTable):
     """With prices that make the loop exhaust small column sets and validate the rest, whatever the machine does; no row
     is an outlier, or in a small table all would be."""
 
-    def _compared(self, *given: Any, **how: Any) -> Compared:
+    def _compared(self, *given: Any, **how: Any) -> ComparedPairs:
         compared = super()._compared(*given, **how)
         prices = {"grouping_seconds": 1e-4 * self.rows, "comparing_seconds": 1.0 * compared.pairs}
         return replace(compared, rows=compared.rows[:0], **prices)
@@ -219,13 +219,13 @@ CASES: dict[str, tuple[int, tuple[str, ...], int, dict[str, Any]]] = {
 @pytest.mark.usefixtures("small_tiles")
 @pytest.mark.parametrize("nulls", [pytest.param("unknown", marks=pytest.mark.slow), "value"])
 def test_constraints_are_those_of_all_pairs(spark: Any, nulls: str) -> None:
-    seed, types, judged_rows, options = CASES[nulls]
+    seed, types, estimate_rows, options = CASES[nulls]
     relation = encode(random_table(seed, rows=40, types=types, null_share=0.1, values=9, fewest=4))
     space = space_of(relation, nulls, **options)
     everything = invert(collect_evidence(relation, space, device="cpu"))
     elsewhere = replace(relation, codes=relation.codes[:, :0], table_rows=relation.rows)
     how: dict[str, Any] = {"device": pick_device("cpu"), "run": Run(), "lap": lambda _: None}
-    with in_spark(spark, relation, space, made=Priced, least_pairs=12, judged_rows=judged_rows) as table:
+    with in_spark(spark, relation, space, made=Priced, least_pairs=12, estimate_rows=estimate_rows) as table:
         found = find(elsewhere, space, **how, table=table)
     for name in ("predicates", "sizes", "one_row"):
         assert np.array_equal(getattr(found.arrays, name), getattr(everything, name)), name

@@ -23,7 +23,7 @@ from tuplewise.engine import watch
 from tuplewise.engine.cli import main as cli
 from tuplewise.engine.errors import InputError
 from tuplewise.engine.fd.discover import discover_functional, discover_keys
-from tuplewise.engine.loop import Compared
+from tuplewise.engine.loop import ComparedPairs
 from tuplewise.engine.od import distributed_check, search
 from tuplewise.engine.od.check import OTHER_ROWS
 from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, DESCENDING, KEY, Dependencies, Targets, members
@@ -89,7 +89,7 @@ class Way:
     """Rows that a task has room for, rows that are judged here, and the contexts that are asked about."""
 
     tile_rows: int
-    judged_rows: int
+    estimate_rows: int
     contexts: tuple[tuple[int, ...], ...]
 
     def force(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,7 +145,7 @@ def test_tasks_decide_what_this_process_decides(
     codes = table_of(5)
     contexts, which, wanted = every_check(WAYS[way].contexts, len(codes), nulls)
     known = known_in(codes, nulls, contexts, which, wanted)
-    with in_spark(spark, codes, nulls, judged_rows=WAYS[way].judged_rows) as table:
+    with in_spark(spark, codes, nulls, estimate_rows=WAYS[way].estimate_rows) as table:
         assert table.rows < ROWS
         holds, clues, rows = table.violating_pairs(contexts, which, wanted, 3)
     assert np.array_equal(holds, known)
@@ -249,7 +249,7 @@ class Priced(SparkContextTable):
 
     pair_seconds = 0.1
 
-    def _compared(self, *given: Any, **how: Any) -> Compared:
+    def _compared(self, *given: Any, **how: Any) -> ComparedPairs:
         compared = super()._compared(*given, **how)
         prices = self.pair_seconds * 1e-3 * self.rows, self.pair_seconds * compared.pairs
         return replace(compared, grouping_seconds=prices[0], comparing_seconds=prices[1])
@@ -272,7 +272,7 @@ def test_dependencies_are_those_found_in_this_process(
     targets = Targets.of_orders(len(codes)) if nulls == "value" else functional_and_keys(len(codes))
     how: dict[str, Any] = {"names": [f"c{i}" for i in range(5)], "nulls": nulls, "device": pick_device("cpu")}
     known = search.find(dense(codes), targets, **how)
-    sample = {"judged_rows": WAYS[way].judged_rows // 2, "sampled_rows": 6, "pairs_a_row": 1}
+    sample = {"estimate_rows": WAYS[way].estimate_rows // 2, "sampled_rows": 6, "pairs_a_row": 1}
     with in_spark(spark, codes, nulls, made=Priced, **sample) as table:
         found = search.find(codes[:, :0], targets, **how, table=table, rows=codes.shape[1])
     assert found.reached is None
@@ -372,7 +372,7 @@ LISTS = ("c2 -> c3", "c2 -> c3, c4 desc", "c4 desc -> c2", "c0, c2 -> c3 desc", 
 @pytest.mark.usefixtures("spark")
 def test_lists_are_checked_as_in_this_process(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     WAYS["sorted"].force(monkeypatch)
-    monkeypatch.setattr(distributed_check, "JUDGED_ROWS", 2)
+    monkeypatch.setattr(distributed_check, "ESTIMATE_ROWS", 2)
     relation = relation_of(dense(table_of(5)))
     ods = [read_od(text, relation.column_names) for text in LISTS]
     known = check_orders(relation, ods, device="cpu")

@@ -14,7 +14,7 @@ Name = Any  # of a row: its id, or {column: value} of its key
 
 
 @dataclass(frozen=True)
-class Lost:
+class LostRule:
     """A constraint that is no longer listed, and the names of a pair of rows (t, u) that broke it: u is None for a
     constraint about one row; no pair where another constraint, which implies it, has taken its place."""
 
@@ -23,20 +23,20 @@ class Lost:
 
 
 @dataclass(frozen=True, eq=False)
-class Applied:
+class AppliedRevision:
     """What a revision brought. `row_ids`: int64, of rows that came, in their order."""
 
     revision: int
     rows: int
     gained: tuple[DenialConstraint, ...]
-    lost: tuple[Lost, ...]
+    lost: tuple[LostRule, ...]
     row_ids: NDArray[np.int64]
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class Changes:
+class RuleChanges:
     """What revisions brought together: what is listed now and was not before, and the other way round."""
 
     gained: tuple[DenialConstraint, ...]
-    lost: tuple[Lost, ...]
+    lost: tuple[LostRule, ...]

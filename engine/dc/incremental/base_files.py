@@ -39,7 +39,7 @@ class BaseFile:
 
 
 @dataclass(frozen=True)
-class Manifest:
+class CheckpointManifest:
     """What a state is at its last checkpoint.
 
     Attributes
@@ -72,7 +72,7 @@ class Manifest:
         put_in_place(folder / NEW_MANIFEST, folder / MANIFEST)
 
     @classmethod
-    def read(cls, folder: Path) -> Manifest:
+    def read(cls, folder: Path) -> CheckpointManifest:
         """Raises InputError where the folder is no state, is damaged, or is of another version."""
         record = _read(folder)
         if record.get("format") != FORMAT:

@@ -13,7 +13,7 @@ from tuplewise.engine.dc.incremental.column_set_index import choose_index, colum
 from tuplewise.engine.dc.incremental.dictionaries import Dictionaries
 from tuplewise.engine.dc.incremental.fixed import Fixed
 from tuplewise.engine.dc.incremental.held_rows import HeldRows
-from tuplewise.engine.dc.incremental.initial import Searched, base_arrays
+from tuplewise.engine.dc.incremental.initial import FoundHittingSets, base_arrays
 from tuplewise.engine.dc.incremental.revision import Known
 from tuplewise.engine.dc.vertices import Vertices
 
@@ -45,5 +45,5 @@ def checkpoint_arrays(
         lists, whole = [*lists, held.key_columns.tolist()], [*whole, True]
     tail = np.arange(held.base, held.used, dtype=np.int32)
     sorted_rows = held.sorted_rows.renewed(held.codes, tail, number, codes, lists, whole)
-    searched = Searched(clues, known.sets, known.violations, known.sets[:0])
+    searched = FoundHittingSets(clues, known.sets, known.violations, known.sets[:0])
     return base_arrays(codes, ids, next_id, searched, index, sorted_rows, dictionaries, dict(streams))

@@ -12,7 +12,7 @@ from tuplewise.gpu_kernels.words import ClueLayout, mirror_clues
 
 
 @dataclass(frozen=True, eq=False)
-class ClueSet:
+class WitnessedClues:
     """Distinct clues, both orders of every pair; a clue and its mirror have one pair of rows.
 
     Attributes
@@ -35,7 +35,7 @@ class ClueSet:
         """The clues by number."""
         return ClueTable(self.clues)
 
-    def with_met(self, met: Met, table: ClueTable) -> ClueSet:
+    def with_met(self, met: Met, table: ClueTable) -> WitnessedClues:
         """With clues that were met, and their mirrors; the table is told of them."""
         if not len(met.clues):
             return self
@@ -60,7 +60,7 @@ class ClueSet:
             np.add.at(totals, table.numbers_of(left), met.counts)
         return replace(result, counts=totals)
 
-    def recounted(self, clues: NDArray[np.uint64], by: NDArray[np.int64], table: ClueTable) -> ClueSet:
+    def recounted(self, clues: NDArray[np.uint64], by: NDArray[np.int64], table: ClueTable) -> WitnessedClues:
         """With ordered pairs that were counted for some clues, of both orders; those that are new have no witnesses.
 
         `by`: int64 (clues,), less than 0 where pairs went. The table is told of new clues.
@@ -74,7 +74,7 @@ class ClueSet:
         unknown = np.full((added, 2), -1, dtype=np.int32)
         return replace(self, clues=every, witnesses=np.concatenate([self.witnesses, unknown]), counts=totals)
 
-    def counted(self, by: NDArray[np.int64], sign: int, table: ClueTable) -> ClueSet:
+    def counted(self, by: NDArray[np.int64], sign: int, table: ClueTable) -> WitnessedClues:
         """With pairs (t, u) that were counted for the first clues, int64 (some,), and as many exchanged pairs."""
         changed = np.flatnonzero(by)
         if not len(changed):
@@ -85,7 +85,7 @@ class ClueSet:
         np.add.at(totals, mirrors, sign * by[changed])
         return replace(self, counts=totals)
 
-    def without(self, gone: NDArray[np.bool_]) -> ClueSet:
+    def without(self, gone: NDArray[np.bool_]) -> WitnessedClues:
         """Without some clues, bool (clues,)."""
         counts = self.counts[~gone] if len(self.counts) else self.counts
         return replace(self, clues=self.clues[~gone], witnesses=self.witnesses[~gone], counts=counts)

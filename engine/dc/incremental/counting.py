@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.dc.incremental.clue_set import ClueSet
+from tuplewise.engine.dc.incremental.clue_set import WitnessedClues
 from tuplewise.engine.dc.incremental.deciding import Deciding
 from tuplewise.engine.dc.incremental.fixed import Fixed
 from tuplewise.engine.dc.incremental.held_rows import HeldRows
@@ -56,7 +56,7 @@ class Counting:
         stay = clues.without(gone)
         return self._known(before, edges, clues, stay, gone), gone[: len(before.clues)], stay.lookup()
 
-    def _subtract(self, clues: ClueSet, killed: NDArray[np.int64], table: ClueTable) -> ClueSet:
+    def _subtract(self, clues: WitnessedClues, killed: NDArray[np.int64], table: ClueTable) -> WitnessedClues:
         """Without the pairs of rows that went."""
         held, own = self._held, np.ascontiguousarray(self._held.codes[killed])
         _, with_others = self._comparing.scan(
@@ -69,7 +69,7 @@ class Counting:
         )  # fmt: skip
         return clues.counted(with_others + among_them, -1, table)
 
-    def _add(self, clues: ClueSet, new: NDArray[np.int64], table: ClueTable) -> ClueSet:
+    def _add(self, clues: WitnessedClues, new: NDArray[np.int64], table: ClueTable) -> WitnessedClues:
         """With the pairs of the last rows."""
         held = self._held
         met, counts = self._comparing.scan(
@@ -78,7 +78,7 @@ class Counting:
         )  # fmt: skip
         return clues.counted(counts, 1, table).with_met(met, table)
 
-    def _by_kernel(self, clues: ClueSet, rows: NDArray[np.int64], sign: int, table: ClueTable) -> ClueSet:
+    def _by_kernel(self, clues: WitnessedClues, rows: NDArray[np.int64], sign: int, table: ClueTable) -> WitnessedClues:
         """With the pairs of some rows added (sign 1) or taken away (-1): with living others, and among themselves."""
         held, layout = self._held, self._fixed.space.layout
         columns = np.ascontiguousarray(held.scanned[:, : held.used])
@@ -93,7 +93,9 @@ class Counting:
             clues = clues.recounted(part.clues, sign * part.counts, table)
         return clues
 
-    def _known(self, before: Known, edges: Sets, clues: ClueSet, stay: ClueSet, gone: NDArray[np.bool_]) -> Known:
+    def _known(
+        self, before: Known, edges: Sets, clues: WitnessedClues, stay: WitnessedClues, gone: NDArray[np.bool_]
+    ) -> Known:
         """What counts mean: `clues` with those that are new, `stay` without those that no pair leaves any more."""
         if self._fixed.options.discover.error > 0:
             found = counted_sets(stay, self._vertices, self._held.living)

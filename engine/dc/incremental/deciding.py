@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.dc.incremental.clue_set import ClueSet
+from tuplewise.engine.dc.incremental.clue_set import WitnessedClues
 from tuplewise.engine.dc.incremental.column_set_index import ColumnSetIndex, contains_some, unprobed
 from tuplewise.engine.dc.incremental.fixed import Fixed
 from tuplewise.engine.dc.incremental.held_rows import HeldRows
@@ -55,7 +55,7 @@ class Loss:
     before: Known
     edges: Sets
     gone: NDArray[np.bool_]
-    clues: ClueSet
+    clues: WitnessedClues
     old_table: ClueTable
     table: ClueTable
 
@@ -178,8 +178,14 @@ class Deciding:
         return best
 
     def _decide(
-        self, sets: Sets, open_: NDArray[np.bool_], clues: ClueSet, table: ClueTable, edges: Sets, index: ColumnSetIndex
-    ) -> tuple[Sets, ClueSet, Sets, ColumnSetIndex] | None:
+        self,
+        sets: Sets,
+        open_: NDArray[np.bool_],
+        clues: WitnessedClues,
+        table: ClueTable,
+        edges: Sets,
+        index: ColumnSetIndex,
+    ) -> tuple[Sets, WitnessedClues, Sets, ColumnSetIndex] | None:
         """Hitting sets all of which hold: those that are open are checked on the table, until none is violated.
 
         None where there are too many to be checked.

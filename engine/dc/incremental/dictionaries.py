@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.dc.incremental.arrow_keys import arrow_of_keys, keys_of_arrow
-from tuplewise.engine.dc.incremental.domain_codes import CODES, DomainCodes, Full, Run, refuse_unlike
+from tuplewise.engine.dc.incremental.domain_codes import CODES, CodedKeys, DomainCodes, NoCodeLeft, refuse_unlike
 from tuplewise.engine.dc.incremental.keys import (
     Keys,
     Numbers,
@@ -140,7 +140,7 @@ class Dictionaries:
         for domain in _DOMAINS:
             name = f"dictionary/{domain}"
             if f"{name}/codes" in names:
-                run = Run(_keys_of(name, arrays, names), np.asarray(arrays(f"{name}/codes")))
+                run = CodedKeys(_keys_of(name, arrays, names), np.asarray(arrays(f"{name}/codes")))
                 domains[domain] = DomainCodes(domain, run, decimal_type=bool(arrays(f"{name}/decimal")[0]))
         return cls(domains)
 
@@ -297,7 +297,7 @@ class _New:
         """The codes of ascending keys, also of those that are new. Without meaning where there is no room."""
         try:
             codes, unknown = kept.codes_between(keys)
-        except Full:
+        except NoCodeLeft:
             self._full[domain] = keys
             return np.full(len(keys), UNKNOWN_CODE, dtype=np.int32)
         if len(unknown):
@@ -312,7 +312,7 @@ class _New:
         keys = keys_of_plain(domain, plain)
         try:
             codes = kept.new_codes([between[key] for key in plain])
-        except Full:
+        except NoCodeLeft:
             self._full[domain] = keys
             return dict.fromkeys(plain, UNKNOWN_CODE)
         self._take(domain, kept, keys, codes)

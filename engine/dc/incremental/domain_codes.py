@@ -43,12 +43,12 @@ _SURE_SCALE = MOST_DIGITS - 19  # whole numbers of 64 bits have at most 19 digit
 _FIRST_NANO, _LAST_NANO = -(1 << 63) // 1000 + 1, (1 << 63) // 1000 - 1  # in microseconds
 
 
-class Full(Exception):
+class NoCodeLeft(Exception):
     """Between two codes there is no room for the values that belong there."""
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class CodedKeys:
     """Ascending keys and their codes, int32 (n,)."""
 
     keys: Keys
@@ -72,13 +72,13 @@ class DomainCodes:
     keys around a new value are the nearest of all lists. Looking up costs a search of the base and of each run.
     """
 
-    def __init__(self, domain: Domain, base: Run, *, decimal_type: bool = False) -> None:
+    def __init__(self, domain: Domain, base: CodedKeys, *, decimal_type: bool = False) -> None:
         self.domain, self.decimal_type = domain, decimal_type
         self._start(base)
 
-    def _start(self, base: Run) -> None:
+    def _start(self, base: CodedKeys) -> None:
         self._base = base
-        self._runs: list[Run] = []
+        self._runs: list[CodedKeys] = []
         self._single_keys: list[PlainKey] = []
         self._single_codes: list[int] = []
         self._known: dict[PlainKey, int] = {}  # the single ones, and what was looked up lately
@@ -89,12 +89,12 @@ class DomainCodes:
     @classmethod
     def spread(cls, domain: Domain, keys: Keys, *, decimal_type: bool = False) -> DomainCodes:
         """Ascending keys with codes that are spread evenly."""
-        return cls(domain, Run(keys, even_codes(len(keys))), decimal_type=decimal_type)
+        return cls(domain, CodedKeys(keys, even_codes(len(keys))), decimal_type=decimal_type)
 
     def __len__(self) -> int:
         return sum(map(len, self._lists())) + len(self._single_keys)
 
-    def _lists(self) -> list[Run]:
+    def _lists(self) -> list[CodedKeys]:
         return [self._base, *self._runs]
 
     def ends(self) -> tuple[PlainKey, PlainKey] | None:
@@ -161,10 +161,10 @@ class DomainCodes:
             np.minimum(highs, behind, out=highs)
         return codes, lows, highs
 
-    def _lists_with_single(self) -> list[Run]:
+    def _lists_with_single(self) -> list[CodedKeys]:
         if not self._single_keys:
             return self._lists()
-        single = Run(keys_of_plain(self.domain, self._single_keys), np.array(self._single_codes, dtype=np.int32))
+        single = CodedKeys(keys_of_plain(self.domain, self._single_keys), np.array(self._single_codes, dtype=np.int32))
         return [*self._lists(), single]
 
     def new_codes(self, between: Sequence[tuple[int, int]]) -> NDArray[np.int32]:
@@ -177,7 +177,7 @@ class DomainCodes:
         self.scale = max(self.scale, keys.scale)
         self.wide = self.wide or isinstance(keys, WideNumbers)
         if len(keys) > _FEW:
-            self._add_run(Run(keys, codes))
+            self._add_run(CodedKeys(keys, codes))
             return
         for key, code in zip(keys.plain(), codes.tolist(), strict=True):
             place = bisect_left(self._single_keys, key)  # type: ignore[type-var]
@@ -189,12 +189,12 @@ class DomainCodes:
             self._single_keys, self._single_codes = [], []
             self._add_run(single)
 
-    def _add_run(self, run: Run) -> None:
+    def _add_run(self, run: CodedKeys) -> None:
         while self._runs and len(self._runs[-1]) <= _GROWTH * len(run):
             run = _merged(self._runs.pop(), run)
         self._runs.append(run)
 
-    def whole(self) -> Run:
+    def whole(self) -> CodedKeys:
         """All keys in one list."""
         lists = self._lists_with_single()
         while len(lists) > 1:
@@ -212,7 +212,7 @@ class DomainCodes:
             places += np.searchsorted(run.keys.search(unknown)[0], places, side="right")
             many += len(unknown)
         codes = even_codes(many)[places]
-        self._start(Run(run.keys, codes))
+        self._start(CodedKeys(run.keys, codes))
         self._step = _step(many)
         return run.codes, codes
 
@@ -234,9 +234,9 @@ class DomainCodes:
         return at_scale(united(parts).take(order), self.scale)
 
 
-def _merged(left: Run, right: Run) -> Run:
+def _merged(left: CodedKeys, right: CodedKeys) -> CodedKeys:
     keys, order = merged(left.keys, right.keys)
-    return Run(keys, np.concatenate([left.codes, right.codes])[order])
+    return CodedKeys(keys, np.concatenate([left.codes, right.codes])[order])
 
 
 def refuse_unlike(kept: DomainCodes, keys: Keys) -> None:
@@ -278,7 +278,7 @@ def spread_between(lows: NDArray[np.int32], highs: NDArray[np.int32], step: int)
     """
     codes = np.empty(len(lows), dtype=np.int32)
     if not _spread_between(lows, highs, step, codes):
-        raise Full
+        raise NoCodeLeft
     return codes
 
 

@@ -30,17 +30,15 @@ from tuplewise.engine.dc.incremental.base_files import (
     HISTORY,
     NEW_MANIFEST,
     BaseFile,
-    Manifest,
+    CheckpointManifest,
     array_of,
     mapped,
     write_array,
     write_file,
 )
-from tuplewise.engine.dc.incremental.revision_log import Record, RevisionLog, write_all
+from tuplewise.engine.dc.incremental.revision_log import LogRecord, RevisionLog, write_all
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.writer_lock import NOTHING_BUILT, WriterLock, beside, damaged, no_file, sync_path
-
-__all__ = ["Record", "StateFolder"]
 
 _KEPT = "No revision is lost; make room and open the state again"
 _PIECE_BYTES = 1 << 20
@@ -80,11 +78,11 @@ class StateFolder:
         self._write = write
         self._lock: WriterLock | None = None
         self._log: RevisionLog | None = None
-        self._manifest = Manifest.read(self.folder)  # before there is a lock: none is left where no state is
+        self._manifest = CheckpointManifest.read(self.folder)  # before there is a lock: none is left where no state is
         if write:
             self._lock = WriterLock(self.folder, "dc")
         try:
-            self._take(Manifest.read(self.folder))
+            self._take(CheckpointManifest.read(self.folder))
             if write:
                 self._clear()
         except BaseException:
@@ -123,7 +121,7 @@ class StateFolder:
             with beside(target, "dc", "insert") as place:
                 files = _write_base(place, 0, arrays)
                 known = BaseFile(HISTORY, *write_file(place / HISTORY, line))
-                manifest = Manifest(given, written_by, 0, 0, files, known)
+                manifest = CheckpointManifest(given, written_by, 0, 0, files, known)
                 write_file(place / manifest.log)
                 manifest.write(place)
         except OSError as error:
@@ -180,7 +178,7 @@ class StateFolder:
             if zlib.crc32(self._maps[name]) != file.crc:
                 raise damaged(self.folder, f"{file.path} is not what was written", "dc")
 
-    def records(self) -> Iterator[Record]:
+    def records(self) -> Iterator[LogRecord]:
         """The revisions since the checkpoint, oldest first. Raises InputError where one is damaged."""
         return self._opened().records()
 
@@ -191,7 +189,7 @@ class StateFolder:
         InputError as opening does, and where the state was built anew.
         """
         log = self._opened()
-        manifest = Manifest.read(self.folder)
+        manifest = CheckpointManifest.read(self.folder)
         if manifest == self._manifest:
             return log.extend()
         if manifest.fixed != self.fixed or manifest.checkpoint <= self.checkpoint_number:
@@ -199,7 +197,7 @@ class StateFolder:
         self._take(manifest)
         return True
 
-    def append(self, record: Record) -> None:
+    def append(self, record: LogRecord) -> None:
         """Write the next revision: all of it or, where something is raised, nothing.
 
         `record.header` holds "revision", one more than the last, and "history". Raises InputError where the disk is
@@ -229,7 +227,7 @@ class StateFolder:
         except OSError as error:
             raise no_file(self.folder, error, hint=_KEPT) from error
         finally:  # Ctrl-C may come when the new manifest is in place
-            self._take(Manifest.read(self.folder))
+            self._take(CheckpointManifest.read(self.folder))
             self._clear()
 
     def history(self, since: int = 0) -> Iterator[dict[str, Any]]:
@@ -262,14 +260,14 @@ class StateFolder:
             raise InputError(message(f"the state {fault}", str(self.folder), hint="Open it again"))
         return self._log
 
-    def _take(self, manifest: Manifest) -> None:
+    def _take(self, manifest: CheckpointManifest) -> None:
         """Open what a manifest names. The writer may put another in its place meanwhile, and remove the files."""
         for _ in range(_LOOKS):
             try:
                 maps, log = self._open(manifest)
                 break
             except FileNotFoundError as error:
-                now = Manifest.read(self.folder)
+                now = CheckpointManifest.read(self.folder)
                 if now == manifest:
                     name = os.path.relpath(error.filename, self.folder)
                     raise damaged(self.folder, f"{name} is missing", "dc") from error
@@ -280,7 +278,7 @@ class StateFolder:
         self._manifest, self._maps, self._log = manifest, maps, log
         self._arrays: dict[str, NDArray[Any]] = {}
 
-    def _open(self, manifest: Manifest) -> tuple[dict[str, mmap.mmap], RevisionLog]:
+    def _open(self, manifest: CheckpointManifest) -> tuple[dict[str, mmap.mmap], RevisionLog]:
         try:
             size = os.stat(self.folder / HISTORY).st_size
             if size < manifest.history.bytes:
@@ -306,7 +304,7 @@ class StateFolder:
             os.close(descriptor)
         history = BaseFile(HISTORY, before.history.bytes + len(lines), zlib.crc32(lines, before.history.crc))
         number, revision = before.checkpoint + 1, log.revision
-        manifest = Manifest(before.fixed, before.written_by, number, revision, {**kept, **files}, history)
+        manifest = CheckpointManifest(before.fixed, before.written_by, number, revision, {**kept, **files}, history)
         write_file(self.folder / manifest.log)
         sync_path(self.folder)
         manifest.write(self.folder)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.dc import workload
 from tuplewise.engine.dc.hybrid import DcCandidates, LocalDcTable
-from tuplewise.engine.dc.incremental.clue_set import ClueSet
+from tuplewise.engine.dc.incremental.clue_set import WitnessedClues
 from tuplewise.engine.dc.incremental.column_set_index import (
     LEAST_ROWS,
     SCANNED_PAIR_SECONDS,
@@ -49,11 +49,11 @@ Step = Callable[[str], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Searched:
+class FoundHittingSets:
     """What is known of rows: clues, all minimal hitting sets of their edges (one of each mirror pair), how many pairs
     violate each (int64), and the sets of predicates whose pairs were all compared."""
 
-    clues: ClueSet
+    clues: WitnessedClues
     sets: Sets
     violations: NDArray[np.int64]
     promised: Sets
@@ -168,7 +168,7 @@ def build(
 
 
 def base_arrays(
-    codes: NDArray[np.int32], ids: NDArray[np.int64], next_id: int, searched: Searched, index: ColumnSetIndex,
+    codes: NDArray[np.int32], ids: NDArray[np.int64], next_id: int, searched: FoundHittingSets, index: ColumnSetIndex,
     sorted_rows: SortedRows, dictionaries: Dictionaries, streams: dict[str, int],
 ) -> dict[str, NDArray[Any]]:  # fmt: skip
     """All arrays of a checkpoint."""
@@ -227,7 +227,7 @@ def refuse_keys(codes: NDArray[np.int32] | None, key: tuple[str, ...], where: Ca
         raise InputError(message(f"two rows have the same key {named!r}", both, "a key of its own for each row", hint))
 
 
-def search(relation: Relation, space: PredicateSpace, vertices: Vertices) -> tuple[Searched, bool]:
+def search(relation: Relation, space: PredicateSpace, vertices: Vertices) -> tuple[FoundHittingSets, bool]:
     """What holds in a table, with a pair of rows for each clue; and whether all pairs were compared.
 
     On the CPU: that tells which rows left a clue.
@@ -235,7 +235,7 @@ def search(relation: Relation, space: PredicateSpace, vertices: Vertices) -> tup
     options, device = space.options, pick_device("cpu")
     nothing = np.zeros((1, vertices.words), dtype=np.uint64)
     if relation.rows < 2:
-        return Searched(no_clues(space), nothing, np.zeros(1, dtype=np.int64), nothing), True
+        return FoundHittingSets(no_clues(space), nothing, np.zeros(1, dtype=np.int64), nothing), True
     table = WitnessedTable(relation, space, device, Run())
     work = workload.estimate(relation, space, device.kind)
     algorithm, _ = workload.choose_algorithm(work, relation.rows, options, available_bytes())
@@ -255,10 +255,10 @@ def search(relation: Relation, space: PredicateSpace, vertices: Vertices) -> tup
         sets = found.sets
     else:
         sets = candidates.sets
-    return Searched(clues, sets, np.zeros(len(sets), dtype=np.int64), promised), whole
+    return FoundHittingSets(clues, sets, np.zeros(len(sets), dtype=np.int64), promised), whole
 
 
-def _clues_of(relation: Relation, space: PredicateSpace, pairs: NDArray[np.int32]) -> ClueSet:
+def _clues_of(relation: Relation, space: PredicateSpace, pairs: NDArray[np.int32]) -> WitnessedClues:
     """The clues of noted pairs; of a row with itself, those of rows that are equal in all that counts."""
     codes = np.ascontiguousarray(relation.codes.T)
     same = np.flatnonzero(pairs[:, 0] == pairs[:, 1])
@@ -273,14 +273,14 @@ def _clues_of(relation: Relation, space: PredicateSpace, pairs: NDArray[np.int32
     return clues.with_met(Met(comparing.of_pairs(codes, t, u), pairs, np.zeros(0, np.int64)), clues.lookup())
 
 
-def no_clues(space: PredicateSpace) -> ClueSet:
+def no_clues(space: PredicateSpace) -> WitnessedClues:
     """No clue yet."""
     words = space.layout.words
     none = np.zeros((0, words), dtype=np.uint64)
-    return ClueSet(space.layout, none, np.zeros((0, 2), dtype=np.int32), np.zeros(0, dtype=np.int64))
+    return WitnessedClues(space.layout, none, np.zeros((0, 2), dtype=np.int32), np.zeros(0, dtype=np.int64))
 
 
-def count(relation: Relation, space: PredicateSpace, vertices: Vertices, device: Device) -> Searched:
+def count(relation: Relation, space: PredicateSpace, vertices: Vertices, device: Device) -> FoundHittingSets:
     """What holds in a table, with exact counts of all its pairs."""
     clues = no_clues(space)
     if relation.rows > 1 and space.groups:
@@ -288,12 +288,13 @@ def count(relation: Relation, space: PredicateSpace, vertices: Vertices, device:
         workload.refuse_hopeless(work, relation, space.options, available_bytes())
         found = collect_clues(relation.codes, space.layout, nulls=space.options.nulls, device=device)
         assert found.counts is not None
-        clues = ClueSet(space.layout, found.clues, np.full((len(found.clues), 2), -1, dtype=np.int32), found.counts)
+        none = np.full((len(found.clues), 2), -1, dtype=np.int32)
+        clues = WitnessedClues(space.layout, found.clues, none, found.counts)
     sets = counted_sets(clues, vertices, relation.rows)
-    return Searched(clues, sets.sets, sets.uncovered, np.zeros((0, vertices.words), dtype=np.uint64))
+    return FoundHittingSets(clues, sets.sets, sets.uncovered, np.zeros((0, vertices.words), dtype=np.uint64))
 
 
-def counted_sets(clues: ClueSet, vertices: Vertices, rows: int) -> HittingSets:
+def counted_sets(clues: WitnessedClues, vertices: Vertices, rows: int) -> HittingSets:
     """The minimal sets that all clues' edges are hit by, but for those that the error allows."""
     budget = allowed_violations(vertices.space.options.error, max(0, rows * (rows - 1)))
     if not len(clues):

@@ -20,7 +20,7 @@ Numbers = tuple[int, ...]  # predicates of a constraint by their numbers in the 
 
 
 @dataclass(frozen=True, eq=False)
-class Listing:
+class RuleListing:
     """Constraints in result order."""
 
     arrays: ConstraintArrays
@@ -31,7 +31,7 @@ class Listing:
         rows = zip(self.arrays.predicates.tolist(), self.arrays.sizes.tolist(), strict=True)
         return [tuple(row[:size]) for row, size in rows]
 
-    def against(self, before: Listing) -> tuple[list[Numbers], list[Numbers]]:
+    def against(self, before: RuleListing) -> tuple[list[Numbers], list[Numbers]]:
         """What is listed here and was not before, and the other way round; both in result order."""
         mine, theirs = set(self.numbers), set(before.numbers)
         return [n for n in self.numbers if n not in theirs], [n for n in before.numbers if n not in mine]
@@ -39,17 +39,17 @@ class Listing:
 
 def listing_of(
     sets: Sets, violations: NDArray[np.int64], space: PredicateSpace, rows: int, relation: Callable[[], Relation]
-) -> Listing:
+) -> RuleListing:
     """What minimal hitting sets say of a table of so many rows; one of no pairs says what its row does."""
     if rows < 2:
-        return Listing(invert(collect_evidence(relation(), space, device="cpu")))
-    return Listing(constraints_of(sets, violations, True, space, rows))
+        return RuleListing(invert(collect_evidence(relation(), space, device="cpu")))
+    return RuleListing(constraints_of(sets, violations, True, space, rows))
 
 
-def listing_of_numbers(numbers: Sequence[Numbers], space: PredicateSpace) -> Listing:
+def listing_of_numbers(numbers: Sequence[Numbers], space: PredicateSpace) -> RuleListing:
     """Constraints by their predicates, put into result order; how many pairs violate each is not said."""
     if not numbers:
-        return Listing(ConstraintArrays.none())
+        return RuleListing(ConstraintArrays.none())
     width = max(map(len, numbers))
     predicates = np.full((len(numbers), width), -1, dtype=np.int32)
     for i, own in enumerate(numbers):
@@ -57,4 +57,4 @@ def listing_of_numbers(numbers: Sequence[Numbers], space: PredicateSpace) -> Lis
     sizes = np.array([len(own) for own in numbers], dtype=np.int32)
     one_row = np.all((predicates < 0) | (space.scope[space.predicate_group[predicates]] == WITHIN_T), axis=1)
     arrays = ConstraintArrays(predicates, sizes, np.zeros(len(numbers), dtype=np.int64), one_row)
-    return Listing(arrays.take(result_order(predicates, sizes, space)))
+    return RuleListing(arrays.take(result_order(predicates, sizes, space)))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.dc.incremental.clue_set import ClueSet
+from tuplewise.engine.dc.incremental.clue_set import WitnessedClues
 from tuplewise.engine.dc.incremental.column_set_index import contains_some, lay_queries, terms_of, unprobed
 from tuplewise.engine.dc.incremental.counting import Counting
 from tuplewise.engine.dc.incremental.deciding import Deciding, Loss
@@ -52,8 +52,8 @@ class Revising:
     ) -> None:  # fmt: skip
         self._held, self.known, self._fixed, self._vertices = held, known, fixed, vertices
         self._comparing = Comparing(fixed.space.layout, fixed.options.discover.nulls)
-        self._lookup: tuple[ClueSet, ClueTable] | None = None  # whose it is, too
-        self._edges: tuple[ClueSet, Sets] | None = None
+        self._lookup: tuple[WitnessedClues, ClueTable] | None = None  # whose it is, too
+        self._edges: tuple[WitnessedClues, Sets] | None = None
         self._published: PublishedIndexes | None = None
         self._deciding = Deciding(held, fixed, vertices, relation, device, self._comparing)
         self._counting = Counting(held, fixed, vertices, device, self._comparing, self._deciding)
@@ -179,7 +179,7 @@ class Revising:
             found.append(Met(distinct, rows, np.zeros(0, np.int64)))
         return _uncounted(found, table)
 
-    def _extended(self, before: Known, clues: ClueSet) -> Known:
+    def _extended(self, before: Known, clues: WitnessedClues) -> Known:
         """What is known when the clues after those before are new."""
         new_edges = self._vertices.edges_of(clues.clues[len(before.clues) :])
         found = self._deciding.extend(before.sets, self.edges, new_edges)

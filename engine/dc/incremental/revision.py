@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.dc.incremental.clue_set import ClueSet
+from tuplewise.engine.dc.incremental.clue_set import WitnessedClues
 from tuplewise.engine.dc.incremental.column_set_index import ColumnSetIndex
 from tuplewise.engine.dc.incremental.listing import Numbers
 from tuplewise.engine.dc.vertices import Sets
@@ -73,14 +73,14 @@ class Known:
     """What a state knows of its rows: clues, minimal hitting sets of their edges (one of each mirror pair), how many
     pairs violate each, and the column-set index."""
 
-    clues: ClueSet
+    clues: WitnessedClues
     sets: Sets
     violations: NDArray[np.int64]
     index: ColumnSetIndex
 
 
 @dataclass(frozen=True, eq=False)
-class Change:
+class RevisionChange:
     """What a revision changes, as arrays for the log: `arrays` is empty of what stays as it is."""
 
     codes: NDArray[np.int32]

@@ -40,7 +40,7 @@ _LOOKS, _WAIT_SECONDS = 3, 0.01
 
 
 @dataclass(frozen=True, eq=False)
-class Record:
+class LogRecord:
     """One revision.
 
     Attributes
@@ -66,7 +66,7 @@ def plain(name: str, array: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(array, order="C")
 
 
-def packed(record: Record, revision: int) -> bytes:
+def packed(record: LogRecord, revision: int) -> bytes:
     """A record as it lies in the file. `revision`: the one that it must be of, else ValueError."""
     if record.header["revision"] != revision or not isinstance(record.header["history"], dict):
         raise ValueError(f"revision {record.header['revision']} with its history comes after {revision - 1}")
@@ -132,7 +132,7 @@ class RevisionLog:
         if self._descriptor >= 0:
             os.close(self._descriptor)
 
-    def append(self, record: Record, *, sync: bool) -> None:
+    def append(self, record: LogRecord, *, sync: bool) -> None:
         """Write the next revision by one call of the system: all of it or, where something is raised, nothing.
 
         `sync`: hand it to the disk too. Raises InputError where the disk is full or fails.
@@ -173,7 +173,7 @@ class RevisionLog:
                 time.sleep(_WAIT_SECONDS)
         return self.revision > known
 
-    def records(self) -> Iterator[Record]:
+    def records(self) -> Iterator[LogRecord]:
         """The records that are known, oldest first. Raises InputError where one is damaged."""
         for body in self._known():
             yield self._record(body)
@@ -231,14 +231,14 @@ class RevisionLog:
         parsed: dict[str, Any] = json.loads(body.text)
         return parsed
 
-    def _record(self, body: _Body) -> Record:
+    def _record(self, body: _Body) -> LogRecord:
         parsed, arrays = self._parsed(body), {}
         at = -(-len(body.text) // _ALIGNED) * _ALIGNED
         for name, code, shape in parsed["arrays"]:
             kind, count = np.dtype(code), math.prod(shape)
             arrays[name] = np.frombuffer(body.content, kind, count, at if count else 0).reshape(shape)
             at += -(-count * kind.itemsize // _ALIGNED) * _ALIGNED
-        return Record(parsed["header"], arrays)
+        return LogRecord(parsed["header"], arrays)
 
     def _cut(self) -> None:
         """Cut off what lies after the complete records; where it can't be now, before the next is written."""

@@ -24,7 +24,7 @@ _ROW_ID = KeptColumn(ROW_ID, "integer", "ids that the state gave")
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
+class RowBatch:
     """Rows for a state.
 
     Attributes
@@ -52,7 +52,7 @@ def read_batch(
     *,
     leave_out: bool = False,
     with_row_id: bool = False,
-) -> Batch:
+) -> RowBatch:
     """Rows for a state, columns matched by name.
 
     Parameters
@@ -77,12 +77,12 @@ def read_batch(
         keys, left_out = read_keys(wanted, rows, null_tokens, leave_out=leave_out)
         ids = _plain_ids(keys.pop()) if identified else None
         codes, additions = dictionaries.encode_keys([column.domain for column in columns], keys)
-        return Batch(codes, additions, ids, left_out_note(left_out, "row {}".format))
+        return RowBatch(codes, additions, ids, left_out_note(left_out, "row {}".format))
     relation, row_ids, notes = _read_relation(
         source, columns, null_tokens, load_options, leave_out=leave_out, with_row_id=with_row_id
     )
     codes, additions = dictionaries.encode(relation)
-    return Batch(codes, additions, row_ids, notes)
+    return RowBatch(codes, additions, row_ids, notes)
 
 
 def keys_of(

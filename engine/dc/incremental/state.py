@@ -21,30 +21,31 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.dc.constraint import DenialConstraint
 from tuplewise.engine.dc.discovery import ConstraintList
-from tuplewise.engine.dc.incremental.applied import Applied, Changes, Lost
+from tuplewise.engine.dc.incremental.applied import AppliedRevision, LostRule, RuleChanges
 from tuplewise.engine.dc.incremental.breaking import Breaking
 from tuplewise.engine.dc.incremental.checkpointing import checkpoint_arrays
-from tuplewise.engine.dc.incremental.clue_set import ClueSet
+from tuplewise.engine.dc.incremental.clue_set import WitnessedClues
 from tuplewise.engine.dc.incremental.column_set_index import ColumnSetIndex
 from tuplewise.engine.dc.incremental.dictionaries import Additions, Dictionaries, GapsExhausted
 from tuplewise.engine.dc.incremental.fixed import Fixed
-from tuplewise.engine.dc.incremental.folder import Record, StateFolder
+from tuplewise.engine.dc.incremental.folder import StateFolder
 from tuplewise.engine.dc.incremental.held_rows import HeldRows
 from tuplewise.engine.dc.incremental.initial import refuse_keys, unpacked_columns
-from tuplewise.engine.dc.incremental.listing import Listing, Numbers, listing_of, listing_of_numbers
+from tuplewise.engine.dc.incremental.listing import Numbers, RuleListing, listing_of, listing_of_numbers
 from tuplewise.engine.dc.incremental.ranks import ranked
 from tuplewise.engine.dc.incremental.revising import Revising
 from tuplewise.engine.dc.incremental.revision import (
-    Change,
     Known,
+    RevisionChange,
     applied,
     difference,
     history_of,
     listed_at,
     net_changes,
 )
+from tuplewise.engine.dc.incremental.revision_log import LogRecord
 from tuplewise.engine.dc.incremental.row_names import key_of_row
-from tuplewise.engine.dc.incremental.rows import Batch, keys_of, read_batch
+from tuplewise.engine.dc.incremental.rows import RowBatch, keys_of, read_batch
 from tuplewise.engine.dc.inversion import ConstraintArrays
 from tuplewise.engine.dc.predicate import PredicateSpace, build_space
 from tuplewise.engine.dc.vertices import Vertices
@@ -117,7 +118,7 @@ class DcState:
         sorted_rows = SortedRows.of_arrays(lambda name: array(f"sorted/{name}"))
         self._next_id = int(array("next_id")[0])
         self._streams: dict[str, int] = json.loads(array("streams").tobytes())
-        clues = ClueSet(self.space.layout, array("clues"), array("witnesses"), array("counts"))
+        clues = WitnessedClues(self.space.layout, array("clues"), array("witnesses"), array("counts"))
         index = ColumnSetIndex(array("probes"), array("promised"), array("own"))
         known = Known(clues, array("sets"), array("violations"), index)
         rows = int(array("rows")[0])
@@ -130,11 +131,11 @@ class DcState:
         self.revision = self._files.checkpoint_revision
         for record in self._files.records():
             self._replay(record)
-        self._listed: Listing | None = None
+        self._listed: RuleListing | None = None
         self._checkpoint_from = LEAST_TAIL
         self._whole = True
 
-    def _replay(self, record: Record) -> None:
+    def _replay(self, record: LogRecord) -> None:
         arrays = dict(record.arrays)
         self._dictionaries.add(Additions.of_arrays(arrays))
         if "killed" in arrays:
@@ -215,7 +216,7 @@ class DcState:
         return True
 
     @property
-    def listing(self) -> Listing:
+    def listing(self) -> RuleListing:
         """What is listed now."""
         if self._listed is None:
             known = self._work.known
@@ -238,7 +239,7 @@ class DcState:
         if not 0 <= revision <= self.revision:
             raise InputError(message("no such revision of the state", revision, f"0 to {self.revision}"))
 
-    def changes(self, since: int, until: int | None = None) -> Changes:
+    def changes(self, since: int, until: int | None = None) -> RuleChanges:
         """What the revisions after `since` brought together; of each constraint lost the pair that broke it last."""
         last = self.revision if until is None else until
         self._check_revision(since)
@@ -246,7 +247,7 @@ class DcState:
         gained, lost = net_changes(self._files.history(since + 1), last)
         found = listing_of_numbers(gained, self.space).numbers
         gone = listing_of_numbers(list(lost), self.space).numbers
-        return Changes(
+        return RuleChanges(
             tuple(self.space.constraint(list(n)) for n in found), tuple(self._lost(n, lost[n]) for n in gone)
         )
 
@@ -260,8 +261,8 @@ class DcState:
             ]
             yield {**record, "gained": gained, "lost": lost}
 
-    def _lost(self, numbers: Numbers, pair: Any) -> Lost:
-        return Lost(self.space.constraint(list(numbers)), None if pair is None else (pair[0], pair[1]))
+    def _lost(self, numbers: Numbers, pair: Any) -> LostRule:
+        return LostRule(self.space.constraint(list(numbers)), None if pair is None else (pair[0], pair[1]))
 
     def relation(self) -> Relation:
         """The rows that are there, in order of their ids."""
@@ -306,10 +307,10 @@ class DcState:
     def read(
         self, source: Any, load_options: LoadOptions | None = None, *, leave_out: bool = False,
         with_row_id: bool = False,
-    ) -> Batch:  # fmt: skip
+    ) -> RowBatch:  # fmt: skip
         """Rows for the state, columns matched by name and typed by its types (rows.read_batch)."""
 
-        def work() -> Batch:
+        def work() -> RowBatch:
             return read_batch(
                 source, self.columns, self._dictionaries, self.null_tokens, load_options, leave_out=leave_out,
                 with_row_id=with_row_id,
@@ -336,7 +337,7 @@ class DcState:
         self._version += 1
         self._respread_at = self._version
 
-    def _refuse_outdated(self, batch: Batch) -> None:
+    def _refuse_outdated(self, batch: RowBatch) -> None:
         """Raise InputError for rows whose new values got codes that others may have now."""
         now = self._respread_at <= batch.version <= self._version
         if not now or (len(batch.additions) and batch.version != self._version):
@@ -382,7 +383,7 @@ class DcState:
             raise InputError(message("no row of the state has the key of", named, hint=NOTHING))
         return rows
 
-    def insert(self, batch: Batch, *, batch_id: tuple[str, int] | None = None) -> Applied:
+    def insert(self, batch: RowBatch, *, batch_id: tuple[str, int] | None = None) -> AppliedRevision:
         """Rows that come, as one revision.
 
         Parameters
@@ -395,12 +396,12 @@ class DcState:
             Where the state is closed or only read, or a key is there twice; nothing is then changed.
         """
         if batch_id is not None and batch_id[1] <= self.applied_batch(batch_id[0]):
-            return Applied(self.revision, self.rows, (), (), np.zeros(0, dtype=np.int64))
+            return AppliedRevision(self.revision, self.rows, (), (), np.zeros(0, dtype=np.int64))
         ids = self._next_id + np.arange(len(batch.codes), dtype=np.int64)
         self._refuse_keys(batch.codes, np.zeros(0, dtype=np.int64))
         return self._revise("insert", batch, ids, np.zeros(0, dtype=np.int64), batch_id)
 
-    def delete(self, row_ids: NDArray[np.int64] | Sequence[int]) -> Applied:
+    def delete(self, row_ids: NDArray[np.int64] | Sequence[int]) -> AppliedRevision:
         """Rows that go. Raises InputError where an id is nobody's or given twice; nothing is then changed."""
         ids = np.array(row_ids, dtype=np.int64).ravel()
         return self._revise("delete", None, np.zeros(0, dtype=np.int64), self._rows_of_ids(ids), None)
@@ -416,7 +417,7 @@ class DcState:
             raise InputError(message("no row of the state has the id", absent, hint=NOTHING))
         return rows
 
-    def update(self, batch: Batch) -> Applied:
+    def update(self, batch: RowBatch) -> AppliedRevision:
         """Rows that change, named by `row_ids` of the batch or by the key: they keep their ids.
 
         Raises InputError where one is not there; nothing is then changed.
@@ -451,9 +452,9 @@ class DcState:
         return self._streams.get(stream, -1)
 
     def _revise(
-        self, kind: Literal["insert", "delete", "update"], batch: Batch | None, ids: NDArray[np.int64],
+        self, kind: Literal["insert", "delete", "update"], batch: RowBatch | None, ids: NDArray[np.int64],
         killed: NDArray[np.int64], batch_id: tuple[str, int] | None,
-    ) -> Applied:  # fmt: skip
+    ) -> AppliedRevision:  # fmt: skip
         self._check_writable()
         if batch is not None:
             self._refuse_outdated(batch)
@@ -476,10 +477,10 @@ class DcState:
             lost = list(zip(lost_numbers, breaking.pairs(lost_numbers), strict=True))
             next_id = self._next_id + (len(ids) if kind == "insert" else 0)
             history = history_of(self.revision + 1, kind, self.rows, gained, lost, batch_id)
-            change = Change(codes, ids, killed, difference(before, known, gone))
+            change = RevisionChange(codes, ids, killed, difference(before, known, gone))
             arrays = change.arrays() | (batch.additions.arrays() if batch is not None else {})
             header = {"revision": self.revision + 1, "next_id": next_id, "batch": batch_id, "history": history}
-            self._files.append(Record(header, arrays))
+            self._files.append(LogRecord(header, arrays))
             if batch is not None and len(batch.additions):
                 self._dictionaries.add(batch.additions)
                 self._version += 1
@@ -491,14 +492,14 @@ class DcState:
         except BaseException:
             self._load()  # wherever it was broken off: what the folder says counts
             raise
-        applied_ = Applied(
+        applied_ = AppliedRevision(
             self.revision, self.rows, tuple(self.space.constraint(list(n)) for n in gained),
             tuple(self._lost(n, pair) for n, pair in lost), ids.copy() if kind == "insert" else ids[:0],
             batch.notes if batch is not None else (),
         )  # fmt: skip
         return self._checkpointed(applied_)
 
-    def _checkpointed(self, done: Applied) -> Applied:
+    def _checkpointed(self, done: AppliedRevision) -> AppliedRevision:
         """After a checkpoint, where the tail is long. That it failed is a note: the revision is written."""
         tail = self._held.used - self._held.base
         short = tail <= max(self._checkpoint_from, self._held.base // TAIL_SHARE)

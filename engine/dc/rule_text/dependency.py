@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tuplewise.engine.dc.constraint import DenialConstraint, Operator, Predicate
-from tuplewise.engine.dc.rule_text.draft import Reference, resolve
+from tuplewise.engine.dc.rule_text.draft import DraftReference, resolve
 from tuplewise.engine.dc.rule_text.scanner import Cursor
 from tuplewise.engine.errors import Fault
 
@@ -49,11 +49,11 @@ def _same(column: str, operator: Operator) -> Predicate:
     return Predicate("t", column, operator, "u", column)
 
 
-def _side(cursor: Cursor) -> tuple[list[Reference], bool]:
+def _side(cursor: Cursor) -> tuple[list[DraftReference], bool]:
     """The names on one side, and whether they stand in square brackets."""
     bracket = cursor.take(*_BRACKETS)
     closing = _BRACKETS[bracket] if bracket else None
-    names: list[Reference] = []
+    names: list[DraftReference] = []
     if closing is not None and cursor.take(closing):
         return names, bracket == "["
     if closing is None and (cursor.at_end() or cursor.sees(*ARROWS, ";")):
@@ -67,16 +67,16 @@ def _side(cursor: Cursor) -> tuple[list[Reference], bool]:
         return names, bracket == "["
 
 
-def _name(cursor: Cursor, closing: str | None) -> Reference:
+def _name(cursor: Cursor, closing: str | None) -> DraftReference:
     """One name: quoted, a known one, or all up to what can't belong to a name."""
     at = cursor.skip_blanks()
     if cursor.sees('"', "`"):
-        return Reference("", cursor.quoted(), at, at, quoted=True)
+        return DraftReference("", cursor.quoted(), at, at, quoted=True)
     ends = re.compile(rf"\s*(?:,|;|->|→|{re.escape(closing) if closing else '$'}|\Z)")
     for name in sorted(filter(None, cursor.columns or ()), key=len, reverse=True):
         if cursor.text.startswith(name, at) and ends.match(cursor.text, at + len(name)):
             cursor.at = at + len(name)
-            return Reference("", name, at, at, quoted=True)
+            return DraftReference("", name, at, at, quoted=True)
     end = ends.search(cursor.text, at)
     stop = end.start() if end else len(cursor.text)
     name = cursor.text[at:stop]
@@ -85,4 +85,4 @@ def _name(cursor: Cursor, closing: str | None) -> Reference:
         hint = "The sides of -> are names of columns; other names than plain words stand in back-quotes"
         raise Fault("expected the name of a column", at + odd.start() if odd else at, hint)
     cursor.at = stop
-    return Reference("", name, at, at, quoted=False)
+    return DraftReference("", name, at, at, quoted=False)

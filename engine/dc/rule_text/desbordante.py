@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from tuplewise.engine.dc.constraint import Constant, Operator
-from tuplewise.engine.dc.rule_text.draft import Comparison, Draft, Literal, Reference
+from tuplewise.engine.dc.rule_text.draft import DraftComparison, DraftLiteral, DraftReference, RuleDraft
 from tuplewise.engine.dc.rule_text.logic import open_rule
 from tuplewise.engine.dc.rule_text.scanner import OPERATOR_SIGNS, Cursor, number_constant, spells_number
 from tuplewise.engine.errors import Fault
@@ -22,9 +22,9 @@ _TIGHT = re.compile(rf"\s*({_SIGNS})\s*")
 _COLUMN = re.compile(r"([ts])\s*\.\s*")
 
 
-def read_desbordante(cursor: Cursor) -> Draft:
+def read_desbordante(cursor: Cursor) -> RuleDraft:
     """Read the whole text as one rule."""
-    draft = Draft()
+    draft = RuleDraft()
     closing = open_rule(cursor, draft)
     body = cursor.at
     end = len(cursor.text.rstrip())
@@ -39,21 +39,21 @@ def read_desbordante(cursor: Cursor) -> Draft:
     return draft
 
 
-def _known_references(cursor: Cursor, start: int, end: int) -> dict[int, tuple[Reference, int]]:
+def _known_references(cursor: Cursor, start: int, end: int) -> dict[int, tuple[DraftReference, int]]:
     """Columns with known names, by their place, with their ends: what they hold is no sign of the rule."""
-    found: dict[int, tuple[Reference, int]] = {}
+    found: dict[int, tuple[DraftReference, int]] = {}
     names = sorted(filter(None, cursor.columns or ()), key=len, reverse=True)
     if not names:
         return found
     known = re.compile(rf"(?<=[\s({{=<>!∧])([ts])\.({'|'.join(map(re.escape, names))})(?=\s|[=<>!]|$)")
     for match in known.finditer(cursor.text[:end], start):
-        reference = Reference(match.group(1), match.group(2), match.start(), match.start(2), quoted=True)
+        reference = DraftReference(match.group(1), match.group(2), match.start(), match.start(2), quoted=True)
         found[match.start()] = reference, match.end()
     return found
 
 
 def _places(
-    text: str, pattern: re.Pattern[str], start: int, end: int, references: dict[int, tuple[Reference, int]]
+    text: str, pattern: re.Pattern[str], start: int, end: int, references: dict[int, tuple[DraftReference, int]]
 ) -> list[tuple[int, int]]:
     """Where the pattern stands outside of known names."""
     inside = [(at, stop) for at, (_, stop) in references.items()]
@@ -61,7 +61,7 @@ def _places(
     return [(at, stop) for at, stop in found if not any(a < stop and at < b for a, b in inside)]
 
 
-def _comparison(text: str, start: int, end: int, references: dict[int, tuple[Reference, int]]) -> Comparison:
+def _comparison(text: str, start: int, end: int, references: dict[int, tuple[DraftReference, int]]) -> DraftComparison:
     """One comparison: a sign with blanks round it goes before one without."""
     signs = _places(text, _SPACED, start, end, references) or _places(text, _TIGHT, start, end, references)
     if len(signs) != 1:
@@ -75,10 +75,12 @@ def _comparison(text: str, start: int, end: int, references: dict[int, tuple[Ref
     left = _operand(text, start, before, references)
     right = _operand(text, after, end, references)
     operator: Operator = OPERATOR_SIGNS[text[before:after].strip()]
-    return Comparison(left, operator, right, left.at)
+    return DraftComparison(left, operator, right, left.at)
 
 
-def _operand(text: str, start: int, end: int, references: dict[int, tuple[Reference, int]]) -> Reference | Literal:
+def _operand(
+    text: str, start: int, end: int, references: dict[int, tuple[DraftReference, int]]
+) -> DraftReference | DraftLiteral:
     """A column of t or s, or a bare constant: a number where it spells one, else text."""
     given = text[start:end]
     start += len(given) - len(given.lstrip())
@@ -90,9 +92,9 @@ def _operand(text: str, start: int, end: int, references: dict[int, tuple[Refere
         name = word[match.end() :]
         if not name:
             raise Fault("expected the name of a column", start + match.end())
-        return Reference(match.group(1), name, start, start + match.end(), quoted=False)
+        return DraftReference(match.group(1), name, start, start + match.end(), quoted=False)
     if not word:
         raise Fault("expected a column such as t.a or a constant", start)
     if spells_number(word) and not re.match("[+-]?0[0-9]", word):
-        return Literal(number_constant(word, start), start)
-    return Literal(Constant(word, "text"), start)
+        return DraftLiteral(number_constant(word, start), start)
+    return DraftLiteral(Constant(word, "text"), start)

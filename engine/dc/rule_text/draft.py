@@ -16,7 +16,7 @@ _TABLE_FILE = re.compile(r"(.+\.(?:csv|tsv|txt))\.(.+)", re.IGNORECASE | re.DOTA
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class DraftReference:
     """`variable.name`: where it stands, where its name stands, and whether the name is to be taken as it is."""
 
     variable: str
@@ -27,7 +27,7 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True)
-class Literal:
+class DraftLiteral:
     """A constant. `bare`: a word without quotes, which only some syntaxes take for text."""
 
     constant: Constant
@@ -36,17 +36,17 @@ class Literal:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class DraftComparison:
     """Two operands and what is asked of them."""
 
-    left: Reference | Literal
+    left: DraftReference | DraftLiteral
     operator: Operator
-    right: Reference | Literal
+    right: DraftReference | DraftLiteral
     at: int
 
 
 @dataclass
-class Draft:
+class RuleDraft:
     """A rule about tuples as it was read.
 
     Attributes
@@ -56,7 +56,7 @@ class Draft:
     negation, connectives : the signs that were used; they tell whose syntax it is
     """
 
-    comparisons: list[Comparison] = field(default_factory=list)
+    comparisons: list[DraftComparison] = field(default_factory=list)
     declared: list[tuple[str, int]] = field(default_factory=list)
     negation: str = ""
     connectives: set[str] = field(default_factory=set)
@@ -71,7 +71,8 @@ class Draft:
     def _constraint(self, columns: Sequence[str] | None) -> DenialConstraint:
         roles = self._roles()
         self._check_bare(columns, set(roles))
-        names = resolve([r for c in self.comparisons for r in (c.left, c.right) if isinstance(r, Reference)], columns)
+        sides = [side for c in self.comparisons for side in (c.left, c.right)]
+        names = resolve([side for side in sides if isinstance(side, DraftReference)], columns)
         return DenialConstraint(tuple(_predicate(c, roles, names) for c in self.comparisons)).normalised()
 
     def _roles(self) -> dict[str, Role]:
@@ -79,7 +80,7 @@ class Draft:
         places: dict[str, int] = {}
         for c in self.comparisons:
             for side in (c.left, c.right):
-                if isinstance(side, Reference):
+                if isinstance(side, DraftReference):
                     places.setdefault(side.variable, side.at)
         declared = [name for name, _ in self.declared]
         if self.declared:
@@ -102,7 +103,7 @@ class Draft:
         faults = []
         for c in self.comparisons:
             for side in (c.left, c.right):
-                if not isinstance(side, Literal) or not side.bare:
+                if not isinstance(side, DraftLiteral) or not side.bare:
                     continue
                 word = side.constant.text
                 if columns is not None and word in columns:
@@ -117,13 +118,13 @@ class Draft:
             raise Faults(faults)
 
 
-def _predicate(c: Comparison, roles: dict[str, Role], names: dict[int, str]) -> Predicate:
+def _predicate(c: DraftComparison, roles: dict[str, Role], names: dict[int, str]) -> Predicate:
     left, right, operator = c.left, c.right, c.operator
-    if isinstance(left, Literal):
-        if isinstance(right, Literal):
+    if isinstance(left, DraftLiteral):
+        if isinstance(right, DraftLiteral):
             raise Fault("a comparison of two constants", c.at, "One side has to be a column, such as t.a")
         left, right, operator = right, left, EXCHANGED[operator]
-    if isinstance(right, Reference):
+    if isinstance(right, DraftReference):
         return Predicate(
             roles[left.variable], names[left.name_at], operator, roles[right.variable], names[right.name_at]
         )
@@ -134,7 +135,9 @@ def _predicate(c: Comparison, roles: dict[str, Role], names: dict[int, str]) -> 
     return Predicate(roles[left.variable], names[left.name_at], operator, None, right.constant)
 
 
-def resolve(references: Sequence[Reference], columns: Sequence[str] | None, *, tables: bool = False) -> dict[int, str]:
+def resolve(
+    references: Sequence[DraftReference], columns: Sequence[str] | None, *, tables: bool = False
+) -> dict[int, str]:
     """The column that each reference means, by the place of its name. Raises Faults with all that are unknown.
 
     `tables`: a table's name and a dot may stand in front of each name (always so beside t0 and t1, as Metanome writes
@@ -166,7 +169,7 @@ def resolve(references: Sequence[Reference], columns: Sequence[str] | None, *, t
     return found
 
 
-def _unknown(r: Reference, columns: Sequence[str]) -> Fault:
+def _unknown(r: DraftReference, columns: Sequence[str]) -> Fault:
     what = f"no column of the name {r.name!r}"
     if not r.quoted and r.name.isascii() and r.name.isdigit():
         what += f", and numbers of columns are 0 to {len(columns) - 1}"
@@ -182,7 +185,7 @@ def _by_number(name: str, columns: Sequence[str]) -> str | None:
     return None
 
 
-def _without_tables(references: Sequence[Reference], *, tables: bool) -> dict[int, str]:
+def _without_tables(references: Sequence[DraftReference], *, tables: bool) -> dict[int, str]:
     """Names as they are, less the table that all of them begin with where the syntax puts one there."""
     bare = [r.name for r in references if not r.quoted]
     front = ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from tuplewise.engine.dc.constraint import Constant
-from tuplewise.engine.dc.rule_text.draft import Comparison, Draft, Literal
+from tuplewise.engine.dc.rule_text.draft import DraftComparison, DraftLiteral, RuleDraft
 from tuplewise.engine.dc.rule_text.logic import NAMED_OPERATORS, named_comparison, term
 from tuplewise.engine.dc.rule_text.scanner import Cursor
 
@@ -25,9 +25,9 @@ def starts_here(cursor: Cursor, *, loose: bool = False) -> bool:
     return (_LOOSE_START if loose else _START).match(cursor.text, cursor.skip_blanks()) is not None
 
 
-def read_holoclean(cursor: Cursor, *, raw: bool = False) -> Draft:
+def read_holoclean(cursor: Cursor, *, raw: bool = False) -> RuleDraft:
     """Read a rule of this form; the cursor is behind it then. `raw`: quotes inside a text are not doubled."""
-    draft = Draft(negation="&")
+    draft = RuleDraft(negation="&")
     while True:
         comparison = _raw_comparison(cursor) if raw else named_comparison(cursor)
         if comparison is not None:
@@ -45,7 +45,7 @@ def read_holoclean(cursor: Cursor, *, raw: bool = False) -> Draft:
     return draft
 
 
-def _raw_comparison(cursor: Cursor) -> Comparison | None:
+def _raw_comparison(cursor: Cursor) -> DraftComparison | None:
     """As `named_comparison`, with HoloClean's own literals: everything between the quotes, as it stands."""
     start = cursor.skip_blanks()
     word = cursor.word()
@@ -64,4 +64,5 @@ def _raw_comparison(cursor: Cursor) -> Comparison | None:
         return named_comparison(cursor)
     cursor.at = literal.end()
     cursor.expect(")", ") behind the second side")
-    return Comparison(left, NAMED_OPERATORS[word.lower()], Literal(Constant(literal.group(2), "text"), at), start)
+    right = DraftLiteral(Constant(literal.group(2), "text"), at)
+    return DraftComparison(left, NAMED_OPERATORS[word.lower()], right, start)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 
 from tuplewise.engine.dc.constraint import NULL, Operator
-from tuplewise.engine.dc.rule_text.draft import Comparison, Draft, Literal, Reference
+from tuplewise.engine.dc.rule_text.draft import DraftComparison, DraftLiteral, DraftReference, RuleDraft
 from tuplewise.engine.dc.rule_text.scanner import Cursor
 from tuplewise.engine.errors import Fault
 
@@ -43,15 +43,15 @@ def starts_here(cursor: Cursor) -> bool:
     return _START.match(cursor.text, cursor.skip_blanks()) is not None
 
 
-def read_logic(cursor: Cursor) -> Draft:
+def read_logic(cursor: Cursor) -> RuleDraft:
     """Read a rule of this form; the cursor is behind it then."""
-    draft = Draft()
+    draft = RuleDraft()
     closing = open_rule(cursor, draft)
     _conjunction(cursor, draft, closing)
     return draft
 
 
-def open_rule(cursor: Cursor, draft: Draft) -> str:
+def open_rule(cursor: Cursor, draft: RuleDraft) -> str:
     """Read up to the bracket that the comparisons follow; the bracket that will close them."""
     _quantifier(cursor, draft)
     sign = cursor.take("!", "¬", "~") or cursor.take_word("not")
@@ -64,7 +64,7 @@ def open_rule(cursor: Cursor, draft: Draft) -> str:
     return {"(": ")", "{": "}"}[bracket]
 
 
-def _quantifier(cursor: Cursor, draft: Draft) -> None:
+def _quantifier(cursor: Cursor, draft: RuleDraft) -> None:
     """`∀t,s∈R:` in front of a rule, in its many spellings."""
     if not (cursor.take("∀") or cursor.take_word("forall") or _take_for_all(cursor)):
         return
@@ -94,7 +94,7 @@ def _take_for_all(cursor: Cursor) -> bool:
     return False
 
 
-def _conjunction(cursor: Cursor, draft: Draft, closing: str) -> None:
+def _conjunction(cursor: Cursor, draft: RuleDraft, closing: str) -> None:
     """Predicates up to the closing bracket."""
     while True:
         if cursor.sees(closing):
@@ -111,19 +111,19 @@ def _conjunction(cursor: Cursor, draft: Draft, closing: str) -> None:
         draft.connectives.add(sign)
 
 
-def _misplaced_hint(cursor: Cursor, draft: Draft) -> str | None:
+def _misplaced_hint(cursor: Cursor, draft: RuleDraft) -> str | None:
     """What may help where something else follows a comparison."""
     if (cursor.word() or "").lower() == "or":
         return "A rule has no `or`: write a rule for each part"
     right = draft.comparisons[-1].right
-    if isinstance(right, Literal) and right.bare:
+    if isinstance(right, DraftLiteral) and right.bare:
         return "Text stands in single quotes; --rules-syntax desbordante takes bare text of several words"
-    if isinstance(right, Reference) and not right.quoted:
+    if isinstance(right, DraftReference) and not right.quoted:
         return f"Names that are no plain word stand in back-quotes: {right.variable}.`{right.name} ...`"
     return None
 
 
-def predicate(cursor: Cursor) -> Comparison:
+def predicate(cursor: Cursor) -> DraftComparison:
     """One comparison, with a sign between its sides or in front of them."""
     at = cursor.skip_blanks()
     named = named_comparison(cursor)
@@ -132,21 +132,21 @@ def predicate(cursor: Cursor) -> Comparison:
     left = term(cursor)
     operator = cursor.operator()
     if operator is not None:
-        return Comparison(left, operator, term(cursor), at)
+        return DraftComparison(left, operator, term(cursor), at)
     if not cursor.take_word("is"):
         hint = None
-        if isinstance(left, Reference) and not left.quoted:
+        if isinstance(left, DraftReference) and not left.quoted:
             hint = f"Names that are no plain word stand in back-quotes: {left.variable}.`{left.name} ...`"
         raise cursor.fault(f"expected {_COMPARISON}", hint)
     negated = cursor.take_word("not")
     if not cursor.take_word("null"):
         raise cursor.fault("expected null")
-    if isinstance(left, Literal):
+    if isinstance(left, DraftLiteral):
         raise Fault("a constant before `is null`", left.at, "Name a column, such as t.a is null")
-    return Comparison(left, "is not" if negated else "is", Literal(NULL, cursor.at), at)
+    return DraftComparison(left, "is not" if negated else "is", DraftLiteral(NULL, cursor.at), at)
 
 
-def named_comparison(cursor: Cursor) -> Comparison | None:
+def named_comparison(cursor: Cursor) -> DraftComparison | None:
     """`EQ(t1.a, t2.a)` and its like, if that is next."""
     at, word = cursor.skip_blanks(), cursor.word()
     if word is None:
@@ -162,10 +162,10 @@ def named_comparison(cursor: Cursor) -> Comparison | None:
     cursor.expect(",", "a comma between the two sides")
     right = term(cursor)
     cursor.expect(")", ") behind the second side")
-    return Comparison(left, operator, right, at)
+    return DraftComparison(left, operator, right, at)
 
 
-def term(cursor: Cursor) -> Reference | Literal:
+def term(cursor: Cursor) -> DraftReference | DraftLiteral:
     """A column of a tuple or a constant."""
     found = cursor.reference() or cursor.literal()
     if found is None:

@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Sequence
 
 from tuplewise.engine.dc.constraint import Constant, Operator
-from tuplewise.engine.dc.rule_text.draft import Literal, Reference
+from tuplewise.engine.dc.rule_text.draft import DraftLiteral, DraftReference
 from tuplewise.engine.errors import Fault
 from tuplewise.engine.table.schema import quoted_text
 
@@ -151,7 +151,7 @@ class Cursor:
         text, self.at = found
         return text
 
-    def reference(self) -> Reference | None:
+    def reference(self) -> DraftReference | None:
         """Move past `variable.name`, if one is next."""
         start = self.skip_blanks()
         variable = self.variable()
@@ -160,19 +160,19 @@ class Cursor:
             return None
         at = self.skip_blanks()
         if self.text[at : at + 1] in ("`", '"') and at < len(self.text):
-            return Reference(variable, self.quoted(), start, at, quoted=True)
+            return DraftReference(variable, self.quoted(), start, at, quoted=True)
         name = self._known_name(at)
         if name is not None:
             self.at = at + len(name)
-            return Reference(variable, name, start, at, quoted=True)
+            return DraftReference(variable, name, start, at, quoted=True)
         if variable in ("t0", "t1") and (end := self._end_behind_table(at)) is not None:
             self.at = end
-            return Reference(variable, self.text[at:end], start, at, quoted=False)
+            return DraftReference(variable, self.text[at:end], start, at, quoted=False)
         match = _BARE.match(self.text, at)
         if match is None:
             raise self.fault("expected the name of a column")
         self.at = match.end()
-        return Reference(variable, match.group(), start, at, quoted=False)
+        return DraftReference(variable, match.group(), start, at, quoted=False)
 
     def _known_name(self, at: int) -> str | None:
         """The known name that stands at a place: names with blanks need no quotes then.
@@ -202,27 +202,27 @@ class Cursor:
         """Whether a name can end before this place."""
         return at == len(self.text) or _BARE.match(self.text, at) is None
 
-    def literal(self) -> Literal | None:
+    def literal(self) -> DraftLiteral | None:
         """Move past a constant, if one is next: quoted text, a number, true, false, null, or a bare word."""
         at = self.skip_blanks()
         if self.text[at : at + 1] in ("'", '"') and at < len(self.text):
-            return Literal(Constant(self.quoted(), "text"), at)
+            return DraftLiteral(Constant(self.quoted(), "text"), at)
         match = _BARE.match(self.text, at)
         if match is None:
             return None
         word = match.group()
         self.at = match.end()
         if spells_number(word):
-            return Literal(number_constant(word, at), at)
+            return DraftLiteral(number_constant(word, at), at)
         lower = word.lower()
         if lower in ("true", "false"):
-            return Literal(Constant(lower, "boolean"), at)
+            return DraftLiteral(Constant(lower, "boolean"), at)
         if lower == "null":
-            return Literal(Constant("", "null"), at)
+            return DraftLiteral(Constant("", "null"), at)
         if lower in ("date", "timestamp") and self.sees("'"):
-            return Literal(Constant(self.quoted(), "text"), at)
+            return DraftLiteral(Constant(self.quoted(), "text"), at)
         self.at = match.end()
-        return Literal(Constant(word, "text"), at, bare=True)
+        return DraftLiteral(Constant(word, "text"), at, bare=True)
 
     def operator(self) -> Operator | None:
         """Move past a comparison sign, if one is next."""

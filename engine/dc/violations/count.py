@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.dc.violations.cardinalities import Cardinalities
-from tuplewise.engine.dc.violations.planner import NODE_SECONDS, Plan, plan
+from tuplewise.engine.dc.violations.planner import NODE_SECONDS, CheckPlan, plan
 from tuplewise.engine.dc.violations.program import Program, exchange, satisfied_with_itself
 from tuplewise.engine.dc.violations.refine import without_unfit
 from tuplewise.engine.grouping import Work, agreeing, start
@@ -36,7 +36,7 @@ WORTH_SAMPLING_SECONDS = 0.2
 
 
 def count_pairs(
-    work: Work, plan: Plan, pairs: ClusterPairs, keep_nulls: bool, counts: NDArray[np.int64] | None = None
+    work: Work, plan: CheckPlan, pairs: ClusterPairs, keep_nulls: bool, counts: NDArray[np.int64] | None = None
 ) -> int:
     """Ordered pairs of different rows that violate, inside cluster pairs that agree on the plan's equalities.
 
@@ -53,7 +53,12 @@ def count_pairs(
 
 
 def prepare(
-    work: Work, made: Plan, pairs: ClusterPairs, compared: Sequence[Comparison] | None = None, *, listing: bool = False
+    work: Work,
+    made: CheckPlan,
+    pairs: ClusterPairs,
+    compared: Sequence[Comparison] | None = None,
+    *,
+    listing: bool = False,
 ) -> PairJoin:
     """The join of a plan, or of other comparisons than it plans (at most one).
 
@@ -106,9 +111,9 @@ def _with_themselves(
     return rows[satisfied[rows]]
 
 
-def mirrored(plan: Plan) -> Plan:
+def mirrored(plan: CheckPlan) -> CheckPlan:
     """The plan of the rule with t and u exchanged, over exchanged cluster pairs."""
-    return Plan(
+    return CheckPlan(
         tuple((b, a) for a, b in plan.equalities),
         tuple(map(exchange, plan.compared)),
         plan.algorithm,
@@ -119,7 +124,7 @@ def mirrored(plan: Plan) -> Plan:
 
 
 def both_counts(
-    work: Work, plan: Plan, pairs: ClusterPairs, keep_nulls: bool, symmetric: bool
+    work: Work, plan: CheckPlan, pairs: ClusterPairs, keep_nulls: bool, symmetric: bool
 ) -> tuple[int, NDArray[np.int64], NDArray[np.int64]]:
     """Violating pairs, and for each row its pairs as t and as u, int64 (rows,) each."""
     as_left = np.zeros(work.rows, dtype=np.int64)
@@ -174,7 +179,7 @@ def prepared(
     right: NDArray[np.int32] | None,
     device: Device | str,
     threads: int | None = None,
-) -> tuple[Work, Plan, ClusterPairs | None]:
+) -> tuple[Work, CheckPlan, ClusterPairs | None]:
     """A program planned by the codes alone and refined up to its join; no cluster pairs where nothing can violate."""
     picked = pick_device(device) if isinstance(device, str) else device
     work = Work(codes, picked, threads)

@@ -21,7 +21,7 @@ from tuplewise.engine.dc.violations.cardinalities import Cardinalities, cardinal
 from tuplewise.engine.dc.violations.count import both_counts, count_pairs
 from tuplewise.engine.dc.violations.found import DcCheck, RuleCheck
 from tuplewise.engine.dc.violations.listing import first_pairs, violating_rows
-from tuplewise.engine.dc.violations.planner import Plan, plan
+from tuplewise.engine.dc.violations.planner import CheckPlan, plan
 from tuplewise.engine.dc.violations.program import Program, bind
 from tuplewise.engine.dc.violations.refine import without_unfit
 from tuplewise.engine.dc.violations.remarks import remarks
@@ -99,8 +99,8 @@ def check_rules(
 
 
 def _roots(
-    programs: Sequence[Program], plans: Sequence[Plan], sizes: Cardinalities, options: DcCheckOptions
-) -> tuple[list[trie.Root], list[str]]:
+    programs: Sequence[Program], plans: Sequence[CheckPlan], sizes: Cardinalities, options: DcCheckOptions
+) -> tuple[list[trie.TrieRoot], list[str]]:
     """Tries, or one for each rule; and a note on what sharing saves."""
     pairwise = [n for n, program in enumerate(programs) if not program.one_row and not program.never]
     alone = [root for n in pairwise for root in trie.build(programs, plans, "cost", sizes, [n])]
@@ -123,7 +123,7 @@ class _Runner:
         relation: Relation,
         rules: list[DenialConstraint],
         programs: list[Program],
-        plans: list[Plan],
+        plans: list[CheckPlan],
         options: DcCheckOptions,
         work: Work,
         run: Run,
@@ -133,7 +133,7 @@ class _Runner:
         self._found: dict[int, RuleCheck] = {}
         self.reached: str | None = None
 
-    def run(self, roots: list[trie.Root]) -> None:
+    def run(self, roots: list[trie.TrieRoot]) -> None:
         """All tries, beside each other where there are several and the CPU does the work."""
         for n, program in enumerate(self._programs):
             if program.one_row:
@@ -153,11 +153,11 @@ class _Runner:
     def results(self) -> list[RuleCheck]:
         return [self._found.get(n) or self._unknown(n) for n in range(len(self._rules))]
 
-    def _walk_root(self, root: trie.Root, work: Work) -> None:
+    def _walk_root(self, root: trie.TrieRoot, work: Work) -> None:
         first = next(iter(root.node.rules or _rules_below(root.node)))
         self._walk(root.node, without_unfit(work, self._programs[first], start(work), "tests"), work)
 
-    def _walk(self, node: trie.Node, pairs: ClusterPairs, work: Work) -> None:
+    def _walk(self, node: trie.TrieNode, pairs: ClusterPairs, work: Work) -> None:
         if self._over():
             return
         pairs = agreeing(work, pairs, node.equalities, self._options.nulls == "value")
@@ -251,7 +251,7 @@ class _Runner:
         )
 
 
-def _steps_taken(made: Plan, taken: Sequence[str]) -> list[dict[str, Any]]:
+def _steps_taken(made: CheckPlan, taken: Sequence[str]) -> list[dict[str, Any]]:
     """The planned steps, with the algorithm that the join took where it isn't the planned one."""
     steps = [dict(step) for step in made.steps]
     for step in steps:
@@ -260,7 +260,7 @@ def _steps_taken(made: Plan, taken: Sequence[str]) -> list[dict[str, Any]]:
     return steps
 
 
-def _rules_below(node: trie.Node) -> Any:
+def _rules_below(node: trie.TrieNode) -> Any:
     """Numbers of the rules below a node."""
     for child in node.children:
         yield from child.rules or _rules_below(child)

@@ -23,7 +23,7 @@ from tuplewise.engine.dc.violations.existence import find_pairs
 from tuplewise.engine.dc.violations.found import Cell, DcCheck, RuleCheck
 from tuplewise.engine.dc.violations.listing import CHUNK_PAIRS, FIRST_CHUNK_PAIRS, pairs_in_order
 from tuplewise.engine.dc.violations.planner import plan
-from tuplewise.engine.dc.violations.program import Program, RowTest, bind
+from tuplewise.engine.dc.violations.program import OneRowTest, Program, bind
 from tuplewise.engine.dc.violations.remarks import remarks
 from tuplewise.engine.options import DcCheckOptions
 from tuplewise.engine.run import Run
@@ -240,7 +240,7 @@ def narrow(program: Program) -> tuple[Program, list[int]]:
     columns = sorted(read | set(program.left_needed) | set(program.right_needed) | set(program.named))
     place = {c: i for i, c in enumerate(columns)}
 
-    def moved(given: Sequence[RowTest]) -> tuple[RowTest, ...]:
+    def moved(given: Sequence[OneRowTest]) -> tuple[OneRowTest, ...]:
         return tuple(replace(t, left=place[t.left], right=place.get(t.right, -1)) for t in given)
 
     return replace(

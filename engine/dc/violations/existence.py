@@ -16,7 +16,7 @@ from tuplewise.engine.dc.constraint import DenialConstraint
 from tuplewise.engine.dc.violations.cardinalities import Cardinalities, cardinalities
 from tuplewise.engine.dc.violations.count import count_pairs, prepare
 from tuplewise.engine.dc.violations.listing import first_pairs, violating_rows
-from tuplewise.engine.dc.violations.planner import Plan, plan
+from tuplewise.engine.dc.violations.planner import CheckPlan, plan
 from tuplewise.engine.dc.violations.program import Program, bind
 from tuplewise.engine.dc.violations.refine import without_unfit
 from tuplewise.engine.grouping import Work, agreeing, start
@@ -83,7 +83,7 @@ def _witnesses(
     return find_pairs(work, made, pairs, program.keep_nulls, limit)
 
 
-def find_pairs(work: Work, made: Plan, pairs: ClusterPairs, keep_nulls: bool, limit: int) -> NDArray[np.int64]:
+def find_pairs(work: Work, made: CheckPlan, pairs: ClusterPairs, keep_nulls: bool, limit: int) -> NDArray[np.int64]:
     """At most `limit` violating pairs inside cluster pairs, int64 (found, 2)."""
     if not pairs.clusters:
         return np.empty((0, 2), dtype=np.int64)

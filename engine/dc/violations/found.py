@@ -47,7 +47,7 @@ class RuleCheck:
     seconds: float
 
 
-class PairsOnSpark(Protocol):
+class ViolatingPairsOnSpark(Protocol):
     """Writes the pairs of a check whose rows stayed in Spark."""
 
     def write_pairs(
@@ -78,4 +78,4 @@ class DcCheck:
     timings_seconds: Mapping[str, float]
     partial: bool
     notes: tuple[str, ...]
-    on_spark: PairsOnSpark | None = None
+    on_spark: ViolatingPairsOnSpark | None = None

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tuplewise.engine.dc.constraint import DenialConstraint
 from tuplewise.engine.dc.violations.cardinalities import cardinalities
 from tuplewise.engine.dc.violations.count import count_pairs, prepare
-from tuplewise.engine.dc.violations.planner import Plan, plan
+from tuplewise.engine.dc.violations.planner import CheckPlan, plan
 from tuplewise.engine.dc.violations.program import Program, bind, passing_rows, satisfied
 from tuplewise.engine.dc.violations.refine import without_unfit
 from tuplewise.engine.grouping import Work, agreeing, start
@@ -78,7 +78,7 @@ def violating_rows(work: Work, program: Program) -> NDArray[np.int32]:
 
 
 def first_pairs(
-    work: Work, made: Plan, pairs: ClusterPairs, as_left: NDArray[np.int64], symmetric: bool, limit: int
+    work: Work, made: CheckPlan, pairs: ClusterPairs, as_left: NDArray[np.int64], symmetric: bool, limit: int
 ) -> NDArray[np.int64]:
     """The first `limit` pairs of all, int64 (at most limit, 2)."""
     found = [np.empty((0, 2), dtype=np.int64)]
@@ -94,7 +94,7 @@ def first_pairs(
 
 def pairs_in_order(
     work: Work,
-    made: Plan,
+    made: CheckPlan,
     pairs: ClusterPairs,
     as_left: NDArray[np.int64],
     symmetric: bool,
@@ -123,7 +123,7 @@ def pairs_in_order(
 
 
 def _fewest_candidates(
-    work: Work, made: Plan, pairs: ClusterPairs
+    work: Work, made: CheckPlan, pairs: ClusterPairs
 ) -> tuple[PairJoin, NDArray[np.int64], tuple[Comparison, ...]]:
     """The join to list by where not all comparisons fit one: the planned one or a non-equality, whichever leaves less.
 

@@ -35,7 +35,7 @@ _SIGNS = {LESS: "<", LESS | EQUAL: "<=", EQUAL: "==", LESS | GREATER: "!=", GREA
 
 
 @dataclass(frozen=True)
-class Plan:
+class CheckPlan:
     """How a rule is checked.
 
     Attributes
@@ -56,7 +56,7 @@ class Plan:
     steps: tuple[dict[str, Any], ...]
 
 
-def plan(program: Program, sizes: Cardinalities, names: Sequence[str]) -> Plan:
+def plan(program: Program, sizes: Cardinalities, names: Sequence[str]) -> CheckPlan:
     """The plan of one rule. `names`: of the columns, for the steps.
 
     A rule about one row is one step: its tests.
@@ -64,9 +64,9 @@ def plan(program: Program, sizes: Cardinalities, names: Sequence[str]) -> Plan:
     if program.never:
         why = "no values satisfy all of its predicates"
         step = {"step": "filter", "predicates": [], "algorithm": "none", "estimated_rows": 0, "why": why}
-        return Plan((), (), "hsm", (), 0.0, (step,))
+        return CheckPlan((), (), "hsm", (), 0.0, (step,))
     if program.one_row:
-        return Plan((), (), "hsm", (), 0.0, tuple(_filter_steps(program)))
+        return CheckPlan((), (), "hsm", (), 0.0, tuple(_filter_steps(program)))
     equalities = order_equalities([(c.left, c.right) for c in program.equalities], sizes)
     groups = _groups(equalities, sizes)
     cluster_rows = sizes.rows / groups if equalities else float(sizes.rows)
@@ -106,7 +106,7 @@ def plan(program: Program, sizes: Cardinalities, names: Sequence[str]) -> Plan:
                 "why": f"counts over equalities, at most {2 ** len(excluded)} terms; filtered when pairs are listed",
             }
         )
-    return Plan(tuple(equalities), tuple(compared), algorithm, tuple(excluded), tree_row_seconds, tuple(steps))
+    return CheckPlan(tuple(equalities), tuple(compared), algorithm, tuple(excluded), tree_row_seconds, tuple(steps))
 
 
 def _join(

@@ -23,7 +23,7 @@ EXCHANGED_OUTCOMES = [((o & LESS) and GREATER) | (o & EQUAL) | ((o & GREATER) an
 
 
 @dataclass(frozen=True, slots=True)
-class RowTest:
+class OneRowTest:
     """What one row has to satisfy alone.
 
     Attributes
@@ -60,8 +60,8 @@ class Program:
     symmetric : whether it is its own mirror
     """
 
-    left_tests: tuple[RowTest, ...]
-    right_tests: tuple[RowTest, ...]
+    left_tests: tuple[OneRowTest, ...]
+    right_tests: tuple[OneRowTest, ...]
     comparisons: tuple[Comparison, ...]
     left_needed: tuple[int, ...]
     right_needed: tuple[int, ...]
@@ -118,7 +118,7 @@ def bind(rule: DenialConstraint, relation: Relation, nulls: str) -> Program:
         Where the rule names an unknown column, or compares what can't be compared.
     """
     check_types(relation, rule)
-    tests: dict[Role, list[RowTest]] = {"t": [], "u": []}
+    tests: dict[Role, list[OneRowTest]] = {"t": [], "u": []}
     needed: dict[Role, set[int]] = {"t": set(), "u": set()}
     allowed: dict[tuple[int, int], int] = {}
     never = False
@@ -136,7 +136,7 @@ def bind(rule: DenialConstraint, relation: Relation, nulls: str) -> Program:
         assert p.right_role is not None
         needed[p.right_role].add(right)
         if p.left_role == p.right_role:
-            tests[p.left_role].append(RowTest("columns", left, outcomes, right, text=str(p)))
+            tests[p.left_role].append(OneRowTest("columns", left, outcomes, right, text=str(p)))
             continue
         if p.left_role == "u":
             left, right, outcomes = right, left, EXCHANGED_OUTCOMES[outcomes]
@@ -162,16 +162,16 @@ def bind(rule: DenialConstraint, relation: Relation, nulls: str) -> Program:
     )
 
 
-def _constant_test(relation: Relation, column: int, p: Predicate) -> RowTest:
+def _constant_test(relation: Relation, column: int, p: Predicate) -> OneRowTest:
     assert isinstance(p.right, Constant)
     if p.operator in ("is", "is not"):
-        return RowTest("null", column, EQUAL if p.operator == "is" else LESS | GREATER, text=str(p))
+        return OneRowTest("null", column, EQUAL if p.operator == "is" else LESS | GREATER, text=str(p))
     if p.right.type == "null":
         place = 2 * NULL_CODE
     else:
         rank, present = place_constant(relation, column, p.right)
         place = 2 * rank - (not present)
-    return RowTest("constant", column, OUTCOMES_OF[p.operator], place=place, text=str(p))
+    return OneRowTest("constant", column, OUTCOMES_OF[p.operator], place=place, text=str(p))
 
 
 def exchange(c: Comparison) -> Comparison:
@@ -179,7 +179,9 @@ def exchange(c: Comparison) -> Comparison:
     return Comparison(c.right, c.left, EXCHANGED_OUTCOMES[c.outcomes])
 
 
-def passing_rows(codes: NDArray[np.int32], tests: Sequence[RowTest], needed: Sequence[int]) -> NDArray[np.bool_] | None:
+def passing_rows(
+    codes: NDArray[np.int32], tests: Sequence[OneRowTest], needed: Sequence[int]
+) -> NDArray[np.bool_] | None:
     """Rows that pass these tests and have no null in the columns `needed`. bool (rows,); None where all do."""
     passing: NDArray[np.bool_] | None = None
     for column in needed:

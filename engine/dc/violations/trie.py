@@ -16,35 +16,35 @@ from itertools import combinations
 from typing import Literal
 
 from tuplewise.engine.dc.violations.cardinalities import Cardinalities
-from tuplewise.engine.dc.violations.planner import Plan
-from tuplewise.engine.dc.violations.program import Program, RowTest
+from tuplewise.engine.dc.violations.planner import CheckPlan
+from tuplewise.engine.dc.violations.program import OneRowTest, Program
 from tuplewise.engine.grouping import Equality
 
 Order = Literal["cost", "frequency", "saving"]
-RowTests = tuple[tuple[RowTest, ...], tuple[RowTest, ...]]
+RowTests = tuple[tuple[OneRowTest, ...], tuple[OneRowTest, ...]]
 MOST_RULES_PAIRED = 200  # rules whose common equalities are all looked at; of more, the first ones
 
 
 @dataclass
-class Node:
+class TrieNode:
     """Equalities that are refined in one step, the rules that end here, and what follows."""
 
     equalities: tuple[Equality, ...]
     rules: list[int] = field(default_factory=list)
-    children: list[Node] = field(default_factory=list)
+    children: list[TrieNode] = field(default_factory=list)
 
 
 @dataclass
-class Root:
+class TrieRoot:
     """A trie of rules whose rows pass the same tests."""
 
     tests: RowTests
-    node: Node
+    node: TrieNode
 
 
 def build(
-    programs: Sequence[Program], plans: Sequence[Plan], order: Order, sizes: Cardinalities, numbers: Sequence[int]
-) -> list[Root]:
+    programs: Sequence[Program], plans: Sequence[CheckPlan], order: Order, sizes: Cardinalities, numbers: Sequence[int]
+) -> list[TrieRoot]:
     """Tries over the rules with these numbers.
 
     "cost": equalities of each rule as planned. "frequency": what most rules have first, ties as planned. "saving": at
@@ -56,19 +56,19 @@ def build(
         by_tests.setdefault(tests, []).append(number)
     roots = []
     for tests, rules in by_tests.items():
-        root = Node(())
+        root = TrieNode(())
         if order == "saving":
             left = {r: frozenset(plans[r].equalities) for r in rules}
             _grow_by_saving(root, left, plans, (), float(sizes.rows), sizes)
         else:
             _grow(root, rules, _paths(rules, plans, order), 0)
         # each first step makes a trie of its own: they don't depend on each other, and can run beside each other
-        roots += [Root(tests, child) for child in root.children]
-        roots += [Root(tests, Node((), [r])) for r in root.rules]
+        roots += [TrieRoot(tests, child) for child in root.children]
+        roots += [TrieRoot(tests, TrieNode((), [r])) for r in root.rules]
     return roots
 
 
-def _paths(rules: Sequence[int], plans: Sequence[Plan], order: Order) -> dict[int, tuple[Equality, ...]]:
+def _paths(rules: Sequence[int], plans: Sequence[CheckPlan], order: Order) -> dict[int, tuple[Equality, ...]]:
     """The equalities of each rule in the order in which they are refined."""
     paths = {r: plans[r].equalities for r in rules}
     if order == "frequency":
@@ -77,7 +77,7 @@ def _paths(rules: Sequence[int], plans: Sequence[Plan], order: Order) -> dict[in
     return paths
 
 
-def _grow(node: Node, rules: Sequence[int], paths: dict[int, tuple[Equality, ...]], depth: int) -> None:
+def _grow(node: TrieNode, rules: Sequence[int], paths: dict[int, tuple[Equality, ...]], depth: int) -> None:
     """Put the rest of each path below `node`; equalities that no rule leaves or enters between become one step."""
     following: dict[Equality, list[int]] = {}
     for r in rules:
@@ -93,15 +93,15 @@ def _grow(node: Node, rules: Sequence[int], paths: dict[int, tuple[Equality, ...
                 break
             step.append(shared[deeper])
             deeper += 1
-        child = Node(tuple(step))
+        child = TrieNode(tuple(step))
         _grow(child, members, paths, deeper)
         node.children.append(child)
 
 
 def _grow_by_saving(
-    node: Node,
+    node: TrieNode,
     left: dict[int, frozenset[Equality]],
-    plans: Sequence[Plan],
+    plans: Sequence[CheckPlan],
     path: tuple[Equality, ...],
     rows: float,
     sizes: Cardinalities,
@@ -128,12 +128,12 @@ def _grow_by_saving(
             break
         _, step, after = best
         members = {r: equalities - step for r, equalities in open_rules.items() if step <= equalities}
-        child = Node(_as_planned(step, plans[next(iter(members))]))
+        child = TrieNode(_as_planned(step, plans[next(iter(members))]))
         _grow_by_saving(child, members, plans, path + child.equalities, after, sizes)
         node.children.append(child)
         open_rules = {r: equalities for r, equalities in open_rules.items() if r not in members}
     for r, equalities in open_rules.items():
-        node.children.append(Node(_as_planned(equalities, plans[r]), [r]))
+        node.children.append(TrieNode(_as_planned(equalities, plans[r]), [r]))
 
 
 def _common(left: dict[int, frozenset[Equality]]) -> list[frozenset[Equality]]:
@@ -142,14 +142,14 @@ def _common(left: dict[int, frozenset[Equality]]) -> list[frozenset[Equality]]:
     return sorted({a & b for a, b in combinations(some, 2) if a & b}, key=sorted)
 
 
-def _as_planned(step: frozenset[Equality], made: Plan) -> tuple[Equality, ...]:
+def _as_planned(step: frozenset[Equality], made: CheckPlan) -> tuple[Equality, ...]:
     return tuple(e for e in made.equalities if e in step)
 
 
-def work_of(roots: Sequence[Root], sizes: Cardinalities) -> float:
+def work_of(roots: Sequence[TrieRoot], sizes: Cardinalities) -> float:
     """Rows that the refinements of some tries take in, estimated: what sharing saves shows here."""
 
-    def below(node: Node, rows: float, path: tuple[Equality, ...]) -> float:
+    def below(node: TrieNode, rows: float, path: tuple[Equality, ...]) -> float:
         path += node.equalities
         left = min(rows, sizes.rows - sizes.alone(c for e in path for c in e)) if path else rows
         return (rows if node.equalities else 0.0) + sum(below(child, left, path) for child in node.children)

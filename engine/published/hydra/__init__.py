@@ -38,7 +38,7 @@ from tuplewise.engine.dc.predicate import PredicateSpace, allowed_violations
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.grouping import Work
 from tuplewise.engine.published.hydra.completion import Completion, Delta
-from tuplewise.engine.published.hydra.refiners import Order, Weights, build_tree
+from tuplewise.engine.published.hydra.refiners import PredicateWeights, RefinerOrder, build_tree
 from tuplewise.engine.published.hydra.sampling import Evidences, Sample, focused_sample, random_sample
 from tuplewise.engine.run import TIME_LIMIT, Run
 from tuplewise.engine.table.relation import Relation
@@ -145,7 +145,7 @@ def _find(
 
     assert sample.random.counts is not None
     drawn = EvidenceSet(implied, sample.random.clues, sample.random.counts, 0, relation.rows, True)
-    order = Order(space, Weights(drawn, preliminary))
+    order = RefinerOrder(space, PredicateWeights(drawn, preliminary))
     listed = zip(preliminary.predicates.tolist(), preliminary.sizes.tolist(), strict=True)
     tree = build_tree(order.path(numbers[:size]) for numbers, size in listed)
     work = Work(relation.codes, device, threads=1, deadline=run.deadline)

@@ -28,7 +28,7 @@ from tuplewise.engine.dc.violations.program import satisfied
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.grouping import Work, agreeing
 from tuplewise.engine.published.hydra.levels import refine_by_order
-from tuplewise.engine.published.hydra.refiners import STEP_SECONDS, Node, Refiner
+from tuplewise.engine.published.hydra.refiners import STEP_SECONDS, Refiner, RefinerNode
 from tuplewise.engine.published.hydra.sampling import Evidences
 from tuplewise.engine.run import TIME_LIMIT
 from tuplewise.engine.table.relation import NULL_CODE
@@ -140,14 +140,14 @@ class Completion:
         self, work: Work, keep_nulls: bool, delta: Delta, progress: Callable[[float], None] | None = None
     ) -> None:
         self._work, self._keep_nulls, self._delta, self._progress = work, keep_nulls, delta, progress
-        self._present: dict[int, Flags | None] = {}
+        self._presence: dict[int, Flags | None] = {}
         self._lock = threading.Lock()
         self._stopped = threading.Event()
         self._tasks: list[Future[None]] = []
         self._done = 0.0
         self.applied: Counter[str] = Counter()
 
-    def run(self, root: Node) -> None:
+    def run(self, root: RefinerNode) -> None:
         """Walk the whole tree. Raises LimitReached at the deadline, and what `progress` raises."""
         everything = all_rows(np.arange(self._work.rows, dtype=np.int32))
         threads = usable_cores() if self._work.device.kind == "cpu" else 1
@@ -166,11 +166,11 @@ class Completion:
                 self._stopped.set()
         self._delta.finish()
 
-    def _start(self, node: Node, pairs: ClusterPairs, share: float) -> None:
+    def _start(self, node: RefinerNode, pairs: ClusterPairs, share: float) -> None:
         with self._lock:
             self._tasks.append(self._pool.submit(self._task, node, pairs, share))
 
-    def _task(self, node: Node, pairs: ClusterPairs, share: float) -> None:
+    def _task(self, node: RefinerNode, pairs: ClusterPairs, share: float) -> None:
         """One thread's part. Where it fails, the others end soon."""
         try:
             self._visit(node, pairs, share)
@@ -178,7 +178,7 @@ class Completion:
             self._stopped.set()
             raise
 
-    def _visit(self, node: Node, pairs: ClusterPairs, share: float) -> None:
+    def _visit(self, node: RefinerNode, pairs: ClusterPairs, share: float) -> None:
         """Refine cluster pairs by a node and go on below it. `share`: of the whole work, for progress."""
         if self._stopped.is_set():
             return
@@ -199,7 +199,7 @@ class Completion:
         else:
             self._join(node, pairs, share)
 
-    def _reached(self, node: Node, pairs: ClusterPairs, share: float) -> None:
+    def _reached(self, node: RefinerNode, pairs: ClusterPairs, share: float) -> None:
         """Cluster pairs satisfy all refiners down to a node."""
         some = pairs.clusters > 0 and pairs.pairs > 0
         if some and (not node.children or self._worth_comparing(pairs, node.row_seconds)):
@@ -222,7 +222,7 @@ class Completion:
         compared = pairs.pairs / 2 if pairs.reflexive else pairs.pairs
         return rows * COMPARED_ROW_SECONDS + compared * COMPARED_PAIR_SECONDS <= rows * row_seconds
 
-    def _join(self, node: Node, pairs: ClusterPairs, share: float) -> None:
+    def _join(self, node: RefinerNode, pairs: ClusterPairs, share: float) -> None:
         """Refine by a non-equality, or by one or two inequalities: by listing pairs, or into levels where many are."""
         assert node.refiner is not None
         comparisons = node.refiner.comparisons
@@ -243,7 +243,9 @@ class Completion:
                     self._below(node, t, u)
         self._finished(share)
 
-    def _through(self, node: Node, pairs: ClusterPairs, comparisons: tuple[Comparison, ...], share: float) -> None:
+    def _through(
+        self, node: RefinerNode, pairs: ClusterPairs, comparisons: tuple[Comparison, ...], share: float
+    ) -> None:
         """Refine cluster pairs by comparisons into cluster pairs and go on below a node."""
         if not comparisons:
             self._reached(node, pairs, share)
@@ -261,7 +263,7 @@ class Completion:
                     self._finished(left)
             self._finished(left)
 
-    def _below(self, node: Node, t: Rows, u: Rows) -> None:
+    def _below(self, node: RefinerNode, t: Rows, u: Rows) -> None:
         """Listed pairs satisfy all refiners down to a node."""
         if not node.children:
             self._delta.add(t, u)
@@ -310,18 +312,18 @@ class Completion:
         """Rows without a null in these columns; None where all are."""
         passing: Flags | None = None
         for column in columns:
-            there = self._there(column)
-            if there is not None:
-                passing = there if passing is None else passing & there
+            present = self._present(column)
+            if present is not None:
+                passing = present if passing is None else passing & present
         return passing
 
-    def _there(self, column: int) -> Flags | None:
+    def _present(self, column: int) -> Flags | None:
         if self._keep_nulls:
             return None
-        if column not in self._present:
-            there = self._work.codes[column] != NULL_CODE
-            self._present[column] = None if there.all() else there
-        return self._present[column]
+        if column not in self._presence:
+            present = self._work.codes[column] != NULL_CODE
+            self._presence[column] = None if present.all() else present
+        return self._presence[column]
 
     def _passing(self, c: Comparison) -> Flags:
         """Rows whose own two columns satisfy a comparison."""

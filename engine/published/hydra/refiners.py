@@ -52,7 +52,7 @@ class Refiner:
 
 
 @dataclass
-class Node:
+class RefinerNode:
     """A refiner and what follows it.
 
     Attributes
@@ -63,12 +63,12 @@ class Node:
     """
 
     refiner: Refiner | None
-    children: list[Node] = field(default_factory=list)
+    children: list[RefinerNode] = field(default_factory=list)
     leaves: int = 0
     row_seconds: float = 0.0
 
 
-class Weights:
+class PredicateWeights:
     """Selectivities of predicates by the random sample, and frequencies in preliminary constraints.
 
     Parameters
@@ -117,10 +117,10 @@ class Weights:
         return self.frequency(*predicates) / self.selectivity(*predicates)
 
 
-class Order:
+class RefinerOrder:
     """Puts the refiners of constraints into order. Refiners of the same predicates are one object."""
 
-    def __init__(self, space: PredicateSpace, weights: Weights) -> None:
+    def __init__(self, space: PredicateSpace, weights: PredicateWeights) -> None:
         self._space, self._weights = space, weights
         self._refiners: dict[tuple[int, ...], Refiner] = {}
         self._keys: dict[Refiner, tuple[int, float, tuple[int, ...]]] = {}
@@ -201,20 +201,20 @@ def pairings(items: tuple[int, ...]) -> list[tuple[tuple[int, int], ...]]:
     return found
 
 
-def build_tree(paths: Iterable[Sequence[Refiner]]) -> Node:
+def build_tree(paths: Iterable[Sequence[Refiner]]) -> RefinerNode:
     """The tree of these paths: one from root to leaf for each constraint, common prefixes once.
 
     No path may begin with all of another: constraints that are minimal have no other's predicates.
     """
-    root = Node(None)
-    found: dict[tuple[int, Refiner], Node] = {}
+    root = RefinerNode(None)
+    found: dict[tuple[int, Refiner], RefinerNode] = {}
     for path in paths:
         node = root
         node.leaves += 1
         for step in path:
             key = (id(node), step)
             if key not in found:
-                found[key] = Node(step)
+                found[key] = RefinerNode(step)
                 node.children.append(found[key])
             node = found[key]
             node.leaves += 1
@@ -222,7 +222,7 @@ def build_tree(paths: Iterable[Sequence[Refiner]]) -> Node:
     return root
 
 
-def _add_up(node: Node) -> float:
+def _add_up(node: RefinerNode) -> float:
     """Write the costs below a node; returns them with its own."""
     below = node.row_seconds = sum(map(_add_up, node.children))
     if node.refiner is None:

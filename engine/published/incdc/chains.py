@@ -42,7 +42,7 @@ Pairs = tuple[NDArray[np.int32], NDArray[np.int32]]
 
 
 @dataclass(frozen=True)
-class Order:
+class ChainOrder:
     """What an index's chains are ordered by.
 
     Attributes
@@ -78,7 +78,7 @@ class Order:
 
 
 def optimal_chains(
-    keys: NDArray[np.int32], order: Order
+    keys: NDArray[np.int32], order: ChainOrder
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """OptIndex: the fewest chains of these points.
 
@@ -141,7 +141,7 @@ class ChainIndexes:
 
     def __init__(self, unknown: bool, absorbed: int) -> None:
         """`unknown`: whether a null (code -1) satisfies no condition; else it is a value below all others."""
-        self.orders: list[Order] = []
+        self.orders: list[ChainOrder] = []
         self.absorbed = absorbed
         self._unknown = unknown
         self._chains: list[_Chains] = []
@@ -157,7 +157,7 @@ class ChainIndexes:
         c = self._chains[index]
         return [part.tolist() for part in np.split(c.rows, c.offsets[1:-1])] if len(c.rows) else []
 
-    def add(self, orders: Sequence[Order], codes: NDArray[np.int32], flags: NDArray[np.uint8]) -> None:
+    def add(self, orders: Sequence[ChainOrder], codes: NDArray[np.int32], flags: NDArray[np.uint8]) -> None:
         """Make indexes with OptIndex, of the rows that are in chains and not gone.
 
         Parameters
@@ -226,14 +226,14 @@ class ChainIndexes:
         self._chains = [self._extended(i, codes, flags, new) for i in range(len(self.orders))]
         self._join()
 
-    def _make(self, order: Order, codes: NDArray[np.int32], rows: NDArray[np.int32]) -> _Chains:
+    def _make(self, order: ChainOrder, codes: NDArray[np.int32], rows: NDArray[np.int32]) -> _Chains:
         """An index of these rows, without those that it leaves out for a null."""
         rows = self._with_values(order, codes, rows)
         keys = order.keys(codes, rows)
         places, offsets = optimal_chains(keys, order)
         return _Chains(rows[places], np.ascontiguousarray(keys[:, places]), offsets, len(rows))
 
-    def _with_values(self, order: Order, codes: NDArray[np.int32], rows: NDArray[np.int32]) -> NDArray[np.int32]:
+    def _with_values(self, order: ChainOrder, codes: NDArray[np.int32], rows: NDArray[np.int32]) -> NDArray[np.int32]:
         if not self._unknown:
             return rows
         return rows[(codes[rows][:, list(order.columns)] >= 0).all(axis=1)]

@@ -30,8 +30,8 @@ from tuplewise.engine.published.incdc.chain_loops import (
     LIVE,
     MARKED,
 )
-from tuplewise.engine.published.incdc.chains import ChainIndexes, Order, Pairs
-from tuplewise.engine.published.incdc.selection import DIFFERS, Columns, Scores, Serving, select_indexes
+from tuplewise.engine.published.incdc.chains import ChainIndexes, ChainOrder, Pairs
+from tuplewise.engine.published.incdc.selection import DIFFERS, Columns, IndexScores, Serving, select_indexes
 
 _TAIL_ROWS, _TAIL_SHARE = 256, 512  # rows that wait for their chains: so many, and a row for so many of the table
 _OF_OPERATOR = (EQUAL, -1, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL)
@@ -98,7 +98,7 @@ class PublishedIndexes:
         self._boxes: set[Box] = set()
         self._one_row: set[tuple[int, ...]] = set()
         self._marked = np.empty(0, dtype=np.int32)
-        self._scores: Scores | None = None
+        self._scores: IndexScores | None = None
 
     @property
     def rows(self) -> int:
@@ -157,11 +157,11 @@ class PublishedIndexes:
     def cover(self, constraints: Iterable[Sequence[int]]) -> None:
         """Serve these constraints too, with the indexes that there are and new ones."""
         live = np.flatnonzero(self._flags[: self._rows] & LIVE).astype(np.int32)
-        scores = Scores(self._codes, live, self._unknown, self._seed)
+        scores = IndexScores(self._codes, live, self._unknown, self._seed)
         built = [order.columns for order in self._indexes.orders]
         choice = select_indexes(self._space, constraints, scores, built)
         orders = [
-            Order(columns[0], columns[1] if len(columns) > 1 else None, (False, falls))
+            ChainOrder(columns[0], columns[1] if len(columns) > 1 else None, (False, falls))
             for columns, falls in choice.indexes.items()
         ]
         self._indexes.add(orders, self._codes, self._flags)

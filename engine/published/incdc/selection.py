@@ -48,7 +48,7 @@ class Serving:
     needed: Needed
 
 
-class Scores:
+class IndexScores:
     """What SelectIndex asks of a table's rows; worked out when asked.
 
     codes : int32 (rows, columns); rows : those that are there; unknown : whether nulls are no values
@@ -102,7 +102,7 @@ def _ranks(codes: NDArray[np.int32]) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
+class IndexChoice:
     """The indexes that are new, whether their second column falls, how constraints are served, and which are about
     one row."""
 
@@ -112,8 +112,8 @@ class Choice:
 
 
 def select_indexes(
-    space: PredicateSpace, constraints: Iterable[Sequence[int]], scores: Scores, built: Iterable[Columns] = ()
-) -> Choice:
+    space: PredicateSpace, constraints: Iterable[Sequence[int]], scores: IndexScores, built: Iterable[Columns] = ()
+) -> IndexChoice:
     """SelectIndex: indexes such that every constraint is served by those given and those new.
 
     Parameters
@@ -132,7 +132,7 @@ class _Selection:
     """What is left to serve, and what was chosen."""
 
     def __init__(
-        self, space: PredicateSpace, constraints: Iterable[Sequence[int]], scores: Scores, built: Iterable[Columns]
+        self, space: PredicateSpace, constraints: Iterable[Sequence[int]], scores: IndexScores, built: Iterable[Columns]
     ) -> None:
         self._space, self._scores = space, scores
         self._built = set(built)
@@ -146,7 +146,7 @@ class _Selection:
             self._add(tuple(dict.fromkeys(int(p) for p in numbers)))
         self._left = dict.fromkeys(range(len(self._equalities)))
 
-    def choice(self) -> Choice:
+    def choice(self) -> IndexChoice:
         self._serve(self._equalities, self._built)
         self._serve(self._inequalities, self._built)
         for crossing in (False, True):
@@ -159,7 +159,7 @@ class _Selection:
             assert single is not None
             self._pick(single)
             self._servings.add(single)
-        return Choice(self._new, self._servings, self._one_row)
+        return IndexChoice(self._new, self._servings, self._one_row)
 
     def _add(self, numbers: tuple[int, ...]) -> None:
         """The servings of one constraint."""
