@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from tuplewise.engine.column_sets import list_subsets, unpacked
 from tuplewise.engine.dc.vertices import Sets, Vertices
 from tuplewise.engine.local_table import count_agreeing
-from tuplewise.gpu_kernels.probes import EXCHANGED, Queries, SortedRows, Term
+from tuplewise.gpu_kernels.column_set_index import EXCHANGED, Queries, SortedRows, Term
 from tuplewise.gpu_kernels.words import ACROSS
 
 QUERY_SECONDS = 1.5e-6  # to go down to a box
