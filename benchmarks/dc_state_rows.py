@@ -171,7 +171,7 @@ def _pairs(state: DcState, more: _Coming, rows: int) -> dict[str, float]:
 @contextmanager
 def counted_pairs() -> Iterator[list[int]]:
     """Adds up, in the one number of a list, the pairs that are compared for rows that come."""
-    from tuplewise.gpu_kernels.probes import Comparing
+    from tuplewise.gpu_kernels.column_set_index import Comparing
 
     counted = [0]
     probe, scan, of_pairs = Comparing.probe, Comparing.scan, Comparing.of_pairs

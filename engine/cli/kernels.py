@@ -12,12 +12,12 @@ from tuplewise.engine.errors import TuplewiseError
 _CPU = "gpu_kernels.cpu"
 _GROUPS = (f"{_CPU}.grouping.extremes_of", f"{_CPU}.grouping.write_keys")
 _PAIRS = (  # the loop of the exact discoveries: pairs that agree on a few columns
-    f"{_CPU}.lanes.keys_of_pairs",
-    f"{_CPU}.lanes.compare",
-    f"{_CPU}.lanes.compare_small",
+    f"{_CPU}.cluster_pairs.keys_of_pairs",
+    f"{_CPU}.cluster_pairs.compare",
+    f"{_CPU}.cluster_pairs.compare_small",
     *_GROUPS,
     f"{_CPU}.grouping.runs_to_clusters",
-    f"{_CPU}.fresh_clues.take_new",
+    f"{_CPU}.new_clues.take_new",
     "engine.local_table.count_agreeing",
 )
 _DEPENDENCIES = (  # what takes longest first
@@ -96,9 +96,9 @@ NEEDED: dict[str, tuple[str, ...]] = {
     "dc insert": (
         "engine.dc.incremental.keys._find_texts",
         "engine.dc.incremental.domain_codes._spread_between",
-        f"{_CPU}.probes.fill_table",
-        f"{_CPU}.probes.scan_rows",
-        f"{_CPU}.probes.numbers_of",
+        f"{_CPU}.column_set_index.fill_table",
+        f"{_CPU}.column_set_index.scan_rows",
+        f"{_CPU}.column_set_index.numbers_of",
         f"{_CPU}.hitting_search.edge_bitmaps",
         f"{_CPU}.hitting_extend.paths_of",
         f"{_CPU}.hitting_extend._mark_missing",

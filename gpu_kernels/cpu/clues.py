@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.control import Control
-from tuplewise.gpu_kernels.cpu import fresh_clues, lanes
-from tuplewise.gpu_kernels.cpu.lanes import SMALL_ROWS
-from tuplewise.gpu_kernels.cpu.met_keys import LANES
+from tuplewise.gpu_kernels.cpu import cluster_pairs, new_clues
+from tuplewise.gpu_kernels.cpu.cluster_pairs import SMALL_ROWS
+from tuplewise.gpu_kernels.cpu.seen_keys import LANES
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
 from tuplewise.gpu_kernels.refine import ClusterPairs
 from tuplewise.gpu_kernels.words import (
@@ -146,10 +146,11 @@ class ComparableRows:
                 cluster, first, last = jobs[task]
                 if cluster < 0:
                     small = (*given, pairs.left, pairs.left_offsets, order, first, last)
-                    state.compare(lanes.compare_small, small, self._direct, self._seen)
+                    state.compare(cluster_pairs.compare_small, small, self._direct, self._seen)
                 else:
                     sides = (pairs.left, pairs.left_offsets, pairs.right, pairs.right_offsets, pairs.reflexive)
-                    state.compare(lanes.compare, (*given, *sides, cluster, first, last), self._direct, self._seen)
+                    large = (*given, *sides, cluster, first, last)
+                    state.compare(cluster_pairs.compare, large, self._direct, self._seen)
 
             return work
 
@@ -162,10 +163,10 @@ class ComparableRows:
         """With `counting`: distinct clues of these pairs, not of the exchanged ones, and how often each occurs. Else
         the new clues, of both orders, and their pairs of rows."""
         keys = np.zeros((self._terms.words, len(t)), dtype=np.uint32)
-        lanes.keys_of_pairs(self._table, self._own, *_plain(self._terms), t, u, keys)
+        cluster_pairs.keys_of_pairs(self._table, self._own, *_plain(self._terms), t, u, keys)
         keys = np.ascontiguousarray(keys.T)
         if not counting:
-            fresh = self._fresh(_widened(keys), np.stack([t, u], axis=1))
+            fresh = self._new(_widened(keys), np.stack([t, u], axis=1))
             return (*fresh, np.zeros(0, dtype=np.int64))
         wide = _widened(keys)
         order = np.lexsort(wide.T[::-1])
@@ -180,16 +181,16 @@ class ComparableRows:
         """Clues, with their mirrors, of those of the logged keys that no earlier call returned."""
         keys = np.concatenate([np.zeros((0, self._wide_words), np.uint64), *(s.log_keys[: s.logged] for s in states)])
         rows = np.concatenate([np.zeros((0, 2), np.int32), *(s.log_rows[: s.logged] for s in states)])
-        return self._fresh(keys, rows)
+        return self._new(keys, rows)
 
-    def _fresh(
+    def _new(
         self, keys: NDArray[np.uint64], rows: NDArray[np.int32]
     ) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
         """The same of any keys, uint64 (keys, words), two words of a key in one, and their pairs of rows."""
         clues = np.empty((2 * len(keys), clue_words(self._layout.comparisons)), dtype=np.uint64)
         clue_rows = np.empty((2 * len(keys), 2), dtype=np.int32)
         with self._taking:
-            *self._met, new = fresh_clues.take_new(
+            *self._met, new = new_clues.take_new(
                 self._seen, self._taken, *self._met, keys, rows, self._places, self._layout.mirror, self._flips,
                 clues, clue_rows,
             )  # fmt: skip

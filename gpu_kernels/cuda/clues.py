@@ -48,7 +48,7 @@ class ComparableRows(cpu.ComparableRows):
             threads=control.threads,
         )
         keys = cpu.encode(found.clues, self._terms)
-        clues, _ = self._fresh(keys, np.zeros((len(keys), 2), dtype=np.int32))
+        clues, _ = self._new(keys, np.zeros((len(keys), 2), dtype=np.int32))
         return clues, np.zeros((0, 2), dtype=np.int32), found.complete
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.gpu_kernels.probes import ClueTable, Met
+from tuplewise.gpu_kernels.column_set_index import ClueTable, Met
 from tuplewise.gpu_kernels.words import ClueLayout, mirror_clues
 
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from tuplewise.engine.column_sets import best_set, list_subsets, unpacked
 from tuplewise.engine.dc.vertices import Sets, Vertices
 from tuplewise.engine.local_table import count_agreeing
-from tuplewise.gpu_kernels.probes import EXCHANGED, Queries, SortedRows, Term
+from tuplewise.gpu_kernels.column_set_index import EXCHANGED, Queries, SortedRows, Term
 from tuplewise.gpu_kernels.words import ACROSS
 
 # Measured on one core of a server; what is chosen depends on their ratios only.

@@ -16,9 +16,9 @@ from tuplewise.engine.dc.incremental.held_rows import HeldRows
 from tuplewise.engine.dc.incremental.initial import counted_sets
 from tuplewise.engine.dc.incremental.revision import Known
 from tuplewise.engine.dc.vertices import Sets, Vertices
+from tuplewise.gpu_kernels.column_set_index import SPARE, ClueTable, Comparing
 from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.evidence import collect_clues, collect_clues_between
-from tuplewise.gpu_kernels.probes import SPARE, ClueTable, Comparing
 
 FEW_ROWS = {"cpu": 64, "cuda": 0}  # that the loop compares, by the kind of device
 

@@ -25,9 +25,9 @@ from tuplewise.engine.dc.incremental.revision import Known, among
 from tuplewise.engine.dc.vertices import Sets, Vertices
 from tuplewise.engine.dc.violations.existence import find_witnesses
 from tuplewise.engine.table.relation import Relation
+from tuplewise.gpu_kernels.column_set_index import ClueTable, Comparing, Met, terms_of_clue
 from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.hitting import Extended, extend_hitting_sets, without_edges
-from tuplewise.gpu_kernels.probes import ClueTable, Comparing, Met, terms_of_clue
 from tuplewise.gpu_kernels.words import mirror_clues
 
 MOST_SOUGHT = 256  # lost clues that are looked for one by one; of more, all is found out anew

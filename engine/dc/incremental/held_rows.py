@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.gpu_kernels.probes import SPARE, SortedRows
+from tuplewise.gpu_kernels.column_set_index import SPARE, SortedRows
 
 ROOM = 1 << 12  # rows that there is room for beside those that there are
 

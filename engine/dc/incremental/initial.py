@@ -40,10 +40,10 @@ from tuplewise.engine.table.rows import KeptColumn
 from tuplewise.engine.table.text_types import NO_VALUES
 from tuplewise.engine.writer_lock import check_new
 from tuplewise.gpu_kernels.clues import NewClues
+from tuplewise.gpu_kernels.column_set_index import Comparing, Met, SortedRows, stored
 from tuplewise.gpu_kernels.device import Device, pick_device
 from tuplewise.gpu_kernels.evidence import collect_clues
 from tuplewise.gpu_kernels.hitting import HittingSets, minimal_hitting_sets
-from tuplewise.gpu_kernels.probes import Comparing, Met, SortedRows, stored
 
 Step = Callable[[str], None]
 

@@ -27,9 +27,9 @@ from tuplewise.engine.dc.incremental.held_rows import HeldRows
 from tuplewise.engine.dc.incremental.revision import Known, among
 from tuplewise.engine.dc.vertices import Sets, Vertices
 from tuplewise.engine.table.relation import Relation
+from tuplewise.gpu_kernels.column_set_index import ClueTable, Comparing, Met, SortedRows
 from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.hitting import first_missed
-from tuplewise.gpu_kernels.probes import ClueTable, Comparing, Met, SortedRows
 from tuplewise.gpu_kernels.words import ACROSS
 
 if TYPE_CHECKING:

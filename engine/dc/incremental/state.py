@@ -55,8 +55,8 @@ from tuplewise.engine.table.relation import Relation
 from tuplewise.engine.table.rows import KeptColumn
 from tuplewise.engine.table.typing_columns import infer_text_column
 from tuplewise.engine.writer_lock import damaged
+from tuplewise.gpu_kernels.column_set_index import SortedRows
 from tuplewise.gpu_kernels.device import pick_device
-from tuplewise.gpu_kernels.probes import SortedRows
 
 LEAST_TAIL = 12_288  # rows of the tail that are no reason for a checkpoint,
 TAIL_SHARE = 64  # nor is one part in so many of the rows

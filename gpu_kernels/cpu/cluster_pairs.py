@@ -11,7 +11,7 @@ import numpy as np
 
 from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.cpu.arrays import copy
-from tuplewise.gpu_kernels.cpu.met_keys import LANES, all_seen, keep_new
+from tuplewise.gpu_kernels.cpu.seen_keys import LANES, all_seen, keep_new
 
 STEP = 32  # lanes are passed over in whole steps: what vector loops leave over would be done one by one
 ORDERS, EQUALS = 2, 4  # terms that one pass over the lanes adds

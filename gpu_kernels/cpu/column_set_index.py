@@ -1,4 +1,4 @@
-"""CPU twin of `gpu_kernels.probes`: which rows new rows are compared with, and the clues that are not known yet.
+"""Loops of `gpu_kernels.column_set_index`: which rows new rows are compared with, and the clues that are not known yet.
 
 Clues that are known lie in a table of open addresses, both orders of each pair; what a thread meets beside them goes
 into a table of its own, with the first pair of rows that left it.

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tuplewise.gpu_kernels import probes
-from tuplewise.gpu_kernels.probes import SPARE, ClueTable, Comparing, Queries, SortedRows, Term
+from tuplewise.gpu_kernels import column_set_index
+from tuplewise.gpu_kernels.column_set_index import SPARE, ClueTable, Comparing, Queries, SortedRows, Term
 from tuplewise.gpu_kernels.words import WITHIN_T, make_layout, mirror_clues
 
 LAYOUT = make_layout([(0, 0, 0, True), (1, 1, 0, False), (2, 2, 0, True), (0, 2, 0, True), (0, 2, WITHIN_T, True)])
@@ -197,4 +197,4 @@ def test_terms_of_a_clue_hold_for_its_pairs() -> None:
     ]
     assert np.array_equal(comparing.of_pairs(codes, u, t), mirror_clues(clues, LAYOUT))
     for clue, a, b in zip(clues[::7], t[::7], u[::7], strict=True):
-        assert satisfied(codes, int(a), int(b), probes.terms_of_clue(clue, LAYOUT), False)
+        assert satisfied(codes, int(a), int(b), column_set_index.terms_of_clue(clue, LAYOUT), False)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.control import Control
-from tuplewise.gpu_kernels.cpu import probes as kernels
+from tuplewise.gpu_kernels.cpu import column_set_index as kernels
 from tuplewise.gpu_kernels.cpu import zones as zoned
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
 from tuplewise.gpu_kernels.words import ACROSS, EQUAL, GREATER, UNKNOWN, ClueLayout, outcomes
