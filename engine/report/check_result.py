@@ -1,8 +1,8 @@
-"""What `check` returns: whether rules hold, the pairs of rows that violate them, and every form to hand them on in."""
+"""What `check` returns: whether rules hold, and the pairs of rows that violate them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import PurePath
@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tuplewise.engine.errors import InputError, LimitReached, message, number_of
-from tuplewise.engine.report import check_model, check_text, csv, html, json, list_page, pairs_file, sql, text
+from tuplewise.engine.report import csv, pairs_file, sql, text
 from tuplewise.engine.report.cells import Cell, Cells, cells_of
 from tuplewise.engine.report.checked_result import CheckedResult
-from tuplewise.engine.report.rule_result import RuleResult, pairs_frame, rows_frame
+from tuplewise.engine.report.result import Chosen, Fields
+from tuplewise.engine.report.rule_result import RuleResult, pairs_frame, ranked_rows, rows_frame
+from tuplewise.engine.report.sections import Entry
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,7 +25,8 @@ if TYPE_CHECKING:
     from tuplewise.engine.dc.constraint import DenialConstraint
     from tuplewise.engine.dc.violations.found import DcCheck
     from tuplewise.engine.options import RulesSyntax
-    from tuplewise.engine.table.relation import Relation
+
+COUNTED_FIELDS = ("rule_id", "rule", "holds", "violating_pairs", "g1", "rows_unknown", "symmetric")
 
 
 class CheckResult(CheckedResult):
@@ -50,7 +53,17 @@ class CheckResult(CheckedResult):
      0  1    01    01      A      B
     """
 
-    _NO_TRUTH = "a CheckResult is neither true nor false: ask .holds, or .rules for each rule"
+    COMMAND = "dc check"
+    CHOICES_OF_TEXT = ("limit", "plan")
+    THINGS = ("rule", "rules")
+    ALL = ".rules, .to_pandas()"
+    ASK = ".rules for each rule"
+    FIGURES = (("pairs", "right"), ("rows", "right"))
+    MORE = (
+        "All pairs: .pairs(), or .write_pairs(path) into a file; more here: .to_text(limit=N); the rows: .rows().",
+        "All pairs: --pairs-out FILE.parquet (or .csv); more here: --pairs N; the rows: --split FOLDER.",
+    )
+    _found: DcCheck
 
     def __init__(
         self,
@@ -61,7 +74,6 @@ class CheckResult(CheckedResult):
         total_seconds: float = 0.0,
     ) -> None:
         super().__init__(found, options=options, notes=notes, total_seconds=total_seconds)
-        self._found: DcCheck = found
         self._cells = Cells(found.relation, found.options.key)
         self.rules = [RuleResult(found, rule, self._cells) for rule in found.rules]
 
@@ -83,39 +95,16 @@ class CheckResult(CheckedResult):
         return self.rules[0].violating_pairs
 
     @property
-    def relation(self) -> Relation:
-        return self._found.relation
-
-    @property
     def notes(self) -> list[str]:
         key_note = self._cells.key_note
         own = [] if key_note is None else [key_note]
         return [*self.relation.notes, *self._found.notes, *own, *self._more_notes]
 
-    @property
-    def device(self) -> str:
-        return self._found.device
-
-    @property
-    def device_reason(self) -> str:
-        return self._found.device_reason
-
-    @property
-    def timings_seconds(self) -> dict[str, float]:
-        return dict(self._heading["timings_seconds"])
-
     def __repr__(self) -> str:
-        verdicts = [rule.holds for rule in self.rules]
-        said = f"{verdicts.count(False):,} of {number_of(len(verdicts), 'rule')} violated in {self.relation.name!r}"
-        partial = ", PARTIAL" if self.partial else ""
-        lines = [f"<CheckResult: {said}, {number_of(self.relation.all_rows, 'row')}, {self.device}{partial}>"]
-        lines += [f"  {rule.line()}" for rule in self.rules[: text.SHOWN]]
-        if len(self.rules) > text.SHOWN:
-            lines.append(f"  ... and {len(self.rules) - text.SHOWN:,} more: .rules, .to_pandas()")
-        return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        return html.check_html(self._heading, self._records(), text.SHOWN_PAIRS)
+        violated = f"{self._verdicts.count(False):,} of {number_of(len(self.rules), 'rule')} violated"
+        rows = number_of(self.relation.all_rows, "row")
+        said = f"{violated} in {self.relation.name!r}, {rows}, {self.device}{', PARTIAL' if self.partial else ''}"
+        return self._described(said, [rule.line() for rule in self.rules[: text.SHOWN]], len(self.rules))
 
     def with_more(self, *, notes: Sequence[str], partial: bool, total_seconds: float) -> CheckResult:
         """The same result with more notes, marked partial where it or `partial` says so."""
@@ -156,7 +145,7 @@ class CheckResult(CheckedResult):
             rule.check_known_rows(None if len(self.rules) > 1 else limit)
         counts = [rule.row_counts for rule in self.rules]
         total = sum(counts, np.zeros(self.relation.rows, dtype=np.int64))
-        rows, pairs = check_model.ranked_rows(total, limit)
+        rows, pairs = ranked_rows(total, limit)
         figures = {"pairs": pairs}
         if len(self.rules) > 1:
             figures["rules"] = np.sum([c[rows] > 0 for c in counts], axis=0, dtype=np.int64)
@@ -197,94 +186,45 @@ class CheckResult(CheckedResult):
             raise LimitReached("the time limit came before all pairs were written") from reached
         return sum(rule.how_many(None) or 0 for rule in self.rules)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The whole result as `tuplewise dc check --format json` writes it."""
-        document = {**self._heading, "result": dict(self._heading["result"])}
-        document["result"]["rules"] = self._records()
-        return document
+    @property
+    def _facts(self) -> dict[str, Any]:
+        return {}
 
-    def to_json(self) -> str:
-        """The whole result as JSON text."""
-        return "".join(self.pieces("json"))
+    def _lists(self, chosen: Chosen) -> dict[str, Iterable[Any]]:
+        return {"rules": (rule.to_dict() for rule in self.rules)}
 
-    def to_csv(self) -> str:
-        """A line for each listed pair, with a header: rule_id, rule, t, u, key columns, and the cells of the pair.
+    def _summary(self) -> str:
+        bound = self._found.options.fail_on
+        failed = sum(rule.failed for rule in self.rules)
+        return super()._summary() + (f"; {failed:,} beyond the bound of {bound}" if bound is not None else "")
 
-        Where pairs were only counted (count_only), a line for each rule instead: rule_id, rule, holds, violating_pairs,
-        g1, rows_unknown, symmetric.
-        """
-        return "".join(self.pieces("csv"))
-
-    def to_pandas(self) -> pd.DataFrame:
-        """One row a rule: id, rule, holds, violating_pairs, g1, violating_rows, rows_unknown, symmetric, seconds."""
-        import pandas as pd
-
-        records = [
-            {
-                "id": rule.rule.id, "rule": rule.rule.rule, "holds": rule.holds, **rule.figures,
-                "symmetric": rule.symmetric, "seconds": rule.seconds,
-            }
-            for rule in self.rules
-        ]  # fmt: skip
-        names = [
+    def _table(self, chosen: Chosen) -> Fields:
+        """One row a rule."""
+        names = (
             "id", "rule", "holds", "violating_pairs", "g1", "violating_rows", "rows_unknown", "symmetric", "seconds",
-        ]  # fmt: skip
-        return pd.DataFrame(records, columns=names)
-
-    def to_html(self) -> str:
-        """One page for a browser: each rule (the first 500, violated ones before others) with its first pairs."""
-        return list_page.checks_page(self._heading, self._records(), text.SHOWN_PAIRS)
-
-    def to_sql(self, dialect: str = "spark", *, table: str | None = None) -> str:
-        """For each rule a query that lists all its violating pairs.
-
-        Parameters
-        ----------
-        dialect : "spark", "duckdb" or "ansi"
-        table : name of the table in the database, as one writes it there; default: the name it was loaded under.
-
-        Notes
-        -----
-        Rows are told apart by the key columns where no two rows are alike in them, else by a number that each query
-        assigns. The text says which.
-        """
-        return "".join(self.pieces("sql", dialect=dialect, table=table))
-
-    def pieces(self, form: str, *, dialect: str = "spark", table: str | None = None) -> Iterator[str]:
-        """The result as "json", "csv", "sql" or "html" in pieces of text."""
-        if form == "json":
-            return json.pieces(self._heading, (rule.to_dict() for rule in self.rules))
-        if form == "csv" and self._found.options.count_only:
-            return csv.pieces(({**rule.to_dict(), "rule_id": rule.rule.id} for rule in self.rules), csv.COUNTED_FIELDS)
-        if form == "csv":
-            schema = self._cells.schema([rule.rule for rule in self.rules], name_rules=True)
-            return (piece.decode() for piece in csv.table_pieces(self._listed_tables(schema), schema))
-        if form == "sql":
-            writer = self._sql_writer(dialect, table)
-            return writer.script((f"{rule.rule.id} {rule.rule}", rule.rule) for rule in self.rules)
-        if form == "html":
-            return iter([self.to_html()])
-        raise InputError(message("format", form, "'json', 'csv', 'sql' or 'html'"))
-
-    def to_text(
-        self,
-        *,
-        limit: int | None = None,
-        plan: bool = False,
-        verbose: bool = False,
-        width: int | None = None,
-        color: bool = False,
-        command_line: bool = False,
-    ) -> str:
-        """For people: each rule with its first pairs (10 unless limited) and its worst rows; or with its plan.
-
-        Where pairs are left out, its last line says how to get them: here, or with `command_line` there.
-        """
-        shown = text.SHOWN_PAIRS if limit is None else limit
-        parts = check_text.check_parts(
-            self._heading, self._records(), limit=shown, plan=plan, verbose=verbose, command_line=command_line
+        )  # fmt: skip
+        own = (
+            {"id": one.rule.id, "rule": one.rule.rule, "holds": one.holds, "symmetric": one.symmetric, **one.figures}
+            for one in self.rules
         )
-        return text.render(parts, width=width, color=color)
+        return Fields(names, ({**record, "seconds": one.seconds} for one, record in zip(self.rules, own, strict=True)))
+
+    def _csv(self, chosen: Chosen) -> Iterator[str]:
+        """A line for each listed pair: its rule, t, u, key columns, cells; for each rule where they were counted."""
+        if self._found.options.count_only:
+            return csv.pieces(({**rule.to_dict(), "rule_id": rule.rule.id} for rule in self.rules), COUNTED_FIELDS)
+        schema = self._cells.schema([rule.rule for rule in self.rules], name_rules=True)
+        tables = (self._cells.table(checked.rule, checked.pairs, schema) for checked in self._found.rules)
+        return (piece.decode() for piece in csv.table_pieces(tables, schema))
+
+    def _queries(self, chosen: Chosen, dialect: str, table: str | None, tables: Mapping[str, str]) -> Iterator[str]:
+        """Rows are told apart by the key columns where no two rows are alike in them."""
+        writer = sql.writer_of(self.relation, dialect, table, self._found.options.nulls)
+        writer = replace(writer, key=self._cells.key, key_tells_apart=self._cells.key_tells_apart)
+        return writer.script((f"{rule.rule.id} {rule.rule}", rule.rule) for rule in self.rules)
+
+    def _entry(self, number: int, most: int, plan: bool) -> Entry:
+        return self.rules[number].entry(most, plan)
 
     @cached_property
     def _schema(self) -> pa.Schema:
@@ -293,31 +233,6 @@ class CheckResult(CheckedResult):
     def _all_tables(self, schema: pa.Schema, limit: int | None, deadline: float | None = None) -> Iterator[pa.Table]:
         for rule in self.rules:
             yield from rule.tables(limit, schema, deadline)
-
-    def _listed_tables(self, schema: pa.Schema) -> Iterator[pa.Table]:
-        for checked in self._found.rules:
-            yield self._cells.table(checked.rule, checked.pairs, schema)
-
-    def _records(self) -> list[dict[str, Any]]:
-        return [rule.to_dict() for rule in self.rules]
-
-    def _sql_writer(self, dialect: str, table: str | None) -> sql.Writer:
-        sql.check_dialect(dialect)
-        return sql.Writer(
-            columns=self.relation.column_names,
-            types=[c.type for c in self.relation.columns],
-            table=[self.relation.name] if table is None else sql.table_parts(table),
-            dialect=dialect,
-            nulls=self._found.options.nulls,
-            key=self._cells.key,
-            key_tells_apart=self._cells.key_tells_apart,
-        )
-
-    @cached_property
-    def _heading(self) -> dict[str, Any]:
-        return check_model.check_heading(
-            self._found, options=self._options, notes=self.notes, total_seconds=self._total_seconds
-        )
 
 
 def read_all(given: Any, columns: Sequence[str], syntax: RulesSyntax) -> list[DenialConstraint]:

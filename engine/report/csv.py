@@ -12,12 +12,8 @@ from tuplewise.engine.report.cells import texts
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FIELDS = ("id", "rule", "kind", "violating_pairs", "g1", "succinctness", "coverage")
-ESTIMATED_FIELDS = (*FIELDS, "estimated", "g1_low", "g1_high")
-COUNTED_FIELDS = ("rule_id", "rule", "holds", "violating_pairs", "g1", "rows_unknown", "symmetric")
 
-
-def pieces(entries: Iterable[Mapping[str, Any]], fields: Sequence[str] = FIELDS) -> Iterator[str]:
+def pieces(entries: Iterable[Mapping[str, Any]], fields: Sequence[str]) -> Iterator[str]:
     """A header, then a line for each constraint, or other record: these fields of it; None is an empty field."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")

@@ -1,28 +1,32 @@
-"""What `discover_dcs` returns: the constraints that were found, and every form they can be handed on in."""
+"""What `discover_dcs` returns: the constraints that were found."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tuplewise.engine.dc.constraint import DenialConstraint, Predicate
 from tuplewise.engine.dc.ranking import operator_groups
-from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.errors import number_of
 from tuplewise.engine.options import RankBy
-from tuplewise.engine.report import csv, html, json, list_page, model, text
-from tuplewise.engine.report.discovery_result import SHOWN_IN_REPR, DiscoveryResult
+from tuplewise.engine.report import model, sql, text
+from tuplewise.engine.report.result import SHOWN_IN_REPR, Chosen, Fields, Result
+from tuplewise.engine.report.sections import Heading, Section
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tuplewise.engine.dc.constraint import DenialConstraint
     from tuplewise.engine.dc.discovery import DcDiscovery
 
+FIELDS = ("id", "rule", "kind", "violating_pairs", "g1", "succinctness", "coverage")
+ESTIMATED = ("estimated", "g1_low", "g1_high")
+_CHUNK = 4096
 
-class DcResult(DiscoveryResult):
+
+class DcResult(Result):
     """Denial constraints that hold in a table.
 
     Attributes
@@ -42,10 +46,16 @@ class DcResult(DiscoveryResult):
     True
     """
 
+    COMMAND = "dc discover"
+    CHOICES = ("rank_by", "limit")
+    RANKINGS = get_args(RankBy)
+    THINGS = ("denial constraint", "denial constraints")
+    ALL = ".constraints, .ranked(), .to_pandas()"
+    _found: DcDiscovery
+
     @property
     def constraints(self) -> Sequence[DenialConstraint]:
-        found: DcDiscovery = self._found
-        return found.constraints
+        return self._found.constraints
 
     def __len__(self) -> int:
         return len(self._found.arrays)
@@ -54,15 +64,9 @@ class DcResult(DiscoveryResult):
         return iter(self._found.constraints)
 
     def __repr__(self) -> str:
-        best = [c.rule for c in self.ranked(limit=SHOWN_IN_REPR)]
-        more = ".constraints, .ranked(), .to_pandas()"
-        return self._described("denial constraint", "denial constraints", best, more)
+        return self._described(self._in_short(), [c.rule for c in self.ranked(limit=SHOWN_IN_REPR)], len(self))
 
-    def _repr_html_(self) -> str:
-        best, groups = self._best(text.SHOWN, self._by_default)
-        return html.constraints_html(self._heading, best, self._by_default, groups)
-
-    def ranked(self, by: RankBy = model.DEFAULT_RANKING, limit: int | None = None) -> list[DenialConstraint]:
+    def ranked(self, by: RankBy = "succinctness", limit: int | None = None) -> list[DenialConstraint]:
         """Constraints, best first by "genuineness", "succinctness", "coverage" or "g1"; ties in result order.
 
         Genuineness is how much more there is to a rule than chance, by the measures of `profile`: see the README.
@@ -73,35 +77,22 @@ class DcResult(DiscoveryResult):
         >>> tw.discover_dcs(pd.DataFrame({"a": [1, 2, 3]})).ranked(limit=1)[0].kind
         'key'
         """
-        return list(model.constraints_of(self._found, self._index(by, limit)))
+        index = self._index(self._chosen(self.CHOICES, {"rank_by": by, "limit": limit}))
+        return [constraint for constraint, _ in self._numbered(index)]
 
-    def to_dict(self, *, rank_by: RankBy | None = None, limit: int | None = None) -> dict[str, Any]:
-        """The whole result as `tuplewise dc discover --format json` writes it."""
-        document = {**self._heading, "result": dict(self._heading["result"])}
-        document["result"]["constraints"] = list(self._records(self._index(rank_by, limit)))
-        return document
-
-    def to_json(self, *, rank_by: RankBy | None = None, limit: int | None = None) -> str:
-        """The whole result as JSON text."""
-        return "".join(self.pieces("json", rank_by=rank_by, limit=limit))
-
-    def to_csv(self, *, rank_by: RankBy | None = None, limit: int | None = None) -> str:
-        """One line a constraint, with a header; where g1 was estimated, with estimated, g1_low and g1_high."""
-        return "".join(self.pieces("csv", rank_by=rank_by, limit=limit))
-
-    def to_pandas(self, *, rank_by: RankBy | None = None, limit: int | None = None) -> pd.DataFrame:
+    def to_pandas(self, *, rank_by: RankBy | None = None, limit: int | None = None) -> pd.DataFrame:  # type: ignore[override]
         """One row a constraint: id, rule, kind, size, violating_pairs, g1, succinctness, coverage.
 
         Where g1 was estimated (sample_pairs), violating_pairs is missing, and estimated, g1_low and g1_high follow.
         """
         import pandas as pd
 
-        index = self._index(rank_by, limit)
-        constraints = list(model.constraints_of(self._found, index))
+        index = self._index(self._chosen(self.CHOICES, {"rank_by": rank_by, "limit": limit}))
+        constraints = [constraint for constraint, _ in self._numbered(index)]
         ranking, arrays, estimate = self._found.ranking, self._found.arrays, self._found.estimate
         counts: Any = arrays.violations[index]
         if estimate is not None:
-            counts = pd.array(model.violating_pairs(self._found, index), dtype="Int64")
+            counts = pd.array(self._violating_pairs(index), dtype="Int64")
         columns = {
             "id": [c.id for c in constraints],
             "rule": [c.rule for c in constraints],
@@ -113,117 +104,205 @@ class DcResult(DiscoveryResult):
             "coverage": ranking.coverage[index],
         }
         if estimate is not None:
-            columns |= {
-                "estimated": estimate.estimated[index],
-                "g1_low": estimate.low[index],
-                "g1_high": estimate.high[index],
-            }
+            ends = (estimate.estimated, estimate.low, estimate.high)
+            columns |= {name: values[index] for name, values in zip(ESTIMATED, ends, strict=True)}
         return pd.DataFrame(columns)
 
-    def to_html(self, *, rank_by: RankBy | None = None, limit: int | None = None) -> str:
-        """One page for a browser: the best constraints (500 unless limited) in a table to search and to sort."""
-        ranked_by = rank_by or self._by_default
-        best, groups = self._best(limit or list_page.MOST, ranked_by)
-        return list_page.constraints_page(self._heading, best, ranked_by, groups)
+    def _summary(self) -> str:
+        return f"{self._counted()} ({text.bound(self._heading)})"
 
-    def to_sql(
-        self,
-        dialect: str = "spark",
-        *,
-        table: str | None = None,
-        rank_by: RankBy | None = None,
-        limit: int | None = None,
-    ) -> str:
-        """For each constraint a query that lists its violations.
+    def _in_full(self, chosen: Chosen) -> str:
+        evidences = self._found.distinct_evidences
+        said = f"{self._summary()}; {number_of(self._found.ordered_pairs, 'ordered pair')}, "
+        said += number_of(self._found.space.predicates, "predicate")
+        return said if evidences is None else f"{said}, {number_of(evidences, 'distinct evidence')}"
 
-        Parameters
-        ----------
-        dialect : "spark", "duckdb" or "ansi"
-        table : name of the table in the database, as one writes it there (`db.orders`, `"my db".orders`);
-            default: the name that the table was loaded under.
+    def _missing(self) -> str:
+        return text.what_is_missing(self._facts, "more constraints, and smaller ones")
 
-        Examples
-        --------
-        >>> import pandas as pd, tuplewise as tw
-        >>> query = tw.discover_dcs(pd.DataFrame({"a": [1, 2, 3]})).to_sql("duckdb", table="main.things")
-        >>> 'FROM "main"."things"' in query
-        True
-        """
-        return "".join(self.pieces("sql", dialect=dialect, table=table, rank_by=rank_by, limit=limit))
+    @property
+    def _facts(self) -> dict[str, Any]:
+        found = self._found
+        estimate = found.estimate
+        return {
+            "predicate_space": found.space.predicates,
+            "distinct_evidences": found.distinct_evidences,
+            "pairs": found.ordered_pairs,
+            "algorithm": found.algorithm,
+            "algorithm_reason": found.algorithm_reason,
+            "search": None if found.search is None else dict(found.search),
+            "estimate": None
+            if estimate is None
+            else {"sampled_pairs": estimate.sampled_pairs, "confidence": estimate.confidence, "measure": "g1"},
+            "count": len(self),
+        }
 
-    def pieces(
-        self,
-        form: str,
-        *,
-        rank_by: RankBy | None = None,
-        limit: int | None = None,
-        dialect: str = "spark",
-        table: str | None = None,
-    ) -> Iterator[str]:
-        """The result as "json", "csv", "sql" or "html" in pieces of text, for results too long to hold as one."""
-        index = self._index(rank_by, limit)
-        if form == "json":
-            document = self._heading
-            if len(index) < len(self):
-                cut = f"{len(index):,} of {len(self):,} constraints are listed (limit)"
-                document = {**document, "notes": [*document["notes"], cut]}
-            return json.pieces(document, self._records(index))
-        if form == "csv":
-            fields = csv.FIELDS if self._found.estimate is None else csv.ESTIMATED_FIELDS
-            return csv.pieces(self._records(index), fields)
-        if form == "sql":
-            writer = self._sql_writer(dialect, table)
-            rules = model.constraints_of(self._found, index)
-            return writer.script((f"{rule.id} {rule.rule}", rule) for rule in rules)
-        if form == "html":
-            return iter([self.to_html(rank_by=rank_by, limit=limit)])
-        raise InputError(message("format", form, "'json', 'csv', 'sql' or 'html'"))
+    def _lists(self, chosen: Chosen) -> dict[str, Iterable[Any]]:
+        return {"constraints": self._records(self._index(chosen))}
 
-    def to_text(
-        self,
-        *,
-        rank_by: RankBy | None = None,
-        limit: int | None = None,
-        verbose: bool = False,
-        width: int | None = None,
-        color: bool = False,
-        command_line: bool = False,
-    ) -> str:
-        """A summary and the best constraints (20 unless limited) for people, by genuineness unless ranked otherwise.
+    def _cut(self, chosen: Chosen) -> list[str]:
+        if chosen.limit is None or chosen.limit >= len(self):
+            return []
+        return [f"{chosen.limit:,} of {len(self):,} constraints are listed (limit)"]
 
-        By genuineness, of constraints that differ in their operators only the best one is shown, and counts as one.
+    def _table(self, chosen: Chosen) -> Fields:
+        names = FIELDS if self._found.estimate is None else (*FIELDS, *ESTIMATED)
+        return Fields(names, self._records(self._index(chosen)))
 
-        Where there are more, its last line says how to get them: here, or with `command_line` there.
-        """
-        ranked_by = rank_by or self._by_default
-        best, groups = self._best(limit or text.SHOWN, ranked_by)
-        parts = text.dc_parts(self._heading, best, ranked_by=ranked_by, groups=groups, verbose=verbose)
-        if len(best) < len(self):
-            parts += ["", text.MORE_THERE if command_line else text.MORE_HERE]
-        return text.render(parts, width=width, color=color)
+    def _queries(self, chosen: Chosen, dialect: str, table: str | None, tables: Mapping[str, str]) -> Iterator[str]:
+        rules = self._numbered(self._index(chosen))
+        return self._sql_writer(dialect, table).script((f"{rule.id} {rule.rule}", rule) for rule, _ in rules)
 
-    def _index(self, rank_by: RankBy | None, limit: int | None) -> NDArray[np.int64]:
-        return model.chosen(self._found, rank_by=rank_by, limit=limit)
+    def _sql_writer(self, dialect: str, table: str | None) -> sql.Writer:
+        return sql.writer_of(self.relation, dialect, table, self._found.options.nulls)
 
-    def _records(self, index: NDArray[np.int64]) -> Iterator[dict[str, Any]]:
-        return model.constraint_records(self._found, index)
+    def _sections(self, chosen: Chosen, most: int, *, html: bool) -> list[Section]:
+        """Constraints that differ in their operators only are one line where they are ranked by genuineness."""
+        ranked_by = chosen.rank_by or self._by_default
+        best, groups = self._best(Chosen(ranked_by, chosen.limit or most))
+        grouped = groups < len(self)
+        rows = [self._row(number, record, grouped, html) for number, record in enumerate(best, 1)]
+        order = "best first"
+        if len(best) < groups:
+            order = f"best {len(best):,} of {groups:,}{' groups' if grouped else ''}"
+        note = f"Best first, by {ranked_by}." if best else "There are none."
+        if grouped:
+            note += " Rules that differ in operators only are one line, with the number of its variants."
+        return [
+            Section(
+                "Denial constraints", "table", self._columns(html and grouped), rows, note,
+                heading=f"{order}, by {ranked_by}", count=groups, cut=len(best) < len(self),
+            )
+        ]  # fmt: skip
+
+    def _columns(self, variants: bool) -> list[Heading]:
+        estimate = self._found.estimate
+        between: list[Heading] = []
+        if estimate is not None:
+            between = [(f"{100 * estimate.confidence:g} % interval", "left")]
+        between = [("lift", "right")] if self._by_chance else between
+        behind: list[Heading] = [("variants", "right")] if variants else []
+        return [
+            ("", "right"), ("kind", "left"), ("g1", "right"), *between, ("coverage", "right"), ("succinct", "right"),
+            *behind, ("rule", "code"),
+        ]  # fmt: skip
+
+    def _row(self, number: int, record: Mapping[str, Any], grouped: bool, html: bool) -> list[str]:
+        between = [] if self._found.estimate is None else [_interval(record)]
+        between = [text.share(record["lift"])] if self._by_chance else between
+        behind = [text.share(record[name]) for name in ("coverage", "succinctness")]
+        figures = [text.share(record["g1"]), *between, *behind]
+        variants, rule = record.get("variants", 0), record["rule"]
+        if html and grouped:
+            return [str(number), record["kind"], *figures, f"{variants:,}", rule]
+        said = f"  and {number_of(variants, 'variant')}" if variants else ""
+        return [str(number), record["kind"], *figures, rule + said]
+
+    def _how(self, verbose: bool) -> list[Any]:
+        return [*super()._how(verbose), *text.how_it_was_found(self._facts, verbose)]
+
+    def _method(self) -> list[tuple[str, str]]:
+        return text.method(self._facts)
+
+    @property
+    def _by_chance(self) -> bool:
+        """Whether errors of constraints are relative to chance."""
+        options = self._found.options
+        return options.error > 0 and options.error_measure == "lift"
 
     @property
     def _by_default(self) -> RankBy:
         """What people are shown constraints by."""
         return "genuineness"
 
-    def _best(self, limit: int, rank_by: RankBy) -> tuple[list[dict[str, Any]], int]:
+    def _best(self, chosen: Chosen) -> tuple[list[dict[str, Any]], int]:
         """What people are shown, and of how many; by genuineness the best of each group of operator variants."""
-        if rank_by != "genuineness":
-            return list(self._records(self._index(rank_by, limit))), len(self)
-        order = self._index(rank_by, None)
+        if chosen.rank_by != "genuineness":
+            return list(self._records(self._index(chosen))), len(self)
+        order = self._index(Chosen("genuineness"))
         group = operator_groups(self._found.arrays, self._found.space)[order]
         _, first, counts = np.unique(group, return_index=True, return_counts=True)
-        best = np.argsort(first)[:limit]
+        best = np.argsort(first)[: chosen.limit]
         records = self._records(order[first[best]])
         return [{**r, "variants": n - 1} for r, n in zip(records, counts[best].tolist(), strict=True)], len(first)
 
-    @cached_property
-    def _heading(self) -> dict[str, Any]:
-        return model.dc_heading(self._found, options=self._options, notes=self.notes, total_seconds=self._total_seconds)
+    def _index(self, chosen: Chosen) -> NDArray[np.int64]:
+        """Numbers of the constraints to list: all in result order; with a ranking or a limit, best first."""
+        if chosen.rank_by is None and chosen.limit is None:
+            return np.arange(len(self), dtype=np.int64)
+        if chosen.rank_by == "genuineness":
+            from tuplewise.engine.profile.genuine import order_of_dcs
+
+            return order_of_dcs(self._found)[: chosen.limit]
+        by: Any = chosen.rank_by or "succinctness"
+        return self._found.best(by, chosen.limit)
+
+    def _numbered(self, index: NDArray[np.int64]) -> Iterator[tuple[DenialConstraint, list[int]]]:
+        """Constraints that share their predicates, and the numbers of these: quick where there are many.
+
+        Their texts are put together from the texts of the predicates and handed to the objects, which would make the
+        same.
+        """
+        predicates = self._predicates()
+        texts = [str(p) for p in predicates]
+        arrays = self._found.arrays
+        for start in range(0, len(index), _CHUNK):
+            part = index[start : start + _CHUNK]
+            for numbers, size in zip(arrays.predicates[part].tolist(), arrays.sizes[part].tolist(), strict=True):
+                used = numbers[:size]
+                constraint = DenialConstraint(tuple([predicates[i] for i in used]))
+                vars(constraint)["rule"] = "not(" + " and ".join([texts[i] for i in used]) + ")"
+                yield constraint, used
+
+    def _predicates(self) -> list[Predicate]:
+        return [self._found.space.predicate(i) for i in range(self._found.space.predicates)]
+
+    def _records(self, index: NDArray[np.int64]) -> Iterator[dict[str, Any]]:
+        """The entries of "constraints" with these numbers, made one by one: there may be millions."""
+        triples = [list(map(model.operand, p.triple)) for p in self._predicates()]
+        ranking = self._found.ranking
+        figures = zip(
+            self._numbered(index),
+            self._violating_pairs(index),
+            ranking.g1[index].tolist(),
+            ranking.succinctness[index].tolist(),
+            ranking.coverage[index].tolist(),
+            self._intervals(index),
+            ranking.chance[index].tolist(),
+            strict=True,
+        )
+        by_chance = self._by_chance
+        for (constraint, used), violations, g1, succinctness, coverage, interval, chance in figures:
+            yield {
+                "id": constraint.id,
+                "rule": constraint.rule,
+                "predicates": [triples[i] for i in used],
+                "kind": constraint.kind,
+                "violating_pairs": violations,
+                "g1": g1,
+                **interval,
+                **({"lift": g1 / chance if chance else 0.0} if by_chance else {}),
+                "succinctness": succinctness,
+                "coverage": None if coverage != coverage else coverage,
+            }
+
+    def _violating_pairs(self, index: NDArray[np.int64]) -> list[int | None]:
+        """Violating pairs of constraints; None where they are only estimated."""
+        counts: list[int | None] = self._found.arrays.violations[index].tolist()
+        if self._found.estimate is None:
+            return counts
+        estimated = self._found.estimate.estimated[index].tolist()
+        return [None if e else n for n, e in zip(counts, estimated, strict=True)]
+
+    def _intervals(self, index: NDArray[np.int64]) -> Iterator[dict[str, Any]]:
+        """What records of constraints say beside g1 where it was estimated; nothing where all figures are exact."""
+        estimate = self._found.estimate
+        if estimate is None:
+            return iter([{}] * len(index))
+        ends = zip(*(a[index].tolist() for a in (estimate.estimated, estimate.low, estimate.high)), strict=True)
+        return (dict(zip(ESTIMATED, one, strict=True)) for one in ends)
+
+
+def _interval(record: Mapping[str, Any]) -> str:
+    """Within what g1 of a constraint lies, where it was estimated."""
+    return f"{record['g1_low']:.2g} to {record['g1_high']:.2g}" if record["estimated"] else "exact"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,10 +15,12 @@ from tuplewise.engine.dc.discovery import DcDiscovery, discovery_of
 from tuplewise.engine.dc.found import FoundConstraints
 from tuplewise.engine.dc.inversion import ConstraintArrays
 from tuplewise.engine.dc.ranking import SHORTEST_LENGTH, Ranking, lengths
-from tuplewise.engine.errors import InputError, message, number_of
+from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import DcStateOptions, RankBy
-from tuplewise.engine.report import json, model, sql, text
+from tuplewise.engine.report import model, sql
+from tuplewise.engine.report.change import Change
 from tuplewise.engine.report.dc_result import DcResult
+from tuplewise.engine.report.result import Chosen, Ran
 from tuplewise.engine.run import Clock
 from tuplewise.engine.table.relation import Column, Relation
 from tuplewise.gpu_kernels.device import Device, pick_device
@@ -70,14 +71,17 @@ class RulesChanged:
         return cls(applied.revision, applied.rows, applied.gained, applied.lost, applied.row_ids)
 
 
-class DcChange:
-    """What a revision of a state brought, or several.
+class DcChange(Change):
+    """What a revision of a state of denial constraints brought, or several.
 
     Attributes
     ----------
     revision, rows, gained, lost, row_ids : see RulesChanged
     notes : what a reader should know
     """
+
+    CHOICES_OF_TEXT = ("limit",)
+    THINGS = ("denial constraint", "denial constraints")
 
     def __init__(
         self,
@@ -90,60 +94,38 @@ class DcChange:
         timings_seconds: Mapping[str, float],
         device: Device | None = None,
     ) -> None:
-        self.revision, self.rows, self.row_ids = changed.revision, changed.rows, changed.row_ids
-        self.gained, self.lost = list(changed.gained), list(changed.lost)
-        self.notes = list(notes)
-        self._since, self._counting = changed.since, state.options.discover.error > 0
-        document = model.heading(
-            command, None, options=options, notes=notes, timings_seconds=timings_seconds,
-            device=None if device is None else device.described,
-            device_reason=None if device is None else device.reason,
+        ran = Ran(timings_seconds)
+        if device is not None:
+            ran = Ran(timings_seconds, device.described, device.reason)
+        super().__init__(
+            command, [_table_record(state, changed.rows)], ran,
+            revision=changed.revision, gained=changed.gained, lost=changed.lost, options=options, notes=notes,
         )  # fmt: skip
-        document["tables"] = [_table_record(state, self.rows)]
-        since = {} if self._since is None else {"since": self._since}
-        document["result"] = {"revision": self.revision, "rows": self.rows, **since}
-        self._document = document
+        self.rows, self.row_ids = changed.rows, changed.row_ids
+        self._since_revision, self._counting = changed.since, state.options.discover.error > 0
 
-    def __repr__(self) -> str:
-        return f"<DcChange: revision {self.revision}, {len(self.gained)} gained, {len(self.lost)} lost>"
+    @property
+    def _facts(self) -> dict[str, Any]:
+        since = {} if self._since_revision is None else {"since": self._since_revision}
+        return {"revision": self.revision, "rows": self.rows, **since}
 
-    def to_dict(self) -> dict[str, Any]:
-        """What `tuplewise dc insert --format json` writes."""
-        lists = dict(zip(("gained", "lost", "row_ids"), map(list, self._lists()), strict=True))
-        return {**self._document, "result": {**self._document["result"], **lists}}
+    def _lists(self, chosen: Chosen) -> dict[str, Iterable[Any]]:
+        return {
+            "gained": (rule.rule for rule in self.gained),
+            "lost": map(_lost_record, self.lost),
+            "row_ids": iter(self.row_ids.tolist()),
+        }
 
-    def to_json(self) -> str:
-        """The same as JSON text."""
-        return "".join(self.pieces())
+    def _since(self) -> str:
+        since = "" if self._since_revision is None else f", since revision {self._since_revision}"
+        return super()._since() + since
 
-    def pieces(self) -> Iterator[str]:
-        """The same in pieces, for lists too long to hold as text: one entry a line."""
-        empty: dict[str, Any] = {"gained": [], "lost": [], "row_ids": []}
-        document = {**self._document, "result": {**self._document["result"], **empty}}
-        return json.pieces(document, *self._lists())
-
-    def to_text(
-        self, *, limit: int | None = None, verbose: bool = False, width: int | None = None, color: bool = False
-    ) -> str:
-        """For people: the revision, and what it gained and lost (20 of each unless limited)."""
-        most = limit or text.SHOWN
-        parts = [
-            *text.table_lines(self._document["tables"][0], verbose),
-            f"{self._heading()}: {number_of(len(self.gained), 'denial constraint')} gained, {len(self.lost):,} lost",
-            *(f"note: {note}" for note in self.notes),
-            *_ids(self.row_ids),
-        ]
-        parts += [f"+ {rule.rule}" for rule in self.gained[:most]]
-        parts += _more(len(self.gained) - most, "gained")
-        for one in self.lost[:most]:
-            parts += [f"- {one.rule.rule}", *self._why(one)]
-        parts += _more(len(self.lost) - most, "lost")
-        return text.render(parts, width=width, color=color)
-
-    def _heading(self) -> str:
-        if self._since is None:
-            return f"revision {self.revision}"
-        return f"revision {self.revision}, since revision {self._since}"
+    def _lines(self, limit: int) -> list[str]:
+        lines = [*_ids(self.row_ids), *(f"+ {rule.rule}" for rule in self.gained[:limit])]
+        lines += _more(len(self.gained) - limit, "gained")
+        for one in self.lost[:limit]:
+            lines += [f"- {one.rule.rule}", *self._why(one)]
+        return lines + _more(len(self.lost) - limit, "lost")
 
     def _why(self, one: LostRule) -> list[str]:
         """Why a rule is listed no more."""
@@ -155,10 +137,6 @@ class DcChange:
             return [f"    broken by row {_row_text(t)}"]
         return [f"    broken by rows t: {_row_text(t)}, u: {_row_text(u)}"]
 
-    def _lists(self) -> tuple[Iterator[Any], Iterator[Any], Iterator[Any]]:
-        gained = (rule.rule for rule in self.gained)
-        return gained, map(_lost_record, self.lost), iter(self.row_ids.tolist())
-
 
 class DcStateResult(DcResult):
     """The denial constraints of a state, as of its last revision or an earlier one.
@@ -168,6 +146,8 @@ class DcStateResult(DcResult):
     revision : how many changes the state had seen
     rows : how many there were
     """
+
+    COMMAND = "dc show"
 
     def __init__(
         self,
@@ -188,10 +168,10 @@ class DcStateResult(DcResult):
         said = [] if self._earlier else state.differs_today()
         super().__init__(found, options=record, notes=[*said, *notes], total_seconds=time.monotonic() - start)
 
-    def __repr__(self) -> str:
-        return super().__repr__().replace("<DcStateResult:", f"<DcStateResult: revision {self.revision},", 1)
+    def _counted(self) -> str:
+        return f"revision {self.revision}: {super()._counted()}"
 
-    def to_pandas(self, *, rank_by: RankBy | None = None, limit: int | None = None) -> pd.DataFrame:
+    def to_pandas(self, *, rank_by: RankBy | None = None, limit: int | None = None) -> pd.DataFrame:  # type: ignore[override]
         """As `DcResult.to_pandas`; violating_pairs is missing where an earlier revision's aren't known."""
         import pandas as pd
 
@@ -209,11 +189,12 @@ class DcStateResult(DcResult):
         """Whether it isn't known how many pairs violate the rules."""
         return self._earlier and bool(self._found.options.error > 0)
 
-    def _index(self, rank_by: RankBy | None, limit: int | None) -> NDArray[np.int64]:
-        if self._earlier and (rank_by in ("coverage", "genuineness") or (rank_by == "g1" and self._unknown)):
+    def _index(self, chosen: Chosen) -> NDArray[np.int64]:
+        by = chosen.rank_by
+        if self._earlier and (by in ("coverage", "genuineness") or (by == "g1" and self._unknown)):
             hint = "Figures that need the rows of then are not kept"
-            raise InputError(message("rank_by for an earlier revision", rank_by, "'succinctness'", hint))
-        return super()._index(rank_by, limit)
+            raise InputError(message("rank_by for an earlier revision", by, "'succinctness'", hint))
+        return super()._index(chosen)
 
     @property
     def _by_default(self) -> RankBy:
@@ -224,14 +205,17 @@ class DcStateResult(DcResult):
         unknown = {"violating_pairs": None, "g1": None} if self._unknown else {}
         return ({**record, **unknown} for record in super()._records(index))
 
-    @cached_property
-    def _heading(self) -> dict[str, Any]:
-        document = super()._heading
-        tables = document["tables"]
-        if self._earlier:
-            tables = [{**tables[0], "columns": [{**c, "distinct": None, "nulls": None} for c in tables[0]["columns"]]}]
-        result = {"revision": self.revision, "rows": self.rows, **document["result"]}
-        return {**document, "command": "dc show", "tables": tables, "result": result}
+    @property
+    def _tables(self) -> list[dict[str, Any]]:
+        """Of an earlier revision without what only a look at its rows would tell."""
+        tables = super()._tables
+        for column in tables[0]["columns"] if self._earlier else ():
+            column.update(distinct=None, nulls=None)
+        return tables
+
+    @property
+    def _facts(self) -> dict[str, Any]:
+        return {"revision": self.revision, "rows": self.rows, **super()._facts}
 
 
 def _now(state: DcState) -> DcDiscovery:

@@ -1,39 +1,55 @@
-"""What discoveries of keys, functional and order dependencies return: every form that dependencies are handed on in."""
+"""What discoveries of keys, functional and order dependencies return."""
 
 from __future__ import annotations
 
 import copy
-import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import DependencyRankBy
-from tuplewise.engine.report import csv, dependency_text, html, json, list_page, model, sql, text
+from tuplewise.engine.report import sql, text
 from tuplewise.engine.report.dependencies import Key, Named, NamedDependencies
-from tuplewise.engine.report.dependency_text import Group, Shown
-from tuplewise.engine.report.discovery_result import SHOWN_IN_REPR, DiscoveryResult
+from tuplewise.engine.report.result import SHOWN_IN_REPR, Chosen, Fields, Result
+from tuplewise.engine.report.sections import Heading, Section
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from tuplewise.engine.od.found import Discovery
 
 
-class DependencyResult(DiscoveryResult):
+class Group(NamedTuple):
+    """Dependencies that are listed together.
+
+    Attributes
+    ----------
+    name : of the list in JSON
+    kinds : of `engine.od.dependency` that belong to it
+    named : the class of its objects
+    short : what a summary calls them; empty where there is one group only
+    means : what they say of rows, for the heading of a list
+    """
+
+    name: str
+    kinds: tuple[int, ...]
+    named: type[Named]
+    short: str
+    means: str
+
+
+class DependencyResult(Result):
     """Dependencies that hold in a table. Subclasses name the groups that they are listed in."""
 
-    COMMAND: ClassVar[str]
-    THINGS: ClassVar[tuple[str, str]]
+    CHOICES = ("rank_by", "limit")
+    RANKINGS = get_args(DependencyRankBy)
     GROUPS: ClassVar[tuple[Group, ...]]
-    MORE: ClassVar[str]
+    _found: Discovery
 
     def __len__(self) -> int:
-        return len(self._discovery.dependencies)
+        return len(self._found.dependencies)
 
     def __iter__(self) -> Iterator[Named]:
         for group in self._groups:
@@ -41,117 +57,102 @@ class DependencyResult(DiscoveryResult):
 
     def __repr__(self) -> str:
         best = [str(d) for d, _ in zip(self, range(SHOWN_IN_REPR), strict=False)]
-        return self._described(*self.THINGS, best, self.MORE)
+        return self._described(self._in_short(), best, len(self))
 
-    def _repr_html_(self) -> str:
-        shown = self._ranked(self._by_default)._shown(text.SHOWN)
-        return html.dependencies_html(self._heading, self.THINGS, shown, self._by_default)
+    def _summary(self) -> str:
+        kinds = [f"{len(listed):,} {group.short}" for group, listed in self._listed_groups() if group.short]
+        named = f"{self._counted()} ({text.bound(self._heading)})"
+        return f"{named}: {', '.join(kinds)}" if kinds and len(self) else named
 
-    def to_dict(self, *, rank_by: DependencyRankBy | None = None, limit: int | None = None) -> dict[str, Any]:
-        """The whole result as the command line's `--format json` writes it; the first `limit` of each list."""
-        heading = self._heading_of_list(limit)
-        document = {**heading, "result": dict(heading["result"])}
-        lists = self._ranked(rank_by)._lists(limit)
-        document["result"].update((name, list(entries)) for name, entries in lists.items())
-        return document
+    def _missing(self) -> str:
+        return text.what_is_missing(self._facts, f"more {self.THINGS[1]}")
 
-    def to_json(self, *, rank_by: DependencyRankBy | None = None, limit: int | None = None) -> str:
-        """The whole result as JSON text."""
-        return "".join(self.pieces("json", rank_by=rank_by, limit=limit))
+    def _how(self, verbose: bool) -> list[Any]:
+        return [*super()._how(verbose), *text.how_it_was_found(self._facts, verbose)]
 
-    def to_csv(self, *, rank_by: DependencyRankBy | None = None, limit: int | None = None) -> str:
-        """One line a dependency, with a header: the columns of `to_pandas`, names with commas between them."""
-        return "".join(self.pieces("csv", rank_by=rank_by, limit=limit))
-
-    def to_pandas(self, *, rank_by: DependencyRankBy | None = None, limit: int | None = None) -> pd.DataFrame:
-        """One row a dependency, with the fields that it has in JSON; several names are a tuple.
-
-        Where rows may have to be removed (error above 0), rows_to_remove follows, and g3, their share, or the error by
-        the measure that was asked for.
-        """
-        import pandas as pd
-
-        return pd.DataFrame(self._ranked(rank_by)._rows(limit), columns=self._fields)
-
-    def to_html(self, *, rank_by: DependencyRankBy | None = None, limit: int | None = None) -> str:
-        """One page for a browser: the first of each list (500 unless limited) in a table to search and to sort."""
-        ranked_by = rank_by or self._by_default
-        shown = self._ranked(ranked_by)._shown(limit or list_page.MOST)
-        return list_page.dependencies_page(self._heading, self.THINGS, shown, ranked_by)
-
-    def to_sql(
-        self,
-        dialect: str = "spark",
-        *,
-        table: str | None = None,
-        rank_by: DependencyRankBy | None = None,
-        limit: int | None = None,
-    ) -> str:
-        """For each dependency a query that lists the pairs of rows that violate it.
-
-        Parameters
-        ----------
-        dialect : "spark", "duckdb" or "ansi"
-        table : name of the table in the database, as one writes it there (`db.orders`, `"my db".orders`);
-            default: the name that the table was loaded under.
-        """
-        return "".join(self.pieces("sql", dialect=dialect, table=table, rank_by=rank_by, limit=limit))
-
-    def pieces(
-        self,
-        form: str,
-        *,
-        rank_by: DependencyRankBy | None = None,
-        limit: int | None = None,
-        dialect: str = "spark",
-        table: str | None = None,
-    ) -> Iterator[str]:
-        """The result as "json", "csv", "sql" or "html" in pieces of text, for results too long to hold as one.
-
-        `rank_by`: "genuineness", how much more there is to a dependency than chance, best first, or "size", by columns
-        of its context and their positions; None: that.
-        """
-        if limit is not None and limit < 1:
-            raise InputError(message("limit", limit, "1 or more"))
-        ranked = self._ranked(rank_by)
-        if form == "json":
-            return json.pieces(self._heading_of_list(limit), *ranked._lists(limit).values())
-        if form == "csv":
-            return csv.pieces(ranked._rows(limit), self._fields)
-        if form == "sql":
-            writer = self._sql_writer(dialect, table)
-            rules = ((str(d), d.rule) for group in ranked._groups for d in group[:limit])
-            return itertools.chain(writer.script(rules), self._more_queries(writer, limit))
-        if form == "html":
-            return iter([self.to_html(rank_by=rank_by, limit=limit)])
-        raise InputError(message("format", form, "'json', 'csv', 'sql' or 'html'"))
-
-    def to_text(
-        self,
-        *,
-        rank_by: DependencyRankBy | None = None,
-        limit: int | None = None,
-        verbose: bool = False,
-        width: int | None = None,
-        color: bool = False,
-        command_line: bool = False,
-    ) -> str:
-        """A summary and the first dependencies of each kind (20 unless limited) for people, by genuineness where their
-        rows are in this process, else by size.
-
-        Where there are more, its last line says how to get them: here, or with `command_line` there.
-        """
-        ranked_by = rank_by or self._by_default
-        shown = self._ranked(ranked_by)._shown(limit or text.SHOWN)
-        parts = dependency_text.parts(self._heading, self.THINGS, shown, ranked_by=ranked_by, verbose=verbose)
-        if any(len(s.entries) < s.count for s in shown):
-            parts += ["", text.MORE_THERE if command_line else text.MORE_HERE]
-        return text.render(parts, width=width, color=color)
+    def _method(self) -> list[tuple[str, str]]:
+        return text.method(self._facts)
 
     @property
-    def _discovery(self) -> Discovery:
-        found: Discovery = self._found
-        return found
+    def _facts(self) -> dict[str, Any]:
+        return {
+            "algorithm": self._found.algorithm,
+            "algorithm_reason": self._found.algorithm_reason,
+            "search": dict(self._found.search),
+            "measure": self._measure if self._approximate else None,
+            "complete_context": self._found.complete_context,
+            "count": len(self),
+        }
+
+    def _lists(self, chosen: Chosen) -> dict[str, Iterable[Any]]:
+        return {
+            group.name: map(self._record, listed[: chosen.limit])
+            for group, listed in self._ranked(chosen)._listed_groups()
+        }
+
+    def _cut(self, chosen: Chosen) -> list[str]:
+        return [
+            f"{listed:,} of {count:,} {things} are listed (limit)"
+            for listed, count, things in self._shares(chosen.limit)
+            if listed < count
+        ]
+
+    def _shares(self, limit: int | None) -> list[tuple[int, int, str]]:
+        """How many of how many of which things are listed."""
+        return [(sum(len(group[:limit]) for group in self._groups), len(self), self.THINGS[1])]
+
+    def _table(self, chosen: Chosen) -> Fields:
+        own = dict.fromkeys(name for group in self.GROUPS for name in group.named.FIELDS)
+        kind = ["kind"] if len(self.GROUPS) > 1 else []
+        costs = ["rows_to_remove", self._measure] if self._approximate else []
+        names = [*kind, *own, *costs]
+        return Fields(names, self._ranked(chosen)._records(dict.fromkeys(names), chosen.limit))
+
+    def _records(self, nothing: Mapping[str, None], limit: int | None) -> Iterator[dict[str, Any]]:
+        for group, listed in self._listed_groups():
+            for one in listed[:limit]:
+                values = {name: getattr(one, name) for name in one.FIELDS}
+                yield {**nothing, "kind": group.name, **values, **self._cost(one)}
+
+    def _queries(self, chosen: Chosen, dialect: str, table: str | None, tables: Mapping[str, str]) -> Iterator[str]:
+        writer = sql.writer_of(self.relation, dialect, table, self._found.options.nulls)
+        groups = self._ranked(chosen)._groups
+        yield from writer.script((str(d), d.rule) for group in groups for d in group[: chosen.limit])
+        yield from self._more_queries(writer, chosen.limit)
+
+    def _more_queries(self, writer: sql.Writer, limit: int | None) -> Iterator[str]:
+        """The queries of what else there is, behind those of the groups."""
+        return iter(())
+
+    def _sections(self, chosen: Chosen, most: int, *, html: bool) -> list[Section]:
+        """By genuineness where their rows are in this process, else by size, unless ranked otherwise."""
+        chosen = Chosen(chosen.rank_by or self._by_default, chosen.limit or most)
+        order = ", by genuineness" if chosen.rank_by == "genuineness" else ""
+        ranked = self._ranked(chosen)
+        return [
+            ranked._section(
+                group.short or self.THINGS[1], group.means, len(listed),
+                [(str(one), self._cost(one)) for one in listed[: chosen.limit]], order,
+            )
+            for group, listed in ranked._listed_groups()
+        ]  # fmt: skip
+
+    def _section(
+        self, title: str, means: str, count: int, entries: Sequence[tuple[str, Mapping[str, Any]]], order: str
+    ) -> Section:
+        """A list of so many. `entries`: the first of them, with what each costs; `order`: what is said of it."""
+        costs: list[Heading] = [(name.replace("_", " "), "right") for name in (entries[0][1] if entries else ())]
+        rows = [
+            [str(i), *(f"{n:,}" if isinstance(n, int) else text.share(n) for n in cost.values()), dependency]
+            for i, (dependency, cost) in enumerate(entries, 1)
+        ]
+        cut = len(entries) < count
+        shown = f", the {'best' if order else 'first'} {len(entries):,} of {count:,}" if cut else ""
+        note = f"{means[0].upper()}{means[1:]}{order}." if count else "There are none."
+        return Section(
+            title.capitalize(), "table", [("", "right"), *costs, ("dependency", "code")], rows, note,
+            heading=f"{means}{shown}{order}", count=count, cut=cut,
+        )  # fmt: skip
 
     @property
     def _by_default(self) -> DependencyRankBy:
@@ -163,35 +164,37 @@ class DependencyResult(DiscoveryResult):
         """Numbers of the dependencies, by genuineness; None where that can't be told."""
         from tuplewise.engine.profile.genuine import order_of_dependencies
 
-        return order_of_dependencies(self._discovery)
+        return order_of_dependencies(self._found)
 
-    def _ranked(self, by: DependencyRankBy | None) -> Self:
+    def _ranked(self, chosen: Chosen) -> Self:
         """The same with its dependencies in another order."""
-        if by not in (None, *get_args(DependencyRankBy)):
-            raise InputError(message("rank_by", by, ", ".join(map(repr, get_args(DependencyRankBy)))))
-        if by != "genuineness":
+        if chosen.rank_by != "genuineness":
             return self
         if self._order is None:
-            raise InputError(message("rank_by", by, "'size'", "The rows are in Spark, and are not counted there again"))
+            hint = "The rows are in Spark, and are not counted there again"
+            raise InputError(message("rank_by", chosen.rank_by, "'size'", hint))
         ranked = copy.copy(self)
-        ranked._found = self._discovery.take(self._order)
+        ranked._found = self._found.take(self._order)
         vars(ranked).pop("_groups", None)
         return ranked
 
     @cached_property
     def _groups(self) -> list[NamedDependencies[Any]]:
         """The dependencies of each group."""
-        kinds = self._discovery.dependencies.kind
+        kinds = self._found.dependencies.kind
         numbers = [np.flatnonzero(np.isin(kinds, group.kinds)) for group in self.GROUPS]
-        return [NamedDependencies(self._discovery, g.named, n) for g, n in zip(self.GROUPS, numbers, strict=True)]
+        return [NamedDependencies(self._found, g.named, n) for g, n in zip(self.GROUPS, numbers, strict=True)]
+
+    def _listed_groups(self) -> list[tuple[Group, NamedDependencies[Any]]]:
+        return list(zip(self.GROUPS, self._groups, strict=True))
 
     @property
     def _approximate(self) -> bool:
-        return self._discovery.removals is not None
+        return self._found.removals is not None
 
     @property
     def _measure(self) -> str:
-        measure: str = self._discovery.options.error_measure
+        measure: str = self._found.options.error_measure
         return measure
 
     def _cost(self, dependency: Named) -> dict[str, Any]:
@@ -209,71 +212,3 @@ class DependencyResult(DiscoveryResult):
         named = {name: list(value) if isinstance(value, tuple) else value for name, value in values}
         return {**named, **self._cost(dependency)}
 
-    def _lists(self, limit: int | None) -> dict[str, Iterable[Any]]:
-        """The lists that end the document, by name: one a group, and before them what else there is."""
-        return {
-            group.name: map(self._record, listed[:limit])
-            for group, listed in zip(self.GROUPS, self._groups, strict=True)
-        }
-
-    def _more_queries(self, writer: sql.Writer, limit: int | None) -> Iterator[str]:
-        """The queries of what else there is, behind those of the groups."""
-        return iter(())
-
-    @property
-    def _more_counts(self) -> dict[str, int]:
-        """How many there are of what else there is, by what JSON calls it."""
-        return {}
-
-    @property
-    def _fields(self) -> list[str]:
-        """Columns of CSV and of data frames."""
-        own = dict.fromkeys(name for group in self.GROUPS for name in group.named.FIELDS)
-        kind = ["kind"] if len(self.GROUPS) > 1 else []
-        return [*kind, *own, *(["rows_to_remove", self._measure] if self._approximate else [])]
-
-    def _rows(self, limit: int | None) -> Iterator[dict[str, Any]]:
-        nothing = dict.fromkeys(self._fields)
-        for group, listed in zip(self.GROUPS, self._groups, strict=True):
-            for one in listed[:limit]:
-                values = {name: getattr(one, name) for name in one.FIELDS}
-                row = {**nothing, "kind": group.name, **values, **self._cost(one)}
-                yield {name: row[name] for name in nothing}
-
-    def _shown(self, limit: int) -> list[Shown]:
-        """The first dependencies of each group, for people."""
-        return [
-            Shown(group.means, group.short, len(listed), [(str(d), self._cost(d)) for d in listed[:limit]])
-            for group, listed in zip(self.GROUPS, self._groups, strict=True)
-        ]
-
-    def _heading_of_list(self, limit: int | None) -> Mapping[str, Any]:
-        """The heading of lists that may be cut, which notes say."""
-        cut = [
-            f"{listed:,} of {count:,} {things} are listed (limit)"
-            for listed, count, things in self._listed(limit)
-            if listed < count
-        ]
-        return {**self._heading, "notes": [*self._heading["notes"], *cut]} if cut else self._heading
-
-    def _listed(self, limit: int | None) -> list[tuple[int, int, str]]:
-        """How many of how many of which things are listed."""
-        return [(sum(len(group[:limit]) for group in self._groups), len(self), self.THINGS[1])]
-
-    @cached_property
-    def _heading(self) -> dict[str, Any]:
-        found = self._discovery
-        document = model.found_heading(
-            self.COMMAND, found, options=self._options, notes=self.notes, total_seconds=self._total_seconds
-        )
-        document["result"] = {
-            "algorithm": found.algorithm,
-            "algorithm_reason": found.algorithm_reason,
-            "search": dict(found.search),
-            "measure": self._measure if self._approximate else None,
-            "complete_context": found.complete_context,
-            "count": len(self),
-            **self._more_counts,
-            **{name: [] for name in self._lists(1)},
-        }
-        return document

@@ -7,8 +7,8 @@ from typing import Any
 
 from tuplewise.engine.od.dependency import CONSTANT, KEY
 from tuplewise.engine.report.dependencies import FunctionalDependency, Key
-from tuplewise.engine.report.dependency_result import DependencyResult
-from tuplewise.engine.report.dependency_text import Group
+from tuplewise.engine.report.dependency_result import DependencyResult, Group
+from tuplewise.engine.report.result import Chosen
 
 
 class FdResult(DependencyResult):
@@ -36,7 +36,7 @@ class FdResult(DependencyResult):
     GROUPS = (
         Group("fds", (CONSTANT,), FunctionalDependency, "", "rows that are equal on the left are equal on the right"),
     )
-    MORE = ".fds, .to_pandas()"
+    ALL = ".fds, .to_pandas()"
 
     @property
     def fds(self) -> Sequence[FunctionalDependency]:
@@ -66,13 +66,14 @@ class KeyResult(DependencyResult):
     COMMAND = "key discover"
     THINGS = ("key", "keys")
     GROUPS = (Group("keys", (KEY,), Key, "", "no two rows are equal on all of these columns"),)
-    MORE = ".keys, .to_pandas()"
+    ALL = ".keys, .to_pandas()"
 
     @property
     def keys(self) -> Sequence[Key]:
         return self._groups[0]
 
-    def _lists(self, limit: int | None) -> dict[str, Iterable[Any]]:
+    def _lists(self, chosen: Chosen) -> dict[str, Iterable[Any]]:
         """A key is a list of names in JSON: the rows to remove are a list of their own, in the same order."""
-        costs = {"removals": map(self._cost, self.keys[:limit])} if self._approximate else {}
-        return {**costs, **super()._lists(limit)}
+        keys = self._ranked(chosen).keys[: chosen.limit]
+        costs = {"removals": map(self._cost, keys)} if self._approximate else {}
+        return {**costs, **super()._lists(chosen)}

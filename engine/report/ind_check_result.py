@@ -2,37 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tuplewise.engine.errors import InputError, message, number_of
+from tuplewise.engine.errors import number_of
 from tuplewise.engine.ind.check import Names, check_dependencies
 from tuplewise.engine.ind.checked import CheckedInds, IndCheck
 from tuplewise.engine.ind.dependency import InclusionDependency
-from tuplewise.engine.ind.found import TableFound
 from tuplewise.engine.options import IndCheckOptions, LoadOptions
-from tuplewise.engine.report import check_text, csv, html, ind_model, json, text
+from tuplewise.engine.report import text
 from tuplewise.engine.report.cells import json_values
-from tuplewise.engine.report.checked_result import CheckedResult
-from tuplewise.engine.report.ind_sql import IndWriter
+from tuplewise.engine.report.checked_result import VERDICTS, CheckedResult
+from tuplewise.engine.report.ind_tables import MEASURE, IndTables
 from tuplewise.engine.report.ind_texts import read_all_inds
+from tuplewise.engine.report.result import Chosen, Fields
+from tuplewise.engine.report.sections import Entry, Fold
 from tuplewise.engine.run import Run
 
 if TYPE_CHECKING:
     import pandas as pd
 
-COMMAND = "ind check"
-FIELDS = (
-    "ind", "holds", "missing_values", "rows_missing", "rows_null", "dependent_distinct", "referenced_distinct",
-    "reason", "seconds",
-)  # fmt: skip
-MORE_HERE = "More missing values: examples=N; all of them by a query: .to_sql()."
-MORE_THERE = "More missing values: --examples N; all of them by a query: --format sql."
-_COUNTS = ("missing_values", "rows_missing", "rows_null", "dependent_distinct", "referenced_distinct")
+COUNTS = ("missing_values", "rows_missing", "rows_null", "dependent_distinct", "referenced_distinct")
 
 
-class IndCheckResult(CheckedResult):
+class IndCheckResult(IndTables, CheckedResult):
     """Whether inclusion dependencies hold.
 
     Attributes
@@ -53,7 +46,15 @@ class IndCheckResult(CheckedResult):
     (False, 1, 1, 1, ((2,),))
     """
 
-    _NO_TRUTH = "an IndCheckResult is neither true nor false: ask .holds, or .inds for each dependency"
+    COMMAND = "ind check"
+    FORMS = ("json", "csv", "sql")
+    THINGS = ("inclusion dependency", "inclusion dependencies")
+    ASK = ".inds for each dependency"
+    MORE = (
+        "More missing values: examples=N; all of them by a query: .to_sql().",
+        "More missing values: --examples N; all of them by a query: --format sql.",
+    )
+    _found: CheckedInds
 
     def __init__(
         self,
@@ -64,131 +65,59 @@ class IndCheckResult(CheckedResult):
         total_seconds: float = 0.0,
     ) -> None:
         super().__init__(found, options=options, notes=notes, total_seconds=total_seconds)
-        self._found: CheckedInds = found
         self.inds: list[IndCheck] = list(found.checks)
 
     def __len__(self) -> int:
         return len(self.inds)
 
     def __repr__(self) -> str:
-        lines = [f"  {check_text.VERDICTS[check.holds]} {text.visible(str(check.ind))}" for check in self.inds]
-        return "\n".join([f"<IndCheckResult: {self._summary()}>", *lines])
-
-    def _repr_html_(self) -> str:
-        return html.checked_html(self._heading, self._summary(), self._blocks())
-
-    @property
-    def _verdicts(self) -> list[bool | None]:
-        return [one.holds for one in self.inds]
-
-    @property
-    def tables(self) -> tuple[TableFound, ...]:
-        return self._found.tables
+        lines = [f"{VERDICTS[check.holds]} {check.ind}" for check in self.inds]
+        return self._described(self._summary(), lines, len(lines))
 
     @property
     def notes(self) -> list[str]:
         reasons = [f"{check.ind}: {check.reason}" for check in self.inds if check.reason is not None]
         return [*self._found.notes, *reasons, *self._more_notes]
 
-    @property
-    def timings_seconds(self) -> dict[str, float]:
-        return dict(self._heading["timings_seconds"])
-
-    def to_dict(self) -> dict[str, Any]:
-        """The whole result as `tuplewise ind check --format json` writes it."""
-        return {**self._heading, "result": {**self._heading["result"], "inds": self._records()}}
-
-    def to_json(self) -> str:
-        """The whole result as JSON text."""
-        return "".join(self.pieces("json"))
-
-    def to_csv(self) -> str:
-        """One line a dependency, with a header: the columns of `to_pandas`."""
-        return "".join(self.pieces("csv"))
-
-    def to_pandas(self) -> pd.DataFrame:
+    def to_pandas(self) -> pd.DataFrame:  # type: ignore[override]
         """One row a dependency: ind, holds, missing_values, rows_missing, rows_null, dependent_distinct,
         referenced_distinct, reason, seconds."""
-        import pandas as pd
+        return super().to_pandas().astype(dict.fromkeys(COUNTS, "Int64"))
 
-        frame = pd.DataFrame(self._rows(), columns=list(FIELDS))
-        return frame.astype(dict.fromkeys(_COUNTS, "Int64"))
-
-    def to_sql(self, dialect: str = "spark", *, tables: Mapping[str, str] | None = None) -> str:
-        """For each dependency a query that lists its missing values; `dialect` and `tables` as in IndResult.to_sql."""
-        return "".join(self.pieces("sql", dialect=dialect, tables=tables))
-
-    def pieces(self, form: str, *, dialect: str = "spark", tables: Mapping[str, str] | None = None) -> Iterator[str]:
-        """The result as "json", "csv" or "sql" in pieces of text."""
-        if form == "json":
-            return json.pieces(self._heading, self._records())
-        if form == "csv":
-            return csv.pieces(self._rows(), FIELDS)
-        if form == "sql":
-            writer = IndWriter(self.tables, dialect, tables or {}, self._found.options.as_text)
-            return writer.script(check.ind for check in self.inds)
-        raise InputError(message("format", form, "'json', 'csv' or 'sql'"))
-
-    def to_text(
-        self, *, verbose: bool = False, width: int | None = None, color: bool = False, command_line: bool = False
-    ) -> str:
-        """For people: of each dependency whether it holds, and some of the values that are missing."""
-        parts = [*ind_model.table_lines(self._heading, verbose), self._summary()]
-        parts.append(text.how_it_ran(self._heading, verbose))
-        parts += [f"note: {note}" for note in self.notes]
-        cut = False
-        for block in self._blocks():
-            parts += ["", f"{block['verdict']}  {block['rule']}", f"  {block['figures']}"]
-            if block["rows"]:
-                grid = text.grid([(text.visible(h), "left") for h in block["headings"]], block["rows"])
-                parts += ["", check_text.indented(grid), f"  {block['listed']}"]
-                cut |= block["cut"]
-        if cut:
-            parts += ["", MORE_THERE if command_line else MORE_HERE]
-        return text.render(parts, width=width, color=color)
+    @property
+    def _verdicts(self) -> list[bool | None]:
+        return [one.holds for one in self.inds]
 
     def _summary(self) -> str:
-        verdicts = [check.holds for check in self.inds]
-        said = check_text.counted("inclusion dependency", "inclusion dependencies", verdicts)
-        return f"{said} (compared as text)" if self._found.options.as_text else said
+        return super()._summary() + (" (compared as text)" if self._found.options.as_text else "")
 
-    def _records(self) -> list[dict[str, Any]]:
-        """The entries of "inds"."""
-        return [
-            {
-                "ind": str(check.ind),
-                "holds": check.holds,
-                **{name: getattr(check, name) for name in _COUNTS},
-                "reason": check.reason,
-                "examples": [
-                    {"value": values[0] if check.ind.size == 1 else list(values), "count": count, "rows": list(rows)}
-                    for values, count, rows in _examples(check)
-                ],
-                "seconds": round(check.seconds, 6),
-            }
-            for check in self.inds
-        ]
+    @property
+    def _facts(self) -> dict[str, Any]:
+        return {"work": self._found.work, "work_reason": self._found.work_reason, "measure": MEASURE}
 
-    def _rows(self) -> Iterator[dict[str, Any]]:
-        for record in self._records():
-            yield {name: record[name] for name in FIELDS}
+    def _lists(self, chosen: Chosen) -> dict[str, Iterable[Any]]:
+        return {"inds": map(_record, self.inds)}
 
-    def _blocks(self) -> list[dict[str, Any]]:
-        """What there is to show of each dependency."""
-        return [_block(check) for check in self.inds]
+    def _table(self, chosen: Chosen) -> Fields:
+        return Fields(("ind", "holds", *COUNTS, "reason", "seconds"), map(_record, self.inds))
 
-    @cached_property
-    def _heading(self) -> dict[str, Any]:
-        """The result as JSON has it, with an empty list at its end."""
-        how: dict[str, Any] = {"options": self._options, "notes": self.notes, "total_seconds": self._total_seconds}
-        document = ind_model.heading(COMMAND, self._found, **how)
-        document["result"] = {
-            "work": self._found.work,
-            "work_reason": self._found.work_reason,
-            "measure": ind_model.MEASURE,
-            "inds": [],
-        }
-        return document
+    def _queries(self, chosen: Chosen, dialect: str, table: str | None, tables: Mapping[str, str]) -> Iterator[str]:
+        return self._sql_writer(dialect, tables).script(check.ind for check in self.inds)
+
+    def _entry(self, number: int, most: int, plan: bool) -> Entry:
+        check = self.inds[number]
+        examples = _examples(check)
+        cut = check.missing_values is not None and len(examples) < check.missing_values
+        listed = "all missing values" if len(examples) > 1 else "the only missing value"
+        if cut:
+            listed = f"{len(examples):,} of {check.missing_values:,} missing values, those of most rows"
+        rows = [[*map(text.value, values), f"{count:,}", _places(count, first)] for values, count, first in examples]
+        headings = [*(a.column for a in check.ind.dependent), "rows", "at"]
+        fold = Fold(listed, rows, [(heading, "left") for heading in headings], cut=cut)
+        return Entry(
+            VERDICTS[check.holds], str(check.ind), _figures(check), folds=[fold] if rows else (),
+            wrong=check.holds is False,
+        )  # fmt: skip
 
 
 def check_tables(
@@ -219,22 +148,19 @@ def _examples(check: IndCheck) -> list[tuple[tuple[Any, ...], int, tuple[int, ..
     return list(zip(zip(*columns, strict=True), found.counts.tolist(), found.rows, strict=True))
 
 
-def _block(check: IndCheck) -> dict[str, Any]:
-    """A dependency, its figures, and a table of its examples."""
-    examples = _examples(check)
-    rows = [[*map(check_text.value, values), f"{count:,}", _places(count, first)] for values, count, first in examples]
-    cut = check.missing_values is not None and len(examples) < check.missing_values
-    listed = "all missing values" if len(rows) > 1 else "the only missing value"
-    if cut:
-        listed = f"{len(rows):,} of {check.missing_values:,} missing values, those of most rows"
+def _record(check: IndCheck) -> dict[str, Any]:
+    """One entry of "inds"."""
+    one = check.ind.size == 1
     return {
-        "rule": str(check.ind),
-        "verdict": check_text.VERDICTS[check.holds],
-        "figures": _figures(check),
-        "headings": [*(a.column for a in check.ind.dependent), "rows", "at"],
-        "rows": rows,
-        "listed": listed,
-        "cut": cut,
+        "ind": str(check.ind),
+        "holds": check.holds,
+        **{name: getattr(check, name) for name in COUNTS},
+        "reason": check.reason,
+        "examples": [
+            {"value": values[0] if one else list(values), "count": count, "rows": list(rows)}
+            for values, count, rows in _examples(check)
+        ],
+        "seconds": round(check.seconds, 6),
     }
 
 

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.od.check import CheckedOds
 from tuplewise.engine.od.lexicographic import OdCheck
-from tuplewise.engine.report import check_text, csv, html, json, model, text
+from tuplewise.engine.report import text
 from tuplewise.engine.report.cells import Cells, json_values
-from tuplewise.engine.report.checked_result import CheckedResult
+from tuplewise.engine.report.checked_result import VERDICTS, CheckedResult
+from tuplewise.engine.report.result import Chosen, Fields
+from tuplewise.engine.report.sections import Entry, Fold
 
 if TYPE_CHECKING:
     import pandas as pd
 
-COMMAND = "od check"
-FIELDS = ("od", "holds", "kind", "t", "u", "seconds")
 _SAID = {
     "split": "t and u are equal on the left and differ on the right",
     "swap": "t is before u on the left and behind it on the right",
@@ -49,7 +48,11 @@ class OdCheckResult(CheckedResult):
     ('split', 1, 2)
     """
 
-    _NO_TRUTH = "an OdCheckResult is neither true nor false: ask .holds, or .ods for each dependency"
+    COMMAND = "od check"
+    FORMS = ("json", "csv")
+    THINGS = ("order dependency", "order dependencies")
+    ASK = ".ods for each dependency"
+    _found: CheckedOds
 
     def __init__(
         self,
@@ -60,7 +63,6 @@ class OdCheckResult(CheckedResult):
         total_seconds: float = 0.0,
     ) -> None:
         super().__init__(found, options=options, notes=notes, total_seconds=total_seconds)
-        self._found: CheckedOds = found
         self.ods: list[OdCheck] = list(found.checks)
 
     def __len__(self) -> int:
@@ -68,93 +70,38 @@ class OdCheckResult(CheckedResult):
 
     def __repr__(self) -> str:
         where = "" if self._found.relation is None else f" in {self._found.relation.name!r}"
-        lines = [f"  {check_text.VERDICTS[check.holds]} {text.visible(str(check.od))}" for check in self.ods]
-        return "\n".join([f"<OdCheckResult: {self._summary()}{where}>", *lines])
+        lines = [f"{VERDICTS[check.holds]} {check.od}" for check in self.ods]
+        return self._described(self._summary() + where, lines, len(lines))
 
-    def _repr_html_(self) -> str:
-        blocks = [{**block, "listed": ""} for block in self._blocks()]
-        return html.blocks_html(self._heading, self._summary(), blocks)
+    def to_pandas(self) -> pd.DataFrame:  # type: ignore[override]
+        """One row a dependency: od, holds, kind ("split" or "swap"), t, u, seconds."""
+        return super().to_pandas().astype({"t": "Int64", "u": "Int64"})
 
     @property
     def _verdicts(self) -> list[bool | None]:
         return [one.holds for one in self.ods]
 
     @property
-    def notes(self) -> list[str]:
-        known = [] if self._found.relation is None else self._found.relation.notes
-        return [*known, *self._found.notes, *self._more_notes]
+    def _facts(self) -> dict[str, Any]:
+        return {}
 
-    @property
-    def device(self) -> str | None:
-        return self._found.device
+    def _lists(self, chosen: Chosen) -> dict[str, Iterable[Any]]:
+        return {"ods": map(self._record, self.ods)}
 
-    @property
-    def device_reason(self) -> str | None:
-        return self._found.device_reason
+    def _table(self, chosen: Chosen) -> Fields:
+        nothing = dict.fromkeys(("kind", "t", "u"))
+        records = map(self._record, self.ods)
+        flat = ({**record, **(record["violation"] or nothing)} for record in records)
+        return Fields(("od", "holds", "kind", "t", "u", "seconds"), flat)
 
-    @property
-    def timings_seconds(self) -> dict[str, float]:
-        return dict(self._heading["timings_seconds"])
-
-    def to_dict(self) -> dict[str, Any]:
-        """The whole result as `tuplewise od check --format json` writes it."""
-        return {**self._heading, "result": {"ods": self._records()}}
-
-    def to_json(self) -> str:
-        """The whole result as JSON text."""
-        return "".join(self.pieces("json"))
-
-    def to_csv(self) -> str:
-        """One line a dependency, with a header: od, holds, kind, t, u, seconds."""
-        return "".join(self.pieces("csv"))
-
-    def to_pandas(self) -> pd.DataFrame:
-        """One row a dependency: od, holds, kind ("split" or "swap"), t, u, seconds."""
-        import pandas as pd
-
-        return pd.DataFrame(self._rows(), columns=list(FIELDS)).astype({"t": "Int64", "u": "Int64"})
-
-    def pieces(self, form: str) -> Iterator[str]:
-        """The result as "json" or "csv" in pieces of text."""
-        if form == "json":
-            return json.pieces(self._heading, self._records())
-        if form == "csv":
-            return csv.pieces(self._rows(), FIELDS)
-        raise InputError(message("format", form, "'json' or 'csv'"))
-
-    def to_text(
-        self, *, verbose: bool = False, width: int | None = None, color: bool = False, command_line: bool = False
-    ) -> str:
-        """For people: each dependency, and two rows that break it."""
-        tables = self._heading["tables"]
-        parts = text.table_lines(tables[0], verbose) if tables else []
-        parts += [self._summary(), text.how_it_ran(self._heading, verbose)]
-        parts += [f"note: {note}" for note in self.notes]
-        for block in self._blocks():
-            parts += ["", f"{check_text.VERDICTS[block['holds']]}  {block['rule']}"]
-            if block["pairs"]:
-                parts += [f"  {block['figures']}", "", check_text.indented(check_text.pair_grid(block, 1))]
-        return text.render(parts, width=width, color=color)
-
-    def _summary(self) -> str:
-        verdicts = [check.holds for check in self.ods]
-        return check_text.counted("order dependency", "order dependencies", verdicts)
-
-    def _blocks(self) -> list[dict[str, Any]]:
-        """What there is to show of each dependency, as `check_text.pair_grid` takes it."""
-        return [_block(record) for record in self._records()]
-
-    def _records(self) -> list[dict[str, Any]]:
-        """The entries of "ods"."""
-        return [
-            {
-                "od": str(check.od),
-                "holds": check.holds,
-                "violation": self._violation(check),
-                "seconds": round(check.seconds, 6),
-            }
-            for check in self.ods
-        ]
+    def _record(self, check: OdCheck) -> dict[str, Any]:
+        """One entry of "ods"."""
+        return {
+            "od": str(check.od),
+            "holds": check.holds,
+            "violation": self._violation(check),
+            "seconds": round(check.seconds, 6),
+        }
 
     def _violation(self, check: OdCheck) -> dict[str, Any] | None:
         """The two rows, and their cells in the columns of the dependency."""
@@ -171,29 +118,16 @@ class OdCheckResult(CheckedResult):
             "values": [value for both in values for value in both],
         }
 
-    def _rows(self) -> Iterator[dict[str, Any]]:
-        for check in self.ods:
-            found = check.violation
-            kind, t, u = (None, None, None) if found is None else (found.kind, found.t, found.u)
-            yield dict(zip(FIELDS, (str(check.od), check.holds, kind, t, u, round(check.seconds, 6)), strict=True))
+    def _entry(self, number: int, most: int, plan: bool) -> Entry:
+        check = self.ods[number]
+        found, said, folds = self._violation(check), "", []
+        if found is not None:
+            said = f"{found['kind']}: {_SAID[found['kind']]}"
+            cells = [f"{role}.{name}" for role, name in found["cells"]]
+            row = [text.value(value) for value in (found["t"], found["u"], *found["values"])]
+            folds = [Fold("", [row], [(heading, "left") for heading in ("t", "u", *cells)])]
+        return Entry(VERDICTS[check.holds], str(check.od), said, folds=folds, wrong=check.holds is False)
 
     @cached_property
     def _cells(self) -> Cells | None:
         return None if self._found.relation is None else Cells(self._found.relation)
-
-    @cached_property
-    def _heading(self) -> dict[str, Any]:
-        """The result as JSON has it, without its dependencies."""
-        found = self._found
-        how: dict[str, Any] = {"options": self._options, "notes": self.notes, "total_seconds": self._total_seconds}
-        document = model.found_heading(COMMAND, found, **how)
-        document["result"] = {"ods": []}
-        return document
-
-
-def _block(record: Mapping[str, Any]) -> dict[str, Any]:
-    """A dependency as a rule with at most one violating pair."""
-    violation = record["violation"]
-    said = "" if violation is None else f"{violation['kind']}: {_SAID[violation['kind']]}"
-    pairs = [] if violation is None else [violation]
-    return {"rule": record["od"], "holds": record["holds"], "figures": said, "pairs": pairs, "one_row": False}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -15,9 +15,10 @@ from tuplewise.engine.od.list_od import ListOd, read_order_by, write_order
 from tuplewise.engine.od.order_by import shortest_order_by
 from tuplewise.engine.report import sql
 from tuplewise.engine.report.dependencies import Constancy, OrderCompatibility
-from tuplewise.engine.report.dependency_result import DependencyResult
-from tuplewise.engine.report.dependency_text import Group, Shown
+from tuplewise.engine.report.dependency_result import DependencyResult, Group
 from tuplewise.engine.report.order_by import COMMAND
+from tuplewise.engine.report.result import Chosen, Fields
+from tuplewise.engine.report.sections import Section
 
 VIOLATED = "(t is before u on the left, or equal to it, and behind it on the right)"
 LISTS = "lists, derived from the above (rows sorted by the left are sorted by the right)"
@@ -58,7 +59,7 @@ class OdResult(DependencyResult):
             "falls, with desc never rises)",
         ),
     )  # fmt: skip
-    MORE = ".constants, .order_compatible, .to_pandas()"
+    ALL = ".constants, .order_compatible, .to_pandas()"
 
     @property
     def constants(self) -> Sequence[Constancy]:
@@ -102,12 +103,12 @@ class OdResult(DependencyResult):
     @cached_property
     def known(self) -> SavedOds:
         """What follows from these. Raises InputError where rows may break them (error above 0)."""
-        return SavedOds.of(self._discovery)
+        return SavedOds.of(self._found)
 
     @cached_property
     def _derived(self) -> tuple[list[ListOd], list[str]]:
         """What was derived, and what is to be said of it: a discovery is not lost where there is too much to derive."""
-        most = self._discovery.options.lexicographic
+        most = self._found.options.lexicographic
         if most is None:
             return [], []
         try:
@@ -115,38 +116,46 @@ class OdResult(DependencyResult):
         except InputError as reason:
             return [], [f"no list-based dependencies were derived: {reason}"]
 
-    def _lists(self, limit: int | None) -> dict[str, Iterable[Any]]:
-        if self._discovery.options.lexicographic is None:
-            return super()._lists(limit)
-        return {"lexicographic": map(str, self.lexicographic[:limit]), **super()._lists(limit)}
+    @property
+    def _derives(self) -> bool:
+        """Whether dependencies between lists were asked for."""
+        return self._found.options.lexicographic is not None
+
+    @property
+    def _facts(self) -> dict[str, Any]:
+        return {**super()._facts, **({"lexicographic_count": len(self.lexicographic)} if self._derives else {})}
+
+    def _lists(self, chosen: Chosen) -> dict[str, Iterable[Any]]:
+        lists = {"lexicographic": map(str, self.lexicographic[: chosen.limit])} if self._derives else {}
+        return {**lists, **super()._lists(chosen)}
 
     def _more_queries(self, writer: sql.Writer, limit: int | None) -> Iterator[str]:
         for od in self.lexicographic[:limit]:
             left, right = ([(item.name, item.direction == "asc") for item in side] for side in (od.left, od.right))
             yield "\n" + writer.order_query(left, right, f"{od} {VIOLATED}")
 
-    @property
-    def _more_counts(self) -> dict[str, int]:
-        if self._discovery.options.lexicographic is None:
-            return {}
-        return {"lexicographic_count": len(self.lexicographic)}
-
-    def _listed(self, limit: int | None) -> list[tuple[int, int, str]]:
+    def _shares(self, limit: int | None) -> list[tuple[int, int, str]]:
         lists = (len(self.lexicographic[:limit]), len(self.lexicographic), "dependencies between lists")
-        return [*super()._listed(limit), lists]
+        return [*super()._shares(limit), lists]
 
-    @property
-    def _fields(self) -> list[str]:
-        lists = [] if self._discovery.options.lexicographic is None else ["list"]
-        return [*super()._fields, *lists]
+    def _table(self, chosen: Chosen) -> Fields:
+        names, records = super()._table(chosen)
+        if not self._derives:
+            return Fields(names, records)
+        return Fields([*names, "list"], self._with_lists(names, records, chosen))
 
-    def _rows(self, limit: int | None) -> Iterator[dict[str, Any]]:
-        yield from super()._rows(limit)
-        for od in self.lexicographic[:limit]:
-            yield {**dict.fromkeys(self._fields), "kind": "lexicographic", "list": str(od)}
+    def _with_lists(
+        self, names: Sequence[str], records: Iterable[Mapping[str, Any]], chosen: Chosen
+    ) -> Iterator[Mapping[str, Any]]:
+        yield from ({**record, "list": None} for record in records)
+        for od in self.lexicographic[: chosen.limit]:
+            yield {**dict.fromkeys(names), "kind": "lexicographic", "list": str(od)}
 
-    def _shown(self, limit: int) -> list[Shown]:
+    def _sections(self, chosen: Chosen, most: int, *, html: bool) -> list[Section]:
+        groups = super()._sections(chosen, most, html=html)
         if not self.lexicographic:
-            return super()._shown(limit)
-        derived: list[tuple[str, dict[str, Any]]] = [(str(od), {}) for od in self.lexicographic[:limit]]
-        return [*super()._shown(limit), Shown(LISTS, "", len(self.lexicographic), derived, ranked=False)]
+            return groups
+        derived: list[tuple[str, Mapping[str, Any]]] = [
+            (str(od), {}) for od in self.lexicographic[: chosen.limit or most]
+        ]
+        return [*groups, self._section("derived", LISTS, len(self.lexicographic), derived, "")]

@@ -9,8 +9,8 @@ from typing import Any
 
 from tuplewise.engine.errors import number_of
 from tuplewise.engine.ind.dependency import parse_ind
-from tuplewise.engine.report import drawing, page_parts, text
-from tuplewise.engine.report.html import template
+from tuplewise.engine.report import drawing, text
+from tuplewise.engine.report.page import columns, render_result, template, title
 from tuplewise.engine.report.sections import Bar, Entry, Fold, Heading, Section
 
 SHOWN_IN_NOTEBOOK = 10
@@ -35,7 +35,7 @@ _HOW_TO_READ = (
 def page(document: Mapping[str, Any]) -> str:
     """One page of a profile: the JSON of `tuplewise profile` as a dict."""
     missing = "a limit was reached; there may be more rules"
-    return page_parts.render(document, _subtitle(document), list(_sections(document)), missing)
+    return render_result(document, _subtitle(document), list(_sections(document)), missing)
 
 
 def compact_html(document: Mapping[str, Any]) -> str:
@@ -43,7 +43,7 @@ def compact_html(document: Mapping[str, Any]) -> str:
     result = document["result"]
     rendered: str = template("profile.html").render(
         subtitle=_subtitle(document),
-        title=page_parts.title(document),
+        title=title(document),
         several=len(document["tables"]) > 1,
         rules=result["rules"][:SHOWN_IN_NOTEBOOK],
         more=max(len(result["rules"]) - SHOWN_IN_NOTEBOOK, 0),
@@ -66,16 +66,16 @@ def _sections(document: Mapping[str, Any]) -> Iterator[Section]:
     yield Section("Overview", "facts", rows=_overview(document), note=_HOW_TO_READ if result["rules"] else "")
     if not result["rules"]:
         yield Section("Rules", "rules", note="No rule stood out. Every rule that holds: dc, fd, od, key, ind discover.")
-    for kind, (title, note) in _GROUPS.items():
+    for kind, (heading, note) in _GROUPS.items():
         rules = [rule for rule in result["rules"] if rule["kind"] == kind]
-        yield Section(title, "rules", _FIGURES, list(_entries(document, rules)) if rules else (), note if rules else "")
+        if rules:
+            yield Section(heading, "rules", _FIGURES, list(_entries(document, rules)), note)
     relations = _relations(document)
     dashed = "Dashed: less likely to be a foreign key." if any(one[-1] < drawing.SURE for one in relations) else ""
     yield Section("Relations between tables", "drawing", rows=relations, note=dashed)
     warnings = [(_place(document, one["table"], one["column"]), one["text"]) for one in result["warnings"]]
     yield Section("Warnings", "warnings", rows=warnings)
-    yield from page_parts.columns(document, result["columns"])
-    yield from page_parts.how(document)
+    yield from columns(document, result["columns"])
 
 
 def _overview(document: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from tuplewise.engine.errors import InputError, message, number_of
 from tuplewise.engine.profile import columns
 from tuplewise.engine.profile.columns import Histogram
-from tuplewise.engine.report import csv, json, model, profile_words, sql, text
+from tuplewise.engine.report import profile_page, profile_words, sql
 from tuplewise.engine.report.cells import Cells
-from tuplewise.engine.report.discovery_result import DiscoveryResult
 from tuplewise.engine.report.ind_sql import IndWriter
+from tuplewise.engine.report.result import Choice, Chosen, Fields, Result
+from tuplewise.engine.report.sections import Heading, Section
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,8 +22,10 @@ if TYPE_CHECKING:
     from tuplewise.engine.profile.discover import TableProfile
     from tuplewise.engine.profile.inclusions import Inclusion
     from tuplewise.engine.profile.rule import Listed
+    from tuplewise.engine.table.relation import Relation
 
 EXAMPLES = 5
+SHOWN_IN_REPR = 10
 FIELDS = ("rank", "table", "kind", "rule", "english", "rows", "exceptions", "evidence", "strength", "score")
 
 
@@ -82,7 +85,7 @@ class ProfiledRule:
         return pd.DataFrame(columns)
 
 
-class ProfileResult(DiscoveryResult):
+class ProfileResult(Result):
     """The few rules of tables that are worth keeping.
 
     Attributes
@@ -106,10 +109,9 @@ class ProfileResult(DiscoveryResult):
     zip -> city | each `zip` has one `city`
     """
 
-    @property
-    def notes(self) -> list[str]:
-        of_tables = [note for table in self._found.tables.values() for note in table.relation.notes]
-        return [*of_tables, *self._found.notes, *self._more_notes]
+    COMMAND = "profile"
+    ALL = ".rules, .to_pandas()"
+    MISSING = "a limit was reached; there may be more rules"
 
     def __len__(self) -> int:
         return len(self.rules)
@@ -119,10 +121,8 @@ class ProfileResult(DiscoveryResult):
 
     def __repr__(self) -> str:
         names = ", ".join(map(repr, self._found.tables))
-        shown = "".join(f"\n  {r.rank:2}. {text.visible(r.english)}" for r in self.rules[:10])
-        more = f"\n  ... and {len(self) - 10:,} more: .rules, .to_pandas()" if len(self) > 10 else ""
-        partial = ", PARTIAL" if self.partial else ""
-        return f"<ProfileResult: {number_of(len(self), 'rule')} of {names}{partial}>{shown}{more}"
+        said = f"{number_of(len(self), 'rule')} of {names}{', PARTIAL' if self.partial else ''}"
+        return self._described(said, [f"{r.rank:2}. {r.english}" for r in self.rules[:SHOWN_IN_REPR]], len(self))
 
     @cached_property
     def rules(self) -> list[ProfiledRule]:
@@ -160,91 +160,65 @@ class ProfileResult(DiscoveryResult):
             for one in table.warnings
         ]
 
-    def to_dict(self, *, limit: int | None = None) -> dict[str, Any]:
-        """The whole result as the command line's `--format json` writes it; the best `limit` rules."""
-        _check_limit(limit)
-        document = {**self._heading, "result": dict(self._heading["result"])}
-        document["result"]["rules"] = [self._record(rule) for rule in self.rules[:limit]]
-        return document
-
-    def to_json(self, *, limit: int | None = None) -> str:
-        """The whole result as JSON text."""
-        return json.dump(self.to_dict(limit=limit))
-
-    def to_csv(self, *, limit: int | None = None) -> str:
-        """One line a rule, with a header: the columns of `to_pandas`."""
-        return "".join(self.pieces("csv", limit=limit))
-
-    def to_pandas(self, *, limit: int | None = None) -> pd.DataFrame:
-        """One row a rule: rank, table, kind, rule, english, rows, exceptions, evidence, strength, score."""
-        import pandas as pd
-
-        return pd.DataFrame([_fields(rule) for rule in self.rules[:limit]], columns=list(FIELDS))
-
-    def to_sql(self, dialect: str = "spark", *, limit: int | None = None) -> str:
-        """For each rule a query that lists the rows that break it. `dialect`: "spark", "duckdb" or "ansi"."""
-        return "".join(self.pieces("sql", dialect=dialect, limit=limit))
-
-    def to_html(self) -> str:
+    def to_html(self, **listed: Unpack[Choice]) -> str:
         """A page with everything, in one file that needs no network."""
-        from tuplewise.engine.report import profile_page
-
-        return profile_page.page(self.to_dict())
+        return profile_page.page(self.to_dict(**listed))
 
     def _repr_html_(self) -> str:
-        from tuplewise.engine.report import profile_page
-
         return profile_page.compact_html(self.to_dict())
 
-    def pieces(self, form: str, *, limit: int | None = None, dialect: str = "spark") -> Iterator[str]:
-        """The result as "json", "csv", "sql" or "html", in pieces of text."""
-        _check_limit(limit)
-        if form == "json":
-            return iter([self.to_json(limit=limit)])
-        if form == "csv":
-            return csv.pieces((_fields(rule) for rule in self.rules[:limit]), FIELDS)
-        if form == "html":
-            return iter([self.to_html()])
-        if form == "sql":
-            return self._queries(dialect, limit)
-        raise InputError(message("format", form, "'json', 'csv', 'sql' or 'html'"))
+    def _summary(self) -> str:
+        return self._in_full(Chosen())
 
-    def to_text(
-        self,
-        *,
-        limit: int | None = None,
-        verbose: bool = False,
-        width: int | None = None,
-        color: bool = False,
-        command_line: bool = False,
-    ) -> str:
-        """The rules for people, one a line; with `verbose` also what speaks for each, and rows that break it."""
-        _check_limit(limit)
-        heading = self._heading
-        parts: list[Any] = []
-        for table in heading["tables"]:
-            parts += text.table_lines(table, verbose)
-        rules = self.rules[:limit]
-        held_back = heading["result"]["held_back"]
+    def _in_full(self, chosen: Chosen) -> str:
         count = number_of(len(self), "rule")
-        count = f"{len(rules):,} of {count}" if len(rules) < len(self) else count
-        parts.append(f"{count} worth keeping, of {number_of(len(self) + held_back, 'candidate')}")
-        parts.append(text.how_it_ran(heading, verbose))
-        if self.partial:
-            parts.append("PARTIAL: a limit was reached; there may be more rules.")
-        parts += [f"note: {note}" for note in self.notes]
-        if rules:
-            parts += ["", _grid(rules, len(self._found.tables) > 1, verbose)]
-        if verbose:
-            parts += self._shown_examples(rules)
-        with_table = len(self._found.tables) > 1
-        warned = [f"{_place(w, with_table)} {w['text']}" for w in self.warnings if w["text"] != columns.ONE_VALUE]
-        parts += (["", *(f"warning: {one}" for one in warned)]) if warned else []
-        if command_line and rules:
-            parts += ["", "A page with all this: -o report.html. Rows that break a rule: -v, or the page."]
-        return text.render(parts, width=width, color=color)
+        if chosen.limit is not None and chosen.limit < len(self):
+            count = f"{chosen.limit:,} of {count}"
+        return f"{count} worth keeping, of {number_of(len(self) + self._found.held_back, 'candidate')}"
 
-    def _shown_examples(self, rules: Sequence[ProfiledRule]) -> list[str]:
+    @property
+    def _facts(self) -> dict[str, Any]:
+        return {
+            "shown": len(self),
+            "held_back": self._found.held_back,
+            "columns": self.columns,
+            "warnings": self.warnings,
+        }
+
+    def _document(self, chosen: Chosen) -> tuple[dict[str, Any], dict[str, Any]]:
+        document, lists = super()._document(chosen)
+        document["result"]["rules"] = list(map(self._record, self.rules[: chosen.limit]))
+        return document, lists
+
+    def _table(self, chosen: Chosen) -> Fields:
+        return Fields(FIELDS, map(_fields, self.rules[: chosen.limit]))
+
+    def _queries(self, chosen: Chosen, dialect: str, table: str | None, tables: Mapping[str, str]) -> Iterator[str]:
+        for one in self._found.tables.values():
+            yield _writer(one, dialect).heading()
+        for rule in self.rules[: chosen.limit]:
+            yield "\n" + self._query(rule, dialect)
+
+    def _sections(self, chosen: Chosen, most: int, *, html: bool) -> list[Section]:
+        """All rules, one a line; where more is to be said also what speaks for each, and rows that break it."""
+        rules = self.rules[: chosen.limit]
+        several = len(self._found.tables) > 1
+        warned = [
+            f"warning: {_place(one, several)} {one['text']}"
+            for one in self.warnings
+            if one["text"] != columns.ONE_VALUE
+        ]
+        return [
+            _listed(rules, several, chosen.verbose),
+            Section("", "lines", rows=self._details(rules) if chosen.verbose else ()),
+            Section("", "lines", rows=["", *warned] if warned else ()),
+        ]
+
+    def _behind(self, sections: Sequence[Section], command_line: bool) -> list[str]:
+        page = "A page with all this: -o report.html. Rows that break a rule: -v, or the page."
+        return ["", page] if command_line and self.rules else []
+
+    def _details(self, rules: Sequence[ProfiledRule]) -> list[str]:
         parts = ["", "Rows are counted from 0, without the header."] if any(r.exceptions for r in rules) else []
         for rule in rules:
             found = self._examples(rule)
@@ -273,22 +247,14 @@ class ProfileResult(DiscoveryResult):
         record["equivalent"] = [] if table is None else _equivalent(table, listed)
         record["examples"] = self._examples(rule)
         record["dc"] = None if table is None else str(profile_words.constraint(table.relation, listed.rule))
-        record["sql"] = "".join(self._query(rule, "spark"))
+        record["sql"] = self._query(rule, "spark")
         return record
 
-    def _queries(self, dialect: str, limit: int | None) -> Iterator[str]:
-        for table in self._found.tables.values():
-            yield _writer(table, dialect).heading()
-        for rule in self.rules[:limit]:
-            yield "\n"
-            yield from self._query(rule, dialect)
-
-    def _query(self, rule: ProfiledRule, dialect: str) -> Iterator[str]:
+    def _query(self, rule: ProfiledRule, dialect: str) -> str:
         table, listed = rule._home
         if table is None:
-            yield IndWriter(self._ind_tables, dialect).query(listed.ind)
-        else:
-            yield _writer(table, dialect).query(profile_words.constraint(table.relation, listed.rule), rule.english)
+            return IndWriter(self._ind_tables, dialect).query(listed.ind)
+        return _writer(table, dialect).query(profile_words.constraint(table.relation, listed.rule), rule.english)
 
     @cached_property
     def _ind_tables(self) -> Any:
@@ -299,40 +265,13 @@ class ProfileResult(DiscoveryResult):
             for name, table in self._found.tables.items()
         )
 
-    @cached_property
-    def _heading(self) -> dict[str, Any]:
-        found = self._found
-        relations = [table.relation for table in found.tables.values()]
-        loading: dict[str, float] = {}
-        for relation in relations:
-            for stage, seconds in relation.timings_seconds.items():
-                loading[stage] = loading.get(stage, 0.0) + seconds
-        document = model.heading(
-            "profile",
-            None,
-            options=self._options,
-            device=found.device,
-            device_reason=found.device_reason,
-            timings_seconds={**loading, **found.timings_seconds, "total": self._total_seconds},
-            partial=found.partial,
-            notes=self.notes,
-        )
-        named = zip(found.tables, relations, strict=True)
-        document["tables"] = [{**model.table_record(relation), "name": name} for name, relation in named]
-        document["spark"] = next((dict(r.spark) for r in relations if r.spark is not None), None)
-        document["result"] = {
-            "shown": len(self),
-            "held_back": found.held_back,
-            "columns": self.columns,
-            "warnings": self.warnings,
-            "rules": [],
-        }
-        return document
+    @property
+    def _relations(self) -> list[Relation]:
+        return [table.relation for table in self._found.tables.values()]
 
-
-def _check_limit(limit: int | None) -> None:
-    if limit is not None and limit < 1:
-        raise InputError(message("limit", limit, "1 or more"))
+    @property
+    def _tables(self) -> list[dict[str, Any]]:
+        return [{**table, "name": name} for name, table in zip(self._found.tables, super()._tables, strict=True)]
 
 
 def _rule_of(name: str, table: TableProfile, listed: Listed) -> dict[str, Any]:
@@ -398,18 +337,11 @@ def _spread(spread: Any) -> dict[str, Any] | None:
 
 
 def _writer(table: TableProfile, dialect: str) -> sql.Writer:
-    sql.check_dialect(dialect)
-    return sql.Writer(
-        columns=table.relation.column_names,
-        types=[c.type for c in table.relation.columns],
-        table=[table.relation.name],
-        dialect=dialect,
-        nulls=table.nulls,
-    )
+    return sql.writer_of(table.relation, dialect, None, table.nulls)
 
 
-def _grid(rules: Sequence[ProfiledRule], with_table: bool, verbose: bool) -> Any:
-    kinds = [("", "right"), ("kind", "left")]
+def _listed(rules: Sequence[ProfiledRule], with_table: bool, verbose: bool) -> Section:
+    kinds: list[Heading] = [("", "right"), ("kind", "left")]
     kinds += [("table", "left")] if with_table else []
     kinds += [("evidence", "right"), ("strength", "right")] if verbose else []
     kinds += [("rule", "left"), ("in words", "left")]
@@ -419,7 +351,7 @@ def _grid(rules: Sequence[ProfiledRule], with_table: bool, verbose: bool) -> Any
         row += [rule.table] if with_table else []
         row += [f"{rule.evidence:,.0f}", f"{rule.strength:.4f}"] if verbose else []
         rows.append([*row, rule.rule, rule.english])
-    return text.grid(kinds, rows)
+    return Section("", "table", kinds, rows)
 
 
 def _place(warning: Mapping[str, Any], with_table: bool) -> str:

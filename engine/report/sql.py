@@ -10,7 +10,7 @@ from typing import Literal, get_args
 from tuplewise.engine.dc.constraint import Constant, DenialConstraint, Operator, Predicate
 from tuplewise.engine.errors import InputError, RuleError, message
 from tuplewise.engine.report.sql_literal import literal
-from tuplewise.engine.table.relation import TypeName
+from tuplewise.engine.table.relation import Relation, TypeName
 
 Dialect = Literal["spark", "duckdb", "ansi"]
 DIALECTS: tuple[str, ...] = get_args(Dialect)
@@ -103,6 +103,16 @@ def _literal(constant: Constant, type_: TypeName, column: str, dialect: str) -> 
     except RuleError:
         own: TypeName = "text" if constant.type == "null" else constant.type
         return literal(constant, own, column, dialect)
+
+
+def writer_of(relation: Relation, dialect: str, table: str | None, nulls: str) -> Writer:
+    """What writes queries against a table. `table`: its name in the database; None: the one that it was loaded under.
+
+    Raises InputError for another dialect, or what is no name.
+    """
+    check_dialect(dialect)
+    parts = [relation.name] if table is None else table_parts(table)
+    return Writer(relation.column_names, [c.type for c in relation.columns], parts, dialect, nulls)
 
 
 def unused(wanted: str, taken: Sequence[str]) -> str:

@@ -5,21 +5,20 @@ from __future__ import annotations
 import io
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 from tuplewise.engine.errors import number_of
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.padding import Padding
     from rich.table import Table
 
+    from tuplewise.engine.report.sections import Section
+
 SHOWN = 20
-SHOWN_PAIRS = 10
-SHOWN_ROWS = 5
 LONGEST_VALUE = 40
-MORE_HERE = "All of them: .to_json(), .to_csv(), .to_pandas() or .to_sql(); more here: .to_text(limit=N)."
-MORE_THERE = "All of them: --format json, csv or sql (to a file: -o FILE); more here: --limit N."
 _NAMED = re.compile(r"`([^`]+)`")
 PLAIN_WIDTH = 10_000  # where nobody's window is: lines are as long as what they say
 
@@ -60,14 +59,15 @@ def _print(console: Console, part: Any, wrap: bool) -> None:
 
 
 def grid(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> Table:
-    """A table without lines. `columns`: heading and "left" or "right"; the last one folds where it is too long."""
+    """A table without lines. `columns`: headings, and the side of each; the last one folds where it is too long."""
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for i, (heading, side) in enumerate(columns):
         last = i == len(columns) - 1
-        table.add_column(heading, justify="right" if side == "right" else "left", overflow="fold", no_wrap=not last)
+        justify: Literal["left", "right"] = "right" if side == "right" else "left"
+        table.add_column(visible(heading), justify=justify, overflow="fold", no_wrap=not last)
     for row in rows:
         table.add_row(*(Text(visible(cell)) for cell in row))
     return table
@@ -116,48 +116,36 @@ def strength(value: float) -> str:
     return "1" if value >= 1 else f"{math.floor(value * 1000) / 1000:.3f}"
 
 
-def constraint_grid(records: Iterable[Mapping[str, Any]], confidence: float | None = None) -> Table:
-    """Constraints, one a line; with a confidence, the intervals of g1 beside it."""
-    records = list(records)
-    lift = by_chance(records)
-    rows = zip(records, constraint_rows(records, confidence, lift), strict=True)
-    return grid(constraint_columns(confidence, lift), ([*row[:-1], row[-1] + variants(one)] for one, row in rows))
+def value(given: Any) -> str:
+    """A value in a table: a long one is cut."""
+    if given is None:
+        return "(null)"
+    if isinstance(given, bool):
+        return "true" if given else "false"
+    shown = str(given)
+    return shown if len(shown) <= LONGEST_VALUE else shown[: LONGEST_VALUE - 1] + "…"
 
 
-def by_chance(records: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether errors of constraints are relative to chance."""
-    return bool(records) and "lift" in records[0]
+def section_parts(section: Section) -> list[Any]:
+    """A section: a table below its heading, a block for each rule, or lines as they are."""
+    if section.kind == "lines":
+        return list(section.rows)
+    if section.kind == "table" and section.rows:
+        above = [f"{section.heading}:"] if section.heading else []
+        return ["", *above, grid(section.columns, section.rows)]
+    parts: list[Any] = []
+    for entry in section.rows if section.kind == "rules" else ():
+        parts += ["", f"{entry.mark}  {entry.text}", *([f"  {entry.said}"] if entry.said else [])]
+        for fold in entry.folds:
+            parts += ["", _indented(grid(fold.columns, fold.rows)), *([f"  {fold.title}"] if fold.title else [])]
+        parts += [f"  {entry.remark}"] if entry.remark else []
+    return parts
 
 
-def constraint_columns(confidence: float | None, lift: bool) -> list[tuple[str, str]]:
-    """Headings of a list of constraints, and the side that values stand on."""
-    between = [] if confidence is None else [(f"{100 * confidence:g} % interval", "left")]
-    between = [("lift", "right")] if lift else between
-    figures = [("coverage", "right"), ("succinct", "right")]
-    return [("", "right"), ("kind", "left"), ("g1", "right"), *between, *figures, ("rule", "left")]
+def _indented(part: Table) -> Padding:
+    from rich.padding import Padding
 
-
-def constraint_rows(
-    records: Iterable[Mapping[str, Any]], confidence: float | None, lift: bool
-) -> Iterator[list[str]]:
-    """What stands below them."""
-    for i, r in enumerate(records, 1):
-        between = [] if confidence is None else [interval(r)]
-        between = [share(r["lift"])] if lift else between
-        yield [
-            str(i), r["kind"], share(r["g1"]), *between, share(r["coverage"]), share(r["succinctness"]), r["rule"],
-        ]  # fmt: skip
-
-
-def variants(record: Mapping[str, Any]) -> str:
-    """How many rules with other operators a shown one stands for."""
-    count = record.get("variants", 0)
-    return f"  and {number_of(count, 'variant')}" if count else ""
-
-
-def interval(record: Mapping[str, Any]) -> str:
-    """Within what g1 of a constraint lies, where it was estimated."""
-    return f"{record['g1_low']:.2g} to {record['g1_high']:.2g}" if record["estimated"] else "exact"
+    return Padding(part, (0, 0, 0, 2))
 
 
 def bound(document: Mapping[str, Any]) -> str:
@@ -172,36 +160,7 @@ def bound(document: Mapping[str, Any]) -> str:
     return f"not violated by {pairs}" if error == 0 else f"{measure} <= {error}, estimated from {pairs}"
 
 
-def dc_parts(
-    document: Mapping[str, Any], records: Sequence[Mapping[str, Any]], *, ranked_by: str, groups: int, verbose: bool
-) -> list[Any]:
-    """The text of `dc discover`: `document` as JSON has it, `records` the constraints to show, best first.
-
-    `groups`: how many could be shown; fewer than there are where variants are shown as one.
-    """
-    result = document["result"]
-    count, shown, estimate = result["count"], len(records), result["estimate"]
-    parts = table_lines(document["tables"][0], verbose)
-    evidences = result["distinct_evidences"]
-    parts.append(
-        ("" if "revision" not in result else f"revision {result['revision']}: ")
-        + f"{number_of(count, 'minimal denial constraint')} ({bound(document)}); "
-        f"{number_of(result['pairs'], 'ordered pair')}, {number_of(result['predicate_space'], 'predicate')}"
-        + (f", {number_of(evidences, 'distinct evidence')}" if evidences is not None else "")
-    )
-    parts += [how_it_ran(document, verbose), *how_it_was_found(result, verbose)]
-    if document["partial"]:
-        parts.append(f"PARTIAL: {what_is_missing(result)}.")
-    parts += [f"note: {note}" for note in document["notes"]]
-    if shown:
-        groups_ = f"{groups:,} groups" if groups < count else f"{count:,}"
-        cut = f"best {shown:,} of {groups_}" if shown < groups else "best first"
-        grid_ = constraint_grid(records, None if estimate is None else estimate["confidence"])
-        parts += ["", f"{cut}, by {ranked_by}:", grid_]
-    return parts
-
-
-def what_is_missing(result: Mapping[str, Any], more: str = "more constraints, and smaller ones") -> str:
+def what_is_missing(result: Mapping[str, Any], more: str) -> str:
     """What a limit has left out of a list."""
     undecided = (result["search"] or {}).get("undecided")
     missing = f"a limit was reached; there may be {more}"
@@ -232,6 +191,12 @@ def how_it_was_found(result: Mapping[str, Any], verbose: bool) -> list[Any]:
     if verbose and (steps := _steps(search)):
         parts += ["", steps, ""]
     return parts
+
+
+def method(result: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The same as facts of a page."""
+    algorithm, *said = how_it_was_found(result, verbose=False)
+    return [("algorithm", algorithm), *(("search", one) for one in said)]
 
 
 def _compared(search: Mapping[str, Any]) -> list[str]:

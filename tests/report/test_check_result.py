@@ -20,7 +20,7 @@ from oracles.dc import outcome, satisfies
 
 import tuplewise as tw
 from tuplewise.engine.options import FailOn, dc_check_options
-from tuplewise.engine.report import check_text
+from tuplewise.engine.report import text as report_text
 
 UTC = datetime.UTC
 PLANES = pd.DataFrame({
@@ -312,8 +312,8 @@ def test_text_tells_verdicts_pairs_and_rows(planes: tw.Relation) -> None:
 
 
 def test_values_in_text_are_cut_and_shown_as_they_are() -> None:
-    assert check_text.value("x" * 41) == "x" * 39 + "…"
-    assert [check_text.value(v) for v in (None, True, 2.5, 10**20, "")] == [
+    assert report_text.value("x" * 41) == "x" * 39 + "…"
+    assert [report_text.value(v) for v in (None, True, 2.5, 10**20, "")] == [
         "(null)", "true", "2.5", "100000000000000000000", "",
     ]  # fmt: skip
 

@@ -148,7 +148,7 @@ def test_result_is_what_a_discovery_returns(tmp_path: Path) -> None:
     figures = ["rule", "kind", "violating_pairs", "g1", "succinctness", "coverage"]
     pd.testing.assert_frame_equal(now.to_pandas()[figures], found.to_pandas()[figures])
     assert (now.revision, now.rows, then.revision, then.rows) == (1, 4, 0, 3)
-    assert repr(now).startswith(f"<DcStateResult: revision 1, {len(now)} minimal denial constraint")
+    assert repr(now).startswith(f"<DcStateResult: revision 1: {len(now)} minimal denial constraint")
     assert then.to_pandas()["coverage"].isna().all()
     assert "revision 0: " in then.to_text()
     assert then.to_sql("duckdb").count("FROM") >= len(then)

@@ -11,7 +11,7 @@ import pytest
 from test_page import Parsed
 
 import tuplewise as tw
-from tuplewise.engine.report import list_page
+from tuplewise.engine.report import page
 
 PEOPLE = pd.DataFrame(
     {"id": [1, 2, 3, 4], "zip": ["01", "01", "02", "03"], "city": ["A", "A", "B", "B"], "pay": [10, 20, 20, 35]}
@@ -104,7 +104,7 @@ def test_a_check_shows_violated_rules_first_with_their_pairs() -> None:
 
 
 def test_long_checks_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(list_page, "MOST", 1)
+    monkeypatch.setattr(page, "MOST", 1)
     parsed = Parsed(tw.check(PEOPLE, ["zip -> city", "city -> zip"]).to_html())
     assert parsed.of("td", class_="mark") == ["Violated"]
     assert parsed.of("p", class_="note")[0].startswith("The first 1 of 2. All of them: --format json")
@@ -134,4 +134,4 @@ def test_a_page_of_many_rules_is_small_and_quick() -> None:
     made = found.to_html()
     assert time.perf_counter() - start < 1
     assert len(made.encode()) < 1_000_000
-    assert len(Parsed(made).of("code")) == list_page.MOST
+    assert len(Parsed(made).of("code")) == page.MOST

@@ -28,6 +28,7 @@ from tuplewise.engine.report.dependencies import Constancy, FunctionalDependency
 from tuplewise.engine.report.fd_result import FdResult, KeyResult
 from tuplewise.engine.report.od_check_result import OdCheckResult
 from tuplewise.engine.report.od_result import OdResult
+from tuplewise.engine.report.sql import writer_of
 
 ENVELOPE = [
     "schema", "command", "version", "tables", "options", "device", "device_reason", "spark", "timings_seconds",
@@ -364,7 +365,7 @@ def test_queries_of_list_dependencies_list_the_pairs_that_break_them(seed: int) 
     names = ["a", "b c", "d"]
     columns = [rng.integers(-1, 3, 8).tolist() for _ in names]
     table = pa.table({n: [None if v < 0 else v for v in c] for n, c in zip(names, columns, strict=True)})
-    writer = ods(relation=tw.load(table, name="flights"))._sql_writer("duckdb", None)
+    writer = writer_of(tw.load(table, name="flights"), "duckdb", None, "value")
     with duckdb.connect() as db:
         db.register("flights", table)
         for left, right in [("ab", "d"), ("A", "bD"), ("", "a"), ("bA", "Db")]:
