@@ -11,7 +11,7 @@ from tuplewise.engine.dc.discovery import DcDiscovery, Searched, discovery_of
 from tuplewise.engine.dc.evidence import ComparePairs, EvidenceSet, collect_evidence
 from tuplewise.engine.dc.inversion import ConstraintArrays, invert
 from tuplewise.engine.dc.predicate import PredicateSpace, given_space, space_to_search
-from tuplewise.engine.errors import LimitReached
+from tuplewise.engine.errors import LimitReached, Wording, joined
 from tuplewise.engine.options import DcDiscoverOptions
 from tuplewise.engine.run import Clock, Run
 from tuplewise.engine.table.relation import Relation
@@ -63,7 +63,7 @@ def discover_here(
         }
         searched = ways[algorithm](relation, space, device, run, clock)
     if searched.reached is not None and searched.pairs_missing:
-        searched = replace(searched, reached=f"{searched.reached}. {workload.what_would_do(work, options)}")
+        searched = replace(searched, reached=joined((searched.reached, workload.what_would_do(work, options)), ". "))
     return discovery_of(relation, options, space, searched, algorithm, reason, device.described, device.reason, clock)
 
 
@@ -112,8 +112,11 @@ def _search(
     finally:
         clock.lap("evidence")
     if not evidence.complete:
-        unproven = "time limit reached while pairs were compared: no constraint is proven"
-        return None, ConstraintArrays.none(False), f"{unproven}. Allow more time, or look at fewer rows (--rows)"
+        unproven = Wording(
+            "time limit reached while pairs were compared: no constraint is proven. Allow more time, or look at fewer "
+            "rows ({rows})"
+        )
+        return None, ConstraintArrays.none(False), unproven
     try:
         arrays = invert(evidence, run)
     except LimitReached as limit:

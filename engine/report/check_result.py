@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tuplewise.engine.errors import InputError, LimitReached, message, number_of
+from tuplewise.engine.errors import Face, InputError, LimitReached, all_spelled, message, number_of, python_option
 from tuplewise.engine.report import check_model, check_text, csv, html, json, list_page, pairs_file, sql, text
 from tuplewise.engine.report.cells import Cell, Cells, cells_of
 from tuplewise.engine.report.checked_result import CheckedResult
@@ -59,8 +59,9 @@ class CheckResult(CheckedResult):
         options: Mapping[str, Any] | None = None,
         notes: Sequence[str] = (),
         total_seconds: float = 0.0,
+        face: Face = python_option,
     ) -> None:
-        super().__init__(found, options=options, notes=notes, total_seconds=total_seconds)
+        super().__init__(found, options=options, notes=notes, total_seconds=total_seconds, face=face)
         self._found: DcCheck = found
         self._cells = Cells(found.relation, found.options.key)
         self.rules = [RuleResult(found, rule, self._cells) for rule in found.rules]
@@ -90,7 +91,7 @@ class CheckResult(CheckedResult):
     def notes(self) -> list[str]:
         key_note = self._cells.key_note
         own = [] if key_note is None else [key_note]
-        return [*self.relation.notes, *self._found.notes, *own, *self._more_notes]
+        return all_spelled((*self.relation.notes, *self._found.notes, *own, *self._more_notes), self._face)
 
     @property
     def device(self) -> str:
@@ -121,7 +122,8 @@ class CheckResult(CheckedResult):
         """The same result with more notes, marked partial where it or `partial` says so."""
         found = replace(self._found, partial=self.partial or partial)
         more = [*self._more_notes, *notes]
-        return CheckResult(found, options=self._options, notes=more, total_seconds=total_seconds)
+        how: dict[str, Any] = {"total_seconds": total_seconds, "face": self._face}
+        return CheckResult(found, options=self._options, notes=more, **how)
 
     def pairs(self, limit: int | None = None) -> pd.DataFrame:
         """The violating pairs: all, also those that were not listed, or the first `limit` of each rule.

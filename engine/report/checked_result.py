@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NoReturn
 
+from tuplewise.engine.errors import Face, python_option
 from tuplewise.engine.report import model
 
 
@@ -18,6 +19,7 @@ class CheckedResult(ABC):
     options : as results state them; None: those of `found`
     notes : what is to be said beside what `found` says
     total_seconds : what all took, loading included
+    face : spells the options that notes name
     """
 
     _NO_TRUTH: ClassVar[str]
@@ -29,11 +31,13 @@ class CheckedResult(ABC):
         options: Mapping[str, Any] | None = None,
         notes: Sequence[str] = (),
         total_seconds: float = 0.0,
+        face: Face = python_option,
     ) -> None:
         self._found = found
         self._options = dict(options or model.options_record(found.options))
         self._more_notes = list(notes)
         self._total_seconds = total_seconds
+        self._face = face
 
     def __bool__(self) -> NoReturn:
         raise TypeError(self._NO_TRUTH)

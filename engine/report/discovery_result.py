@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tuplewise.engine.errors import number_of
+from tuplewise.engine.errors import Face, all_spelled, number_of, python_option
 from tuplewise.engine.report import model, sql, text
 
 if TYPE_CHECKING:
@@ -25,11 +25,13 @@ class DiscoveryResult(ABC):
         options: Mapping[str, Any] | None = None,
         notes: Sequence[str] = (),
         total_seconds: float = 0.0,
+        face: Face = python_option,
     ) -> None:
         self._found = discovery
         self._options = dict(options or model.options_record(discovery.options))
         self._more_notes = list(notes)
         self._total_seconds = total_seconds
+        self._face = face
 
     @property
     def relation(self) -> Relation:
@@ -42,7 +44,7 @@ class DiscoveryResult(ABC):
 
     @property
     def notes(self) -> list[str]:
-        return [*self.relation.notes, *self._found.notes, *self._more_notes]
+        return all_spelled((*self.relation.notes, *self._found.notes, *self._more_notes), self._face)
 
     @property
     def device(self) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tuplewise.engine.errors import InputError, message, number_of
+from tuplewise.engine.errors import Face, InputError, Wording, all_spelled, message, number_of, python_option, spelled
 from tuplewise.engine.ind.check import Names, check_dependencies
 from tuplewise.engine.ind.checked import CheckedInds, IndCheck
 from tuplewise.engine.ind.dependency import InclusionDependency
@@ -62,8 +62,9 @@ class IndCheckResult(CheckedResult):
         options: Mapping[str, Any] | None = None,
         notes: Sequence[str] = (),
         total_seconds: float = 0.0,
+        face: Face = python_option,
     ) -> None:
-        super().__init__(found, options=options, notes=notes, total_seconds=total_seconds)
+        super().__init__(found, options=options, notes=notes, total_seconds=total_seconds, face=face)
         self._found: CheckedInds = found
         self.inds: list[IndCheck] = list(found.checks)
 
@@ -87,8 +88,8 @@ class IndCheckResult(CheckedResult):
 
     @property
     def notes(self) -> list[str]:
-        reasons = [f"{check.ind}: {check.reason}" for check in self.inds if check.reason is not None]
-        return [*self._found.notes, *reasons, *self._more_notes]
+        reasons = [Wording("{}: {}", check.ind, check.reason) for check in self.inds if check.reason is not None]
+        return all_spelled((*self._found.notes, *reasons, *self._more_notes), self._face)
 
     @property
     def timings_seconds(self) -> dict[str, float]:
@@ -159,7 +160,7 @@ class IndCheckResult(CheckedResult):
                 "ind": str(check.ind),
                 "holds": check.holds,
                 **{name: getattr(check, name) for name in _COUNTS},
-                "reason": check.reason,
+                "reason": None if check.reason is None else spelled(check.reason, self._face),
                 "examples": [
                     {"value": values[0] if check.ind.size == 1 else list(values), "count": count, "rows": list(rows)}
                     for values, count, rows in _examples(check)

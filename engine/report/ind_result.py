@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tuplewise.engine.errors import InputError, message, number_of
+from tuplewise.engine.errors import Face, InputError, all_spelled, message, number_of, python_option
 from tuplewise.engine.ind.foreign_keys import ranked, with_evidence
 from tuplewise.engine.ind.found import FoundInd, FoundInds, TableFound
 from tuplewise.engine.report import csv, drawing, html, ind_model, json, list_page, model, text
@@ -55,11 +55,13 @@ class IndResult:
         options: Mapping[str, Any] | None = None,
         notes: Sequence[str] = (),
         total_seconds: float = 0.0,
+        face: Face = python_option,
     ) -> None:
         self._given = found
         self._options = dict(options or model.options_record(found.options))
         self._more_notes = list(notes)
         self._total_seconds = total_seconds
+        self._face = face
 
     @cached_property
     def _found(self) -> FoundInds:
@@ -88,7 +90,7 @@ class IndResult:
 
     @property
     def notes(self) -> list[str]:
-        return [*self._given.notes, *self._more_notes]
+        return all_spelled((*self._given.notes, *self._more_notes), self._face)
 
     @property
     def device(self) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.errors import Face, InputError, all_spelled, message, python_option
 from tuplewise.engine.od.check import CheckedOds
 from tuplewise.engine.od.lexicographic import OdCheck
 from tuplewise.engine.report import check_text, csv, html, json, model, text
@@ -58,8 +58,9 @@ class OdCheckResult(CheckedResult):
         options: Mapping[str, Any] | None = None,
         notes: Sequence[str] = (),
         total_seconds: float = 0.0,
+        face: Face = python_option,
     ) -> None:
-        super().__init__(found, options=options, notes=notes, total_seconds=total_seconds)
+        super().__init__(found, options=options, notes=notes, total_seconds=total_seconds, face=face)
         self._found: CheckedOds = found
         self.ods: list[OdCheck] = list(found.checks)
 
@@ -82,7 +83,7 @@ class OdCheckResult(CheckedResult):
     @property
     def notes(self) -> list[str]:
         known = [] if self._found.relation is None else self._found.relation.notes
-        return [*known, *self._found.notes, *self._more_notes]
+        return all_spelled((*known, *self._found.notes, *self._more_notes), self._face)
 
     @property
     def device(self) -> str | None:

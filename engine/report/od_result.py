@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
-from tuplewise.engine.errors import InputError
+from tuplewise.engine.errors import InputError, Wording, all_spelled
 from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, DESCENDING
 from tuplewise.engine.od.derive import derive_list_ods
 from tuplewise.engine.od.implied import SavedOds
@@ -78,7 +78,7 @@ class OdResult(DependencyResult):
 
     @property
     def notes(self) -> list[str]:
-        return [*super().notes, *self._derived[1]]
+        return [*super().notes, *all_spelled(self._derived[1], self._face)]
 
     def shortest_order_by(self, columns: str) -> str:
         """The shortest ORDER BY that sorts this table as a given one does; nulls first, where `desc` last.
@@ -113,7 +113,7 @@ class OdResult(DependencyResult):
         try:
             return derive_list_ods(self.known, most), []
         except InputError as reason:
-            return [], [f"no list-based dependencies were derived: {reason}"]
+            return [], [Wording("no list-based dependencies were derived: {}", reason.wording)]
 
     def _lists(self, limit: int | None) -> dict[str, Iterable[Any]]:
         if self._discovery.options.lexicographic is None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tuplewise.engine.errors import InputError, message, number_of
+from tuplewise.engine.errors import InputError, all_spelled, message, number_of
 from tuplewise.engine.profile import columns
 from tuplewise.engine.profile.columns import Histogram
 from tuplewise.engine.report import csv, json, model, profile_words, sql, text
@@ -109,7 +109,7 @@ class ProfileResult(DiscoveryResult):
     @property
     def notes(self) -> list[str]:
         of_tables = [note for table in self._found.tables.values() for note in table.relation.notes]
-        return [*of_tables, *self._found.notes, *self._more_notes]
+        return all_spelled((*of_tables, *self._found.notes, *self._more_notes), self._face)
 
     def __len__(self) -> int:
         return len(self.rules)

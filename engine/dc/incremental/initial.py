@@ -36,7 +36,7 @@ from tuplewise.engine.options import DcStateOptions
 from tuplewise.engine.run import Run
 from tuplewise.engine.table.relation import NULL_CODE, Relation
 from tuplewise.engine.table.rows import KeptColumn
-from tuplewise.engine.table.text_types import NO_VALUES
+from tuplewise.engine.table.text_types import NO_VALUES, note_on_no_values
 from tuplewise.engine.watch import available_bytes
 from tuplewise.engine.writer_lock import check_new
 from tuplewise.gpu_kernels.clues import NewClues
@@ -84,9 +84,8 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
 
 def notes_on_first_rows(relation: Relation) -> list[str]:
     """What is said of the table that a state is built of: its notes, and columns whose type no value told."""
-    hint = "its type is text from now on; --types COL=TYPE fixes another"
     empty = [c.name for c in relation.columns if not c.distinct and c.why == NO_VALUES]
-    return [*relation.notes, *(f"column {name!r} has no values: {hint}" for name in empty)]
+    return [*relation.notes, *map(note_on_no_values, empty)]
 
 
 def build(
