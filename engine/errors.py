@@ -92,8 +92,9 @@ class Wording(str):
         """The text with its options as a face spells them."""
         return _filled(*self._made_of, face)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickled, self._made_of
+    def __getnewargs_ex__(self) -> tuple[tuple[str, ...], dict[str, Any]]:
+        template, parts, options = self._made_of
+        return (template, *parts), options
 
 
 def _filled(template: str, parts: tuple[str, ...], options: dict[str, Any], face: Face) -> str:
@@ -107,10 +108,6 @@ def _filled(template: str, parts: tuple[str, ...], options: dict[str, Any], face
         elif name is not None:
             text += face(name, options.get(name, Placeholder(placeholder) if placeholder else None))
     return text
-
-
-def _unpickled(template: str, parts: tuple[str, ...], options: dict[str, Any]) -> Wording:
-    return Wording(template, *parts, **options)
 
 
 def spelled(text: str, face: Face) -> str:
@@ -142,7 +139,7 @@ class TuplewiseError(Exception):
     @property
     def wording(self) -> str:
         """What it says, for a text that is made of it: a Wording where it names options."""
-        return self.args[0] if self.args and isinstance(self.args[0], str) else str(self)
+        return self.args[0] if self.args else ""
 
     def spelled(self, face: Face) -> str:
         """What it says, with its options as a face spells them."""
