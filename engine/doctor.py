@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-from tuplewise.engine.errors import TuplewiseError
+from tuplewise.engine.errors import TuplewiseError, command_line_option, spelled
 from tuplewise.spark_conf.plugin import PLUGIN_COORDINATES, PLUGIN_SPARK, PLUGIN_VERSION
 
 JAVA_OLDEST, JAVA_TRIED = 17, (17, 21)
@@ -83,7 +83,7 @@ def examine_cluster(
     from tuplewise.engine.spark.cluster_check import look_at_cluster
 
     found = look_at_cluster(master=master, profile=profile, conf=conf, wait_seconds=wait_seconds)
-    return [Check(finding.name, finding.ok, finding.found, finding.advice, needed=True) for finding in found]
+    return [Check(f.name, f.ok, spelled(f.found, command_line_option), f.advice, needed=True) for f in found]
 
 
 def works(checks: list[Check]) -> bool:
@@ -95,7 +95,7 @@ def _checked(name: str, check: Callable[[], tuple[bool | None, str, str]], neede
     try:
         ok, found, advice = check()
     except TuplewiseError as error:  # says what to do itself
-        ok, found, advice = False, str(error), ""
+        ok, found, advice = False, error.spelled(command_line_option), ""
     except Exception as error:  # a broken installation can raise anything, and saying so is this module's work
         ok, found, advice = False, f"{type(error).__name__}: {_first_line(error)}", "mend or reinstall it"
     return Check(name, ok, found, advice, needed)

@@ -1,17 +1,149 @@
-"""The errors that tuplewise raises: one clear message each, with the thing, its value, what is allowed and a hint."""
+"""The errors that tuplewise raises: one clear message each, with the thing, its value, what is allowed and a hint.
+
+A message may name options. `Wording` keeps them apart from the text, and the face that shows the message spells them.
+"""
 
 from __future__ import annotations
 
 import difflib
-import re
+import shlex
+import string
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+Face = Callable[[str, Any], str]
+"""Where a text is shown: spells an option as it is given there, by its name in Python and its value.
+
+The value None asks for the name alone.
+"""
+
+
+def python_option(name: str, value: Any) -> str:
+    """An option as the Python functions take it.
+
+    Examples
+    --------
+    >>> python_option("time_limit", None), python_option("run_on", "driver"), python_option("header", False)
+    ('time_limit', "run_on='driver'", 'header=False')
+    """
+    return name if value is None else f"{name}={value!r}"
+
+
+def command_line_option(name: str, value: Any) -> str:
+    """An option as the command line takes it.
+
+    Examples
+    --------
+    >>> command_line_option("time_limit", None), command_line_option("run_on", "driver")
+    ('--time-limit', '--run-on driver')
+    >>> command_line_option("header", False), command_line_option("types", {"zip code": "text"})
+    ('--no-header', "--types 'zip code=text'")
+    """
+    option = _COMMAND_LINE_NAMES.get(name, name).replace("_", "-")
+    if isinstance(value, bool):
+        return f"--{option}" if value else f"--no-{option}"
+    if isinstance(value, Mapping):
+        return " ".join(f"--{option} {shlex.quote(f'{key}={of}')}" for key, of in value.items())
+    return f"--{option}" if value is None else f"--{option} {shlex.quote(str(value))}"
+
+
+_COMMAND_LINE_NAMES = {"null_tokens": "null_token"}
+"""Options that the command line calls by another name."""
+
+
+class Placeholder(str):
+    """What stands for a value in a text, such as the N of `--rows N`."""
+
+    __repr__ = str.__str__
+
+
+class Wording(str):
+    """A text that names options. It spells them as Python does; `spelled` gives what another face shows.
+
+    It is a str, so that notes and messages stay plain text for callers from Python. An f-string or `+` makes a plain
+    text of it, which no face can spell any more: build a longer text as a Wording that has it among its parts.
+
+    Parameters
+    ----------
+    template : the text. `{rows}` names an option, or shows it with its value of `options`; `{rows:N}` shows it with N
+        in place of a value; `{}` stands for the next of `parts`.
+    parts : what goes into the text as it is; a Wording among them is spelled together with the rest
+    options : values of options that the template names
+
+    Examples
+    --------
+    >>> hint = Wording("Look at fewer rows ({rows}), or do it in {}: {run_on}", "this process", run_on="driver")
+    >>> print(hint)
+    Look at fewer rows (rows), or do it in this process: run_on='driver'
+    >>> print(hint.spelled(command_line_option))
+    Look at fewer rows (--rows), or do it in this process: --run-on driver
+    """
+
+    _made_of: tuple[str, tuple[str, ...], dict[str, Any]]
+
+    def __new__(cls, template: str, *parts: object, **options: Any) -> Wording:
+        texts = tuple(part if isinstance(part, str) else str(part) for part in parts)
+        self = super().__new__(cls, _filled(template, texts, options, python_option))
+        self._made_of = (template, texts, options)
+        return self
+
+    def spelled(self, face: Face) -> str:
+        """The text with its options as a face spells them."""
+        return _filled(*self._made_of, face)
+
+    def __getnewargs_ex__(self) -> tuple[tuple[str, ...], dict[str, Any]]:
+        template, parts, options = self._made_of
+        return (template, *parts), options
+
+
+def _filled(template: str, parts: tuple[str, ...], options: dict[str, Any], face: Face) -> str:
+    """The text of a Wording with its options as a face spells them."""
+    left = iter(parts)
+    text = ""
+    for before, name, placeholder, _ in string.Formatter().parse(template):
+        text += before
+        if name == "":
+            text += spelled(next(left), face)
+        elif name is not None:
+            text += face(name, options.get(name, Placeholder(placeholder) if placeholder else None))
+    return text
+
+
+def spelled(text: str, face: Face) -> str:
+    """A text with its options as a face spells them."""
+    return text.spelled(face) if isinstance(text, Wording) else text
+
+
+def all_spelled(texts: Iterable[str], face: Face) -> list[str]:
+    """Each text with its options as a face spells them."""
+    return [spelled(text, face) for text in texts]
+
+
+def placed(place: str, texts: Iterable[str]) -> list[str]:
+    """Each text with what it is about in front, options kept apart."""
+    return [Wording("{}: {}", place, text) for text in texts]
+
+
+def joined(texts: Iterable[str], between: str) -> str:
+    """Several texts as one, options kept apart."""
+    parts = list(texts)
+    return Wording(between.join(["{}"] * len(parts)), *parts)
 
 
 class TuplewiseError(Exception):
-    """Base of every error that tuplewise raises on purpose."""
+    """Base of every error that tuplewise raises on purpose. Its text spells options as Python does."""
 
     exit_code = 2
+
+    @property
+    def wording(self) -> str:
+        """What it says, for a text that is made of it: a Wording where it names options."""
+        return self.args[0] if self.args else ""
+
+    def spelled(self, face: Face) -> str:
+        """What it says, with its options as a face spells them."""
+        return spelled(self.wording, face)
 
 
 class InputError(TuplewiseError, ValueError):
@@ -19,7 +151,17 @@ class InputError(TuplewiseError, ValueError):
 
 
 class RuleError(InputError):
-    """A rule that can't be read, or names something that isn't there."""
+    """A rule that can't be read, or names something that isn't there.
+
+    Parameters
+    ----------
+    said : what is wrong
+    accepted : the forms that can be read, which the message ends with; "" where that isn't in question
+    """
+
+    def __init__(self, said: str, accepted: str = "") -> None:
+        super().__init__(joined((said, accepted), "\n") if accepted else said)
+        self.said, self.accepted = said, accepted
 
 
 class DeviceError(TuplewiseError, RuntimeError):
@@ -34,12 +176,11 @@ class LimitReached(TuplewiseError):
 
 def message(what: str, value: object = None, allowed: str | None = None, hint: str | None = None) -> str:
     """One error text: the thing, its actual value, what is allowed, one hint."""
-    text = what if value is None else f"{what}: {value!r}"
-    if allowed:
-        text += f"; allowed: {allowed}"
-    if hint:
-        text += f". {hint}"
-    return text
+    said = [what]
+    said += [] if value is None else [f": {value!r}"]
+    said += ["; allowed: ", allowed] if allowed else []
+    said += [". ", hint] if hint else []
+    return joined(said, "")
 
 
 def number_of(count: int, thing: str, things: str | None = None) -> str:
@@ -94,11 +235,13 @@ class Faults(Exception):
 
 def describe(text: str, faults: Iterable[Fault], place: str = "rule") -> str:
     """Each fault with its position (1-based, in characters), the text, and a caret below the place."""
-    parts = []
-    for fault in faults:
-        hint = f". {fault.hint}" if fault.hint else ""
-        parts.append(f"{place}, position {fault.at + 1}: {fault.what}{hint}\n{_pointed(text, fault.at)}")
-    return "\n".join(parts)
+    return joined(
+        (
+            Wording("{}, position {}: {}\n{}", place, f.at + 1, message(f.what, hint=f.hint), _pointed(text, f.at))
+            for f in faults
+        ),
+        "\n",
+    )
 
 
 _WIDEST = 100
@@ -124,41 +267,3 @@ def _width(char: str) -> int:
     if unicodedata.combining(char):
         return 0
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
-
-
-_OPTION = re.compile(
-    r"(?<![\w'\"`-])(?:"  # in quotes it is somebody's value
-    r"--(?P<typed>types|conf) (?P<key>[^,;]+?)=(?P<of>[^\s,;)]+)"
-    r"|--(?P<valued>run-on|bad-rows|rules-syntax|encoding|decimal|thousands) (?P<value>[\w-]+|[.,](?!\S))"
-    r"|--(?P<left_out>exclude) (?P<column>.+)$"
-    r"|--no-(?P<flag>header|cross-columns)"
-    r"|--(?P<name>[a-z]+(?:-[a-z]+)*)(?: (?P<number>N|\d+)\b)?)"
-)
-_LISTS = {"null-token": "null_tokens"}
-
-
-def python_names(text: str) -> str:
-    """A message with options as the Python functions call them, not as the command line does.
-
-    Examples
-    --------
-    >>> python_names("Look at fewer rows (--rows), or set --time-limit")
-    'Look at fewer rows (rows), or set time_limit'
-    >>> python_names("Check it in this process: --run-on driver"), python_names("Read it as text: --types zip=text")
-    ("Check it in this process: run_on='driver'", "Read it as text: types={'zip': 'text'}")
-    """
-
-    def named(found: re.Match[str]) -> str:
-        part = {name: value for name, value in found.groupdict().items() if value is not None}
-        if "typed" in part:
-            return f"{part['typed']}={{{part['key']!r}: {part['of']!r}}}"
-        if "valued" in part:
-            return f"{part['valued'].replace('-', '_')}={part['value']!r}"
-        if "left_out" in part:
-            return f"{part['left_out']}={part['column']!r}"
-        if "flag" in part:
-            return f"{part['flag'].replace('-', '_')}=False"
-        name = _LISTS.get(part["name"], part["name"].replace("-", "_"))
-        return f"{name}={part['number']}" if "number" in part else name
-
-    return _OPTION.sub(named, text)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tuplewise.engine.errors import InputError, message, near_names
+from tuplewise.engine.errors import Face, InputError, message, near_names, python_option
 from tuplewise.engine.options import (
     DcCheckOptions,
     DcDiscoverOptions,
@@ -47,11 +47,13 @@ class TaskRun(Run):
     Attributes
     ----------
     notes : what is to be said beside what is found
+    face : spells the options that notes name
     """
 
     def __init__(self, limits: Limits | None = None, progress: Progress | None = None) -> None:
         super().__init__(limits, progress)
         self.notes: list[str] = []
+        self.face: Face = python_option
 
     def open(
         self, source: Any, options: LoadOptions | None, most_bytes: int | None, device: str, needed: Needed = None
@@ -84,7 +86,9 @@ class TaskRun(Run):
 
     def handed_on(self, options: Mapping[str, Any] | None) -> dict[str, Any]:
         """What a result is told beside what was found. `options`: those it shows; None: the task's own."""
-        return {"options": options, "notes": self.notes, "total_seconds": self.seconds}
+        return {
+            "options": options, "notes": self.notes, "total_seconds": self.seconds, "face": self.face,
+        }  # fmt: skip
 
 
 def discover_dcs(

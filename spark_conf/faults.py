@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from itertools import groupby
 from typing import Literal
 
-from tuplewise.engine.errors import message
+from tuplewise.engine.errors import Wording, message
 from tuplewise.spark_conf.plugin import (
     PLUGIN_COORDINATES,
     PLUGIN_SPARK,
@@ -69,7 +69,7 @@ def faults_of(
     """
     if "spark.master" not in settings:
         fitting = MADE_FOR.get(profile or "", ("", "spark://HOST:PORT, yarn, k8s://https://HOST:PORT"))[1]
-        hint = f"Name it with --master: {fitting}"
+        hint = Wording("Name it with {master}: {}", fitting)
         return [message("no Spark master is given, and this profile names none", profile, hint=hint)]
     kind = master_kind(settings["spark.master"])
     found = _of_master(settings, kind, profile, deploy_mode) + ([] if kind == "local" else _of_gpus(settings))
@@ -118,7 +118,8 @@ def _of_master(settings: Mapping[str, str], kind: Kind, profile: str | None, dep
         hint = "Leave the deploy mode out: the driver runs here"
         found.append(message("deploy mode 'cluster' with the master", master, "yarn, k8s://...", hint))
     if kind == "k8s" and not any(re.match(r"spark\.kubernetes\.(\w+\.)?container\.image$", k) for k in settings):
-        hint = "Build Dockerfile.cuda, push it, name it: --conf spark.kubernetes.container.image=IMAGE"
+        text = "Build Dockerfile.cuda, push it, name it: {conf}"
+        hint = Wording(text, conf={"spark.kubernetes.container.image": "IMAGE"})
         found.append(message("spark.kubernetes.container.image is not set", hint=hint))
     if kind == "yarn" and not (os.environ.get("HADOOP_CONF_DIR") or os.environ.get("YARN_CONF_DIR")):
         found.append(

@@ -30,7 +30,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("engine.profile", "engine.together"),
     ("engine.report", "engine.doctor"),
     ("engine.tasks",),
-    ("engine.cli", "__init__"),
+    ("engine.cli", "dependencies", "inclusions", "maintained", "maintained_dcs", "profiles"),
+    ("__init__",),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 NEIGHBOURS = {("engine.table", "engine.spark"), ("engine.options", "engine.errors")}
@@ -184,6 +185,7 @@ def test_the_walk_sees_what_it_must(tmp_path: Path) -> None:
     assert place("engine.dc.predicate") == "engine.dc"
     assert place("gpu_kernels.cpu.evidence") == "gpu_kernels"
     assert place("load") == "__init__"
+    assert place("profiles.profile") == "profiles"
 
 
 def test_import_is_light_and_quick() -> None:

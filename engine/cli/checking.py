@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tuplewise.engine import tasks
 from tuplewise.engine.cli.listing import CheckListing
 from tuplewise.engine.cli.loading import CommandRun
-from tuplewise.engine.errors import InputError, LimitReached, RuleError, message
+from tuplewise.engine.errors import InputError, LimitReached, RuleError, joined, message
 from tuplewise.engine.options import DcCheckOptions, LoadOptions, RulesSyntax
 
 if TYPE_CHECKING:
@@ -63,19 +63,20 @@ def _read_rules(
     from tuplewise.engine.table.source import read_twice
 
     given: list[tuple[DenialConstraint, str]] = []
-    faults: list[str] = []
+    faults: list[RuleError] = []
     for text in listing.rules:
         try:
             given += [(rule, repr(text)) for rule in read_rules(text, columns=columns, syntax=syntax)]
         except RuleError as error:
-            faults.append(str(error))
+            faults.append(error)
     for path in listing.rule_files:
         try:
             given += read_rule_file(read_twice(path), columns=columns, syntax=syntax)
         except RuleError as error:
-            faults.append(str(error))
+            faults.append(error)
     if faults:
-        raise RuleError(_joined(faults))
+        accepted = next((fault.accepted for fault in faults if fault.accepted), "")
+        raise RuleError(joined((fault.said for fault in faults), "\n"), accepted)
     rules: dict[DenialConstraint, str] = {}
     for rule, where in given:
         if rule in rules:
@@ -115,11 +116,3 @@ def _split(
     violators = Violators.of(result.relation.rows, ids, [rule.row_counts for rule in result.rules])
     said.append(split(folder, result.relation, violators, table, load_options))
     return True
-
-
-def _joined(faults: list[str]) -> str:
-    """Several messages, what is accepted once at their end."""
-    from tuplewise.engine.dc.rule_text.faults import ACCEPTED
-
-    bare = [fault.removesuffix(f"\n{ACCEPTED}") for fault in faults]
-    return "\n".join([*bare, ACCEPTED]) if bare != faults else "\n".join(faults)

@@ -23,6 +23,7 @@ from tuplewise.engine.cli.listing import (
 from tuplewise.engine.cli.loading import CommandRun
 from tuplewise.engine.cli.progress import Progress
 from tuplewise.engine.cli.settings import State
+from tuplewise.engine.errors import all_spelled
 from tuplewise.engine.options import READING_OF_A_STATE, RULES_OF_A_STATE, DcDiscoverOptions, LoadOptions
 
 if TYPE_CHECKING:
@@ -106,7 +107,8 @@ def _explain(
     relation = run.load(table, how, asked.device)
     space = space_to_search(relation, asked) if kept is None else kept.space
     shown = model.options_record(how, asked, explain_space=True, space_from=space_from)
-    document = model.heading("dc discover", relation, options=shown, notes=[*relation.notes, *run.notes])
+    notes = all_spelled((*relation.notes, *run.notes), run.face)
+    document = model.heading("dc discover", relation, options=shown, notes=notes)
     document["result"] = model.space_record(space)
     yield json.dump(document) if form == "json" else text.render(text.space_parts(document, verbose=run.verbose))
 

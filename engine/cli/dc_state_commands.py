@@ -25,6 +25,7 @@ from tuplewise.engine.cli.loading import CommandRun
 from tuplewise.engine.cli.parameters import WholeNumbers
 from tuplewise.engine.cli.progress import Progress
 from tuplewise.engine.cli.settings import State
+from tuplewise.engine.errors import all_spelled, command_line_option
 from tuplewise.engine.options import DcDiscoverOptions, DcStateOptions, LoadOptions
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def _build(
         return DcChange(
             "dc init", opened, RulesChanged(opened.revision, opened.rows, opened.constraints()),
             options=state_options(opened.options, load_options),
-            notes=[*initial.notes_on_first_rows(relation), *run.notes],
+            notes=all_spelled((*initial.notes_on_first_rows(relation), *run.notes), run.face),
             timings_seconds={**relation.timings_seconds, "build": built, "total": run.seconds},
             device=pick_device(device),
         )  # fmt: skip
@@ -211,7 +212,8 @@ def _change(
             notes = dict.fromkeys((*(() if batch is None else batch.notes), *applied.notes))
             result = DcChange(
                 command, opened, RulesChanged.by(applied),
-                options=state_options(opened.options, load_options, **asked, device=given["device"]), notes=[*notes],
+                options=state_options(opened.options, load_options, **asked, device=given["device"]),
+                notes=all_spelled(notes, command_line_option),
                 timings_seconds={
                     "open": opening - start, "read": reading - opening, "apply": end - reading, "total": end - start,
                 },

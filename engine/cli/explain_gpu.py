@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.errors import InputError
+from tuplewise.engine.errors import InputError, command_line_option
 from tuplewise.engine.options import DcCheckOptions, DcDiscoverOptions, IndCheckOptions, LoadOptions
 from tuplewise.engine.table.schema import quote_name
 
@@ -61,7 +61,7 @@ def explain(table: Any, options: LoadOptions, step: Step) -> dict[str, Any]:
         except InputError as problem:
             if not found:
                 raise
-            work.notes.append(str(problem))
+            work.notes.append(problem.spelled(command_line_option))
         finally:
             work.close()
     return {"plans": [one.to_dict() for one in found], "notes": list(dict.fromkeys(work.notes))}

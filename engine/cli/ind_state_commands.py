@@ -14,6 +14,7 @@ from tuplewise.engine.cli import ind_settings, output, settings
 from tuplewise.engine.cli.ind_commands import IndDiscoverListing, check_sql_tables, ind, listed_pieces, named_tables
 from tuplewise.engine.cli.listing import Written, format_of, listing_of, working
 from tuplewise.engine.cli.settings import State
+from tuplewise.engine.errors import all_spelled, command_line_option, placed
 from tuplewise.engine.options import IndStateOptions, LoadOptions, RunOn
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def _build(
         gained = tuple(found.ind for found in opened.found().inds)
         applied = Applied(opened.revision, gained, (), opened.rows)
         return IndChange(
-            "ind init", opened, applied, notes=built.notes,
+            "ind init", opened, applied, notes=all_spelled(built.notes, command_line_option),
             options=options_record(load_options, options, run_on=run_on),
             timings_seconds={"build": seconds, "total": time.monotonic() - start}, spark=built.spark,
         )  # fmt: skip
@@ -160,7 +161,8 @@ def _apply(folder: str, table: str | None, files: _Changes, load_options: LoadOp
         asked = {"table": table, "insert": files.insert, "delete": files.delete, "update": files.update or None}
         return IndChange(
             "ind apply", opened, applied, options=options_record(load_options, opened.manifest.options, **asked),
-            notes=notes, timings_seconds={"read": read - start, "apply": end - read, "total": end - start},
+            notes=all_spelled(notes, command_line_option),
+            timings_seconds={"read": read - start, "apply": end - read, "total": end - start},
         )  # fmt: skip
 
 
@@ -199,7 +201,7 @@ def _read_changes(
 
     def read(path: str) -> Any:
         found = opened.read_rows(path, table, load_options, leave_out=leave_out)
-        notes.extend(f"{path}: {note}" for note in found.notes)
+        notes.extend(placed(path, found.notes))
         return found
 
     changes = []

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tuplewise.engine.cli.kernels import Kernels
 from tuplewise.engine.cli.progress import Progress
 from tuplewise.engine.cli.settings import State
+from tuplewise.engine.errors import command_line_option
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.run import Limits
 from tuplewise.engine.tasks import TaskRun
@@ -54,6 +55,7 @@ class CommandRun(TaskRun):
 
     def __init__(self, command: str | None, progress: Progress, state: State, limits: Limits | None = None) -> None:
         super().__init__(limits, progress.share)
+        self.face = command_line_option
         if state.own_process:
             keep_pandas_out()
         self._shown, self._state = progress, state

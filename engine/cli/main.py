@@ -55,7 +55,7 @@ def run(argv: Sequence[str] | None = None, *, own_process: bool = False) -> int:
 
         from tuplewise.engine.cli.commands import cli
         from tuplewise.engine.cli.settings import State
-        from tuplewise.engine.errors import TuplewiseError
+        from tuplewise.engine.errors import TuplewiseError, command_line_option
     except KeyboardInterrupt:
         return _interrupted()
     state = State(own_process=own_process)
@@ -70,7 +70,7 @@ def run(argv: Sequence[str] | None = None, *, own_process: bool = False) -> int:
     except (click.Abort, KeyboardInterrupt):
         return _interrupted()
     except TuplewiseError as error:
-        return _report(state, str(error), error.exit_code)
+        return _report(state, error.spelled(command_line_option), error.exit_code)
     except SystemExit:  # click's way out of a pipe that was closed
         return 0
     except MemoryError:

@@ -13,6 +13,7 @@ from click.core import ParameterSource
 from tuplewise.engine.cli.parameters import Assignment, Bytes, ExactDecimal, Names
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import DcCheckOptions, DependencyRankBy, ErrorMeasure, LoadOptions
+from tuplewise.engine.options.faults import raise_faults
 from tuplewise.engine.options.loading import READERS
 
 if TYPE_CHECKING:
@@ -351,7 +352,6 @@ def _both(first: type[A], first_values: dict[str, Any], second: type[B], second_
         try:
             made.append(kind(**values))
         except InputError as error:
-            faults.append(str(error))
-    if faults:
-        raise InputError("; ".join(faults))
+            faults.append(error.wording)
+    raise_faults(faults)
     return made[0], made[1]

@@ -12,7 +12,7 @@ from tuplewise.engine.dc.evidence import ComparePairs, collect_evidence
 from tuplewise.engine.dc.found import OTHERS_MISSING, FoundConstraints, implied_by_missing
 from tuplewise.engine.dc.inversion import ConstraintArrays, invert
 from tuplewise.engine.dc.predicate import PredicateSpace, given_space, space_to_search
-from tuplewise.engine.errors import LimitReached
+from tuplewise.engine.errors import LimitReached, Wording, joined
 from tuplewise.engine.options import DcDiscoverOptions
 from tuplewise.engine.placement import available_bytes
 from tuplewise.engine.run import Clock, Run
@@ -53,8 +53,8 @@ def discover_here(
         algorithm, reason = "evidence", "a sample of pairs was asked for"
     find = estimate.find if sampled else _search_of(algorithm, comparing)
     found = find(relation, space, device=device, run=run, lap=clock.lap)
-    if found.pairs_missing:
-        found = replace(found, reached=f"{found.reached}. {workload.what_would_do(work, options)}")
+    if found.reached is not None and found.pairs_missing:
+        found = replace(found, reached=joined((found.reached, workload.what_would_do(work, options)), ". "))
     return discovery_of(relation, options, space, found, algorithm, reason, device.described, device.reason, clock)
 
 
@@ -88,9 +88,9 @@ def _find_by_evidence(
     finally:
         lap("evidence")
     if not evidence.complete:
-        reached = "time limit reached while pairs were compared: no constraint is proven"
-        reached += ". Allow more time, or look at fewer rows (--rows)"
-        return FoundConstraints(nothing, reached, pairs_missing=True)
+        unproven = "time limit reached while pairs were compared: no constraint is proven. "
+        more = "Allow more time, or look at fewer rows ({rows})"
+        return FoundConstraints(nothing, Wording(unproven + more), pairs_missing=True)
     found = FoundConstraints(nothing, None, len(evidence), outcome_counts=evidence.outcome_counts)
     try:
         arrays = invert(evidence, run)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.dc.predicate import PredicateSpace
-from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.errors import InputError, Wording, message
 from tuplewise.engine.options import DcDiscoverOptions
 from tuplewise.engine.table.relation import NULL_CODE, Relation
 from tuplewise.gpu_kernels.control import usable_cores
@@ -111,8 +111,8 @@ def refuse_hopeless(work: Workload, relation: Relation, options: DcDiscoverOptio
             f"{relation.rows:,} rows make {work.ordered_pairs:,} pairs of {work.comparisons:,} comparisons, about "
             f"{work.evidence_seconds / 3600:,.0f} hours here"
         )
-        hint = "Look at fewer rows (--rows), say how long it may take (--time-limit), or "
-        hint += _another_way(work, options)
+        text = "Look at fewer rows ({rows}), say how long it may take ({time_limit}), or {}"
+        hint = Wording(text, _another_way(work, options))
         raise InputError(message(what, allowed=f"{MOST_SECONDS / 3600:.0f} hours without a limit", hint=hint))
     limit = available_bytes if options.memory_limit is None else min(options.memory_limit, available_bytes)
     if work.evidence_bytes > limit:
@@ -120,22 +120,25 @@ def refuse_hopeless(work: Workload, relation: Relation, options: DcDiscoverOptio
             f"{work.ordered_pairs:,} pairs of {work.comparisons:,} comparisons leave distinct evidence of at least "
             f"{_gib(work.evidence_bytes)}"
         )
-        hint = f"Choose columns (--columns, --exclude) or fewer rows (--rows), or {_another_way(work, options)}"
+        text = "Choose columns ({columns}, {exclude}) or fewer rows ({rows}), or {}"
+        hint = Wording(text, _another_way(work, options))
         raise InputError(message(what, allowed=f"{_gib(limit)} of memory", hint=hint))
 
 
 def what_would_do(work: Workload, options: DcDiscoverOptions) -> str:
     """How long comparing all pairs takes, and what finds constraints without."""
-    return f"All pairs take about {_duration(work.evidence_seconds)} here; or {_another_way(work, options)}"
+    text = "All pairs take about {} here; or {}"
+    return Wording(text, _duration(work.evidence_seconds), _another_way(work, options))
 
 
 def _another_way(work: Workload, options: DcDiscoverOptions) -> str:
     """What finds constraints without comparing all pairs: few of them do for exact ones, a sample for others."""
     if options.error == 0:
-        return "compare few pairs (--algorithm hybrid)"
+        return Wording("compare few pairs ({algorithm})", algorithm="hybrid")
     pairs = sample_size(options.error)
     seconds = pairs * max(1.0, work.comparisons / 16) * _SECONDS_PER_DRAW
-    return f"estimate g1 from a sample: --sample-pairs {pairs} are drawn in about {max(1.0, seconds):,.0f} s"
+    text = "estimate g1 from a sample: {sample_pairs} are drawn in about {} s"
+    return Wording(text, f"{max(1.0, seconds):,.0f}", sample_pairs=pairs)
 
 
 def sample_size(error: Decimal) -> int:
@@ -159,7 +162,7 @@ def _limited(options: DcDiscoverOptions) -> bool:
 
 def _too_many(columns: int, atoms: int) -> str:
     what = f"{columns:,} columns make {atoms:,} outcomes to combine, so the constraints would not end"
-    hint = "Choose columns (--columns, --exclude), or set --max-predicates or --time-limit"
+    hint = Wording("Choose columns ({columns}, {exclude}), or set {max_predicates} or {time_limit}")
     return message(what, allowed=f"{MOST_ATOMS} without a limit", hint=hint)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tuplewise.engine.errors import LimitReached
+from tuplewise.engine.errors import LimitReached, placed
 from tuplewise.engine.ind.checked import SHOWN_ROWS, CheckedInds, Examples, IndCheck, not_compared, undecided_note
 from tuplewise.engine.ind.dependency import Attribute, InclusionDependency
 from tuplewise.engine.ind.distributed_check import check_on_spark
@@ -90,7 +90,7 @@ def check_dependencies(
     checks, reached = _check_all(rows, inds, options, run)
     clock.lap("checking")
     read_tables = [rows.table(name) for name in used]
-    notes = [f"{table.name}: {note}" for table in read_tables for note in table.notes]
+    notes = [note for table in read_tables for note in placed(table.name, table.notes)]
     notes += unused
     if reached is not None:
         notes.append(undecided_note(reached, checks))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from tuplewise.engine.errors import Wording
 from tuplewise.engine.ind.dependency import InclusionDependency
 from tuplewise.engine.ind.found import TableFound
 from tuplewise.engine.options import IndCheckOptions
@@ -91,7 +92,7 @@ class CheckedInds:
 
 def not_compared(left: str, right: str) -> str:
     """What is said of two columns whose types forbid to compare them."""
-    return f"{left} and {right}: values of these types are not compared. As text they are: --as-text"
+    return Wording("{} and {}: values of these types are not compared. As text they are: {as_text}", left, right)
 
 
 def undecided_note(reached: str, checks: Sequence[IndCheck]) -> str:

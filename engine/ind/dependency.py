@@ -205,7 +205,7 @@ def _counted(side: Sequence[Attribute]) -> str:
 
 
 def _error(text: str, faults: Sequence[Fault], place: str = "inclusion dependency") -> RuleError:
-    return RuleError(f"{describe(text, faults, place)}\n{ACCEPTED}")
+    return RuleError(describe(text, faults, place), ACCEPTED)
 
 
 class _Reader(Scanner):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.errors import LimitReached
+from tuplewise.engine.errors import LimitReached, Wording
 from tuplewise.engine.ind.clusters import AttributeClustering
 from tuplewise.engine.ind.dependency import unary
 from tuplewise.engine.ind.found import Clustered, FoundInd, FoundInds
@@ -124,10 +124,11 @@ def _not_compared(clustering: AttributeClustering) -> list[str]:
     if not doubles or "number" not in clustering.families:
         return []
     shown = ", ".join(doubles[:NOTED_COLUMNS]) + (" and others" if len(doubles) > NOTED_COLUMNS else "")
-    return [
-        f"doubles ({shown}) are compared with doubles only, not with whole numbers and decimals: where they hold whole "
-        "numbers, --types COLUMN=integer compares them, too"
-    ]
+    text = (
+        "doubles ({}) are compared with doubles only, not with whole numbers and decimals: where they hold whole "
+        "numbers, {types} compares them, too"
+    )
+    return [Wording(text, shown, types={"COLUMN": "integer"})]
 
 
 def unary_inds(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tuplewise.engine.errors import LimitReached
+from tuplewise.engine.errors import LimitReached, placed
 from tuplewise.engine.ind.clusters import AttributeClustering
 from tuplewise.engine.ind.dependency import Attribute
 from tuplewise.engine.ind.found import Clustered, TableFound
@@ -83,7 +83,7 @@ def cluster_on_spark(
     return Clustered(
         _described(opened, typed, nulls, clustering.distinct.tolist()),
         clustering,
-        tuple(f"{name}: {note}" for name, t in typed.items() for note in t.notes),
+        tuple(note for name, t in typed.items() for note in placed(name, t.notes)),
         timings,
         spark={"version": session.version, "master": session.master},
         search={

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tuplewise.engine.errors import placed
 from tuplewise.engine.ind.checked import CheckedInds, Examples, IndCheck, not_compared, undecided_note
 from tuplewise.engine.ind.dependency import Attribute, InclusionDependency
 from tuplewise.engine.ind.found import TableFound
@@ -76,7 +77,7 @@ def check_on_spark(
         work.close()
     clock.lap("checking")
     checks += [IndCheck(ind, None) for ind in inds[len(checks) :]]
-    notes = [f"{name}: {note}" for name, typed in work.typed.items() for note in typed.notes]
+    notes = [note for name, typed in work.typed.items() for note in placed(name, typed.notes)]
     return CheckedInds(
         tables=tuple(described),
         checks=tuple(checks),

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tuplewise.engine.errors import placed
 from tuplewise.engine.ind.incremental import long_entry, long_hash, record_layout
 from tuplewise.engine.ind.manifest import KeptTable, Manifest
 from tuplewise.engine.ind.records import heading, put_cluster
@@ -28,6 +29,7 @@ from tuplewise.engine.options import IndStateOptions, LoadOptions
 from tuplewise.engine.table.read_table import ReadTable, typed
 from tuplewise.engine.table.reader import read_table
 from tuplewise.engine.table.rows import KeptColumn
+from tuplewise.engine.table.text_types import note_on_no_values
 from tuplewise.engine.writer_lock import beside
 from tuplewise.gpu_kernels.inclusion import BITS, mask_words
 
@@ -97,7 +99,7 @@ def build(
             report(f"reading {name}")
             own = of_tables[name]
             table = typed(read_table(source, own, name), own, as_text=options.as_text)
-            notes.extend(f"{name}: {note}" for note in (*table.notes, *_empty_columns(table)))
+            notes += placed(name, (*table.notes, *_empty_columns(table)))
             columns = tuple(KeptColumn(c.name, c.type, c.why) for c in table.columns)
             kept.append(KeptTable(name, table.path, columns))
             rows.append(table.rows)
@@ -119,8 +121,7 @@ def _ignore(step: str) -> None:
 def _empty_columns(table: ReadTable) -> list[str]:
     """A note on each column of text whose type had no value to be told by."""
     empty = [c.name for c, text in zip(table.columns, table.inferred, strict=True) if text and not len(c.values)]
-    hint = "its type is text from now on; --types COL=TYPE fixes another"
-    return [f"column {name!r} has no values: {hint}" for name in empty]
+    return [note_on_no_values(name) for name in empty]
 
 
 class _Gathered:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tuplewise.engine.errors import InputError, message, near_names
+from tuplewise.engine.errors import InputError, Wording, message, near_names
 from tuplewise.engine.ind.dependency import Attribute
 from tuplewise.engine.ind.rows import Attributes
 from tuplewise.engine.ind.values import Family, family_of
@@ -55,7 +55,7 @@ class Manifest:
         """The columns of a table, None: of the only one. Raises InputError with near names where there is none."""
         names = [table.name for table in self.tables]
         if name is None and len(names) > 1:
-            hint = "Name the table: --table NAME"
+            hint = Wording("Name the table: {table:NAME}")
             raise InputError(message("the state has several tables", ", ".join(names), hint=hint))
         if name is not None and name not in names:
             raise InputError(message("the state has no table of the name", name, hint=near_names(name, names)))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.errors import InputError, message, placed
 from tuplewise.engine.ind.clusters import AttributeClustering
 from tuplewise.engine.ind.distributed import all_cells, attributes_of
 from tuplewise.engine.ind.initial import Built, Progress
@@ -127,5 +127,5 @@ def build(
         folders_of = dict.fromkeys(seen, first)
         made = Partitions(0, rows, tuple(filled), buckets, folders_of, clustering.masks, clustering.values, {}, dialect)
         made.write(place)
-    notes = tuple(f"{name}: {note}" for name, t in typed.items() for note in t.notes)
+    notes = tuple(note for name, t in typed.items() for note in placed(name, t.notes))
     return Built(target, int(clustering.values.sum()), notes, {"version": session.version, "master": session.master})

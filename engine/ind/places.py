@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.errors import InputError, Wording, message
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.placement import PlacementOptions, bytes_for_codes, most_bytes_unless, refuse_spark
 from tuplewise.engine.table.frames import kind_of
@@ -20,9 +20,9 @@ from tuplewise.engine.table.spark_values import TypedFrame, type_frame
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+HINT = Wording("Discover in this process: {run_on}", run_on="driver")
 PACKED = 4
 """Parquet and ORC files are taken to be so much smaller than what they hold."""
-HINT = "Discover in this process: --run-on driver"
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def place_for(
     if size <= most:
         return Place(False, f"auto: {size:,} bytes fit this process, which takes up to {most:,}")
     if held:
-        hint = "Give it as a path or a Spark frame, or force this process: --run-on driver"
+        hint = Wording("Give it as a path or a Spark frame, or force this process: {run_on}", run_on="driver")
         what = f"{size:,} bytes of other tables are for Spark, where a table that is held here can't take part"
         raise InputError(message(what, held[0], hint=hint))
     return Place(True, f"auto: {size:,} bytes; this process takes up to {most:,}")

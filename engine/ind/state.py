@@ -16,7 +16,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.errors import InputError, message, shortened
+from tuplewise.engine.errors import InputError, Wording, message, shortened
 from tuplewise.engine.ind.dependency import InclusionDependency, unary
 from tuplewise.engine.ind.found import FoundInd, FoundInds, TableFound
 from tuplewise.engine.ind.incremental import BelowZero, Fold, extract_rows, merge_rows
@@ -256,8 +256,8 @@ class IndState:
             fault = "is closed" if not self._open else "was opened to be read only"
             raise InputError(message(f"the state {fault}", str(self.folder), hint="Open it again"))
         if self.manifest.options.insert_only and any(change.kind == "delete" for change in changes):
-            hint = "Build it again without --insert-only: it keeps no frequencies of values"
-            raise InputError(message("this state takes no deletes and no updates", "--insert-only", hint=hint))
+            hint = Wording("Build it again without {insert_only}: it keeps no frequencies of values")
+            raise InputError(message("this state takes no deletes and no updates", hint=hint))
 
     def _tracked(self, change: Change) -> dict[bytes, int]:
         """How often each row occurs in a change, by its key; nothing where rows are not tracked."""

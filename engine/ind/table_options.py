@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tuplewise.engine.errors import InputError, message, near_names
+from tuplewise.engine.errors import InputError, Wording, message, near_names
 from tuplewise.engine.options import LoadOptions
+from tuplewise.engine.options.faults import raise_faults
 from tuplewise.engine.table.peek import known_columns
 from tuplewise.engine.table.schema import ALL_COLUMNS
 
@@ -46,7 +47,7 @@ def options_of_tables(tables: Mapping[str, Any], options: LoadOptions | None = N
     for table, known in names.items():
         columns = None if options.columns is None else _own(options.columns, table, known)
         if columns == ():
-            hint = "Name one of each table, or leave columns out by name: --exclude"
+            hint = Wording("Name one of each table, or leave columns out by name: {exclude}")
             asked = list(options.columns or ())
             raise InputError(message(f"no column of table {table!r} is asked for", asked, hint=hint))
         types = [(own, type_) for c, type_ in options.types.items() for own in _own([c], table, known)]
@@ -78,6 +79,5 @@ def _refuse_unknown(named: Sequence[str], names: Mapping[str, Sequence[str] | No
     unknown = [n for n in dict.fromkeys(named) if not any(_own([n], table, known) for table, known in names.items())]
     if unknown:
         known = dict.fromkeys(c for columns in names.values() for c in columns or ())
-        raise InputError(
-            "; ".join(message("no table has a column of that name", n, hint=near_names(n, known)) for n in unknown)
-        )
+        what = "no table has a column of that name"
+        raise_faults([message(what, n, hint=near_names(n, known)) for n in unknown])

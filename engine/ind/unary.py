@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tuplewise.engine.errors import placed
 from tuplewise.engine.ind.clusters import AttributeClustering
 from tuplewise.engine.ind.csv_cells import CsvCells, read_csv_cells
 from tuplewise.engine.ind.dependency import Attribute
@@ -120,7 +121,7 @@ def cluster_tables(
         clock.lap("joining")
         columns = tuple(Column(c.name, c.type, c.why, 0, c.nulls) for c in found.columns)
         described.append(TableFound(name, found.path, found.rows, columns))
-        notes += [f"{name}: {note}" for note in found.notes]
+        notes += placed(name, found.notes)
         ways[name] = found.how
         session = found.spark or session
         if report is not None:

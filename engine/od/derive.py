@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.errors import InputError, Wording, message
 from tuplewise.engine.od.dependency import ASCENDING, members
 from tuplewise.engine.od.found import Discovery
 from tuplewise.engine.od.implied import SavedOds, known_ods
@@ -167,4 +167,4 @@ class _Search:
         self._steps += 1
         if self._steps > MOST_STEPS:
             what = f"list order dependencies of {self._most} columns: more than {MOST_STEPS:,} lists to look at"
-            raise InputError(message(what, hint="Lower --lexicographic, or look at fewer --columns"))
+            raise InputError(message(what, hint=Wording("Lower {lexicographic}, or look at fewer {columns}")))

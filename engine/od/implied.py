@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.errors import InputError, message, near_names
+from tuplewise.engine.errors import InputError, Wording, message, near_names
 from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, Dependencies, Mask, context_words, mask_of
 from tuplewise.engine.od.found import Discovery
 from tuplewise.engine.od.lexicographic import OdCheck, SetOd, SignedColumn, each_part, ordered_pair, set_based, signed
@@ -205,4 +205,4 @@ def _refuse_error(error: Decimal, name: str) -> None:
     """Approximate dependencies imply nothing: errors add up."""
     if error != 0:
         what = f"order dependencies of {name!r} that rows may break: error"
-        raise InputError(message(what, str(error), "0", "Discover them without --error"))
+        raise InputError(message(what, str(error), "0", Wording("Discover them without {error}")))

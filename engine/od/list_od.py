@@ -125,11 +125,11 @@ def read_order_by(text: str, names: Sequence[str]) -> tuple[OrderedColumn, ...]:
 
 
 def _error(text: str, faults: Sequence[Fault]) -> RuleError:
-    return RuleError(f"{describe(text, faults, 'order dependency')}\n{ACCEPTED}")
+    return RuleError(describe(text, faults, "order dependency"), ACCEPTED)
 
 
 def _order_error(text: str, faults: Sequence[Fault]) -> RuleError:
-    return RuleError(f"{describe(text, faults, 'ORDER BY')}\n{ACCEPTED_ORDER}")
+    return RuleError(describe(text, faults, "ORDER BY"), ACCEPTED_ORDER)
 
 
 class _Reader(Scanner):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.errors import InputError, Wording, message
 from tuplewise.engine.od import levelwise, search
 from tuplewise.engine.od.chance import Errors
 from tuplewise.engine.od.dependency import Dependencies, Targets
@@ -37,7 +37,8 @@ def discover_here(relation: Relation, targets: Targets, options: Any, nulls: Nul
 def refuse_many_columns(columns: int, options: Any) -> None:
     """Raise InputError for a table so wide that contexts may be too many ever to end, where nothing limits them."""
     if columns > MANY_COLUMNS and options.max_context is None and options.time_limit is None:
-        hint = "Bound the search, --max-context 2 or --time-limit 600, or look at fewer columns: --columns, --exclude"
+        text = "Bound the search, {max_context} or {time_limit}, or look at fewer columns: {columns}, {exclude}"
+        hint = Wording(text, max_context=2, time_limit=600)
         raise InputError(message("columns of the table", columns, f"{MANY_COLUMNS} without a bound", hint))
 
 

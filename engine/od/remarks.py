@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tuplewise.engine.errors import number_of
+from tuplewise.engine.errors import Wording, number_of
 from tuplewise.engine.grouping import collapse
 from tuplewise.engine.od.dependency import mask_of
 from tuplewise.engine.od.found import Discovery, Found
@@ -78,16 +78,18 @@ def notes_on(relation: Relation, options: Any, found: Found) -> list[str]:
     if options.nulls == "unknown" and with_nulls:
         more = " and others" if len(with_nulls) > NAMES_SHOWN else ""
         shown = ", ".join(map(repr, with_nulls[:NAMES_SHOWN])) + more
-        notes.append(f"nulls are unknown: a row with a null agrees with no other on {shown} (--nulls value: it does)")
+        said = "nulls are unknown: a row with a null agrees with no other on {} ({nulls}: it does)"
+        notes.append(Wording(said, shown, nulls="value"))
     if isinstance(options, KeyDiscoverOptions) and not len(found.dependencies) and found.reached is None:
         notes += _why_no_key(relation, options, found)
     if options.max_context is not None:
         notes.append(f"only sets of at most {number_of(options.max_context, 'column')} were looked at")
     elif options.most_context is not None:
-        notes.append(
-            f"only sets of at most {number_of(options.most_context, 'column')} were looked at (--max-context K: of K): "
-            "relative to chance, more columns may be worse than fewer"
+        said = (
+            "only sets of at most {} were looked at ({max_context:K}: of K): relative to chance, more columns may be "
+            "worse than fewer"
         )
+        notes.append(Wording(said, number_of(options.most_context, "column")))
     if found.reached is not None:
         what = "candidates left to look at"
         if found.undecided:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.errors import InputError, Wording, message
 from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, DESCENDING, Dependencies, context_words, mask_of
 
 COMMAND = "od discover"
@@ -90,7 +90,7 @@ def saved_of(document: Any, name: str) -> Saved:
     count = result.value("count", int)
     if len(dependencies) != count:
         what = f"saved result {name!r} lists {len(dependencies):,} of its dependencies"
-        raise InputError(message(what, count, hint="Save it without --limit"))
+        raise InputError(message(what, count, hint=Wording("Save it without {limit}")))
     partial = root.value("partial", bool)
     limit = options.value("max_context", int, null=True)
     within = result.value("complete_context", int, null=True) if "complete_context" in result.values else None

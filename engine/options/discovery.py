@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal, TypedDict
 
-from tuplewise.engine.errors import message
+from tuplewise.engine.errors import Wording, message
 from tuplewise.engine.options.choices import ErrorMeasure, Nulls, RunOn
 from tuplewise.engine.options.faults import choice_faults, flag_faults, limit_faults, number_faults, raise_faults
 from tuplewise.engine.options.keywords import options_of
@@ -74,8 +74,8 @@ class DcDiscoverOptions:
             return []
         faults = []
         if self.error > 0:
-            hint = "Leave the algorithm out, or estimate g1 from a sample: --sample-pairs N"
-            faults.append(message("algorithm with error above 0", self.algorithm, "'auto' or 'evidence'", hint))
+            sample = Wording("Leave the algorithm out, or estimate g1 from a sample: {sample_pairs:N}")
+            faults.append(message("algorithm with error above 0", self.algorithm, "'auto' or 'evidence'", sample))
         if self.sample_pairs is not None:
             hint = "A sample is searched as evidence is: leave the algorithm out"
             faults.append(message("algorithm with sample_pairs", self.algorithm, "'auto' or 'evidence'", hint))

@@ -7,12 +7,12 @@ from numbers import Real
 from operator import index
 from typing import Any, get_args
 
-from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.errors import InputError, joined, message
 
 
 def raise_faults(problems: list[str]) -> None:
     if problems:
-        raise InputError("; ".join(problems))
+        raise InputError(joined(problems, "; "))
 
 
 def choice_faults(options: Any, **choices: Any) -> list[str]:

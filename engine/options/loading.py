@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypedDict
 
-from tuplewise.engine.errors import message
+from tuplewise.engine.errors import Wording, message
 from tuplewise.engine.options.faults import flag_faults, number_faults, raise_faults
 from tuplewise.engine.options.keywords import refuse_unknown, texts
 
@@ -51,7 +51,8 @@ class LoadOptions:
         if self.header_row is not None and self.skip_rows:
             problems.append(message("header_row with skip_rows", self.skip_rows, "one of the two"))
         if self.header_row is not None and self.header is False:
-            problems.append(message("header_row without a header", self.header_row, hint="Take --skip-rows"))
+            hint = Wording("Take {skip_rows}")
+            problems.append(message("header_row without a header", self.header_row, hint=hint))
         problems += self._notation_faults()
         raise_faults(problems + flag_faults(self, "header"))
 

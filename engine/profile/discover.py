@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tuplewise.engine.errors import LimitReached
+from tuplewise.engine.errors import LimitReached, placed
 from tuplewise.engine.options import LoadOptions, Nulls, ProfileOptions
 from tuplewise.engine.placement import refuse_spark
 from tuplewise.engine.profile.columns import Frequent, Histogram, Warning_, warnings
@@ -95,7 +95,8 @@ def profile(
         clock.lap("rules")
         profiled[name] = _with_columns(table, options.nulls, found)
         clock.lap("columns")
-        notes += [f"{name}: {note}" if len(tables) > 1 else note for note in profiled[name].found.notes]
+        said = profiled[name].found.notes
+        notes += placed(name, said) if len(tables) > 1 else said
     between: list[Inclusion] = []
     others, late = 0, False
     sources = sources if any(not isinstance(table, Relation) for table in tables.values()) else None

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from tuplewise.engine.errors import LimitReached
+from tuplewise.engine.errors import LimitReached, Wording
 from tuplewise.engine.options import ProfileOptions
 from tuplewise.engine.profile import measures
 from tuplewise.engine.profile.candidates import Columns, Search
@@ -90,7 +90,8 @@ class _Profile:
         listed = cover(worth, len(self._columns))
         limit = self._options.limit
         if len(listed) > limit:
-            self._notes.append(f"the best {limit:,} of {len(listed):,} rules are listed; more: --limit {len(listed)}")
+            best = f"the best {limit:,} of {len(listed):,} rules are listed"
+            self._notes.append(Wording("{}; more: {limit}", best, limit=len(listed)))
             self._held_back += len(listed) - limit
         return Profiled(tuple(listed[:limit]), self._held_back, self._partial, (*self._table.notes, *self._notes))
 

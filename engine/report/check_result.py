@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from tuplewise.engine.errors import InputError, LimitReached, message, number_of
 from tuplewise.engine.report import csv, pairs_file, sql, text
 from tuplewise.engine.report.cells import Cell, Cells, cells_of
 from tuplewise.engine.report.checked_result import CheckedResult
-from tuplewise.engine.report.result import Chosen, Fields
+from tuplewise.engine.report.result import Chosen, Fields, HandedOn
 from tuplewise.engine.report.rule_result import RuleResult, pairs_frame, ranked_rows, rows_frame
 from tuplewise.engine.report.sections import Entry
 
@@ -65,15 +65,8 @@ class CheckResult(CheckedResult):
     )
     _found: DcCheck
 
-    def __init__(
-        self,
-        found: DcCheck,
-        *,
-        options: Mapping[str, Any] | None = None,
-        notes: Sequence[str] = (),
-        total_seconds: float = 0.0,
-    ) -> None:
-        super().__init__(found, options=options, notes=notes, total_seconds=total_seconds)
+    def __init__(self, found: DcCheck, **handed_on: Unpack[HandedOn]) -> None:
+        super().__init__(found, **handed_on)
         self._cells = Cells(found.relation, found.options.key)
         self.rules = [RuleResult(found, rule, self._cells) for rule in found.rules]
 
@@ -94,11 +87,9 @@ class CheckResult(CheckedResult):
             raise InputError(message("rules that were checked", len(self.rules), hint=hint))
         return self.rules[0].violating_pairs
 
-    @property
-    def notes(self) -> list[str]:
+    def _noted(self) -> list[str]:
         key_note = self._cells.key_note
-        own = [] if key_note is None else [key_note]
-        return [*self.relation.notes, *self._found.notes, *own, *self._more_notes]
+        return super()._noted() + ([] if key_note is None else [key_note])
 
     def __repr__(self) -> str:
         violated = f"{self._verdicts.count(False):,} of {number_of(len(self.rules), 'rule')} violated"
@@ -110,7 +101,7 @@ class CheckResult(CheckedResult):
         """The same result with more notes, marked partial where it or `partial` says so."""
         found = replace(self._found, partial=self.partial or partial)
         more = [*self._more_notes, *notes]
-        return CheckResult(found, options=self._options, notes=more, total_seconds=total_seconds)
+        return CheckResult(found, options=self._options, notes=more, total_seconds=total_seconds, face=self._face)
 
     def pairs(self, limit: int | None = None) -> pd.DataFrame:
         """The violating pairs: all, also those that were not listed, or the first `limit` of each rule.

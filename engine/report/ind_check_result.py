@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
-from tuplewise.engine.errors import number_of
+from tuplewise.engine.errors import Face, Wording, number_of, spelled
 from tuplewise.engine.ind.check import Names, check_dependencies
 from tuplewise.engine.ind.checked import CheckedInds, IndCheck
 from tuplewise.engine.ind.dependency import InclusionDependency
@@ -15,7 +15,7 @@ from tuplewise.engine.report.cells import json_values
 from tuplewise.engine.report.checked_result import VERDICTS, CheckedResult
 from tuplewise.engine.report.ind_tables import MEASURE, IndTables
 from tuplewise.engine.report.ind_texts import read_all_inds
-from tuplewise.engine.report.result import Chosen, Fields
+from tuplewise.engine.report.result import Chosen, Fields, HandedOn
 from tuplewise.engine.report.sections import Entry, Fold
 from tuplewise.engine.run import Run
 
@@ -56,15 +56,8 @@ class IndCheckResult(IndTables, CheckedResult):
     )
     _found: CheckedInds
 
-    def __init__(
-        self,
-        found: CheckedInds,
-        *,
-        options: Mapping[str, Any] | None = None,
-        notes: Sequence[str] = (),
-        total_seconds: float = 0.0,
-    ) -> None:
-        super().__init__(found, options=options, notes=notes, total_seconds=total_seconds)
+    def __init__(self, found: CheckedInds, **handed_on: Unpack[HandedOn]) -> None:
+        super().__init__(found, **handed_on)
         self.inds: list[IndCheck] = list(found.checks)
 
     def __len__(self) -> int:
@@ -74,10 +67,9 @@ class IndCheckResult(IndTables, CheckedResult):
         lines = [f"{VERDICTS[check.holds]} {check.ind}" for check in self.inds]
         return self._described(self._summary(), lines, len(lines))
 
-    @property
-    def notes(self) -> list[str]:
-        reasons = [f"{check.ind}: {check.reason}" for check in self.inds if check.reason is not None]
-        return [*self._found.notes, *reasons, *self._more_notes]
+    def _noted(self) -> list[str]:
+        reasons = [Wording("{}: {}", check.ind, check.reason) for check in self.inds if check.reason is not None]
+        return [*super()._noted(), *reasons]
 
     def to_pandas(self) -> pd.DataFrame:  # type: ignore[override]
         """One row a dependency: ind, holds, missing_values, rows_missing, rows_null, dependent_distinct,
@@ -96,10 +88,10 @@ class IndCheckResult(IndTables, CheckedResult):
         return {"work": self._found.work, "work_reason": self._found.work_reason, "measure": MEASURE}
 
     def _lists(self, chosen: Chosen) -> dict[str, Iterable[Any]]:
-        return {"inds": map(_record, self.inds)}
+        return {"inds": (_record(check, self._face) for check in self.inds)}
 
     def _table(self, chosen: Chosen) -> Fields:
-        return Fields(("ind", "holds", *COUNTS, "reason", "seconds"), map(_record, self.inds))
+        return Fields(("ind", "holds", *COUNTS, "reason", "seconds"), (_record(check, self._face) for check in self.inds))
 
     def _queries(self, chosen: Chosen, dialect: str, table: str | None, tables: Mapping[str, str]) -> Iterator[str]:
         return self._sql_writer(dialect, tables).script(check.ind for check in self.inds)
@@ -148,14 +140,14 @@ def _examples(check: IndCheck) -> list[tuple[tuple[Any, ...], int, tuple[int, ..
     return list(zip(zip(*columns, strict=True), found.counts.tolist(), found.rows, strict=True))
 
 
-def _record(check: IndCheck) -> dict[str, Any]:
+def _record(check: IndCheck, face: Face) -> dict[str, Any]:
     """One entry of "inds"."""
     one = check.ind.size == 1
     return {
         "ind": str(check.ind),
         "holds": check.holds,
         **{name: getattr(check, name) for name in COUNTS},
-        "reason": check.reason,
+        "reason": None if check.reason is None else spelled(check.reason, face),
         "examples": [
             {"value": values[0] if one else list(values), "count": count, "rows": list(rows)}
             for values, count, rows in _examples(check)

@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from tuplewise.engine.dc.rule_text.files import content_of, tells_of_none
-from tuplewise.engine.errors import InputError, RuleError, message
+from tuplewise.engine.errors import InputError, RuleError, Wording, joined, message
 from tuplewise.engine.ind.dependency import ACCEPTED, InclusionDependency, ind_of_record, parse_ind
 from tuplewise.engine.ind.found import FoundInd
 from tuplewise.engine.report.ind_result import IndResult
@@ -47,14 +47,14 @@ def read_all_inds(
             try:
                 ind = _read(text, tables)
             except RuleError as error:
-                faults.append(f"{place}: {error}" if place else str(error))
+                faults.append(Wording("{}: {}", place, error.said) if place else error.said)
                 continue
             where = place or repr(str(ind))
             if ind in found:
                 notes.append(f"{where} is the same dependency as {found[ind]}: it is checked once")
             found.setdefault(ind, where)
     if faults:
-        raise RuleError("\n".join([*(fault.removesuffix(f"\n{ACCEPTED}") for fault in faults), ACCEPTED]))
+        raise RuleError(joined(faults, "\n"), ACCEPTED)
     if not found and not told_of_none:
         raise RuleError(message("inclusion dependencies", given, 'one or more, such as "child.a <= parent.b"'))
     return list(found), notes

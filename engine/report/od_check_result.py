@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from tuplewise.engine.od.lexicographic import OdCheck
 from tuplewise.engine.report import text
 from tuplewise.engine.report.cells import Cells, json_values
 from tuplewise.engine.report.checked_result import VERDICTS, CheckedResult
-from tuplewise.engine.report.result import Chosen, Fields
+from tuplewise.engine.report.result import Chosen, Fields, HandedOn
 from tuplewise.engine.report.sections import Entry, Fold
 
 if TYPE_CHECKING:
@@ -54,15 +54,8 @@ class OdCheckResult(CheckedResult):
     ASK = ".ods for each dependency"
     _found: CheckedOds
 
-    def __init__(
-        self,
-        found: CheckedOds,
-        *,
-        options: Mapping[str, Any] | None = None,
-        notes: Sequence[str] = (),
-        total_seconds: float = 0.0,
-    ) -> None:
-        super().__init__(found, options=options, notes=notes, total_seconds=total_seconds)
+    def __init__(self, found: CheckedOds, **handed_on: Unpack[HandedOn]) -> None:
+        super().__init__(found, **handed_on)
         self.ods: list[OdCheck] = list(found.checks)
 
     def __len__(self) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from tuplewise.engine.errors import InputError
+from tuplewise.engine.errors import InputError, Wording
 from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, DESCENDING
 from tuplewise.engine.od.derive import derive_list_ods
 from tuplewise.engine.od.implied import SavedOds
@@ -77,9 +77,8 @@ class OdResult(DependencyResult):
         """
         return self._derived[0]
 
-    @property
-    def notes(self) -> list[str]:
-        return [*super().notes, *self._derived[1]]
+    def _noted(self) -> list[str]:
+        return [*super()._noted(), *self._derived[1]]
 
     def shortest_order_by(self, columns: str) -> str:
         """The shortest ORDER BY that sorts this table as a given one does; nulls first, where `desc` last.
@@ -114,7 +113,7 @@ class OdResult(DependencyResult):
         try:
             return derive_list_ods(self.known, most), []
         except InputError as reason:
-            return [], [f"no list-based dependencies were derived: {reason}"]
+            return [], [Wording("no list-based dependencies were derived: {}", reason.wording)]
 
     @property
     def _derives(self) -> bool:

@@ -8,11 +8,11 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from tuplewise.engine.dc.rule_text.files import content_of, tells_of_none
-from tuplewise.engine.errors import InputError, RuleError, message
+from tuplewise.engine.errors import InputError, RuleError, Wording, joined, message
 from tuplewise.engine.od.list_od import ACCEPTED, ListOd, read_od
 
 _LISTS = ("ods", "lexicographic")
-_FILE = "one order dependency a line, or JSON of `od check`, or of `od discover --lexicographic N`"
+_FILE = Wording("one order dependency a line, or JSON of `od check`, or of `od discover {lexicographic:N}`")
 
 
 def read_all_ods(given: Any, names: Sequence[str]) -> tuple[list[ListOd], list[str]]:
@@ -41,7 +41,7 @@ def read_all_ods(given: Any, names: Sequence[str]) -> tuple[list[ListOd], list[s
             try:
                 od = text if isinstance(text, ListOd) else read_od(text, names)
             except RuleError as error:
-                faults.append(f"{place}: {error}" if place else str(error))
+                faults.append(Wording("{}: {}", place, error.said) if place else error.said)
                 continue
             where = place or repr(str(text))
             if od in found:
@@ -50,7 +50,7 @@ def read_all_ods(given: Any, names: Sequence[str]) -> tuple[list[ListOd], list[s
     if not found and not faults and not told_of_none:
         raise RuleError(message("order dependencies", given, 'one or more, such as "month, week -> quarter"'))
     if faults:
-        raise RuleError("\n".join([*(fault.removesuffix(f"\n{ACCEPTED}") for fault in faults), ACCEPTED]))
+        raise RuleError(joined(faults, "\n"), ACCEPTED)
     return list(found), notes
 
 
@@ -93,9 +93,10 @@ def _of_json(content: str, name: str) -> list[str]:
     command, result = document.get("command"), document.get("result")
     lists = [result[key] for key in _LISTS if key in result] if isinstance(result, dict) else []
     if not lists:
-        hint = None if command is None else f"It is of {command}"
+        hint: str | None = None if command is None else f"It is of {command}"
         if command == "od discover":
-            hint = "It was discovered without --lexicographic N, so that it lists no dependencies between lists"
+            said = "It was discovered without {lexicographic:N}, so that it lists no dependencies between lists"
+            hint = Wording(said)
         raise RuleError(message(what, name, _FILE, hint))
     entries = lists[0] if isinstance(lists[0], list) else [lists[0]]
     found = []

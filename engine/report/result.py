@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypedDict, Unpack
 
-from tuplewise.engine.errors import InputError, message, number_of
+from tuplewise.engine.errors import Face, InputError, all_spelled, message, number_of, python_option
 from tuplewise.engine.report import csv, json, model, page, text
 from tuplewise.engine.report.sections import Section
 
@@ -17,6 +17,15 @@ if TYPE_CHECKING:
     from tuplewise.engine.table.relation import Relation
 
 SHOWN_IN_REPR = 5
+
+
+class HandedOn(TypedDict, total=False):
+    """What a result is told beside what was found; see Result."""
+
+    options: Mapping[str, Any] | None
+    notes: Sequence[str]
+    total_seconds: float
+    face: Face
 
 
 class Choice(TypedDict, total=False):
@@ -91,6 +100,7 @@ class Result(ABC):
     options : as results state them; None: those of `found`
     notes : what is to be said beside what `found` says
     total_seconds : what all took, loading included
+    face : spells the options that notes name
     """
 
     COMMAND: str
@@ -113,11 +123,13 @@ class Result(ABC):
         options: Mapping[str, Any] | None = None,
         notes: Sequence[str] = (),
         total_seconds: float = 0.0,
+        face: Face = python_option,
     ) -> None:
         self._found = found
         self._options = dict(options or model.options_record(found.options))
         self._more_notes = list(notes)
         self._total_seconds = total_seconds
+        self._face = face
 
     # What a kind says of itself
 
@@ -170,6 +182,10 @@ class Result(ABC):
         """The last lines of the text: where there is more, how to get it."""
         return ["", self.MORE[command_line]] if any(section.cut for section in sections) else []
 
+    def _noted(self) -> list[str]:
+        """Notes on the tables and on what was found."""
+        return [*(note for one in self._relations for note in one.notes), *self._found.notes]
+
     # What results have
 
     @property
@@ -183,7 +199,7 @@ class Result(ABC):
 
     @property
     def notes(self) -> list[str]:
-        return [*(note for one in self._relations for note in one.notes), *self._found.notes, *self._more_notes]
+        return all_spelled((*self._noted(), *self._more_notes), self._face)
 
     @property
     def device(self) -> str:

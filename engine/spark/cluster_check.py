@@ -106,7 +106,8 @@ def look_at_cluster(
         except TimeoutError:
             return [*found, _no_tasks(opened.spark, wait_seconds)]
         except TuplewiseError as problem:
-            return [*found, Finding("tasks", False, str(problem), "see that every node has the same Python packages")]
+            advice = "see that every node has the same Python packages"
+            return [*found, Finding("tasks", False, problem.wording, advice)]
         except Exception as problem:  # what Spark says of a task that failed
             return [*found, Finding("tasks", False, _said(problem), "see the executors' logs")]
         missing = max(0, executor_count(opened.spark) - len(executors))

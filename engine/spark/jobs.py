@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
-from tuplewise.engine.errors import DeviceError, InputError, TuplewiseError, message
+from tuplewise.engine.errors import DeviceError, InputError, TuplewiseError, Wording, message
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -137,7 +137,8 @@ def _named_faults() -> Iterator[None]:
         text = str(problem)
         missing = re.search(r"No module named '([A-Za-z_]+)", text)
         if missing is not None:
-            hint = "Install tuplewise there, or name a Python that has it: --conf spark.pyspark.python=PATH"
+            text = "Install tuplewise there, or name a Python that has it: {conf}"
+            hint = Wording(text, conf={"spark.pyspark.python": "PATH"})
             raise InputError(message("Spark's Python workers lack a module", missing.group(1), hint=hint)) from problem
         device = re.search(r"tuplewise\.\S+\.(?:DeviceError|OutOfDeviceMemory|NoRoom): (.+)", text)
         if device is not None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.errors import InputError, message, number_of
+from tuplewise.engine.errors import InputError, Wording, message, number_of
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.table.csv_front import Front, front_of
 from tuplewise.engine.table.csv_hints import hint_on_bad_rows
@@ -90,18 +90,19 @@ def with_header(
     filled = [i for i, s in enumerate(scans) if len(s.lines)]
     if not filled:
         if options.lines_in_front or options.skip_footer:
-            hint = "Leave out fewer lines: --skip-rows, --skip-footer"
-            raise InputError(message("nothing is left of this file without what is passed over", given, hint=hint))
+            fewer = Wording("Leave out fewer lines: {skip_rows}, {skip_footer}")
+            raise InputError(message("nothing is left of this file without what is passed over", given, hint=fewer))
         hint = "A table without rows has a line of column names"
         raise InputError(message("this file is empty: it has no header and no rows", given, hint=hint))
     first = scans[filled[0]].first_record
     notes = [*front.notes, *empty_note([path for path, scan in zip(paths, scans, strict=True) if not len(scan.lines)])]
     controls = next((path for path, scan in zip(paths, scans, strict=True) if scan.controls), None)
     if controls is not None:
-        notes.append(
-            f"{controls} holds control characters in latin-1, which are quotes and dashes in Windows' encoding: "
-            "is it cp1252? (--encoding cp1252)"
+        text = (
+            "{} holds control characters in latin-1, which are quotes and dashes in Windows' encoding: "
+            "is it cp1252? ({encoding})"
         )
+        notes.append(Wording(text, controls, encoding="cp1252"))
     if options.header:
         for i in filled:
             if scans[i].first_record != first:
@@ -129,7 +130,7 @@ def header_notes(header: list[str]) -> list[str]:
     """A note where all names of columns are numbers, so that the header may be a row."""
     if all(_NUMBER.fullmatch(name.strip()) for name in header):
         shown = ", ".join(map(repr, header[:3])) + (", ..." if len(header) > 3 else "")
-        return [f"the header holds numbers only ({shown}): is it a row? (--no-header)"]
+        return [Wording("the header holds numbers only ({}): is it a row? ({header})", shown, header=False)]
     return []
 
 
@@ -203,7 +204,8 @@ def bad_rows_note(
     what = f"{number_of(len(rows), 'row')} {fault} (line{'' if one else 's'} {listed}{more})"
     if policy == "fail":
         hint = faults.hint(places, bad) if faults.hint is not None else None
-        raise InputError(message(what, hint=hint or "Mend them, or leave them out with --bad-rows report"))
+        leave_out = Wording("Mend them, or leave them out with {bad_rows}", bad_rows="report")
+        raise InputError(message(what, hint=hint or leave_out))
     return f"{what}: left out; positions count them"
 
 

@@ -12,6 +12,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from tuplewise.engine.errors import Wording
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.table.csv_front import OTHER_SEPARATORS, front_text, records
 from tuplewise.engine.table.csv_scan import CsvScan, Dialect
@@ -39,11 +40,11 @@ def hint_on_bad_rows(
     filled = next(i for i, scan in enumerate(scans) if len(scan.lines))
     line = _header_line(files[filled], scans[filled].skipped_lines, dialect, options.sep is None)
     if line is not None:
-        return f"Line {line} looks like the header: --skip-rows {line - 1}"
+        return Wording("Line {} looks like the header: {skip_rows}", line, skip_rows=line - 1)
     footer = _footer(files, dialect.encoding, places, bad)
     if footer:
         what = "The last record looks" if footer == 1 else f"The last {footer} records look"
-        return f"{what} like a footer: --skip-footer {options.skip_footer + footer}"
+        return Wording("{} like a footer: {skip_footer}", what, skip_footer=options.skip_footer + footer)
     return None
 
 

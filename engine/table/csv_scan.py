@@ -18,7 +18,7 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.errors import InputError, Wording, message
 from tuplewise.engine.table.encodings import WINDOWS_ONLY, encoding_hint
 
 _BLOCK_BYTES = 1 << 22
@@ -222,7 +222,7 @@ class _Scanner:
                         message(
                             f"{self._path}, line {line}: a quote is opened and never closed",
                             self._dialect.quote,
-                            hint="Mend the file, or name its quote character: --quote",
+                            hint=Wording("Mend the file, or name its quote character: {quote}"),
                         )
                     )
             ends = np.append(ends, len(data))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import codecs
 import re
 
+from tuplewise.engine.errors import Wording
+
 _FRONT_BYTES = 200
 _MARKS = {b"\xff\xfe\0\0": "utf-32", b"\0\0\xfe\xff": "utf-32", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 _NULS = {"utf-32-le": (1, 2, 3), "utf-32-be": (0, 1, 2), "utf-16-le": (1, 3), "utf-16-be": (0, 2)}
@@ -21,8 +23,9 @@ def encoding_hint(block: bytes, first: bool) -> str:
         return "This is not a text file; CSV, Parquet, ORC and JSON lines are read"
     found = found or _of_bytes(block)
     if found is None:
-        return "Its script is not Latin: name its encoding, such as --encoding cp1251, gb18030, big5, euc_jp or euc_kr"
-    return f"Name the encoding: --encoding {found}"
+        text = "Its script is not Latin: name its encoding, such as {encoding}, gb18030, big5, euc_jp or euc_kr"
+        return Wording(text, encoding="cp1251")
+    return Wording("Name the encoding: {encoding}", encoding=found)
 
 
 def _wide(front: bytes) -> str | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.errors import InputError, Wording, message
 from tuplewise.engine.table.encode import TypedColumn, indexed
 from tuplewise.engine.table.relation import TypeName
 from tuplewise.engine.table.text_types import quote
@@ -77,7 +77,7 @@ def arrow_columns(source: Any, kind: str) -> tuple[list[str], int, Callable[[int
             return series.to_arrow(), label, []
         except pa.ArrowException as problem:
             what = f"column {names[i]!r} can't be read: its type is"
-            hint = f"Convert it, or leave it out: --exclude {names[i]}"
+            hint = Wording("Convert it, or leave it out: {exclude}", exclude=names[i])
             raise InputError(message(what, str(series.dtype), hint=hint)) from problem
 
     return names, len(source), as_it_is
@@ -243,7 +243,7 @@ def unusable(name: str, type_: str) -> UnusableColumn:
             f"column {name!r} can't be compared value by value: its type is",
             type_,
             "numbers, text, bytes, dates, timestamps, booleans, times",
-            f"Leave it out: --exclude {name}",
+            Wording("Leave it out: {exclude}", exclude=name),
         ),
         type_,
     )
@@ -280,7 +280,7 @@ def typed_column(name: str, array: pa.Array | pa.ChunkedArray, label: str) -> Ty
         values, index = indexed(array)
         type_, typed, remark = _canonical(name, values)
     except pa.ArrowException as problem:
-        hint = f"Convert it, or leave it out: --exclude {name}"
+        hint = Wording("Convert it, or leave it out: {exclude}", exclude=name)
         raise InputError(message(f"column {name!r} can't be read: its type is", str(given), hint=hint)) from problem
     why = f"stored as {label}" if label.startswith("pandas") else f"stored as {label} {given}"
     return TypedColumn(name, type_, why + (f"; {remark}" if remark else ""), typed, index)
@@ -338,7 +338,7 @@ def _canonical_rest(name: str, values: pa.Array) -> tuple[TypeName, pa.Array, st
         try:
             text.validate(full=True)
         except pa.ArrowInvalid:
-            hint = f"Mend it, or leave it out: --exclude {name}"
+            hint = Wording("Mend it, or leave it out: {exclude}", exclude=name)
             raise InputError(message(f"column {name!r} holds text that is not UTF-8", hint=hint)) from None
         return "text", text, ""
     if t.is_time(given):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.errors import InputError, message, near_names, number_of
+from tuplewise.engine.errors import InputError, Wording, message, near_names, number_of
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.table.arrow_text import NO_NUMBER, respelled
 from tuplewise.engine.table.csv import bad_rows_note
@@ -245,8 +245,8 @@ def _inferred(column: TypedColumn, decimal: str, thousands: str | None) -> tuple
         at = pc.index(values, spelled).as_py()
         return example[0] if at < 0 else repr(column.values[at].as_py())
 
-    why, *notes = (_EXAMPLE.sub(as_written, text) for text in (found.why, *notes))
-    return replace(found, values=column.values, why=why), notes
+    notes = [note if isinstance(note, Wording) else _EXAMPLE.sub(as_written, note) for note in notes]
+    return replace(found, values=column.values, why=_EXAMPLE.sub(as_written, found.why)), notes
 
 
 def fit_types(table: ReadTable, types: Sequence[TypeName], tokens: Sequence[str], *, leave_out: bool) -> ReadTable:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from tuplewise.engine.errors import InputError, message, near_names
 from tuplewise.engine.options import LoadOptions
+from tuplewise.engine.options.faults import raise_faults
 from tuplewise.engine.table.relation import DOMAIN_OF_TYPE, Relation, TypeName
 
 ALL_COLUMNS = "*"
@@ -176,8 +177,7 @@ def type_overrides(names: Sequence[str], types: Mapping[str, str], table: str) -
             for name in names:
                 if name not in types:
                     overrides[name] = type_
-    if problems:
-        raise InputError("; ".join(problems))
+    raise_faults(problems)
     return overrides
 
 

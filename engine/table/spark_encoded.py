@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.errors import InputError, Wording, message
 from tuplewise.engine.table.in_spark import TableInSpark
 from tuplewise.engine.table.spark_encode import NotInSpark
 from tuplewise.engine.table.spark_frame import EncodedFrame, encode_as_frame
@@ -31,5 +31,5 @@ def encode_for(
         with spark_failures(opened.name):
             return encode_as_frame(opened, names, step, shown=shown)
     except NotInSpark as reason:
-        hint = f"{HINTS[work]}: --run-on driver"
+        hint = Wording("{}: {run_on}", HINTS[work], run_on="driver")
         raise InputError(message(f"this table can't be {work} in Spark: {reason}", hint=hint)) from reason

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.errors import InputError, message, number_of
+from tuplewise.engine.errors import InputError, Wording, message, number_of
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.spark.session import OpenSession, open_session
 from tuplewise.engine.table.csv import bad_rows_note, scan_table
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 IN_PROCESS_BYTES = 512 << 20
 """Sources up to this size come over as Arrow and are encoded in-process: that takes a few times their size in memory,
 which any laptop has, and spares Spark's shuffles. Parquet and ORC count fourfold, for their compression."""
+_TAKE_ARROW = Wording("Take {reader}", reader="arrow")
+
 
 def load_with_spark(
     target: Any,
@@ -97,14 +99,14 @@ def open_with_spark(
     if source is not None:
         odd = why_not_spark(source, options)
         if odd is not None:
-            hint = "Take --reader arrow" if source.local else "Read a local copy"
+            hint = _TAKE_ARROW if source.local else "Read a local copy"
             raise InputError(message(f"Spark can't read {source.given}", odd, hint=hint))
     if source is not None and source.format == "csv" and source.local:
         report("scanning")
         scanned = scan_table(source, options)
         if any(scan.behind_quotes for scan in scanned.scans):
             what = f"Spark can't read {source.given}"
-            raise InputError(message(what, "text stands behind a closing quote", hint="Take --reader arrow"))
+            raise InputError(message(what, "text stands behind a closing quote", hint=_TAKE_ARROW))
     scan_seconds = time.perf_counter() - begin
     report("starting Spark")
     if kind in ("spark", "connect"):
@@ -198,7 +200,7 @@ def _open(source: Source, scanned: Any, session: OpenSession, options: LoadOptio
     except PySparkException as problem:
         odd = odd_column(source)
         what = "this table" if odd is None else f"column {odd.name!r} of this table, whose type is {odd.type}"
-        hint = "Take --reader arrow" if source.local else None
+        hint = _TAKE_ARROW if source.local else None
         said = f"Spark can't open {what} ({_first_line(problem)})"
         raise InputError(message(said, source.given, hint=hint)) from problem
 

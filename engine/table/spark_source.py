@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.errors import InputError, Wording, message
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.table.csv import CsvTable, blank_note, lacks_fields, row_places
 from tuplewise.engine.table.csv_scan import scan_lines
@@ -138,7 +138,7 @@ def odd_column(source: Source) -> Any:
 def _refuse_repeated(schema: Schema, source: Source) -> None:
     repeated = next((field.name for field in schema.fields if field.number), None)
     if repeated is not None:
-        hint = "Leave the reader out, or take --reader arrow"
+        hint = Wording("Leave the reader out, or take {reader}", reader="arrow")
         raise InputError(
             message(f"two columns of {source.given} have one name, which Spark can't read", repeated, hint=hint)
         )
@@ -151,7 +151,7 @@ def _spark_schema(schema: Schema, source: Source) -> StructType:
     from pyspark.sql.pandas.types import from_arrow_schema
 
     if any(in_nanoseconds(field.type) for field in schema.fields):
-        hint = "Take --reader arrow, or write the files with one unit"
+        hint = Wording("Take {reader}, or write the files with one unit", reader="arrow")
         raise InputError(
             message("Spark can't join timestamps in nanoseconds of files that differ", source.given, hint=hint)
         )
@@ -300,7 +300,7 @@ def _refuse_several(line: bytes, where: str) -> None:
         except ValueError:
             one = False
         if not one:
-            hint = "Write one JSON object a line; --reader arrow can leave such rows out"
+            hint = Wording("Write one JSON object a line; {reader} can leave such rows out", reader="arrow")
             raise InputError(message(f"{where}: Spark can't read several objects on one line", hint=hint))
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from tuplewise.engine.errors import Wording
 from tuplewise.engine.table.relation import TypeName
 
 Spelling = Literal[
@@ -140,7 +141,7 @@ def may_be_codes(decision: Decision, counts: Mapping[Spelling, SpellingCount]) -
 def as_codes(name: str, one: str, other: str) -> Decision:
     """Text, for two values that are one number: written `12E4` and `120000`, say, as part numbers are."""
     both = f"{quote(one)} and {quote(other)}"
-    note = f"column {name!r}: {both} would be the same number: read as text (--types can say double)"
+    note = Wording("column {}: {} would be the same number: read as text ({types} can say double)", repr(name), both)
     return Decision("text", f"values that differ and would be the same number, e.g. {both}", note)
 
 
@@ -185,11 +186,19 @@ def _numbers_with_commas(name: str, counts: Mapping[Spelling, SpellingCount], to
         return None
     example = _example(counts, found[0])
     if found == ["groups"]:
-        how = "--thousands , reads them, or --decimal , where the comma is a decimal one"
+        how = "{thousands} reads them, or {decimal} where the comma is a decimal one"
+        marks = {"thousands": ",", "decimal": ","}
     else:
-        how = "--decimal ," + (" with --thousands ." if "comma_groups" in found else "") + " reads them"
-    note = f"column {name!r} holds numbers with commas (e.g. {example}), read as text: {how}"
-    return Decision("text", f"numbers with commas, e.g. {example}", note)
+        how = "{decimal} with {thousands} reads them" if "comma_groups" in found else "{decimal} reads them"
+        marks = {"thousands": ".", "decimal": ","}
+    what = f"column {name!r} holds numbers with commas (e.g. {example}), read as text"
+    return Decision("text", f"numbers with commas, e.g. {example}", Wording("{}: {}", what, Wording(how, **marks)))
+
+
+def note_on_no_values(column: str) -> str:
+    """What is said of a column of a new state whose type no value told."""
+    text = "column {} has no values: its type is text from now on; {types} fixes another"
+    return Wording(text, repr(column), types={"COL": "TYPE"})
 
 
 def quote(value: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.errors import InputError, Wording, message
 from tuplewise.engine.table.arrow_text import count_spellings, one_number_twice, parse
 from tuplewise.engine.table.encode import TypedColumn
 from tuplewise.engine.table.relation import NULL_CODE, TypeName
@@ -58,8 +58,8 @@ def fitted(column: TypedColumn, type_: TypeName) -> tuple[TypedColumn, NDArray[n
     return replace(column, type=type_, why=ASKED_FOR, values=typed), misfits
 
 
-_OTHER_TYPE = "Leave the type out, or name the text that means null: --null-token"
-LEAVE_OUT = "Nothing was applied; --bad-rows report leaves such rows out"
+_OTHER_TYPE = Wording("Leave the type out, or name the text that means null: {null_tokens}")
+LEAVE_OUT = Wording("Nothing was applied; {bad_rows} leaves such rows out", bad_rows="report")
 """A hint where rows come to a state."""
 
 

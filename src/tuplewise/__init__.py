@@ -10,7 +10,6 @@ Importing this is quick: what a function needs is imported when it is called.
 
 from __future__ import annotations
 
-import functools
 import importlib
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from decimal import Decimal
     from os import PathLike
-    from typing import TypeVar, Unpack
-
-    F = TypeVar("F", bound=Callable[..., Any])
+    from typing import Unpack
 
     from tuplewise.dependencies import check_ods, discover_fds, discover_keys, discover_ods
     from tuplewise.engine.dc.constraint import DenialConstraint, Predicate
@@ -114,24 +111,6 @@ __all__ = [
 ]
 
 
-def naming_options_as_python_does(function: F) -> F:
-    """Errors and notes are written with the command line's names of options; a function's caller gets Python's."""
-
-    @functools.wraps(function)
-    def called(*args: Any, **options: Any) -> Any:
-        try:
-            return function(*args, **options)
-        except Exception as error:
-            from tuplewise.engine.errors import TuplewiseError, python_names
-
-            if isinstance(error, TuplewiseError):
-                error.args = tuple(map(python_names, error.args))
-            raise
-
-    return called  # type: ignore[return-value]
-
-
-@naming_options_as_python_does
 def load(
     source: Any,
     *,
@@ -175,7 +154,6 @@ def load(
     return load_table(source, load_options(options), name=name, spark=spark, progress=progress)
 
 
-@naming_options_as_python_does
 def discover_dcs(
     table: Any,
     *,
@@ -253,7 +231,6 @@ def discover_dcs(
     return tasks.discover_dcs(table, checked, run, reading=space.load_options(), space=space)
 
 
-@naming_options_as_python_does
 def check(
     table: Any,
     rules: Any,

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tuplewise import naming_options_as_python_does
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from decimal import Decimal
@@ -20,7 +18,6 @@ if TYPE_CHECKING:
     R = TypeVar("R")
 
 
-@naming_options_as_python_does
 def discover_fds(
     table: Any,
     *,
@@ -79,7 +76,6 @@ def discover_fds(
     return found
 
 
-@naming_options_as_python_does
 def discover_keys(
     table: Any,
     *,
@@ -128,7 +124,6 @@ def discover_keys(
     return found
 
 
-@naming_options_as_python_does
 def discover_ods(
     table: Any,
     *,
@@ -186,7 +181,6 @@ def discover_ods(
     return found
 
 
-@naming_options_as_python_does
 def discover_together(
     table: Any,
     kinds: Sequence[str] = ("dc", "od", "fd", "key"),
@@ -276,7 +270,6 @@ def _discover(table: Any, options: DependencyOptions, progress: Callable[[str, f
     return tasks.discover_dependencies(table, options, TaskRun(options, progress))
 
 
-@naming_options_as_python_does
 def check_ods(
     table: Any,
     ods: Any,

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tuplewise import naming_options_as_python_does
-
 if TYPE_CHECKING:
     from collections.abc import Callable
     from decimal import Decimal
@@ -16,7 +14,6 @@ if TYPE_CHECKING:
     from tuplewise.engine.report.ind_result import IndResult
 
 
-@naming_options_as_python_does
 def discover_inds(
     tables: Any,
     *,
@@ -80,7 +77,6 @@ def discover_inds(
     return tasks.discover_inds(name_tables(tables), checked, run)
 
 
-@naming_options_as_python_does
 def check_inds(
     tables: Any,
     inds: Any,

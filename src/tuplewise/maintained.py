@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
-from tuplewise import naming_options_as_python_does
-
 if TYPE_CHECKING:
     import os
     from types import TracebackType
@@ -17,7 +15,6 @@ if TYPE_CHECKING:
     from tuplewise.engine.report.ind_state import IndStateResult
 
 
-@naming_options_as_python_does
 def maintain_inds(
     state: str | os.PathLike[str],
     tables: Any = None,
@@ -153,7 +150,6 @@ class MaintainedInds:
         tables = ", ".join(f"{name} ({rows:,} rows)" for name, rows in self.rows.items())
         return f"<MaintainedInds: revision {self.revision} of {tables} in {str(self._state.folder)!r}>"
 
-    @naming_options_as_python_does
     def _apply(self, given: list[tuple[str, Any]], table: str | None, bad_rows: str) -> Applied:
         from dataclasses import replace
 

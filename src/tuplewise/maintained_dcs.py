@@ -5,8 +5,6 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any, Self
 
-from tuplewise import naming_options_as_python_does
-
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Sequence
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
     from tuplewise.engine.report.dc_state import DcStateResult
 
 
-@naming_options_as_python_does
 def maintain_dcs(
     state: str | os.PathLike[str],
     table: Any = None,
@@ -162,7 +159,6 @@ class MaintainedDcs:
         """
         return self._apply(rows, (ids,), bad_rows, lambda batch: self._state.update(batch))
 
-    @naming_options_as_python_does
     def delete(self, ids: int | Iterable[int] | None = None, *, keys: Any = None) -> AppliedRevision:
         """Rows that go, as one revision, named by their ids or by their keys (a table with the key's columns).
 
@@ -216,7 +212,6 @@ class MaintainedDcs:
         """
         leave_out = _leaves_out(bad_rows)
 
-        @naming_options_as_python_does
         def insert(frame: Any, number: int) -> None:
             from tuplewise.engine.dc.incremental.stream import insert_batch
 
@@ -241,7 +236,6 @@ class MaintainedDcs:
             f"{len(self.constraints):,} constraints, in {str(self._state.folder)!r}>"
         )
 
-    @naming_options_as_python_does
     def _apply(
         self, rows: Any, named: tuple[Any] | None, bad_rows: str, apply: Callable[[RowBatch], AppliedRevision]
     ) -> AppliedRevision:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tuplewise import naming_options_as_python_does
-
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Unpack
@@ -14,7 +12,6 @@ if TYPE_CHECKING:
     from tuplewise.engine.report.profile_result import ProfileResult
 
 
-@naming_options_as_python_does
 def profile(
     tables: Any,
     *,

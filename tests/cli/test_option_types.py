@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
 import json
 import re
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,16 +12,6 @@ import pandas as pd
 import pytest
 
 import tuplewise as tw
-from tuplewise.engine.errors import python_names
-from tuplewise.engine.options import (
-    CheckKeywords,
-    DcKeywords,
-    DependencyKeywords,
-    IndKeywords,
-    LoadKeywords,
-    OdCheckKeywords,
-    OdKeywords,
-)
 
 TABLE = pd.DataFrame({"a": [1, 2, 2], "b": [1, 1, 2]})
 FD = "a -> b"
@@ -173,42 +160,3 @@ def test_hints_name_options_as_python_does() -> None:
         tw.discover_dcs(TABLE, algorithm="hybrid", error=0.1)
     with pytest.raises(tw.RuleError, match=r"Read both as text: types=\{'a': 'text'\}"):
         tw.check(pd.DataFrame({"a": [1], "b": ["x"]}), "not(t.a == u.b)", device="cpu")
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("Leave it out: --exclude my column", "Leave it out: exclude='my column'"),
-        ("--types a b=text --types c=double", "types={'a b': 'text'} types={'c': 'double'}"),
-        ("Name the encoding: --encoding utf-16-le", "Name the encoding: encoding='utf-16-le'"),
-        ("the text that means null: --null-token", "the text that means null: null_tokens"),
-        ("with --no-cross-columns, --no-header", "with cross_columns=False, header=False"),
-        ("column: '--rows'; `--rows`; \"--rows\"", "column: '--rows'; `--rows`; \"--rows\""),
-        ("--decimal , with --thousands . reads them", "decimal=',' with thousands='.' reads them"),
-        ("a -- b --- c", "a -- b --- c"),
-    ],
-)
-def test_names_of_options(text: str, expected: str) -> None:
-    assert python_names(text) == expected
-
-
-def test_every_option_that_a_message_names_is_one_in_python() -> None:
-    kinds = (LoadKeywords, DcKeywords, CheckKeywords, DependencyKeywords, OdKeywords, OdCheckKeywords, IndKeywords)
-    keywords = {name for kind in kinds for name in kind.__annotations__}
-    functions = (
-        tw.load, tw.discover_dcs, tw.check, tw.discover_fds, tw.discover_ods, tw.check_ods, tw.discover_inds,
-        tw.maintain_inds,
-    )  # fmt: skip
-    for function in (*functions, tw.OdResult.to_json):
-        keywords |= set(inspect.signature(function).parameters)
-    root, told = Path(tw.__file__).parent / "engine", set()
-    for path in sorted(root.rglob("*.py")):
-        if path.relative_to(root).parts[0] in ("cli", "report", "doctor.py", "errors.py"):
-            continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and "\n" not in node.value:
-                for option in re.findall(r"(?<![\w'-])--[a-z][a-z-]+", node.value):
-                    name = python_names(option).partition("=")[0]
-                    told.add(name)
-                    assert name in keywords, (path, option)
-    assert {"rows", "columns", "time_limit", "run_on", "types"} <= told

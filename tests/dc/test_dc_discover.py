@@ -302,7 +302,7 @@ def test_thousands_of_columns_are_refused_at_once() -> None:
     assert time.perf_counter() - start < 5
     assert str(error.value) == (
         "3,000 columns make 6,000 outcomes to combine, so the constraints would not end; allowed: 400 without a limit. "
-        "Choose columns (--columns, --exclude), or set --max-predicates or --time-limit"
+        "Choose columns (columns, exclude), or set max_predicates or time_limit"
     )
 
 
@@ -394,4 +394,4 @@ def test_a_limit_too_short_for_all_pairs_says_what_would_do() -> None:
     assert found.partial
     said = " ".join(found.notes)
     assert re.search(r"no constraint is proven.* All pairs take about [\d.]+ s here; or estimate g1", said)
-    assert "--sample-pairs" in said
+    assert "sample_pairs" in said

@@ -120,9 +120,9 @@ def test_timestamps_of_any_unit_and_empty_columns() -> None:
             "5",
             r"constant beside column 's', whose type is text: '5'; allowed: text in single quotes\. Quote it: '5'",
         ),
-        ("s", "1.5", "--types s=decimal"),
+        ("s", "1.5", "types={'s': 'decimal'}"),
         ("s", "true", "Quote it: 'true'"),
-        ("i", "'x'", "whose type is integer: 'x'; allowed: digits.*--types i=text"),
+        ("i", "'x'", "whose type is integer: 'x'; allowed: digits.*types={'i': 'text'}"),
         ("i", "'NaN'", "whose type is integer: 'NaN'"),
         ("i", "' 5'", "whose type is integer: ' 5'"),
         ("i", "'٥'", "whose type is integer"),
@@ -172,12 +172,12 @@ def test_all_faults_of_types_are_in_one_error() -> None:
     assert text.startswith("rule not(t.day < u.at and ")
     for part in (
         "columns of different types in t.i == u.d: 'i (integer) and d (double)'; allowed: columns of one type",
-        "Read both as doubles: --types i=double",
+        "Read both as doubles: types={'i': 'double'}",
         "columns of different types in t.day < u.at",
-        "Read both as timestamps: --types day=timestamp",
+        "Read both as timestamps: types={'day': 'timestamp'}",
         "columns of different types in t.s != u.i: 's (text) and i (integer)'",
-        "Read both as text: --types i=text",
-        "Read both as text: --types flag=text",
+        "Read both as text: types={'i': 'text'}",
+        "Read both as text: types={'flag': 'text'}",
         "constant beside column 's', whose type is text: '5'",
         "no column of that name in table 'table': 'nosuch'",
     ):

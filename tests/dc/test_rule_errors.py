@@ -53,7 +53,7 @@ COLUMNS = ["a", "b", "zip", "city", "State"]
         (
             "!(s.State == New York)",
             18,
-            "expected `and` or .*--rules-syntax desbordante takes bare text of several words",
+            "expected `and` or .*rules_syntax='desbordante' takes bare text of several words",
         ),
         ("t1&t2", 6, "expected &"),
         ("t1&t2&t3&EQ(t1.a,t2.a)", 7, "expected a comparison such as EQ"),

@@ -32,7 +32,7 @@ def test_b10_text_against_whole_numbers_is_told_and_stops_nothing(tmp_path: Path
     paths = written(tmp_path, t="A,C\n1,1\nx,2\n", u="B\n1\n2\n")
     found = tw.check_inds(paths, ["t.A <= u.B", "t.C <= u.B"])
     assert [one.holds for one in found.inds] == [False, True]
-    said = "values of these types are not compared. As text they are: --as-text"
+    said = "values of these types are not compared. As text they are: as_text"
     message = f"t.A <= u.B: t.A is text and u.B is integer: {said}"
     assert [note for note in found.notes if note.startswith("t.A")] == [message]
     as_text = tw.check_inds(paths, "t.A <= u.B", as_text=True).inds[0]

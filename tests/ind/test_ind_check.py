@@ -123,7 +123,7 @@ def test_types_that_are_not_compared_have_no_value_in_common(right: list[Any], t
     assert (found.checks[0].holds, found.checks[0].missing_values) == (False, 2)
     reason = found.checks[0].reason
     assert reason == (
-        f"t.a is integer and u.b is {type_}: values of these types are not compared. As text they are: --as-text"
+        f"t.a is integer and u.b is {type_}: values of these types are not compared. As text they are: as_text"
     )
     assert found.checks[1].holds
 

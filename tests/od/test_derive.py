@@ -66,7 +66,7 @@ def test_opposite_directions() -> None:
 def test_work_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     saved = discovered([[1, 2, 3], [1, 2, 4], [2, 5, 7], [3, 3, 9]])
     monkeypatch.setattr(derive, "MOST_STEPS", 20)
-    with pytest.raises(InputError, match=r"of 3 columns: more than 20 lists to look at\. Lower --lexicographic"):
+    with pytest.raises(InputError, match=r"of 3 columns: more than 20 lists to look at\. Lower lexicographic"):
         derive_list_ods(saved, 3)
     with pytest.raises(InputError, match="columns of a list: 0; allowed: 1 or more"):
         derive_list_ods(saved, 0)

@@ -84,7 +84,6 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
 
 def notes_on_first_rows(relation: Relation) -> list[str]:
     """What is said of the table that a state is built of: its notes, and columns whose type no value told."""
-    hint = "its type is text from now on; --types COL=TYPE fixes another"
     empty = [c.name for c in relation.columns if not c.distinct and c.why == NO_VALUES]
     return [*relation.notes, *(f"column {name!r} has no values: {hint}" for name in empty)]
 

@@ -17,7 +17,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from tuplewise.engine.dc.constraint import Constant, DenialConstraint, Predicate
-from tuplewise.engine.errors import InputError, RuleError, message
+from tuplewise.engine.errors import InputError, RuleError, Wording, joined, message
 from tuplewise.engine.table.relation import Column, Relation, TypeName
 from tuplewise.engine.table.text_types import BOOLEAN, DATE, FITS, TIMESTAMP, WHAT_FITS
 
@@ -70,11 +70,11 @@ def _misfit(constant: Constant, type_: TypeName, column: str) -> str:
     if constant.type != "text" and type_ in ("text", "date", "timestamp"):
         hint = f"Quote it: {quoted}"
         if type_ == "text":
-            hint += f"; or read the column as numbers: --types {column}={constant.type}"
+            hint = Wording("{}; or read the column as numbers: {types}", hint, types={column: constant.type})
     elif type_ == "date" and _nanoseconds(constant.text) is not None:
-        hint = f"Give the day alone, or read the column as timestamps: --types {column}=timestamp"
+        hint = Wording("Give the day alone, or read the column as timestamps: {types}", types={column: "timestamp"})
     elif type_ in _NUMBERS and constant.type == "text":
-        hint = f"Or read the column as text: --types {column}=text"
+        hint = Wording("Or read the column as text: {types}", types={column: "text"})
     allowed = "text in single quotes" if type_ == "text" else WHAT_FITS[type_]
     return message(f"constant beside column {column!r}, whose type is {type_}", constant.text, allowed, hint)
 
@@ -169,14 +169,14 @@ def check_types(relation: Relation, rule: DenialConstraint) -> None:
             try:
                 relation.index_of(name)
             except InputError as error:
-                faults.append(str(error))
+                faults.append(error.wording)
     for p in rule.predicates:
         if all(name in columns for name in p.columns):
             fault = _fault(p, *(columns[name] for name in p.columns))
             if fault is not None:
                 faults.append(fault)
     if faults:
-        raise RuleError(f"rule {rule}: " + "\n".join(dict.fromkeys(faults)))
+        raise RuleError(Wording("rule {}: {}", rule, joined(dict.fromkeys(faults), "\n")))
 
 
 def _fault(p: Predicate, left: Column, right: Column | None = None) -> str | None:
@@ -190,7 +190,7 @@ def _fault(p: Predicate, left: Column, right: Column | None = None) -> str | Non
         try:
             value_of(p.constant, left.type, left.name)
         except RuleError as error:
-            return str(error)
+            return error.wording
         return None
     if right is None or left.domain == right.domain:
         return None
@@ -203,8 +203,7 @@ def _type_hint(left: Column, right: Column) -> str:
     """What to set so that both columns have one type, changing the one that has a lossless way."""
     for one, other in ((left, right), (right, left)):
         if one.domain == "number" and other.domain == "double":
-            return f"Read both as doubles: --types {one.name}=double"
+            return Wording("Read both as doubles: {types}", types={one.name: "double"})
         if (one.type, other.type) == ("date", "timestamp"):
-            return f"Read both as timestamps: --types {one.name}=timestamp"
-    names = [c.name for c in (left, right) if c.type != "text"]
-    return "Read both as text: " + " ".join(f"--types {name}=text" for name in names)
+            return Wording("Read both as timestamps: {types}", types={one.name: "timestamp"})
+    return Wording("Read both as text: {types}", types={c.name: "text" for c in (left, right) if c.type != "text"})

@@ -13,7 +13,7 @@ from tuplewise.engine.dc.constraint import Constant, Operator
 from tuplewise.engine.dc.rule_text.draft import DraftComparison, DraftLiteral, DraftReference, RuleDraft
 from tuplewise.engine.dc.rule_text.logic import open_rule
 from tuplewise.engine.dc.rule_text.scanner import OPERATOR_SIGNS, Cursor, number_constant, spells_number
-from tuplewise.engine.errors import Fault
+from tuplewise.engine.errors import Fault, Wording
 
 _AND = re.compile(r"\s+and\s+|\s*∧\s*")
 _SIGNS = "|".join(map(re.escape, OPERATOR_SIGNS))
@@ -67,8 +67,9 @@ def _comparison(text: str, start: int, end: int, references: dict[int, tuple[Dra
     if len(signs) != 1:
         what = "expected a comparison (==, !=, <, <=, >, >=)" if not signs else "two comparison signs"
         at = signs[1][0] if signs else start
-        hint = (
-            "Between comparisons stands `and`, in lower case; text that holds signs needs --rules-syntax auto and '...'"
+        hint = Wording(
+            "Between comparisons stands `and`, in lower case; text that holds signs needs {rules_syntax} and '...'",
+            rules_syntax="auto",
         )
         raise Fault(what, at + len(text[at:end]) - len(text[at:end].lstrip()), hint)
     (before, after) = signs[0]

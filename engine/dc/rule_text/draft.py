@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tuplewise.engine.dc.constraint import EXCHANGED, Constant, DenialConstraint, Operator, Predicate, Role
-from tuplewise.engine.errors import Fault, Faults, near_hint
+from tuplewise.engine.errors import Fault, Faults, Wording, near_hint
 
 KNOWN_PAIRS = (("t", "u"), ("t", "s"), ("t", "t'"), ("t1", "t2"), ("t0", "t1"))
 """Names of tuples that mean (t, u) in this order, whichever appears first."""
@@ -110,9 +110,10 @@ class RuleDraft:
                     hint = f"Write t.{word} or u.{word} for the column, '{word}' for text"
                     faults.append(Fault(f"{word!r} is a column, but of which tuple", side.at, hint))
                 elif word in taken or not (desbordante or nadeef or metanome):
-                    hint = (
-                        f"Write '{word}' for text, or t.{word} for a column; --rules-syntax desbordante takes bare text"
-                    )
+                    hint = Wording(
+                        "Write '{}' for text, or t.{} for a column; {rules_syntax} takes bare text",
+                        word, word, rules_syntax="desbordante",
+                    )  # fmt: skip
                     faults.append(Fault(f"{word!r} is neither a column of a tuple nor a constant", side.at, hint))
         if faults:
             raise Faults(faults)

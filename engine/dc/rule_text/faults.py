@@ -15,4 +15,4 @@ ACCEPTED = (
 
 def rule_error(text: str, faults: Iterable[Fault]) -> RuleError:
     """The error of one text, with the forms that are accepted."""
-    return RuleError(f"{describe(text, faults)}\n{ACCEPTED}")
+    return RuleError(describe(text, faults), ACCEPTED)

@@ -23,7 +23,7 @@ from tuplewise.engine.dc.constraint import (
 from tuplewise.engine.dc.rule_text.faults import ACCEPTED
 from tuplewise.engine.dc.rule_text.reading import RulesSyntax, check_syntax, rules_or_faults
 from tuplewise.engine.dc.rule_text.scanner import number_constant
-from tuplewise.engine.errors import Fault, Faults, RuleError, describe, message, near_hint
+from tuplewise.engine.errors import Fault, Faults, RuleError, describe, joined, message, near_hint
 
 Placed = tuple[DenialConstraint, str]
 
@@ -99,7 +99,7 @@ def tells_of_none(document: Any, key: str, count: str = "count") -> bool:
 
 def _checked(found: list[Placed], faults: list[str], name: str, *, may_be_none: bool = False) -> list[Placed]:
     if faults:
-        raise RuleError("\n".join([*faults, ACCEPTED]))
+        raise RuleError(joined(faults, "\n"), ACCEPTED)
     if not found and not may_be_none:
         raise RuleError(message("no rules in file", name, "one rule a line, or JSON of `dc discover` or `dc check`"))
     return found
@@ -156,7 +156,7 @@ def _from_json(document: Any, name: str, columns: Sequence[str] | None, syntax: 
 
 def _listed(faults: Faults | Iterable[Fault], place: str) -> str:
     several = faults.found if isinstance(faults, Faults) else faults
-    return "\n".join(f"{place}: {f.what}" + (f". {f.hint}" if f.hint else "") for f in several)
+    return joined((message(f"{place}: {f.what}", hint=f.hint) for f in several), "\n")
 
 
 def rule_of_triples(predicates: Sequence[Any], columns: Sequence[str] | None = None) -> DenialConstraint:

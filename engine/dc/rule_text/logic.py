@@ -16,7 +16,7 @@ import re
 from tuplewise.engine.dc.constraint import NULL, Operator
 from tuplewise.engine.dc.rule_text.draft import DraftComparison, DraftLiteral, DraftReference, RuleDraft
 from tuplewise.engine.dc.rule_text.scanner import Cursor
-from tuplewise.engine.errors import Fault
+from tuplewise.engine.errors import Fault, Wording
 
 NAMED_OPERATORS: dict[str, Operator] = {
     "eq": "==",
@@ -117,7 +117,8 @@ def _misplaced_hint(cursor: Cursor, draft: RuleDraft) -> str | None:
         return "A rule has no `or`: write a rule for each part"
     right = draft.comparisons[-1].right
     if isinstance(right, DraftLiteral) and right.bare:
-        return "Text stands in single quotes; --rules-syntax desbordante takes bare text of several words"
+        text = "Text stands in single quotes; {rules_syntax} takes bare text of several words"
+        return Wording(text, rules_syntax="desbordante")
     if isinstance(right, DraftReference) and not right.quoted:
         return f"Names that are no plain word stand in back-quotes: {right.variable}.`{right.name} ...`"
     return None
