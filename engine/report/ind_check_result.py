@@ -88,10 +88,13 @@ class IndCheckResult(IndTables, CheckedResult):
         return {"work": self._found.work, "work_reason": self._found.work_reason, "measure": MEASURE}
 
     def _lists(self, chosen: Chosen) -> dict[str, Iterable[Any]]:
-        return {"inds": (_record(check, self._face) for check in self.inds)}
+        return {"inds": self._records()}
 
     def _table(self, chosen: Chosen) -> Fields:
-        return Fields(("ind", "holds", *COUNTS, "reason", "seconds"), (_record(check, self._face) for check in self.inds))
+        return Fields(("ind", "holds", *COUNTS, "reason", "seconds"), self._records())
+
+    def _records(self) -> Iterator[dict[str, Any]]:
+        return (_record(check, self._face) for check in self.inds)
 
     def _queries(self, chosen: Chosen, dialect: str, table: str | None, tables: Mapping[str, str]) -> Iterator[str]:
         return self._sql_writer(dialect, tables).script(check.ind for check in self.inds)

@@ -314,12 +314,12 @@ def options_of_commands(command: click.Command) -> set[str]:
 
 OF_THE_COMMAND_LINE = {
     "engine/doctor.py": "tuplewise doctor --warm",  # a command to call
-    "engine/report/check_text.py": "--pairs-out FILE",  # what results add for the command line, in place of methods
+    "engine/report/check_result.py": "--pairs-out FILE",  # what results add for the command line, in place of methods
     "engine/report/dc_state.py": "--format json",
     "engine/report/ind_check_result.py": "--examples N",
-    "engine/report/list_page.py": "in Python .to_json()",
+    "engine/report/page.py": "in Python .to_json()",
     "engine/report/profile_page.py": "--",  # commands to copy
-    "engine/report/text.py": "more here: --limit N",
+    "engine/report/result.py": "more here: --limit N",
     "gpu_kernels/building.py": "--",  # a program of its own
 }
 

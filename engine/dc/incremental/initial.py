@@ -37,7 +37,7 @@ from tuplewise.engine.placement import available_bytes
 from tuplewise.engine.run import Run
 from tuplewise.engine.table.relation import NULL_CODE, Relation
 from tuplewise.engine.table.rows import KeptColumn
-from tuplewise.engine.table.text_types import NO_VALUES
+from tuplewise.engine.table.text_types import NO_VALUES, note_on_no_values
 from tuplewise.engine.writer_lock import check_new
 from tuplewise.gpu_kernels.clues import NewClues
 from tuplewise.gpu_kernels.column_set_index import Comparing, Met, SortedRows, stored
@@ -85,7 +85,7 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
 def notes_on_first_rows(relation: Relation) -> list[str]:
     """What is said of the table that a state is built of: its notes, and columns whose type no value told."""
     empty = [c.name for c in relation.columns if not c.distinct and c.why == NO_VALUES]
-    return [*relation.notes, *(f"column {name!r} has no values: {hint}" for name in empty)]
+    return [*relation.notes, *map(note_on_no_values, empty)]
 
 
 def build(
