@@ -88,9 +88,11 @@ def _find_by_evidence(
     finally:
         lap("evidence")
     if not evidence.complete:
-        unproven = "time limit reached while pairs were compared: no constraint is proven. "
-        more = "Allow more time, or look at fewer rows ({rows})"
-        return FoundConstraints(nothing, Wording(unproven + more), pairs_missing=True)
+        reached = Wording(
+            "time limit reached while pairs were compared: no constraint is proven. Allow more time, or look at fewer "
+            "rows ({rows})"
+        )
+        return FoundConstraints(nothing, reached, pairs_missing=True)
     found = FoundConstraints(nothing, None, len(evidence), outcome_counts=evidence.outcome_counts)
     try:
         arrays = invert(evidence, run)
