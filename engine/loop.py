@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.column_sets import best_set, list_subsets, packed, unpacked
+from tuplewise.engine.errors import LimitReached
 
 Agreement = tuple[tuple[int, int], ...]  # column pairs (left, right), ascending: t.left == u.right for all of them
 Clues = NDArray[np.uint64]
@@ -132,6 +133,9 @@ class LoopCandidates(Protocol):
     def validate(self, table: Any, most: int) -> ValidatedCandidates:
         """Decide at most so many undecided candidates on the table, the cheapest first. Raises LimitReached."""
 
+    def drop_violated(self, clues: Clues) -> None:
+        """Drop the candidates that these clues violate; what replaces them is not searched."""
+
 
 @dataclass
 class SearchRecord:
@@ -224,11 +228,22 @@ class Loop:
         self._rng = np.random.default_rng(seed)
         self._estimates: dict[int, float] = {}  # by packed set
         self._sampled: set[Agreement] = set()
+        self._rows = table.rows
         self._clues_of_row = np.zeros(table.rows, dtype=np.int32)
-        self._set_aside: list[Clues] = []
+        self._set_aside: list[Clues] = []  # clues of outlier rows, which are learnt last
 
-    def run(self) -> None:
-        """Until nothing is undecided. Raises LimitReached; what is decided by then holds.
+    def run(self) -> str | None:
+        """Decide all candidates. Returns the limit that came first, or None; what is decided by then holds."""
+        try:
+            self._run()
+        except LimitReached as limit:
+            if self._set_aside:
+                self.candidates.drop_violated(np.concatenate(self._set_aside))
+            return str(limit)
+        return None
+
+    def _run(self) -> None:
+        """Decide all candidates. Raises LimitReached.
 
         Errors in data make outlier rows: each violates, with many rows and in many ways, what all others keep to. The
         rules of the others are found first; they are fewer, shorter and sooner proven. The outlier rows were compared
@@ -261,17 +276,12 @@ class Loop:
             self._set_aside = []
             self.candidates.decide(())
 
-    @property
-    def set_aside(self) -> Clues | None:
-        """Clues that were not learnt when a limit came: a candidate that they violate does not hold."""
-        return np.concatenate(self._set_aside) if self._set_aside else None
-
     def _sample_table(self) -> list[Clues]:
         before = self.record.compared_pairs
         found = [self._met(self.table.sample())]
         self.record.sampled_pairs += self.record.compared_pairs - before
         for number in range(len(self.candidates.column_pairs)):
-            if self._worth_sampling((number,)):
+            if self._needs_sample((number,)):
                 found.append(self._sample((number,)))
         return found
 
@@ -287,7 +297,7 @@ class Loop:
                 self._validate(FIRST_VALIDATED)
                 continue
             chosen = self._choose(undecided, effort)
-            unsampled = [numbers for numbers in chosen if self._worth_sampling(numbers)]
+            unsampled = [numbers for numbers in chosen if self._needs_sample(numbers)]
             self._lap("choice")
             if unsampled:
                 found = [self._sample(numbers) for numbers in unsampled]
@@ -298,10 +308,10 @@ class Loop:
             else:
                 self._validate(VALIDATED_A_ROUND)
 
-    def _worth_sampling(self, numbers: tuple[int, ...]) -> bool:
-        """Whether a set has so many agreeing pairs that some of them are looked at first.
+    def _needs_sample(self, numbers: tuple[int, ...]) -> bool:
+        """Whether a set has so many agreeing pairs, four times those of a sample, that a sample of them comes first.
 
-        What is refuted by a few pairs needs no exhausting; most candidates with many predicates are.
+        A candidate that a few pairs refute needs no exhausting; most candidates with many predicates are such.
         """
         agreement = self._agreement(numbers)
         many = 4 * self.table.pairs_a_row * self.table.rows
@@ -419,16 +429,17 @@ class Loop:
             self._estimates[code] = self.table.estimate_pairs(self._agreement(unpacked(code)))
         return self._estimates[code]
 
-    def report(self, undecided: int, all_pairs: int, equal_rows: int, names: Sequence[str]) -> dict[str, Any]:
-        """What results say about the search (result.search in JSON)."""
+    def report(self, rows: int, names: Sequence[str]) -> dict[str, Any]:
+        """What results say about the search (result.search in JSON). `rows`: of the table, equal ones too."""
         r, p = self.record, self.prices
+        all_pairs = rows * (rows - 1) // 2
         return {
             "sampled_pairs": r.sampled_pairs,
             "samples": r.samples,
             "outlier_rows": r.outlier_rows,
             "compared_pairs": r.compared_pairs,
             "share_of_pairs": r.compared_pairs / max(1, all_pairs),
-            "equal_rows": equal_rows,
+            "equal_rows": rows - self._rows,
             "rounds": r.rounds,
             "column_sets": [
                 {"columns": [[names[a], names[b]] for a, b in agreement], "pairs": pairs, "decided": decided}
@@ -436,6 +447,6 @@ class Loop:
             ],
             "validated": r.validated,
             "violated": r.violated,
-            "undecided": undecided,
+            "undecided": len(self.candidates.undecided()[0]),
             "seconds_per": {"pair": p.pair, "row": p.row, "validation": p.validation},
         }

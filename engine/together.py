@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,8 @@ from tuplewise.engine.dc.discovery import DcDiscovery
 from tuplewise.engine.dc.discovery import discovery_of as dc_discovery_of
 from tuplewise.engine.dc.inversion import ConstraintArrays
 from tuplewise.engine.dc.predicate import PredicateSpace, build_space
-from tuplewise.engine.errors import InputError, LimitReached, message
-from tuplewise.engine.loop import Clues, Loop, ValidatedCandidates
+from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.loop import Clues, Loop, LoopCandidates, ValidatedCandidates
 from tuplewise.engine.od import search
 from tuplewise.engine.od.candidates import ContextCandidates
 from tuplewise.engine.od.dependency import Targets
@@ -85,25 +85,16 @@ def discover(
     space = build_space(relation, dcs or DcDiscoverOptions(cross_columns=False, nulls="value"))
     if dcs is not None:
         workload.refuse_many_atoms(relation, space.atoms, dcs)
-    parts = _RuleKinds(relation, space, dcs, (ods, fds, keys), run.deadline)
+    candidates = _AllCandidates(relation, space, dcs, (ods, fds, keys), run.deadline)
     shared = search.clue_layout(len(relation.columns), ordered=dcs is not None or ods is not None)
     table = SharedTable(relation, space, picked, run, shared)
     # Where text is ordered, too, nearly every pair leaves a clue of its own: no row is an outlier for that
     loop = Loop(
-        table, parts, seed=seed, lap=clock.lap, progress=run.minded(SEARCHING), outlier_rows=ods is None,
+        table, candidates, seed=seed, lap=clock.lap, progress=run.minded(SEARCHING), outlier_rows=ods is None,
         all_at_once=search.ALL_AT_ONCE,
     )  # fmt: skip
-    reached = None
-    try:
-        loop.run()
-    except LimitReached as limit:
-        reached = str(limit)
-        if loop.set_aside is not None:
-            parts.drop_violated(loop.set_aside)
-    n = relation.rows
-    undecided = len(parts.undecided()[0])
-    said = loop.report(undecided, n * (n - 1) // 2, n - table.rows, relation.column_names)
-    return parts.results(reached, said, picked, clock)
+    reached = loop.run()
+    return candidates.results(reached, loop.report(relation.rows, relation.column_names), picked, clock)
 
 
 def _refuse_unlike(relation: Relation, dcs: DcDiscoverOptions | None, kinds: Sequence[Any]) -> None:
@@ -124,23 +115,7 @@ class SharedTable(hybrid.LocalDcTable, search.ContextTable):
     """Rows in this process, with rule checking and with partitions by contexts."""
 
 
-class _RuleKind(Protocol):
-    """What learns from clues of its own layout (loop.Candidates)."""
-
-    def learn(self, clues: Clues) -> None: ...
-
-    def undecided(self) -> tuple[NDArray[np.bool_], NDArray[np.float64]]: ...
-
-    def weighed(self, table: Any, undecided: NDArray[np.bool_], effort: NDArray[np.float64]) -> NDArray[np.float64]: ...
-
-    def decide(self, column_pairs: Sequence[int]) -> int: ...
-
-    def validate(self, table: Any, most: int) -> ValidatedCandidates: ...
-
-    def drop_violated(self, clues: Clues) -> None: ...
-
-
-class _RuleKinds:
+class _AllCandidates:
     """The candidates of all kinds as one."""
 
     def __init__(
@@ -160,7 +135,7 @@ class _RuleKinds:
             None if o is None else ContextCandidates(attributes, t, max_context=o.max_context, deadline=deadline)
             for o, t in zip(of_contexts, targets, strict=True)
         ]
-        parts: list[_RuleKind | None] = [self._constraints, *self._contexts]
+        parts: list[LoopCandidates | None] = [self._constraints, *self._contexts]
         self._parts = [part for part in parts if part is not None]
 
     def learn(self, clues: Clues) -> None:
@@ -186,7 +161,7 @@ class _RuleKinds:
         for part in self._parts:
             part.drop_violated(self._of_part(part, clues))
 
-    def _of_part(self, part: _RuleKind, clues: Clues) -> Clues:
+    def _of_part(self, part: LoopCandidates, clues: Clues) -> Clues:
         """Constraints see columns without an order as equal or different."""
         return without_order(clues, self._space.layout) if part is self._constraints else clues
 

@@ -77,20 +77,13 @@ def find(
     Cost: rows for the sample; agreeing pairs of some column sets; rows log rows for each candidate that is validated;
     and the inversion. Memory: the codes twice, the distinct clues, the candidates.
     """
-    reached = None
     rows = table or LocalDcTable(relation, space, device, run)
     candidates = DcCandidates(space, run.deadline)
     loop = Loop(rows, candidates, seed=space.options.seed, lap=lap, progress=run.minded(SEARCHING))
-    try:
-        loop.run()
-    except LimitReached as limit:
-        reached = str(limit)
-        if loop.set_aside is not None:
-            candidates.drop_violated(loop.set_aside)
-    undecided = len(candidates.undecided()[0])
-    n = relation.all_rows
-    search = loop.report(undecided, n * (n - 1) // 2, n - rows.rows, relation.column_names)
-    return found_constraints(candidates.constraints(n, reached is None), search, undecided, reached, space)
+    reached = loop.run()
+    search = loop.report(relation.all_rows, relation.column_names)
+    arrays = candidates.constraints(relation.all_rows, reached is None)
+    return found_constraints(arrays, search, search["undecided"], reached, space)
 
 
 def found_constraints(
@@ -338,7 +331,6 @@ class DcCandidates:
         return self._estimates[part]
 
     def drop_violated(self, clues: Clues) -> None:
-        """Take those that these clues violate from the candidates; what takes their place is not searched."""
         kept = ~misses_some(self._sets, self._vertices.edges_of(clues), atoms=self._vertices.count)
         self._sets, self._decided = self._sets[kept], self._decided[kept]
 
@@ -348,10 +340,11 @@ class DcCandidates:
         return constraints_of(sets, np.zeros(len(sets), dtype=np.int64), complete, self._space, rows)
 
     def _effort(self, sets: NDArray[np.uint64]) -> NDArray[np.float64]:
-        """What checking each set costs, in checks of at most two inequalities: float64 (sets,).
+        """What checking each set costs, in checks of at most two inequalities: float64 (sets,), at most MOST_EFFORT.
 
-        Each further inequality is a level of a tree for every bit of a rank; each non-equality beside others doubles
-        the terms of inclusion and exclusion.
+        effort = TREE_LEVELS ** max(0, i - 2) * 2 ** max(0, min(n, n + i - 1)) with i inequalities and n non-equalities.
+        Each inequality beyond two is a range tree with a level for about half of the bits of a rank. Each non-equality
+        doubles the terms of inclusion and exclusion; where there is no inequality, one of them is free.
         """
         predicates, _ = self._vertices.predicates_of(sets)
         operators = np.where(predicates >= 0, self._space.predicate_operator[predicates], 0)

@@ -84,17 +84,10 @@ def find(
         outlier_rows=False,
         all_at_once=ALL_AT_ONCE if table is None else -1,
     )
-    reached = None
-    try:
-        loop.run()
-    except LimitReached as limit:
-        reached = str(limit)
-        if loop.set_aside is not None:
-            candidates.drop_violated(loop.set_aside)
-    undecided = len(candidates.undecided()[0])
-    search = loop.report(undecided, rows * (rows - 1) // 2, rows - held.rows, names)
+    reached = loop.run()
+    search = loop.report(rows, names)
     complete = candidates.complete_context
-    return Found(candidates.dependencies(), undecided, search, reached, complete_context=complete)
+    return Found(candidates.dependencies(), search["undecided"], search, reached, complete_context=complete)
 
 
 def clue_layout(attributes: int, *, ordered: bool) -> ClueLayout:
