@@ -104,7 +104,7 @@ class LocalTable:
         return self._noted(self._comparable.of_pairs(doubled, doubled)).clues
 
     def _noted(self, found: NewClues) -> NewClues:
-        """New clues, of which subclasses may take note."""
+        """New clues; subclasses may record them."""
         return found
 
     def sample(self) -> ComparedPairs:

@@ -6,7 +6,7 @@ all pairs that agree on some of them (*exhausting* that set of column pairs) dec
 them. What would cost more that way is validated on the table; a violated one gives back the clues of violating pairs.
 New clues continue the inversion. When nothing is undecided, the candidates are the rules.
 
-What a rule is, and how it is validated, is the business of `Candidates`; where the rows lie, that of `Table`.
+`LoopCandidates` knows what a rule is and how it is validated; `LoopTable` knows where the rows lie.
 
 Source: notes on large tables of this project; the scheme of sampling, inverting, completing is Hydra's (Bleifuss,
 Kruse, Naumann, "Efficient Denial Constraint Discovery with Hydra", PVLDB 11(3), 2017), deciding candidates one by one
@@ -30,25 +30,32 @@ from tuplewise.engine.errors import LimitReached
 Agreement = tuple[tuple[int, int], ...]  # column pairs (left, right), ascending: t.left == u.right for all of them
 Clues = NDArray[np.uint64]
 
-SAMPLED_PAIRS_A_ROW = 20  # of a random sample, and of a sample of agreeing pairs
-MOST_COLUMN_PAIRS = 4  # column pairs in a set that is exhausted
-OUTLIER_ROWS = 64  # rows that are compared with all others at once, and how many new clues make a row one of them
+# None of these changes what is found, only how soon.
+SAMPLED_PAIRS_A_ROW = 20  # of a random sample, and of a sample of agreeing pairs: as many as Hydra draws
+MOST_COLUMN_PAIRS = 4  # column pairs in a set that is exhausted; `list_subsets` packs no more into 64 bits
+
+# Outlier rows. A row is one if it left CLUES_OF_AN_OUTLIER_ROW new clues; OUTLIER_ROWS at a time are compared with all
+# rows. They are set aside only where that pays: at least FEWEST_OUTLIER_ROWS of them, whose clues, in the first round,
+# add LEAST_OUTLIER_GAIN to those of the sample. A round ends when they are MOST_OUTLIER_SHARE of the rows.
+OUTLIER_ROWS = 64
 CLUES_OF_AN_OUTLIER_ROW = 3
-FEWEST_OUTLIER_ROWS = 128  # fewer are no reason to look at the others alone
-LEAST_OUTLIER_GAIN = 0.2  # clues that the first of them must add to those of the sample
+FEWEST_OUTLIER_ROWS = 128
+LEAST_OUTLIER_GAIN = 0.2
 MOST_OUTLIER_ROUNDS = 6
 MOST_OUTLIER_SHARE = 0.02
-MANY_PAIRS_A_ROW = 4  # that agree on a set: so many that its rows cost nothing beside them
+
+# Exhausting and validating.
+MANY_PAIRS_A_ROW = 4  # agreeing pairs of a set: with more, its time is that of pairs, and grouping its rows is nothing
 SETS_A_ROUND = 48  # sets that are exhausted before the inversion is continued
-MOST_TIMES_THE_ROUND = 4  # times what the sets before it cost: such a set waits for what they teach
+MOST_TIMES_THE_ROUND = 4  # a set that costs more times what the round cost so far waits for what the round teaches
 SAMPLED_CANDIDATES = 2000  # undecided candidates that a choice looks at; of more, so many at random
-FIRST_VALIDATED = 4  # candidates that are validated to know what that costs
+FIRST_VALIDATED = 4  # candidates that are validated first, to measure what that costs
 VALIDATED_A_ROUND = 16
 
 
 @dataclass(frozen=True, eq=False)
 class ComparedPairs:
-    """What comparing pairs gave.
+    """The result of comparing pairs.
 
     Attributes
     ----------
@@ -98,8 +105,14 @@ class LoopTable(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ValidatedCandidates:
-    """What validating some candidates gave: clues of violating pairs with their pairs of rows, how many candidates it
-    was, how many of them were violated, and what they were taken to cost, in cheapest validations."""
+    """The result of validating some candidates.
+
+    Attributes
+    ----------
+    clues, rows : of violating pairs, and these pairs
+    candidates, violated : how many were validated, and how many of them were violated
+    effort : their estimated cost, in cheapest validations
+    """
 
     clues: Clues
     rows: NDArray[np.int32]
@@ -109,7 +122,7 @@ class ValidatedCandidates:
 
 
 class LoopCandidates(Protocol):
-    """What is learnt: the candidates of the clues seen so far, and which of them are decided."""
+    """The candidates of the clues seen so far, and which of them are decided."""
 
     @property
     def column_pairs(self) -> Sequence[tuple[int, int]]:
@@ -125,10 +138,10 @@ class LoopCandidates(Protocol):
     def weighed(
         self, table: Any, undecided: NDArray[np.bool_], effort: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """What validating some undecided candidates costs, as said above, looked at more closely."""
+        """A closer estimate of what validating some undecided candidates costs, in the unit of `undecided`."""
 
     def decide(self, column_pairs: Sequence[int]) -> int:
-        """Take the candidates that agree on all of these for decided, now and later; returns how many are new."""
+        """Mark the candidates that agree on all of these as decided, now and later; returns how many are new."""
 
     def validate(self, table: Any, most: int) -> ValidatedCandidates:
         """Decide at most so many undecided candidates on the table, the cheapest first. Raises LimitReached."""
@@ -139,7 +152,7 @@ class LoopCandidates(Protocol):
 
 @dataclass
 class SearchRecord:
-    """What was done. `column_sets` holds (agreement, pairs, candidates decided).
+    """Figures of a search. `column_sets` holds (agreement, pairs, candidates decided).
 
     `sampled_pairs` are those drawn at random and those of `samples` samples of agreeing pairs; `outlier_rows` rows were
     compared with all others.
@@ -157,9 +170,11 @@ class SearchRecord:
 
 @dataclass
 class Prices:
-    """Seconds that things take here, measured as the loop runs.
+    """Seconds for a pair, a row and a validation, measured as the loop runs.
 
-    Where few pairs agree, bringing their rows together costs more than comparing them: that is a price of rows.
+    pair = seconds / pairs over the sets that many pairs agree on. What comparing took beyond pair * pairs went into
+    bringing rows together: row = (grouping + comparing - pair * pairs) / rows. Exhausting a set costs
+    row * rows + pair * pairs (`Loop._price`).
     """
 
     comparing: float = 0.0
@@ -327,7 +342,7 @@ class Loop:
         return clues
 
     def _met(self, compared: ComparedPairs) -> Clues:
-        """Its clues; takes note of what they cost and which rows left them."""
+        """The clues of compared pairs; records what they cost and which rows left them."""
         self.prices.add(compared, self.table.rows)
         self.record.compared_pairs += compared.pairs
         self._note(compared.rows)

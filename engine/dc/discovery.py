@@ -1,4 +1,4 @@
-"""What a discovery of denial constraints found, with what there is to say of it."""
+"""The result of a discovery of denial constraints, with its notes."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def discovery_of(
     device_reason: str,
     clock: Clock,
 ) -> DcDiscovery:
-    """What a search found, ranked, with what there is to say."""
+    """The discovery that a search makes: its constraints ranked, with notes."""
     ranking = found.ranking
     if ranking is None:
         counts = found.outcome_counts
@@ -143,7 +143,7 @@ def _names(relation: Relation, columns: NDArray[np.int64] | list[int]) -> str:
 
 
 def _notes_on_table(relation: Relation, options: DcDiscoverOptions, space: PredicateSpace) -> list[str]:
-    """What in the table makes results empty or idle."""
+    """Notes on what in the table makes results empty or options idle."""
     notes = []
     if options.single_tuple and not options.cross_columns:
         notes.append("single_tuple compares the column pairs that cross_columns=False leaves out: it has no effect")

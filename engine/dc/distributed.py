@@ -106,14 +106,14 @@ class SparkDcTable(SparkTable):
         return clues, rows
 
     def estimate_violations(self, rule: DenialConstraint) -> float:
-        """From the judged rows."""
+        """Estimated from the sample of rows."""
         judged = self._sample_codes.shape[1]
         found = count_program(self._sample_codes, bind(rule, self._here, self._nulls), device="cpu")
         scale: float = self.rows * (self.rows - 1) / max(1, judged * (judged - 1))
         return found * scale
 
     def all_violating_clues(self, rule: DenialConstraint, most: int) -> Clues | None:
-        """Pairs are counted in tasks, and then listed there, where they are no more."""
+        """Counts pairs in tasks, and lists them there if there are no more than `most`."""
         program = bind(rule, self._distinct.header, self._nulls)
         with self._within_time():
             if run.count_pairs(rule_on(self._distinct, program, self._device)) > most:

@@ -1,4 +1,4 @@
-"""What a search for denial constraints found, whatever its algorithm, and what a limit means for it."""
+"""The result of a search for denial constraints, whatever its algorithm, and what a limit means for it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class FoundConstraints:
 
 
 def implied_by_missing(space: PredicateSpace) -> str:
-    """What to add where constraints are missing that may imply listed ones; empty where none can."""
+    """Text to add where missing constraints may imply listed ones; empty where none can."""
     if space.closed or space.options.minimality != "implication":
         return ""
     return "; one that is missing may imply one that is listed (columns are compared with each other)"

@@ -45,11 +45,12 @@ from tuplewise.gpu_kernels.words import ClueLayout
 
 WITNESSES = 64  # violating pairs that a violated candidate gives back
 CACHED_GROUPINGS = 8
-TREE_LEVELS = 8.0  # half of the bits of a rank
-EASY_EFFORT = 4.0  # candidates of more are decided by listing the pairs that satisfy a part of their predicates
-MOST_EFFORT = 8.0  # what that costs
-ROWS_A_COMBINATION = 4  # of a candidate's values: with more, collapsing them pays
-LISTED_PAIRS_A_ROW = 40  # that may satisfy the part
+# Effort of a validation, in validations of at most two inequalities (`DcCandidates._effort`).
+TREE_LEVELS = 8.0  # factor of the third and each further inequality: half of the bits of a rank
+EASY_EFFORT = 4.0  # more is decided by listing the pairs that satisfy a part of the predicates
+MOST_EFFORT = 8.0  # cost of that listing
+ROWS_A_COMBINATION = 4  # rows for each combination of a candidate's values: with more, collapsing them pays
+LISTED_PAIRS_A_ROW = 40  # estimated pairs of a part that are listed at most
 LISTED_AT_ONCE = 1 << 20
 
 
@@ -252,7 +253,7 @@ class DcCandidates:
         self._settle()
 
     def _settle(self) -> None:
-        """What was listed has been learnt."""
+        """Mark what was listed as decided, now that its clues are learnt."""
         for vertices in self._listed:
             self._decide(vertices)
             if self._vertices.mirror is not None:
@@ -302,8 +303,10 @@ class DcCandidates:
         return ValidatedCandidates(np.concatenate(clues), rows, len(chosen), violated, float(effort.sum()))
 
     def _list_parts(self, table: ValidatingTable, chosen: NDArray[np.int64]) -> tuple[list[Clues], list[int]]:
-        """For each candidate list the pairs that satisfy its equalities and two of its inequalities, if they are few:
-        their clues decide it, and whatever else has these predicates. Returns the clues, and for whom they are many."""
+        """List, for each candidate, the pairs that satisfy its equalities and two of its inequalities.
+
+        Their clues decide it, and every other candidate with these predicates. Returns the clues, and the candidates
+        with too many such pairs."""
         clues, left = [], []
         for candidate, rule in zip(chosen.tolist(), self._vertices.rules(self._sets[chosen]), strict=True):
             if any(np.all(self._sets[candidate] & part == part) for part in self._listed):
@@ -335,7 +338,7 @@ class DcCandidates:
         self._sets, self._decided = self._sets[kept], self._decided[kept]
 
     def constraints(self, rows: int, complete: bool) -> ConstraintArrays:
-        """Those that are decided, of a table of so many rows."""
+        """The decided constraints, of a table of so many rows."""
         sets = self._sets[self._decided]
         return constraints_of(sets, np.zeros(len(sets), dtype=np.int64), complete, self._space, rows)
 
@@ -343,8 +346,8 @@ class DcCandidates:
         """What checking each set costs, in checks of at most two inequalities: float64 (sets,), at most MOST_EFFORT.
 
         effort = TREE_LEVELS ** max(0, i - 2) * 2 ** max(0, min(n, n + i - 1)) with i inequalities and n non-equalities.
-        Each inequality beyond two is a range tree with a level for about half of the bits of a rank. Each non-equality
-        doubles the terms of inclusion and exclusion; where there is no inequality, one of them is free.
+        Each inequality beyond two is a range tree, with levels for the bits of a rank. Each non-equality doubles the
+        terms of inclusion and exclusion; where there is no inequality, one of them is free.
         """
         predicates, _ = self._vertices.predicates_of(sets)
         operators = np.where(predicates >= 0, self._space.predicate_operator[predicates], 0)

@@ -1,4 +1,4 @@
-"""What a change of a state brought: constraints gained and lost, and the pair of rows that broke each lost one."""
+"""Changes of a state: constraints gained and lost, and the pair of rows that broke each lost one."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ Name = Any  # of a row: its id, or {column: value} of its key
 
 @dataclass(frozen=True)
 class LostRule:
-    """A constraint that is no longer listed, and the names of a pair of rows (t, u) that broke it: u is None for a
-    constraint about one row; no pair where another constraint, which implies it, has taken its place."""
+    """A constraint that is no longer listed, and the names of a pair of rows (t, u) that broke it.
+
+    u is None for a constraint about one row. There is no pair where another constraint implies it now."""
 
     rule: DenialConstraint
     broken_by: tuple[Name, Name] | None
@@ -24,7 +25,7 @@ class LostRule:
 
 @dataclass(frozen=True, eq=False)
 class AppliedRevision:
-    """What a revision brought. `row_ids`: int64, of rows that came, in their order."""
+    """The changes of one revision. `row_ids`: int64, of the new rows, in their order."""
 
     revision: int
     rows: int
@@ -36,7 +37,7 @@ class AppliedRevision:
 
 @dataclass(frozen=True)
 class RuleChanges:
-    """What revisions brought together: what is listed now and was not before, and the other way round."""
+    """The net changes of several revisions: constraints that are listed now and were not before, and the reverse."""
 
     gained: tuple[DenialConstraint, ...]
     lost: tuple[LostRule, ...]

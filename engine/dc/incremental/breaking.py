@@ -1,4 +1,4 @@
-"""Which pair of rows broke a constraint that is no longer listed."""
+"""The pair of rows that broke a constraint that is no longer listed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tuplewise.gpu_kernels.refine import all_rows
 
 
 class Breaking:
-    """Looks for the pairs.
+    """Finds the pairs that broke constraints.
 
     Parameters
     ----------

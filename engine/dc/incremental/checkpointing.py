@@ -1,4 +1,4 @@
-"""What a checkpoint holds: rows that are alive under new numbers, sorted, and probes chosen anew."""
+"""The arrays of a checkpoint: living rows under new numbers, sorted, and probes chosen anew."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tuplewise.engine.dc.incremental.initial import FoundHittingSets, base_array
 from tuplewise.engine.dc.incremental.revision import Known
 from tuplewise.engine.dc.vertices import Vertices
 
-SAMPLED_ROWS = 1 << 15  # that tell about how many values columns have
+SAMPLED_ROWS = 1 << 15  # from which the distinct values of columns are estimated
 
 
 def checkpoint_arrays(

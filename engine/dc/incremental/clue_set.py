@@ -36,7 +36,7 @@ class WitnessedClues:
         return ClueTable(self.clues)
 
     def with_met(self, met: Met, table: ClueTable) -> WitnessedClues:
-        """With clues that were met, and their mirrors; the table is told of them."""
+        """The set with clues that were met and their mirrors, which are added to the table too."""
         if not len(met.clues):
             return self
         mirrors = mirror_clues(met.clues, self.layout)

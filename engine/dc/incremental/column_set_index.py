@@ -27,7 +27,7 @@ from tuplewise.engine.local_table import count_agreeing
 from tuplewise.gpu_kernels.column_set_index import EXCHANGED, Queries, SortedRows, Term
 from tuplewise.gpu_kernels.words import ACROSS
 
-# Measured on one core of a server; what is chosen depends on their ratios only.
+# What is chosen depends on the ratios of these only.
 QUERY_SECONDS = 1.5e-6  # to look up a box of rows
 PAIR_SECONDS = 1e-7  # to fetch and compare a row of a box
 OWN_SECONDS = 4e-6  # for a constraint that is a probe of its own

@@ -1,4 +1,4 @@
-"""The counting mode: it is kept how many pairs leave each clue. Rows that come or go are compared with all others.
+"""The counting mode: the state counts the pairs that leave each clue. New and deleted rows meet all others.
 
 A few rows by the loop that also tells which pair left a new clue; more of them, and all on a GPU, by the kernel of
 evidence, which does not.
@@ -36,7 +36,7 @@ class Counting:
         self, before: Known, edges: Sets, codes: NDArray[np.int32], ids: NDArray[np.int64], killed: NDArray[np.int64],
         table: ClueTable,
     ) -> tuple[Known, NDArray[np.bool_] | None, ClueTable]:  # fmt: skip
-        """What is known after rows were killed and others come, which clues went, and what is known by number.
+        """The knowledge after rows were deleted and others inserted, which clues went, and the clues by number.
 
         `edges`: of what was known; `table`: its clues, which are told of new ones.
         """
@@ -57,7 +57,7 @@ class Counting:
         return self._known(before, edges, clues, stay, gone), gone[: len(before.clues)], stay.lookup()
 
     def _subtract(self, clues: WitnessedClues, killed: NDArray[np.int64], table: ClueTable) -> WitnessedClues:
-        """Without the pairs of rows that went."""
+        """The clues without the pairs of deleted rows."""
         held, own = self._held, np.ascontiguousarray(self._held.codes[killed])
         _, with_others = self._comparing.scan(
             held.codes, held.alive, killed.astype(np.int32), 0, held.used, held.scanned, table, only_before=False,
@@ -70,7 +70,7 @@ class Counting:
         return clues.counted(with_others + among_them, -1, table)
 
     def _add(self, clues: WitnessedClues, new: NDArray[np.int64], table: ClueTable) -> WitnessedClues:
-        """With the pairs of the last rows."""
+        """The clues with the pairs of the last rows."""
         held = self._held
         met, counts = self._comparing.scan(
             held.codes, held.alive, new.astype(np.int32), 0, held.used, held.scanned, table, only_before=True,
@@ -79,7 +79,7 @@ class Counting:
         return clues.counted(counts, 1, table).with_met(met, table)
 
     def _by_kernel(self, clues: WitnessedClues, rows: NDArray[np.int64], sign: int, table: ClueTable) -> WitnessedClues:
-        """With the pairs of some rows added (sign 1) or taken away (-1): with living others, and among themselves."""
+        """The clues with pairs of some rows added (sign 1) or subtracted (-1): with living others and among them."""
         held, layout = self._held, self._fixed.space.layout
         columns = np.ascontiguousarray(held.scanned[:, : held.used])
         others = np.setdiff1d(np.flatnonzero(held.alive[: held.used]), rows)
@@ -96,7 +96,7 @@ class Counting:
     def _known(
         self, before: Known, edges: Sets, clues: WitnessedClues, stay: WitnessedClues, gone: NDArray[np.bool_]
     ) -> Known:
-        """What counts mean: `clues` with those that are new, `stay` without those that no pair leaves any more."""
+        """The knowledge from counts. `clues`: with new ones; `stay`: without those that no pair leaves any more."""
         if self._fixed.options.discover.error > 0:
             found = counted_sets(stay, self._vertices, self._held.living)
             return Known(stay, found.sets, found.uncovered, before.index)

@@ -1,4 +1,4 @@
-"""What stays known when rows have gone: clues that are looked for anew, and hitting sets that are decided on the table.
+"""Deletions: clues whose pair of rows has gone are looked for anew, and new hitting sets are decided on the table.
 
 A clue whose pair of rows has gone is looked for anew. Where it is found nowhere, its edge goes, and hitting sets that
 miss it may be new; where the search had to end before, the clue may still be there, and probes whose predicates it
@@ -30,7 +30,7 @@ from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.hitting import Extended, extend_hitting_sets, without_edges
 from tuplewise.gpu_kernels.words import mirror_clues
 
-MOST_SOUGHT = 256  # lost clues that are looked for one by one; of more, all is found out anew
+MOST_SOUGHT = 256  # lost clues that are looked for one by one; with more, everything is worked out anew
 MOST_DECIDED = 64  # new hitting sets that are decided one by one
 WITNESSES = 16  # violating pairs that a violated one gives back
 SEEK_COMPARISONS = 2_000_000  # for one clue
@@ -90,7 +90,7 @@ class Deciding:
         )  # fmt: skip
 
     def after_loss(self, loss: Loss) -> tuple[Known, NDArray[np.bool_]]:
-        """What is known when some clues have lost their pairs of rows, and which clues went, bool (clues before,)."""
+        """The knowledge when some clues have lost their pairs of rows, and which clues went, bool (clues before,)."""
         before, gone, clues, old_table, table = loss.before, loss.gone, loss.clues, loss.old_table, loss.table
         old = before.clues
         lost = np.flatnonzero(gone)
@@ -237,7 +237,7 @@ class Deciding:
         return sets, clues, edges, index
 
     def _anew(self, before: Known) -> tuple[Known, NDArray[np.bool_]]:
-        """All of it, from the rows that are there."""
+        """The knowledge worked out anew from all rows."""
         relation, numbers = self._relation(), self._held.living_rows
         searched, _ = search(relation, self._fixed.space, self._vertices)
         clues = replace(searched.clues, witnesses=numbers[searched.clues.witnesses].astype(np.int32))

@@ -139,7 +139,7 @@ class DomainCodes:
         return self._searched(keys)[0]
 
     def codes_between(self, keys: Keys) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """`codes`, and codes that the unknown keys among them can have. Raises Full."""
+        """`codes`, and codes that the unknown keys among them can have. Raises NoCodeLeft."""
         codes, lows, highs = self._searched(keys)
         unknown = np.flatnonzero(codes < 0)
         codes[unknown] = spread_between(lows[unknown], highs[unknown], self._step)
@@ -168,7 +168,7 @@ class DomainCodes:
         return [*self._lists(), single]
 
     def new_codes(self, between: Sequence[tuple[int, int]]) -> NDArray[np.int32]:
-        """Codes that ascending unknown keys can have, from what `find` gives of them. int32 (k,). Raises Full."""
+        """Codes that ascending unknown keys can have, from what `find` gives of them. int32 (k,). Raises NoCodeLeft."""
         lows, highs = np.array(between, dtype=np.int32).reshape(-1, 2).T.copy()
         return spread_between(lows, highs, self._step)
 
@@ -274,7 +274,7 @@ def spread_between(lows: NDArray[np.int32], highs: NDArray[np.int32], step: int)
     """Codes of ascending values, each between a low and a high code (-1 and CODES: there is none). int32 (k,).
 
     Values between the same two codes are spread evenly. Beyond the last code they follow each other by `step`, or less
-    as the room gets scarce, and before the first likewise. Raises Full.
+    as the room gets scarce, and before the first likewise. Raises NoCodeLeft.
     """
     codes = np.empty(len(lows), dtype=np.int32)
     if not _spread_between(lows, highs, step, codes):

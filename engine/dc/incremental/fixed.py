@@ -1,4 +1,4 @@
-"""What is fixed when a state of denial constraints is built: columns and types, the predicate space, options."""
+"""The fixed part of a state of denial constraints: columns and types, the predicate space, options."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DECIMALS = ("error", "shared_values", "comparable_means")
 
 @dataclass(frozen=True)
 class Fixed:
-    """What never changes.
+    """The part of a state that never changes.
 
     Attributes
     ----------

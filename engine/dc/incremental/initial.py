@@ -1,4 +1,4 @@
-"""Building a state: the rules of a table, the clues that show them, and how its rows will be looked for."""
+"""Building a state: the rules of a table, the clues that prove them, and the index of its rows."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ Step = Callable[[str], None]
 
 @dataclass(frozen=True, eq=False)
 class FoundHittingSets:
-    """What is known of rows: clues, all minimal hitting sets of their edges (one of each mirror pair), how many pairs
-    violate each (int64), and the sets of predicates whose pairs were all compared."""
+    """Clues of rows, all minimal hitting sets of their edges (one of each mirror pair), how many pairs violate each
+    (int64), and the sets of predicates whose pairs were all compared."""
 
     clues: WitnessedClues
     sets: Sets
@@ -83,7 +83,7 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
 
 
 def notes_on_first_rows(relation: Relation) -> list[str]:
-    """What is said of the table that a state is built of: its notes, and columns whose type no value told."""
+    """Notes on the table that a state is built from: its own, and one on columns whose type no value shows."""
     empty = [c.name for c in relation.columns if not c.distinct and c.why == NO_VALUES]
     return [*relation.notes, *map(note_on_no_values, empty)]
 
@@ -227,7 +227,7 @@ def refuse_keys(codes: NDArray[np.int32] | None, key: tuple[str, ...], where: Ca
 
 
 def search(relation: Relation, space: PredicateSpace, vertices: Vertices) -> tuple[FoundHittingSets, bool]:
-    """What holds in a table, with a pair of rows for each clue; and whether all pairs were compared.
+    """The hitting sets of a table, with a pair of rows for each clue; and whether all pairs were compared.
 
     On the CPU: that tells which rows left a clue.
     """
@@ -280,7 +280,7 @@ def no_clues(space: PredicateSpace) -> WitnessedClues:
 
 
 def count(relation: Relation, space: PredicateSpace, vertices: Vertices, device: Device) -> FoundHittingSets:
-    """What holds in a table, with exact counts of all its pairs."""
+    """The hitting sets of a table, with exact counts of all its pairs."""
     clues = no_clues(space)
     if relation.rows > 1 and space.groups:
         work = workload.estimate(relation, space, device.kind)

@@ -1,4 +1,4 @@
-"""What a state fixes for rules, as a discovery from scratch takes it (`dc discover --space-from STATE`)."""
+"""The fixed part of a state for a discovery from scratch (`dc discover --space-from STATE`)."""
 
 from __future__ import annotations
 

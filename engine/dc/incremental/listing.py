@@ -1,4 +1,4 @@
-"""The constraints that a state lists, and what two lists differ in."""
+"""The constraints that a state lists, and the differences of two lists."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class RuleListing:
         return [tuple(row[:size]) for row, size in rows]
 
     def against(self, before: RuleListing) -> tuple[list[Numbers], list[Numbers]]:
-        """What is listed here and was not before, and the other way round; both in result order."""
+        """Constraints that are listed here and were not before, and the reverse; both in result order."""
         mine, theirs = set(self.numbers), set(before.numbers)
         return [n for n in self.numbers if n not in theirs], [n for n in before.numbers if n not in mine]
 
@@ -40,14 +40,14 @@ class RuleListing:
 def listing_of(
     sets: Sets, violations: NDArray[np.int64], space: PredicateSpace, rows: int, relation: Callable[[], Relation]
 ) -> RuleListing:
-    """What minimal hitting sets say of a table of so many rows; one of no pairs says what its row does."""
+    """The constraints of minimal hitting sets, for a table of so many rows; without pairs, those of the one row."""
     if rows < 2:
         return RuleListing(invert(collect_evidence(relation(), space, device="cpu")))
     return RuleListing(constraints_of(sets, violations, True, space, rows))
 
 
 def listing_of_numbers(numbers: Sequence[Numbers], space: PredicateSpace) -> RuleListing:
-    """Constraints by their predicates, put into result order; how many pairs violate each is not said."""
+    """Constraints by their predicates, put into result order; their violations are not counted."""
     if not numbers:
         return RuleListing(ConstraintArrays.none())
     width = max(map(len, numbers))

@@ -1,4 +1,4 @@
-"""Working out a revision: what rows that come and go make of clues, minimal hitting sets and column-set index.
+"""Working out a revision: how new and deleted rows change clues, minimal hitting sets and the column-set index.
 
 Inserting. A new row is compared with the rows that probes point to (or, where pairs are counted, with all). So the
 clues of all new pairs that violate a constraint come to light, and continuing the hitting sets with their edges gives
@@ -39,7 +39,7 @@ FEW_ROWS = 512  # that come: they are compared with the whole tail; of more the 
 
 
 class Revising:
-    """What a state knows, and how it changes.
+    """The knowledge of a state, and how revisions change it.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class Revising:
         return self._edges[1]
 
     def take(self, known: Known) -> None:
-        """Know this from now on."""
+        """Replace the knowledge."""
         masks = self.known.index.probes
         self.known = known
         if known.index.probes is not masks:
@@ -91,7 +91,7 @@ class Revising:
     def revise(
         self, codes: NDArray[np.int32], ids: NDArray[np.int64], killed: NDArray[np.int64]
     ) -> tuple[Known, NDArray[np.bool_] | None]:
-        """What is known after rows went and others came; and which clues went, bool (clues before,), None: none.
+        """The knowledge after a revision; and which clues went, bool (clues before,), None: none.
 
         The held rows are changed; `known` is not yet.
         """
@@ -138,7 +138,7 @@ class Revising:
         return known, gone
 
     def _with_fewer_promises(self, known: Known) -> Known:
-        """Without the promises of probes that the published indexes don't serve: they serve constraints that hold."""
+        """The knowledge without promises of probes without a constraint: the published indexes serve no others."""
         index = known.index
         promised = index.promised & contains_some(index.probes, known.sets)
         if (promised == index.promised).all():
@@ -146,7 +146,7 @@ class Revising:
         return replace(known, index=replace(index, promised=promised))
 
     def _probed(self, known: Known) -> Known:
-        """With a probe in each hitting set: what takes the place of a constraint about one row may contain none."""
+        """The knowledge with a probe in each hitting set: what replaces a constraint about one row may contain none."""
         own = known.sets[unprobed(known.sets, known.index.probes, self._vertices)]
         return replace(known, index=known.index.with_own(own)) if len(own) else known
 
@@ -168,7 +168,7 @@ class Revising:
         return made
 
     def _meet_published(self, indexes: PublishedIndexes, first: int, table: ClueTable) -> Met:
-        """What the rows from number `first` on meet that is not known, found by the published indexes."""
+        """New clues of the rows from number `first` on, found by the published indexes."""
         held = self._held
         found = []
         for t, u in indexes.portions(first, held.codes[: held.used]):
@@ -180,7 +180,7 @@ class Revising:
         return _uncounted(found, table)
 
     def _extended(self, before: Known, clues: WitnessedClues) -> Known:
-        """What is known when the clues after those before are new."""
+        """The knowledge when the clues after those before are new."""
         new_edges = self._vertices.edges_of(clues.clues[len(before.clues) :])
         found = self._deciding.extend(before.sets, self.edges, new_edges)
         sets = before.sets if found is None else found.sets
@@ -188,7 +188,7 @@ class Revising:
         return Known(clues, sets, np.zeros(len(sets), dtype=np.int64), before.index)
 
     def _meet(self, first: int, table: ClueTable) -> Met:
-        """What the rows from number `first` on meet that is not known."""
+        """New clues of the rows from number `first` on."""
         held, comparing = self._held, self._comparing
         found = []
         if self._queries is not None:
@@ -212,7 +212,7 @@ class Revising:
         return _uncounted(found, table)
 
     def _meet_anyone(self, new: NDArray[np.int32], table: ClueTable) -> Met:
-        """Each new row with one other: what is said of one row shows in any pair of it.
+        """New clues of each new row with one other: predicates about one row show in any of its pairs.
 
         A row that violates a constraint about one row is compared with all others: no probe asks for the pairs that
         decide what takes that constraint's place.

@@ -1,4 +1,4 @@
-"""A revision as the log keeps it: what it changed, so that it is not worked out again when the state is opened."""
+"""Revisions as the log keeps them: what each changed, so that opening a state works nothing out again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Name = Any  # of a row: its id, or an object of its key columns
 def history_of(
     number: int, kind: str, rows: int, gained: Sequence[Numbers], lost: Sequence[tuple[Numbers, Any]], batch: Any
 ) -> dict[str, Any]:
-    """What is said of a revision for good; constraints by the numbers of their predicates."""
+    """The permanent record of a revision; constraints by the numbers of their predicates."""
     record: dict[str, Any] = {
         "revision": number,
         "kind": kind,
@@ -46,8 +46,8 @@ def listed_at(history: Iterable[Mapping[str, Any]], revision: int) -> list[Numbe
 
 
 def net_changes(history: Iterable[Mapping[str, Any]], last: int) -> tuple[list[Numbers], dict[Numbers, Any]]:
-    """What is listed after some revisions, up to the last, and was not before; and the other way round, each with the
-    pair of names that broke it last."""
+    """Constraints that some revisions, up to the last, brought; and those that they took, each with the names of the
+    pair that broke it last."""
     gained: dict[Numbers, None] = {}
     lost: dict[Numbers, Any] = {}
     for record in history:
@@ -70,8 +70,8 @@ def net_changes(history: Iterable[Mapping[str, Any]], last: int) -> tuple[list[N
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """What a state knows of its rows: clues, minimal hitting sets of their edges (one of each mirror pair), how many
-    pairs violate each, and the column-set index."""
+    """The knowledge of a state: clues, minimal hitting sets of their edges (one of each mirror pair), how many pairs
+    violate each, and the column-set index."""
 
     clues: WitnessedClues
     sets: Sets
@@ -81,7 +81,7 @@ class Known:
 
 @dataclass(frozen=True, eq=False)
 class RevisionChange:
-    """What a revision changes, as arrays for the log: `arrays` is empty of what stays as it is."""
+    """The changes of a revision as arrays for the log; `arrays` lacks what stays the same."""
 
     codes: NDArray[np.int32]
     ids: NDArray[np.int64]
@@ -89,7 +89,7 @@ class RevisionChange:
     known: dict[str, NDArray[Any]] = field(default_factory=dict)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """To be stored."""
+        """The arrays to store."""
         found: dict[str, NDArray[Any]] = dict(self.known)
         if len(self.ids):
             found |= {"codes": self.codes, "ids": self.ids}
@@ -99,7 +99,7 @@ class RevisionChange:
 
 
 def difference(before: Known, after: Known, gone: NDArray[np.bool_] | None) -> dict[str, NDArray[Any]]:
-    """What tells `after` from `before`. `gone`: bool (clues before,), the clues that went; those added stand last."""
+    """Arrays that turn `before` into `after`. `gone`: bool (clues before,), the clues that went; new ones are last."""
     found: dict[str, NDArray[Any]] = {}
     if after.clues is not before.clues:
         old = before.clues
@@ -127,7 +127,7 @@ def difference(before: Known, after: Known, gone: NDArray[np.bool_] | None) -> d
 
 
 def applied(known: Known, arrays: dict[str, NDArray[Any]]) -> Known:
-    """`known` after what `difference` told."""
+    """`known` with the arrays of `difference` applied."""
     clues = known.clues
     if "clues_gone" in arrays:
         gone = np.zeros(len(clues), dtype=np.bool_)

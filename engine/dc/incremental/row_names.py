@@ -1,4 +1,4 @@
-"""What a row of a state with a key is named by: the values of its key, as JSON can say them."""
+"""Names of rows in a state with a key: the values of the key, as JSON writes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows that come to a state, from any source: matched by the names of columns, typed by the state's types, encoded."""
+"""New rows of a state, from any source: matched by column names, typed by the state's types, encoded."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def read_keys(
 
 
 def _only(row: Any, names: Sequence[str]) -> Any:
-    """Of a mapping what is wanted, where it has all of that."""
+    """The wanted part of a mapping, if it has all of it."""
     if isinstance(row, Mapping) and len(row) > len(names) and all(name in row for name in names):
         return {name: row[name] for name in names}
     return row

@@ -107,7 +107,7 @@ class DcState:
             raise
 
     def _load(self, *, codes_stay: bool = False) -> None:
-        """Know what the folder says. `codes_stay`: rows that were read before can still be applied."""
+        """Read the folder. `codes_stay`: rows that were read before can still be applied."""
         self._whole = False  # Ctrl-C may come
         self._files.verify()
         array, names = self._files.array, self._files.arrays()
@@ -150,7 +150,7 @@ class DcState:
         self.revision = record.header["revision"]
 
     def close(self) -> None:
-        """Let go of the folder. May be called again."""
+        """Release the folder. May be called again."""
         self._files.close()
 
     def __enter__(self) -> Self:
@@ -161,12 +161,12 @@ class DcState:
 
     @property
     def folder(self) -> Any:
-        """Its real path."""
+        """The real path of the folder."""
         return self._files.folder
 
     @property
     def options(self) -> DcStateOptions:
-        """How it was built."""
+        """The options that the state was built with."""
         return self._fixed.options
 
     @property
@@ -180,12 +180,12 @@ class DcState:
 
     @property
     def name(self) -> str:
-        """Of the table that it was built of."""
+        """Name of the table that the state was built from."""
         return self._fixed.name
 
     @property
     def path(self) -> str | None:
-        """Where that table came from."""
+        """Path of the table that the state was built from."""
         return self._fixed.path
 
     @property
@@ -195,12 +195,12 @@ class DcState:
 
     @property
     def counting(self) -> bool:
-        """Whether it is kept how many pairs leave each clue."""
+        """Whether the state counts the pairs that leave each clue."""
         return self._fixed.counting
 
     @property
     def rows(self) -> int:
-        """Rows that are there."""
+        """Number of rows."""
         return self._held.living
 
     @property
@@ -209,7 +209,7 @@ class DcState:
         return self._next_id
 
     def refresh(self) -> bool:
-        """Go on to what the writer has done since this reader was opened; whether there is anything."""
+        """Read what the writer has written since this reader was opened; whether there was anything."""
         if not self._files.refresh():
             return False
         self._load()
@@ -217,7 +217,7 @@ class DcState:
 
     @property
     def listing(self) -> RuleListing:
-        """What is listed now."""
+        """The constraints that are listed now."""
         if self._listed is None:
             known = self._work.known
             self._listed = listing_of(known.sets, known.violations, self.space, self.rows, self._ranked)
@@ -240,7 +240,7 @@ class DcState:
             raise InputError(message("no such revision of the state", revision, f"0 to {self.revision}"))
 
     def changes(self, since: int, until: int | None = None) -> RuleChanges:
-        """What the revisions after `since` brought together; of each constraint lost the pair that broke it last."""
+        """The net changes of the revisions after `since`, with the pair that broke each lost constraint last."""
         last = self.revision if until is None else until
         self._check_revision(since)
         self._check_revision(last)
@@ -252,7 +252,7 @@ class DcState:
         )
 
     def history(self) -> Iterator[dict[str, Any]]:
-        """What each revision brought, oldest first; constraints as text."""
+        """The changes of each revision, oldest first; constraints as text."""
         for record in self._files.history():
             gained = [str(self.space.constraint(numbers)) for numbers in record["gained"]]
             lost = [
@@ -265,16 +265,16 @@ class DcState:
         return LostRule(self.space.constraint(list(numbers)), None if pair is None else (pair[0], pair[1]))
 
     def relation(self) -> Relation:
-        """The rows that are there, in order of their ids."""
+        """The rows in order of their ids."""
         codes = self._held.codes[self._held.living_rows]
         return self._dictionaries.relation(self.columns, codes, self.name, self.path)
 
     def _ranked(self) -> Relation:
-        """The same, without the values."""
+        """The rows as ranks, without values."""
         return ranked(self.columns, self._held.codes[self._held.living_rows], self.name)
 
     def differs_today(self) -> list[str]:
-        """What a state that were built of today's rows would have otherwise: a sentence each."""
+        """Types and predicates that a state built today would gain or lose: a sentence each."""
         inferred = [c for c, column in enumerate(self.columns) if column.was_inferred]
         if not inferred and not self.options.discover.cross_columns:
             return []
@@ -288,7 +288,7 @@ class DcState:
         return found + self._other_space(relation) if self.options.discover.cross_columns else found
 
     def _other_space(self, relation: Relation) -> list[str]:
-        """What the predicate space of some rows has otherwise."""
+        """Predicates that the space of these rows gains or loses, or orders differently: a sentence each."""
         today = build_space(relation, self.options.discover)
         mine, theirs = (
             {(int(a), int(b), int(s)): bool(o) for a, b, s, o in zip(x.left, x.right, x.scope, x.ordered, strict=True)}
@@ -324,7 +324,7 @@ class DcState:
         return replace(batch, version=self._version)
 
     def _respread(self, full: GapsExhausted) -> None:
-        """Give all values of some domains new codes, so that there is room for those that are wanted."""
+        """Give all values of some domains new codes, which leave room for the wanted ones."""
         self._check_writable()
         try:
             for domain, (old, new) in self._dictionaries.respread(full.wanted).items():
@@ -338,7 +338,7 @@ class DcState:
         self._respread_at = self._version
 
     def _refuse_outdated(self, batch: RowBatch) -> None:
-        """Raise InputError for rows whose new values got codes that others may have now."""
+        """Raise InputError for rows whose new values have codes that other values may have taken since."""
         now = self._respread_at <= batch.version <= self._version
         if not now or (len(batch.additions) and batch.version != self._version):
             hint = "Read them again, with this state"
@@ -353,7 +353,7 @@ class DcState:
             self._load()
 
     def row_ids_of(self, source: Any, load_options: LoadOptions | None = None) -> NDArray[np.int64]:
-        """The ids of rows that are named by their key, int64. Raises InputError where one is not there."""
+        """The ids of rows by their keys, int64. Raises InputError where a row is missing."""
         self._check_key()
         keys = keys_of(source, self._key_columns, self._dictionaries, self.null_tokens, load_options)
         return self._held.ids[self._rows_of_keys(keys, Additions())]
@@ -368,7 +368,7 @@ class DcState:
         return tuple(self.columns[c] for c in self._held.key_columns.tolist())
 
     def _rows_of_keys(self, keys: NDArray[np.int32], additions: Additions) -> NDArray[np.int64]:
-        """The rows of keys, codes int32 (keys, key columns). Raises InputError where one is not there."""
+        """The rows of keys, codes int32 (keys, key columns). Raises InputError where a row is missing."""
         rows = self._held.rows_of_keys(keys)
         if (rows < 0).any():
             first = int(np.flatnonzero(rows < 0)[0])
@@ -384,7 +384,7 @@ class DcState:
         return rows
 
     def insert(self, batch: RowBatch, *, batch_id: tuple[str, int] | None = None) -> AppliedRevision:
-        """Rows that come, as one revision.
+        """Insert rows as one revision.
 
         Parameters
         ----------
@@ -402,7 +402,7 @@ class DcState:
         return self._revise("insert", batch, ids, np.zeros(0, dtype=np.int64), batch_id)
 
     def delete(self, row_ids: NDArray[np.int64] | Sequence[int]) -> AppliedRevision:
-        """Rows that go. Raises InputError where an id is nobody's or given twice; nothing is then changed."""
+        """Delete rows. Raises InputError where an id is unknown or given twice; nothing is changed then."""
         ids = np.array(row_ids, dtype=np.int64).ravel()
         return self._revise("delete", None, np.zeros(0, dtype=np.int64), self._rows_of_ids(ids), None)
 
@@ -418,7 +418,7 @@ class DcState:
         return rows
 
     def update(self, batch: RowBatch) -> AppliedRevision:
-        """Rows that change, named by `row_ids` of the batch or by the key: they keep their ids.
+        """Update rows, named by `row_ids` of the batch or by the key; they keep their ids.
 
         Raises InputError where one is not there; nothing is then changed.
         """
@@ -434,7 +434,7 @@ class DcState:
         return self._revise("update", batch, self._held.ids[rows], rows, None)
 
     def _refuse_keys(self, codes: NDArray[np.int32], gone: NDArray[np.int64]) -> None:
-        """Raise InputError where a row that comes has no key, or that of another row. `gone`: rows that go."""
+        """Raise InputError where a new row has no key, or that of another row. `gone`: rows that are deleted."""
         columns = self._held.key_columns
         if not len(columns) or not len(codes):
             return
@@ -448,7 +448,7 @@ class DcState:
             raise InputError(message(fault, both, "a key of its own for each row", NOTHING))
 
     def applied_batch(self, stream: str) -> int:
-        """The last batch of a stream that was applied, -1 where none was."""
+        """Number of the last batch of a stream that was applied; -1: none was."""
         return self._streams.get(stream, -1)
 
     def _revise(
