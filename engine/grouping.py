@@ -18,7 +18,7 @@ Equality = tuple[int, int]  # column of t, column of u
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """What every step needs: the codes, int32 (columns, rows), and where kernels run.
+    """The input of every step: the codes, int32 (columns, rows), and where kernels run.
 
     `taken` gets the algorithm of each join that is prepared, for the plan in results.
     """
@@ -62,9 +62,9 @@ def agreeing(work: Work, pairs: ClusterPairs, equalities: Iterable[Equality], ke
 def _without_null(codes: NDArray[np.int32], columns: set[int]) -> NDArray[np.bool_] | None:
     passing: NDArray[np.bool_] | None = None
     for column in sorted(columns):
-        there = codes[column] != NULL_CODE
-        if not there.all():
-            passing = there if passing is None else passing & there
+        present = codes[column] != NULL_CODE
+        if not present.all():
+            passing = present if passing is None else passing & present
     return passing
 
 
@@ -75,8 +75,10 @@ def pairs_of_rows(pairs: ClusterPairs, rows: int) -> int:
 
 
 def pieces(pairs: ClusterPairs, rows: int) -> ClusterPairs:
-    """Cluster pairs cut into pieces of at most so many rows a side: the first piece of a left set with the first of the
-    right set, and so on; what is left over of the longer side goes."""
+    """Cluster pairs cut into pieces of at most so many rows a side.
+
+    The first piece of a left set is paired with the first of the right set, and so on; the rest of the longer side is
+    dropped."""
     if pairs.reflexive:
         offsets = _cut_offsets(pairs.left_offsets, np.diff(pairs.left_offsets), rows)
         return ClusterPairs(pairs.left, offsets, pairs.left, offsets)

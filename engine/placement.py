@@ -28,9 +28,10 @@ def refuse_spark(options: PlacementOptions, table: str) -> None:
 
 
 def most_bytes_unless(only_here: tuple[str, str, str] | None, options: PlacementOptions) -> int | None:
-    """`most_bytes_here`, where an option is for this process alone: its name, its value, what Spark allows; or None.
+    """`most_bytes_here`; any number of bytes where an option works in this process only.
 
-    Raises InputError where Spark is asked for with it.
+    `only_here`: that option's name, its value, and the values that Spark allows; None: there is no such option. Raises
+    InputError where Spark is asked for with it.
     """
     if only_here is None:
         return most_bytes_here(options)

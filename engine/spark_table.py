@@ -91,10 +91,10 @@ def sample_rows(
     twice = np.flatnonzero(repeated).astype(np.int32)
     own = rows.of_pairs(twice, twice)
     found = rows.within(ClusterPairs(order, offsets, order, offsets))
-    told = len(own.rows) + len(found.rows) == len(own.clues) + len(found.clues)
+    all_rows_known = len(own.rows) + len(found.rows) == len(own.clues) + len(found.clues)
     return TileClues(
         np.concatenate([own.clues, found.clues]),
-        np.concatenate([own.rows, found.rows]) if told else NO_ROWS,
+        np.concatenate([own.rows, found.rows]) if all_rows_known else NO_ROWS,
         found.ordered_pairs // 2,
     )
 
@@ -105,13 +105,13 @@ KERNELS = ClueKernels(compare_tile, sample_rows)
 def _narrowed(pairs: ClusterPairs, rows: int) -> tuple[NDArray[np.int32], ClusterPairs]:
     """The rows that are in cluster pairs, and the pairs with rows numbered among them. Most rows agree with no other
     on a selective column set: they need not be laid out."""
-    there = np.zeros(rows, dtype=np.bool_)
-    there[pairs.left] = True
-    there[pairs.right] = True
-    place = (np.cumsum(there) - 1).astype(np.int32)
+    present = np.zeros(rows, dtype=np.bool_)
+    present[pairs.left] = True
+    present[pairs.right] = True
+    place = (np.cumsum(present) - 1).astype(np.int32)
     left = place[pairs.left]
     right = left if pairs.reflexive else place[pairs.right]
-    return np.flatnonzero(there).astype(np.int32), ClusterPairs(left, pairs.left_offsets, right, pairs.right_offsets)
+    return np.flatnonzero(present).astype(np.int32), ClusterPairs(left, pairs.left_offsets, right, pairs.right_offsets)
 
 
 class SparkTable:

@@ -44,7 +44,7 @@ REASON = "several kinds of rule were asked for together: their pairs are compare
 
 @dataclass(frozen=True, eq=False)
 class Together:
-    """What was found of each kind; None where it wasn't asked for. `search`: what was done, for all of them."""
+    """The discoveries of each kind, None where not asked for. `search`: figures of their common search."""
 
     dcs: DcDiscovery | None
     ods: Discovery | None
@@ -68,8 +68,8 @@ def discover(
 
     Parameters
     ----------
-    dcs, ods, fds, keys : options of each kind, None where it isn't wanted. Of these only what says which rules are
-        wanted counts; how they are searched say the others here.
+    dcs, ods, fds, keys : options of each kind, None where it isn't wanted. Only those that say which rules are wanted
+        count; the parameters here say how they are searched.
 
     Raises
     ------
@@ -165,7 +165,7 @@ class _AllCandidates:
         """Constraints see columns without an order as equal or different."""
         return without_order(clues, self._space.layout) if part is self._constraints else clues
 
-    def results(self, reached: str | None, said: dict[str, Any], device: Device, clock: Clock) -> Together:
+    def results(self, reached: str | None, search_figures: dict[str, Any], device: Device, clock: Clock) -> Together:
         found_dcs, where = None, (device.described, device.reason)
         if self._dcs is not None and self._constraints is not None:
             undecided = len(self._constraints.undecided()[0])
@@ -173,7 +173,7 @@ class _AllCandidates:
             if self._relation.rows > 1:
                 arrays = self._constraints.constraints(self._relation.rows, reached is None)
             arrays, space = without_columns(arrays, self._space, idle_columns(self._relation, self._dcs.nulls))
-            own_dcs = hybrid.found_constraints(arrays, said, undecided, reached, space)
+            own_dcs = hybrid.found_constraints(arrays, search_figures, undecided, reached, space)
             found_dcs = dc_discovery_of(self._relation, self._dcs, space, own_dcs, "hybrid", REASON, *where, clock)
         found: list[Discovery | None] = []
         for options, contexts in zip(self._of_contexts, self._contexts, strict=True):
@@ -181,10 +181,10 @@ class _AllCandidates:
                 found.append(None)
                 continue
             undecided, complete = len(contexts.undecided()[0]), contexts.complete_context
-            own = Found(contexts.dependencies(), undecided, said, reached, complete_context=complete)
+            own = Found(contexts.dependencies(), undecided, search_figures, reached, complete_context=complete)
             found.append(od_discovery_of(self._relation, options, own, "hybrid", REASON, *where, clock))
         ods, fds, keys = found
-        return Together(found_dcs, ods, fds, keys, said)
+        return Together(found_dcs, ods, fds, keys, search_figures)
 
 
 def without_columns(

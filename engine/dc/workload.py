@@ -126,13 +126,13 @@ def refuse_hopeless(work: Workload, relation: Relation, options: DcDiscoverOptio
 
 
 def what_would_do(work: Workload, options: DcDiscoverOptions) -> str:
-    """How long comparing all pairs takes, and what finds constraints without."""
+    """The time that comparing all pairs takes, and a way to find constraints without it."""
     text = "All pairs take about {} here; or {}"
     return Wording(text, _duration(work.evidence_seconds), _another_way(work, options))
 
 
 def _another_way(work: Workload, options: DcDiscoverOptions) -> str:
-    """What finds constraints without comparing all pairs: few of them do for exact ones, a sample for others."""
+    """A way to find constraints without comparing all pairs: few of them for exact ones, a sample for others."""
     if options.error == 0:
         return Wording("compare few pairs ({algorithm})", algorithm="hybrid")
     pairs = sample_size(options.error)

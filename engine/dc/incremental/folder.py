@@ -147,7 +147,7 @@ class StateFolder:
 
     @property
     def revision(self) -> int:
-        """The last one that is known here."""
+        """The last revision that this process knows."""
         return self._opened().revision
 
     @property
@@ -183,7 +183,7 @@ class StateFolder:
         return self._opened().records()
 
     def refresh(self) -> bool:
-        """Go on to what the writer has done since; whether there is anything: revisions, or a checkpoint.
+        """Read what the writer has written since; whether there was anything, revisions or a checkpoint.
 
         Where `checkpoint_number` is another then, so are the arrays. Maps that were handed out stay valid. Raises
         InputError as opening does, and where the state was built anew.
@@ -231,7 +231,7 @@ class StateFolder:
             self._clear()
 
     def history(self, since: int = 0) -> Iterator[dict[str, Any]]:
-        """What each revision was, oldest first, from revision `since` on. Raises InputError where it is damaged."""
+        """The records of revisions, oldest first, from revision `since` on. Raises InputError where it is damaged."""
         manifest, headers = self._manifest, self._opened().headers()
         if since <= manifest.revision:
             for number, line in enumerate(_lines(self.folder, manifest.history)):
@@ -242,7 +242,7 @@ class StateFolder:
                 yield header["history"]
 
     def close(self) -> None:
-        """Let go of the folder. May be called again; what was handed out stays valid."""
+        """Release the folder. May be called again; arrays that were handed out stay valid."""
         self._log = None
         if self._lock is not None:
             self._lock.release()

@@ -57,7 +57,7 @@ class HeldRows:
         return rows[np.argsort(self.ids[rows], kind="stable")]
 
     def append(self, codes: NDArray[np.int32], ids: NDArray[np.int64]) -> None:
-        """Rows that come, int32 (rows, columns)."""
+        """Append rows, int32 (rows, columns)."""
         first, last = self.used, self.used + len(codes)
         if last > len(self.codes):
             self._grow(max(last, len(self.codes) + len(self.codes) // 4) + ROOM)
@@ -82,7 +82,7 @@ class HeldRows:
         self._columns = grown(self._columns, (len(self._columns), room - self.scanned_from + SPARE))  # type: ignore[assignment]
 
     def kill(self, rows: NDArray[np.int64]) -> None:
-        """Rows that go."""
+        """Mark rows as deleted."""
         self.alive[rows] = False
         self.living -= len(rows)
 

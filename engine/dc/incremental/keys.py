@@ -212,7 +212,7 @@ def _find_texts(content, ends, sought, sought_ends, places):  # type: ignore[no-
 
 
 def _floor(key: int | decimal.Decimal, scale: int) -> tuple[int, bool]:
-    """The largest whole number that is not more than the key times ten to the scale, and whether it is just that."""
+    """The largest whole number that is not more than the key times ten to the scale, and whether they are equal."""
     if isinstance(key, int):
         return key * 10**scale if scale else key, True
     moved = key.scaleb(scale, EXACT)

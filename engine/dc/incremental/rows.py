@@ -92,7 +92,7 @@ def keys_of(
     null_tokens: Sequence[str],
     load_options: LoadOptions | None = None,
 ) -> NDArray[np.int32]:
-    """The codes of the key columns of rows, of which other columns may be missing.
+    """The codes of the key columns of rows, which may lack other columns.
 
     Parameters
     ----------

@@ -60,8 +60,10 @@ def insert_batch(
 
 
 def _came_before(state: DcState, number: int, stream: str) -> bool:
-    """Whether a batch is the last one that was inserted. Raises InputError where it is an older one: a query repeats
-    none of those, so that the rows are another query's, and would be lost."""
+    """Whether a batch is the last one that was inserted.
+
+    Raises InputError for an older one. A query never repeats these, so its rows are another query's, and would be lost.
+    """
     last = state.applied_batch(stream)
     if number < last:
         hint = "Go on with the checkpoint of the query that wrote it, or name the stream of another query otherwise"

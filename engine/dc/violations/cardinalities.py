@@ -1,4 +1,4 @@
-"""How many distinct values columns have, alone and together: what planning goes by.
+"""How many distinct values columns have, alone and together: the basis of plans.
 
 An encoded table knows the distinct values of each column from its dictionaries, exactly and for nothing. Combinations
 of columns are estimated from a sample of rows, corrected by how far the same estimate is off on each column alone.
@@ -44,7 +44,7 @@ class Cardinalities:
 
     @classmethod
     def of_codes(cls, codes: NDArray[np.int32], seed: int = 0) -> Cardinalities:
-        """From codes alone, int32 (columns, rows): single columns are estimated from the sample, too."""
+        """Cardinalities of codes alone, int32 (columns, rows): single columns are estimated from the sample, too."""
         sizes = cls(codes.shape[1], (), drawn_rows(codes, seed))
         if sizes.sample.shape[1] == 0:
             return cls(sizes.rows, [1.0] * len(codes), sizes.sample)

@@ -1,7 +1,7 @@
 """Loops of chain indexes: chains are made, searched, and rows put in. `chains.py` says what they are.
 
 Source: Qian, Li, Tan, Ran, Ma, "Incremental discovery of denial constraints", The VLDB Journal 32, 2023, sections 5 and
-6; the departures are told in `chains.py`.
+6; `chains.py` names the departures.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, no-any-return"

@@ -1,7 +1,7 @@
-"""Candidate pairs of new rows as published: the indexes that serve the constraints, asked for each new row.
+"""Candidate pairs of new rows as published: each new row is looked up in the indexes that serve the constraints.
 
 Source: Qian, Li, Tan, Ran, Ma, "Incremental discovery of denial constraints", The VLDB Journal 32, 2023: step 1 of
-Algorithm 5 over the indexes of section 7. Departures are told in `selection.py` and `chains.py`, and:
+Algorithm 5 over the indexes of section 7. Departures are named in `selection.py` and `chains.py`, and:
 
 - All indexes answer for one new row at a time, so that a pair that several hold is handed out once; what is wanted of
   an index is kept once for all constraints, and not at all where something weaker is wanted too.
@@ -151,11 +151,11 @@ class PublishedIndexes:
         return self._found(first, codes)
 
     def remove(self, rows: NDArray[np.integer[Any]] | Sequence[int]) -> None:
-        """Rows that are gone: they are in no pair any more."""
+        """Remove rows: they are in no pair any more."""
         self._flags[np.asarray(rows, dtype=np.int64)] &= np.uint8(255 - LIVE)
 
     def cover(self, constraints: Iterable[Sequence[int]]) -> None:
-        """Serve these constraints too, with the indexes that there are and new ones."""
+        """Serve these constraints too, by existing indexes and new ones."""
         live = np.flatnonzero(self._flags[: self._rows] & LIVE).astype(np.int32)
         scores = IndexScores(self._codes, live, self._unknown, self._seed)
         built = [order.columns for order in self._indexes.orders]
@@ -184,7 +184,7 @@ class PublishedIndexes:
                 self._indexes.absorb(codes, self._flags, at)
 
     def _grow(self, codes: NDArray[np.int32]) -> None:
-        """Room for flags of the new rows, which are there."""
+        """Make room for the flags of new rows, and mark these as living."""
         first, rows = self._rows, len(codes)
         if rows > len(self._flags):
             flags = np.zeros(2 * rows, dtype=np.uint8)
@@ -221,7 +221,7 @@ class PublishedIndexes:
 
 
 def _boxes_of(serving: Serving, space: PredicateSpace) -> set[Box]:
-    """What a constraint asks of its indexes, the new row being u, or t."""
+    """The boxes that a constraint needs of its indexes, for the new row as u and as t."""
     groups = space.predicate_group[list(serving.predicates)]
     left, right = space.left[groups].tolist(), space.right[groups].tolist()
     operators = [int(space.predicate_operator[p]) for p in serving.predicates]
@@ -239,7 +239,7 @@ def _boxes_of(serving: Serving, space: PredicateSpace) -> set[Box]:
 
 
 def _without_inner(boxes: set[Box]) -> set[Box]:
-    """Without those that lie within another."""
+    """The boxes that lie within no other."""
     by_place: dict[tuple[Columns, int, int], list[Box]] = {}
     for box in boxes:
         by_place.setdefault((box[0], box[1], box[3]), []).append(box)

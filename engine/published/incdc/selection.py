@@ -49,7 +49,7 @@ class Serving:
 
 
 class IndexScores:
-    """What SelectIndex asks of a table's rows; worked out when asked.
+    """The scores that SelectIndex gives columns of a table, computed on demand.
 
     codes : int32 (rows, columns); rows : those that are there; unknown : whether nulls are no values
     """
@@ -129,7 +129,7 @@ def select_indexes(
 
 
 class _Selection:
-    """What is left to serve, and what was chosen."""
+    """The constraints left to serve, and the indexes chosen."""
 
     def __init__(
         self, space: PredicateSpace, constraints: Iterable[Sequence[int]], scores: IndexScores, built: Iterable[Columns]
@@ -235,7 +235,7 @@ class _Selection:
         return (one in FALLING and other in RISING) or (one in RISING and other in FALLING)
 
     def _serve(self, servings: list[dict[Needed, Serving]], built: set[Columns] | None = None) -> list[int]:
-        """Take those that the indexes built serve from what is left; returns them."""
+        """Remove the constraints that built indexes serve from those left; returns them."""
         built = self._built if built is None else built
         served = []
         for number in list(self._left):
