@@ -26,7 +26,7 @@ from tuplewise.engine.loop import Clues, Loop, LoopCandidates, ValidatedCandidat
 from tuplewise.engine.od import search
 from tuplewise.engine.od.candidates import ContextCandidates
 from tuplewise.engine.od.dependency import Targets
-from tuplewise.engine.od.found import Discovery, Found
+from tuplewise.engine.od.found import Discovery, FoundDependencies
 from tuplewise.engine.od.remarks import discovery_of as od_discovery_of
 from tuplewise.engine.options import (
     DcDiscoverOptions,
@@ -181,7 +181,9 @@ class _AllCandidates:
                 found.append(None)
                 continue
             undecided, complete = len(contexts.undecided()[0]), contexts.complete_context
-            own = Found(contexts.dependencies(), undecided, search_figures, reached, complete_context=complete)
+            own = FoundDependencies(
+                contexts.dependencies(), undecided, search_figures, reached, complete_context=complete
+            )
             found.append(od_discovery_of(self._relation, options, own, "hybrid", REASON, *where, clock))
         ods, fds, keys = found
         return Together(found_dcs, ods, fds, keys, search_figures)

@@ -9,7 +9,7 @@ import numpy as np
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.od.dependency import ASCENDING, Dependencies, Targets, context_words
 from tuplewise.engine.od.distributed import SparkContextTable
-from tuplewise.engine.od.found import Discovery, Found
+from tuplewise.engine.od.found import Discovery, FoundDependencies
 from tuplewise.engine.od.remarks import discovery_of
 from tuplewise.engine.od.search import PAIRS_A_ROW, SAMPLED_ROWS, clue_layout, find
 from tuplewise.engine.options import DependencyOptions, Nulls
@@ -41,7 +41,7 @@ def discover_on_spark(
 
 def _find(
     table: EncodedFrame, targets: Targets, nulls: Nulls, options: DependencyOptions, run: Run, clock: Clock
-) -> Found:
+) -> FoundDependencies:
     columns = len(table.header.columns)
     layout = clue_layout(columns, ordered=bool(np.any(targets.kind >= ASCENDING)))
     try:
@@ -52,7 +52,7 @@ def _find(
     except LimitReached as limit:
         none = np.zeros(0, dtype=np.int32)
         nothing = Dependencies(np.zeros((0, context_words(columns)), dtype=np.uint64), none.astype(np.int8), none, none)
-        return Found(nothing, len(targets), {}, str(limit))
+        return FoundDependencies(nothing, len(targets), {}, str(limit))
     try:
         return find(
             table.header.codes, targets, table.header.column_names, nulls=nulls, device=pick_device("cpu"),

@@ -1,4 +1,4 @@
-"""What a search for dependencies found, and what a discovery says of it."""
+"""The result of a search for dependencies, and of a discovery of them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tuplewise.engine.table.relation import Relation
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
-    """What a search found.
+class FoundDependencies:
+    """The result of a search.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Found:
 
 @dataclass(frozen=True, eq=False)
 class Discovery:
-    """What a discovery of keys, functional or order dependencies found, and how.
+    """The result of a discovery of keys, functional or order dependencies.
 
     Attributes
     ----------

@@ -35,7 +35,7 @@ from tuplewise.engine.od.dependency import (
     context_words,
     mask_of,
 )
-from tuplewise.engine.od.found import Found
+from tuplewise.engine.od.found import FoundDependencies
 from tuplewise.engine.od.growing_sample import NULL_CODE, GrowingSample
 from tuplewise.engine.run import SEARCHING, TIME_LIMIT, Run
 from tuplewise.gpu_kernels.lattice import Lattice
@@ -64,7 +64,7 @@ def find(
     seed: int = 0,
     run: Run | None = None,
     lap: Callable[[str], None] | None = None,
-) -> Found:
+) -> FoundDependencies:
     """The minimal contexts of each target, level by level.
 
     Parameters
@@ -250,7 +250,7 @@ class _LevelwiseSearch:
         if counted.rows[0] > allowed:
             side.lattice.strike(np.zeros_like(every), mask_of(keys.tolist(), side.involved.shape[1])[None, :])
 
-    def found(self, reached: str | None) -> Found:
+    def found(self, reached: str | None) -> FoundDependencies:
         """What was found."""
         contexts, numbers, counted, judged = self._since(0)
         found = Dependencies.of(contexts, self._targets, numbers)
@@ -265,7 +265,7 @@ class _LevelwiseSearch:
             "validated": self._sum("validated"),
             "violated": self._violated,
         }
-        return Found(
+        return FoundDependencies(
             result,
             self._undecided if reached else 0,
             search,

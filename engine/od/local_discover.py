@@ -12,7 +12,7 @@ from tuplewise.engine.errors import InputError, Wording, message
 from tuplewise.engine.od import levelwise, search
 from tuplewise.engine.od.chance import Errors
 from tuplewise.engine.od.dependency import Dependencies, Targets
-from tuplewise.engine.od.found import Discovery, Found
+from tuplewise.engine.od.found import Discovery, FoundDependencies
 from tuplewise.engine.od.remarks import discovery_of
 from tuplewise.engine.options import Nulls
 from tuplewise.engine.run import TIME_LIMIT, Clock, Run
@@ -55,7 +55,7 @@ def choose_algorithm(options: Any, columns: int) -> tuple[str, str]:
     return "hybrid", "auto: compares pairs that agree on chosen column sets, validates the rest"
 
 
-def _by_hybrid(relation: Relation, targets: Targets, options: Any, *, run: Run, **how: Any) -> Found:
+def _by_hybrid(relation: Relation, targets: Targets, options: Any, *, run: Run, **how: Any) -> FoundDependencies:
     """All at once; where time runs out on that, what is left of it is for the small contexts, level by level.
 
     Much is undecided until all is decided. Whoever sets a limit that is too short wants the simple dependencies.
@@ -68,21 +68,23 @@ def _by_hybrid(relation: Relation, targets: Targets, options: Any, *, run: Run, 
     return united(found, levelwise.find(relation.codes, targets, run=run, **how))
 
 
-def united(found: Found, by_level: Found) -> Found:
+def united(found: FoundDependencies, by_level: FoundDependencies) -> FoundDependencies:
     """What two searches of one table found that a limit ended: each dependency holds and is minimal."""
     said = {**found.search, "by_level": by_level.search}
     if by_level.reached is None:
-        return Found(by_level.dependencies, 0, {**said, "undecided": 0}, None)
+        return FoundDependencies(by_level.dependencies, 0, {**said, "undecided": 0}, None)
     both = [found.dependencies, by_level.dependencies]
     contexts, kind, left, right = (np.concatenate([getattr(d, p) for d in both]) for p in PARTS)
     numbers = np.column_stack([contexts.view(np.int64), kind, left, right])
     _, first = np.unique(numbers, axis=0, return_index=True)
     dependencies = Dependencies(contexts, kind, left, right).take(first).in_result_order()
     complete = max(found.complete_context, by_level.complete_context)
-    return Found(dependencies, found.undecided, said, by_level.reached, complete_context=complete)
+    return FoundDependencies(dependencies, found.undecided, said, by_level.reached, complete_context=complete)
 
 
-def _by_levels(relation: Relation, targets: Targets, options: Any, *, lap: Callable[[str], None], **how: Any) -> Found:
+def _by_levels(
+    relation: Relation, targets: Targets, options: Any, *, lap: Callable[[str], None], **how: Any
+) -> FoundDependencies:
     allowed, errors = None, None
     if options.error > 0 and options.error_measure == "g3":
         numerator, denominator = options.error.as_integer_ratio()

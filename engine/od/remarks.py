@@ -10,7 +10,7 @@ import numpy as np
 from tuplewise.engine.errors import Wording, number_of
 from tuplewise.engine.grouping import collapse
 from tuplewise.engine.od.dependency import mask_of
-from tuplewise.engine.od.found import Discovery, Found
+from tuplewise.engine.od.found import Discovery, FoundDependencies
 from tuplewise.engine.options import KeyDiscoverOptions
 from tuplewise.engine.run import Clock
 from tuplewise.engine.table.relation import Relation, idle_columns, note_on_idle
@@ -20,10 +20,10 @@ NAMES_SHOWN = 5
 
 
 def discovery_of(
-    relation: Relation, options: Any, found: Found, algorithm: str, reason: str, device: str, device_reason: str,
-    clock: Clock,
+    relation: Relation, options: Any, found: FoundDependencies, algorithm: str, reason: str, device: str,
+    device_reason: str, clock: Clock,
 ) -> Discovery:  # fmt: skip
-    """What a search found, with what there is to say."""
+    """The discovery that a search makes, with its notes."""
     found = without_idle(relation, options, found)
     return Discovery(
         relation=relation,
@@ -43,14 +43,14 @@ def discovery_of(
     )
 
 
-def complete_context(options: Any, found: Found) -> int | None:
+def complete_context(options: Any, found: FoundDependencies) -> int | None:
     """See Discovery."""
     if found.reached is None:
         return None
     return found.complete_context if options.most_context is None else min(found.complete_context, options.most_context)
 
 
-def without_idle(relation: Relation, options: Any, found: Found) -> Found:
+def without_idle(relation: Relation, options: Any, found: FoundDependencies) -> FoundDependencies:
     """Without dependencies of columns that have no value, where nulls are unknown: such a one agrees with nothing and
     differs from nothing, so that it is a key by itself, and all depend on it and it on none. No other one implies these
     or is implied by them."""
@@ -65,7 +65,7 @@ def without_idle(relation: Relation, options: Any, found: Found) -> Found:
     return replace(found, dependencies=of.take(~named), removals=removals, errors=errors)
 
 
-def notes_on(relation: Relation, options: Any, found: Found) -> list[str]:
+def notes_on(relation: Relation, options: Any, found: FoundDependencies) -> list[str]:
     """What in the table makes results empty or idle, and what a limit means for them."""
     notes = note_on_idle(relation, options.nulls)
     idle = idle_columns(relation, options.nulls)
@@ -110,7 +110,7 @@ def _what_is_listed(complete: int | None) -> str:
     )
 
 
-def _why_no_key(relation: Relation, options: KeyDiscoverOptions, found: Found) -> list[str]:
+def _why_no_key(relation: Relation, options: KeyDiscoverOptions, found: FoundDependencies) -> list[str]:
     """Equal rows, where they are the reason. Cost: some nanoseconds for each cell."""
     if not relation.columns:
         return []

@@ -20,7 +20,7 @@ from tuplewise.engine.local_table import LocalTable
 from tuplewise.engine.loop import Clues, Loop
 from tuplewise.engine.od.candidates import CheckingTable, ContextCandidates
 from tuplewise.engine.od.dependency import ASCENDING, Dependencies, Mask, Targets
-from tuplewise.engine.od.found import Found
+from tuplewise.engine.od.found import FoundDependencies
 from tuplewise.engine.options import Nulls
 from tuplewise.engine.run import SEARCHING, TIME_LIMIT, Run
 from tuplewise.gpu_kernels.device import Device
@@ -47,7 +47,7 @@ def find(
     lap: Callable[[str], None] = lambda stage: None,
     table: CheckingTable | None = None,
     rows: int | None = None,
-) -> Found:
+) -> FoundDependencies:
     """The minimal contexts of each target, exactly.
 
     Parameters
@@ -87,7 +87,7 @@ def find(
     reached = loop.run()
     search = loop.report(rows, names)
     complete = candidates.complete_context
-    return Found(candidates.dependencies(), search["undecided"], search, reached, complete_context=complete)
+    return FoundDependencies(candidates.dependencies(), search["undecided"], search, reached, complete_context=complete)
 
 
 def clue_layout(attributes: int, *, ordered: bool) -> ClueLayout:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from oracles import od as oracle
 
 from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, KEY, Dependencies, Targets, members
-from tuplewise.engine.od.found import Found
+from tuplewise.engine.od.found import FoundDependencies
 
 Column = list[int | None]
 
@@ -53,7 +53,7 @@ def readable(dependencies: Dependencies, index: int) -> tuple[Any, ...]:
     return context, left, right, oracle.ASCENDING if kind == ASCENDING else oracle.DESCENDING
 
 
-def as_set(found: Found) -> set[tuple[Any, ...]]:
+def as_set(found: FoundDependencies) -> set[tuple[Any, ...]]:
     listed = [readable(found.dependencies, i) for i in range(len(found.dependencies))]
     assert len(set(listed)) == len(listed)
     return set(listed)

@@ -18,14 +18,14 @@ from tuplewise import InputError
 from tuplewise.engine.od import levelwise
 from tuplewise.engine.od.chance import Errors
 from tuplewise.engine.od.dependency import Targets
-from tuplewise.engine.od.found import Found
+from tuplewise.engine.od.found import FoundDependencies
 from tuplewise.engine.run import Run
 
 TABLES = 60
 BOUNDS = ("0.02", "0.2", "0.35", "0.6", "0.9")
 
 
-def find(columns: list[Any], targets: Targets, measure: Any, bound: str, nulls: Any, most: int) -> Found:
+def find(columns: list[Any], targets: Targets, measure: Any, bound: str, nulls: Any, most: int) -> FoundDependencies:
     codes = encode(columns)
     errors = Errors(codes, nulls, measure, Decimal(bound), device="cpu", run=Run())
     return levelwise.find(codes, targets, nulls=nulls, errors=errors, max_context=most, device="cpu")

@@ -16,13 +16,13 @@ from oracles import od as oracle
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.od import levelwise
 from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, Targets
-from tuplewise.engine.od.found import Found
+from tuplewise.engine.od.found import FoundDependencies
 from tuplewise.engine.run import Run
 
 TABLES_A_SEED = 40
 
 
-def find(codes: NDArray[np.int32], targets: Targets, **options: Any) -> Found:
+def find(codes: NDArray[np.int32], targets: Targets, **options: Any) -> FoundDependencies:
     return levelwise.find(codes, targets, **{"device": "cpu", **options})
 
 
@@ -90,12 +90,12 @@ def test_with_rows_to_remove_equals_definition(allowed: int) -> None:
             assert removals(found) == removals_by_definition(columns, found, nulls)
 
 
-def removals(found: Found) -> list[int]:
+def removals(found: FoundDependencies) -> list[int]:
     assert found.removals is not None
     return [int(rows) for rows in found.removals]
 
 
-def removals_by_definition(columns: list[Column], found: Found, nulls: str) -> list[int]:
+def removals_by_definition(columns: list[Column], found: FoundDependencies, nulls: str) -> list[int]:
     counted = []
     for index in range(len(found.dependencies)):
         context, *target = readable(found.dependencies, index)

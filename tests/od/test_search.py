@@ -23,7 +23,7 @@ from tuplewise.engine.local_table import LocalTable, count_agreeing
 from tuplewise.engine.od import candidates, levelwise, local_discover, search
 from tuplewise.engine.od.dependency import Targets
 from tuplewise.engine.od.discover import discover_orders
-from tuplewise.engine.od.found import Discovery, Found
+from tuplewise.engine.od.found import Discovery, FoundDependencies
 from tuplewise.engine.options import OdDiscoverOptions
 from tuplewise.engine.run import Run
 from tuplewise.gpu_kernels.device import pick_device
@@ -48,7 +48,7 @@ def strain(monkeypatch: pytest.MonkeyPatch, way: str) -> None:
         monkeypatch.setattr(loop.Prices, "validation", 3600.0)
 
 
-def find(codes: NDArray[np.int32], targets: Targets, nulls: Any = "value", **options: Any) -> Found:
+def find(codes: NDArray[np.int32], targets: Targets, nulls: Any = "value", **options: Any) -> FoundDependencies:
     names = [f"c{i}" for i in range(len(codes))]
     found = search.find(codes, targets, names, nulls=nulls, device=pick_device("cpu"), **options)
     assert found.reached is None
@@ -177,7 +177,8 @@ def test_a_limit_tells_which_sizes_are_complete(monkeypatch: pytest.MonkeyPatch)
                 if next(calls) >= most:
                     raise search.LimitReached("enough")
 
-            found: Found = way.find(codes, targets, *names, nulls="value", device=device, run=Run(progress=stop))  # type: ignore[attr-defined]
+            run = Run(progress=stop)
+            found: FoundDependencies = way.find(codes, targets, *names, nulls="value", device=device, run=run)  # type: ignore[attr-defined]
             if found.reached is None:
                 break
             listed, complete = as_set(found), found.complete_context
@@ -198,7 +199,7 @@ def test_what_is_left_of_a_time_limit_is_for_small_contexts(monkeypatch: pytest.
     assert late.search["by_level"]["levels"]
     by_level = levelwise.find
 
-    def two_levels(*given: Any, run: Any, **how: Any) -> Found:
+    def two_levels(*given: Any, run: Any, **how: Any) -> FoundDependencies:
         found = by_level(*given, **{**how, "max_context": 1})
         return replace(found, reached=search.TIME_LIMIT, complete_context=1)
 
@@ -210,14 +211,15 @@ def test_what_is_left_of_a_time_limit_is_for_small_contexts(monkeypatch: pytest.
         "undecided: all with sets of at most 1 column are listed (levels 0 to 1 are complete); of those with more each "
         "one listed holds and is minimal, others are missing"
     )
-    found = Found(some.dependencies.take(np.arange(2)), 3, {}, search.TIME_LIMIT, complete_context=0)
-    both = local_discover.united(found, Found(some.dependencies, 0, {}, search.TIME_LIMIT, complete_context=1))
+    found = FoundDependencies(some.dependencies.take(np.arange(2)), 3, {}, search.TIME_LIMIT, complete_context=0)
+    early = FoundDependencies(some.dependencies, 0, {}, search.TIME_LIMIT, complete_context=1)
+    both = local_discover.united(found, early)
     assert as_set(both) == as_set(found_of(some))
     assert (both.undecided, both.complete_context) == (3, 1)
 
 
-def found_of(discovery: Discovery) -> Found:
-    return Found(discovery.dependencies, 0, {}, None)
+def found_of(discovery: Discovery) -> FoundDependencies:
+    return FoundDependencies(discovery.dependencies, 0, {}, None)
 
 
 def test_samples_are_bounded() -> None:
