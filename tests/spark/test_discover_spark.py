@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from oracles import clues as oracle
 
 import tuplewise as tw
-from tuplewise.engine import watch
+from tuplewise.engine import placement
 from tuplewise.engine.cli import main as cli
 from tuplewise.engine.dc.constraint import DenialConstraint, Predicate
 from tuplewise.engine.dc.discover import most_bytes_to_search
@@ -248,7 +248,7 @@ def test_a_file_searched_in_spark_gives_the_same_bytes(
     places: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = tw.discover_dcs(places, device="cpu", run_on="driver", algorithm="evidence")
-    monkeypatch.setattr(watch, "SHARE_HERE", 0)  # no memory for it here
+    monkeypatch.setattr(placement, "SHARE_HERE", 0)  # no memory for it here
     argv = ["dc", "discover", places, "--device", "cpu", "--format", "json", "-o", str(tmp_path / "found.json")]
     assert cli.run(argv) == 0
     there, known = json.loads((tmp_path / "found.json").read_text()), here.to_dict()

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from od.dependency_tables import functional_and_keys
 
 import tuplewise as tw
-from tuplewise.engine import watch
+from tuplewise.engine import placement
 from tuplewise.engine.cli import main as cli
 from tuplewise.engine.errors import InputError
 from tuplewise.engine.fd.discover import discover_functional, discover_keys
@@ -300,7 +300,7 @@ def test_a_file_searched_in_spark_gives_the_same_bytes(
     places: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = tw.discover_ods(places, device="cpu", run_on="driver")
-    monkeypatch.setattr(watch, "SHARE_HERE", 0)  # no memory for it here
+    monkeypatch.setattr(placement, "SHARE_HERE", 0)  # no memory for it here
     argv = ["od", "discover", places, "--device", "cpu", "--format", "json", "-o", str(tmp_path / "found.json")]
     assert cli.run(argv) == 0
     there, known = json.loads((tmp_path / "found.json").read_text()), here.to_dict()
