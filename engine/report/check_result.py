@@ -65,10 +65,13 @@ class CheckResult(CheckedResult):
     )
     _found: DcCheck
 
-    def __init__(self, found: DcCheck, **handed_on: Unpack[HandedOn]) -> None:
-        super().__init__(found, **handed_on)
-        self._cells = Cells(found.relation, found.options.key)
-        self.rules = [RuleResult(found, rule, self._cells) for rule in found.rules]
+    @cached_property
+    def rules(self) -> list[RuleResult]:
+        return [RuleResult(self._found, rule, self._cells) for rule in self._found.rules]
+
+    @cached_property
+    def _cells(self) -> Cells:
+        return Cells(self._found.relation, self._found.options.key)
 
     @property
     def _verdicts(self) -> list[bool | None]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Unpack
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from tuplewise.engine.errors import Face, Wording, number_of, spelled
 from tuplewise.engine.ind.check import Names, check_dependencies
@@ -56,9 +57,9 @@ class IndCheckResult(IndTables, CheckedResult):
     )
     _found: CheckedInds
 
-    def __init__(self, found: CheckedInds, **handed_on: Unpack[HandedOn]) -> None:
-        super().__init__(found, **handed_on)
-        self.inds: list[IndCheck] = list(found.checks)
+    @cached_property
+    def inds(self) -> list[IndCheck]:
+        return list(self._found.checks)
 
     def __len__(self) -> int:
         return len(self.inds)

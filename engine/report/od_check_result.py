@@ -54,9 +54,9 @@ class OdCheckResult(CheckedResult):
     ASK = ".ods for each dependency"
     _found: CheckedOds
 
-    def __init__(self, found: CheckedOds, **handed_on: Unpack[HandedOn]) -> None:
-        super().__init__(found, **handed_on)
-        self.ods: list[OdCheck] = list(found.checks)
+    @cached_property
+    def ods(self) -> list[OdCheck]:
+        return list(self._found.checks)
 
     def __len__(self) -> int:
         return len(self.ods)
