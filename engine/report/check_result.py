@@ -35,11 +35,7 @@ class CheckResult(CheckedResult):
     Attributes
     ----------
     rules : list of RuleResult, one for each rule, with its figures, `.pairs()` and `.rows()`
-    relation : the table
-    partial : whether a limit ended the check early
-    notes : what a reader should know about the table or the check
-    device, device_reason : what the kernels ran on, and why
-    timings_seconds : what took how long
+    relation, partial, notes, device, device_reason, timings_seconds : as of every Result
 
     Examples
     --------

@@ -34,9 +34,7 @@ class IndCheckResult(IndTables, CheckedResult):
     inds : list of IndCheck, each with `ind`, `holds`, `missing_values`, `rows_missing`, `rows_null`,
         `dependent_distinct`, `referenced_distinct`, `reason` and `examples` (`values`, `counts`, `rows`)
     tables : what was read of each table
-    partial : whether some are undecided: a limit came first
-    notes : what a reader should know
-    timings_seconds : what took how long
+    partial, notes, timings_seconds : as of every Result
 
     Examples
     --------

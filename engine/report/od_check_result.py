@@ -32,10 +32,7 @@ class OdCheckResult(CheckedResult):
     ----------
     ods : list of OdCheck, each with `od`, `holds`, `violation` (None, or `kind`, "split" or "swap", and rows `t`, `u`)
         and `seconds`
-    partial : whether some are undecided: a limit came first, or a saved result doesn't tell
-    notes : what a reader should know
-    device, device_reason : what the kernels ran on, and why; None where no table was looked at
-    timings_seconds : what took how long
+    partial, notes, device, device_reason, timings_seconds : as of every Result
 
     Examples
     --------

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypedDict, Unpack
 
-from tuplewise.engine.errors import Face, InputError, all_spelled, message, number_of, python_option
+from tuplewise.engine.errors import Face, InputError, all_spelled, message, python_option
 from tuplewise.engine.report import csv, json, model, page, text
 from tuplewise.engine.report.sections import Section
 
@@ -190,29 +190,35 @@ class Result(ABC):
 
     @property
     def relation(self) -> Relation:
+        """The table."""
         relation: Relation = self._found.relation
         return relation
 
     @property
     def partial(self) -> bool:
+        """Whether a limit ended the work early."""
         return bool(self._found.partial)
 
     @property
     def notes(self) -> list[str]:
+        """What a reader should know about the tables or the work."""
         return all_spelled((*self._noted(), *self._more_notes), self._face)
 
     @property
     def device(self) -> str:
+        """What the kernels ran on; None where no table was looked at."""
         device: str = self._found.device
         return device
 
     @property
     def device_reason(self) -> str:
+        """Why they ran on that."""
         reason: str = self._found.device_reason
         return reason
 
     @property
     def timings_seconds(self) -> dict[str, float]:
+        """What took how long."""
         return dict(self._heading["timings_seconds"])
 
     # Formats
@@ -320,16 +326,6 @@ class Result(ABC):
         if count > len(lines):
             shown.append(f"  ... and {count - len(lines):,} more: {self.ALL}")
         return "\n".join(shown)
-
-    def _in_short(self) -> str:
-        """What `repr` says of a discovery in one table."""
-        how_far = text.bound(self._heading) + (", PARTIAL" if self.partial else "")
-        rows = number_of(self.relation.all_rows, "row")
-        return f"{self._counted()} of {self.relation.name!r} ({how_far}), {rows}, {self.device}"
-
-    def _counted(self) -> str:
-        """How many rules of its kind a discovery in one table found."""
-        return number_of(self._facts["count"], *(f"minimal {thing}" for thing in self.THINGS))
 
     def _csv(self, chosen: Chosen) -> Iterator[str]:
         names, records = self._table(chosen)
