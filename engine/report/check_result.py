@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from tuplewise.engine.errors import InputError, LimitReached, message, number_of
 from tuplewise.engine.report import csv, pairs_file, sql, text
 from tuplewise.engine.report.cells import Cell, Cells, cells_of
 from tuplewise.engine.report.checked_result import CheckedResult
-from tuplewise.engine.report.result import Chosen, Fields, HandedOn
+from tuplewise.engine.report.result import Chosen, Fields
 from tuplewise.engine.report.rule_result import RuleResult, pairs_frame, ranked_rows, rows_frame
 from tuplewise.engine.report.sections import Entry
 

@@ -16,7 +16,7 @@ from tuplewise.engine.report.cells import json_values
 from tuplewise.engine.report.checked_result import VERDICTS, CheckedResult
 from tuplewise.engine.report.ind_tables import MEASURE, IndTables
 from tuplewise.engine.report.ind_texts import read_all_inds
-from tuplewise.engine.report.result import Chosen, Fields, HandedOn
+from tuplewise.engine.report.result import Chosen, Fields
 from tuplewise.engine.report.sections import Entry, Fold
 from tuplewise.engine.run import Run
 

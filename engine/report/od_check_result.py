@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from tuplewise.engine.od.lexicographic import OdCheck
 from tuplewise.engine.report import text
 from tuplewise.engine.report.cells import Cells, json_values
 from tuplewise.engine.report.checked_result import VERDICTS, CheckedResult
-from tuplewise.engine.report.result import Chosen, Fields, HandedOn
+from tuplewise.engine.report.result import Chosen, Fields
 from tuplewise.engine.report.sections import Entry, Fold
 
 if TYPE_CHECKING:

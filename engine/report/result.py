@@ -19,15 +19,6 @@ if TYPE_CHECKING:
 SHOWN_IN_REPR = 5
 
 
-class HandedOn(TypedDict, total=False):
-    """What a result is told beside what was found; see Result."""
-
-    options: Mapping[str, Any] | None
-    notes: Sequence[str]
-    total_seconds: float
-    face: Face
-
-
 class Choice(TypedDict, total=False):
     """Which entries are listed, and how.
 
