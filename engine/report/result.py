@@ -43,15 +43,6 @@ class Chosen(NamedTuple):
     verbose: bool = False
 
 
-class Queried(TypedDict, total=False):
-    """What tables are called in the database, and which entries get a query."""
-
-    table: str | None
-    tables: Mapping[str, str] | None
-    rank_by: str | None
-    limit: int | None
-
-
 class Fields(NamedTuple):
     """The lines of CSV, and of data frames: names of columns, and a record for each line."""
 
@@ -235,7 +226,14 @@ class Result(ABC):
         names, records = self._table(self._chosen(self.CHOICES, listed))
         return pd.DataFrame([{name: one[name] for name in names} for one in records], columns=list(names))
 
-    def to_sql(self, dialect: str = "spark", **queried: Unpack[Queried]) -> str:
+    def to_sql(
+        self,
+        dialect: str = "spark",
+        *,
+        table: str | None = None,
+        tables: Mapping[str, str] | None = None,
+        **listed: Unpack[Choice],
+    ) -> str:
         """For each entry a query that lists what breaks it.
 
         Parameters
@@ -252,7 +250,7 @@ class Result(ABC):
         >>> 'FROM "main"."things"' in query
         True
         """
-        return "".join(self.pieces("sql", dialect=dialect, **queried))
+        return "".join(self.pieces("sql", dialect=dialect, table=table, tables=tables, **listed))
 
     def to_html(self, **listed: Unpack[Choice]) -> str:
         """One page for a browser that needs no network: the first entries (500 unless limited), to search and sort."""
