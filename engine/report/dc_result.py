@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Unpack, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from tuplewise.engine.errors import number_of
 from tuplewise.engine.options import RankBy
 from tuplewise.engine.report import model, sql, text
 from tuplewise.engine.report.discovered_result import DiscoveredResult
-from tuplewise.engine.report.result import SHOWN_IN_REPR, Chosen, Fields
+from tuplewise.engine.report.result import SHOWN_IN_REPR, Choice, Chosen, Fields
 from tuplewise.engine.report.sections import Heading, Section
 
 if TYPE_CHECKING:
@@ -74,14 +74,14 @@ class DcResult(DiscoveredResult):
         index = self._index(self._chosen(self.CHOICES, {"rank_by": by, "limit": limit}))
         return [constraint for constraint, _ in self._numbered(index)]
 
-    def to_pandas(self, *, rank_by: RankBy | None = None, limit: int | None = None) -> pd.DataFrame:  # type: ignore[override]
+    def to_pandas(self, **listed: Unpack[Choice]) -> pd.DataFrame:
         """One row a constraint: id, rule, kind, size, violating_pairs, g1, succinctness, coverage.
 
         Where g1 was estimated (sample_pairs), violating_pairs is missing, and estimated, g1_low and g1_high follow.
         """
         import pandas as pd
 
-        index = self._index(self._chosen(self.CHOICES, {"rank_by": rank_by, "limit": limit}))
+        index = self._index(self._chosen(self.CHOICES, listed))
         constraints = [constraint for constraint, _ in self._numbered(index)]
         ranking, arrays, estimate = self._found.ranking, self._found.arrays, self._found.estimate
         counts: Any = arrays.violations[index]

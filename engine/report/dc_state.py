@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from tuplewise.engine.options import DcStateOptions, RankBy
 from tuplewise.engine.report import model, sql
 from tuplewise.engine.report.change import Change
 from tuplewise.engine.report.dc_result import DcResult
-from tuplewise.engine.report.result import Chosen, Ran
+from tuplewise.engine.report.result import Choice, Chosen, Ran
 from tuplewise.engine.run import Clock
 from tuplewise.engine.table.relation import Column, Relation
 from tuplewise.gpu_kernels.device import Device, pick_device
@@ -148,11 +148,11 @@ class DcStateResult(DcResult):
     def _counted(self) -> str:
         return f"revision {self.revision}: {super()._counted()}"
 
-    def to_pandas(self, *, rank_by: RankBy | None = None, limit: int | None = None) -> pd.DataFrame:  # type: ignore[override]
+    def to_pandas(self, **listed: Unpack[Choice]) -> pd.DataFrame:
         """As `DcResult.to_pandas`; violating_pairs is missing where an earlier revision's aren't known."""
         import pandas as pd
 
-        frame = super().to_pandas(rank_by=rank_by, limit=limit)
+        frame = super().to_pandas(**listed)
         if self._unknown:
             frame["violating_pairs"] = pd.array([pd.NA] * len(frame), dtype="Int64")
         return frame

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from tuplewise.engine.errors import Face, Wording, number_of, spelled
 from tuplewise.engine.ind.check import Names, check_dependencies
@@ -16,7 +16,7 @@ from tuplewise.engine.report.cells import json_values
 from tuplewise.engine.report.checked_result import VERDICTS, CheckedResult
 from tuplewise.engine.report.ind_tables import MEASURE, IndTables
 from tuplewise.engine.report.ind_texts import read_all_inds
-from tuplewise.engine.report.result import Chosen, Fields
+from tuplewise.engine.report.result import Choice, Chosen, Fields
 from tuplewise.engine.report.sections import Entry, Fold
 from tuplewise.engine.run import Run
 
@@ -70,10 +70,10 @@ class IndCheckResult(IndTables, CheckedResult):
         reasons = [Wording("{}: {}", check.ind, check.reason) for check in self.inds if check.reason is not None]
         return [*super()._noted(), *reasons]
 
-    def to_pandas(self) -> pd.DataFrame:  # type: ignore[override]
+    def to_pandas(self, **listed: Unpack[Choice]) -> pd.DataFrame:
         """One row a dependency: ind, holds, missing_values, rows_missing, rows_null, dependent_distinct,
         referenced_distinct, reason, seconds."""
-        return super().to_pandas().astype(dict.fromkeys(COUNTS, "Int64"))
+        return super().to_pandas(**listed).astype(dict.fromkeys(COUNTS, "Int64"))
 
     @property
     def _verdicts(self) -> list[bool | None]:

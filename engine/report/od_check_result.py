@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from tuplewise.engine.od.lexicographic import OdCheck
 from tuplewise.engine.report import text
 from tuplewise.engine.report.cells import Cells, json_values
 from tuplewise.engine.report.checked_result import VERDICTS, CheckedResult
-from tuplewise.engine.report.result import Chosen, Fields
+from tuplewise.engine.report.result import Choice, Chosen, Fields
 from tuplewise.engine.report.sections import Entry, Fold
 
 if TYPE_CHECKING:
@@ -63,9 +63,9 @@ class OdCheckResult(CheckedResult):
         lines = [f"{VERDICTS[check.holds]} {check.od}" for check in self.ods]
         return self._described(self._summary() + where, lines, len(lines))
 
-    def to_pandas(self) -> pd.DataFrame:  # type: ignore[override]
+    def to_pandas(self, **listed: Unpack[Choice]) -> pd.DataFrame:
         """One row a dependency: od, holds, kind ("split" or "swap"), t, u, seconds."""
-        return super().to_pandas().astype({"t": "Int64", "u": "Int64"})
+        return super().to_pandas(**listed).astype({"t": "Int64", "u": "Int64"})
 
     @property
     def _verdicts(self) -> list[bool | None]:

@@ -92,7 +92,7 @@ class Result(ABC):
     RANKINGS: ClassVar[tuple[str, ...]] = ()
     THINGS: ClassVar[tuple[str, str]]
     ALL: ClassVar[str]
-    MISSING: ClassVar[str]
+    MISSING: ClassVar[str] = "a limit was reached"
     MORE: ClassVar[tuple[str, str]] = (
         "All of them: .to_json(), .to_csv(), .to_pandas() or .to_sql(); more here: .to_text(limit=N).",
         "All of them: --format json, csv or sql (to a file: -o FILE); more here: --limit N.",
