@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, get_args
@@ -104,8 +105,8 @@ class DependencyResult(DiscoveredResult):
     def _queries(self, chosen: Chosen, dialect: str, table: str | None, tables: Mapping[str, str]) -> Iterator[str]:
         writer = sql.writer_of(self.relation, dialect, table, self._found.options.nulls)
         groups = self._ranked(chosen)._groups
-        yield from writer.script((str(d), d.rule) for group in groups for d in group[: chosen.limit])
-        yield from self._more_queries(writer, chosen.limit)
+        rules = ((str(d), d.rule) for group in groups for d in group[: chosen.limit])
+        return itertools.chain(writer.script(rules), self._more_queries(writer, chosen.limit))
 
     def _more_queries(self, writer: sql.Writer, limit: int | None) -> Iterator[str]:
         """The queries of what else there is, behind those of the groups."""

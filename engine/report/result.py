@@ -134,11 +134,11 @@ class Result(ABC):
 
     def _table(self, chosen: Chosen) -> Fields:
         """The lines of CSV and of data frames."""
-        raise NotImplementedError
+        raise InputError(f"{type(self).__name__} has no lines for a table: see .to_json() and .to_text()")
 
     def _queries(self, chosen: Chosen, dialect: str, table: str | None, tables: Mapping[str, str]) -> Iterator[str]:
-        """The queries of SQL."""
-        raise NotImplementedError
+        """The queries of SQL; kinds without them don't have the format."""
+        return iter(())
 
     @abstractmethod
     def _sections(self, chosen: Chosen, most: int, *, html: bool) -> list[Section]:
@@ -298,7 +298,7 @@ class Result(ABC):
         """The result in one of its formats but text, in pieces of text, for results too long to hold as one."""
         if form not in self.FORMS:
             *others, last = map(repr, self.FORMS)
-            raise InputError(message("format", form, f"{', '.join(others)} or {last}"))
+            raise InputError(message("format", form, f"{', '.join(others)} or {last}" if others else last))
         chosen = self._chosen(self.CHOICES, listed)
         if form == "json":
             document, lists = self._document(chosen)

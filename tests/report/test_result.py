@@ -47,6 +47,10 @@ def test_a_change_of_a_state_has_a_page(tmp_path: Path) -> None:
     assert listed == [*(rule.rule for rule in applied.gained), *(lost.rule.rule for lost in applied.lost)]
     assert len(applied.lost) > 0
     assert change.to_json() == "".join(change.pieces())
+    with pytest.raises(tw.InputError, match="format: 'csv'; allowed: 'json'$"):
+        change.pieces("csv")
+    with pytest.raises(tw.InputError, match=r"DcChange has no lines for a table: see .to_json\(\)"):
+        change.to_pandas()
 
 
 @pytest.mark.parametrize("form", ["to_json", "to_csv", "to_pandas", "to_dict", "to_html"])
@@ -68,6 +72,9 @@ def test_what_is_listed_is_checked_alike() -> None:
                 method(limit=0)
         with pytest.raises(tw.InputError, match="format: 'xml'; allowed: 'json', 'csv', 'sql' or 'html'"):
             result.pieces("xml")
+    for result in (*results[:2], results[3]):
+        with pytest.raises(tw.InputError, match="dialect: 'oracle'"):
+            result.pieces("sql", dialect="oracle")
     for result in results[:2]:
         with pytest.raises(tw.InputError, match="rank_by: 'beauty'; allowed: 'genuineness', "):
             result.to_text(rank_by="beauty")
