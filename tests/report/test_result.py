@@ -47,7 +47,7 @@ def test_a_change_of_a_state_has_a_page(tmp_path: Path) -> None:
     assert listed == [*(rule.rule for rule in applied.gained), *(lost.rule.rule for lost in applied.lost)]
     assert len(applied.lost) > 0
     assert change.to_json() == "".join(change.pieces())
-    with pytest.raises(tw.InputError, match="format: 'csv'; allowed: 'json'$"):
+    with pytest.raises(tw.InputError, match=r"format: 'csv'; allowed: 'json'$"):
         change.pieces("csv")
     with pytest.raises(tw.InputError, match=r"DcChange has no lines for a table: see .to_json\(\)"):
         change.to_pandas()
