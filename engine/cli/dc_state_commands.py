@@ -89,8 +89,9 @@ def _build(
     folder: str, table: str, options: DcStateOptions, load_options: LoadOptions, progress: Progress, state: State
 ) -> DcChange:
     from tuplewise.engine.dc.incremental import initial
+    from tuplewise.engine.dc.incremental.applied import AppliedRevision
     from tuplewise.engine.dc.incremental.state import DcState
-    from tuplewise.engine.report.dc_state import DcChange, RulesChanged, state_options
+    from tuplewise.engine.report.dc_state import DcChange, state_options
     from tuplewise.engine.report.version import version
     from tuplewise.gpu_kernels.device import pick_device
 
@@ -105,7 +106,7 @@ def _build(
     progress.step("writing")
     with DcState(folder, write=False, device="cpu") as opened:
         return DcChange(
-            "dc init", opened, RulesChanged(opened.revision, opened.rows, opened.constraints()),
+            "dc init", opened, AppliedRevision(opened.revision, opened.rows, tuple(opened.constraints())),
             options=state_options(opened.options, load_options),
             notes=all_spelled((*initial.notes_on_first_rows(relation), *run.notes), run.face),
             timings_seconds={**relation.timings_seconds, "build": built, "total": run.seconds},
@@ -196,7 +197,7 @@ def _change(
     with working(written, form, state) as progress:
         get_ready("dc insert", progress)
         from tuplewise.engine.dc.incremental.state import DcState
-        from tuplewise.engine.report.dc_state import DcChange, RulesChanged, state_options
+        from tuplewise.engine.report.dc_state import DcChange, state_options
         from tuplewise.gpu_kernels.device import pick_device
 
         start = time.monotonic()
@@ -211,7 +212,7 @@ def _change(
             end = time.monotonic()
             notes = dict.fromkeys((*(() if batch is None else batch.notes), *applied.notes))
             result = DcChange(
-                command, opened, RulesChanged.by(applied),
+                command, opened, applied,
                 options=state_options(opened.options, load_options, **asked, device=given["device"]),
                 notes=all_spelled(notes, command_line_option),
                 timings_seconds={
@@ -256,17 +257,18 @@ def _check_since(listing: _ShowListing, form: str) -> None:
 
 
 def _since(folder: str, since: int, progress: Progress) -> DcChange:
+    from tuplewise.engine.dc.incremental.applied import AppliedRevision
     from tuplewise.engine.dc.incremental.state import DcState
-    from tuplewise.engine.report.dc_state import DcChange, RulesChanged, state_options
+    from tuplewise.engine.report.dc_state import DcChange, state_options
 
     start = time.monotonic()
     progress.step("opening the state")
     with DcState(folder, write=False, device="cpu") as opened:
         changes = opened.changes(since)
-        changed = RulesChanged(opened.revision, opened.rows, changes.gained, changes.lost, since=since)
+        applied = AppliedRevision(opened.revision, opened.rows, changes.gained, changes.lost)
         options, notes = state_options(opened.options, since=since), opened.differs_today()
         seconds = {"total": time.monotonic() - start}
-        return DcChange("dc show", opened, changed, options=options, notes=notes, timings_seconds=seconds)
+        return DcChange("dc show", opened, applied, options=options, notes=notes, timings_seconds=seconds, since=since)
 
 
 def _shown(folder: str, listing: _ShowListing, progress: Progress) -> DcStateResult:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from tuplewise.engine.errors import InputError, LimitReached, message, number_of
 from tuplewise.engine.report import csv, pairs_file, sql, text
 from tuplewise.engine.report.cells import Cell, Cells, cells_of
 from tuplewise.engine.report.checked_result import CheckedResult
-from tuplewise.engine.report.result import Chosen, Fields, HandedOn
+from tuplewise.engine.report.result import Chosen, Fields
 from tuplewise.engine.report.rule_result import RuleResult, pairs_frame, ranked_rows, rows_frame
 from tuplewise.engine.report.sections import Entry
 
@@ -35,11 +35,7 @@ class CheckResult(CheckedResult):
     Attributes
     ----------
     rules : list of RuleResult, one for each rule, with its figures, `.pairs()` and `.rows()`
-    relation : the table
-    partial : whether a limit ended the check early
-    notes : what a reader should know about the table or the check
-    device, device_reason : what the kernels ran on, and why
-    timings_seconds : what took how long
+    relation, partial, notes, device, device_reason, timings_seconds : as of every Result
 
     Examples
     --------
@@ -65,10 +61,13 @@ class CheckResult(CheckedResult):
     )
     _found: DcCheck
 
-    def __init__(self, found: DcCheck, **handed_on: Unpack[HandedOn]) -> None:
-        super().__init__(found, **handed_on)
-        self._cells = Cells(found.relation, found.options.key)
-        self.rules = [RuleResult(found, rule, self._cells) for rule in found.rules]
+    @cached_property
+    def rules(self) -> list[RuleResult]:
+        return [RuleResult(self._found, rule, self._cells) for rule in self._found.rules]
+
+    @cached_property
+    def _cells(self) -> Cells:
+        return Cells(self._found.relation, self._found.options.key)
 
     @property
     def _verdicts(self) -> list[bool | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Unpack, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,8 @@ from tuplewise.engine.dc.ranking import operator_groups
 from tuplewise.engine.errors import number_of
 from tuplewise.engine.options import RankBy
 from tuplewise.engine.report import model, sql, text
-from tuplewise.engine.report.result import SHOWN_IN_REPR, Chosen, Fields, Result
+from tuplewise.engine.report.discovered_result import DiscoveredResult
+from tuplewise.engine.report.result import SHOWN_IN_REPR, Choice, Chosen, Fields
 from tuplewise.engine.report.sections import Heading, Section
 
 if TYPE_CHECKING:
@@ -26,17 +27,13 @@ ESTIMATED = ("estimated", "g1_low", "g1_high")
 _CHUNK = 4096
 
 
-class DcResult(Result):
+class DcResult(DiscoveredResult):
     """Denial constraints that hold in a table.
 
     Attributes
     ----------
     constraints : sequence of DenialConstraint, in result order (by size, column position, operator)
-    relation : the table
-    partial : whether a limit ended the search early
-    notes : what a reader should know about the table or the search
-    device, device_reason : what the kernels ran on, and why
-    timings_seconds : what took how long
+    relation, partial, notes, device, device_reason, timings_seconds : as of every Result
 
     Examples
     --------
@@ -47,9 +44,9 @@ class DcResult(Result):
     """
 
     COMMAND = "dc discover"
-    CHOICES = ("rank_by", "limit")
     RANKINGS = get_args(RankBy)
     THINGS = ("denial constraint", "denial constraints")
+    SMALLER = "more constraints, and smaller ones"
     ALL = ".constraints, .ranked(), .to_pandas()"
     _found: DcDiscovery
 
@@ -57,14 +54,11 @@ class DcResult(Result):
     def constraints(self) -> Sequence[DenialConstraint]:
         return self._found.constraints
 
-    def __len__(self) -> int:
-        return len(self._found.arrays)
-
     def __iter__(self) -> Iterator[DenialConstraint]:
         return iter(self._found.constraints)
 
     def __repr__(self) -> str:
-        return self._described(self._in_short(), [c.rule for c in self.ranked(limit=SHOWN_IN_REPR)], len(self))
+        return self._described_as([c.rule for c in self.ranked(limit=SHOWN_IN_REPR)])
 
     def ranked(self, by: RankBy = "succinctness", limit: int | None = None) -> list[DenialConstraint]:
         """Constraints, best first by "genuineness", "succinctness", "coverage" or "g1"; ties in result order.
@@ -80,14 +74,14 @@ class DcResult(Result):
         index = self._index(self._chosen(self.CHOICES, {"rank_by": by, "limit": limit}))
         return [constraint for constraint, _ in self._numbered(index)]
 
-    def to_pandas(self, *, rank_by: RankBy | None = None, limit: int | None = None) -> pd.DataFrame:  # type: ignore[override]
+    def to_pandas(self, **listed: Unpack[Choice]) -> pd.DataFrame:
         """One row a constraint: id, rule, kind, size, violating_pairs, g1, succinctness, coverage.
 
         Where g1 was estimated (sample_pairs), violating_pairs is missing, and estimated, g1_low and g1_high follow.
         """
         import pandas as pd
 
-        index = self._index(self._chosen(self.CHOICES, {"rank_by": rank_by, "limit": limit}))
+        index = self._index(self._chosen(self.CHOICES, listed))
         constraints = [constraint for constraint, _ in self._numbered(index)]
         ranking, arrays, estimate = self._found.ranking, self._found.arrays, self._found.estimate
         counts: Any = arrays.violations[index]
@@ -108,17 +102,11 @@ class DcResult(Result):
             columns |= {name: values[index] for name, values in zip(ESTIMATED, ends, strict=True)}
         return pd.DataFrame(columns)
 
-    def _summary(self) -> str:
-        return f"{self._counted()} ({text.bound(self._heading)})"
-
     def _in_full(self, chosen: Chosen) -> str:
         evidences = self._found.distinct_evidences
         said = f"{self._summary()}; {number_of(self._found.ordered_pairs, 'ordered pair')}, "
         said += number_of(self._found.space.predicates, "predicate")
         return said if evidences is None else f"{said}, {number_of(evidences, 'distinct evidence')}"
-
-    def _missing(self) -> str:
-        return text.what_is_missing(self._facts, "more constraints, and smaller ones")
 
     @property
     def _facts(self) -> dict[str, Any]:
@@ -134,7 +122,7 @@ class DcResult(Result):
             "estimate": None
             if estimate is None
             else {"sampled_pairs": estimate.sampled_pairs, "confidence": estimate.confidence, "measure": "g1"},
-            "count": len(self),
+            "count": len(found.arrays),
         }
 
     def _lists(self, chosen: Chosen) -> dict[str, Iterable[Any]]:
@@ -197,12 +185,6 @@ class DcResult(Result):
             return [str(number), record["kind"], *figures, f"{variants:,}", rule]
         said = f"  and {number_of(variants, 'variant')}" if variants else ""
         return [str(number), record["kind"], *figures, rule + said]
-
-    def _how(self, verbose: bool) -> list[Any]:
-        return [*super()._how(verbose), *text.how_it_was_found(self._facts, verbose)]
-
-    def _method(self) -> list[tuple[str, str]]:
-        return text.method(self._facts)
 
     @property
     def _by_chance(self) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from tuplewise.engine.options import DcStateOptions, RankBy
 from tuplewise.engine.report import model, sql
 from tuplewise.engine.report.change import Change
 from tuplewise.engine.report.dc_result import DcResult
-from tuplewise.engine.report.result import Chosen, Ran
+from tuplewise.engine.report.result import Choice, Chosen, Ran
 from tuplewise.engine.run import Clock
 from tuplewise.engine.table.relation import Column, Relation
 from tuplewise.gpu_kernels.device import Device, pick_device
@@ -43,41 +43,17 @@ def state_options(options: DcStateOptions, *more: Any, **others: Any) -> dict[st
     return model.options_record(*more, options.discover, **{**own, **others})
 
 
-@dataclass(frozen=True, eq=False)
-class RulesChanged:
-    """Which rules a state lists more, and which no more.
-
-    Attributes
-    ----------
-    revision : the last one
-    rows : that are there since
-    gained : in result order
-    lost : each with `rule` and `broken_by`: the names of two rows that violate it (of a rule about one row: one and
-        None), or None where it still holds, and another one that is listed implies it
-    row_ids : int64, what rows that came are named by
-    since : the revision that this one is compared with, where it isn't the one before
-    """
-
-    revision: int
-    rows: int
-    gained: Sequence[DenialConstraint]
-    lost: Sequence[LostRule] = ()
-    row_ids: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    since: int | None = None
-
-    @classmethod
-    def by(cls, applied: AppliedRevision) -> RulesChanged:
-        """What one revision changed."""
-        return cls(applied.revision, applied.rows, applied.gained, applied.lost, applied.row_ids)
-
-
 class DcChange(Change):
     """What a revision of a state of denial constraints brought, or several.
 
     Attributes
     ----------
-    revision, rows, gained, lost, row_ids : see RulesChanged
+    revision, rows, gained, lost, row_ids : see AppliedRevision
     notes : what a reader should know
+
+    Parameters
+    ----------
+    since : the revision that the last one is compared with, where it isn't the one before
     """
 
     CHOICES_OF_TEXT = ("limit",)
@@ -87,22 +63,23 @@ class DcChange(Change):
         self,
         command: str,
         state: DcState,
-        changed: RulesChanged,
+        applied: AppliedRevision,
         *,
         options: Mapping[str, Any],
         notes: Sequence[str] = (),
         timings_seconds: Mapping[str, float],
         device: Device | None = None,
+        since: int | None = None,
     ) -> None:
         ran = Ran(timings_seconds)
         if device is not None:
             ran = Ran(timings_seconds, device.described, device.reason)
         super().__init__(
-            command, [_table_record(state, changed.rows)], ran,
-            revision=changed.revision, gained=changed.gained, lost=changed.lost, options=options, notes=notes,
+            command, [_table_record(state, applied.rows)], ran,
+            revision=applied.revision, gained=applied.gained, lost=applied.lost, options=options, notes=notes,
         )  # fmt: skip
-        self.rows, self.row_ids = changed.rows, changed.row_ids
-        self._since_revision, self._counting = changed.since, state.options.discover.error > 0
+        self.rows, self.row_ids = applied.rows, applied.row_ids
+        self._since_revision, self._counting = since, state.options.discover.error > 0
 
     @property
     def _facts(self) -> dict[str, Any]:
@@ -171,11 +148,11 @@ class DcStateResult(DcResult):
     def _counted(self) -> str:
         return f"revision {self.revision}: {super()._counted()}"
 
-    def to_pandas(self, *, rank_by: RankBy | None = None, limit: int | None = None) -> pd.DataFrame:  # type: ignore[override]
+    def to_pandas(self, **listed: Unpack[Choice]) -> pd.DataFrame:
         """As `DcResult.to_pandas`; violating_pairs is missing where an earlier revision's aren't known."""
         import pandas as pd
 
-        frame = super().to_pandas(rank_by=rank_by, limit=limit)
+        frame = super().to_pandas(**listed)
         if self._unknown:
             frame["violating_pairs"] = pd.array([pd.NA] * len(frame), dtype="Int64")
         return frame

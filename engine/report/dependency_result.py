@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, get_args
@@ -14,7 +15,8 @@ from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import DependencyRankBy
 from tuplewise.engine.report import sql, text
 from tuplewise.engine.report.dependencies import Key, Named, NamedDependencies
-from tuplewise.engine.report.result import SHOWN_IN_REPR, Chosen, Fields, Result
+from tuplewise.engine.report.discovered_result import DiscoveredResult
+from tuplewise.engine.report.result import SHOWN_IN_REPR, Chosen, Fields
 from tuplewise.engine.report.sections import Heading, Section
 
 if TYPE_CHECKING:
@@ -40,16 +42,12 @@ class Group(NamedTuple):
     means: str
 
 
-class DependencyResult(Result):
+class DependencyResult(DiscoveredResult):
     """Dependencies that hold in a table. Subclasses name the groups that they are listed in."""
 
-    CHOICES = ("rank_by", "limit")
     RANKINGS = get_args(DependencyRankBy)
     GROUPS: ClassVar[tuple[Group, ...]]
     _found: Discovery
-
-    def __len__(self) -> int:
-        return len(self._found.dependencies)
 
     def __iter__(self) -> Iterator[Named]:
         for group in self._groups:
@@ -57,21 +55,11 @@ class DependencyResult(Result):
 
     def __repr__(self) -> str:
         best = [str(d) for d, _ in zip(self, range(SHOWN_IN_REPR), strict=False)]
-        return self._described(self._in_short(), best, len(self))
+        return self._described_as(best)
 
     def _summary(self) -> str:
         kinds = [f"{len(listed):,} {group.short}" for group, listed in self._listed_groups() if group.short]
-        named = f"{self._counted()} ({text.bound(self._heading)})"
-        return f"{named}: {', '.join(kinds)}" if kinds and len(self) else named
-
-    def _missing(self) -> str:
-        return text.what_is_missing(self._facts, f"more {self.THINGS[1]}")
-
-    def _how(self, verbose: bool) -> list[Any]:
-        return [*super()._how(verbose), *text.how_it_was_found(self._facts, verbose)]
-
-    def _method(self) -> list[tuple[str, str]]:
-        return text.method(self._facts)
+        return super()._summary() + (f": {', '.join(kinds)}" if kinds and len(self) else "")
 
     @property
     def _facts(self) -> dict[str, Any]:
@@ -81,7 +69,7 @@ class DependencyResult(Result):
             "search": dict(self._found.search),
             "measure": self._measure if self._approximate else None,
             "complete_context": self._found.complete_context,
-            "count": len(self),
+            "count": len(self._found.dependencies),
         }
 
     def _lists(self, chosen: Chosen) -> dict[str, Iterable[Any]]:
@@ -117,8 +105,8 @@ class DependencyResult(Result):
     def _queries(self, chosen: Chosen, dialect: str, table: str | None, tables: Mapping[str, str]) -> Iterator[str]:
         writer = sql.writer_of(self.relation, dialect, table, self._found.options.nulls)
         groups = self._ranked(chosen)._groups
-        yield from writer.script((str(d), d.rule) for group in groups for d in group[: chosen.limit])
-        yield from self._more_queries(writer, chosen.limit)
+        rules = ((str(d), d.rule) for group in groups for d in group[: chosen.limit])
+        return itertools.chain(writer.script(rules), self._more_queries(writer, chosen.limit))
 
     def _more_queries(self, writer: sql.Writer, limit: int | None) -> Iterator[str]:
         """The queries of what else there is, behind those of the groups."""

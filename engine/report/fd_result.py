@@ -17,11 +17,7 @@ class FdResult(DependencyResult):
     Attributes
     ----------
     fds : sequence of FunctionalDependency, by size of the determinant, then column positions
-    relation : the table
-    partial : whether a limit ended the search early
-    notes : what a reader should know about the table or the search
-    device, device_reason : what the kernels ran on, and why
-    timings_seconds : what took how long
+    relation, partial, notes, device, device_reason, timings_seconds : as of every Result
 
     Examples
     --------
@@ -33,6 +29,7 @@ class FdResult(DependencyResult):
 
     COMMAND = "fd discover"
     THINGS = ("functional dependency", "functional dependencies")
+    SMALLER = "more functional dependencies"
     GROUPS = (
         Group("fds", (CONSTANT,), FunctionalDependency, "", "rows that are equal on the left are equal on the right"),
     )
@@ -49,11 +46,7 @@ class KeyResult(DependencyResult):
     Attributes
     ----------
     keys : sequence of Key, by number of columns, then their positions
-    relation : the table
-    partial : whether a limit ended the search early
-    notes : what a reader should know about the table or the search
-    device, device_reason : what the kernels ran on, and why
-    timings_seconds : what took how long
+    relation, partial, notes, device, device_reason, timings_seconds : as of every Result
 
     Examples
     --------
@@ -65,6 +58,7 @@ class KeyResult(DependencyResult):
 
     COMMAND = "key discover"
     THINGS = ("key", "keys")
+    SMALLER = "more keys"
     GROUPS = (Group("keys", (KEY,), Key, "", "no two rows are equal on all of these columns"),)
     ALL = ".keys, .to_pandas()"
 

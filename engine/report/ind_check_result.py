@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Unpack
 
 from tuplewise.engine.errors import Face, Wording, number_of, spelled
@@ -15,7 +16,7 @@ from tuplewise.engine.report.cells import json_values
 from tuplewise.engine.report.checked_result import VERDICTS, CheckedResult
 from tuplewise.engine.report.ind_tables import MEASURE, IndTables
 from tuplewise.engine.report.ind_texts import read_all_inds
-from tuplewise.engine.report.result import Chosen, Fields, HandedOn
+from tuplewise.engine.report.result import Choice, Chosen, Fields
 from tuplewise.engine.report.sections import Entry, Fold
 from tuplewise.engine.run import Run
 
@@ -33,9 +34,7 @@ class IndCheckResult(IndTables, CheckedResult):
     inds : list of IndCheck, each with `ind`, `holds`, `missing_values`, `rows_missing`, `rows_null`,
         `dependent_distinct`, `referenced_distinct`, `reason` and `examples` (`values`, `counts`, `rows`)
     tables : what was read of each table
-    partial : whether some are undecided: a limit came first
-    notes : what a reader should know
-    timings_seconds : what took how long
+    partial, notes, timings_seconds : as of every Result
 
     Examples
     --------
@@ -56,9 +55,9 @@ class IndCheckResult(IndTables, CheckedResult):
     )
     _found: CheckedInds
 
-    def __init__(self, found: CheckedInds, **handed_on: Unpack[HandedOn]) -> None:
-        super().__init__(found, **handed_on)
-        self.inds: list[IndCheck] = list(found.checks)
+    @cached_property
+    def inds(self) -> list[IndCheck]:
+        return list(self._found.checks)
 
     def __len__(self) -> int:
         return len(self.inds)
@@ -71,10 +70,10 @@ class IndCheckResult(IndTables, CheckedResult):
         reasons = [Wording("{}: {}", check.ind, check.reason) for check in self.inds if check.reason is not None]
         return [*super()._noted(), *reasons]
 
-    def to_pandas(self) -> pd.DataFrame:  # type: ignore[override]
+    def to_pandas(self, **listed: Unpack[Choice]) -> pd.DataFrame:
         """One row a dependency: ind, holds, missing_values, rows_missing, rows_null, dependent_distinct,
         referenced_distinct, reason, seconds."""
-        return super().to_pandas().astype(dict.fromkeys(COUNTS, "Int64"))
+        return super().to_pandas(**listed).astype(dict.fromkeys(COUNTS, "Int64"))
 
     @property
     def _verdicts(self) -> list[bool | None]:

@@ -30,10 +30,7 @@ class IndResult(IndTables, Result):
         `referenced_distinct`, `missing_values` and `evidence` (`coverage`, `name_likeness`, `key`, `unique`, `score`)
     trivial : how many more hold because the dependent side has no values
     tables : what was read of each table
-    partial : whether a limit ended the search early
-    notes : what a reader should know
-    device, device_reason : what the kernels ran on, and why
-    timings_seconds : what took how long
+    partial, notes, device, device_reason, timings_seconds : as of every Result
 
     Examples
     --------

@@ -13,7 +13,7 @@ from tuplewise.engine.od.lexicographic import OdCheck
 from tuplewise.engine.report import text
 from tuplewise.engine.report.cells import Cells, json_values
 from tuplewise.engine.report.checked_result import VERDICTS, CheckedResult
-from tuplewise.engine.report.result import Chosen, Fields, HandedOn
+from tuplewise.engine.report.result import Choice, Chosen, Fields
 from tuplewise.engine.report.sections import Entry, Fold
 
 if TYPE_CHECKING:
@@ -32,10 +32,7 @@ class OdCheckResult(CheckedResult):
     ----------
     ods : list of OdCheck, each with `od`, `holds`, `violation` (None, or `kind`, "split" or "swap", and rows `t`, `u`)
         and `seconds`
-    partial : whether some are undecided: a limit came first, or a saved result doesn't tell
-    notes : what a reader should know
-    device, device_reason : what the kernels ran on, and why; None where no table was looked at
-    timings_seconds : what took how long
+    partial, notes, device, device_reason, timings_seconds : as of every Result
 
     Examples
     --------
@@ -54,9 +51,9 @@ class OdCheckResult(CheckedResult):
     ASK = ".ods for each dependency"
     _found: CheckedOds
 
-    def __init__(self, found: CheckedOds, **handed_on: Unpack[HandedOn]) -> None:
-        super().__init__(found, **handed_on)
-        self.ods: list[OdCheck] = list(found.checks)
+    @cached_property
+    def ods(self) -> list[OdCheck]:
+        return list(self._found.checks)
 
     def __len__(self) -> int:
         return len(self.ods)
@@ -66,9 +63,9 @@ class OdCheckResult(CheckedResult):
         lines = [f"{VERDICTS[check.holds]} {check.od}" for check in self.ods]
         return self._described(self._summary() + where, lines, len(lines))
 
-    def to_pandas(self) -> pd.DataFrame:  # type: ignore[override]
+    def to_pandas(self, **listed: Unpack[Choice]) -> pd.DataFrame:
         """One row a dependency: od, holds, kind ("split" or "swap"), t, u, seconds."""
-        return super().to_pandas().astype({"t": "Int64", "u": "Int64"})
+        return super().to_pandas(**listed).astype({"t": "Int64", "u": "Int64"})
 
     @property
     def _verdicts(self) -> list[bool | None]:

@@ -31,11 +31,7 @@ class OdResult(DependencyResult):
     ----------
     constants : sequence of Constancy (`X: [] -> A`), by size of the context, then column positions
     order_compatible : sequence of OrderCompatibility (`X: A ~ B`), in the same order
-    relation : the table
-    partial : whether a limit ended the search early
-    notes : what a reader should know about the table or the search
-    device, device_reason : what the kernels ran on, and why
-    timings_seconds : what took how long
+    relation, partial, notes, device, device_reason, timings_seconds : as of every Result
 
     Examples
     --------
@@ -48,6 +44,7 @@ class OdResult(DependencyResult):
 
     COMMAND = "od discover"
     THINGS = ("order dependency", "order dependencies")
+    SMALLER = "more order dependencies"
     GROUPS = (
         Group(
             "constant", (CONSTANT,), Constancy, "constant",

@@ -187,9 +187,9 @@ def columns(document: Mapping[str, Any], records: Sequence[Mapping[str, Any]] = 
 def _how(document: Mapping[str, Any], method: Sequence[tuple[str, str]]) -> Iterator[Section]:
     """How a result was found, and with what settings."""
     files = [(f"table {t['name']}", t["path"] or "from memory") for t in document["tables"]]
-    device = f"{document['device']} ({document['device_reason']})"
+    device = [("device", f"{document['device']} ({document['device_reason']})")] if document["device"] else []
     seconds = [(name.replace("_", " "), f"{value:.2f} s") for name, value in document["timings_seconds"].items()]
-    facts = [*files, *method, ("device", device), *seconds, ("version", document["version"])]
+    facts = [*files, *method, *device, *seconds, ("version", document["version"])]
     yield Section("How it was found", "facts", rows=facts, folded=True)
     yield Section("Settings", "facts", rows=list(_settings(document["options"])), folded=True)
 

@@ -93,10 +93,7 @@ class ProfileResult(Result):
     rules : list of ProfiledRule, best first
     columns : list of dicts, one for each column: type, nulls, distinct values and how they are spread
     warnings : list of dicts: what is odd about columns
-    partial : whether a limit ended the search early
-    notes : what a reader should know about the tables or the search
-    device, device_reason : what the kernels ran on, and why
-    timings_seconds : what took how long
+    partial, notes, device, device_reason, timings_seconds : as of every Result
 
     Examples
     --------

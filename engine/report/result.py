@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypedDict, Unpack
 
-from tuplewise.engine.errors import Face, InputError, all_spelled, message, number_of, python_option
+from tuplewise.engine.errors import Face, InputError, all_spelled, message, python_option
 from tuplewise.engine.report import csv, json, model, page, text
 from tuplewise.engine.report.sections import Section
 
@@ -17,15 +17,6 @@ if TYPE_CHECKING:
     from tuplewise.engine.table.relation import Relation
 
 SHOWN_IN_REPR = 5
-
-
-class HandedOn(TypedDict, total=False):
-    """What a result is told beside what was found; see Result."""
-
-    options: Mapping[str, Any] | None
-    notes: Sequence[str]
-    total_seconds: float
-    face: Face
 
 
 class Choice(TypedDict, total=False):
@@ -50,15 +41,6 @@ class Chosen(NamedTuple):
     limit: int | None = None
     plan: bool = False
     verbose: bool = False
-
-
-class Queried(TypedDict, total=False):
-    """What tables are called in the database, and which entries get a query."""
-
-    table: str | None
-    tables: Mapping[str, str] | None
-    rank_by: str | None
-    limit: int | None
 
 
 class Fields(NamedTuple):
@@ -110,7 +92,7 @@ class Result(ABC):
     RANKINGS: ClassVar[tuple[str, ...]] = ()
     THINGS: ClassVar[tuple[str, str]]
     ALL: ClassVar[str]
-    MISSING: ClassVar[str]
+    MISSING: ClassVar[str] = "a limit was reached"
     MORE: ClassVar[tuple[str, str]] = (
         "All of them: .to_json(), .to_csv(), .to_pandas() or .to_sql(); more here: .to_text(limit=N).",
         "All of them: --format json, csv or sql (to a file: -o FILE); more here: --limit N.",
@@ -152,11 +134,11 @@ class Result(ABC):
 
     def _table(self, chosen: Chosen) -> Fields:
         """The lines of CSV and of data frames."""
-        raise NotImplementedError
+        raise InputError(f"{type(self).__name__} has no lines for a table: see .to_json() and .to_text()")
 
     def _queries(self, chosen: Chosen, dialect: str, table: str | None, tables: Mapping[str, str]) -> Iterator[str]:
-        """The queries of SQL."""
-        raise NotImplementedError
+        """The queries of SQL; kinds without them don't have the format."""
+        return iter(())
 
     @abstractmethod
     def _sections(self, chosen: Chosen, most: int, *, html: bool) -> list[Section]:
@@ -190,29 +172,35 @@ class Result(ABC):
 
     @property
     def relation(self) -> Relation:
+        """The table."""
         relation: Relation = self._found.relation
         return relation
 
     @property
     def partial(self) -> bool:
+        """Whether a limit ended the work early."""
         return bool(self._found.partial)
 
     @property
     def notes(self) -> list[str]:
+        """What a reader should know about the tables or the work."""
         return all_spelled((*self._noted(), *self._more_notes), self._face)
 
     @property
     def device(self) -> str:
+        """What the kernels ran on; None where no table was looked at."""
         device: str = self._found.device
         return device
 
     @property
     def device_reason(self) -> str:
+        """Why they ran on that."""
         reason: str = self._found.device_reason
         return reason
 
     @property
     def timings_seconds(self) -> dict[str, float]:
+        """What took how long."""
         return dict(self._heading["timings_seconds"])
 
     # Formats
@@ -238,7 +226,14 @@ class Result(ABC):
         names, records = self._table(self._chosen(self.CHOICES, listed))
         return pd.DataFrame([{name: one[name] for name in names} for one in records], columns=list(names))
 
-    def to_sql(self, dialect: str = "spark", **queried: Unpack[Queried]) -> str:
+    def to_sql(
+        self,
+        dialect: str = "spark",
+        *,
+        table: str | None = None,
+        tables: Mapping[str, str] | None = None,
+        **listed: Unpack[Choice],
+    ) -> str:
         """For each entry a query that lists what breaks it.
 
         Parameters
@@ -255,7 +250,7 @@ class Result(ABC):
         >>> 'FROM "main"."things"' in query
         True
         """
-        return "".join(self.pieces("sql", dialect=dialect, **queried))
+        return "".join(self.pieces("sql", dialect=dialect, table=table, tables=tables, **listed))
 
     def to_html(self, **listed: Unpack[Choice]) -> str:
         """One page for a browser that needs no network: the first entries (500 unless limited), to search and sort."""
@@ -303,7 +298,7 @@ class Result(ABC):
         """The result in one of its formats but text, in pieces of text, for results too long to hold as one."""
         if form not in self.FORMS:
             *others, last = map(repr, self.FORMS)
-            raise InputError(message("format", form, f"{', '.join(others)} or {last}"))
+            raise InputError(message("format", form, f"{', '.join(others)} or {last}" if others else last))
         chosen = self._chosen(self.CHOICES, listed)
         if form == "json":
             document, lists = self._document(chosen)
@@ -320,16 +315,6 @@ class Result(ABC):
         if count > len(lines):
             shown.append(f"  ... and {count - len(lines):,} more: {self.ALL}")
         return "\n".join(shown)
-
-    def _in_short(self) -> str:
-        """What `repr` says of a discovery in one table."""
-        how_far = text.bound(self._heading) + (", PARTIAL" if self.partial else "")
-        rows = number_of(self.relation.all_rows, "row")
-        return f"{self._counted()} of {self.relation.name!r} ({how_far}), {rows}, {self.device}"
-
-    def _counted(self) -> str:
-        """How many rules of its kind a discovery in one table found."""
-        return number_of(self._facts["count"], *(f"minimal {thing}" for thing in self.THINGS))
 
     def _csv(self, chosen: Chosen) -> Iterator[str]:
         names, records = self._table(chosen)

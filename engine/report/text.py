@@ -160,15 +160,6 @@ def bound(document: Mapping[str, Any]) -> str:
     return f"not violated by {pairs}" if error == 0 else f"{measure} <= {error}, estimated from {pairs}"
 
 
-def what_is_missing(result: Mapping[str, Any], more: str) -> str:
-    """What a limit has left out of a list."""
-    undecided = (result["search"] or {}).get("undecided")
-    missing = f"a limit was reached; there may be {more}"
-    if not undecided:
-        return missing
-    return f"{missing}: {undecided:,} candidate{' was' if undecided == 1 else 's were'} undecided"
-
-
 def how_it_was_found(result: Mapping[str, Any], verbose: bool) -> list[Any]:
     """The algorithm and why; what a search compared and checked; with `verbose` each column set, or level, of it."""
     parts: list[Any] = [f"{result['algorithm']} ({result['algorithm_reason']})"]
@@ -191,12 +182,6 @@ def how_it_was_found(result: Mapping[str, Any], verbose: bool) -> list[Any]:
     if verbose and (steps := _steps(search)):
         parts += ["", steps, ""]
     return parts
-
-
-def method(result: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The same as facts of a page."""
-    algorithm, *said = how_it_was_found(result, verbose=False)
-    return [("algorithm", algorithm), *(("search", one) for one in said)]
 
 
 def _compared(search: Mapping[str, Any]) -> list[str]:

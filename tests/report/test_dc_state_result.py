@@ -14,9 +14,9 @@ import pytest
 
 import tuplewise as tw
 from tuplewise.engine.dc.constraint import DenialConstraint, Predicate
-from tuplewise.engine.dc.incremental.applied import LostRule
+from tuplewise.engine.dc.incremental.applied import AppliedRevision, LostRule
 from tuplewise.engine.options import DcDiscoverOptions, DcStateOptions
-from tuplewise.engine.report.dc_state import DcChange, RulesChanged, state_options
+from tuplewise.engine.report.dc_state import DcChange, state_options
 
 ZIP, CITY = Predicate("t", "zip", "==", "u", "zip"), Predicate("t", "city", "!=", "u", "city")
 KEY, SAME_ZIP = DenialConstraint((ZIP,)), DenialConstraint((ZIP, CITY))
@@ -24,17 +24,20 @@ WITHIN = DenialConstraint((Predicate("t", "low", ">", "t", "high"),))
 PAY = pd.DataFrame({"name": ["Ada", "Ben", "Cem"], "rank": [1, 2, 3], "pay": [10, 20, 30]})
 
 
-def change(changed: RulesChanged, error: str = "0", notes: tuple[str, ...] = ()) -> DcChange:
+def change(
+    changed: AppliedRevision, error: str = "0", notes: tuple[str, ...] = (), since: int | None = None
+) -> DcChange:
     columns = [SimpleNamespace(name=n, type="text", why=f"text, e.g. {n}") for n in ("zip", "city")]
     options = DcStateOptions(discover=DcDiscoverOptions(error=Decimal(error)), key=("zip",))
     state: Any = SimpleNamespace(name="people", path="people.csv", columns=columns, options=options)
     return DcChange(
-        "dc insert", state, changed, options=state_options(options), notes=notes, timings_seconds={"total": 0.25}
+        "dc insert", state, changed, options=state_options(options), notes=notes, timings_seconds={"total": 0.25},
+        since=since,
     )
 
 
-def changed(gained: list[DenialConstraint], lost: list[LostRule], ids: list[int], **more: Any) -> RulesChanged:
-    return RulesChanged(7, 1234, gained, lost, np.array(ids, dtype=np.int64), **more)
+def changed(gained: list[DenialConstraint], lost: list[LostRule], ids: list[int]) -> AppliedRevision:
+    return AppliedRevision(7, 1234, tuple(gained), tuple(lost), np.array(ids, dtype=np.int64))
 
 
 def test_json_of_a_change() -> None:
@@ -100,7 +103,7 @@ def test_text_of_a_change() -> None:
 
 
 def test_long_lists_are_cut_in_text_only() -> None:
-    long = change(changed([SAME_ZIP] * 23, [LostRule(KEY, (1, 2))] * 21, [], since=2))
+    long = change(changed([SAME_ZIP] * 23, [LostRule(KEY, (1, 2))] * 21, []), since=2)
     text = long.to_text()
     assert "revision 7, since revision 2: 23 denial constraints gained, 21 lost\n" in text
     assert text.count("\n+ ") == text.count("\n- ") == 20

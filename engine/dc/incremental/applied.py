@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -25,13 +25,13 @@ class LostRule:
 
 @dataclass(frozen=True, eq=False)
 class AppliedRevision:
-    """The changes of one revision. `row_ids`: int64, of the new rows, in their order."""
+    """The changes of one revision, constraints in result order. `row_ids`: int64, of the new rows, in their order."""
 
     revision: int
     rows: int
     gained: tuple[DenialConstraint, ...]
-    lost: tuple[LostRule, ...]
-    row_ids: NDArray[np.int64]
+    lost: tuple[LostRule, ...] = ()
+    row_ids: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     notes: tuple[str, ...] = ()
 
 
