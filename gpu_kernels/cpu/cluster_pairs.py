@@ -50,8 +50,8 @@ class Term(NamedTuple):
     """A term for one row t: numbers alone, since arrays that are handed to a helper for each row are counted there."""
 
     u_column: int
-    threshold: int
-    weight: int
+    threshold: np.int32
+    weight: np.uint32
 
 
 class TermAt(NamedTuple):
@@ -59,7 +59,7 @@ class TermAt(NamedTuple):
 
     t_column: int
     u_column: int
-    weight: int
+    weight: np.uint32
 
 
 @helper
