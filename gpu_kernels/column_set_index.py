@@ -17,6 +17,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tuplewise.gpu_kernels.column_set_types import (
+    EQ,
+    GE,
+    GT,
+    LE,
+    LT,
+    NE,
+    Comparisons,
+    KnownClues,
+    Orders,
+    Queries,
+    Term,
+    offsets_of,
+)
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cpu import column_set_index as kernels
 from tuplewise.gpu_kernels.cpu import zones as zoned
@@ -25,8 +39,7 @@ from tuplewise.gpu_kernels.words import ACROSS, EQUAL, GREATER, UNKNOWN, ClueLay
 
 SPARE = kernels.SPARE
 ROWS_A_TASK = 64  # new rows that a thread takes at a time
-Term = tuple[int, int, int]  # column of the old row, operator (index into OPERATORS), column of the new row
-EXCHANGED = (0, 1, 4, 5, 2, 3)  # == != < <= > >= with both sides exchanged
+EXCHANGED = (EQ, NE, GT, GE, LT, LE)  # each operator with both sides exchanged
 MOST_OF_A_CLASS = 2  # rows of each class of equal rows in an order that need not be whole
 _NAMES = (
     "orders", "whole", "order_offsets", "zones", "level_starts", "level_blocks", "levels", "columns", "column_offsets",
@@ -66,6 +79,11 @@ class SortedRows:
         """The rows are those from the one number on, before the other."""
         return int(self.bounds[0]), int(self.bounds[1])
 
+    @property
+    def for_loops(self) -> Orders:
+        """What compiled loops take."""
+        return Orders(*(getattr(self, name) for name in Orders._fields))
+
     def __post_init__(self) -> None:
         for name in _NAMES:  # those that are mapped from a file can't be written to: kernels are compiled for that once
             array = getattr(self, name).view()
@@ -98,13 +116,13 @@ class SortedRows:
         return cls(
             orders=np.concatenate([np.zeros(0, np.int32), *orders]),
             whole=np.array(whole, dtype=np.bool_),
-            order_offsets=_offsets([len(order) for order in orders]),
+            order_offsets=offsets_of([len(order) for order in orders]),
             zones=np.concatenate(parts),
             level_starts=starts,
             level_blocks=blocks,
             levels=levels,
             columns=np.array([c for columns in column_lists for c in columns], dtype=np.int32),
-            column_offsets=_offsets([len(columns) for columns in column_lists]),
+            column_offsets=offsets_of([len(columns) for columns in column_lists]),
             bounds=np.array(span, dtype=np.int64),
         )
 
@@ -193,41 +211,6 @@ class SortedRows:
 
 
 @dataclass(frozen=True, eq=False)
-class Queries:
-    """Boxes that old rows are looked for in, given a new row.
-
-    Attributes
-    ----------
-    index : int32 (queries,), the order that each is asked of
-    offsets : int64 (queries + 1,), terms of each
-    slot, operator, column : int32, int8, int32 (terms,): the value of the order's column number `slot` stands in this
-        relation to the new row's value of `column`
-    """
-
-    index: NDArray[np.int32]
-    offsets: NDArray[np.int64]
-    slot: NDArray[np.int32]
-    operator: NDArray[np.int8]
-    column: NDArray[np.int32]
-
-    @classmethod
-    def of_terms(cls, rows: SortedRows, indexes: Sequence[int], terms: Sequence[Sequence[Term]]) -> Queries:
-        """Each a list of terms, asked of an order that has their columns."""
-        slots: list[int] = []
-        for i, own in zip(indexes, terms, strict=True):
-            columns = rows.columns_of(i).tolist()
-            slots += [columns.index(old) for old, _, _ in own]
-        flat = [term for own in terms for term in own]
-        return cls(
-            index=np.array(indexes, dtype=np.int32),
-            offsets=_offsets([len(own) for own in terms]),
-            slot=np.array(slots, dtype=np.int32),
-            operator=np.array([operator for _, operator, _ in flat], dtype=np.int8),
-            column=np.array([new for _, _, new in flat], dtype=np.int32),
-        )
-
-
-@dataclass(frozen=True, eq=False)
 class Met:
     """Clues that were not known: uint64 (new, words), each once, a pair of rows (t, u) that left it, int32 (new, 2),
     and how many pairs of those compared did, int64 (new,) or empty. Of the orders of a pair, the one that was met."""
@@ -257,6 +240,11 @@ class ClueTable:
             kernels.fill_table(clues, self.table, self.numbers, self.entered)
             self.entered = len(clues)
 
+    @property
+    def given(self) -> KnownClues:
+        """What compiled loops take."""
+        return KnownClues(self.table, self.numbers)
+
     def numbers_of(self, clues: NDArray[np.uint64]) -> NDArray[np.int32]:
         """The number of each clue, -1 where it isn't known."""
         return np.asarray(kernels.numbers_of(clues, self.table, self.numbers))
@@ -266,12 +254,12 @@ class Comparing:
     """What comparing needs to know, as kernels take it."""
 
     def __init__(self, layout: ClueLayout, nulls: str) -> None:
-        self.layout, self.unknown = layout, nulls == "unknown"
-        self.given = (layout.left, layout.right, layout.scope, layout.ordered, self.unknown)
+        self.layout = layout
+        self.given = Comparisons(layout.left, layout.right, layout.scope, layout.ordered, nulls == "unknown")
 
     def of_pairs(self, codes: NDArray[np.int32], t: NDArray[np.int32], u: NDArray[np.int32]) -> NDArray[np.uint64]:
         """The clues of (t[i], u[i]), uint64 (pairs, words). `codes`: int32 (rows, columns)."""
-        return np.asarray(kernels.compare_pairs(codes, t, u, *self.given, self.layout.words))
+        return np.asarray(kernels.compare_pairs(codes, t, u, self.given, self.layout.words))
 
     def probe(
         self, codes: NDArray[np.int32], alive: NDArray[np.bool_], first: int, last: int,
@@ -281,13 +269,8 @@ class Comparing:
 
         Returns what was met, and the pairs that each query compared, int64 (queries,).
         """
-        compared = np.zeros(len(queries.index), dtype=np.int64)
-        given = (
-            rows.orders, rows.order_offsets, rows.zones, rows.level_starts, rows.level_blocks, rows.levels,
-            rows.columns, rows.column_offsets, queries.index, queries.offsets, queries.slot, queries.operator,
-            queries.column,
-            *self.given, known.table, known.numbers,
-        )  # fmt: skip
+        compared = np.zeros(len(queries.order), dtype=np.int64)
+        given = (rows.for_loops, queries, self.given, known.given)
         if last - first <= ROWS_A_TASK:
             clues, pairs = kernels.probe_rows(codes, alive, *rows.span, first, last, *given, compared)
             return Met(clues, pairs, np.zeros(0, dtype=np.int64)), compared
@@ -321,7 +304,7 @@ class Comparing:
         """
         counts = np.zeros(counting, dtype=np.int64)
         by_column = np.ascontiguousarray(by_column)
-        given = (*self.given, known.table, known.numbers)
+        given = (self.given, known.given)
         if len(new) <= ROWS_A_TASK:
             met = kernels.scan_rows(
                 codes, by_column, alive, new, 0, len(new), start, stop, only_before, *given, counts
@@ -353,18 +336,11 @@ class Comparing:
         """A pair (t, u) of living rows that leaves a clue, t one of `tried`, u in an order; (-1, -1) if none was met.
         Third: whether all of `tried` were looked at, which `most` comparisons may not suffice for."""
         columns = rows.columns_of(index).tolist()
-        terms = [
-            (columns.index(old), operator, new)
-            for old, operator, new in terms_of_clue(clue, self.layout)
-            if old in columns
-        ]
-        slot, operator, column = (np.array([term[k] for term in terms]) for k in range(3))
-        levels = int(rows.levels[index])
+        terms = [term for term in terms_of_clue(clue, self.layout) if term[0] in columns]
+        query = Queries.of_terms(rows.lists, [index], [terms])
         t, u, looked_at = kernels.seek_pair(
-            codes, alive, tried, clue.copy(), rows.order(index), rows.zones, rows.level_starts[index],
-            rows.level_blocks[index], levels, rows.columns_of(index),
-            slot.astype(np.int32), operator.astype(np.int8), column.astype(np.int32), *self.given, most,
-        )  # fmt: skip
+            codes, alive, tried, clue.copy(), rows.for_loops, query, self.given, most
+        )
         return t, u, looked_at == len(tried)
 
 
@@ -376,7 +352,7 @@ def terms_of_clue(clue: NDArray[np.uint64], layout: ClueLayout) -> list[Term]:
         if outcome == UNKNOWN:
             continue
         ordered = bool(layout.ordered[g])
-        operator = 0 if outcome == EQUAL else (1 if not ordered else (2 if outcome == GREATER else 4))
+        operator = EQ if outcome == EQUAL else (NE if not ordered else (LT if outcome == GREATER else GT))
         terms.append((int(layout.right[g]), operator, int(layout.left[g])))
     return terms
 
@@ -395,10 +371,6 @@ def _together(found: Sequence[Met], words: int) -> Met:
     starts = np.flatnonzero(first)
     summed = np.add.reduceat(counts[order], starts) if len(counts) else counts
     return Met(clues[starts], rows[starts], summed)
-
-
-def _offsets(sizes: Sequence[int]) -> NDArray[np.int64]:
-    return np.concatenate(([0], np.cumsum(sizes, dtype=np.int64))).astype(np.int64)
 
 
 def stored(arrays: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:

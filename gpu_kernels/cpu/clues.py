@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cpu import cluster_pairs, new_clues
-from tuplewise.gpu_kernels.cpu.cluster_pairs import SMALL_ROWS
-from tuplewise.gpu_kernels.cpu.seen_keys import LANES
+from tuplewise.gpu_kernels.cpu.cluster_pairs import SMALL_ROWS, WORD, Rows
+from tuplewise.gpu_kernels.cpu.seen_keys import LANES, Lanes, Log
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
 from tuplewise.gpu_kernels.refine import ClusterPairs
 from tuplewise.gpu_kernels.words import (
@@ -51,8 +51,8 @@ class Terms:
         Column of t that gives the threshold, column of u, weight, whether a null of t makes the term never true,
         whether the threshold is null itself (the term is true where u is null), word of the key. An order term counts
         once where u's code equals the threshold and twice where it is below. The last one has weight 0.
-    unknown : int64 (comparisons that may be unknown, 3)
-        Column of t, word, and weight that a null there adds.
+    unknown : int64 (comparisons that may be unknown, 6)
+        Likewise: the weight is added where the column of t has a null.
     word, shift, width : int64 (comparisons,), where each comparison's outcome lies in a key
     """
 
@@ -78,7 +78,7 @@ def make_terms(layout: ClueLayout, left: NDArray[np.int64], right: NDArray[np.in
     word, shift, width = (np.zeros(layout.comparisons, dtype=np.int64) for _ in range(3))
     order: list[tuple[int, ...]] = []
     equal: list[tuple[int, ...]] = []
-    unknown: list[tuple[int, int, int]] = []
+    unknown: list[tuple[int, ...]] = []
     at, used = 0, 0
     for g in range(layout.comparisons):
         nullable = bool(null[left[g]] or null[right[g]])
@@ -94,15 +94,15 @@ def make_terms(layout: ClueLayout, left: NDArray[np.int64], right: NDArray[np.in
         (order if layout.ordered[g] else equal).append((a, b, step, nullable, False, at))
         if nullable:  # a null of u is below all values, which counted 2 so far
             equal.append((a, b, step if layout.ordered[g] else 3 * step, True, True, at))
-            unknown.append((a, at, 3 * step))
+            unknown.append((a, b, 3 * step, True, False, at))
     return Terms(
-        _with_padding(order), _with_padding(equal), np.array(unknown, dtype=np.int64).reshape(-1, 3), word, shift, width
+        _with_padding(order), _with_padding(equal), np.array(unknown, dtype=np.int64).reshape(-1, 6), word, shift, width
     )
 
 
 def _with_padding(terms: list[tuple[int, ...]]) -> NDArray[np.int64]:
     """In order of words, and one term of weight 0 at the end."""
-    return np.array([*sorted(terms, key=lambda term: term[5]), (0,) * 6], dtype=np.int64)
+    return np.array([*sorted(terms, key=lambda term: term[WORD]), (0,) * 6], dtype=np.int64)
 
 
 class ComparableRows:
@@ -113,19 +113,18 @@ class ComparableRows:
         used = np.unique(np.concatenate([layout.left, layout.right])) if layout.comparisons else np.zeros(1, np.int32)
         place = np.zeros(len(codes), dtype=np.int64)
         place[used] = np.arange(len(used))
-        self._table = np.ascontiguousarray(codes[used].T) if len(codes) else np.zeros((codes.shape[1], 1), np.int32)
+        table = np.ascontiguousarray(codes[used].T) if len(codes) else np.zeros((codes.shape[1], 1), np.int32)
         null = np.any(codes[used] == -1, axis=1) if nullable and len(codes) else np.zeros(len(used), np.bool_)
-        self._left, self._right = place[layout.left], place[layout.right]
-        self._terms = make_terms(layout, self._left, self._right, null)
-        self._own = self._row_keys(codes, nullable)
-        self._direct = self._terms.words == 1 and self._terms.bits <= DIRECT_BITS
-        self._seen = np.zeros(1 << self._terms.bits if self._direct else 1, dtype=np.uint8)
-        self._taken = np.zeros(-(-len(self._seen) // 8) if self._direct else 0, dtype=np.uint8)
-        self._wide_words = -(-self._terms.words // 2)
+        terms = self._terms = make_terms(layout, place[layout.left], place[layout.right], null)
+        self._rows = Rows(table, self._row_keys(codes, nullable), terms.order, terms.equal, terms.unknown)
+        direct = terms.words == 1 and terms.bits <= DIRECT_BITS
+        self._seen = np.zeros(1 << terms.bits if direct else 0, dtype=np.uint8)
+        self._taken = np.zeros(-(-len(self._seen) // 8), dtype=np.uint8)
+        self._wide_words = -(-terms.words // 2)
         self._met: list[Any] = [np.zeros((1 << 12, self._wide_words), np.uint64), np.zeros(1 << 12, np.int64), 0]
         self._taking = threading.Lock()  # calls may run at the same time
         self._places = np.stack([
-            self._terms.word // 2, self._terms.shift + 32 * (1 - self._terms.word % 2), (1 << self._terms.width) - 1
+            terms.word // 2, terms.shift + 32 * (1 - terms.word % 2), (1 << terms.width) - 1
         ], axis=1)  # fmt: skip
         self._flips = layout.ordered & (layout.scope == ACROSS)
 
@@ -138,19 +137,21 @@ class ComparableRows:
         states: list[_Thread] = []
 
         def make_worker() -> Callable[[int], None]:
-            state = _Thread(self._table.shape[1], self._terms.words, self._wide_words)
+            state = _Thread(self._rows.table.shape[1], self._terms.words, self._wide_words)
             states.append(state)
-            given = (self._table, self._own, *_plain(self._terms))
 
             def work(task: int) -> None:
                 cluster, first, last = jobs[task]
                 if cluster < 0:
-                    small = (*given, pairs.left, pairs.left_offsets, order, first, last)
-                    state.compare(cluster_pairs.compare_small, small, self._direct, self._seen)
+                    state.log = cluster_pairs.compare_small(
+                        self._rows, pairs.left, pairs.left_offsets, order, first, last, state.lanes, self._seen,
+                        state.log,
+                    )  # fmt: skip
                 else:
-                    sides = (pairs.left, pairs.left_offsets, pairs.right, pairs.right_offsets, pairs.reflexive)
-                    large = (*given, *sides, cluster, first, last)
-                    state.compare(cluster_pairs.compare, large, self._direct, self._seen)
+                    state.log = cluster_pairs.compare(
+                        self._rows, pairs.left, pairs.left_offsets, pairs.right, pairs.right_offsets, pairs.reflexive,
+                        cluster, first, last, state.lanes, self._seen, state.log,
+                    )  # fmt: skip
 
             return work
 
@@ -163,7 +164,7 @@ class ComparableRows:
         """With `counting`: distinct clues of these pairs, not of the exchanged ones, and how often each occurs. Else
         the new clues, of both orders, and their pairs of rows."""
         keys = np.zeros((self._terms.words, len(t)), dtype=np.uint32)
-        cluster_pairs.keys_of_pairs(self._table, self._own, *_plain(self._terms), t, u, keys)
+        cluster_pairs.keys_of_pairs(self._rows, t, u, keys)
         keys = np.ascontiguousarray(keys.T)
         if not counting:
             fresh = self._new(_widened(keys), np.stack([t, u], axis=1))
@@ -179,8 +180,9 @@ class ComparableRows:
 
     def _collect(self, states: list[_Thread]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
         """Clues, with their mirrors, of those of the logged keys that no earlier call returned."""
-        keys = np.concatenate([np.zeros((0, self._wide_words), np.uint64), *(s.log_keys[: s.logged] for s in states)])
-        rows = np.concatenate([np.zeros((0, 2), np.int32), *(s.log_rows[: s.logged] for s in states)])
+        logs = [state.log for state in states]
+        keys = np.concatenate([np.zeros((0, self._wide_words), np.uint64), *(log.keys[: log.logged] for log in logs)])
+        rows = np.concatenate([np.zeros((0, 2), np.int32), *(log.rows[: log.logged] for log in logs)])
         return self._new(keys, rows)
 
     def _new(
@@ -229,32 +231,20 @@ class _Thread:
     """What one thread works with, and the keys that it found."""
 
     def __init__(self, columns: int, words: int, wide_words: int) -> None:
-        self.scratch = (
-            np.zeros((columns, 2 * LANES), dtype=np.int32),  # rows, and room to look some distance ahead
-            np.zeros((words, LANES), dtype=np.uint32),
-            np.zeros(LANES, dtype=np.uint32),
-            np.zeros(2 * LANES, dtype=np.int32),
+        self.lanes = Lanes(
+            codes=np.zeros((columns, 2 * LANES), dtype=np.int32),
+            keys=np.zeros((words, LANES), dtype=np.uint32),
+            valid=np.zeros(LANES, dtype=np.uint32),
+            rows=np.zeros(2 * LANES, dtype=np.int32),
+            hashes=np.zeros(LANES, dtype=np.uint32),
         )
-        self.log_keys = np.zeros((1 << 12, wide_words), dtype=np.uint64)
-        self.log_rows = np.zeros((1 << 12, 2), dtype=np.int32)
-        self.logged = 0
-        self.met = np.zeros((1 << 12, 1 + words), dtype=np.uint32)
-        self.used = 0
-        self.hashes = np.zeros(LANES, dtype=np.uint32)
-
-    def compare(
-        self, loop: Callable[..., Any], given: tuple[Any, ...], direct: bool, seen: NDArray[np.uint8]
-    ) -> None:
-        """Run a loop and keep what it found: by the table `seen` of all keys where there is one (`direct`)."""
-        self.met, self.used, self.log_keys, self.log_rows, self.logged = loop(
-            *given, *self.scratch, direct, seen, self.met, self.used, self.hashes,
-            self.log_keys, self.log_rows, self.logged,
-        )  # fmt: skip
-
-
-def _plain(terms: Terms) -> tuple[NDArray[np.int64], ...]:
-    """The arrays that compiled code needs."""
-    return terms.order, terms.equal, terms.unknown
+        self.log = Log(
+            keys=np.zeros((1 << 12, wide_words), dtype=np.uint64),
+            rows=np.zeros((1 << 12, 2), dtype=np.int32),
+            logged=0,
+            seen=np.zeros((1 << 12, 1 + words), dtype=np.uint32),
+            used=0,
+        )
 
 
 def _jobs(pairs: ClusterPairs) -> tuple[NDArray[np.int64], list[float], list[tuple[int, int, int]]]:

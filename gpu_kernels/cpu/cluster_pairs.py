@@ -7,70 +7,132 @@ for many clusters at once; lanes that reach into the next cluster don't count.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.cpu.arrays import copy
-from tuplewise.gpu_kernels.cpu.seen_keys import LANES, all_seen, keep_new
+from tuplewise.gpu_kernels.cpu.seen_keys import LANES, LANES_TYPE, LOG, Lanes, Log, all_seen, keep_new  # noqa: F401
 
 STEP = 32  # lanes are passed over in whole steps: what vector loops leave over would be done one by one
 ORDERS, EQUALS = 2, 4  # terms that one pass over the lanes adds
 SMALL_ROWS = LANES  # clusters up to this size share lanes
 EVERY_BIT = np.uint32((1 << 32) - 1)
-NEVER = np.int32(-(1 << 31))  # a threshold that no code is order or equal to
+NEVER = np.int32(-(1 << 31))  # a threshold that no code is below or equal to
+
+# Columns of a term, see `clues.Terms`.
+T_COLUMN, U_COLUMN, WEIGHT, NULLABLE, OF_NULL, WORD = range(6)
+
+
+class Rows(NamedTuple):
+    """Rows of a table, and how outcomes become keys.
+
+    Attributes
+    ----------
+    table : int32 (rows, columns)
+    own : uint32 (2, rows, words), what comparisons within a row put into keys, as t and as u; no rows without these
+    order, equal, unknown : int64 (terms, 6), see `clues.Terms`
+    """
+
+    table: NDArray[np.int32]
+    own: NDArray[np.uint32]
+    order: NDArray[np.int64]
+    equal: NDArray[np.int64]
+    unknown: NDArray[np.int64]
+
+
+ROWS = "Rows(int32[:, ::1], uint32[:, :, ::1], int64[:, ::1], int64[:, ::1], int64[:, ::1])"
+
+
+class Term(NamedTuple):
+    """A term for one row t: numbers alone, since arrays that are handed to a helper for each row are counted there."""
+
+    u_column: int
+    threshold: np.int32
+    weight: np.uint32
+
+
+class TermAt(NamedTuple):
+    """A term whose threshold is the code of a lane."""
+
+    t_column: int
+    u_column: int
+    weight: np.uint32
 
 
 @helper
 def _threshold(table, t, terms, k):
-    code = table[t, terms[k, 0]]
-    if terms[k, 3] and code == -1:
+    code = table[t, terms[k, T_COLUMN]]
+    if terms[k, NULLABLE] and code == -1:
         return NEVER
-    return np.int32(-1) if terms[k, 4] else code
+    return np.int32(-1) if terms[k, OF_NULL] else code
 
 
 @helper
-def _add_order(keys, word, first, last, lanes, a, b, ta, tb, wa, wb):
+def _term(table, t, terms, k):
+    return Term(terms[k, U_COLUMN], _threshold(table, t, terms, k), np.uint32(terms[k, WEIGHT]))
+
+
+@helper
+def _term_at(terms, k):
+    return TermAt(terms[k, T_COLUMN], terms[k, U_COLUMN], np.uint32(terms[k, WEIGHT]))
+
+
+# An order term adds its weight for u < threshold and once more for u <= threshold: 2 where u is less, 1 where equal.
+
+
+@helper
+def _add_order(keys, word, first, last, codes, a, b):
     zero = np.uint32(0)
     for j in range(np.uint64(first), np.uint64(last)):  # unsigned: no index counts from the end
-        x, y = lanes[a, j], lanes[b, j]
+        x, y = codes[a.u_column, j], codes[b.u_column, j]
         keys[word, j] += (
-            (wa if x < ta else zero) + (wa if x <= ta else zero) + (wb if y < tb else zero) + (wb if y <= tb else zero)
+            (a.weight if x < a.threshold else zero)
+            + (a.weight if x <= a.threshold else zero)
+            + (b.weight if y < b.threshold else zero)
+            + (b.weight if y <= b.threshold else zero)
         )
 
 
 @helper
-def _add_equal(keys, word, first, last, lanes, a, b, c, d, ta, tb, tc, td, wa, wb, wc, wd):
+def _add_equal(keys, word, first, last, codes, a, b, c, d):
     zero = np.uint32(0)
     for j in range(np.uint64(first), np.uint64(last)):
         keys[word, j] += (
-            (wa if lanes[a, j] == ta else zero)
-            + (wb if lanes[b, j] == tb else zero)
-            + (wc if lanes[c, j] == tc else zero)
-            + (wd if lanes[d, j] == td else zero)
+            (a.weight if codes[a.u_column, j] == a.threshold else zero)
+            + (b.weight if codes[b.u_column, j] == b.threshold else zero)
+            + (c.weight if codes[c.u_column, j] == c.threshold else zero)
+            + (d.weight if codes[d.u_column, j] == d.threshold else zero)
         )
 
 
 @helper
-def _add_order_at(keys, word, last, distance, lanes, ta, a, wa, tb, b, wb):
+def _add_order_at(keys, word, last, distance, codes, a, b):
     zero = np.uint32(0)
     far = np.uint64(distance)
     for j in range(np.uint64(0), np.uint64(last)):
-        t, u, v, w = lanes[ta, j], lanes[a, j + far], lanes[tb, j], lanes[b, j + far]
+        t, u = codes[a.t_column, j], codes[a.u_column, j + far]
+        v, w = codes[b.t_column, j], codes[b.u_column, j + far]
         keys[word, j] += (
-            (wa if u < t else zero) + (wa if u <= t else zero) + (wb if w < v else zero) + (wb if w <= v else zero)
+            (a.weight if u < t else zero)
+            + (a.weight if u <= t else zero)
+            + (b.weight if w < v else zero)
+            + (b.weight if w <= v else zero)
         )
 
 
 @helper
-def _add_equal_at(keys, word, last, distance, lanes, ta, a, wa, tb, b, wb, tc, c, wc, td, d, wd):
+def _add_equal_at(keys, word, last, distance, codes, a, b, c, d):
     zero = np.uint32(0)
     far = np.uint64(distance)
     for j in range(np.uint64(0), np.uint64(last)):
         keys[word, j] += (
-            (wa if lanes[a, j + far] == lanes[ta, j] else zero)
-            + (wb if lanes[b, j + far] == lanes[tb, j] else zero)
-            + (wc if lanes[c, j + far] == lanes[tc, j] else zero)
-            + (wd if lanes[d, j + far] == lanes[td, j] else zero)
+            (a.weight if codes[a.u_column, j + far] == codes[a.t_column, j] else zero)
+            + (b.weight if codes[b.u_column, j + far] == codes[b.t_column, j] else zero)
+            + (c.weight if codes[c.u_column, j + far] == codes[c.t_column, j] else zero)
+            + (d.weight if codes[d.u_column, j + far] == codes[d.t_column, j] else zero)
         )
 
 
@@ -95,13 +157,14 @@ def _pick_active(terms, a_pass, constant_left, constant_right, nulls, active):
     used = 0
     word = -1
     for k in range(len(terms) - 1):
-        if (constant_left[terms[k, 0]] and constant_right[terms[k, 1]]) or (terms[k, 4] and not nulls):
+        constant = constant_left[terms[k, T_COLUMN]] and constant_right[terms[k, U_COLUMN]]
+        if constant or (terms[k, OF_NULL] and not nulls):
             continue
-        if terms[k, 5] != word:
+        if terms[k, WORD] != word:
             while used % a_pass:
                 active[used] = len(terms) - 1
                 used += 1
-            word = terms[k, 5]
+            word = terms[k, WORD]
         active[used] = k
         used += 1
     while used % a_pass:
@@ -114,21 +177,22 @@ def _pick_active(terms, a_pass, constant_left, constant_right, nulls, active):
 def _fix(table, t, u, terms, by_order, constant_left, constant_right, fixed):
     """Add the terms that are constant, judged by the rows t and u, to `fixed`, uint32 (words,)."""
     for k in range(len(terms) - 1):
-        if constant_left[terms[k, 0]] and constant_right[terms[k, 1]]:
+        if constant_left[terms[k, T_COLUMN]] and constant_right[terms[k, U_COLUMN]]:
             threshold = _threshold(table, t, terms, k)
-            code = table[u, terms[k, 1]]
+            code = table[u, terms[k, U_COLUMN]]
             if by_order and code < threshold:
-                fixed[terms[k, 5]] += np.uint32(2 * terms[k, 2])
+                fixed[terms[k, WORD]] += np.uint32(2 * terms[k, WEIGHT])
             elif code == threshold:
-                fixed[terms[k, 5]] += np.uint32(terms[k, 2])
+                fixed[terms[k, WORD]] += np.uint32(terms[k, WEIGHT])
 
 
 @helper
-def _fill_keys(table, own, order, equal, unknown, t, lanes, keys, first, last, active_order, active_equal):
+def _fill_keys(table, own, order, equal, unknown, t, codes, keys, first, last, active_order, active_equal):
     """Keys of row t with the lanes `first` to `last`; `keys` holds what doesn't depend on t."""
+    # Arrays one by one, not `Rows`: to take them out of it for each row costs as much as the lanes do.
     for x in range(len(unknown)):
-        if table[t, unknown[x, 0]] == -1:
-            word, weight = unknown[x, 1], np.uint32(unknown[x, 2])
+        if table[t, unknown[x, T_COLUMN]] == -1:
+            word, weight = unknown[x, WORD], np.uint32(unknown[x, WEIGHT])
             for j in range(np.uint64(first), np.uint64(last)):
                 keys[word, j] += weight
     if own.shape[1] > 0:
@@ -138,21 +202,18 @@ def _fill_keys(table, own, order, equal, unknown, t, lanes, keys, first, last, a
     for x in range(0, len(active_order), ORDERS):
         i, k = active_order[x], active_order[x + 1]
         _add_order(
-            keys, order[i, 5], first, last, lanes, order[i, 1], order[k, 1], _threshold(table, t, order, i),
-            _threshold(table, t, order, k), np.uint32(order[i, 2]), np.uint32(order[k, 2]),
-        )  # fmt: skip
+            keys, order[i, WORD], first, last, codes, _term(table, t, order, i), _term(table, t, order, k)
+        )
     for x in range(0, len(active_equal), EQUALS):
         i, k, m, n = active_equal[x], active_equal[x + 1], active_equal[x + 2], active_equal[x + 3]
         _add_equal(
-            keys, equal[i, 5], first, last, lanes, equal[i, 1], equal[k, 1], equal[m, 1], equal[n, 1],
-            _threshold(table, t, equal, i), _threshold(table, t, equal, k), _threshold(table, t, equal, m),
-            _threshold(table, t, equal, n), np.uint32(equal[i, 2]), np.uint32(equal[k, 2]), np.uint32(equal[m, 2]),
-            np.uint32(equal[n, 2]),
+            keys, equal[i, WORD], first, last, codes, _term(table, t, equal, i), _term(table, t, equal, k),
+            _term(table, t, equal, m), _term(table, t, equal, n),
         )  # fmt: skip
 
 
 @helper
-def _fill_keys_at(own, rows, at, order, equal, distance, lanes, keys, last, active_order, active_equal, fixed):
+def _fill_keys_at(own, rows, at, order, equal, distance, codes, keys, last, active_order, active_equal, fixed):
     """Keys of the lanes j with the lanes j + distance, j < last. No code that a nullable term compares is null."""
     padded = (last + STEP - 1) & -STEP
     for w in range(keys.shape[0]):
@@ -163,16 +224,12 @@ def _fill_keys_at(own, rows, at, order, equal, distance, lanes, keys, last, acti
                 keys[w, j] += own[0, rows[at[j]], w] + own[1, rows[at[j + distance]], w]
     for x in range(0, len(active_order), ORDERS):
         i, k = active_order[x], active_order[x + 1]
-        _add_order_at(
-            keys, order[i, 5], padded, distance, lanes, order[i, 0], order[i, 1], np.uint32(order[i, 2]), order[k, 0],
-            order[k, 1], np.uint32(order[k, 2]),
-        )  # fmt: skip
+        _add_order_at(keys, order[i, WORD], padded, distance, codes, _term_at(order, i), _term_at(order, k))
     for x in range(0, len(active_equal), EQUALS):
         i, k, m, n = active_equal[x], active_equal[x + 1], active_equal[x + 2], active_equal[x + 3]
         _add_equal_at(
-            keys, equal[i, 5], padded, distance, lanes, equal[i, 0], equal[i, 1], np.uint32(equal[i, 2]),
-            equal[k, 0], equal[k, 1], np.uint32(equal[k, 2]), equal[m, 0], equal[m, 1], np.uint32(equal[m, 2]),
-            equal[n, 0], equal[n, 1], np.uint32(equal[n, 2]),
+            keys, equal[i, WORD], padded, distance, codes, _term_at(equal, i), _term_at(equal, k), _term_at(equal, m),
+            _term_at(equal, n),
         )  # fmt: skip
 
 
@@ -188,20 +245,19 @@ def _start_keys(own, right, first, keys, low, high, fixed):
 
 
 @kernel(
-    "int32[:, ::1], uint32[:, :, ::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int32[::1], int64[::1], "
-    "int32[::1], int64[::1], boolean, int64, int64, int64, int32[:, ::1], uint32[:, ::1], uint32[::1], "
-    "int32[::1], boolean, uint8[::1], uint32[:, ::1], int64, uint32[::1], uint64[:, ::1], int32[:, ::1], "
-    "int64"
+    f"{ROWS}, int32[::1], int64[::1], int32[::1], int64[::1], boolean, int64, int64, int64, {LANES_TYPE}, "
+    f"uint8[::1], {LOG}"
 )
 def compare(
-    table, own, order, equal, unknown, left, left_offsets, right, right_offsets, reflexive, cluster, first_block,
-    last_block, lanes, keys, valid, lane_rows, direct, seen, met, used, hashes, log_keys, log_rows, logged,
-):  # fmt: skip
-    """Log the new keys of all pairs of some blocks of a cluster pair; returns the hash table and the log.
+    data, left, left_offsets, right, right_offsets, reflexive, cluster, first_block, last_block, lanes, seen, log
+):
+    """Log the new keys of all pairs of some blocks of a cluster pair; returns the log.
 
-    With `direct`, keys are looked up in `seen`, which threads share: two may log the same key, none is lost. Else each
-    thread has a hash table of its own.
+    Keys are looked up in `seen`, uint8 (keys,), which threads share: two may log the same key, none is lost. Where
+    it is empty, each thread has a hash table of its own.
     """
+    table, own, order, equal, unknown = data
+    codes, keys, valid, lane_rows = lanes.codes, lanes.keys, lanes.valid, lanes.rows
     constant = np.zeros((2, table.shape[1]), dtype=np.bool_)
     active_order = np.zeros(ORDERS * len(order), dtype=np.int64)
     active_equal = np.zeros(EQUALS * len(equal), dtype=np.int64)
@@ -209,7 +265,7 @@ def compare(
     begin, end = right_offsets[cluster], right_offsets[cluster + 1]
     t_first, t_end = left_offsets[cluster], left_offsets[cluster + 1]
     if t_first == t_end or begin == end:
-        return met, used, log_keys, log_rows, logged
+        return log
     _mark_constant(table, left, t_first, t_end, constant[0])
     if not reflexive:
         _mark_constant(table, right, begin, end, constant[1])
@@ -224,41 +280,38 @@ def compare(
         u_last = min(u_first + LANES, end)
         count = u_last - u_first
         copy(right[u_first:u_last], lane_rows)
-        _gather_rows(table, lane_rows, count, lanes)
+        _gather_rows(table, lane_rows, count, codes)
         for i in range(t_first, u_last - 1 if reflexive else t_end):
             t = left[i]
             low = max(0, i + 1 - u_first) if reflexive else 0
             _start_keys(own, right, u_first, keys, low, count, fixed)
             _fill_keys(
-                table, own, order, equal, unknown, t, lanes, keys, low & -STEP, (count + STEP - 1) & -STEP,
+                table, own, order, equal, unknown, t, codes, keys, low & -STEP, (count + STEP - 1) & -STEP,
                 active_order[:used_order], active_equal[:used_equal],
             )  # fmt: skip
             if not reflexive:
                 for j in range(count):
                     valid[j] = EVERY_BIT if right[u_first + j] != t else np.uint32(0)
-            if direct and all_seen(keys, valid, low, count, seen):
+            if len(seen) and all_seen(keys, valid, low, count, seen):
                 continue
-            met, used, log_keys, log_rows, logged = keep_new(
-                direct, keys, valid, low, count, t, 0, lane_rows, seen, met, used, hashes,
-                log_keys, log_rows, logged,
-            )  # fmt: skip
-    return met, used, log_keys, log_rows, logged
+            log = keep_new(lanes, low, count, t, 0, seen, log)
+    return log
 
 
 @helper
-def _gather_rows(table, rows, count, lanes):
+def _gather_rows(table, rows, count, codes):
     """Rows into lanes. First one look at each row's ends: these wait for memory together, not one after the other."""
     touched = np.int32(0)
     for j in range(count):
         touched |= table[rows[j], 0] | table[rows[j], table.shape[1] - 1]
-    lanes[0, 0] = touched  # so that the looks are not left out
+    codes[0, 0] = touched  # so that the looks are not left out
     for j in range(count):
         for c in range(table.shape[1]):
-            lanes[c, j] = table[rows[j], c]
+            codes[c, j] = table[rows[j], c]
 
 
 @helper
-def _mark_varying(lanes, ends, count, valid, varies):
+def _mark_varying(codes, ends, count, valid, varies):
     """varies[c] = whether the rows of any cluster differ on column c; lane j's cluster ends before lane ends[j].
 
     Writes `valid`: where a lane and the next are of one cluster.
@@ -268,7 +321,7 @@ def _mark_varying(lanes, ends, count, valid, varies):
     for c in range(len(varies)):
         differ = np.uint32(0)
         for j in range(np.uint64(0), np.uint64(count - 1)):
-            differ |= np.uint32(lanes[c, j] ^ lanes[c, j + np.uint64(1)]) & valid[j]
+            differ |= np.uint32(codes[c, j] ^ codes[c, j + np.uint64(1)]) & valid[j]
         varies[c] = differ != 0
 
 
@@ -283,19 +336,14 @@ def _start_keys_at(own, rows, at, keys, low, high, fixed):
                 keys[w, j] += own[1, rows[at[j]], w]
 
 
-@kernel(
-    "int32[:, ::1], uint32[:, :, ::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int32[::1], int64[::1], "
-    "int64[::1], int64, int64, int32[:, ::1], uint32[:, ::1], uint32[::1], int32[::1], boolean, uint8[::1], "
-    "uint32[:, ::1], int64, uint32[::1], uint64[:, ::1], int32[:, ::1], int64"
-)
-def compare_small(
-    table, own, order, equal, unknown, rows, offsets, sequence, first, last, lanes, keys, valid,
-    lane_rows, direct, seen, met, used, hashes, log_keys, log_rows, logged,
-):  # fmt: skip
+@kernel(f"{ROWS}, int32[::1], int64[::1], int64[::1], int64, int64, {LANES_TYPE}, uint8[::1], {LOG}")
+def compare_small(data, rows, offsets, sequence, first, last, lanes, seen, log):
     """The same for the reflexive clusters sequence[first:last], each of at most LANES rows.
 
     They should be in order of size: as many passes are made as the largest in the lanes needs.
     """
+    table, own, order, equal, unknown = data
+    codes, keys, valid, lane_rows = lanes.codes, lanes.keys, lanes.valid, lanes.rows
     varies = np.zeros(table.shape[1], dtype=np.bool_)
     constant = np.zeros(table.shape[1], dtype=np.bool_)
     active_order = np.zeros(ORDERS * len(order), dtype=np.int64)
@@ -320,25 +368,25 @@ def compare_small(
             x += 1
         if widest < 2:
             continue
-        _gather_rows(table, lane_rows, count, lanes)
-        _mark_varying(lanes, ends, count, valid, varies)
+        _gather_rows(table, lane_rows, count, codes)
+        _mark_varying(codes, ends, count, valid, varies)
         # A null is unknown to what it is compared with: where there is one, rows are taken one by one.
         nulls = False
         for k in range(len(unknown)):
             for j in range(count):
-                nulls |= lanes[unknown[k, 0], j] == -1
+                nulls |= codes[unknown[k, T_COLUMN], j] == -1
         for k in range(len(equal) - 1):
-            if equal[k, 4]:
+            if equal[k, OF_NULL]:
                 for j in range(count):
-                    nulls |= lanes[equal[k, 1], j] == -1
+                    nulls |= codes[equal[k, U_COLUMN], j] == -1
         for c in range(len(varies)):
             constant[c] = not varies[c]
         for k in range(len(order) - 1):  # constant within clusters says nothing of two columns
-            if order[k, 0] != order[k, 1]:
-                constant[order[k, 0]] = False
+            if order[k, T_COLUMN] != order[k, U_COLUMN]:
+                constant[order[k, T_COLUMN]] = False
         for k in range(len(equal) - 1):
-            if equal[k, 0] != equal[k, 1]:
-                constant[equal[k, 0]] = False
+            if equal[k, T_COLUMN] != equal[k, U_COLUMN]:
+                constant[equal[k, T_COLUMN]] = False
         if nulls:
             constant[:] = False
         used_order = _pick_active(order, ORDERS, constant, constant, nulls, active_order)
@@ -351,17 +399,14 @@ def compare_small(
                 high = count - distance
                 far = np.int32(distance)
                 _fill_keys_at(
-                    own, rows, at, order, equal, distance, lanes, keys, high, active_order[:used_order],
+                    own, rows, at, order, equal, distance, codes, keys, high, active_order[:used_order],
                     active_equal[:used_equal], fixed,
                 )  # fmt: skip
                 for j in range(np.uint64(0), np.uint64(high)):
                     valid[j] = EVERY_BIT if ends[j] > np.int32(j) + far else np.uint32(0)
-                if direct and all_seen(keys, valid, 0, high, seen):
+                if len(seen) and all_seen(keys, valid, 0, high, seen):
                     continue
-                met, used, log_keys, log_rows, logged = keep_new(
-                    direct, keys, valid, 0, high, -1, distance, lane_rows, seen, met, used, hashes,
-                    log_keys, log_rows, logged,
-                )  # fmt: skip
+                log = keep_new(lanes, 0, high, -1, distance, seen, log)
             continue
         valid[:] = EVERY_BIT
         for i in range(count - 1):
@@ -370,36 +415,31 @@ def compare_small(
                 continue
             _start_keys_at(own, rows, at, keys, low, high, fixed)
             _fill_keys(
-                table, own, order, equal, unknown, rows[at[i]], lanes, keys, low & -STEP, (high + STEP - 1) & -STEP,
+                table, own, order, equal, unknown, rows[at[i]], codes, keys, low & -STEP, (high + STEP - 1) & -STEP,
                 active_order[:used_order], active_equal[:used_equal],
             )  # fmt: skip
-            if direct and all_seen(keys, valid, low, high, seen):
+            if len(seen) and all_seen(keys, valid, low, high, seen):
                 continue
-            met, used, log_keys, log_rows, logged = keep_new(
-                direct, keys, valid, low, high, rows[at[i]], 0, lane_rows, seen, met, used, hashes,
-                log_keys, log_rows, logged,
-            )  # fmt: skip
-    return met, used, log_keys, log_rows, logged
+            log = keep_new(lanes, low, high, rows[at[i]], 0, seen, log)
+    return log
 
 
-@kernel(
-    "int32[:, ::1], uint32[:, :, ::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int32[::1], int32[::1], "
-    "uint32[:, ::1]"
-)
-def keys_of_pairs(table, own, order, equal, unknown, t_rows, u_rows, out):
+@kernel(f"{ROWS}, int32[::1], int32[::1], uint32[:, ::1]")
+def keys_of_pairs(data, t_rows, u_rows, out):
     """out[:, i] = key of the pair (t_rows[i], u_rows[i]), comparison by comparison; uint32 (words, pairs)."""
+    table, own, order, equal, unknown = data
     for i in range(len(t_rows)):
         t, u = t_rows[i], u_rows[i]
         if own.shape[1] > 0:
             for w in range(out.shape[0]):
                 out[w, i] = own[0, t, w] + own[1, u, w]
         for x in range(len(unknown)):
-            if table[t, unknown[x, 0]] == -1:
-                out[unknown[x, 1], i] += np.uint32(unknown[x, 2])
+            if table[t, unknown[x, T_COLUMN]] == -1:
+                out[unknown[x, WORD], i] += np.uint32(unknown[x, WEIGHT])
         for k in range(len(order)):
-            code, threshold = table[u, order[k, 1]], _threshold(table, t, order, k)
+            code, threshold = table[u, order[k, U_COLUMN]], _threshold(table, t, order, k)
             if code <= threshold:
-                out[order[k, 5], i] += np.uint32(2 * order[k, 2] if code < threshold else order[k, 2])
+                out[order[k, WORD], i] += np.uint32(2 * order[k, WEIGHT] if code < threshold else order[k, WEIGHT])
         for k in range(len(equal)):
-            if table[u, equal[k, 1]] == _threshold(table, t, equal, k):
-                out[equal[k, 5], i] += np.uint32(equal[k, 2])
+            if table[u, equal[k, U_COLUMN]] == _threshold(table, t, equal, k):
+                out[equal[k, WORD], i] += np.uint32(equal[k, WEIGHT])

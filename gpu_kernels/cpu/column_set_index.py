@@ -9,12 +9,22 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from tuplewise.gpu_kernels.column_set_types import (
+    EQ,
+    GT,
+    LE,
+    LT,
+    NE,
+    Comparisons,
+    KnownClues,
+    Orders,
+    Queries,
+)
 from tuplewise.gpu_kernels.compiled import helper, inlined, kernel
 from tuplewise.gpu_kernels.cpu.arrays import copy, copy_rows
 from tuplewise.gpu_kernels.cpu.zones import BLOCK
 from tuplewise.gpu_kernels.words import ACROSS, WITHIN_T
 
-EQ, NE, LT, LE, GT, GE = range(6)  # of a row's value, against that of the new row
 NO_VALUE = np.int32(-3)
 LANES = 512  # rows that are compared at a time
 _RECENT_BITS = 11
@@ -22,6 +32,14 @@ _RECENT = 1 << _RECENT_BITS
 SPARE = _STEP = 32  # lanes are passed over in whole steps, so there is room behind the last row
 _STACK = 10 * BLOCK
 _TOP = np.int32(2**31 - 1)
+
+ORDERS = (
+    "Orders(const int32[::1], const int64[::1], const int32[::1], const int64[:, ::1], const int64[:, ::1], "
+    "const int64[::1], const int32[::1], const int64[::1])"
+)
+QUERIES = "Queries(int32[::1], int64[::1], int32[::1], int8[::1], int32[::1])"
+COMPARISONS = "Comparisons(int32[::1], int32[::1], int8[::1], boolean[::1], boolean)"
+KNOWN = "KnownClues(uint64[:, ::1], int32[::1])"
 
 
 @helper
@@ -105,15 +123,12 @@ def write_clue(
         clue[g >> 5] |= outcome << np.uint64(2 * (g & 31))
 
 
-@kernel(
-    "int32[:, ::1], int32[::1], int32[::1], int32[::1], int32[::1], int8[::1], boolean[::1], boolean, int64"
-)
+@kernel(f"int32[:, ::1], int32[::1], int32[::1], {COMPARISONS}, int64")
 def compare_pairs(
-    codes: NDArray[np.int32], t: NDArray[np.int32], u: NDArray[np.int32],
-    left: NDArray[np.int32], right: NDArray[np.int32], scope: NDArray[np.int8], ordered: NDArray[np.bool_],
-    unknown: bool, words: int,
-) -> NDArray[np.uint64]:  # fmt: skip
+    codes: NDArray[np.int32], t: NDArray[np.int32], u: NDArray[np.int32], comparisons: Comparisons, words: int
+) -> NDArray[np.uint64]:
     """The clues of pairs (t[i], u[i]): uint64 (pairs, words)."""
+    left, right, scope, ordered, unknown = comparisons
     clues = np.zeros((len(t), words), dtype=np.uint64)
     for i in range(len(t)):
         write_clue(codes, t[i], u[i], left, right, scope, ordered, unknown, clues[i])
@@ -121,20 +136,11 @@ def compare_pairs(
 
 
 @kernel(
-    "int32[:, ::1], boolean[::1], int64, int64, int64, int64, const int32[::1], const int64[::1], "
-    "const int32[::1], const int64[:, ::1], const int64[:, ::1], const int64[::1], const int32[::1], "
-    "const int64[::1], int32[::1], int64[::1], int32[::1], int8[::1], int32[::1], int32[::1], int32[::1], "
-    "int8[::1], boolean[::1], boolean, uint64[:, ::1], int32[::1], int64[::1]"
+    f"int32[:, ::1], boolean[::1], int64, int64, int64, int64, {ORDERS}, {QUERIES}, {COMPARISONS}, {KNOWN}, int64[::1]"
 )
 def probe_rows(
-    codes: NDArray[np.int32], alive: NDArray[np.bool_], start: int, end: int, first: int, last: int,
-    orders: NDArray[np.int32], order_offsets: NDArray[np.int64],
-    zones: NDArray[np.int32], level_starts: NDArray[np.int64], level_blocks: NDArray[np.int64],
-    levels: NDArray[np.int64], columns: NDArray[np.int32], column_offsets: NDArray[np.int64],
-    query_index: NDArray[np.int32], query_offsets: NDArray[np.int64], term_slot: NDArray[np.int32],
-    term_operator: NDArray[np.int8], term_column: NDArray[np.int32],
-    left: NDArray[np.int32], right: NDArray[np.int32], scope: NDArray[np.int8], ordered: NDArray[np.bool_],
-    unknown: bool, table: NDArray[np.uint64], numbers: NDArray[np.int32], compared: NDArray[np.int64],
+    codes: NDArray[np.int32], alive: NDArray[np.bool_], start: int, end: int, first: int, last: int, sorted_: Orders,
+    queries: Queries, comparisons: Comparisons, known: KnownClues, compared: NDArray[np.int64],
 ) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:  # fmt: skip
     """Compare the rows from `first` on, before `last`, with the rows that the boxes of queries hold.
 
@@ -144,6 +150,10 @@ def probe_rows(
     Returns the clues (t is the new row) that are not in the table, each once, and the pair of rows that left each.
     `compared`: int64 (queries,), gets the pairs that each query compared added.
     """
+    orders, order_offsets, zones, level_starts, level_blocks, levels, columns, column_offsets = sorted_
+    query_index, query_offsets, term_slot, term_operator, term_column = queries
+    left, right, scope, ordered, unknown = comparisons
+    table, numbers = known
     words = table.shape[1]
     own_table = np.zeros((64, words), dtype=np.uint64)
     own_numbers = np.full(64, -1, dtype=np.int32)
@@ -293,14 +303,13 @@ def holds(
 
 
 @kernel(
-    "int32[:, ::1], int32[:, ::1], boolean[::1], int32[::1], int64, int64, int64, int64, boolean, int32[::1], "
-    "int32[::1], int8[::1], boolean[::1], boolean, uint64[:, ::1], int32[::1], int64[::1]"
+    "int32[:, ::1], int32[:, ::1], boolean[::1], int32[::1], int64, int64, int64, int64, boolean, "
+    f"{COMPARISONS}, {KNOWN}, int64[::1]"
 )
 def scan_rows(
     codes: NDArray[np.int32], by_column: NDArray[np.int32], alive: NDArray[np.bool_], new: NDArray[np.int32],
-    first: int, last: int, start: int, stop: int, only_before: bool,
-    left: NDArray[np.int32], right: NDArray[np.int32], scope: NDArray[np.int8], ordered: NDArray[np.bool_],
-    unknown: bool, table: NDArray[np.uint64], numbers: NDArray[np.int32], known_counts: NDArray[np.int64],
+    first: int, last: int, start: int, stop: int, only_before: bool, comparisons: Comparisons, known: KnownClues,
+    known_counts: NDArray[np.int64],
 ) -> tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.int64]]:  # fmt: skip
     """Compare the rows new[first:last] with the living rows from `start` to `stop`: those before each, or all others.
 
@@ -308,6 +317,8 @@ def scan_rows(
     are not in the table, each once, with a pair of rows and how many pairs left it; `known_counts`, int64 (known
     clues,), gets the pairs of the others added, unless it is empty.
     """
+    left, right, scope, ordered, unknown = comparisons
+    table, numbers = known
     words = table.shape[1]
     own_table = np.zeros((64, words), dtype=np.uint64)
     own_numbers = np.full(64, -1, dtype=np.int32)
@@ -428,24 +439,23 @@ def _within(a: np.int32, b: np.int32, ordered: bool, unknown: bool) -> np.uint32
     return np.uint32(2) if ordered and a > b else np.uint32(0)
 
 
-@kernel(
-    "int32[:, ::1], boolean[::1], int32[::1], uint64[::1], const int32[::1], const int32[::1], "
-    "const int64[::1], const int64[::1], int64, const int32[::1], int32[::1], int8[::1], int32[::1], "
-    "int32[::1], int32[::1], int8[::1], boolean[::1], boolean, int64"
-)
+@kernel(f"int32[:, ::1], boolean[::1], int32[::1], uint64[::1], {ORDERS}, {QUERIES}, {COMPARISONS}, int64")
 def seek_pair(
     codes: NDArray[np.int32], alive: NDArray[np.bool_], tried: NDArray[np.int32], wanted: NDArray[np.uint64],
-    order: NDArray[np.int32], zones: NDArray[np.int32], level_starts: NDArray[np.int64],
-    level_blocks: NDArray[np.int64], levels: int, columns: NDArray[np.int32],
-    term_slot: NDArray[np.int32], term_operator: NDArray[np.int8], term_column: NDArray[np.int32],
-    left: NDArray[np.int32], right: NDArray[np.int32], scope: NDArray[np.int8], ordered: NDArray[np.bool_],
-    unknown: bool, most: int,
+    sorted_: Orders, queries: Queries, comparisons: Comparisons, most: int,
 ) -> tuple[int, int, int]:  # fmt: skip
     """A pair (t, u) of living rows whose clue is `wanted`, t one of `tried`; (-1, -1) where none was met. Third: rows
     of `tried` that were looked at whole; it ends after `most` comparisons.
 
-    The terms say what u's values must be, given t's, for the clue; one index is asked.
+    The one query says what u's values must be, given t's, for the clue.
     """
+    orders, order_offsets, zones, all_starts, all_blocks, all_levels, all_columns, column_offsets = sorted_
+    _, _, term_slot, term_operator, term_column = queries
+    left, right, scope, ordered, unknown = comparisons
+    index = queries.order[0]
+    order = orders[order_offsets[index] : order_offsets[index + 1]]
+    columns = all_columns[column_offsets[index] : column_offsets[index + 1]]
+    level_starts, level_blocks, levels = all_starts[index], all_blocks[index], all_levels[index]
     d = len(columns)
     low, high, other = np.empty(d, dtype=np.int32), np.empty(d, dtype=np.int32), np.empty(d, dtype=np.int32)
     stack_level, stack_block = np.empty(_STACK, dtype=np.int64), np.empty(_STACK, dtype=np.int64)

@@ -2,12 +2,58 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.compiled import helper
 from tuplewise.gpu_kernels.cpu.arrays import copy, copy_rows
 
 LANES = 256  # rows that are compared at once
+
+
+class Lanes(NamedTuple):
+    """Rows that a thread compares at once, and their keys.
+
+    Attributes
+    ----------
+    codes : int32 (columns, 2 LANES), of rows, with room to look some distance ahead
+    keys : uint32 (words, LANES)
+    valid : uint32 (LANES,), all bits where a lane counts, else 0
+    rows : int32 (2 LANES,), which row each is
+    hashes : uint32 (LANES,), scratch
+    """
+
+    codes: NDArray[np.int32]
+    keys: NDArray[np.uint32]
+    valid: NDArray[np.uint32]
+    rows: NDArray[np.int32]
+    hashes: NDArray[np.uint32]
+
+
+class Log(NamedTuple):
+    """New keys that a thread met.
+
+    Attributes
+    ----------
+    keys : uint64 (room, words), two words of a key in one, the first in the upper half
+    rows : int32 (room, 2), the pair of rows that left each
+    logged : how many there are
+    seen : uint32 (slots, 1 + words), a table of keys, each with its hash before it: linear probing, a hash of 0 is a
+        free slot
+    used : how many slots are taken
+    """
+
+    keys: NDArray[np.uint64]
+    rows: NDArray[np.int32]
+    logged: int
+    seen: NDArray[np.uint32]
+    used: int
+
+
+LANES_TYPE = "Lanes(int32[:, ::1], uint32[:, ::1], uint32[::1], int32[::1], uint32[::1])"
+LOG = "Log(uint64[:, ::1], int32[:, ::1], int64, uint32[:, ::1], int64)"
 
 
 @helper
@@ -35,19 +81,20 @@ def all_seen(keys, valid, low, high, seen):
 
 
 @helper
-def _log_new(keys, valid, low, high, t, distance, lane_rows, seen, log_keys, log_rows, logged):
-    """Log the valid keys of lanes `low` to `high` that `seen` doesn't have, each with its pair of rows: row t (where
-    that is -1, the lane's own) and the row of the lane `distance` ahead. Returns the log."""
-    log_keys, log_rows = _longer(log_keys, log_rows, logged)
+def _log_new(lanes, low, high, t, distance, seen, log):
+    """Log the valid keys of lanes `low` to `high` that `seen` doesn't have."""
+    keys, valid, lane_rows = lanes.keys, lanes.valid, lanes.rows
+    log_keys, log_rows = _longer(log.keys, log.rows, log.logged)
+    logged = log.logged
     for j in range(low, high):
         k = keys[0, j]
         if seen[k] == 0 and valid[j]:
             seen[k] = 1
-            log_keys[logged, 0] = np.uint64(k) << np.uint64(32)  # two words of a key in one, the first above
+            log_keys[logged, 0] = np.uint64(k) << np.uint64(32)
             log_rows[logged, 0] = lane_rows[j] if t < 0 else t
             log_rows[logged, 1] = lane_rows[j + distance]
             logged += 1
-    return log_keys, log_rows, logged
+    return Log(log_keys, log_rows, logged, log.seen, log.used)
 
 
 @helper
@@ -65,10 +112,10 @@ def _hash_lanes(keys, low, high, hashes):
 
 
 @helper
-def _shift_of(met):
+def _shift_of(seen):
     """How far hashes are shifted to index a table of a power of two of slots."""
     shift = np.uint32(32)
-    slots = len(met)
+    slots = len(seen)
     while slots > 1:
         slots >>= 1
         shift -= np.uint32(1)
@@ -76,51 +123,50 @@ def _shift_of(met):
 
 
 @helper
-def _with_room(met, used):
+def _with_room(seen, used):
     """The same table with four times the slots where lanes of new keys might fill more than half of it."""
-    if 2 * (used + LANES) <= len(met):
-        return met
-    larger = np.zeros((4 * len(met), met.shape[1]), dtype=np.uint32)
+    if 2 * (used + LANES) <= len(seen):
+        return seen
+    larger = np.zeros((4 * len(seen), seen.shape[1]), dtype=np.uint32)
     shift = _shift_of(larger)
     mask = np.uint32(len(larger) - 1)
-    for i in range(len(met)):
-        if met[i, 0] != 0:
-            slot = met[i, 0] >> shift
+    for i in range(len(seen)):
+        if seen[i, 0] != 0:
+            slot = seen[i, 0] >> shift
             while larger[slot, 0] != 0:
                 slot = (slot + np.uint32(1)) & mask
-            copy(met[i], larger[slot])
+            copy(seen[i], larger[slot])
     return larger
 
 
 @helper
-def _insert_new(keys, valid, low, high, t, distance, lane_rows, met, used, hashes, log_keys, log_rows, logged):
-    """The same with a hash table of keys.
-
-    `met`: uint32 (slots, 1 + words), a key's hash and the key; a hash of 0 is a free slot, linear probing.
-    """
-    met = _with_room(met, used)
+def _insert_new(lanes, low, high, t, distance, log):
+    """Log the valid keys of lanes `low` to `high` that the log's own table doesn't have."""
+    keys, valid, lane_rows, hashes = lanes.keys, lanes.valid, lanes.rows, lanes.hashes
+    seen = _with_room(log.seen, log.used)
     _hash_lanes(keys, low, high, hashes)
-    shift = _shift_of(met)
-    mask = np.uint32(len(met) - 1)
+    shift = _shift_of(seen)
+    mask = np.uint32(len(seen) - 1)
     words = keys.shape[0]
-    log_keys, log_rows = _longer(log_keys, log_rows, logged)
+    log_keys, log_rows = _longer(log.keys, log.rows, log.logged)
+    logged, used = log.logged, log.used
     for j in range(low, high):
         if not valid[j]:
             continue
         h = hashes[j]
         slot = h >> shift
-        while met[slot, 0] != 0:
-            same = met[slot, 0] == h
+        while seen[slot, 0] != 0:
+            same = seen[slot, 0] == h
             for w in range(words):
-                same &= met[slot, w + 1] == keys[w, j]
+                same &= seen[slot, w + 1] == keys[w, j]
             if same:
                 break
             slot = (slot + np.uint32(1)) & mask
         else:
-            met[slot, 0] = h
+            seen[slot, 0] = h
             used += 1
             for w in range(words):
-                met[slot, w + 1] = keys[w, j]
+                seen[slot, w + 1] = keys[w, j]
                 wide = np.uint64(keys[w, j]) << np.uint64(32 * (1 - w % 2))
                 if w % 2 == 0:
                     log_keys[logged, w // 2] = wide
@@ -129,20 +175,15 @@ def _insert_new(keys, valid, low, high, t, distance, lane_rows, met, used, hashe
             log_rows[logged, 0] = lane_rows[j] if t < 0 else t
             log_rows[logged, 1] = lane_rows[j + distance]
             logged += 1
-    return met, used, log_keys, log_rows, logged
+    return Log(log_keys, log_rows, logged, seen, used)
 
 
 @helper
-def keep_new(
-    direct, keys, valid, low, high, t, distance, lane_rows, seen, met, used, hashes, log_keys, log_rows, logged,
-):  # fmt: skip
-    """Log the new keys, by the table of bytes or by the hash table. Returns the hash table and the log."""
-    if direct:
-        log_keys, log_rows, logged = _log_new(
-            keys, valid, low, high, t, distance, lane_rows, seen, log_keys, log_rows, logged
-        )
-    else:
-        met, used, log_keys, log_rows, logged = _insert_new(
-            keys, valid, low, high, t, distance, lane_rows, met, used, hashes, log_keys, log_rows, logged
-        )
-    return met, used, log_keys, log_rows, logged
+def keep_new(lanes, low, high, t, distance, seen, log):
+    """Log the new keys of lanes `low` to `high`: by the table of bytes `seen`, or by the log's own where that is empty.
+
+    The pair of rows of each is row t (where that is -1, the lane's own) and the row of the lane `distance` ahead.
+    """
+    if len(seen):
+        return _log_new(lanes, low, high, t, distance, seen, log)
+    return _insert_new(lanes, low, high, t, distance, log)

@@ -9,7 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels import column_set_index
-from tuplewise.gpu_kernels.column_set_index import SPARE, ClueTable, Comparing, Queries, SortedRows, Term
+from tuplewise.gpu_kernels.column_set_index import SPARE, ClueTable, Comparing, SortedRows
+from tuplewise.gpu_kernels.column_set_types import Queries, Term
 from tuplewise.gpu_kernels.words import WITHIN_T, make_layout, mirror_clues
 
 LAYOUT = make_layout([(0, 0, 0, True), (1, 1, 0, False), (2, 2, 0, True), (0, 2, 0, True), (0, 2, WITHIN_T, True)])
@@ -67,7 +68,7 @@ def test_a_new_row_meets_the_rows_of_its_boxes(seed: int, whole: bool, nulls: st
     codes, alive = table_of(rng, old + 70, int(rng.integers(1, 9)))
     alive[old:] = True
     rows = SortedRows.build(codes, LISTS, [whole] * len(LISTS), (0, old))
-    queries = Queries.of_terms(rows, [i for i, _ in TERMS], [terms for _, terms in TERMS])
+    queries = Queries.of_terms(rows.lists, [i for i, _ in TERMS], [terms for _, terms in TERMS])
     comparing = Comparing(LAYOUT, nulls)
     known = ClueTable(np.zeros((0, LAYOUT.words), dtype=np.uint64))
     met, compared = comparing.probe(codes, alive, old, old + 70, rows, queries, known)

@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 from tuplewise.engine.column_sets import best_set, list_subsets, unpacked
 from tuplewise.engine.dc.vertices import Sets, Vertices
 from tuplewise.engine.local_table import count_agreeing
-from tuplewise.gpu_kernels.column_set_index import EXCHANGED, Queries, SortedRows, Term
+from tuplewise.gpu_kernels.column_set_index import EXCHANGED, SortedRows
+from tuplewise.gpu_kernels.column_set_types import Queries, Term
 from tuplewise.gpu_kernels.words import ACROSS
 
 # What is chosen depends on the ratios of these only.
@@ -243,7 +244,7 @@ def lay_queries(terms: Sequence[Sequence[Sequence[Term]]], rows: SortedRows) -> 
             index = fits.index(max(fits))
             indexes.append(index)
             laid.append([term for term in query if term[0] in lists[index]])
-    return Queries.of_terms(rows, indexes, laid)
+    return Queries.of_terms(lists, indexes, laid)
 
 
 def _fit(have: Sequence[int], terms: Sequence[Term], whole: bool, most: int) -> tuple[int, int, int]:
