@@ -13,7 +13,7 @@ from benchmarks.answers import digest_counts
 from benchmarks.case import Case, Measurement, timed
 
 if TYPE_CHECKING:
-    from tuplewise.gpu_kernels.refine import Algorithm, Comparison
+    from tuplewise.gpu_kernels.join_types import Algorithm, Comparison
 
 ALGORITHMS: dict[int, tuple[Algorithm, ...]] = {
     2: ("iejoin", "kdtree", "bhsm"),
@@ -27,7 +27,9 @@ def measure_choice(case: Case, path: Path, warm_runs: int) -> Measurement:
     """Count pairs of random codes inside random clusters, on one thread; every algorithm must count the same."""
     import numpy as np
 
-    from tuplewise.gpu_kernels.refine import GREATER, LESS, Comparison, all_rows, join, refine_equal
+    from tuplewise.gpu_kernels.cluster_pairs import all_rows
+    from tuplewise.gpu_kernels.join_types import GREATER, LESS, Comparison
+    from tuplewise.gpu_kernels.refine import join, refine_equal
 
     rows, agreeing, inequalities = (case.parameters[name] for name in ("rows", "agreeing_rows", "inequalities"))
     rng = np.random.default_rng(case.parameters["seed"])

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.run import past
 from tuplewise.engine.table.relation import NULL_CODE
+from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs, all_rows, restrict, rows_on_both_sides
 from tuplewise.gpu_kernels.device import Device
-from tuplewise.gpu_kernels.refine import ClusterPairs, all_rows, refine_equal, restrict, rows_on_both_sides
+from tuplewise.gpu_kernels.refine import refine_equal
 
 Equality = tuple[int, int]  # column of t, column of u
 

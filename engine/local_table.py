@@ -28,11 +28,11 @@ from tuplewise.engine.loop import SAMPLED_PAIRS_A_ROW, Agreement, Clues, Compare
 from tuplewise.engine.options import Nulls
 from tuplewise.engine.run import SEARCHING, TIME_LIMIT, Run
 from tuplewise.gpu_kernels.clues import NewClues, lay_out
+from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs, all_rows
 from tuplewise.gpu_kernels.compiled import kernel
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
 from tuplewise.gpu_kernels.device import Device
-from tuplewise.gpu_kernels.refine import ClusterPairs, all_rows
 from tuplewise.gpu_kernels.words import ClueLayout
 
 ESTIMATE_ROWS = 1 << 15  # rows that estimates of agreeing pairs come from

@@ -10,103 +10,26 @@ On GPUs all of this runs on the first one: cluster pairs, orders and columns sta
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeVar, cast
+from typing import TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.device import Device, pick_device
-
-LESS = 1
-EQUAL = 2
-GREATER = 4
-
-Algorithm = Literal["hsm", "iejoin", "bhsm", "kdtree", "rangetree"]
-ALGORITHMS: tuple[Algorithm, ...] = ("hsm", "iejoin", "bhsm", "kdtree", "rangetree")
+from tuplewise.gpu_kernels.join_types import (
+    ALGORITHMS,
+    EQUAL,
+    GREATER,
+    LESS,
+    Algorithm,
+    Comparison,
+    KdTreePairJoin,
+    PairJoin,
+)
 
 _Answer = TypeVar("_Answer")
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Comparison:
-    """A predicate over a pair (t, u): the outcome of t's column `left` against u's column `right` is in `outcomes`.
-
-    `outcomes` has the bits LESS, EQUAL, GREATER: `t.A < u.B` is LESS, `!=` is LESS | GREATER.
-    """
-
-    left: int
-    right: int
-    outcomes: int
-
-
-@dataclass(frozen=True, eq=False)
-class ClusterPairs:
-    """Pairs of sets of rows: pair k is `left[left_offsets[k]:left_offsets[k + 1]]` with the same of `right`.
-
-    Each row is in at most one left set and in at most one right set; sets are in order of the values that they
-    agree on, rows ascending inside.
-
-    Attributes
-    ----------
-    left, right : int32 arrays, C order. One object where every pair is reflexive (both sides the same set).
-    left_offsets, right_offsets : int64 arrays (clusters + 1,)
-    kept : what a twin worked out about these sets and may use again (orders by a column, on the device or here)
-    """
-
-    left: NDArray[np.int32]
-    left_offsets: NDArray[np.int64]
-    right: NDArray[np.int32]
-    right_offsets: NDArray[np.int64]
-    kept: dict[Any, Any] = field(default_factory=dict, repr=False)
-
-    @property
-    def reflexive(self) -> bool:
-        return self.right is self.left
-
-    @property
-    def clusters(self) -> int:
-        return len(self.left_offsets) - 1
-
-    @property
-    def pairs(self) -> int:
-        """Ordered pairs of rows, those of a row with itself included."""
-        return int(np.dot(np.diff(self.left_offsets), np.diff(self.right_offsets)))
-
-
-class PairJoin(Protocol):
-    """What satisfies some comparisons inside cluster pairs. Pairs of a row with itself count like any other."""
-
-    def count(self, counts: NDArray[np.int64] | None, sign: int) -> int:
-        """Number of pairs; `counts`, int64 (rows,) by row of the left side, gets `sign` times its partners added."""
-
-    def emit(self, rows: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """Partners of these left rows: offsets int64 (len(rows) + 1,), right rows int32, ascending for each."""
-
-    def find(self, limit: int) -> NDArray[np.int32]:
-        """At most `limit` pairs of different rows, int32 (found, 2), stopping as soon as they are found."""
-
-
-class BoxPairJoin(PairJoin, Protocol):
-    """What "kdtree" makes: it can say beforehand what counting will cost."""
-
-    def nodes_for(self, sample_rows: int) -> float:
-        """Nodes of the tree that a left row meets on average, by a sample of the left rows."""
-
-
-def all_rows(left: NDArray[np.int32], right: NDArray[np.int32] | None = None) -> ClusterPairs:
-    """One pair of sets. `left`, `right`: int32 rows, ascending; without `right` the pair is reflexive.
-
-    Examples
-    --------
-    >>> all_rows(np.arange(3, dtype=np.int32)).pairs
-    9
-    """
-    offsets = np.array([0, len(left)], dtype=np.int64)
-    if right is None:
-        return ClusterPairs(left, offsets, left, offsets)
-    return ClusterPairs(left, offsets, right, np.array([0, len(right)], dtype=np.int64))
 
 
 def refine_equal(
@@ -224,7 +147,7 @@ def join(
 
 
 class _JoinOnDevice:
-    """A join on a GPU, and that on the CPU in its place once the GPU has no room for it; see `BoxPairJoin`."""
+    """A join on a GPU, and that on the CPU in its place once the GPU has no room for it; see `KdTreePairJoin`."""
 
     def __init__(
         self,
@@ -256,7 +179,7 @@ class _JoinOnDevice:
         return self._ask(lambda join: join.find(limit))
 
     def nodes_for(self, sample_rows: int) -> float:
-        return self._ask(lambda join: cast(BoxPairJoin, join).nodes_for(sample_rows))
+        return self._ask(lambda join: cast(KdTreePairJoin, join).nodes_for(sample_rows))
 
     def _ask(self, question: Callable[[PairJoin], _Answer]) -> _Answer:
         return self._device.run("joining clusters", self._of(0, question), self._of(1, question), self._forget)
@@ -317,51 +240,3 @@ def _check_algorithm(algorithm: str, comparisons: Sequence[Comparison]) -> None:
     }[algorithm]
     if not fits:
         raise ValueError(f"algorithm {algorithm!r} can't do these comparisons: {list(comparisons)}")
-
-
-def restrict(
-    pairs: ClusterPairs, left_mask: NDArray[np.bool_] | None, right_mask: NDArray[np.bool_] | None
-) -> ClusterPairs:
-    """Cluster pairs without some rows. Masks: bool (rows,) by row, None for all; one object for both keeps a pair of
-    sets reflexive. Clusters may be empty afterwards."""
-    if left_mask is None and right_mask is None:
-        return pairs
-    left, left_offsets = _masked(pairs.left, pairs.left_offsets, left_mask)
-    if pairs.reflexive and left_mask is right_mask:
-        return ClusterPairs(left, left_offsets, left, left_offsets)
-    right, right_offsets = _masked(pairs.right, pairs.right_offsets, right_mask)
-    if right is left:  # the side that is not cut is no longer the same set
-        right = right.copy()
-    return ClusterPairs(left, left_offsets, right, right_offsets)
-
-
-def _masked(
-    rows: NDArray[np.int32], offsets: NDArray[np.int64], mask: NDArray[np.bool_] | None
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    if mask is None:
-        return rows, offsets
-    kept = mask[rows]
-    before = np.zeros(len(rows) + 1, dtype=np.int64)
-    np.cumsum(kept, out=before[1:])
-    return rows[kept], before[offsets]
-
-
-def exchanged(pairs: ClusterPairs) -> ClusterPairs:
-    """The cluster pairs with left and right exchanged; reflexive ones are as they were."""
-    if pairs.reflexive:
-        return pairs
-    return ClusterPairs(pairs.right, pairs.right_offsets, pairs.left, pairs.left_offsets)
-
-
-def rows_on_both_sides(pairs: ClusterPairs, rows: int) -> NDArray[np.int32]:
-    """Rows that are in the left and the right set of one cluster pair, int32: each is a pair with itself.
-
-    `rows`: rows of the table.
-    """
-    if pairs.reflexive:
-        return pairs.left
-    clusters = np.full(rows, -1, dtype=np.int32)
-    clusters[pairs.left] = np.repeat(np.arange(pairs.clusters, dtype=np.int32), np.diff(pairs.left_offsets))
-    of_right = np.repeat(np.arange(pairs.clusters, dtype=np.int32), np.diff(pairs.right_offsets))
-    both: NDArray[np.int32] = pairs.right[clusters[pairs.right] == of_right]
-    return both

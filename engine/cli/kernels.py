@@ -50,7 +50,7 @@ _VALIDATION = (
     f"{_CPU}.grouping.scatter_table",
     f"{_CPU}.grouping.match_runs",
     f"{_CPU}.extremes.find_extreme",
-    f"{_CPU}.slices.find_slices",
+    f"{_CPU}.sorted_join.find_slices",
     "engine.column_sets.list_subsets",
 )
 _RANKING = "engine.dc.ranking._count_symbols"
@@ -82,9 +82,9 @@ NEEDED: dict[str, tuple[str, ...]] = {
         f"{_CPU}.grouping.scatter_table",
         f"{_CPU}.grouping.cluster_numbers",
         f"{_CPU}.grouping.mark_values",
-        f"{_CPU}.slices.count_slices",
-        f"{_CPU}.slices.partners_of",
-        f"{_CPU}.slices.write_slices",
+        f"{_CPU}.sorted_join.count_slices",
+        f"{_CPU}.sorted_join.partners_of",
+        f"{_CPU}.sorted_join.write_slices",
         f"{_CPU}.wavelet.write_ranks",
         f"{_CPU}.wavelet.build_levels",
         f"{_CPU}.wavelet.count_dominated",

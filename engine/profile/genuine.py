@@ -23,7 +23,8 @@ from tuplewise.engine.profile.table import TableHere
 from tuplewise.engine.run import Run
 from tuplewise.engine.table.relation import NULL_CODE
 from tuplewise.gpu_kernels.device import pick_device
-from tuplewise.gpu_kernels.refine import GREATER, LESS, Comparison, join
+from tuplewise.gpu_kernels.join_types import GREATER, LESS, Comparison
+from tuplewise.gpu_kernels.refine import join
 from tuplewise.gpu_kernels.words import ACROSS, as_flags
 
 if TYPE_CHECKING:

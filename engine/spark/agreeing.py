@@ -23,7 +23,7 @@ from tuplewise.engine.spark.routes import send_rows
 from tuplewise.engine.spark.tasks import Batches, Rows, Tile, make_tile, spare_zip_reading, tiles_of
 from tuplewise.engine.spark.tiles import LEFT, RIGHT, WAVES, Sizes
 from tuplewise.gpu_kernels.device import Device
-from tuplewise.gpu_kernels.refine import EQUAL, Comparison
+from tuplewise.gpu_kernels.join_types import EQUAL, Comparison
 
 if TYPE_CHECKING:
     import pyarrow as pa

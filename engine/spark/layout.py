@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tuplewise.engine.spark.local_frames import frame_of
 from tuplewise.engine.spark.tasks import BlockFinder
 from tuplewise.engine.spark.tiles import SAMPLES, BlockFigures, Sizes, Tiles, block_keys, choose_blocks, plan_tiles
-from tuplewise.gpu_kernels.refine import EQUAL, GREATER, LESS, Comparison
+from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS, Comparison
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.gpu_kernels.refine import EQUAL, GREATER, LESS
+from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS
 
 LEFT = 1
 RIGHT = 2

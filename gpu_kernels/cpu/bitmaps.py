@@ -15,12 +15,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs
 from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cpu.arrays import sort
 from tuplewise.gpu_kernels.cpu.grouping import cluster_numbers
-from tuplewise.gpu_kernels.cpu.slices import NO_COUNTS, clusters_of_rows, sum_over_left, unpack
-from tuplewise.gpu_kernels.refine import EQUAL, GREATER, LESS, ClusterPairs, Comparison
+from tuplewise.gpu_kernels.cpu.sorted_join import NO_COUNTS, clusters_of_rows, sum_over_left, unpack
+from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS, Comparison
 
 BLOCK = 2048  # rows of a block
 WORDS = BLOCK // 64

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cpu import cluster_pairs, new_clues
 from tuplewise.gpu_kernels.cpu.cluster_pairs import SMALL_ROWS, WORD, Rows
 from tuplewise.gpu_kernels.cpu.seen_keys import LANES, Lanes, Log
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
-from tuplewise.gpu_kernels.refine import ClusterPairs
 from tuplewise.gpu_kernels.words import (
     ACROSS,
     COMPARISONS_PER_WORD,

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.compiled import helper, kernel
-from tuplewise.gpu_kernels.refine import EQUAL, GREATER, LESS
+from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS
 
 LEAF = 16  # rows under one leaf of the tree
 DEEPEST = 64  # a descent holds at most two nodes a level

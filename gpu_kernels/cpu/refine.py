@@ -7,18 +7,19 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cpu import grouping
 from tuplewise.gpu_kernels.cpu.bitmaps import BitmapJoin
-from tuplewise.gpu_kernels.cpu.boxes import BoxJoin
-from tuplewise.gpu_kernels.cpu.slices import SliceJoin
+from tuplewise.gpu_kernels.cpu.kd_tree import KdTreeJoin
+from tuplewise.gpu_kernels.cpu.sorted_join import SortedJoin
 from tuplewise.gpu_kernels.cpu.wavelet import WaveletJoin
-from tuplewise.gpu_kernels.refine import ClusterPairs, Comparison, PairJoin
+from tuplewise.gpu_kernels.join_types import Comparison, PairJoin
 
 JOINS: dict[str, Callable[..., PairJoin]] = {
-    "hsm": SliceJoin,
+    "hsm": SortedJoin,
     "iejoin": WaveletJoin,
-    "kdtree": BoxJoin,
+    "kdtree": KdTreeJoin,
     "bhsm": BitmapJoin,
 }
 

@@ -14,11 +14,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs
 from tuplewise.gpu_kernels.compiled import helper, inlined, kernel
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cpu.extremes import build_tree, find_extreme, report_counts, report_rows
 from tuplewise.gpu_kernels.cpu.grouping import bits_for, extremes_of, mark_values
-from tuplewise.gpu_kernels.cpu.slices import (
+from tuplewise.gpu_kernels.cpu.sorted_join import (
     NO_COUNTS,
     bisect,
     clusters_of_rows,
@@ -28,7 +29,7 @@ from tuplewise.gpu_kernels.cpu.slices import (
     sum_over_left,
     unpack,
 )
-from tuplewise.gpu_kernels.refine import EQUAL, GREATER, LESS, ClusterPairs, Comparison
+from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS, Comparison
 
 WIDTHS = ("uint8", "uint16", "uint32")  # of ranks
 Tables = tuple[NDArray[np.int32], int, NDArray[np.uint64], NDArray[np.int32], NDArray[np.int64]]

@@ -16,11 +16,12 @@ import numpy as np
 from numba import cuda
 from numpy.typing import NDArray
 
+from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cuda.grouping import cluster_numbers, first_above, gathered, order_by
 from tuplewise.gpu_kernels.cuda.joins import DeviceJoin
 from tuplewise.gpu_kernels.cuda.primitives import empty, launch, to_device
-from tuplewise.gpu_kernels.refine import EQUAL, GREATER, LESS, ClusterPairs, Comparison
+from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS, Comparison
 
 WORDS = 16  # 64-bit words of a block's bitmap
 BLOCK = 64 * WORDS  # rows of a block at most

@@ -9,11 +9,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cpu import clues as cpu
 from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.evidence import collect_clues
-from tuplewise.gpu_kernels.refine import ClusterPairs
 from tuplewise.gpu_kernels.words import ClueLayout
 
 FAR_APART = 4  # codes below so many a cell may index a table

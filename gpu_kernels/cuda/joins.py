@@ -16,6 +16,7 @@ import numpy as np
 from numba import cuda
 from numpy.typing import NDArray
 
+from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cuda.grouping import gathered
 from tuplewise.gpu_kernels.cuda.primitives import (
@@ -29,7 +30,7 @@ from tuplewise.gpu_kernels.cuda.primitives import (
     total,
 )
 from tuplewise.gpu_kernels.cuda.resident import Resident, resident
-from tuplewise.gpu_kernels.refine import ClusterPairs, Comparison
+from tuplewise.gpu_kernels.join_types import Comparison
 
 LAUNCH_SECONDS = 0.25  # aim of one stretch: how late a deadline may be noticed
 FIND_ROWS = 1 << 10  # left rows that are looked at first for a few pairs; then four times as many, and so on

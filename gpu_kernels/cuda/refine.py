@@ -8,21 +8,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cuda import grouping
 from tuplewise.gpu_kernels.cuda.bitmaps import BitmapJoin
-from tuplewise.gpu_kernels.cuda.boxes import BoxJoin
 from tuplewise.gpu_kernels.cuda.grouping import bits_for, extremes_of
+from tuplewise.gpu_kernels.cuda.kd_tree import KdTreeJoin
 from tuplewise.gpu_kernels.cuda.primitives import empty, launch, running_sums, to_host
 from tuplewise.gpu_kernels.cuda.resident import Resident, Side, place_of_device, resident
-from tuplewise.gpu_kernels.cuda.slices import SliceJoin
+from tuplewise.gpu_kernels.cuda.sorted_join import SortedJoin
 from tuplewise.gpu_kernels.cuda.wavelet import WaveletJoin
-from tuplewise.gpu_kernels.refine import ClusterPairs, Comparison, PairJoin
+from tuplewise.gpu_kernels.join_types import Comparison, PairJoin
 
 JOINS: dict[str, Callable[..., PairJoin]] = {
-    "hsm": SliceJoin,
+    "hsm": SortedJoin,
     "iejoin": WaveletJoin,
-    "kdtree": BoxJoin,
+    "kdtree": KdTreeJoin,
     "bhsm": BitmapJoin,
 }
 

@@ -19,13 +19,14 @@ import numpy as np
 from numba import cuda
 from numpy.typing import NDArray
 
+from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cuda import extremes
 from tuplewise.gpu_kernels.cuda.grouping import bits_for, first_above, gathered
 from tuplewise.gpu_kernels.cuda.joins import DeviceJoin
 from tuplewise.gpu_kernels.cuda.primitives import empty, launch, running_sums, sort, to_device, to_host
-from tuplewise.gpu_kernels.cuda.slices import locate_slices_kernel
-from tuplewise.gpu_kernels.refine import EQUAL, GREATER, LESS, ClusterPairs, Comparison
+from tuplewise.gpu_kernels.cuda.sorted_join import locate_slices_kernel
+from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS, Comparison
 
 
 @cuda.jit(cache=True)

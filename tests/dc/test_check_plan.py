@@ -112,7 +112,7 @@ def test_many_non_equalities_are_compared_by_bitmaps() -> None:
     assert planned(relation, rule).algorithm == "bhsm"
 
 
-def test_a_tree_gives_way_to_boxes_where_few_pairs_are_near(table: Relation) -> None:
+def test_a_range_tree_gives_way_to_a_kd_tree_where_few_pairs_are_near(table: Relation) -> None:
     rising = np.arange(ROWS)
     relation = tw.load(pd.DataFrame({"a": rising, "b": rising // 2, "c": -rising}))
     rule = read_rule("not(t.a > u.a and t.b < u.b and t.c > u.c)")

@@ -30,8 +30,8 @@ from tuplewise.engine.local_table import LocalTable
 from tuplewise.engine.options import DcDiscoverOptions
 from tuplewise.engine.run import Run
 from tuplewise.engine.table.relation import Relation
+from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs
 from tuplewise.gpu_kernels.device import pick_device
-from tuplewise.gpu_kernels.refine import ClusterPairs
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from dc_tables import constraints, encode, random_table

@@ -39,8 +39,9 @@ from tuplewise.engine.published.hydra.sampling import (
 from tuplewise.engine.run import Run
 from tuplewise.engine.table.relation import Relation
 from tuplewise.gpu_kernels.clues import lay_out
+from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs, all_rows
 from tuplewise.gpu_kernels.device import pick_device
-from tuplewise.gpu_kernels.refine import EQUAL, GREATER, LESS, ClusterPairs, Comparison, all_rows
+from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS, Comparison
 
 SHARED = Path(os.environ.get("TUPLEWISE_SHARED", Path(__file__).resolve().parents[2].parent / "shared"))
 TYPE_SETS: list[list[str]] = [

@@ -9,18 +9,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.gpu_kernels.refine import (
-    EQUAL,
-    GREATER,
-    LESS,
-    Algorithm,
-    ClusterPairs,
-    Comparison,
-    PairJoin,
-    all_rows,
-    join,
-    refine_equal,
-)
+from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs, all_rows
+from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS, Algorithm, Comparison, PairJoin
+from tuplewise.gpu_kernels.refine import join, refine_equal
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from oracles import refine as oracle

@@ -11,9 +11,9 @@ import pytest
 pytest.importorskip("numba.cuda")
 
 from tuplewise.gpu_kernels.clues import lay_out
+from tuplewise.gpu_kernels.cluster_pairs import all_rows
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.device import pick_device
-from tuplewise.gpu_kernels.refine import all_rows
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from test_clues_cpu import layout_of, reflexive, two_sided

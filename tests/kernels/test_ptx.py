@@ -73,7 +73,7 @@ def ptx_of(digits: int, capability: tuple[int, int], monkeypatch: pytest.MonkeyP
 
 
 REFINEMENTS = (
-    "grouping", "slices", "wavelet", "extremes", "joins", "boxes", "bitmaps", "partitions", "violations",
+    "grouping", "sorted_join", "wavelet", "extremes", "joins", "kd_tree", "bitmaps", "partitions", "violations",
     "inclusion",
 )  # fmt: skip
 # Registers of a thread at most: where the time of joins and checks goes, since they decide how many threads fit; all

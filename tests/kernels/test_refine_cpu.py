@@ -19,22 +19,11 @@ from refine_cases import (
     same_bytes,
 )
 
+from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs, all_rows, exchanged, restrict, rows_on_both_sides
 from tuplewise.gpu_kernels.control import Control
-from tuplewise.gpu_kernels.cpu import bitmaps, boxes, grouping, refine
-from tuplewise.gpu_kernels.refine import (
-    EQUAL,
-    GREATER,
-    LESS,
-    Algorithm,
-    ClusterPairs,
-    Comparison,
-    all_rows,
-    exchanged,
-    join,
-    refine_equal,
-    restrict,
-    rows_on_both_sides,
-)
+from tuplewise.gpu_kernels.cpu import bitmaps, grouping, kd_tree, refine
+from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS, Algorithm, Comparison
+from tuplewise.gpu_kernels.refine import join, refine_equal
 
 
 @pytest.mark.parametrize("seed", range(150))
@@ -136,7 +125,7 @@ def test_a_tree_does_not_depend_on_how_medians_are_found() -> None:
     codes = np.zeros((2, 100), dtype=np.int32)
     codes[1] = np.arange(100) % 7
     case = Case(codes)
-    made = boxes.BoxJoin(case.start(), codes, [Comparison(0, 0, LESS | EQUAL), Comparison(1, 1, LESS)], Control())
+    made = kd_tree.KdTreeJoin(case.start(), codes, [Comparison(0, 0, LESS | EQUAL), Comparison(1, 1, LESS)], Control())
     starts, ends, children, _, _ = made._trees
     leaves = [made._rows[s:e].tolist() for s, e, c in zip(starts, ends, children, strict=True) if c == 0 and e > s]
     assert all(leaf == sorted(leaf) for leaf in leaves)
@@ -147,7 +136,7 @@ def test_a_tree_does_not_depend_on_how_medians_are_found() -> None:
 
 @pytest.mark.parametrize("algorithm", ["hsm", "iejoin", "kdtree", "bhsm"])
 def test_threads_change_nothing(algorithm: Algorithm, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(boxes, "TASK_ROWS", 50)
+    monkeypatch.setattr(kd_tree, "TASK_ROWS", 50)
     monkeypatch.setattr(bitmaps, "TASK_ROWS", 50)
     rng = np.random.default_rng(4)
     codes = rng.integers(0, 50, (3, 70_000 if algorithm in ("hsm", "iejoin") else 900)).astype(np.int32)

@@ -27,7 +27,8 @@ from refine_cases import (  # noqa: E402
 )
 
 from tuplewise.gpu_kernels.cuda import grouping, joins  # noqa: E402
-from tuplewise.gpu_kernels.refine import EQUAL, GREATER, LESS, Algorithm, Comparison, join  # noqa: E402
+from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS, Algorithm, Comparison  # noqa: E402
+from tuplewise.gpu_kernels.refine import join  # noqa: E402
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -29,27 +29,20 @@ from refine_cases import (  # noqa: E402
     random_comparisons,
 )
 
+from tuplewise.gpu_kernels.cluster_pairs import all_rows  # noqa: E402
 from tuplewise.gpu_kernels.cpu.refine import JOINS as CPU_JOINS  # noqa: E402
 from tuplewise.gpu_kernels.cuda import (  # noqa: E402
     bitmaps,
-    boxes,
     extremes,
     grouping,
     joins,
+    kd_tree,
     primitives,
     refine,
     resident,
 )
-from tuplewise.gpu_kernels.refine import (  # noqa: E402
-    EQUAL,
-    GREATER,
-    LESS,
-    Algorithm,
-    Comparison,
-    all_rows,
-    join,
-    refine_equal,
-)
+from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS, Algorithm, Comparison  # noqa: E402
+from tuplewise.gpu_kernels.refine import join, refine_equal  # noqa: E402
 
 
 @pytest.fixture
@@ -59,7 +52,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(primitives, "SIMULATED_ROOM_BYTES", 1500)
     monkeypatch.setattr(joins, "FIND_ROWS", 3)
     monkeypatch.setattr(extremes, "FIND_ROWS", 5)
-    for made in (joins.DeviceJoin, boxes.BoxJoin, bitmaps.BitmapJoin):
+    for made in (joins.DeviceJoin, kd_tree.KdTreeJoin, bitmaps.BitmapJoin):
         monkeypatch.setattr(made, "first_rows", 7)
     for name, value in {"WORDS": 2, "BLOCK": 128, "BIN": 16, "FEW": 5}.items():
         monkeypatch.setattr(bitmaps, name, value)

@@ -30,7 +30,7 @@ from tuplewise.engine.spark.tiles import (
     plan_tiles,
     spark_hash,
 )
-from tuplewise.gpu_kernels.refine import EQUAL, GREATER, LESS
+from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS
 
 SMALL = Sizes(rows=40, slots=2, tile_rows=9, least_rows=3)
 

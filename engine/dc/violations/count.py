@@ -19,17 +19,10 @@ from tuplewise.engine.dc.violations.planner import NODE_SECONDS, CheckPlan, plan
 from tuplewise.engine.dc.violations.program import Program, exchange, satisfied_with_itself
 from tuplewise.engine.dc.violations.refine import without_unfit
 from tuplewise.engine.grouping import Work, agreeing, start
+from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs, exchanged, rows_on_both_sides
 from tuplewise.gpu_kernels.device import Device, pick_device
-from tuplewise.gpu_kernels.refine import (
-    Algorithm,
-    BoxPairJoin,
-    ClusterPairs,
-    Comparison,
-    PairJoin,
-    exchanged,
-    join,
-    rows_on_both_sides,
-)
+from tuplewise.gpu_kernels.join_types import Algorithm, Comparison, KdTreePairJoin, PairJoin
+from tuplewise.gpu_kernels.refine import join
 
 SAMPLED_ROWS = 256  # left rows that tell what a k-d tree costs
 WORTH_SAMPLING_SECONDS = 0.2
@@ -81,9 +74,9 @@ def prepare(
         return make("kdtree")
     left_rows = len(pairs.left)
     if left_rows * made.tree_row_seconds > WORTH_SAMPLING_SECONDS:
-        boxes = make("kdtree")
-        if NODE_SECONDS * cast(BoxPairJoin, boxes).nodes_for(SAMPLED_ROWS) < made.tree_row_seconds:
-            return boxes
+        tree = make("kdtree")
+        if NODE_SECONDS * cast(KdTreePairJoin, tree).nodes_for(SAMPLED_ROWS) < made.tree_row_seconds:
+            return tree
         work.taken.pop()
     return make("rangetree")
 

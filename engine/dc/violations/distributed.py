@@ -36,7 +36,7 @@ from tuplewise.engine.table.relation import NULL_CODE, Relation
 from tuplewise.engine.table.spark_encoded import encode_for
 from tuplewise.engine.table.spark_frame import EncodedFrame
 from tuplewise.gpu_kernels.device import Device
-from tuplewise.gpu_kernels.refine import Comparison
+from tuplewise.gpu_kernels.join_types import Comparison
 
 WORST_ROWS = 100
 Codes = NDArray[np.int32]

@@ -1,8 +1,8 @@
 """Does any pair violate? At most a few witnesses, found by passes that stop early: what discovery validates with.
 
 Equalities alone, with one inequality, or with one non-equality stop at the first group that shows it; two
-inequalities take one pass with running extremes, after sorting; three and more descend boxes. Non-equalities beside
-others are counted (in near-linear time), and listed only where there are any.
+inequalities take one pass with running extremes, after sorting; three and more descend a k-d tree. Non-equalities
+beside others are counted (in near-linear time), and listed only where there are any.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from tuplewise.engine.dc.violations.program import Program, bind
 from tuplewise.engine.dc.violations.refine import without_unfit
 from tuplewise.engine.grouping import Work, agreeing, start
 from tuplewise.engine.table.relation import Relation
+from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs
 from tuplewise.gpu_kernels.device import Device, pick_device
-from tuplewise.gpu_kernels.refine import ClusterPairs
 
 
 def find_witnesses(

@@ -19,8 +19,9 @@ from tuplewise.engine.dc.violations.program import Program, bind, passing_rows, 
 from tuplewise.engine.dc.violations.refine import without_unfit
 from tuplewise.engine.grouping import Work, agreeing, start
 from tuplewise.engine.table.relation import Relation
+from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs
 from tuplewise.gpu_kernels.device import Device, pick_device
-from tuplewise.gpu_kernels.refine import ClusterPairs, Comparison, PairJoin
+from tuplewise.gpu_kernels.join_types import Comparison, PairJoin
 
 FIRST_CHUNK_PAIRS = 1 << 12
 CHUNK_PAIRS = 1 << 20

@@ -20,7 +20,7 @@ from typing import Any
 from tuplewise.engine.dc.violations.cardinalities import Cardinalities
 from tuplewise.engine.dc.violations.program import Program
 from tuplewise.engine.grouping import Equality
-from tuplewise.gpu_kernels.refine import EQUAL, GREATER, LESS, Algorithm, Comparison
+from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS, Algorithm, Comparison
 
 # Seconds for a left row on one core, measured (benchmarks, group `check_choice`): a wavelet join; a node of a k-d tree;
 # one comparison with a block of bitmaps, or row by row with a cluster that is too small for them.

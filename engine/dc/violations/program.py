@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tuplewise.engine.dc.constraint import Constant, DenialConstraint, Predicate, Role
 from tuplewise.engine.dc.rule_text.constants import check_types, place_constant
 from tuplewise.engine.table.relation import NULL_CODE, Relation
-from tuplewise.gpu_kernels.refine import EQUAL, GREATER, LESS, Comparison
+from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS, Comparison
 
 ANY = LESS | EQUAL | GREATER
 OUTCOMES_OF = {"==": EQUAL, "!=": LESS | GREATER, "<": LESS, "<=": LESS | EQUAL, ">": GREATER, ">=": GREATER | EQUAL}

@@ -33,8 +33,10 @@ from tuplewise.engine.published.hydra.sampling import Evidences
 from tuplewise.engine.run import TIME_LIMIT
 from tuplewise.engine.table.relation import NULL_CODE
 from tuplewise.gpu_kernels.clues import ComparableRows, NewClues
+from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs, all_rows, restrict
 from tuplewise.gpu_kernels.control import usable_cores
-from tuplewise.gpu_kernels.refine import Algorithm, ClusterPairs, Comparison, PairJoin, all_rows, join, restrict
+from tuplewise.gpu_kernels.join_types import Algorithm, Comparison, PairJoin
+from tuplewise.gpu_kernels.refine import join
 
 CHUNK_PAIRS = 1 << 20  # pairs of rows that are listed at a time (more where one row has more partners)
 LISTED_PAIRS_PER_ROW = 4  # what a join finds is listed up to so many pairs a row, left or right

@@ -17,9 +17,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs
 from tuplewise.gpu_kernels.compiled import kernel
-from tuplewise.gpu_kernels.cpu.slices import ordered_side
-from tuplewise.gpu_kernels.refine import EQUAL, GREATER, LESS, ClusterPairs, Comparison
+from tuplewise.gpu_kernels.cpu.sorted_join import ordered_side
+from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS, Comparison
 
 
 def refine_by_order(pairs: ClusterPairs, codes: NDArray[np.int32], c: Comparison) -> Iterator[ClusterPairs]:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from tuplewise.engine.dc.evidence import EvidenceSet
 from tuplewise.engine.dc.inversion import ConstraintArrays
 from tuplewise.engine.dc.predicate import PredicateSpace
-from tuplewise.gpu_kernels.refine import EQUAL, GREATER, LESS, Comparison
+from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS, Comparison
 from tuplewise.gpu_kernels.words import ACROSS
 
 EXHAUSTIVE = 8  # inequalities of one constraint of which all pairings are weighed: 105

@@ -12,12 +12,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs
 from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cpu.arrays import sort
 from tuplewise.gpu_kernels.cpu.grouping import cluster_numbers
-from tuplewise.gpu_kernels.cpu.slices import NO_COUNTS, clusters_of_rows, sum_over_left, unpack
-from tuplewise.gpu_kernels.refine import EQUAL, LESS, ClusterPairs, Comparison
+from tuplewise.gpu_kernels.cpu.sorted_join import NO_COUNTS, clusters_of_rows, sum_over_left, unpack
+from tuplewise.gpu_kernels.join_types import EQUAL, LESS, Comparison
 
 LEAF = 16  # rows of a leaf at most
 DEEPEST = 128  # a descent holds at most one node a level beside the current one
@@ -235,7 +236,7 @@ def find_boxes(left, clusters, rows, codes, lcolumns, rcolumns, outcomes, roots,
     return n
 
 
-class BoxJoin:
+class KdTreeJoin:
     """One or more inequalities."""
 
     def __init__(

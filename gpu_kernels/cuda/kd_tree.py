@@ -17,11 +17,12 @@ import numpy as np
 from numba import cuda
 from numpy.typing import NDArray
 
+from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cuda.grouping import HIGHEST_CODE, LOWEST_CODE, cluster_numbers, gathered, order_by
 from tuplewise.gpu_kernels.cuda.joins import DeviceJoin, unpack_keys_kernel
 from tuplewise.gpu_kernels.cuda.primitives import empty, filled, launch, sort, to_device, total
-from tuplewise.gpu_kernels.refine import EQUAL, LESS, ClusterPairs, Comparison
+from tuplewise.gpu_kernels.join_types import EQUAL, LESS, Comparison
 
 LEAF = 16  # rows of a leaf at most, as in the CPU twin
 
@@ -275,7 +276,7 @@ class Trees:
     bounds: Any
 
 
-class BoxJoin(DeviceJoin):
+class KdTreeJoin(DeviceJoin):
     """One or more inequalities. Trees are built when they are first asked.
 
     Notes

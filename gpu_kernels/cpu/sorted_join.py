@@ -12,11 +12,12 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs
 from tuplewise.gpu_kernels.compiled import helper, inlined, kernel
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cpu.grouping import cluster_numbers, order_by
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
-from tuplewise.gpu_kernels.refine import EQUAL, GREATER, LESS, ClusterPairs, Comparison
+from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS, Comparison
 
 TASK_ROWS = 1 << 16  # left rows that one thread takes at a time
 NO_COUNTS = np.empty(0, dtype=np.int64)
@@ -209,7 +210,7 @@ def unpack(keys: NDArray[np.uint64]) -> NDArray[np.int32]:
     return (keys & np.uint64(0xFFFFFFFF)).astype(np.int32)
 
 
-class SliceJoin:
+class SortedJoin:
     """At most one comparison."""
 
     def __init__(

@@ -13,11 +13,12 @@ import numpy as np
 from numba import cuda
 from numpy.typing import NDArray
 
+from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cuda.grouping import first_above, gathered
 from tuplewise.gpu_kernels.cuda.joins import DeviceJoin
 from tuplewise.gpu_kernels.cuda.primitives import empty, launch
-from tuplewise.gpu_kernels.refine import EQUAL, GREATER, LESS, ClusterPairs, Comparison
+from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS, Comparison
 
 
 @cuda.jit(cache=True)
@@ -89,7 +90,7 @@ def emit_slices_kernel(slices, offsets, right, keys):
 EMIT_SLICES_SIGNATURE = "void(int64[:,::1], int64[::1], int32[::1], uint64[::1])"
 
 
-class SliceJoin(DeviceJoin):
+class SortedJoin(DeviceJoin):
     """At most one comparison.
 
     Notes
