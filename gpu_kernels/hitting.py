@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.gpu_kernels.control import Control
-
-if TYPE_CHECKING:
-    from tuplewise.gpu_kernels.cpu.hitting import Problem
-    from tuplewise.gpu_kernels.cpu.hitting_weighted import Bound
+from tuplewise.gpu_kernels.control import Control, usable_cores
+from tuplewise.gpu_kernels.hitting_types import Bound, Wanted, words_of
 
 # Removed edges, as a share of those left, from which new sets are sought from nothing: a set that misses many removed
 # edges would be found as often. Equally fast at a sixth to a quarter on clues of Tax and on random ones.
@@ -42,16 +39,12 @@ class HittingSets:
 
 def minimal_hitting_sets(
     edges: NDArray[np.uint64],
+    wanted: Wanted,
     *,
-    atoms: int,
-    group: NDArray[np.int32],
     weights: NDArray[np.int64] | None = None,
     budget: int = 0,
     most: float = 0.0,
     chances: NDArray[np.float64] | None = None,
-    mirror: NDArray[np.int32] | None = None,
-    exclusive: bool = False,
-    max_groups: int | None = None,
     deadline: float | None = None,
     progress: Callable[[float], None] | None = None,
     threads: int | None = None,
@@ -62,9 +55,8 @@ def minimal_hitting_sets(
     ----------
     edges : uint64 array (edges, words)
         Atoms of each edge.
-    atoms : int
-    group : int32 array (atoms,)
-        Group (column pair) of each atom. Sets that hold all atoms of a group are left out.
+    wanted : Wanted
+        Which sets are wanted, see `wanted_sets`.
     weights : int64 array (edges,) or None
         Needed when `budget` is above 0.
     most, chances : float, float64 array (groups, patterns) or None
@@ -72,13 +64,6 @@ def minimal_hitting_sets(
         of chances[g, p]: bit k of p is the k-th atom of the group, in X or not, and the chance of no atom is 1; more
         atoms of a group never have a larger one. X passes then while a larger set may not, and is minimal where none
         of its parts passes.
-    mirror : int32 array (atoms,) or None
-        A permutation that is its own inverse and maps edges (with weights) to edges. Where given, one set of each
-        mirror pair is returned.
-    exclusive : bool
-        At most one atom of a group.
-    max_groups : int or None
-        Sets that touch more groups are left out.
     deadline : float or None
         `time.monotonic()` value.
 
@@ -87,7 +72,8 @@ def minimal_hitting_sets(
     ValueError
         Where shapes don't fit, or a budget comes without weights.
     """
-    words = _check(edges, atoms, group, mirror)
+    words = words_of(wanted.atoms)
+    _check_masks("edges", edges, words)
     if budget < 0 or (budget > 0 and weights is None):
         raise ValueError("budget: must be 0 or more, and needs weights when above 0")
     weight = np.ones(len(edges), dtype=np.int64) if weights is None else weights.astype(np.int64)
@@ -99,12 +85,10 @@ def minimal_hitting_sets(
         return HittingSets(np.empty((0, words), np.uint64), np.empty(0, np.int64), True)
     from tuplewise.gpu_kernels.cpu import hitting
 
-    problem = _problem(atoms, group, mirror, exclusive, max_groups, budget, most, chances)
-    masks = np.ascontiguousarray(edges.T)
-    found = HittingSets(
-        *hitting.run(masks, weight, mirror is not None, problem, _control(deadline, progress, threads))
-    )
-    return found if chances is None else _without_supersets(found, mirror)
+    bound = _bound(budget, most, chances, wanted) if budget > 0 else None
+    control = Control(deadline, progress, threads or usable_cores())
+    found = HittingSets(*hitting.run(np.ascontiguousarray(edges.T), weight, wanted, bound, control))
+    return found if chances is None else _without_supersets(found, wanted)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,12 +111,8 @@ def extend_hitting_sets(
     sets: NDArray[np.uint64],
     edges: NDArray[np.uint64],
     new_edges: NDArray[np.uint64],
+    wanted: Wanted,
     *,
-    atoms: int,
-    group: NDArray[np.int32],
-    mirror: NDArray[np.int32] | None = None,
-    exclusive: bool = False,
-    max_groups: int | None = None,
     deadline: float | None = None,
     progress: Callable[[float], None] | None = None,
     threads: int | None = None,
@@ -145,11 +125,12 @@ def extend_hitting_sets(
     Parameters
     ----------
     sets : uint64 array (sets, words)
-        What `minimal_hitting_sets` or this function returned for `edges`, complete, with the same options.
+        What `minimal_hitting_sets` or this function returned for `edges`, complete, of the same that is wanted.
     edges, new_edges : uint64 arrays (edges, words)
         New edges may be equal to others.
-    mirror : int32 array (atoms,) or None
-        Maps edges to edges and new edges to new edges. The set of a mirror pair that was given is the one that stays.
+    wanted : Wanted
+        Its mirror maps edges to edges and new edges to new edges. The set of a mirror pair that was given is the one
+        that stays.
 
     Other parameters are those of `minimal_hitting_sets`.
 
@@ -158,43 +139,33 @@ def extend_hitting_sets(
     ValueError
         Where shapes don't fit.
     """
-    words = _check(edges, atoms, group, mirror)
-    for name, array in (("new_edges", new_edges), ("sets", sets)):
+    words = words_of(wanted.atoms)
+    for name, array in (("edges", edges), ("new_edges", new_edges), ("sets", sets)):
         _check_masks(name, array, words)
     if len(edges) == 0 and len(new_edges) > 0:
-        found = minimal_hitting_sets(
-            new_edges, atoms=atoms, group=group, mirror=mirror, exclusive=exclusive, max_groups=max_groups,
-            deadline=deadline, progress=progress, threads=threads,
-        )  # fmt: skip
+        found = minimal_hitting_sets(new_edges, wanted, deadline=deadline, progress=progress, threads=threads)
         return Extended(found.sets, np.full(len(found.sets), -1, dtype=np.int64), found.complete)
     if not new_edges.any(axis=1).all():
         return Extended(np.empty((0, words), np.uint64), np.empty(0, np.int64), True)
     from tuplewise.gpu_kernels.cpu import hitting_extend
 
-    missed = misses_some(sets, new_edges, atoms=atoms, threads=threads)
+    missed = misses_some(sets, new_edges, atoms=wanted.atoms, threads=threads)
     starts = sets[missed]
-    if mirror is not None:
-        starts = np.unique(np.concatenate([starts, mirrored(starts, mirror)]), axis=0)
-    problem = _problem(atoms, group, mirror, exclusive, max_groups, 0)
-    added, complete = hitting_extend.run(starts, edges, new_edges, problem, _control(deadline, progress, threads))
-    if mirror is not None:
-        added = added[_not_after(added, mirrored(added, mirror))]
-    result = np.concatenate([sets[~missed], added])
-    kept = np.concatenate([np.flatnonzero(~missed), np.full(len(added), -1, dtype=np.int64)])
-    order = np.lexsort(result.T[::-1])
-    return Extended(result[order], kept[order], complete)
+    if wanted.symmetric:
+        starts = np.unique(np.concatenate([starts, mirrored(starts, wanted.mirror)]), axis=0)
+    control = Control(deadline, progress, threads or usable_cores())
+    added, complete = hitting_extend.run(starts, edges, new_edges, wanted, control)
+    if wanted.symmetric:
+        added = added[_not_after(added, mirrored(added, wanted.mirror))]
+    return _together(sets, ~missed, added, complete)
 
 
 def without_edges(
     sets: NDArray[np.uint64],
     edges: NDArray[np.uint64],
     removed: NDArray[np.uint64],
+    wanted: Wanted,
     *,
-    atoms: int,
-    group: NDArray[np.int32],
-    mirror: NDArray[np.int32] | None = None,
-    exclusive: bool = False,
-    max_groups: int | None = None,
     deadline: float | None = None,
     progress: Callable[[float], None] | None = None,
     threads: int | None = None,
@@ -208,13 +179,13 @@ def without_edges(
     Parameters
     ----------
     sets : uint64 array (sets, words)
-        What this module's functions returned for `edges` and `removed`, complete, with the same options.
+        What this module's functions returned for `edges` and `removed`, complete, of the same that is wanted.
     edges, removed : uint64 arrays (edges, words)
         Without order; edges may be there twice. A removed edge that is in `edges` too, or contains one that is, changes
         nothing.
-    mirror : int32 array (atoms,) or None
-        Maps edges to edges and removed edges to removed edges. The set of a mirror pair that was given is the one that
-        stays.
+    wanted : Wanted
+        Its mirror maps edges to edges and removed edges to removed edges. The set of a mirror pair that was given is
+        the one that stays.
 
     Other parameters are those of `minimal_hitting_sets`.
 
@@ -223,34 +194,37 @@ def without_edges(
     ValueError
         Where shapes don't fit.
     """
-    words = _check(edges, atoms, group, mirror)
-    for name, array in (("removed", removed), ("sets", sets)):
+    words = words_of(wanted.atoms)
+    for name, array in (("edges", edges), ("removed", removed), ("sets", sets)):
         _check_masks(name, array, words)
     from tuplewise.gpu_kernels.cpu import hitting_without
 
-    control = _control(deadline, progress, threads)
+    control = Control(deadline, progress, threads or usable_cores())
     sought = np.unique(removed, axis=0)
     if len(sought) > MOST_GONE * len(edges):
-        found = minimal_hitting_sets(
-            edges, atoms=atoms, group=group, mirror=mirror, exclusive=exclusive, max_groups=max_groups,
-            deadline=deadline, progress=progress, threads=threads,
-        )  # fmt: skip
-        added, complete = found.sets[misses_some(found.sets, sought, atoms=atoms, threads=threads)], found.complete
+        found = minimal_hitting_sets(edges, wanted, deadline=deadline, progress=progress, threads=threads)
+        new = misses_some(found.sets, sought, atoms=wanted.atoms, threads=threads)
+        added, complete = found.sets[new], found.complete
     else:
         symmetric = np.zeros(len(sought), dtype=np.bool_)
-        if mirror is not None:
+        if wanted.symmetric:
             # the sets that miss the mirror of an edge are the mirrors of those that miss the edge
-            others = mirrored(sought, mirror)
+            others = mirrored(sought, wanted.mirror)
             first = _not_after(sought, others)
             symmetric = (sought == others).all(axis=1)[first]
             sought = sought[first]
-        problem = _problem(atoms, group, mirror, exclusive, max_groups, 0)
-        added, complete = hitting_without.run(edges, sought, symmetric, problem, control)
-    if mirror is not None:
-        others = mirrored(added, mirror)
+        added, complete = hitting_without.run(edges, sought, symmetric, wanted, control)
+    if wanted.symmetric:
+        others = mirrored(added, wanted.mirror)
         added = np.where(_not_after(added, others)[:, None], added, others)
-    added = np.unique(added, axis=0)
-    stays = hitting_without.still_minimal(sets, edges, removed, atoms, control)
+    stays = hitting_without.still_minimal(sets, edges, removed, wanted.atoms, control)
+    return _together(sets, stays, np.unique(added, axis=0), complete)
+
+
+def _together(
+    sets: NDArray[np.uint64], stays: NDArray[np.bool_], added: NDArray[np.uint64], complete: bool
+) -> Extended:
+    """The given sets that stay and the new ones, sorted."""
     result = np.concatenate([sets[stays], added])
     kept = np.concatenate([np.flatnonzero(stays), np.full(len(added), -1, dtype=np.int64)])
     order = np.lexsort(result.T[::-1])
@@ -263,7 +237,7 @@ def misses_some(
     """Whether each set leaves at least one edge unhit: bool (sets,)."""
     from tuplewise.gpu_kernels.cpu import hitting_extend
 
-    return hitting_extend.misses_some(sets, edges, atoms, _control(None, None, threads))
+    return hitting_extend.misses_some(sets, edges, atoms, Control(threads=threads or usable_cores()))
 
 
 def first_missed(sets: NDArray[np.uint64], edges: NDArray[np.uint64]) -> NDArray[np.int64]:
@@ -273,7 +247,7 @@ def first_missed(sets: NDArray[np.uint64], edges: NDArray[np.uint64]) -> NDArray
     return np.asarray(hitting_missed.first_missed(np.ascontiguousarray(sets), np.ascontiguousarray(edges)))
 
 
-def mirrored(sets: NDArray[np.uint64], mirror: NDArray[np.int32]) -> NDArray[np.uint64]:
+def mirrored(sets: NDArray[np.uint64], mirror: NDArray[np.integer[Any]]) -> NDArray[np.uint64]:
     """The sets with each atom replaced by its mirror."""
     result = np.zeros_like(sets)
     for atom, other in enumerate(mirror.tolist()):
@@ -290,71 +264,22 @@ def _not_after(sets: NDArray[np.uint64], others: NDArray[np.uint64]) -> NDArray[
     return result
 
 
-def _check(
-    edges: NDArray[np.uint64], atoms: int, group: NDArray[np.int32], mirror: NDArray[np.int32] | None
-) -> int:
-    """Words of a set; ValueError where shapes don't fit."""
-    words = max(1, -(-atoms // 64))
-    if edges.ndim != 2 or edges.dtype != np.uint64 or edges.shape[1] != words:
-        raise ValueError(f"edges: {edges.dtype} array of shape {edges.shape}; allowed: uint64 (edges, {words})")
-    if len(group) != atoms or (mirror is not None and len(mirror) != atoms):
-        raise ValueError(f"group and mirror: need one entry for each of {atoms} atoms")
-    return words
-
-
 def _check_masks(name: str, array: NDArray[np.uint64], words: int) -> None:
     if array.ndim != 2 or array.dtype != np.uint64 or array.shape[1] != words:
         raise ValueError(f"{name}: {array.dtype} array of shape {array.shape}; allowed: uint64 (n, {words})")
 
 
-def _control(deadline: float | None, progress: Callable[[float], None] | None, threads: int | None) -> Control:
-    control = Control(deadline=deadline, progress=progress)
-    if threads is not None:
-        control.threads = threads
-    return control
-
-
-def _problem(
-    atoms: int,
-    group: NDArray[np.int32],
-    mirror: NDArray[np.int32] | None,
-    exclusive: bool,
-    max_groups: int | None,
-    budget: int,
-    most: float = 0.0,
-    chances: NDArray[np.float64] | None = None,
-) -> Problem:
-    """The options as the search wants them."""
-    from tuplewise.gpu_kernels.cpu import hitting
-
-    groups = int(group.max(initial=-1)) + 1
-    group_masks = np.zeros((groups, max(1, -(-atoms // 64))), dtype=np.uint64)
-    for atom, g in enumerate(group):
-        group_masks[g, atom // 64] |= np.uint64(1) << np.uint64(atom % 64)
-    return hitting.Problem(
-        vertices=atoms,
-        mirror=(np.arange(atoms) if mirror is None else mirror).astype(np.int64),
-        group=group.astype(np.int64),
-        group_masks=group_masks,
-        exclusive=exclusive,
-        max_groups=groups if max_groups is None else max_groups,
-        bound=_bound(budget, most, chances, group) if budget > 0 else None,
-    )
-
-
-def _bound(budget: int, most: float, chances: NDArray[np.float64] | None, group: NDArray[np.int32]) -> Bound:
+def _bound(budget: int, most: float, chances: NDArray[np.float64] | None, wanted: Wanted) -> Bound:
     """What sets may leave unhit."""
-    from tuplewise.gpu_kernels.cpu.hitting_weighted import Bound
-
-    first = np.searchsorted(group, np.arange(int(group.max(initial=-1)) + 1)).astype(np.int64)
+    first = np.searchsorted(wanted.group, np.arange(len(wanted.group_masks))).astype(np.int64)
     chances = np.zeros((0, 0)) if chances is None else np.ascontiguousarray(chances, dtype=np.float64)
     return Bound(budget, most, chances, first)
 
 
-def _without_supersets(found: HittingSets, mirror: NDArray[np.int32] | None) -> HittingSets:
+def _without_supersets(found: HittingSets, wanted: Wanted) -> HittingSets:
     """Without sets a part of which is there, too, or its mirror. Cost: for each set a look at those whose first atom it
     has."""
-    others = found.sets if mirror is None else np.concatenate([found.sets, mirrored(found.sets, mirror)])
+    others = np.concatenate([found.sets, mirrored(found.sets, wanted.mirror)]) if wanted.symmetric else found.sets
     by_first: dict[int, list[int]] = {}
     for place, mask in enumerate(others):
         by_first.setdefault(_atoms(mask)[0], []).append(place)

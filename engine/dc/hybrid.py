@@ -232,15 +232,7 @@ class DcCandidates:
             return
         edges = self._vertices.edges_of(clues)
         found = extend_hitting_sets(
-            self._sets,
-            self._edges,
-            edges,
-            atoms=self._vertices.count,
-            group=self._vertices.group,
-            mirror=self._vertices.mirror,
-            exclusive=not self._vertices.by_atom,
-            max_groups=self._space.options.max_predicates,
-            deadline=self._deadline,
+            self._sets, self._edges, edges, self._vertices.wanted, deadline=self._deadline
         )
         if not found.complete:
             raise LimitReached(TIME_LIMIT)
@@ -256,8 +248,8 @@ class DcCandidates:
         """Mark what was listed as decided, now that its clues are learnt."""
         for vertices in self._listed:
             self._decide(vertices)
-            if self._vertices.mirror is not None:
-                self._decide(mirrored(vertices[None, :], self._vertices.mirror)[0])
+            if self._vertices.wanted.symmetric:
+                self._decide(mirrored(vertices[None, :], self._vertices.wanted.mirror)[0])
         self._listed.clear()
 
     def undecided(self) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:

@@ -26,6 +26,7 @@ from tuplewise.engine.dc.predicate import (
 from tuplewise.engine.run import Run
 from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.hitting import minimal_hitting_sets
+from tuplewise.gpu_kernels.hitting_types import Wanted, wanted_sets
 from tuplewise.gpu_kernels.words import WITHIN_T
 
 # Operator of each set of excluded outcomes; -1 where none excludes just that.
@@ -98,23 +99,30 @@ def invert(evidence: EvidenceSet, run: Run | None = None, *, threads: int | None
     judged = evidence.ordered_pairs if evidence.rows > 1 else evidence.rows
     budget = allowed_violations(options.error, judged)
     chances = _chances(evidence, judged, by_atom) if budget and options.error_measure == "lift" else None
-    first = space.first_atom if by_atom else space.first_predicate
     found = minimal_hitting_sets(
         evidence.atom_edges() if by_atom else evidence.predicate_edges(),
-        atoms=int(first[-1]),
-        group=np.repeat(np.arange(space.groups, dtype=np.int32), np.diff(first)),
+        wanted_of(space),
         weights=evidence.counts if budget else None,
         budget=budget,
         most=float(options.error * judged),
         chances=chances,
-        mirror=mirror_of_bits(space, by_atom) if space.closed else None,
-        exclusive=not by_atom,
-        max_groups=options.max_predicates,
         deadline=run.deadline,
         progress=run.stage("inversion"),
         threads=threads,
     )
     return constraints_of(found.sets, found.uncovered, found.complete, space, evidence.rows)
+
+
+def wanted_of(space: PredicateSpace) -> Wanted:
+    """The hitting sets that mean constraints of a space: over atoms, or over predicates where these are minimal."""
+    by_atom = space.options.minimality == "implication"
+    first = space.first_atom if by_atom else space.first_predicate
+    return wanted_sets(
+        np.repeat(np.arange(space.groups, dtype=np.int32), np.diff(first)),
+        mirror=mirror_of_bits(space, by_atom) if space.closed else None,
+        exclusive=not by_atom,
+        max_groups=space.options.max_predicates,
+    )
 
 
 def _chances(evidence: EvidenceSet, judged: int, by_atom: bool) -> NDArray[np.float64]:

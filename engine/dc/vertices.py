@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.dc.constraint import DenialConstraint, Predicate
 from tuplewise.engine.dc.evidence import EvidenceSet, cut_clues
-from tuplewise.engine.dc.inversion import mirror_of_bits, read_sets
+from tuplewise.engine.dc.inversion import read_sets, wanted_of
 from tuplewise.engine.dc.predicate import EXCLUDED_ORDERED, EXCLUDED_UNORDERED, PredicateSpace
+from tuplewise.gpu_kernels.hitting_types import words_of
 from tuplewise.gpu_kernels.words import ACROSS, merge_clues
 
 Sets = NDArray[np.uint64]  # (sets, words): vertex v is bit v % 64 of word v // 64
@@ -27,8 +28,7 @@ class Vertices:
     Attributes
     ----------
     count, words : how many there are, and 64-bit words of a set of them
-    group : int32 (count,), the group of the space that each belongs to
-    mirror : int32 (count,) or None, what exchanging t and u makes of each; None where the space is not closed under it
+    wanted : the hitting sets that mean constraints: the group of each vertex, its mirror, and so on
     column_pairs : of equalities of t with u that the space has, in order
     equality : uint64 (column pairs, words), the vertices of each equality
     """
@@ -38,10 +38,9 @@ class Vertices:
         self.by_atom = space.options.minimality == "implication"
         first = space.first_atom if self.by_atom else space.first_predicate
         self._first = first
-        self.count = int(first[-1])
-        self.words = max(1, -(-self.count // 64))
-        self.group = np.repeat(np.arange(space.groups, dtype=np.int32), np.diff(first))
-        self.mirror = mirror_of_bits(space, self.by_atom) if space.closed else None
+        self.wanted = wanted_of(space)
+        self.count = self.wanted.atoms
+        self.words = words_of(self.count)
         across = np.flatnonzero(space.scope == ACROSS)
         self.column_pairs = [(int(space.left[g]), int(space.right[g])) for g in across]
         # What each equality is made of: all outcomes but EQUAL of its group, or its predicate `==`.
@@ -49,7 +48,7 @@ class Vertices:
         for place, g in enumerate(across.tolist()):
             wanted = ((0, 2) if space.ordered[g] else (0,)) if self.by_atom else (0,)
             self.equality[place] = self._mask([int(first[g]) + bit for bit in wanted])
-        self._across = self._mask(np.flatnonzero(space.scope[self.group] == ACROSS).tolist())
+        self._across = self._mask(np.flatnonzero(space.scope[self.wanted.group] == ACROSS).tolist())
 
     def _mask(self, vertices: list[int]) -> NDArray[np.uint64]:
         mask = np.zeros(self.words, dtype=np.uint64)

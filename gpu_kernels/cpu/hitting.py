@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,46 +11,109 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.control import Control
-from tuplewise.gpu_kernels.cpu import hitting_search, hitting_sets, hitting_weighted
-from tuplewise.gpu_kernels.cpu.hitting_sets import NOT_MINIMAL, OK
-from tuplewise.gpu_kernels.cpu.hitting_weighted import Bound
+from tuplewise.gpu_kernels.cpu.hitting_search import Node, child_node, search_node
+from tuplewise.gpu_kernels.cpu.hitting_sets import NOT_MINIMAL, OK, branches, smallest_edge
+from tuplewise.gpu_kernels.cpu.hitting_weighted import (
+    WeightedNode,
+    budgets_of,
+    pick_weighted,
+    restrict_weighted,
+    search_weighted,
+    weighted_child,
+)
+from tuplewise.gpu_kernels.hitting_types import Bound, Wanted
 
 SPLIT_LEVELS = 2  # levels of the search tree whose nodes become tasks of their own
 WAIT_SECONDS = 0.02  # how often the waiting thread looks at the deadline
+FIRST_ROOM = 1024  # sets that a search has room for at first
+
+Mask = NDArray[np.uint64]
+Found = tuple[Mask, NDArray[np.int64]]  # sets (N, words), unhit weight (N,)
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
-    """What stays the same in all nodes. Arrays as in the front door; no `bound` for exact enumeration."""
+class _Child:
+    """What a branch comes to: a status, the node where that is OK, and the unhit weight where its set is finished."""
 
-    vertices: int
-    mirror: NDArray[np.int64]
-    group: NDArray[np.int64]
-    group_masks: NDArray[np.uint64]
-    exclusive: bool
-    max_groups: int
-    bound: Bound | None
+    status: int
+    node: Any
+    unhit: int | None
+
+
+class _Exact:
+    """Steps of the search for sets that hit every edge."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        self._wanted = wanted
+
+    def root(self, masks: Mask, weights: NDArray[np.int64], offsets: NDArray[np.int64], candidates: Mask) -> Node:
+        return Node(masks, offsets, np.zeros(0, np.bool_), np.zeros_like(candidates), candidates)
+
+    def edge(self, node: Node) -> int:
+        """The edge to branch on."""
+        return int(smallest_edge(node.masks, node.offsets[1]))
+
+    def left_unhit(self, node: Node, open_: Mask) -> _Child:
+        """The child that leaves the edge unhit, which there is none of."""
+        return _Child(NOT_MINIMAL, None, None)
+
+    def child(self, node: Node, open_: Mask, vertex: int, partner: int) -> _Child:
+        status, child = child_node(node, open_, vertex, partner, self._wanted)
+        return _Child(int(status), child, 0 if status == OK and child.offsets[1] == 0 else None)
+
+    def search(self, node: Node, symmetric: bool, stop: NDArray[np.bool_]) -> Found:
+        room = np.empty((FIRST_ROOM, len(node.chosen)), dtype=np.uint64)
+        found, count = search_node(node, symmetric, self._wanted, room, 0, stop)
+        return found[:count].copy(), np.zeros(count, dtype=np.int64)
+
+
+class _Weighted:
+    """Steps of the search for sets that may leave edges of some weight unhit."""
+
+    def __init__(self, wanted: Wanted, bound: Bound) -> None:
+        self._wanted, self._bound = wanted, bound
+
+    def root(
+        self, masks: Mask, weights: NDArray[np.int64], offsets: NDArray[np.int64], candidates: Mask
+    ) -> WeightedNode:
+        nothing = np.zeros(0, np.int64)
+        return WeightedNode(masks, weights, offsets, 0, nothing, nothing, np.zeros_like(candidates), candidates)
+
+    def edge(self, node: WeightedNode) -> int:
+        spare = int(budgets_of(node.path, self._wanted.group, self._bound)[0]) - node.lost
+        return int(pick_weighted(node.masks, node.weights, node.offsets[1], spare))
+
+    def left_unhit(self, node: WeightedNode, open_: Mask) -> _Child:
+        budgets = budgets_of(node.path, self._wanted.group, self._bound)
+        status, child, _ = restrict_weighted(node, node.path, budgets, -1, open_)
+        return _Child(int(status), child, None)
+
+    def child(self, node: WeightedNode, open_: Mask, vertex: int, partner: int) -> _Child:
+        status, child, unhit, most = weighted_child(node, open_, vertex, partner, self._wanted, self._bound)
+        return _Child(int(status), child, int(unhit) if status == OK and unhit <= most else None)
+
+    def search(self, node: WeightedNode, symmetric: bool, stop: NDArray[np.bool_]) -> Found:
+        room, unhit = np.empty((FIRST_ROOM, len(node.chosen)), dtype=np.uint64), np.empty(FIRST_ROOM, dtype=np.int64)
+        found, unhit, count = search_weighted(node, symmetric, self._wanted, self._bound, room, unhit, 0, stop)
+        return found[:count].copy(), unhit[:count].copy()
 
 
 @dataclass(frozen=True, eq=False)
-class _Node:
-    masks: NDArray[np.uint64]
-    weights: NDArray[np.int64]
-    offsets: NDArray[np.int64]
-    safe: Any  # exact: bool a vertex; weighted: (lost, kept, path)
-    chosen: NDArray[np.uint64]
-    candidates: NDArray[np.uint64]
+class _Task:
+    """A node to search below, the level that it is on, and its share of the whole search."""
+
+    node: Any
     symmetric: bool
     level: int
     share: float
 
 
 def run(
-    masks: NDArray[np.uint64], weights: NDArray[np.int64], symmetric: bool, problem: Problem, control: Control
-) -> tuple[NDArray[np.uint64], NDArray[np.int64], bool]:
+    masks: Mask, weights: NDArray[np.int64], wanted: Wanted, bound: Bound | None, control: Control
+) -> tuple[Mask, NDArray[np.int64], bool]:
     """All minimal sets: sets (N, words), unhit weight (N,), complete.
 
-    `masks`: uint64 (words, edges), none empty; `weights`: int64 (edges,).
+    `masks`: uint64 (words, edges), none empty; `weights`: int64 (edges,); `bound`: None for sets that hit every edge.
 
     Notes
     -----
@@ -63,16 +127,14 @@ def run(
     "Approximate Denial Constraints", PVLDB 13(10), 2020); equal restricted edges are merged.
     Cost: linear in the masks of each node; memory: the nodes on the way down, and the sets found.
     """
-    pool = _Pool(problem, control)
+    steps = _Exact(wanted) if bound is None else _Weighted(wanted, bound)
+    pool = _Pool(steps, wanted, control)
     words = masks.shape[0]
     candidates = np.zeros(words, dtype=np.uint64)
-    for v in range(problem.vertices):
+    for v in range(wanted.atoms):
         candidates[v // 64] |= np.uint64(1) << np.uint64(v % 64)
-    offsets = np.array([0, masks.shape[1]], dtype=np.int64)
-    nothing = np.zeros(0, np.int64)
-    safe = np.zeros(0, np.bool_) if problem.bound is None else (0, nothing, nothing)
-    root = _Node(masks, weights, offsets, safe, np.zeros(words, np.uint64), candidates, symmetric, 0, 1.0)
-    complete = pool.run(root)
+    root = steps.root(masks, weights, np.array([0, masks.shape[1]], dtype=np.int64), candidates)
+    complete = pool.run(_Task(root, wanted.symmetric, 0, 1.0))
     sets = np.concatenate(pool.sets) if pool.sets else np.empty((0, words), dtype=np.uint64)
     unhit = np.concatenate(pool.unhit) if pool.unhit else np.empty(0, dtype=np.int64)
     order = np.lexsort(sets.T[::-1]) if len(sets) else np.empty(0, dtype=np.int64)
@@ -82,10 +144,9 @@ def run(
 class _Pool:
     """Threads that take nodes from a stack; nodes of the first levels are split into their children."""
 
-    def __init__(self, problem: Problem, control: Control) -> None:
-        self.problem = problem
-        self.control = control
-        self.stack: list[_Node] = []
+    def __init__(self, steps: _Exact | _Weighted, wanted: Wanted, control: Control) -> None:
+        self.steps, self.wanted, self.control = steps, wanted, control
+        self.stack: list[_Task] = []
         self.busy = 0
         self.done = 0.0
         self.ready = threading.Condition()
@@ -94,7 +155,7 @@ class _Pool:
         self.unhit: list[NDArray[np.int64]] = []
         self.failure: BaseException | None = None
 
-    def run(self, root: _Node) -> bool:
+    def run(self, root: _Task) -> bool:
         self.stack.append(root)
         threads = [threading.Thread(target=self._work, daemon=True) for _ in range(self.control.threads)]
         for thread in threads:
@@ -125,18 +186,20 @@ class _Pool:
 
     def _work(self) -> None:
         try:
-            while (node := self._take()) is not None:
-                children = self._split(node) if node.level < SPLIT_LEVELS else self._search(node)
+            while (task := self._take()) is not None:
+                children = list(self._split(task)) if task.level < SPLIT_LEVELS else []
+                if task.level >= SPLIT_LEVELS:
+                    self._keep(*self.steps.search(task.node, task.symmetric, self.stop))
                 with self.ready:
                     self.stack.extend(reversed(children))
                     self.busy -= 1
-                    self.done += 0.0 if children else node.share
+                    self.done += 0.0 if children else task.share
                     self.ready.notify_all()
         except BaseException as failure:
             self.failure = failure
             self._halt()
 
-    def _take(self) -> _Node | None:
+    def _take(self) -> _Task | None:
         with self.ready:
             while not self.stack and self.busy and not self.stop[0]:
                 self.ready.wait()
@@ -152,97 +215,30 @@ class _Pool:
                 self.sets.append(sets)
                 self.unhit.append(unhit)
 
-    def _search(self, node: _Node) -> list[_Node]:
-        p = self.problem
-        found = np.empty((1024, len(node.chosen)), dtype=np.uint64)
-        if p.bound is None:
-            found, count = hitting_search.search_node(
-                node.masks, node.offsets, node.safe, node.chosen, node.candidates, node.symmetric, p.vertices,
-                p.mirror, p.group, p.group_masks, p.exclusive, p.max_groups, found, 0, self.stop,
-            )  # fmt: skip
-            unhit = np.zeros(count, dtype=np.int64)
-        else:
-            lost, kept, path = node.safe
-            unhit = np.empty(1024, dtype=np.int64)
-            found, unhit, count = hitting_weighted.search_weighted(
-                node.masks, node.weights, node.offsets, lost, kept, p.bound, path, node.chosen, node.candidates,
-                node.symmetric, p.vertices, p.mirror, p.group, p.group_masks, p.exclusive, p.max_groups, found, unhit,
-                0, self.stop,
-            )  # fmt: skip
-        self._keep(found[:count].copy(), unhit[:count].copy())
-        return []
-
-    def _split(self, node: _Node) -> list[_Node]:
+    def _split(self, task: _Task) -> Iterator[_Task]:
         """The children of a node; finished sets are kept. The same branching as in the compiled search."""
-        p = self.problem
-        first = np.zeros(p.vertices, dtype=np.int64)
-        second = np.zeros(p.vertices, dtype=np.int64)
-        if p.bound is None:
-            edge = hitting_sets.smallest_edge(node.masks, node.offsets[1])
-        else:
-            lost, _, path = node.safe
-            most = hitting_weighted.budgets_of(path, p.group, p.bound)[0]
-            edge = hitting_weighted.pick_weighted(node.masks, node.weights, node.offsets[1], int(most) - lost)
-        number = hitting_sets.branches(node.masks[:, edge].copy(), p.mirror, node.symmetric, first, second)
+        node, level = task.node, task.level + 1
+        first, second = np.zeros(self.wanted.atoms, dtype=np.int64), np.zeros(self.wanted.atoms, dtype=np.int64)
+        edge = node.masks[:, self.steps.edge(node)].copy()
+        number = branches(edge, self.wanted.mirror, task.symmetric, first, second)
         open_ = node.candidates.copy()
-        for v in [*first[:number], *second[:number]]:
-            if v >= 0:
-                open_[v // 64] &= ~(np.uint64(1) << np.uint64(v % 64))
-        children: list[_Node] = []
-        share = node.share / max(1, number)
-        if p.bound is not None:
-            child = self._left_unhit(node, open_.copy(), share)
-            children += [child] if child is not None else []
-        for k in range(number):
-            v, partner = int(first[k]), int(second[k])
-            status = self._branch(node, open_, v, -1, node.symmetric and partner < 0, share, children)
-            if status == NOT_MINIMAL:
-                continue
-            if partner >= 0:
-                self._branch(node, open_, v, partner, node.symmetric, share, children)
-            for vertex in (v, partner):
-                if vertex >= 0:
-                    open_[vertex // 64] |= np.uint64(1) << np.uint64(vertex % 64)
-        return children
-
-    def _branch(
-        self, node: _Node, open_: NDArray[np.uint64], v: int, partner: int, symmetric: bool, share: float,
-        children: list[_Node],
-    ) -> int:  # fmt: skip
-        p = self.problem
-        if p.bound is None:
-            status, masks, offsets, safe, chosen, candidates = hitting_search.child_node(
-                node.masks, node.offsets, node.safe, node.chosen, open_, v, partner, p.group, p.group_masks,
-                p.exclusive, p.max_groups,
-            )  # fmt: skip
-            weights, unhit, finished = node.weights, 0, status == OK and offsets[1] == 0
-            state: Any = safe
-        else:
-            lost, kept, path = node.safe
-            (
-                status, masks, weights, offsets, lost, kept, path, chosen, candidates, weight, most,
-            ) = hitting_weighted.weighted_child(
-                node.masks, node.weights, node.offsets, lost, kept, p.bound, path, node.chosen, open_, v, partner,
-                p.group, p.group_masks, p.exclusive, p.max_groups,
-            )  # fmt: skip
-            unhit = lost + weight
-            finished = status == OK and unhit <= most
-            state = (lost, kept, path)
-        if finished:
-            self._keep(chosen[None, :].copy(), np.array([unhit], dtype=np.int64))
-        elif status == OK:
-            children.append(_Node(masks, weights, offsets, state, chosen, candidates, symmetric, node.level + 1, share))
-        return int(status)
-
-    def _left_unhit(self, node: _Node, open_: NDArray[np.uint64], share: float) -> _Node | None:
-        p = self.problem
-        lost, kept, path = node.safe
-        budgets = hitting_weighted.budgets_of(path, p.group, p.bound)
-        status, masks, weights, offsets, lost, kept, _ = hitting_weighted.restrict_weighted(
-            node.masks, node.weights, node.offsets, lost, kept, budgets, -1, open_
-        )
-        if status != OK:
-            return None
-        return _Node(
-            masks, weights, offsets, (lost, kept, path), node.chosen, open_, node.symmetric, node.level + 1, share
-        )
+        for vertex in (*first[:number].tolist(), *second[:number].tolist()):
+            if vertex >= 0:
+                open_[vertex // 64] &= ~(np.uint64(1) << np.uint64(vertex % 64))
+        share = task.share / max(1, number)
+        rest = self.steps.left_unhit(node, open_.copy())
+        if rest.status == OK:
+            yield _Task(rest.node, task.symmetric, level, share)
+        for v, partner in zip(first[:number].tolist(), second[:number].tolist(), strict=True):
+            for other in (-1, partner)[: 1 + (partner >= 0)]:
+                child = self.steps.child(node, open_, v, other)
+                if child.unhit is not None:
+                    self._keep(child.node.chosen[None, :].copy(), np.array([child.unhit], dtype=np.int64))
+                elif child.status == OK:
+                    yield _Task(child.node, task.symmetric and other == partner, level, share)
+                if child.status == NOT_MINIMAL and other < 0:
+                    break
+            else:
+                for vertex in (v, partner):
+                    if vertex >= 0:
+                        open_[vertex // 64] |= np.uint64(1) << np.uint64(vertex % 64)

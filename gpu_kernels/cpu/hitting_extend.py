@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cpu.arrays import copy, joined
-from tuplewise.gpu_kernels.cpu.hitting import Problem
 from tuplewise.gpu_kernels.cpu.hitting_search import edge_bitmaps
-from tuplewise.gpu_kernels.cpu.hitting_sets import lowest_bit, narrow_candidates
+from tuplewise.gpu_kernels.cpu.hitting_sets import lowest_bit, narrow_candidates, set_bit
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
+from tuplewise.gpu_kernels.hitting_types import Wanted
 
 TASK_SETS = 512  # most sets in one task
 TASK_WORDS = 1 << 21  # bitmap words that a task works through before it hands back what it has not searched
@@ -49,7 +49,7 @@ def run(
     starts: NDArray[np.uint64],
     edges: NDArray[np.uint64],
     new_edges: NDArray[np.uint64],
-    problem: Problem,
+    wanted: Wanted,
     control: Control,
 ) -> tuple[NDArray[np.uint64], bool]:
     """The minimal hitting sets of both kinds of edges that contain one of `starts`: uint64 (N, words), complete.
@@ -67,8 +67,8 @@ def run(
     the next node takes them over up to the vertex in which it differs.
     Cost: edges / 64 words for each node and each vertex tried; memory: two bitmaps for each level, in each thread.
     """
-    masks = np.concatenate([edges, new_edges[_order(new_edges, problem.vertices)]])
-    has = edge_bitmaps(masks, problem.vertices)
+    masks = np.concatenate([edges, new_edges[_order(new_edges, wanted.atoms)]])
+    has = edge_bitmaps(masks, wanted.atoms)
     most_nodes = max(16, TASK_WORDS // has.shape[1])
     found: list[NDArray[np.uint64]] = []
 
@@ -79,13 +79,13 @@ def run(
         left = [(paths[:0], lengths[:0])] * len(parts)
 
         def worker() -> Callable[[int], None]:
-            state = [np.empty((problem.vertices + 1, has.shape[1]), dtype=np.uint64) for _ in range(2)]
+            state = [np.empty((wanted.atoms + 1, has.shape[1]), dtype=np.uint64) for _ in range(2)]
 
             def task(number: int) -> None:
                 part = parts[number]
                 sets, count, *rest = _search(
-                    paths[part], lengths[part], masks, has, len(edges), problem.group_masks, problem.exclusive,
-                    problem.max_groups, most_nodes, *state,
+                    paths[part], lengths[part], masks, has, len(edges), wanted.group_masks, wanted.exclusive,
+                    wanted.max_groups, most_nodes, *state,
                 )  # fmt: skip
                 found.append(sets[:count].copy())
                 left[number] = (rest[0], rest[1])
@@ -96,7 +96,7 @@ def run(
         complete = run_tasks([1.0] * len(parts), worker, inner)
         return np.concatenate([p for p, _ in left]), np.concatenate([n for _, n in left]), complete
 
-    paths, lengths = paths_of(starts, problem.vertices)
+    paths, lengths = paths_of(starts, wanted.atoms)
     complete, done = True, 0.0
     while len(paths) and complete:
         # what a wave of tasks leaves is not known before its end: each counts for half of what remained
@@ -273,7 +273,7 @@ def _search(
                 once[depth + 1, b] = (once[depth, b] & ~has[vertex, b]) | (has[vertex, b] & ~hit[depth, b])
                 hit[depth + 1, b] = hit[depth, b] | has[vertex, b]
             copy(chosen[depth], chosen[depth + 1])
-            chosen[depth + 1, vertex // 64] |= np.uint64(1) << np.uint64(vertex % 64)
+            set_bit(chosen[depth + 1], vertex)
             current[depth] = vertex
             depth += 1
         first = _next_missed(hit[depth], hit[depth], old // 64)
@@ -301,7 +301,7 @@ def _search(
                 if count == len(found):
                     found = joined(found, np.empty_like(found))
                 copy(chosen[depth], found[count])
-                found[count, w] |= np.uint64(1) << np.uint64(vertex % 64)
+                set_bit(found[count], vertex)
                 count += 1
     return found, count, stack[:top][::-1].copy(), height[:top][::-1].copy()
 

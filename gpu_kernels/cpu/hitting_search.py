@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.cpu.arrays import copy, copy_rows
@@ -12,13 +15,36 @@ from tuplewise.gpu_kernels.cpu.hitting_sets import (
     add_vertex,
     bits_in,
     branches,
+    close_branches,
     lowest_bit,
     narrow_candidates,
     pair_allowed,
+    set_bit,
 )
+from tuplewise.gpu_kernels.hitting_types import WANTED, Wanted
 
 SAMPLED_EDGES = 48  # uncovered edges looked at for the smallest one
 POLLED_STEPS = 4096  # how often a search looks whether it shall stop
+
+
+class Node(NamedTuple):
+    """A node, as `hitting_sets` says.
+
+    Attributes
+    ----------
+    masks : uint64 (words, edges), with `offsets`: the uncovered edges, then the critical edges of each vertex
+    safe : bool (chosen vertices,), which keep a critical edge whatever is added
+    chosen, candidates : uint64 (words,), the set, and what may still be added
+    """
+
+    masks: NDArray[np.uint64]
+    offsets: NDArray[np.int64]
+    safe: NDArray[np.bool_]
+    chosen: NDArray[np.uint64]
+    candidates: NDArray[np.uint64]
+
+
+NODE = "Node(uint64[:, ::1], int64[::1], boolean[::1], uint64[::1], uint64[::1])"
 
 
 @helper
@@ -131,21 +157,16 @@ def _cover(uncovered, out, hits, first_block):
     return hit, first_block
 
 
-@kernel(
-    "uint64[:, ::1], int64[::1], boolean[::1], uint64[::1], uint64[::1], boolean, int64, int64[::1], "
-    "int64[::1], uint64[:, ::1], boolean, int64, uint64[:, ::1], int64, boolean[::1]"
-)
-def search_node(
-    word_masks, offsets, safe, chosen, candidates, symmetric, vertices, mirror, group, group_masks, exclusive,
-    max_groups, found, count, stop,
-):  # fmt: skip
+@kernel(f"{NODE}, boolean, {WANTED}, uint64[:, ::1], int64, boolean[::1]")
+def search_node(node: Node, symmetric, wanted: Wanted, found, count, stop):
     """All minimal hitting sets below a node with an uncovered edge, appended to `found`; returns (found, count).
 
     Uncovered edges are a bitmap for each level. A critical edge of each vertex is kept as witness; only when a new
     vertex hits it, the next one is sought, from there on: earlier edges are lost for the whole subtree.
     """
-    words = word_masks.shape[0]
-    masks = np.ascontiguousarray(word_masks.T)
+    vertices, offsets, safe = wanted.atoms, node.offsets, node.safe
+    words = node.masks.shape[0]
+    masks = np.ascontiguousarray(node.masks.T)
     has = edge_bitmaps(masks, vertices)
     outer = 0
     for x in range(len(safe)):
@@ -177,14 +198,14 @@ def search_node(
     edge = np.zeros(words, dtype=np.uint64)
     uncovered[0] = 0
     for i in range(edges):
-        uncovered[0, i // 64] |= np.uint64(1) << np.uint64(i % 64)
+        set_bit(uncovered[0], i)
     copy(first_edge[:outer], witness[0])
-    copy(chosen, sets[0])
-    copy(candidates, open_[0])
+    copy(node.chosen, sets[0])
+    copy(node.candidates, open_[0])
     closed[0] = symmetric
-    if _pick(masks, uncovered[0], 0, candidates, edge) == 0:
+    if _pick(masks, uncovered[0], 0, node.candidates, edge) == 0:
         return found, count
-    branch_count[0] = branches(edge, mirror, symmetric, first[0], second[0])
+    branch_count[0] = branches(edge, wanted.mirror, symmetric, first[0], second[0])
     close_branches(open_[0], first[0], second[0], branch_count[0])
     depth = 0
     steps = 0
@@ -203,7 +224,7 @@ def search_node(
         child = depth + 1
         n = number[depth]
         minimal = True
-        ok = not both or pair_allowed(sets[depth], vertex, partner, group, group_masks, exclusive)
+        ok = not both or pair_allowed(sets[depth], vertex, partner, wanted)
         if ok:
             added[n] = vertex
             ok = minimal = _still_minimal(
@@ -229,34 +250,27 @@ def search_node(
             continue
         number[child] = n
         copy(sets[depth], sets[child])
-        sets[child, vertex // 64] |= np.uint64(1) << np.uint64(vertex % 64)
+        set_bit(sets[child], vertex)
         if both:
-            sets[child, partner // 64] |= np.uint64(1) << np.uint64(partner % 64)
+            set_bit(sets[child], partner)
         if first_block[child] == blocks:
             found, count = _append(found, count, sets[child])
             _finish_stage(open_, first, second, branch_at, stage, depth, True)
             continue
         copy(open_[depth], open_[child])
-        narrow_candidates(sets[child], open_[child], group_masks, exclusive, max_groups)
+        narrow_candidates(
+            sets[child], open_[child], wanted.group_masks, wanted.exclusive, wanted.max_groups
+        )
         if _pick(masks, uncovered[child], first_block[child], open_[child], edge) == 0:
             _finish_stage(open_, first, second, branch_at, stage, depth, True)
             continue
         closed[child] = closed[depth] and (partner < 0 or both)
-        branch_count[child] = branches(edge, mirror, closed[child], first[child], second[child])
+        branch_count[child] = branches(edge, wanted.mirror, closed[child], first[child], second[child])
         branch_at[child] = 0
         stage[child] = 0
         close_branches(open_[child], first[child], second[child], branch_count[child])
         depth = child
     return found, count
-
-
-@helper
-def close_branches(open_, first, second, count):
-    """No vertex of a branch is open before its turn is over: so each set is found once."""
-    for k in range(count):
-        open_[first[k] // 64] &= ~(np.uint64(1) << np.uint64(first[k] % 64))
-        if second[k] >= 0:
-            open_[second[k] // 64] &= ~(np.uint64(1) << np.uint64(second[k] % 64))
 
 
 @helper
@@ -270,33 +284,30 @@ def _finish_stage(open_, first, second, branch_at, stage, depth, reopen):
         stage[depth] = 1
         return
     if reopen or stage[depth] == 1:
-        open_[depth, vertex // 64] |= np.uint64(1) << np.uint64(vertex % 64)
+        set_bit(open_[depth], vertex)
         if partner >= 0:
-            open_[depth, partner // 64] |= np.uint64(1) << np.uint64(partner % 64)
+            set_bit(open_[depth], partner)
     stage[depth] = 0
     branch_at[depth] += 1
 
 
-@kernel(
-    "uint64[:, ::1], int64[::1], boolean[::1], uint64[::1], uint64[::1], int64, int64, int64[::1], "
-    "uint64[:, ::1], boolean, int64"
-)
-def child_node(masks, offsets, safe, chosen, open_, vertex, partner, group, group_masks, exclusive, max_groups):
-    """The node with `vertex` (and `partner`, unless -1) added: (status, masks, offsets, safe, chosen, candidates)."""
-    new_chosen = chosen.copy()
-    new_chosen[vertex // 64] |= np.uint64(1) << np.uint64(vertex % 64)
+@kernel(f"{NODE}, uint64[::1], int64, int64, {WANTED}")
+def child_node(node: Node, open_, vertex, partner, wanted: Wanted):
+    """The status of the node with `vertex` (and `partner`, unless -1) added, and that node."""
+    chosen = node.chosen.copy()
+    set_bit(chosen, vertex)
     candidates = open_.copy()
     if partner >= 0:
-        new_chosen[partner // 64] |= np.uint64(1) << np.uint64(partner % 64)
-    narrow_candidates(new_chosen, candidates, group_masks, exclusive, max_groups)
+        set_bit(chosen, partner)
+    narrow_candidates(chosen, candidates, wanted.group_masks, wanted.exclusive, wanted.max_groups)
     if partner < 0:
-        status, new_masks, new_offsets, new_safe = add_vertex(masks, offsets, safe, vertex, candidates)
-        return status, new_masks, new_offsets, new_safe, new_chosen, candidates
-    if not pair_allowed(chosen, vertex, partner, group, group_masks, exclusive):
-        return NOT_MINIMAL, masks, offsets, safe, new_chosen, candidates
+        status, masks, offsets, safe = add_vertex(node.masks, node.offsets, node.safe, vertex, candidates)
+        return status, Node(masks, offsets, safe, chosen, candidates)
+    if not pair_allowed(node.chosen, vertex, partner, wanted):
+        return NOT_MINIMAL, node
     between = candidates.copy()
-    between[partner // 64] |= np.uint64(1) << np.uint64(partner % 64)
-    status, new_masks, new_offsets, new_safe = add_vertex(masks, offsets, safe, vertex, between)
+    set_bit(between, partner)
+    status, masks, offsets, safe = add_vertex(node.masks, node.offsets, node.safe, vertex, between)
     if status == OK:
-        status, new_masks, new_offsets, new_safe = add_vertex(new_masks, new_offsets, new_safe, partner, candidates)
-    return status, new_masks, new_offsets, new_safe, new_chosen, candidates
+        status, masks, offsets, safe = add_vertex(masks, offsets, safe, partner, candidates)
+    return status, Node(masks, offsets, safe, chosen, candidates)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.cpu.arrays import copy, order_of
+from tuplewise.gpu_kernels.cpu.hashing import hash_words, same_words
 
 OK = 0
 NOT_MINIMAL = 1  # a vertex has lost its last critical edge: so it has in every extension
@@ -35,6 +36,18 @@ def bits_in(word: np.uint64) -> int:
 def lowest_bit(word: np.uint64) -> int:
     """Index of the lowest set bit of a word that isn't 0."""
     return bits_in((word & (~word + np.uint64(1))) - np.uint64(1))
+
+
+@helper
+def set_bit(words, bit):
+    """Put a bit into a set."""
+    words[bit // 64] |= np.uint64(1) << np.uint64(bit % 64)
+
+
+@helper
+def clear_bit(words, bit):
+    """Take a bit out of a set."""
+    words[bit // 64] &= ~(np.uint64(1) << np.uint64(bit % 64))
 
 
 @helper
@@ -68,50 +81,45 @@ def narrow_candidates(chosen, candidates, group_masks, exclusive, max_groups):
 
 
 @helper
-def pair_allowed(chosen, vertex, partner, group, group_masks, exclusive):
+def pair_allowed(chosen, vertex, partner, wanted):
     """Whether a vertex and its mirror may be added together: not where that makes their group trivial or shared."""
-    g = group[vertex]
-    if group[partner] != g:
+    g = wanted.group[vertex]
+    if wanted.group[partner] != g:
         return True
-    if exclusive:
+    if wanted.exclusive:
         return False
     open_ = 0
     for w in range(len(chosen)):
-        open_ += bits_in(group_masks[g, w] & ~chosen[w])
+        open_ += bits_in(wanted.group_masks[g, w] & ~chosen[w])
     return open_ > 2
 
 
 @helper
-def _without_equal(masks: NDArray[np.uint64], first: int, last: int) -> int:
-    """Keep one of equal masks in `masks[:, first:last]`, in place; returns the new end."""
+def merge_equal(masks, weights, first, last):
+    """Keep one of equal masks in `masks[:, first:last]`, in place, with the weight of all; returns the new end.
+
+    `weights`: int64, of each mask; empty where masks have none.
+    """
     words = masks.shape[0]
+    weighted = len(weights) > 0
     capacity = 1
     while capacity < 2 * (last - first):
         capacity *= 2
     table = np.full(capacity, -1, dtype=np.int32)
     end = first
     for i in range(first, last):
-        h = np.uint64(0)
-        for w in range(words):
-            h = (h ^ masks[w, i]) * np.uint64(0xBF58476D1CE4E5B9)
-            h ^= h >> np.uint64(29)
-        slot = np.int64(h & np.uint64(capacity - 1))
-        found = False
-        while table[slot] >= 0:
-            at = table[slot]
-            found = True
-            for w in range(words):
-                if masks[w, at] != masks[w, i]:
-                    found = False
-                    break
-            if found:
-                break
+        slot = np.int64(hash_words(masks[:, i]) & np.uint64(capacity - 1))
+        while table[slot] >= 0 and not same_words(masks[:, table[slot]], masks[:, i]):
             slot = (slot + 1) & (capacity - 1)
-        if not found:
+        if table[slot] < 0:
             for w in range(words):
                 masks[w, end] = masks[w, i]
+            if weighted:
+                weights[end] = weights[i]
             table[slot] = end
             end += 1
+        elif weighted:
+            weights[table[slot]] += weights[i]
     return end
 
 
@@ -154,7 +162,7 @@ def _without_supersets(masks: NDArray[np.uint64], first: int, last: int) -> int:
 def minimal_masks(masks: NDArray[np.uint64], first: int, last: int) -> int:
     """Drop masks that others make superfluous (equal ones; supersets, where the list is short); returns the new end."""
     if last - first >= HASH_FROM:
-        last = _without_equal(masks, first, last)
+        last = merge_equal(masks, np.empty(0, dtype=np.int64), first, last)
     if 1 < last - first <= PAIRWISE_TO:
         last = _without_supersets(masks, first, last)
     return last
@@ -248,6 +256,15 @@ def branches(edge, mirror, symmetric, first, second):
             second[count] = -1
             if partner != vertex:
                 second[count] = partner
-                left[partner // 64] &= ~(np.uint64(1) << np.uint64(partner % 64))
+                clear_bit(left, partner)
             count += 1
     return count
+
+
+@helper
+def close_branches(open_, first, second, count):
+    """No vertex of a branch is open before its turn is over: so each set is found once."""
+    for k in range(count):
+        clear_bit(open_, first[k])
+        if second[k] >= 0:
+            clear_bit(open_, second[k])

@@ -15,28 +15,44 @@ from tuplewise.gpu_kernels.cpu.hitting_sets import (
     OK,
     bits_in,
     branches,
+    close_branches,
+    merge_equal,
     narrow_candidates,
     pair_allowed,
+    set_bit,
 )
+from tuplewise.gpu_kernels.hitting_types import BOUND, WANTED, Bound, Wanted
 
 HASH_FROM = 16
 ROUNDING = 1.0 + 1e-12  # of products of chances
 
 
-class Bound(NamedTuple):
-    """What a set may leave unhit: `budget`, or, where there are chances, `most` times the chance of each group.
+class WeightedNode(NamedTuple):
+    """A node of the weighted search, see `hitting_sets`.
 
     Attributes
     ----------
-    chances : float64 (groups, patterns)
-        By which vertices of a group are chosen, bit k its k-th; never more where more are. None of them: no rows.
-    first : int64 (groups,), the first vertex of each group, whose vertices follow each other
+    masks : uint64 (words, edges), with `offsets`: the uncovered edges, then the critical edges of each vertex
+    weights : int64 (edges,)
+    lost : int, weight of the edges that can't be hit any more
+    kept : int64 (chosen vertices,), weight of critical edges of each vertex that nothing can take from it
+    path : int64 (chosen vertices,)
+    chosen, candidates : uint64 (words,), the set, and what may still be added
     """
 
-    budget: int
-    most: float
-    chances: NDArray[np.float64]
-    first: NDArray[np.int64]
+    masks: NDArray[np.uint64]
+    weights: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    lost: int
+    kept: NDArray[np.int64]
+    path: NDArray[np.int64]
+    chosen: NDArray[np.uint64]
+    candidates: NDArray[np.uint64]
+
+
+NODE = (
+    "WeightedNode(uint64[:, ::1], int64[::1], int64[::1], int64, int64[::1], int64[::1], uint64[::1], uint64[::1])"
+)
 
 
 @helper
@@ -57,8 +73,8 @@ def _allowed(path, without, bound, group):
     return np.int64(product * ROUNDING)
 
 
-@kernel("int64[::1], int64[::1], Bound(int64, float64, float64[:, ::1], int64[::1])")
-def budgets_of(path, group, bound):
+@kernel(f"int64[::1], int64[::1], {BOUND}")
+def budgets_of(path, group, bound: Bound):
     """What a path of vertices may leave unhit, and what it may without each of them; int64 (vertices + 1,)."""
     budgets = np.empty(len(path) + 1, dtype=np.int64)
     for i in range(len(path) + 1):
@@ -66,52 +82,15 @@ def budgets_of(path, group, bound):
     return budgets
 
 
-@helper
-def _merge_equal(masks, weights, first, last):
-    """Merge equal masks of a list and add their weights, in place; returns the new end."""
-    words = masks.shape[0]
-    capacity = 1
-    while capacity < 2 * (last - first):
-        capacity *= 2
-    table = np.full(capacity, -1, dtype=np.int32)
-    end = first
-    for i in range(first, last):
-        h = np.uint64(0)
-        for w in range(words):
-            h = (h ^ masks[w, i]) * np.uint64(0xBF58476D1CE4E5B9)
-            h ^= h >> np.uint64(29)
-        slot = np.int64(h & np.uint64(capacity - 1))
-        found = False
-        while table[slot] >= 0:
-            at = table[slot]
-            found = True
-            for w in range(words):
-                if masks[w, at] != masks[w, i]:
-                    found = False
-                    break
-            if found:
-                weights[at] += weights[i]
-                break
-            slot = (slot + 1) & (capacity - 1)
-        if not found:
-            for w in range(words):
-                masks[w, end] = masks[w, i]
-            weights[end] = weights[i]
-            table[slot] = end
-            end += 1
-    return end
-
-
-@kernel("uint64[:, ::1], int64[::1], int64[::1], int64, int64[::1], int64[::1], int64, uint64[::1]")
-def restrict_weighted(masks, weights, offsets, lost, kept, budgets, vertex, candidates):
+@kernel(f"{NODE}, int64[::1], int64[::1], int64, uint64[::1]")
+def restrict_weighted(node: WeightedNode, path, budgets, vertex, candidates):
     """The node with `vertex` added (none where it is -1), its lists restricted to `candidates`.
 
-    `budgets` are of the path with `vertex`, see `budgets_of`; they fall as vertices are added. So what is lost for the
-    node is lost for all below it, and a vertex that is needed here stays needed.
-    `lost` is the weight of edges that can't be hit any more, `kept[x]` the weight of critical edges of the x-th vertex
-    that nothing can take from it; such edges are counted there and leave the lists. Returns
-    (status, masks, weights, offsets, lost, kept, open weight).
+    `budgets` are of `path`, which has `vertex`, see `budgets_of`; they fall as vertices are added. So what is lost for
+    the node is lost for all below it, and a vertex that is needed here stays needed. Edges that can't be hit any more
+    are counted in `lost` and `kept` and leave the lists. Returns (status, node, weight of its uncovered edges).
     """
+    masks, weights, offsets, lost = node.masks, node.weights, node.offsets, node.lost
     words, total = masks.shape
     lists = len(offsets) - 1
     adding = vertex >= 0
@@ -122,6 +101,9 @@ def restrict_weighted(masks, weights, offsets, lost, kept, budgets, vertex, cand
     new_lists = lists + 1 if adding else lists
     new_offsets = np.zeros(new_lists + 1, dtype=np.int64)
     new_kept = np.zeros(new_lists - 1, dtype=np.int64)
+    chosen = node.chosen.copy()
+    if adding:
+        set_bit(chosen, vertex)
     end = 0
     open_weight = np.int64(0)
     for i in range(offsets[1]):
@@ -139,14 +121,14 @@ def restrict_weighted(masks, weights, offsets, lost, kept, budgets, vertex, cand
             open_weight += weights[i]
             end += 1
     if lost > budgets[0]:
-        return DEAD, out, out_weights, new_offsets, lost, new_kept, open_weight
+        return DEAD, node, open_weight
     if end >= HASH_FROM:
-        end = _merge_equal(out, out_weights, 0, end)
+        end = merge_equal(out, out_weights, 0, end)
     new_offsets[1] = end
     for x in range(1, new_lists):
         new = x == lists
         begin = end
-        sure = np.int64(0) if new else kept[x - 1]
+        sure = np.int64(0) if new else node.kept[x - 1]
         loose = np.int64(0)
         first, last = (0, offsets[1]) if new else (offsets[x], offsets[x + 1])
         for i in range(first, last):
@@ -164,14 +146,17 @@ def restrict_weighted(masks, weights, offsets, lost, kept, budgets, vertex, cand
                 loose += weights[i]
                 end += 1
         if lost + open_weight + sure + loose <= budgets[x]:
-            return NOT_MINIMAL, out, out_weights, new_offsets, lost, new_kept, open_weight
+            return NOT_MINIMAL, node, open_weight
         if lost + sure > budgets[x]:
             end = begin  # whatever is added, this vertex stays needed
         elif end - begin >= HASH_FROM:
-            end = _merge_equal(out, out_weights, begin, end)
+            end = merge_equal(out, out_weights, begin, end)
         new_kept[x - 1] = sure
         new_offsets[x + 1] = end
-    return OK, out[:, :end].copy(), out_weights[:end].copy(), new_offsets, lost, new_kept, open_weight
+    restricted = WeightedNode(
+        out[:, :end].copy(), out_weights[:end].copy(), new_offsets, lost, new_kept, path, chosen, candidates
+    )
+    return OK, restricted, open_weight
 
 
 @kernel("uint64[:, ::1], int64[::1], int64, int64")
@@ -208,109 +193,77 @@ def _append(found, unhit, count, chosen, weight):
     return found, unhit, count + 1
 
 
-@kernel(
-    "uint64[:, ::1], int64[::1], int64[::1], int64, int64[::1], "
-    "Bound(int64, float64, float64[:, ::1], int64[::1]), int64[::1], uint64[::1], uint64[::1], boolean, "
-    "int64, int64[::1], int64[::1], uint64[:, ::1], boolean, int64, uint64[:, ::1], int64[::1], int64, "
-    "boolean[::1]"
-)
-def search_weighted(
-    masks, weights, offsets, lost, kept, bound, path, chosen, candidates, symmetric, vertices, mirror, group,
-    group_masks, exclusive, max_groups, found, unhit, count, stop,
-):  # fmt: skip
+@kernel(f"{NODE}, boolean, {WANTED}, {BOUND}, uint64[:, ::1], int64[::1], int64, boolean[::1]")
+def search_weighted(node: WeightedNode, symmetric, wanted: Wanted, bound: Bound, found, unhit, count, stop):
     """All wanted sets below a node whose unhit edges weigh more than the bound, appended to `found` and `unhit`."""
-    first = np.zeros(vertices, dtype=np.int64)
-    second = np.zeros(vertices, dtype=np.int64)
-    budgets = budgets_of(path, group, bound)
-    edge = masks[:, pick_weighted(masks, weights, offsets[1], budgets[0] - lost)].copy()
-    number = branches(edge, mirror, symmetric, first, second)
-    open_ = candidates.copy()
-    for k in range(number):
-        open_[first[k] // 64] &= ~(np.uint64(1) << np.uint64(first[k] % 64))
-        if second[k] >= 0:
-            open_[second[k] // 64] &= ~(np.uint64(1) << np.uint64(second[k] % 64))
+    first = np.zeros(wanted.atoms, dtype=np.int64)
+    second = np.zeros(wanted.atoms, dtype=np.int64)
+    budgets = budgets_of(node.path, wanted.group, bound)
+    edge = node.masks[:, pick_weighted(node.masks, node.weights, node.offsets[1], budgets[0] - node.lost)].copy()
+    number = branches(edge, wanted.mirror, symmetric, first, second)
+    open_ = node.candidates.copy()
+    close_branches(open_, first, second, number)
     if stop[0]:
         return found, unhit, count
-    status, m, w, o, new_lost, new_kept, _ = restrict_weighted(masks, weights, offsets, lost, kept, budgets, -1, open_)
+    status, child, _ = restrict_weighted(node, node.path, budgets, -1, open_)
     if status == OK:
-        found, unhit, count = search_weighted(
-            m, w, o, new_lost, new_kept, bound, path, chosen, open_, symmetric, vertices, mirror, group, group_masks,
-            exclusive, max_groups, found, unhit, count, stop,
-        )  # fmt: skip
+        found, unhit, count = search_weighted(child, symmetric, wanted, bound, found, unhit, count, stop)
     for k in range(number):
         reopen = True
         for both in range(2 if second[k] >= 0 else 1):
             if stop[0]:
                 return found, unhit, count
-            status, m, w, o, new_lost, new_kept, new_path, new_chosen, new_open, weight, most = weighted_child(
-                masks, weights, offsets, lost, kept, bound, path, chosen, open_, first[k], second[k] if both else -1,
-                group, group_masks, exclusive, max_groups,
-            )  # fmt: skip
+            status, child, left, most = weighted_child(
+                node, open_, first[k], second[k] if both else -1, wanted, bound
+            )
             if both == 0 and status == NOT_MINIMAL:
                 reopen = False
                 break
             if status != OK:
                 continue
-            if new_lost + weight <= most:
-                found, unhit, count = _append(found, unhit, count, new_chosen, new_lost + weight)
+            if left <= most:
+                found, unhit, count = _append(found, unhit, count, child.chosen, left)
             else:
-                found, unhit, count = search_weighted(
-                    m, w, o, new_lost, new_kept, bound, new_path, new_chosen, new_open,
-                    symmetric and (second[k] < 0 or both == 1), vertices, mirror, group, group_masks, exclusive,
-                    max_groups, found, unhit, count, stop,
-                )  # fmt: skip
+                closed = symmetric and (second[k] < 0 or both == 1)
+                found, unhit, count = search_weighted(child, closed, wanted, bound, found, unhit, count, stop)
         if reopen:
-            open_[first[k] // 64] |= np.uint64(1) << np.uint64(first[k] % 64)
+            set_bit(open_, first[k])
             if second[k] >= 0:
-                open_[second[k] // 64] |= np.uint64(1) << np.uint64(second[k] % 64)
+                set_bit(open_, second[k])
     return found, unhit, count
 
 
-@kernel(
-    "uint64[:, ::1], int64[::1], int64[::1], int64, int64[::1], "
-    "Bound(int64, float64, float64[:, ::1], int64[::1]), int64[::1], uint64[::1], uint64[::1], int64, "
-    "int64, int64[::1], uint64[:, ::1], boolean, int64"
-)
-def weighted_child(
-    masks, weights, offsets, lost, kept, bound, path, chosen, open_, vertex, partner, group, group_masks, exclusive,
-    max_groups,
-):  # fmt: skip
-    """The node with `vertex` (and `partner`, unless -1) added, and what it may leave unhit."""
-    new_chosen = chosen.copy()
-    new_chosen[vertex // 64] |= np.uint64(1) << np.uint64(vertex % 64)
-    new_path = _with(path, vertex)
+@kernel(f"{NODE}, uint64[::1], int64, int64, {WANTED}, {BOUND}")
+def weighted_child(node: WeightedNode, open_, vertex, partner, wanted: Wanted, bound: Bound):
+    """The status of the node with `vertex` (and `partner`, unless -1) added, that node, what it leaves unhit and what
+    it may."""
+    chosen = node.chosen.copy()
+    set_bit(chosen, vertex)
     candidates = open_.copy()
     if partner >= 0:
-        new_chosen[partner // 64] |= np.uint64(1) << np.uint64(partner % 64)
-    narrow_candidates(new_chosen, candidates, group_masks, exclusive, max_groups)
+        set_bit(chosen, partner)
+    narrow_candidates(chosen, candidates, wanted.group_masks, wanted.exclusive, wanted.max_groups)
     between = candidates.copy()
-    budgets = budgets_of(new_path, group, bound)
+    path = _with(node.path, vertex)
+    budgets = budgets_of(path, wanted.group, bound)
     if partner >= 0:
-        if not pair_allowed(chosen, vertex, partner, group, group_masks, exclusive):
-            return (
-                NOT_MINIMAL, masks, weights, offsets, lost, kept, new_path, new_chosen, candidates, np.int64(0),
-                budgets[0],
-            )  # fmt: skip
-        between[partner // 64] |= np.uint64(1) << np.uint64(partner % 64)
-    status, m, w, o, new_lost, new_kept, weight = restrict_weighted(
-        masks, weights, offsets, lost, kept, budgets, vertex, between
-    )
+        if not pair_allowed(node.chosen, vertex, partner, wanted):
+            return NOT_MINIMAL, node, np.int64(0), budgets[0]
+        set_bit(between, partner)
+    status, child, weight = restrict_weighted(node, path, budgets, vertex, between)
     if status == OK and partner >= 0:
-        if new_lost + weight <= budgets[0]:  # one of the two is enough, so both are not minimal
-            return NOT_MINIMAL, m, w, o, new_lost, new_kept, new_path, new_chosen, candidates, weight, budgets[0]
-        new_path = _with(new_path, partner)
-        budgets = budgets_of(new_path, group, bound)
-        status, m, w, o, new_lost, new_kept, weight = restrict_weighted(
-            m, w, o, new_lost, new_kept, budgets, partner, candidates
-        )
-    return status, m, w, o, new_lost, new_kept, new_path, new_chosen, candidates, weight, budgets[0]
+        if child.lost + weight <= budgets[0]:  # one of the two is enough, so both are not minimal
+            return NOT_MINIMAL, child, child.lost + weight, budgets[0]
+        path = _with(path, partner)
+        budgets = budgets_of(path, wanted.group, bound)
+        status, child, weight = restrict_weighted(child, path, budgets, partner, candidates)
+    return status, child, child.lost + weight, budgets[0]
 
 
 @helper
 def _with(path, vertex):
     """A path with one more vertex."""
     longer = np.empty(len(path) + 1, dtype=np.int64)
-    for i in range(len(path)):
-        longer[i] = path[i]
+    copy(path, longer)
     longer[len(path)] = vertex
     return longer

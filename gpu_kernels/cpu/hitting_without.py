@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.control import Control
-from tuplewise.gpu_kernels.cpu.hitting import Problem
 from tuplewise.gpu_kernels.cpu.hitting_extend import in_common, paths_of
-from tuplewise.gpu_kernels.cpu.hitting_search import edge_bitmaps, search_node
+from tuplewise.gpu_kernels.cpu.hitting_search import Node, edge_bitmaps, search_node
 from tuplewise.gpu_kernels.cpu.hitting_sets import bits_in, narrow_candidates
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
+from tuplewise.gpu_kernels.hitting_types import WANTED, Wanted
 
 
 def run(
-    edges: NDArray[np.uint64], removed: NDArray[np.uint64], symmetric: NDArray[np.bool_], problem: Problem,
+    edges: NDArray[np.uint64], removed: NDArray[np.uint64], symmetric: NDArray[np.bool_], wanted: Wanted,
     control: Control,
 ) -> tuple[NDArray[np.uint64], bool]:  # fmt: skip
     """The minimal hitting sets of `edges` that miss some edge of `removed`: uint64 (N, words), complete.
@@ -43,11 +43,7 @@ def run(
 
     def worker() -> Callable[[int], None]:
         def task(number: int) -> None:
-            sets = _missing(
-                edges, removed[number], symmetric[number], problem.vertices, problem.mirror, problem.group,
-                problem.group_masks, problem.exclusive, problem.max_groups, stop,
-            )  # fmt: skip
-            found.append(sets)
+            found.append(_missing(edges, removed[number], symmetric[number], wanted, stop))
 
         return task
 
@@ -117,11 +113,8 @@ def minimal_differences(edges: NDArray[np.uint64], lost: NDArray[np.uint64]) -> 
     return kept[:end].copy()
 
 
-@kernel(
-    "uint64[:, ::1], uint64[::1], boolean, int64, int64[::1], int64[::1], uint64[:, ::1], boolean, int64, "
-    "boolean[::1]"
-)
-def _missing(edges, lost, symmetric, vertices, mirror, group, group_masks, exclusive, max_groups, stop):
+@kernel(f"uint64[:, ::1], uint64[::1], boolean, {WANTED}, boolean[::1]")
+def _missing(edges, lost, symmetric, wanted: Wanted, stop):
     """The minimal hitting sets of `edges` that miss `lost`: uint64 (N, words)."""
     words = len(lost)
     found = np.zeros((1, words), dtype=np.uint64)
@@ -134,11 +127,10 @@ def _missing(edges, lost, symmetric, vertices, mirror, group, group_masks, exclu
     for mask in differences:
         candidates |= mask
     chosen = np.zeros(words, dtype=np.uint64)
-    narrow_candidates(chosen, candidates, group_masks, exclusive, max_groups)
-    found, count = search_node(
-        np.ascontiguousarray(differences.T), np.array([0, len(differences)]), np.zeros(0, dtype=np.bool_), chosen,
-        candidates, symmetric, vertices, mirror, group, group_masks, exclusive, max_groups, found, 0, stop,
-    )  # fmt: skip
+    narrow_candidates(chosen, candidates, wanted.group_masks, wanted.exclusive, wanted.max_groups)
+    masks = np.ascontiguousarray(differences.T)
+    node = Node(masks, np.array([0, len(differences)]), np.zeros(0, dtype=np.bool_), chosen, candidates)
+    found, count = search_node(node, symmetric, wanted, found, 0, stop)
     return found[:count].copy()
 
 

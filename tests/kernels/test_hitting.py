@@ -11,6 +11,7 @@ from oracles import hitting as oracle
 
 from tuplewise.gpu_kernels.cpu import hitting as cpu
 from tuplewise.gpu_kernels.hitting import HittingSets, minimal_hitting_sets
+from tuplewise.gpu_kernels.hitting_types import wanted_sets
 
 
 def random_problem(rng: np.random.Generator, symmetric: bool) -> tuple[dict[int, int], list[int], list[int]]:
@@ -60,13 +61,14 @@ def test_equals_definition(seed: int, levels: int, monkeypatch: pytest.MonkeyPat
     found = as_dict(
         minimal_hitting_sets(
             np.array(list(edges), dtype=np.uint64)[:, None],
-            atoms=len(group),
-            group=np.array(group, dtype=np.int32),
+            wanted_sets(
+                np.array(group, dtype=np.int32),
+                mirror=np.array(mirror, dtype=np.int32) if symmetric else None,
+                exclusive=exclusive,
+                max_groups=most_groups,
+            ),
             weights=np.array(list(edges.values()), dtype=np.int64),
             budget=budget,
-            mirror=np.array(mirror, dtype=np.int32) if symmetric else None,
-            exclusive=exclusive,
-            max_groups=most_groups,
             threads=1 + seed % 2,
         )
     )
@@ -91,16 +93,16 @@ def test_pairs_at_the_edges_of_words(atoms: int) -> None:
     group = np.concatenate([group, group]).astype(np.int32)
     wide = np.zeros((3, -(-2 * atoms // 64)), dtype=np.uint64)
     wide[:, : edges.shape[1]] = edges
-    found = as_dict(minimal_hitting_sets(wide, atoms=2 * atoms, group=group))
+    found = as_dict(minimal_hitting_sets(wide, wanted_sets(group)))
     expected = {sum(1 << pairs[k][(choice >> k) & 1] for k in range(3)) for choice in range(8)}
     assert set(found) == expected
 
 
 def test_no_edge_and_empty_edge() -> None:
     group = np.array([0, 0], dtype=np.int32)
-    nothing = minimal_hitting_sets(np.empty((0, 1), dtype=np.uint64), atoms=2, group=group)
+    nothing = minimal_hitting_sets(np.empty((0, 1), dtype=np.uint64), wanted_sets(group))
     assert as_dict(nothing) == {0: 0}
-    never = minimal_hitting_sets(np.zeros((1, 1), dtype=np.uint64), atoms=2, group=group)
+    never = minimal_hitting_sets(np.zeros((1, 1), dtype=np.uint64), wanted_sets(group))
     assert as_dict(never) == {}
 
 
@@ -110,8 +112,8 @@ def test_order_of_edges_and_threads_change_nothing() -> None:
     outcome = rng.integers(0, 3, (600, 8))
     edges = (np.uint64(1) << (3 * np.arange(8) + outcome).astype(np.uint64)).sum(axis=1, dtype=np.uint64)
     edges = np.unique(edges)[:, None]
-    first = minimal_hitting_sets(edges, atoms=24, group=group, threads=1)
-    second = minimal_hitting_sets(rng.permutation(edges), atoms=24, group=group, threads=2)
+    first = minimal_hitting_sets(edges, wanted_sets(group), threads=1)
+    second = minimal_hitting_sets(rng.permutation(edges), wanted_sets(group), threads=2)
     assert first.complete
     assert len(first.sets) > 500
     np.testing.assert_array_equal(first.sets, second.sets)
@@ -127,7 +129,7 @@ def test_a_deadline_ends_the_search_and_says_so() -> None:
     group = np.repeat(np.arange(20), 3).astype(np.int32)
     outcome = rng.integers(0, 3, (20000, 20))
     edges = (np.uint64(1) << (3 * np.arange(20) + outcome).astype(np.uint64)).sum(axis=1, dtype=np.uint64)[:, None]
-    found = minimal_hitting_sets(edges, atoms=60, group=group, deadline=time.monotonic() + 0.3)
+    found = minimal_hitting_sets(edges, wanted_sets(group), deadline=time.monotonic() + 0.3)
     assert not found.complete
     for row in found.sets[:100]:
         assert (edges[:, 0] & row[0] != 0).all()
@@ -137,7 +139,6 @@ def test_a_deadline_ends_the_search_and_says_so() -> None:
     ("change", "says"),
     [
         ({"edges": np.zeros((2, 3), dtype=np.uint64)}, "allowed: uint64"),
-        ({"group": np.zeros(3, dtype=np.int32)}, "one entry for each of 2 atoms"),
         ({"budget": -1}, "must be 0 or more"),
         ({"budget": 1}, "needs weights"),
     ],
@@ -145,11 +146,15 @@ def test_a_deadline_ends_the_search_and_says_so() -> None:
 def test_bad_arguments(change: dict[str, object], says: str) -> None:
     arguments: dict[str, object] = {
         "edges": np.ones((1, 1), dtype=np.uint64),
-        "atoms": 2,
-        "group": np.zeros(2, dtype=np.int32),
+        "wanted": wanted_sets(np.zeros(2, dtype=np.int32)),
     }
     with pytest.raises(ValueError, match=says):
         minimal_hitting_sets(**(arguments | change))  # type: ignore[arg-type]
+
+
+def test_a_mirror_of_other_atoms_is_refused() -> None:
+    with pytest.raises(ValueError, match="mirror: 3 entries; allowed: one for each of 2 atoms"):
+        wanted_sets(np.zeros(2, dtype=np.int32), mirror=np.arange(3, dtype=np.int32))
 
 
 # ---------------------------------------------------------------- what chance would leave unhit
@@ -175,15 +180,16 @@ def test_relative_to_chance_equals_definition(seed: int, levels: int, monkeypatc
     found = as_dict(
         minimal_hitting_sets(
             np.array(list(edges), dtype=np.uint64)[:, None],
-            atoms=len(group),
-            group=np.array(group, dtype=np.int32),
+            wanted_sets(
+                np.array(group, dtype=np.int32),
+                mirror=np.array(mirror, dtype=np.int32) if symmetric else None,
+                exclusive=exclusive,
+                max_groups=most_groups,
+            ),
             weights=np.array(list(edges.values()), dtype=np.int64),
             budget=int(most),
             most=most,
             chances=chances,
-            mirror=np.array(mirror, dtype=np.int32) if symmetric else None,
-            exclusive=exclusive,
-            max_groups=most_groups,
             threads=1 + seed % 2,
         )
     )

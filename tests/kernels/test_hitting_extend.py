@@ -12,6 +12,7 @@ from oracles import hitting as oracle
 
 from tuplewise.gpu_kernels.cpu import hitting_extend
 from tuplewise.gpu_kernels.hitting import Extended, extend_hitting_sets, minimal_hitting_sets, misses_some
+from tuplewise.gpu_kernels.hitting_types import wanted_sets
 
 
 def number(row: NDArray[np.uint64]) -> int:
@@ -72,26 +73,28 @@ def test_equals_all_edges_together_and_definition(seed: int, monkeypatch: pytest
     in_front = 0 if seed % 4 < 2 else int(rng.integers(50, 140)) // 2 * 2
     cases = Cases(rng, int(rng.integers(1, 5)), in_front)
     closed = bool(rng.integers(0, 2))
-    options = {
-        "atoms": cases.atoms,
-        "group": np.array(cases.group, dtype=np.int32),
-        "mirror": np.array(cases.mirror, dtype=np.int32) if closed else None,
-        "exclusive": seed % 5 == 0,
-        "max_groups": int(rng.integers(1, 4)) if seed % 3 == 0 else None,
-        "threads": 1 + seed % 2,
-    }
+    most_groups = int(rng.integers(1, 4)) if seed % 3 == 0 else None
+    wanted = wanted_sets(
+        np.array(cases.group, dtype=np.int32),
+        mirror=np.array(cases.mirror, dtype=np.int32) if closed else None,
+        exclusive=seed % 5 == 0,
+        max_groups=most_groups,
+    )
+    threads = 1 + seed % 2
     edges = cases.edges(int(rng.integers(0, 6)), closed)
-    sets = minimal_hitting_sets(as_rows(edges, cases.words), **options).sets  # type: ignore[arg-type]
+    sets = minimal_hitting_sets(as_rows(edges, cases.words), wanted, threads=threads).sets
     for _ in range(int(rng.integers(1, 5))):
         new = cases.edges(int(rng.integers(0, 8)), closed)
         new += [edges[i] for i in rng.integers(0, len(edges), 2)] if edges and not closed else []
         before = sets
-        result = extend_hitting_sets(sets, as_rows(edges, cases.words), as_rows(new, cases.words), **options)  # type: ignore[arg-type]
+        result = extend_hitting_sets(
+            sets, as_rows(edges, cases.words), as_rows(new, cases.words), wanted, threads=threads
+        )
         edges, sets = edges + new, result.sets
         assert result.complete
         check_kept(result, before)
         found = {number(row) for row in sets}
-        together = minimal_hitting_sets(as_rows(edges, cases.words), **options).sets  # type: ignore[arg-type]
+        together = minimal_hitting_sets(as_rows(edges, cases.words), wanted, threads=threads).sets
         expected = {number(row) for row in together}
         if closed:
             others = {oracle.mirrored(chosen, cases.mirror) for chosen in found}
@@ -102,7 +105,7 @@ def test_equals_all_edges_together_and_definition(seed: int, monkeypatch: pytest
         # the oracle tries all sets: it gets the atoms behind those in front only
         behind = [edge >> in_front for edge in edges]
         by_definition = oracle.minimal_sets(
-            behind, [1] * len(behind), 0, cases.group[in_front:], seed % 5 == 0, options["max_groups"] or 99  # type: ignore[call-overload]
+            behind, [1] * len(behind), 0, cases.group[in_front:], seed % 5 == 0, most_groups or 99
         )
         assert {chosen >> in_front for chosen in found} == set(by_definition)
 
@@ -118,14 +121,14 @@ def test_wide_edges_round_after_round() -> None:
         for o in range(3):
             atom = 3 * g + o
             edges[outcome == o, atom // 64] |= np.uint64(1) << np.uint64(atom % 64)
-    sets = minimal_hitting_sets(edges[:40], atoms=atoms, group=group).sets
+    sets = minimal_hitting_sets(edges[:40], wanted_sets(group)).sets
     shares = []
     for begin, end in pairwise([40, 41, 100, 300, 690, 692, 700]):
         before = sets
-        result = extend_hitting_sets(sets, edges[:begin], edges[begin:end], atoms=atoms, group=group)
+        result = extend_hitting_sets(sets, edges[:begin], edges[begin:end], wanted_sets(group))
         sets = result.sets
         check_kept(result, before)
-        np.testing.assert_array_equal(sets, minimal_hitting_sets(edges[:end], atoms=atoms, group=group).sets)
+        np.testing.assert_array_equal(sets, minimal_hitting_sets(edges[:end], wanted_sets(group)).sets)
         missing = np.array([(before[i] & edges[begin:end]).any(axis=1).all() for i in range(len(before))])
         np.testing.assert_array_equal(misses_some(before, edges[begin:end], atoms=atoms), ~missing)
         shares.append(float(missing.mean()))
@@ -136,20 +139,20 @@ def test_wide_edges_round_after_round() -> None:
 def test_nothing_new_nothing_before_nothing_holds() -> None:
     group = np.array([0, 0, 1, 1], dtype=np.int32)
     none = np.empty((0, 1), dtype=np.uint64)
-    root = minimal_hitting_sets(none, atoms=4, group=group).sets
-    same = extend_hitting_sets(root, none, none, atoms=4, group=group)
+    root = minimal_hitting_sets(none, wanted_sets(group)).sets
+    same = extend_hitting_sets(root, none, none, wanted_sets(group))
     assert same.kept.tolist() == [0]
-    first = extend_hitting_sets(root, none, np.array([[0b0101]], dtype=np.uint64), atoms=4, group=group)
+    first = extend_hitting_sets(root, none, np.array([[0b0101]], dtype=np.uint64), wanted_sets(group))
     assert first.sets[:, 0].tolist() == [0b0001, 0b0100]
     assert first.kept.tolist() == [-1, -1]
-    again = extend_hitting_sets(first.sets, first.sets[:1] | first.sets[1:], none, atoms=4, group=group)
+    again = extend_hitting_sets(first.sets, first.sets[:1] | first.sets[1:], none, wanted_sets(group))
     assert again.kept.tolist() == [0, 1]
     never = extend_hitting_sets(
-        first.sets, np.array([[0b0101]], dtype=np.uint64), np.zeros((1, 1), dtype=np.uint64), atoms=4, group=group
+        first.sets, np.array([[0b0101]], dtype=np.uint64), np.zeros((1, 1), dtype=np.uint64), wanted_sets(group)
     )
     assert len(never.sets) == len(never.kept) == 0
     assert never.complete
-    still = extend_hitting_sets(none, np.zeros((1, 1), np.uint64), np.array([[1]], np.uint64), atoms=4, group=group)
+    still = extend_hitting_sets(none, np.zeros((1, 1), np.uint64), np.array([[1]], np.uint64), wanted_sets(group))
     assert len(still.sets) == 0
 
 
@@ -158,11 +161,11 @@ def test_a_deadline_ends_the_search_and_says_so() -> None:
     group = np.repeat(np.arange(20), 3).astype(np.int32)
     outcome = rng.integers(0, 3, (20000, 20))
     edges = (np.uint64(1) << (3 * np.arange(20) + outcome).astype(np.uint64)).sum(axis=1, dtype=np.uint64)[:, None]
-    sets = minimal_hitting_sets(edges[:8], atoms=60, group=group).sets
+    sets = minimal_hitting_sets(edges[:8], wanted_sets(group)).sets
     told: list[float] = []
     started = time.monotonic()
     found = extend_hitting_sets(
-        sets, edges[:8], edges[8:], atoms=60, group=group, deadline=started + 0.3, progress=told.append
+        sets, edges[:8], edges[8:], wanted_sets(group), deadline=started + 0.3, progress=told.append
     )
     assert not found.complete
     assert told == sorted(told)
@@ -176,4 +179,4 @@ def test_bad_arguments(name: str) -> None:
     arguments = {"sets": np.ones((1, 1), np.uint64), "edges": np.ones((1, 1), np.uint64)}
     arguments |= {"new_edges": np.ones((1, 1), np.uint64), name: np.ones((1, 2), np.uint64)}
     with pytest.raises(ValueError, match=f"^{name}: uint64 array of shape"):
-        extend_hitting_sets(**arguments, atoms=2, group=np.zeros(2, np.int32))
+        extend_hitting_sets(**arguments, wanted=wanted_sets(np.zeros(2, np.int32)))

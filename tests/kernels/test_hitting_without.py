@@ -13,6 +13,7 @@ from oracles import hitting as oracle
 
 from tuplewise.gpu_kernels import hitting
 from tuplewise.gpu_kernels.hitting import Extended, minimal_hitting_sets, without_edges
+from tuplewise.gpu_kernels.hitting_types import wanted_sets
 
 
 def number(row: NDArray[np.uint64]) -> int:
@@ -105,14 +106,12 @@ def test_equals_definition(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
         cases = Cases(rng, int(rng.integers(1, 4)), in_front)
         closed, exclusive = bool(rng.integers(0, 2)), case % 5 == 0
         most_groups = int(rng.integers(1, 4)) if case % 3 == 0 else 99
-        options: dict[str, Any] = {
-            "atoms": cases.atoms,
-            "group": np.array(cases.group, dtype=np.int32),
-            "mirror": np.array(cases.mirror, dtype=np.int32) if closed else None,
-            "exclusive": exclusive,
-            "max_groups": None if most_groups == 99 else most_groups,
-            "threads": 1 + case % 2,
-        }
+        wanted = wanted_sets(
+            np.array(cases.group, dtype=np.int32),
+            mirror=np.array(cases.mirror, dtype=np.int32) if closed else None,
+            exclusive=exclusive,
+            max_groups=None if most_groups == 99 else most_groups,
+        )
         edges = cases.edges(int(rng.integers(0, 9)), closed)
         removed = cases.edges(int(rng.integers(0, 5)), closed)
         if edges and rng.random() < 0.3:  # still there: not removed at all
@@ -120,7 +119,9 @@ def test_equals_definition(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
             removed += [again, oracle.mirrored(again, cases.mirror)] if closed else [again]
         before = definition(cases, edges + removed, exclusive, most_groups)
         given = as_rows(one_of_each_pair(before, cases) if closed else sorted(before), cases.words)
-        result = without_edges(given, as_rows(edges, cases.words), as_rows(removed, cases.words), **options)
+        result = without_edges(
+            given, as_rows(edges, cases.words), as_rows(removed, cases.words), wanted, threads=1 + case % 2
+        )
         assert result.complete
         check_kept(result, given)
         found = numbers(result.sets)
@@ -139,7 +140,6 @@ def test_many_sets_over_three_words(closed: bool, most_gone: float, monkeypatch:
     rng = np.random.default_rng(12)
     groups = np.arange(50)
     group = np.repeat(groups, 3).astype(np.int32)
-    atoms = len(group)
     mirror = (3 * groups[:, None] + np.array([2, 1, 0])).ravel().astype(np.int32)
     outcome = rng.integers(0, 3, (300, 8))
     outcome = np.concatenate([outcome, 2 - outcome])
@@ -147,16 +147,16 @@ def test_many_sets_over_three_words(closed: bool, most_gone: float, monkeypatch:
     for column, g in enumerate(range(0, 50, 7)):  # in all three words; no edge holds atoms of other groups
         atom = 3 * g + outcome[:, column]
         edges[np.arange(600), atom // 64] |= np.uint64(1) << (atom % 64).astype(np.uint64)
-    options: dict[str, Any] = {"atoms": atoms, "group": group, "mirror": mirror if closed else None}
-    sets = minimal_hitting_sets(edges, **options).sets
+    wanted = wanted_sets(group, mirror=mirror if closed else None)
+    sets = minimal_hitting_sets(edges, wanted).sets
     assert len(sets) > 1000
     left = np.arange(300)
     for take in (1, 1, 20, 150, 128):
         gone, left = left[:take], left[take:]
         both = np.concatenate([left, left + 300])
-        result = without_edges(sets, edges[both], edges[np.concatenate([gone, gone + 300])], **options)
+        result = without_edges(sets, edges[both], edges[np.concatenate([gone, gone + 300])], wanted)
         check_kept(result, sets)
-        expected = minimal_hitting_sets(edges[both], **options).sets
+        expected = minimal_hitting_sets(edges[both], wanted).sets
         if closed:
             # the given set of a mirror pair stays, and the search from nothing may name the other
             expected = np.unique(np.concatenate([expected, mirrored_rows(expected, mirror)]), axis=0)
@@ -177,17 +177,17 @@ def test_nothing_goes_and_everything_goes() -> None:
     group = np.array([0, 0, 1, 1], dtype=np.int32)
     none = as_rows([])
     sets = as_rows([0b0001, 0b0100])
-    same = without_edges(sets, as_rows([0b0101]), none, atoms=4, group=group)
+    same = without_edges(sets, as_rows([0b0101]), none, wanted_sets(group))
     assert same.kept.tolist() == [0, 1]
-    still = without_edges(sets, as_rows([0b0101]), as_rows([0b0101, 0b0111]), atoms=4, group=group)
+    still = without_edges(sets, as_rows([0b0101]), as_rows([0b0101, 0b0111]), wanted_sets(group))
     assert still.kept.tolist() == [0, 1]
-    empty = without_edges(sets, none, as_rows([0b0101]), atoms=4, group=group)
+    empty = without_edges(sets, none, as_rows([0b0101]), wanted_sets(group))
     assert empty.sets.tolist() == [[0]]
     assert empty.kept.tolist() == [-1]
     # an edge without atoms kept every set away
-    freed = without_edges(none, as_rows([0b0101]), as_rows([0]), atoms=4, group=group)
+    freed = without_edges(none, as_rows([0b0101]), as_rows([0]), wanted_sets(group))
     assert freed.sets[:, 0].tolist() == [0b0001, 0b0100]
-    never = without_edges(none, as_rows([0]), as_rows([0b0101, 0]), atoms=4, group=group)
+    never = without_edges(none, as_rows([0]), as_rows([0b0101, 0]), wanted_sets(group))
     assert len(never.sets) == len(never.kept) == 0
 
 
@@ -198,7 +198,7 @@ def test_a_deadline_ends_the_search_and_says_so() -> None:
     edges = (np.uint64(1) << (3 * np.arange(20) + outcome).astype(np.uint64)).sum(axis=1, dtype=np.uint64)[:, None]
     started = time.monotonic()
     found = without_edges(
-        edges[:0], edges[:19990], edges[19990:], atoms=60, group=group, deadline=started + 0.3
+        edges[:0], edges[:19990], edges[19990:], wanted_sets(group), deadline=started + 0.3
     )  # the given sets play no part in what is new
     assert not found.complete
     assert time.monotonic() - started < 30
@@ -211,4 +211,4 @@ def test_bad_arguments(name: str) -> None:
     arguments: dict[str, Any] = {"sets": np.ones((1, 1), np.uint64), "edges": np.ones((1, 1), np.uint64)}
     arguments |= {"removed": np.ones((1, 1), np.uint64), name: np.ones((1, 2), np.uint64)}
     with pytest.raises(ValueError, match=f"^{name}: uint64 array of shape"):
-        without_edges(**arguments, atoms=2, group=np.zeros(2, np.int32))
+        without_edges(**arguments, wanted=wanted_sets(np.zeros(2, np.int32)))

@@ -72,22 +72,14 @@ class Deciding:
 
     def extend(self, sets: Sets, edges: Sets, new_edges: Sets) -> Extended | None:
         """The hitting sets of more edges; None where they stay as they are."""
-        v = self._vertices
         if not len(new_edges):
             return None
-        found = extend_hitting_sets(
-            sets, edges, new_edges, atoms=v.count, group=v.group, mirror=v.mirror, exclusive=not v.by_atom,
-            max_groups=self._fixed.options.discover.max_predicates,
-        )  # fmt: skip
+        found = extend_hitting_sets(sets, edges, new_edges, self._vertices.wanted)
         return None if len(found.sets) == len(sets) and (found.kept >= 0).all() else found
 
     def without(self, sets: Sets, edges: Sets, removed: Sets) -> Extended:
         """The hitting sets of `edges`, from those of `edges` and `removed`."""
-        v = self._vertices
-        return without_edges(
-            sets, edges, removed, atoms=v.count, group=v.group, mirror=v.mirror, exclusive=not v.by_atom,
-            max_groups=self._fixed.options.discover.max_predicates,
-        )  # fmt: skip
+        return without_edges(sets, edges, removed, self._vertices.wanted)
 
     def after_loss(self, loss: Loss) -> tuple[Known, NDArray[np.bool_]]:
         """The knowledge when some clues have lost their pairs of rows, and which clues went, bool (clues before,)."""

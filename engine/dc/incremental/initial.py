@@ -308,7 +308,4 @@ def hitting_sets(
     edges: Sets, vertices: Vertices, weights: NDArray[np.int64] | None = None, budget: int = 0
 ) -> HittingSets:
     """All minimal hitting sets of edges, one of each mirror pair."""
-    return minimal_hitting_sets(
-        edges, atoms=vertices.count, group=vertices.group, weights=weights, budget=budget, mirror=vertices.mirror,
-        exclusive=not vertices.by_atom, max_groups=vertices.space.options.max_predicates,
-    )  # fmt: skip
+    return minimal_hitting_sets(edges, vertices.wanted, weights=weights, budget=budget)
