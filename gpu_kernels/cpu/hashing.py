@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tuplewise.gpu_kernels.compiled import helper
+from tuplewise.gpu_kernels.compiled import inlined
 
 
-@helper
+@inlined
 def hash_words(words):
     """A number of 64 bits for some words: each is multiplied in, and its high bits brought down."""
     mixed = np.uint64(0)
@@ -19,7 +19,7 @@ def hash_words(words):
     return mixed
 
 
-@helper
+@inlined
 def same_words(words, others):
     """Whether two sets of as many words are the same."""
     w = 0

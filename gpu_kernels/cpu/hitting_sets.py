@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.gpu_kernels.compiled import helper, kernel
+from tuplewise.gpu_kernels.compiled import helper, inlined, kernel
 from tuplewise.gpu_kernels.cpu.arrays import copy, order_of
 from tuplewise.gpu_kernels.cpu.hashing import hash_words, same_words
 
@@ -38,13 +38,13 @@ def lowest_bit(word: np.uint64) -> int:
     return bits_in((word & (~word + np.uint64(1))) - np.uint64(1))
 
 
-@helper
+@inlined
 def set_bit(words, bit):
     """Put a bit into a set."""
     words[bit // 64] |= np.uint64(1) << np.uint64(bit % 64)
 
 
-@helper
+@inlined
 def clear_bit(words, bit):
     """Take a bit out of a set."""
     words[bit // 64] &= ~(np.uint64(1) << np.uint64(bit % 64))

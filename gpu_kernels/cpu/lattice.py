@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cpu.arrays import copy
-from tuplewise.gpu_kernels.cpu.hitting_sets import lowest_bit
+from tuplewise.gpu_kernels.cpu.hashing import hash_words, same_words
+from tuplewise.gpu_kernels.cpu.hitting_sets import clear_bit, lowest_bit
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
 
 Mask = NDArray[np.uint64]
@@ -91,16 +92,6 @@ def _starts_of_groups(contexts: Mask) -> NDArray[np.int64]:
     return starts[: groups + 1].copy()
 
 
-@helper
-def _slot_of(context: Mask, last_slot: np.uint64) -> np.uint64:
-    """Where the search for a context begins."""
-    mixed = np.uint64(0x9E3779B97F4A7C15)
-    for w in range(len(context)):
-        mixed = (mixed ^ context[w]) * np.uint64(0xBF58476D1CE4E5B9)
-        mixed ^= mixed >> np.uint64(32)
-    return mixed & last_slot
-
-
 @kernel("uint64[:, ::1]")
 def index_rows(contexts: Mask) -> NDArray[np.int32]:
     """A hash table of distinct contexts: int32 (a power of two, at least twice as many), a row or -1."""
@@ -110,7 +101,7 @@ def index_rows(contexts: Mask) -> NDArray[np.int32]:
     slots = np.full(size, -1, dtype=np.int32)
     last_slot = np.uint64(size - 1)
     for row in range(len(contexts)):
-        slot = _slot_of(contexts[row], last_slot)
+        slot = hash_words(contexts[row]) & last_slot
         while slots[slot] >= 0:
             slot = (slot + np.uint64(1)) & last_slot
         slots[slot] = row
@@ -121,18 +112,10 @@ def index_rows(contexts: Mask) -> NDArray[np.int32]:
 def _row_of(context: Mask, contexts: Mask, slots: NDArray[np.int32]) -> int:
     """The row of a context, or -1."""
     last_slot = np.uint64(len(slots) - 1)
-    slot = _slot_of(context, last_slot)
-    while slots[slot] >= 0:
-        row = slots[slot]
-        same = True
-        for w in range(len(context)):
-            if contexts[row, w] != context[w]:
-                same = False
-                break
-        if same:
-            return row
+    slot = hash_words(context) & last_slot
+    while slots[slot] >= 0 and not same_words(contexts[slots[slot]], context):
         slot = (slot + np.uint64(1)) & last_slot
-    return -1
+    return slots[slot]
 
 
 @helper
@@ -213,7 +196,7 @@ def list_bits(bits: Mask, count: int) -> tuple[NDArray[np.int32], NDArray[np.int
 def clear_bits(bits: Mask, rows: NDArray[np.int32], places: NDArray[np.int32]) -> None:
     """Clear one bit for each of these."""
     for k in range(len(rows)):
-        bits[rows[k], places[k] // 64] &= ~(np.uint64(1) << np.uint64(places[k] % 64))
+        clear_bit(bits[rows[k]], places[k])
 
 
 @kernel("uint64[:, ::1], int32[::1], uint64[:, ::1], uint64[:, ::1], uint64[:, ::1]")

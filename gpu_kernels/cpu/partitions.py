@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.cpu.arrays import copy
+from tuplewise.gpu_kernels.cpu.hashing import hash_words, same_words
 from tuplewise.gpu_kernels.words import as_flags, as_masks
 
 LEAST_SLOTS, MOST_SLOTS = 16, 1 << 16
@@ -212,18 +213,8 @@ def refine(rows, bounds, column, strict, scratch, new_rows, new_bounds):
 def slot_of(contexts, entries, context):
     """Slot that holds a context, or the free one where it would go."""
     mask = np.uint64(len(entries) - 1)
-    mixed = np.uint64(0)
-    for w in range(len(context)):
-        mixed = (mixed ^ context[w]) * np.uint64(0x9E3779B97F4A7C15)
-        mixed ^= mixed >> np.uint64(29)
-    slot = mixed & mask
-    while entries[slot, 0] != 0:
-        same = True
-        for w in range(len(context)):
-            if contexts[slot, w] != context[w]:
-                same = False
-        if same:
-            break
+    slot = hash_words(context) & mask
+    while entries[slot, 0] != 0 and not same_words(contexts[slot], context):
         slot = (slot + np.uint64(1)) & mask
     return np.int64(slot)
 
