@@ -10,12 +10,18 @@ from tuplewise.gpu_kernels.compiled import inlined
 
 
 @inlined
+def mix_word(mixed, word):
+    """Multiply a word into what the words before it came to, and bring the high bits down."""
+    product = (mixed ^ word) * np.uint64(0xBF58476D1CE4E5B9)
+    return product ^ (product >> np.uint64(29))
+
+
+@inlined
 def hash_words(words):
-    """A number of 64 bits for some words: each is multiplied in, and its high bits brought down."""
+    """A number of 64 bits for some words."""
     mixed = np.uint64(0)
     for w in range(len(words)):
-        mixed = (mixed ^ words[w]) * np.uint64(0xBF58476D1CE4E5B9)
-        mixed ^= mixed >> np.uint64(29)
+        mixed = mix_word(mixed, words[w])
     return mixed
 
 

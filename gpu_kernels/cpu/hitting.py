@@ -85,7 +85,8 @@ class _Weighted:
 
     def left_unhit(self, node: WeightedNode, open_: Mask) -> _Child:
         budgets = budgets_of(node.path, self._wanted.group, self._bound)
-        status, child, _ = restrict_weighted(node, node.path, budgets, -1, open_)
+        status, masks, weights, offsets, lost, kept, _ = restrict_weighted(node, budgets, -1, open_)
+        child = WeightedNode(masks, weights, offsets, lost, kept, node.path, node.chosen, open_)
         return _Child(int(status), child, None)
 
     def child(self, node: WeightedNode, open_: Mask, vertex: int, partner: int) -> _Child:

@@ -165,6 +165,7 @@ def search_node(node: Node, symmetric, wanted: Wanted, found, count, stop):
     vertex hits it, the next one is sought, from there on: earlier edges are lost for the whole subtree.
     """
     vertices, offsets, safe = wanted.atoms, node.offsets, node.safe
+    mirror, group_masks, exclusive, max_groups = wanted.mirror, wanted.group_masks, wanted.exclusive, wanted.max_groups
     words = node.masks.shape[0]
     masks = np.ascontiguousarray(node.masks.T)
     has = edge_bitmaps(masks, vertices)
@@ -205,7 +206,7 @@ def search_node(node: Node, symmetric, wanted: Wanted, found, count, stop):
     closed[0] = symmetric
     if _pick(masks, uncovered[0], 0, node.candidates, edge) == 0:
         return found, count
-    branch_count[0] = branches(edge, wanted.mirror, symmetric, first[0], second[0])
+    branch_count[0] = branches(edge, mirror, symmetric, first[0], second[0])
     close_branches(open_[0], first[0], second[0], branch_count[0])
     depth = 0
     steps = 0
@@ -258,14 +259,12 @@ def search_node(node: Node, symmetric, wanted: Wanted, found, count, stop):
             _finish_stage(open_, first, second, branch_at, stage, depth, True)
             continue
         copy(open_[depth], open_[child])
-        narrow_candidates(
-            sets[child], open_[child], wanted.group_masks, wanted.exclusive, wanted.max_groups
-        )
+        narrow_candidates(sets[child], open_[child], group_masks, exclusive, max_groups)
         if _pick(masks, uncovered[child], first_block[child], open_[child], edge) == 0:
             _finish_stage(open_, first, second, branch_at, stage, depth, True)
             continue
         closed[child] = closed[depth] and (partner < 0 or both)
-        branch_count[child] = branches(edge, wanted.mirror, closed[child], first[child], second[child])
+        branch_count[child] = branches(edge, mirror, closed[child], first[child], second[child])
         branch_at[child] = 0
         stage[child] = 0
         close_branches(open_[child], first[child], second[child], branch_count[child])

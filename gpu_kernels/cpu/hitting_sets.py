@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.compiled import helper, inlined, kernel
 from tuplewise.gpu_kernels.cpu.arrays import copy, order_of
-from tuplewise.gpu_kernels.cpu.hashing import hash_words, same_words
+from tuplewise.gpu_kernels.cpu.hashing import mix_word
 
 OK = 0
 NOT_MINIMAL = 1  # a vertex has lost its last critical edge: so it has in every extension
@@ -108,8 +108,16 @@ def merge_equal(masks, weights, first, last):
     table = np.full(capacity, -1, dtype=np.int32)
     end = first
     for i in range(first, last):
-        slot = np.int64(hash_words(masks[:, i]) & np.uint64(capacity - 1))
-        while table[slot] >= 0 and not same_words(masks[:, table[slot]], masks[:, i]):
+        mixed = np.uint64(0)
+        for w in range(words):
+            mixed = mix_word(mixed, masks[w, i])
+        slot = np.int64(mixed & np.uint64(capacity - 1))
+        while table[slot] >= 0:
+            w = 0
+            while w < words and masks[w, table[slot]] == masks[w, i]:
+                w += 1
+            if w == words:
+                break
             slot = (slot + 1) & (capacity - 1)
         if table[slot] < 0:
             for w in range(words):

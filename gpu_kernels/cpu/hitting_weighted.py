@@ -82,15 +82,16 @@ def budgets_of(path, group, bound: Bound):
     return budgets
 
 
-@kernel(f"{NODE}, int64[::1], int64[::1], int64, uint64[::1]")
-def restrict_weighted(node: WeightedNode, path, budgets, vertex, candidates):
-    """The node with `vertex` added (none where it is -1), its lists restricted to `candidates`.
+@kernel(f"{NODE}, int64[::1], int64, uint64[::1]")
+def restrict_weighted(node: WeightedNode, budgets, vertex, candidates):
+    """What a node comes to with `vertex` added (none where it is -1), its lists restricted to `candidates`.
 
-    `budgets` are of `path`, which has `vertex`, see `budgets_of`; they fall as vertices are added. So what is lost for
+    `budgets` are of the path with `vertex`, see `budgets_of`; they fall as vertices are added. So what is lost for
     the node is lost for all below it, and a vertex that is needed here stays needed. Edges that can't be hit any more
-    are counted in `lost` and `kept` and leave the lists. Returns (status, node, weight of its uncovered edges).
+    are counted in `lost` and `kept` and leave the lists. Returns
+    (status, masks, weights, offsets, lost, kept, weight of the uncovered edges).
     """
-    masks, weights, offsets, lost = node.masks, node.weights, node.offsets, node.lost
+    masks, weights, offsets, lost, kept = node.masks, node.weights, node.offsets, node.lost, node.kept
     words, total = masks.shape
     lists = len(offsets) - 1
     adding = vertex >= 0
@@ -101,9 +102,6 @@ def restrict_weighted(node: WeightedNode, path, budgets, vertex, candidates):
     new_lists = lists + 1 if adding else lists
     new_offsets = np.zeros(new_lists + 1, dtype=np.int64)
     new_kept = np.zeros(new_lists - 1, dtype=np.int64)
-    chosen = node.chosen.copy()
-    if adding:
-        set_bit(chosen, vertex)
     end = 0
     open_weight = np.int64(0)
     for i in range(offsets[1]):
@@ -121,14 +119,14 @@ def restrict_weighted(node: WeightedNode, path, budgets, vertex, candidates):
             open_weight += weights[i]
             end += 1
     if lost > budgets[0]:
-        return DEAD, node, open_weight
+        return DEAD, out, out_weights, new_offsets, lost, new_kept, open_weight
     if end >= HASH_FROM:
         end = merge_equal(out, out_weights, 0, end)
     new_offsets[1] = end
     for x in range(1, new_lists):
         new = x == lists
         begin = end
-        sure = np.int64(0) if new else node.kept[x - 1]
+        sure = np.int64(0) if new else kept[x - 1]
         loose = np.int64(0)
         first, last = (0, offsets[1]) if new else (offsets[x], offsets[x + 1])
         for i in range(first, last):
@@ -146,17 +144,14 @@ def restrict_weighted(node: WeightedNode, path, budgets, vertex, candidates):
                 loose += weights[i]
                 end += 1
         if lost + open_weight + sure + loose <= budgets[x]:
-            return NOT_MINIMAL, node, open_weight
+            return NOT_MINIMAL, out, out_weights, new_offsets, lost, new_kept, open_weight
         if lost + sure > budgets[x]:
             end = begin  # whatever is added, this vertex stays needed
         elif end - begin >= HASH_FROM:
             end = merge_equal(out, out_weights, begin, end)
         new_kept[x - 1] = sure
         new_offsets[x + 1] = end
-    restricted = WeightedNode(
-        out[:, :end].copy(), out_weights[:end].copy(), new_offsets, lost, new_kept, path, chosen, candidates
-    )
-    return OK, restricted, open_weight
+    return OK, out[:, :end].copy(), out_weights[:end].copy(), new_offsets, lost, new_kept, open_weight
 
 
 @kernel("uint64[:, ::1], int64[::1], int64, int64")
@@ -205,8 +200,9 @@ def search_weighted(node: WeightedNode, symmetric, wanted: Wanted, bound: Bound,
     close_branches(open_, first, second, number)
     if stop[0]:
         return found, unhit, count
-    status, child, _ = restrict_weighted(node, node.path, budgets, -1, open_)
+    status, masks, weights, offsets, lost, kept, _ = restrict_weighted(node, budgets, -1, open_)
     if status == OK:
+        child = WeightedNode(masks, weights, offsets, lost, kept, node.path, node.chosen, open_)
         found, unhit, count = search_weighted(child, symmetric, wanted, bound, found, unhit, count, stop)
     for k in range(number):
         reopen = True
@@ -250,14 +246,18 @@ def weighted_child(node: WeightedNode, open_, vertex, partner, wanted: Wanted, b
         if not pair_allowed(node.chosen, vertex, partner, wanted):
             return NOT_MINIMAL, node, np.int64(0), budgets[0]
         set_bit(between, partner)
-    status, child, weight = restrict_weighted(node, path, budgets, vertex, between)
+    status, masks, weights, offsets, lost, kept, weight = restrict_weighted(node, budgets, vertex, between)
     if status == OK and partner >= 0:
-        if child.lost + weight <= budgets[0]:  # one of the two is enough, so both are not minimal
-            return NOT_MINIMAL, child, child.lost + weight, budgets[0]
+        if lost + weight <= budgets[0]:  # one of the two is enough, so both are not minimal
+            return NOT_MINIMAL, node, lost + weight, budgets[0]
+        between_node = WeightedNode(masks, weights, offsets, lost, kept, path, chosen, between)
         path = _with(path, partner)
         budgets = budgets_of(path, wanted.group, bound)
-        status, child, weight = restrict_weighted(child, path, budgets, partner, candidates)
-    return status, child, child.lost + weight, budgets[0]
+        status, masks, weights, offsets, lost, kept, weight = restrict_weighted(
+            between_node, budgets, partner, candidates
+        )
+    child = WeightedNode(masks, weights, offsets, lost, kept, path, chosen, candidates)
+    return status, child, lost + weight, budgets[0]
 
 
 @helper
