@@ -16,7 +16,8 @@ from benchmarks.gpu_records import Session, simulated
 from benchmarks.gpu_tables import hard_tables
 from benchmarks.gpu_timing import Answer, Part, Timed, compare, same, time_on_both
 from tuplewise.gpu_kernels.device import Device, pick_device
-from tuplewise.gpu_kernels.order import CONSTANT, KEY, Checked, lay_out_orders
+from tuplewise.gpu_kernels.order import Checked, lay_out_orders
+from tuplewise.gpu_kernels.order_types import CONSTANT, KEY
 
 GROUP = "gpu_order"
 CHECK_BYTES = 12  # the fewest of a row and check: row, class, code

@@ -8,18 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.control import Control, usable_cores
 from tuplewise.gpu_kernels.device import Device, pick_device
+from tuplewise.gpu_kernels.order_types import ASCENDING, DESCENDING, KEY, Checks, sorted_checks
 
-if TYPE_CHECKING:
-    from tuplewise.gpu_kernels.cpu.order import Checks
-
-KEY, CONSTANT, ASCENDING, DESCENDING = 0, 1, 2, 3
 CACHE_BYTES = 1 << 28
 CHECKING = "checking orders"
 
@@ -64,11 +61,13 @@ class Removals:
 
 
 class _Twin(Protocol):
-    by_rank: NDArray[np.int64]
-
     def check(
         self, checks: Checks, limit: int, control: Control
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], bool]: ...
+
+
+class _CpuTwin(_Twin, Protocol):
+    by_rank: NDArray[np.int64]
 
     def removals(self, checks: Checks, most: int, control: Control) -> tuple[NDArray[np.int64], bool]: ...
 
@@ -81,14 +80,14 @@ class PartitionedRows:
 
     def __init__(
         self,
-        twin: _Twin,
-        cpu_twin: Callable[[], _Twin] | None,
+        on_cpu: _CpuTwin,
+        on_gpu: _Twin | None,
         shape: tuple[int, int],
         strict: bool,
         device: Device,
         threads: int | None,
     ) -> None:
-        self._twin, self._cpu_twin, self._device = twin, cpu_twin, device
+        self._on_cpu, self._on_gpu, self._device = on_cpu, on_gpu, device
         self._shape, self._strict, self._threads = shape, strict, threads
 
     def check(
@@ -167,9 +166,9 @@ class PartitionedRows:
         control = self._control(deadline, progress)
         found, counts, pairs, complete = self._device.run(
             CHECKING,
-            lambda: self._twin.check(checks, int(limit), control),
-            lambda: self._on_cpu().check(checks, int(limit), control),
-            forget=self._on_cpu,
+            lambda: (self._on_gpu or self._on_cpu).check(checks, int(limit), control),
+            lambda: self._on_cpu.check(checks, int(limit), control),
+            forget=self._forget,
         )
         holds, number = np.zeros(len(asked), dtype=np.bool_), np.zeros(len(asked), dtype=np.int64)
         holds[asked], number[asked] = found, counts
@@ -223,29 +222,22 @@ class PartitionedRows:
             raise ValueError(f"most: {most!r}; allowed: None, or 0 and above")
         checks, asked = self._sorted(contexts, which, kind, left, right)
         bound = self._shape[1] if most is None else min(int(most), self._shape[1])
-        found, complete = self._twin.removals(checks, bound, self._control(deadline, progress))
+        found, complete = self._on_cpu.removals(checks, bound, self._control(deadline, progress))
         rows = np.zeros(len(asked), dtype=np.int64)
         rows[asked] = found
         return Removals(rows, complete)
 
-    def _on_cpu(self) -> _Twin:
-        """The CPU twin, which takes the place of that on a device and of its memory."""
-        if self._cpu_twin is not None:
-            self._twin, self._cpu_twin = self._cpu_twin(), None
-        return self._twin
+    def _forget(self) -> None:
+        """Give up the twin on a device, and its memory."""
+        self._on_gpu = None
 
     def _control(self, deadline: float | None, progress: Callable[[float], None] | None) -> Control:
-        control = Control(deadline=deadline, progress=progress)
-        if self._threads is not None:
-            control.threads = self._threads
-        return control
+        return Control(deadline, progress, self._threads or usable_cores())
 
     def _sorted(
         self, contexts: NDArray[np.uint64], which: Any, kind: Any, left: Any, right: Any
     ) -> tuple[Checks, NDArray[np.int64]]:
         """Checks in order of work, and the number that each had; ValueError where arguments don't fit."""
-        from tuplewise.gpu_kernels.cpu.order import sorted_checks
-
         columns, words = self._shape[0], max(1, -(-self._shape[0] // 64))
         if not isinstance(contexts, np.ndarray) or contexts.dtype != np.uint64 or contexts.shape[1:] != (words,):
             shape, dtype = getattr(contexts, "shape", None), getattr(contexts, "dtype", type(contexts).__name__)
@@ -265,7 +257,7 @@ class PartitionedRows:
         _within("right", right[kind >= ASCENDING], 0, columns - 1)
         if self._strict and np.any(kind >= ASCENDING):
             raise ValueError("kind: order compatibility where nulls are unknown; allowed: nulls='value' for it")
-        return sorted_checks(contexts, self._twin.by_rank, which, kind, left, right)
+        return sorted_checks(contexts, self._on_cpu.by_rank, which, kind, left, right)
 
 
 def _numbers(name: str, values: Any, dtype: type[np.integer[Any]]) -> NDArray[Any]:
@@ -332,13 +324,12 @@ def lay_out_orders(
         raise ValueError(f"cache_bytes: {cache_bytes}; allowed: 0 and above")
     picked = pick_device(device)
     codes = np.ascontiguousarray(codes)
-    arguments = codes, nulls == "unknown", cache_bytes, threads or usable_cores()
-    from tuplewise.gpu_kernels.cpu.order import PartitionedRows as Rows
+    strict = nulls == "unknown"
+    from tuplewise.gpu_kernels.cpu import order as cpu
 
+    on_cpu, on_gpu = cpu.PartitionedRows(codes, strict, cache_bytes, threads or usable_cores()), None
     if picked.kind == "cuda" and CHECKING not in picked.fallen:
-        from tuplewise.gpu_kernels.cuda.order import PartitionedRows as CudaRows
+        from tuplewise.gpu_kernels.cuda import order as cuda
 
-        return PartitionedRows(
-            CudaRows(*arguments), lambda: Rows(*arguments), codes.shape, nulls == "unknown", picked, threads
-        )
-    return PartitionedRows(Rows(*arguments), None, codes.shape, nulls == "unknown", picked, threads)
+        on_gpu = cuda.PartitionedRows(codes, strict)
+    return PartitionedRows(on_cpu, on_gpu, codes.shape, strict, picked, threads)

@@ -200,3 +200,25 @@ def test_import_is_light_and_quick() -> None:
         seconds.append(float(taken))
         assert loaded == []
     assert min(seconds) < 0.3
+
+
+TWINS = sorted(path for side in ("cpu", "cuda") for path in (ROOT / "gpu_kernels" / side).glob("*.py"))
+
+
+DOORS = {path.stem for path in TWINS} & {path.stem for path in (ROOT / "gpu_kernels").glob("*.py")}
+CALLS_ANOTHER_DOOR = {("gpu_kernels.cuda.clues", "evidence")}
+
+
+@pytest.mark.parametrize("path", TWINS, ids=module_name)
+def test_no_twin_imports_a_front_door(path: Path) -> None:
+    """Records that both need have files of their own."""
+    imported = {found.name.removeprefix("tuplewise.gpu_kernels.").split(".")[0] for found in imports(path)}
+    here = module_name(path)
+    assert {door for door in imported & DOORS if (here, door) not in CALLS_ANOTHER_DOOR} == set()
+
+
+@pytest.mark.parametrize("path", TWINS, ids=module_name)
+def test_no_class_on_a_gpu_derives_from_one_of_the_cpu(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    bases = [ast.unparse(base) for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for base in node.bases]
+    assert path.name in ("clues.py",) or not any(base.startswith("cpu.") for base in bases)

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.compiled import kernel
-from tuplewise.gpu_kernels.order import ASCENDING, CONSTANT, DESCENDING, KEY
+from tuplewise.gpu_kernels.order_types import ASCENDING, CONSTANT, DESCENDING, KEY
 
 Mask = NDArray[np.uint64]
 

@@ -13,7 +13,8 @@ from tuplewise.engine.profile.candidates import Columns
 from tuplewise.engine.profile.rows import Rows, Sizes
 from tuplewise.engine.table.relation import NULL_CODE
 from tuplewise.gpu_kernels.agreement import count_agreement
-from tuplewise.gpu_kernels.order import ASCENDING, DESCENDING, lay_out_orders
+from tuplewise.gpu_kernels.order import lay_out_orders
+from tuplewise.gpu_kernels.order_types import ASCENDING, DESCENDING
 
 
 @dataclass(frozen=True, slots=True)

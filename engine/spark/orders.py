@@ -21,9 +21,9 @@ from tuplewise.engine.spark.resources import task_device
 from tuplewise.engine.spark.tasks import Batches, spare_zip_reading
 from tuplewise.engine.spark.tiles import Sizes
 from tuplewise.gpu_kernels import clues
-from tuplewise.gpu_kernels.cpu.partitions import ranked_contexts
 from tuplewise.gpu_kernels.device import Device
-from tuplewise.gpu_kernels.order import ASCENDING, CONSTANT, KEY, PartitionedRows, lay_out_orders
+from tuplewise.gpu_kernels.order import PartitionedRows, lay_out_orders
+from tuplewise.gpu_kernels.order_types import ASCENDING, CONSTANT, KEY, ranked_contexts
 from tuplewise.gpu_kernels.words import ClueLayout, as_masks
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from tuplewise.gpu_kernels.cpu.hitting_extend import paths_of, search_below
 from tuplewise.gpu_kernels.cpu.hitting_search import edge_bitmaps
 from tuplewise.gpu_kernels.cpu.hitting_sets import lowest_bit
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
-from tuplewise.gpu_kernels.order import ASCENDING, CONSTANT, KEY
+from tuplewise.gpu_kernels.order_types import ASCENDING, CONSTANT, KEY
 from tuplewise.gpu_kernels.words import COMPARISONS_PER_WORD
 
 Mask = NDArray[np.uint64]

@@ -9,6 +9,8 @@ codes.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,7 +26,41 @@ LEAF = 16  # rows of a leaf at most
 DEEPEST = 128  # a descent holds at most one node a level beside the current one
 LOWEST, HIGHEST = -2147483648, 2147483647
 TASK_ROWS = 4096
-TREES = "Tuple((int64[::1], int64[::1], int64[::1], int32[:, ::1], int32[:, ::1]))"
+
+
+class Inequalities(NamedTuple):
+    """Left column, right column and outcomes of each comparison: int64 (comparisons,)."""
+
+    lcolumns: NDArray[np.int64]
+    rcolumns: NDArray[np.int64]
+    outcomes: NDArray[np.int64]
+
+
+class Trees(NamedTuple):
+    """A tree for each cluster.
+
+    Node k holds rows[starts[k]:ends[k]] in the box lows[k] .. highs[k]; its children are children[k] and the next
+    node, 0 where it is a leaf.
+
+    Attributes
+    ----------
+    rows : int32, the right rows, in the trees' order
+    roots : int64 (clusters,)
+    starts, ends, children : int64 (nodes,)
+    lows, highs : int32 (nodes, comparisons)
+    """
+
+    rows: NDArray[np.int32]
+    roots: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    children: NDArray[np.int64]
+    lows: NDArray[np.int32]
+    highs: NDArray[np.int32]
+
+
+INEQUALITIES = "Inequalities(int64[::1], int64[::1], int64[::1])"
+TREES = "Trees(int32[::1], int64[::1], int64[::1], int64[::1], int64[::1], int32[:, ::1], int32[:, ::1])"
 
 
 @helper
@@ -70,16 +106,10 @@ def nodes_needed(offsets):
     return total
 
 
-@kernel(
-    "int32[::1], int64[::1], const int32[:, ::1], int64[::1], int64[::1], int64[::1], int64[::1], "
-    "int64[::1], int32[:, ::1], int32[:, ::1]"
-)
-def build_trees(rows, offsets, codes, columns, roots, starts, ends, children, lows, highs):
-    """One tree for each cluster over `rows` (put in the trees' order, ascending in a leaf); returns how many nodes.
-
-    Node k holds rows[starts[k]:ends[k]] in the box lows[k] .. highs[k]; its children are children[k] and the next
-    node, 0 where it is a leaf.
-    """
+@kernel(f"int64[::1], const int32[:, ::1], int64[::1], {TREES}")
+def build_trees(offsets, codes, columns, trees: Trees):
+    """Fill the trees, one for each cluster: rows are put in their order, ascending in a leaf."""
+    rows, roots, starts, ends, children, lows, highs = trees
     nodes = 0
     stack = np.empty((DEEPEST, 2), dtype=np.int64)
     for c in range(len(offsets) - 1):
@@ -112,7 +142,6 @@ def build_trees(rows, offsets, codes, columns, roots, starts, ends, children, lo
             stack[depth + 1, 0], stack[depth + 1, 1] = nodes, axis
             depth += 2
             nodes += 2
-    return nodes
 
 
 @helper
@@ -128,12 +157,12 @@ def set_box(row, codes, lcolumns, outcomes, box):
 
 
 @helper
-def search_box(root, box, rows, codes, rcolumns, trees, skip, limit, number, at, keys):
+def search_box(root, box, codes, rcolumns, trees, skip, limit, number, at, keys):
     """Right rows in the box, at most `limit` (negative: all), without row `skip`; returns how many.
 
     Written from `at` on as `number` << 32 | row where `keys` has room, else counted only. Second result: nodes seen.
     """
-    starts, ends, children, lows, highs = trees
+    rows, _, starts, ends, children, lows, highs = trees
     stack = np.empty(DEEPEST, dtype=np.int64)
     stack[0] = root
     depth = 1
@@ -176,13 +205,12 @@ def search_box(root, box, rows, codes, rcolumns, trees, skip, limit, number, at,
 
 
 @kernel(
-    "int32[::1], int32[::1], int32[::1], const int32[:, ::1], int64[::1], int64[::1], int64[::1], "
-    f"int64[::1], {TREES}, int64, int64, int64, int64[::1], int64"
+    f"int32[::1], int32[::1], const int32[:, ::1], {INEQUALITIES}, {TREES}, int64, int64, int64, int64[::1], int64"
 )
-def count_boxes(
-    left, clusters, rows, codes, lcolumns, rcolumns, outcomes, roots, trees, first, last, step, counts, sign
-):
+def count_boxes(left, clusters, codes, inequalities: Inequalities, trees: Trees, first, last, step, counts, sign):
     """Pairs of every `step`-th left row of [first, last); second result: nodes seen."""
+    lcolumns, rcolumns, outcomes = inequalities
+    roots = trees.roots
     box = np.empty((len(lcolumns), 2), dtype=np.int64)
     nothing = np.empty(0, dtype=np.uint64)
     total = 0
@@ -190,7 +218,7 @@ def count_boxes(
     for i in range(first, last, step):
         row = left[i]
         set_box(row, codes, lcolumns, outcomes, box)
-        found, seen = search_box(roots[clusters[i]], box, rows, codes, rcolumns, trees, -1, -1, 0, 0, nothing)
+        found, seen = search_box(roots[clusters[i]], box, codes, rcolumns, trees, -1, -1, 0, 0, nothing)
         total += found
         nodes += seen
         if len(counts):
@@ -198,12 +226,11 @@ def count_boxes(
     return total, nodes
 
 
-@kernel(
-    "int32[::1], int32[::1], int32[::1], const int32[:, ::1], int64[::1], int64[::1], int64[::1], "
-    f"int64[::1], {TREES}, int64[::1], uint64[::1]"
-)
-def list_boxes(lefts, clusters, rows, codes, lcolumns, rcolumns, outcomes, roots, trees, offsets, keys):
+@kernel(f"int32[::1], int32[::1], const int32[:, ::1], {INEQUALITIES}, {TREES}, int64[::1], uint64[::1]")
+def list_boxes(lefts, clusters, codes, inequalities: Inequalities, trees: Trees, offsets, keys):
     """Partners of these left rows: their numbers into `offsets` where `keys` is empty, else themselves."""
+    lcolumns, rcolumns, outcomes = inequalities
+    roots = trees.roots
     box = np.empty((len(lcolumns), 2), dtype=np.int64)
     for k in range(len(lefts)):
         cluster = clusters[lefts[k]]
@@ -211,23 +238,22 @@ def list_boxes(lefts, clusters, rows, codes, lcolumns, rcolumns, outcomes, roots
             continue
         set_box(lefts[k], codes, lcolumns, outcomes, box)
         at = offsets[k] if len(keys) else 0
-        found, _ = search_box(roots[cluster], box, rows, codes, rcolumns, trees, -1, -1, k, at, keys)
+        found, _ = search_box(roots[cluster], box, codes, rcolumns, trees, -1, -1, k, at, keys)
         if len(keys) == 0:
             offsets[k + 1] = found
 
 
-@kernel(
-    "int32[::1], int32[::1], int32[::1], const int32[:, ::1], int64[::1], int64[::1], int64[::1], "
-    f"int64[::1], {TREES}, int32[:, ::1]"
-)
-def find_boxes(left, clusters, rows, codes, lcolumns, rcolumns, outcomes, roots, trees, found):
+@kernel(f"int32[::1], int32[::1], const int32[:, ::1], {INEQUALITIES}, {TREES}, int32[:, ::1]")
+def find_boxes(left, clusters, codes, inequalities: Inequalities, trees: Trees, found):
     """Fill `found` with pairs of different rows; returns how many."""
+    lcolumns, rcolumns, outcomes = inequalities
+    roots = trees.roots
     box = np.empty((len(lcolumns), 2), dtype=np.int64)
     keys = np.empty(len(found), dtype=np.uint64)
     n = 0
     for i in range(len(left)):
         set_box(left[i], codes, lcolumns, outcomes, box)
-        hits, _ = search_box(roots[clusters[i]], box, rows, codes, rcolumns, trees, left[i], len(found) - n, 0, 0, keys)
+        hits, _ = search_box(roots[clusters[i]], box, codes, rcolumns, trees, left[i], len(found) - n, 0, 0, keys)
         for k in range(hits):
             found[n, 0], found[n, 1] = left[i], np.int32(keys[k] & np.uint64(0xFFFFFFFF))
             n += 1
@@ -243,18 +269,19 @@ class KdTreeJoin:
         self, pairs: ClusterPairs, codes: NDArray[np.int32], comparisons: list[Comparison], control: Control
     ) -> None:
         self._pairs, self._codes, self._control = pairs, codes, control
-        self._lcolumns = np.array([c.left for c in comparisons], dtype=np.int64)
-        self._rcolumns = np.array([c.right for c in comparisons], dtype=np.int64)
-        self._outcomes = np.array([c.outcomes for c in comparisons], dtype=np.int64)
-        self._rows = pairs.right.copy()
-        nodes = int(nodes_needed(pairs.right_offsets))
-        self._roots = np.empty(pairs.clusters, dtype=np.int64)
-        starts, ends, children = (np.empty(nodes, dtype=np.int64) for _ in range(3))
-        lows, highs = (np.empty((nodes, len(comparisons)), dtype=np.int32) for _ in range(2))
-        build_trees(
-            self._rows, pairs.right_offsets, codes, self._rcolumns, self._roots, starts, ends, children, lows, highs
+        terms = np.array([(c.left, c.right, c.outcomes) for c in comparisons], dtype=np.int64)
+        self._inequalities = Inequalities(*np.ascontiguousarray(terms.T))
+        nodes, columns = int(nodes_needed(pairs.right_offsets)), len(comparisons)
+        self._trees = Trees(
+            rows=pairs.right.copy(),
+            roots=np.empty(pairs.clusters, dtype=np.int64),
+            starts=np.empty(nodes, dtype=np.int64),
+            ends=np.empty(nodes, dtype=np.int64),
+            children=np.empty(nodes, dtype=np.int64),
+            lows=np.empty((nodes, columns), dtype=np.int32),
+            highs=np.empty((nodes, columns), dtype=np.int32),
         )
-        self._trees = starts, ends, children, lows, highs
+        build_trees(pairs.right_offsets, codes, self._inequalities.rcolumns, self._trees)
         self._clusters = np.empty(len(pairs.left), dtype=np.int32)
         cluster_numbers(pairs.left_offsets, self._clusters)
 
@@ -267,8 +294,8 @@ class KdTreeJoin:
 
     def _count(self, first: int, last: int, step: int, counts: NDArray[np.int64], sign: int) -> tuple[int, int]:
         found: tuple[int, int] = count_boxes(
-            self._pairs.left, self._clusters, self._rows, self._codes, self._lcolumns, self._rcolumns, self._outcomes,
-            self._roots, self._trees, first, last, step, counts, sign,
+            self._pairs.left, self._clusters, self._codes, self._inequalities, self._trees, first, last, step, counts,
+            sign,
         )  # fmt: skip
         return found
 
@@ -283,18 +310,15 @@ class KdTreeJoin:
     def emit(self, rows: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         clusters = clusters_of_rows(self._pairs, self._codes.shape[1])
         offsets = np.zeros(len(rows) + 1, dtype=np.int64)
-        places = (self._codes, self._lcolumns, self._rcolumns, self._outcomes, self._roots, self._trees)
-        list_boxes(rows, clusters, self._rows, *places, offsets, np.empty(0, dtype=np.uint64))
+        places = (self._codes, self._inequalities, self._trees)
+        list_boxes(rows, clusters, *places, offsets, np.empty(0, dtype=np.uint64))
         np.cumsum(offsets, out=offsets)
         keys = np.empty(int(offsets[-1]), dtype=np.uint64)
         if len(keys):
-            list_boxes(rows, clusters, self._rows, *places, offsets, keys)
+            list_boxes(rows, clusters, *places, offsets, keys)
         return offsets, unpack(keys)
 
     def find(self, limit: int) -> NDArray[np.int32]:
         found = np.empty((limit, 2), dtype=np.int32)
-        n = find_boxes(
-            self._pairs.left, self._clusters, self._rows, self._codes, self._lcolumns, self._rcolumns, self._outcomes,
-            self._roots, self._trees, found,
-        )  # fmt: skip
+        n = find_boxes(self._pairs.left, self._clusters, self._codes, self._inequalities, self._trees, found)
         return found[:n]

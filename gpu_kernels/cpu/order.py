@@ -9,7 +9,7 @@ order. Each thread keeps the partitions that it made (see `partitions`) from one
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,6 @@ from tuplewise.gpu_kernels.cpu.partitions import (
     order_column,
     partition_of,
     path_of,
-    ranked_contexts,
 )
 from tuplewise.gpu_kernels.cpu.removals import outside_longest_runs, outside_majorities
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
@@ -42,34 +41,13 @@ from tuplewise.gpu_kernels.cpu.violations import (
     number_classes,
     sort_classes,
 )
-from tuplewise.gpu_kernels.order import ASCENDING, CONSTANT, DESCENDING, KEY
+from tuplewise.gpu_kernels.order_types import ASCENDING, CHECKS, CONSTANT, DESCENDING, KEY, Checks
 
 COMPARED_CODES = 1 << 14  # codes of a violated check's pairs that are compared for their agreement, about
 MOST_COMPARED, LEAST_COMPARED = 256, 64  # pairs
 FOUND_SHARE = 4  # pairs that can be collected for each that is compared
 TASK_ROWS = 1 << 22  # rows that a task goes through, about
 MOST_TASKS_A_THREAD = 256
-
-
-class Checks(NamedTuple):
-    """Checks in order of (context, kind of work, left, right).
-
-    Attributes
-    ----------
-    contexts : uint64 (contexts, words), bits are ranks of columns
-    by_rank : int64 (columns,), the column of each rank
-    which : int64 (checks,); kind int8, left, right int32 (checks,)
-    """
-
-    contexts: NDArray[np.uint64]
-    by_rank: NDArray[np.int64]
-    which: NDArray[np.int64]
-    kind: NDArray[np.int8]
-    left: NDArray[np.int32]
-    right: NDArray[np.int32]
-
-
-CHECKS = "Checks(uint64[:, ::1], int64[::1], int64[::1], int8[::1], int32[::1], int32[::1])"
 
 
 def compared_pairs(columns: int) -> int:
@@ -328,20 +306,3 @@ class PartitionedRows:
         cuts = np.unique(np.concatenate([[0], cuts, [len(costs)]]))
         before = np.concatenate([[0.0], ends])
         return cuts.tolist(), np.diff(before[cuts]).tolist()
-
-
-def sorted_checks(
-    contexts: NDArray[np.uint64],
-    by_rank: NDArray[np.int64],
-    which: NDArray[np.int32],
-    kind: NDArray[np.int8],
-    left: NDArray[np.int32],
-    right: NDArray[np.int32],
-) -> tuple[Checks, NDArray[np.int64]]:
-    """Checks in the order of work, and the number that each had."""
-    ranked, order = ranked_contexts(contexts, by_rank)
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    work = np.minimum(kind, ASCENDING)
-    asked = np.lexsort((kind, right, left, work, place[which]))
-    return Checks(ranked[order], by_rank, place[which][asked], kind[asked], left[asked], right[asked]), asked

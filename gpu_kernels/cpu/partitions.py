@@ -15,7 +15,7 @@ bytes, in two generations of which the older one goes when the newer one is full
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.cpu.arrays import copy
 from tuplewise.gpu_kernels.cpu.hashing import hash_words, same_words
-from tuplewise.gpu_kernels.words import as_flags, as_masks
 
 LEAST_SLOTS, MOST_SLOTS = 16, 1 << 16
 BYTES_A_SLOT = 1 << 11  # of kept partitions, for each slot of their index
@@ -299,11 +298,3 @@ def partition_of(columns, path, prefixes, strict, scratch, kept):
         keep(kept, prefixes[length - 1], rows, bounds, members)
         side = 1 - side
     return rows, bounds, members
-
-
-def ranked_contexts(contexts: NDArray[np.uint64], by_rank: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Contexts with ranks for bits, uint64 (contexts, words), and their order, int64: those of one prefix together."""
-    ranked = np.zeros((len(contexts), 64 * contexts.shape[1]), dtype=np.bool_)
-    ranked[:, : len(by_rank)] = as_flags(contexts, len(by_rank))[:, by_rank]
-    first_high = np.packbits(ranked, axis=1, bitorder="big").view(">u8")
-    return as_masks(ranked), np.lexsort([~first_high[:, w] for w in range(contexts.shape[1])][::-1])

@@ -18,7 +18,7 @@ import numpy as np
 
 from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.cpu.arrays import copy, copy_rows, order_of, sort
-from tuplewise.gpu_kernels.order import ASCENDING, CONSTANT, KEY
+from tuplewise.gpu_kernels.order_types import ASCENDING, CONSTANT, KEY
 
 SMALL = 24  # rows of a class up to which insertion sorts it best
 ORDER_COST, MEMBER_COST, SMALL_COST, STEP_COST = 2, 9, 25, 6

@@ -11,6 +11,8 @@ more than none; pairs are listed by priority search over extremes, in time that 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,7 +34,28 @@ from tuplewise.gpu_kernels.cpu.sorted_join import (
 from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS, Comparison
 
 WIDTHS = ("uint8", "uint16", "uint32")  # of ranks
-Tables = tuple[NDArray[np.int32], int, NDArray[np.uint64], NDArray[np.int32], NDArray[np.int64]]
+
+
+class Second(NamedTuple):
+    """The second inequality: its left column and outcomes, and a wavelet matrix of the right side.
+
+    Attributes
+    ----------
+    column : int32 (rows,)
+    below : int32, distinct right codes less than lowest + k
+    words, ones, zeros : see `build_levels`
+    """
+
+    column: NDArray[np.int32]
+    outcomes: int
+    below: NDArray[np.int32]
+    lowest: int
+    words: NDArray[np.uint64]
+    ones: NDArray[np.int32]
+    zeros: NDArray[np.int64]
+
+
+SECOND = "Second(const int32[::1], int64, int32[::1], int64, uint64[:, ::1], int32[:, ::1], int64[::1])"
 
 
 @kernel(*(f"int32[::1], const int32[::1], int64, int32[::1], {width}[::1]" for width in WIDTHS))
@@ -121,18 +144,13 @@ def threshold_of(below, lowest, code, outcomes):
 
 @kernel(
     "int32[::1], int64[::1], const int32[::1], int32[::1], int64[::1], const int32[::1], int64, "
-    "Tuple((const int32[::1], int64)), "
-    "Tuple((int32[::1], int64, uint64[:, ::1], int32[:, ::1], int64[::1])), int64, int64, int64[::1], int64"
+    f"{SECOND}, int64, int64, int64[::1], int64"
 )
 def count_dominated(
-    left, loffsets, lcolumn, right, roffsets, rcolumn, outcomes, second, tables, first, last, counts, sign
+    left, loffsets, lcolumn, right, roffsets, rcolumn, outcomes, second: Second, first, last, counts, sign
 ):
-    """Pairs of the left places [first, last) that satisfy both inequalities; the right side is sorted by the first.
-
-    `second`: (left column, outcomes); `tables`: (below, lowest, words, ones, zeros).
-    """
-    lsecond, second_outcomes = second
-    below, lowest, words, ones, zeros = tables
+    """Pairs of the left places [first, last) that satisfy both inequalities; the right side is sorted by the first."""
+    lsecond, second_outcomes, below, lowest, words, ones, zeros = second
     total = 0
     c = np.searchsorted(loffsets, first, side="right") - 1
     i = first
@@ -175,28 +193,27 @@ class WaveletJoin:
         self._first, self._second = comparisons
         self._left = ordered_side(pairs, codes, self._first.left, "left")
         self._right = ordered_side(pairs, codes, self._first.right, "right")
-        self._tables: Tables | None = None
+        self._counting: Second | None = None
         self._tree: NDArray[np.int32] | None = None
 
     def count(self, counts: NDArray[np.int64] | None, sign: int) -> int:
         p, counts = self._pairs, NO_COUNTS if counts is None else counts
         if not len(p.left) or not len(p.right):
             return 0
-        if self._tables is None:
-            self._tables = self._build()
-        tables = self._tables
-        second = (self._codes[self._second.left], self._second.outcomes)
+        if self._counting is None:
+            self._counting = self._build()
+        second = self._counting
 
         def part(first: int, last: int) -> int:
             found: int = count_dominated(
                 self._left, p.left_offsets, self._codes[self._first.left], self._right, p.right_offsets,
-                self._codes[self._first.right], self._first.outcomes, second, tables, first, last, counts, sign,
+                self._codes[self._first.right], self._first.outcomes, second, first, last, counts, sign,
             )  # fmt: skip
             return found
 
         return sum_over_left(len(p.left), part, self._control)
 
-    def _build(self) -> Tables:
+    def _build(self) -> Second:
         column, n = self._codes[self._second.right], len(self._right)
         lowest, highest = (int(x) for x in extremes_of(self._right, column))
         seen = np.zeros(highest - lowest + 2, dtype=np.bool_)
@@ -211,7 +228,8 @@ class WaveletJoin:
         ranks = np.empty(n, dtype=kind)
         write_ranks(self._right, column, lowest, below, ranks)
         build_levels(ranks, np.empty_like(ranks), levels, words, ones, zeros)
-        return below, lowest, words, ones, zeros
+        left = self._codes[self._second.left]
+        return Second(left, self._second.outcomes, below, lowest, words, ones, zeros)
 
     def emit(self, rows: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         p, first, second = self._pairs, self._first, self._second

@@ -25,7 +25,7 @@ from tuplewise.gpu_kernels.cuda.grouping import order_by
 from tuplewise.gpu_kernels.cuda.partitions import Level, next_level, spread, spread_members, whole_table
 from tuplewise.gpu_kernels.cuda.primitives import empty, launch, room_bytes, to_device
 from tuplewise.gpu_kernels.cuda.violations import arrange_members_kernel, find_different, find_swaps
-from tuplewise.gpu_kernels.order import ASCENDING, KEY
+from tuplewise.gpu_kernels.order_types import ASCENDING, KEY, Checks
 from tuplewise.gpu_kernels.words import as_flags
 
 CONTEXT_BYTES, ORDER_BYTES, CHECK_BYTES = 192, 64, 8  # a row: while a context is refined; of an order; of a check
@@ -35,16 +35,16 @@ Run = Callable[[NDArray[np.int64], NDArray[np.int64], int], tuple[NDArray[np.int
 Found = tuple[NDArray[np.int64], NDArray[np.int32]]
 
 
-class PartitionedRows(cpu.PartitionedRows):
-    """A table on the device; for removals, also as on the CPU."""
+class PartitionedRows:
+    """A table on the device. Removals are the CPU twin's."""
 
-    def __init__(self, codes: NDArray[np.int32], strict: bool, cache_bytes: int, threads: int) -> None:
-        super().__init__(codes, strict, cache_bytes, threads)
+    def __init__(self, codes: NDArray[np.int32], strict: bool) -> None:
+        self._codes, self._strict = codes, strict
         self._compared = cpu.compared_pairs(len(codes))
         self._on_device: Any = None
 
     def check(
-        self, checks: cpu.Checks, limit: int, control: Control
+        self, checks: Checks, limit: int, control: Control
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], bool]:
         """As the CPU twin's.
 
@@ -73,7 +73,7 @@ class PartitionedRows(cpu.PartitionedRows):
                 control.progress(last / total)
         return holds, numbers, np.concatenate(parts), True
 
-    def _batches(self, checks: cpu.Checks, limit: int) -> list[int]:
+    def _batches(self, checks: Checks, limit: int) -> list[int]:
         """Where batches begin and end among the checks, so that each has room on the device."""
         rows = self._codes.shape[1] + 64
         fresh = np.diff(checks.which, prepend=-1) != 0
@@ -91,7 +91,7 @@ class PartitionedRows(cpu.PartitionedRows):
         return cuts
 
     def _decide(
-        self, checks: cpu.Checks, first: int, last: int, limit: int
+        self, checks: Checks, first: int, last: int, limit: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
         """Of a batch: violations of each check, how many of its pairs were found, and those, (checks, room, 2)."""
         contexts, at = np.unique(checks.which[first:last], return_inverse=True)
@@ -118,7 +118,7 @@ class PartitionedRows(cpu.PartitionedRows):
         return violations, counts, found
 
     def _plain(
-        self, level: Level, partitions: NDArray[np.int64], checks: cpu.Checks, room: int
+        self, level: Level, partitions: NDArray[np.int64], checks: Checks, room: int
     ) -> tuple[NDArray[np.int64], Found]:
         """Keys and constancies of a level."""
         columns = np.where(checks.kind == KEY, -1, checks.left).astype(np.int64)
@@ -132,7 +132,7 @@ class PartitionedRows(cpu.PartitionedRows):
         return self._found(run, len(columns), room)
 
     def _ordered(
-        self, level: Level, partitions: NDArray[np.int64], checks: cpu.Checks, room: int
+        self, level: Level, partitions: NDArray[np.int64], checks: Checks, room: int
     ) -> tuple[NDArray[np.int64], Found]:
         """Order compatibility of a level: one sort for each partition and left column, one job for each right one."""
         asked = np.stack([partitions, checks.left, checks.right], axis=1).astype(np.int64)
@@ -179,10 +179,10 @@ class PartitionedRows(cpu.PartitionedRows):
         return violations, (numbers, pairs)
 
 
-def _taken(checks: cpu.Checks, index: NDArray[np.int64]) -> cpu.Checks:
+def _taken(checks: Checks, index: NDArray[np.int64]) -> Checks:
     """Some of the checks."""
     own = (getattr(checks, name)[index] for name in ("which", "kind", "left", "right"))
-    return cpu.Checks(checks.contexts, checks.by_rank, *own)
+    return Checks(checks.contexts, checks.by_rank, *own)
 
 
 def paths_of(contexts: NDArray[np.uint64], by_rank: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

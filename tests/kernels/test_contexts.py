@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.contexts import MinimalContexts
-from tuplewise.gpu_kernels.order import ASCENDING, CONSTANT, DESCENDING, KEY
+from tuplewise.gpu_kernels.order_types import ASCENDING, CONSTANT, DESCENDING, KEY
 from tuplewise.gpu_kernels.words import EQUAL, GREATER, LESS, UNKNOWN
 
 Clue = tuple[int, ...]  # the outcome of each attribute

@@ -17,7 +17,8 @@ from order_cases import Case, assert_checked, masks, random_case, random_codes, 
 from tuplewise.gpu_kernels.cpu import order as cpu
 from tuplewise.gpu_kernels.cpu import violations
 from tuplewise.gpu_kernels.device import pick_device
-from tuplewise.gpu_kernels.order import ASCENDING, CONSTANT, DESCENDING, KEY, PartitionedRows, lay_out_orders
+from tuplewise.gpu_kernels.order import PartitionedRows, lay_out_orders
+from tuplewise.gpu_kernels.order_types import ASCENDING, CONSTANT, DESCENDING, KEY
 
 COMPARED = 256
 

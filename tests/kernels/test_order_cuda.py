@@ -22,7 +22,8 @@ from order_cases import Case, assert_checked, random_case, same  # noqa: E402
 from tuplewise.gpu_kernels.cpu import order as cpu  # noqa: E402
 from tuplewise.gpu_kernels.cuda import grouping, primitives, violations  # noqa: E402
 from tuplewise.gpu_kernels.cuda import order as cuda_order  # noqa: E402
-from tuplewise.gpu_kernels.order import CONSTANT, KEY, PartitionedRows, lay_out_orders  # noqa: E402
+from tuplewise.gpu_kernels.order import PartitionedRows, lay_out_orders  # noqa: E402
+from tuplewise.gpu_kernels.order_types import CONSTANT, KEY, Checks  # noqa: E402
 
 
 def laid_out(case: Case, device: str = "cuda") -> PartitionedRows:
@@ -60,7 +61,7 @@ def test_no_more_members_are_sorted_at_once_than_int32_can_number(monkeypatch: p
     batches: list[int] = []
     decide = cuda_order.PartitionedRows._decide
 
-    def spy(self: cuda_order.PartitionedRows, checks: cpu.Checks, first: int, last: int, limit: int) -> object:
+    def spy(self: cuda_order.PartitionedRows, checks: Checks, first: int, last: int, limit: int) -> object:
         batches.append(last - first)
         return decide(self, checks, first, last, limit)
 

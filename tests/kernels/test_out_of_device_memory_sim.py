@@ -25,6 +25,7 @@ from tuplewise.gpu_kernels.cuda import primitives  # noqa: E402
 from tuplewise.gpu_kernels.device import Device, OutOfDeviceMemory, pick_device  # noqa: E402
 from tuplewise.gpu_kernels.evidence import collect_clues  # noqa: E402
 from tuplewise.gpu_kernels.join_types import GREATER, LESS, Comparison  # noqa: E402
+from tuplewise.gpu_kernels.order_types import ASCENDING, CONSTANT, KEY  # noqa: E402
 from tuplewise.gpu_kernels.words import make_layout  # noqa: E402
 
 CPU = pick_device("cpu")
@@ -167,7 +168,7 @@ def checked(codes: np.ndarray, device: Device) -> list[np.ndarray]:
     rows = order.lay_out_orders(codes, device=device)
     contexts = np.array([[0b000], [0b001], [0b011], [0b110]], dtype=np.uint64)
     which = [0, 1, 1, 2, 2, 3]
-    kind = [order.KEY, order.CONSTANT, order.ASCENDING, order.KEY, order.CONSTANT, order.CONSTANT]
+    kind = [KEY, CONSTANT, ASCENDING, KEY, CONSTANT, CONSTANT]
     found = rows.check(contexts, which, kind, [-1, 1, 1, -1, 2, 0], [-1, -1, 2, -1, -1, -1], limit=2)
     again = rows.check(contexts, which[:2], kind[:2], [-1, 1], [-1, -1])
     return [found.holds, found.pairs, found.first, again.holds]

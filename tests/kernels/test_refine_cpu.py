@@ -126,11 +126,11 @@ def test_a_tree_does_not_depend_on_how_medians_are_found() -> None:
     codes[1] = np.arange(100) % 7
     case = Case(codes)
     made = kd_tree.KdTreeJoin(case.start(), codes, [Comparison(0, 0, LESS | EQUAL), Comparison(1, 1, LESS)], Control())
-    starts, ends, children, _, _ = made._trees
-    leaves = [made._rows[s:e].tolist() for s, e, c in zip(starts, ends, children, strict=True) if c == 0 and e > s]
+    rows, _, starts, ends, children, _, _ = made._trees
+    leaves = [rows[s:e].tolist() for s, e, c in zip(starts, ends, children, strict=True) if c == 0 and e > s]
     assert all(leaf == sorted(leaf) for leaf in leaves)
     assert sorted(row for leaf in leaves for row in leaf) == list(range(100))
-    halves = made._rows[:50].tolist(), made._rows[50:].tolist()
+    halves = rows[:50].tolist(), rows[50:].tolist()
     assert (max(halves[0]), min(halves[1])) == (49, 50)
 
 

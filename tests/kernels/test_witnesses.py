@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from oracles import od as oracle
 
 from tuplewise.gpu_kernels import witnesses as module
-from tuplewise.gpu_kernels.order import ASCENDING, CONSTANT, DESCENDING, KEY
+from tuplewise.gpu_kernels.order_types import ASCENDING, CONSTANT, DESCENDING, KEY
 from tuplewise.gpu_kernels.witnesses import Witnesses
 
 Nulls = Literal["unknown", "value"]
