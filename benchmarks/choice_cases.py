@@ -27,7 +27,7 @@ def measure_choice(case: Case, path: Path, warm_runs: int) -> Measurement:
     """Count pairs of random codes inside random clusters, on one thread; every algorithm must count the same."""
     import numpy as np
 
-    from tuplewise.gpu_kernels.cluster_pairs import all_rows
+    from tuplewise.gpu_kernels.clusters import all_rows
     from tuplewise.gpu_kernels.join_types import GREATER, LESS, Comparison
     from tuplewise.gpu_kernels.refine import join, refine_equal
 

@@ -19,7 +19,7 @@ from benchmarks.gpu_records import Session, say, simulated
 from benchmarks.gpu_tables import hard_tables
 from benchmarks.gpu_timing import Answer, Part, Timed, compare, time_on_both
 from tuplewise.gpu_kernels.clues import lay_out
-from tuplewise.gpu_kernels.cluster_pairs import all_rows
+from tuplewise.gpu_kernels.clusters import all_rows
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.evidence import ClueSet, collect_clues, collect_clues_between

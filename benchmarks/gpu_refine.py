@@ -15,7 +15,7 @@ from benchmarks.gpu_floors import by_bytes
 from benchmarks.gpu_records import Session, simulated
 from benchmarks.gpu_tables import hard_tables, ranked
 from benchmarks.gpu_timing import Answer, Part, Timed, compare, same, time_on_both
-from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs, all_rows
+from tuplewise.gpu_kernels.clusters import ClusterPairs, all_rows
 from tuplewise.gpu_kernels.device import Device, pick_device
 from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS, Algorithm, Comparison
 from tuplewise.gpu_kernels.refine import join, refine_equal

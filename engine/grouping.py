@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.run import past
 from tuplewise.engine.table.relation import NULL_CODE
-from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs, all_rows, restrict, rows_on_both_sides
+from tuplewise.gpu_kernels.clusters import ClusterPairs, all_rows, restrict, rows_on_both_sides
 from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.refine import refine_equal
 

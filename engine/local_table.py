@@ -28,7 +28,7 @@ from tuplewise.engine.loop import SAMPLED_PAIRS_A_ROW, Agreement, Clues, Compare
 from tuplewise.engine.options import Nulls
 from tuplewise.engine.run import SEARCHING, TIME_LIMIT, Run
 from tuplewise.gpu_kernels.clues import NewClues, lay_out
-from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs, all_rows
+from tuplewise.gpu_kernels.clusters import ClusterPairs, all_rows
 from tuplewise.gpu_kernels.compiled import kernel
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cpu.threads import run_tasks

@@ -36,7 +36,7 @@ from tuplewise.engine.spark.agreeing import (
 from tuplewise.engine.spark.tasks import Rows
 from tuplewise.engine.table.spark_frame import EncodedFrame
 from tuplewise.gpu_kernels.clues import lay_out
-from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs, all_rows
+from tuplewise.gpu_kernels.clusters import ClusterPairs, all_rows
 from tuplewise.gpu_kernels.device import Device, pick_device
 from tuplewise.gpu_kernels.refine import refine_equal
 from tuplewise.gpu_kernels.words import ClueLayout

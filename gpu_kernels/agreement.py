@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs
+from tuplewise.gpu_kernels.clusters import ClusterPairs
 from tuplewise.gpu_kernels.control import Control, usable_cores
 
 FRACTION_BITS = 16
@@ -79,7 +79,7 @@ def count_agreement(
 
     Examples
     --------
-    >>> from tuplewise.gpu_kernels.cluster_pairs import all_rows
+    >>> from tuplewise.gpu_kernels.clusters import all_rows
     >>> codes = np.array([[0, 0, 1, -1]], dtype=np.int32)
     >>> found = count_agreement(all_rows(np.arange(4, dtype=np.int32)), codes, [0])
     >>> int(found.rows[0]), int(found.majority[0]), int(found.differing_pairs[0]), float(found.contradictions[0])

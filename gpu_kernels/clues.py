@@ -12,7 +12,7 @@ from typing import Literal, Protocol, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs
+from tuplewise.gpu_kernels.clusters import ClusterPairs
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.device import Device, pick_device
 from tuplewise.gpu_kernels.evidence import ClueSet
@@ -159,7 +159,7 @@ def lay_out(
 
     Examples
     --------
-    >>> from tuplewise.gpu_kernels.cluster_pairs import all_rows
+    >>> from tuplewise.gpu_kernels.clusters import all_rows
     >>> from tuplewise.gpu_kernels.words import make_layout
     >>> rows = lay_out(np.array([[1, 1, 2]], dtype=np.int32), make_layout([(0, 0, 0, False)]))
     >>> rows.within(all_rows(np.arange(3, dtype=np.int32))).clues.ravel().tolist()

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs
+from tuplewise.gpu_kernels.clusters import ClusterPairs
 from tuplewise.gpu_kernels.join_types import EQUAL, LESS, Algorithm, Comparison, PairJoin
 
 FAR_APART = 4  # codes up to so many a row index a table of ranks

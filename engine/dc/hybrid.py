@@ -37,7 +37,7 @@ from tuplewise.engine.local_table import LocalTable
 from tuplewise.engine.loop import Clues, Loop, LoopTable, ValidatedCandidates
 from tuplewise.engine.run import SEARCHING, TIME_LIMIT, Run
 from tuplewise.engine.table.relation import Relation
-from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs
+from tuplewise.gpu_kernels.clusters import ClusterPairs
 from tuplewise.gpu_kernels.control import usable_cores
 from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.hitting import extend_hitting_sets, mirrored, misses_some

@@ -20,7 +20,7 @@ from tuplewise.engine.options import ErrorMeasure, Nulls
 from tuplewise.engine.run import TIME_LIMIT, Run
 from tuplewise.engine.table.relation import NULL_CODE
 from tuplewise.gpu_kernels.agreement import FRACTION_BITS, count_agreement
-from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs, all_rows, restrict
+from tuplewise.gpu_kernels.clusters import ClusterPairs, all_rows, restrict
 from tuplewise.gpu_kernels.join_types import GREATER, LESS, Comparison
 from tuplewise.gpu_kernels.refine import join, refine_equal
 

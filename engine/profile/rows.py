@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tuplewise.engine.options import Nulls
 from tuplewise.engine.profile.measures import differing_share
 from tuplewise.engine.table.relation import NULL_CODE, Relation
-from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs, all_rows, restrict
+from tuplewise.gpu_kernels.clusters import ClusterPairs, all_rows, restrict
 from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.refine import refine_equal
 

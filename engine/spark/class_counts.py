@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tuplewise.engine.spark.resources import task_device
 from tuplewise.engine.spark.tasks import Batches, spare_zip_reading
 from tuplewise.gpu_kernels.agreement import FRACTION_BITS, count_agreement
-from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs, all_rows
+from tuplewise.gpu_kernels.clusters import ClusterPairs, all_rows
 from tuplewise.gpu_kernels.order import lay_out_orders
 from tuplewise.gpu_kernels.order_types import ASCENDING, DESCENDING
 from tuplewise.gpu_kernels.refine import refine_equal

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs
+from tuplewise.gpu_kernels.clusters import ClusterPairs
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cpu import grouping
 from tuplewise.gpu_kernels.cpu.bitmaps import BitmapJoin

@@ -16,7 +16,7 @@ import numpy as np
 from numba import cuda
 from numpy.typing import NDArray
 
-from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs
+from tuplewise.gpu_kernels.clusters import ClusterPairs
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cuda.grouping import cluster_numbers, first_above, gathered, order_by
 from tuplewise.gpu_kernels.cuda.joins import DeviceJoin

@@ -17,7 +17,7 @@ import numpy as np
 from numba import cuda
 from numpy.typing import NDArray
 
-from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs
+from tuplewise.gpu_kernels.clusters import ClusterPairs
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cuda.grouping import HIGHEST_CODE, LOWEST_CODE, cluster_numbers, gathered, order_by
 from tuplewise.gpu_kernels.cuda.joins import DeviceJoin, unpack_keys_kernel

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs
+from tuplewise.gpu_kernels.clusters import ClusterPairs
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cuda import grouping
 from tuplewise.gpu_kernels.cuda.bitmaps import BitmapJoin

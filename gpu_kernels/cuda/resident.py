@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs
+from tuplewise.gpu_kernels.clusters import ClusterPairs
 from tuplewise.gpu_kernels.cuda.grouping import cluster_numbers, gathered, order_by, scatter_clusters_kernel
 from tuplewise.gpu_kernels.cuda.primitives import device_index, filled, launch, to_device
 

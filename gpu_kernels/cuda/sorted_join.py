@@ -13,7 +13,7 @@ import numpy as np
 from numba import cuda
 from numpy.typing import NDArray
 
-from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs
+from tuplewise.gpu_kernels.clusters import ClusterPairs
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cuda.grouping import first_above, gathered
 from tuplewise.gpu_kernels.cuda.joins import DeviceJoin

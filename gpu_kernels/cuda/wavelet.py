@@ -19,7 +19,7 @@ import numpy as np
 from numba import cuda
 from numpy.typing import NDArray
 
-from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs
+from tuplewise.gpu_kernels.clusters import ClusterPairs
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cuda import extremes
 from tuplewise.gpu_kernels.cuda.grouping import bits_for, first_above, gathered

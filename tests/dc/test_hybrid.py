@@ -30,7 +30,7 @@ from tuplewise.engine.local_table import LocalTable
 from tuplewise.engine.options import DcDiscoverOptions
 from tuplewise.engine.run import Run
 from tuplewise.engine.table.relation import Relation
-from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs
+from tuplewise.gpu_kernels.clusters import ClusterPairs
 from tuplewise.gpu_kernels.device import pick_device
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))

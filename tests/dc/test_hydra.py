@@ -39,7 +39,7 @@ from tuplewise.engine.published.hydra.sampling import (
 from tuplewise.engine.run import Run
 from tuplewise.engine.table.relation import Relation
 from tuplewise.gpu_kernels.clues import lay_out
-from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs, all_rows
+from tuplewise.gpu_kernels.clusters import ClusterPairs, all_rows
 from tuplewise.gpu_kernels.device import pick_device
 from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS, Comparison
 

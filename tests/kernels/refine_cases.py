@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs, all_rows
+from tuplewise.gpu_kernels.clusters import ClusterPairs, all_rows
 from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS, Algorithm, Comparison, PairJoin
 from tuplewise.gpu_kernels.refine import join, refine_equal
 

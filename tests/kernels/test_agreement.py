@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from oracles import profile as oracle
 
 from tuplewise.gpu_kernels.agreement import FRACTION_BITS, Agreement, count_agreement
-from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs, all_rows
+from tuplewise.gpu_kernels.clusters import ClusterPairs, all_rows
 
 
 def groups_of(members: list[list[int]]) -> ClusterPairs:

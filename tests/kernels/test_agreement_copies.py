@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tuplewise.gpu_kernels.agreement import count_agreement
-from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs, all_rows
+from tuplewise.gpu_kernels.clusters import ClusterPairs, all_rows
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.clues import ComparableRows, lay_out
-from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs, all_rows
+from tuplewise.gpu_kernels.clusters import ClusterPairs, all_rows
 from tuplewise.gpu_kernels.cpu import clues as cpu
 from tuplewise.gpu_kernels.words import ACROSS, WITHIN_T, ClueLayout, make_layout
 

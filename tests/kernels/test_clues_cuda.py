@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("numba.cuda")
 
 from tuplewise.gpu_kernels.clues import lay_out
-from tuplewise.gpu_kernels.cluster_pairs import all_rows
+from tuplewise.gpu_kernels.clusters import all_rows
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.device import pick_device
 

@@ -20,7 +20,7 @@ pytest.importorskip("numba_cuda", reason="the simulator comes with numba-cuda")
 
 from tuplewise.gpu_kernels import inclusion, order, refine  # noqa: E402
 from tuplewise.gpu_kernels.clues import lay_out  # noqa: E402
-from tuplewise.gpu_kernels.cluster_pairs import all_rows  # noqa: E402
+from tuplewise.gpu_kernels.clusters import all_rows  # noqa: E402
 from tuplewise.gpu_kernels.cuda import primitives  # noqa: E402
 from tuplewise.gpu_kernels.device import Device, OutOfDeviceMemory, pick_device  # noqa: E402
 from tuplewise.gpu_kernels.evidence import collect_clues  # noqa: E402

@@ -19,7 +19,7 @@ from refine_cases import (
     same_bytes,
 )
 
-from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs, all_rows, exchanged, restrict, rows_on_both_sides
+from tuplewise.gpu_kernels.clusters import ClusterPairs, all_rows, exchanged, restrict, rows_on_both_sides
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cpu import bitmaps, grouping, kd_tree, refine
 from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS, Algorithm, Comparison

@@ -29,7 +29,7 @@ from refine_cases import (  # noqa: E402
     random_comparisons,
 )
 
-from tuplewise.gpu_kernels.cluster_pairs import all_rows  # noqa: E402
+from tuplewise.gpu_kernels.clusters import all_rows  # noqa: E402
 from tuplewise.gpu_kernels.cpu.refine import JOINS as CPU_JOINS  # noqa: E402
 from tuplewise.gpu_kernels.cuda import (  # noqa: E402
     bitmaps,

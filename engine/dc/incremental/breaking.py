@@ -18,7 +18,7 @@ from tuplewise.engine.dc.predicate import allowed_violations
 from tuplewise.engine.dc.vertices import Vertices
 from tuplewise.engine.table.rows import KeptColumn
 from tuplewise.gpu_kernels.clues import lay_out
-from tuplewise.gpu_kernels.cluster_pairs import all_rows
+from tuplewise.gpu_kernels.clusters import all_rows
 from tuplewise.gpu_kernels.column_set_index import ClueTable, Comparing
 from tuplewise.gpu_kernels.hitting import first_missed
 

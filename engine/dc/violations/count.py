@@ -19,7 +19,7 @@ from tuplewise.engine.dc.violations.planner import NODE_SECONDS, CheckPlan, plan
 from tuplewise.engine.dc.violations.program import Program, exchange, satisfied_with_itself
 from tuplewise.engine.dc.violations.refine import without_unfit
 from tuplewise.engine.grouping import Work, agreeing, start
-from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs, exchanged, rows_on_both_sides
+from tuplewise.gpu_kernels.clusters import ClusterPairs, exchanged, rows_on_both_sides
 from tuplewise.gpu_kernels.device import Device, pick_device
 from tuplewise.gpu_kernels.join_types import Algorithm, Comparison, KdTreePairJoin, PairJoin
 from tuplewise.gpu_kernels.refine import join

@@ -31,7 +31,7 @@ from tuplewise.engine.placement import refuse_spark
 from tuplewise.engine.run import Run
 from tuplewise.engine.table.relation import Relation
 from tuplewise.engine.table.table import Table
-from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs
+from tuplewise.gpu_kernels.clusters import ClusterPairs
 from tuplewise.gpu_kernels.control import usable_cores
 from tuplewise.gpu_kernels.device import pick_device
 

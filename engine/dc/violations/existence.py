@@ -21,7 +21,7 @@ from tuplewise.engine.dc.violations.program import Program, bind
 from tuplewise.engine.dc.violations.refine import without_unfit
 from tuplewise.engine.grouping import Work, agreeing, start
 from tuplewise.engine.table.relation import Relation
-from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs
+from tuplewise.gpu_kernels.clusters import ClusterPairs
 from tuplewise.gpu_kernels.device import Device, pick_device
 
 

@@ -19,7 +19,7 @@ from tuplewise.engine.dc.violations.program import Program, bind, passing_rows, 
 from tuplewise.engine.dc.violations.refine import without_unfit
 from tuplewise.engine.grouping import Work, agreeing, start
 from tuplewise.engine.table.relation import Relation
-from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs
+from tuplewise.gpu_kernels.clusters import ClusterPairs
 from tuplewise.gpu_kernels.device import Device, pick_device
 from tuplewise.gpu_kernels.join_types import Comparison, PairJoin
 

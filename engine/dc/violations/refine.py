@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tuplewise.engine.dc.violations.program import Program, passing_rows
 from tuplewise.engine.grouping import Work
-from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs, restrict
+from tuplewise.gpu_kernels.clusters import ClusterPairs, restrict
 
 
 def without_unfit(work: Work, program: Program, pairs: ClusterPairs, kinds: str = "tests and nulls") -> ClusterPairs:

@@ -33,7 +33,7 @@ from tuplewise.engine.published.hydra.sampling import Evidences
 from tuplewise.engine.run import TIME_LIMIT
 from tuplewise.engine.table.relation import NULL_CODE
 from tuplewise.gpu_kernels.clues import ComparableRows, NewClues
-from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs, all_rows, restrict
+from tuplewise.gpu_kernels.clusters import ClusterPairs, all_rows, restrict
 from tuplewise.gpu_kernels.control import usable_cores
 from tuplewise.gpu_kernels.join_types import Algorithm, Comparison, PairJoin
 from tuplewise.gpu_kernels.refine import join

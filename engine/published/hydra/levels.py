@@ -17,7 +17,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.gpu_kernels.cluster_pairs import ClusterPairs
+from tuplewise.gpu_kernels.clusters import ClusterPairs
 from tuplewise.gpu_kernels.compiled import kernel
 from tuplewise.gpu_kernels.cpu.sorted_join import ordered_side
 from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS, Comparison
