@@ -95,9 +95,9 @@ def invert(evidence: EvidenceSet, run: Run | None = None, *, threads: int | None
         return ConstraintArrays.none()
     options = space.options
     by_atom = options.minimality == "implication"
-    judged = evidence.ordered_pairs if evidence.rows > 1 else evidence.rows
-    budget = allowed_violations(options.error, judged)
-    chances = _chances(evidence, judged, by_atom) if budget and options.error_measure == "lift" else None
+    total = evidence.ordered_pairs if evidence.rows > 1 else evidence.rows
+    budget = allowed_violations(options.error, total)
+    chances = _chances(evidence, total, by_atom) if budget and options.error_measure == "lift" else None
     first = space.first_atom if by_atom else space.first_predicate
     found = minimal_hitting_sets(
         evidence.atom_edges() if by_atom else evidence.predicate_edges(),
@@ -105,7 +105,7 @@ def invert(evidence: EvidenceSet, run: Run | None = None, *, threads: int | None
         group=np.repeat(np.arange(space.groups, dtype=np.int32), np.diff(first)),
         weights=evidence.counts if budget else None,
         budget=budget,
-        most=float(options.error * judged),
+        most=float(options.error * total),
         chances=chances,
         mirror=mirror_of_bits(space, by_atom) if space.closed else None,
         exclusive=not by_atom,
@@ -117,7 +117,7 @@ def invert(evidence: EvidenceSet, run: Run | None = None, *, threads: int | None
     return constraints_of(found.sets, found.uncovered, found.complete, space, evidence.rows)
 
 
-def _chances(evidence: EvidenceSet, judged: int, by_atom: bool) -> NDArray[np.float64]:
+def _chances(evidence: EvidenceSet, total: int, by_atom: bool) -> NDArray[np.float64]:
     """The share of pairs that satisfy what some vertices of a group say: their outcome is known, and none of these
     atoms; or it is one that a predicate has. float64 (groups, patterns), for `minimal_hitting_sets`."""
     space, counts = evidence.space, evidence.outcome_counts
@@ -125,9 +125,9 @@ def _chances(evidence: EvidenceSet, judged: int, by_atom: bool) -> NDArray[np.fl
     if by_atom:
         for pattern in range(1, 8):
             left = [outcome for outcome in range(3) if not pattern >> outcome & 1]
-            chances[:, pattern] = counts[:, left].sum(axis=1) / judged
+            chances[:, pattern] = counts[:, left].sum(axis=1) / total
         return chances
-    satisfied = satisfied_pairs(space, counts) / judged
+    satisfied = satisfied_pairs(space, counts) / total
     within = np.arange(space.predicates) - space.first_predicate[space.predicate_group]
     chances[space.predicate_group, 1 << within] = satisfied
     return chances
