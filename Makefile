@@ -11,7 +11,7 @@ PYTEST := $(BIN)/python -m pytest
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kernels demo lint types test test-sim test-spark test-readers test-cluster test-gpu wheel image readme ci bench
+.PHONY: help setup kernels demo lint types test test-sim test-spark test-readers test-cluster test-gpu wheel image readme options ci bench
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -78,6 +78,9 @@ image: setup  ## whether what Dockerfile.cuda installs goes together, for CUDA 1
 readme: setup  ## the numbers and the first command of the README, from a clean checkout
 	$(BIN)/python -m benchmarks.report --check
 	.ci/clean_demo
+
+options: setup  ## rewrite the page of options, docs/reference/options.md, from their declarations
+	$(BIN)/python -m tools.options_page
 
 ci: lint types test test-sim test-cluster wheel image readme  ## all that continuous integration runs
 

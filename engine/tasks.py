@@ -135,7 +135,7 @@ def _ways(options: DependencyOptions) -> tuple[Callable[..., Any], type[Dependen
 
 def check_dcs(
     table: Any,
-    rules: Callable[[Sequence[str]], Sequence[DenialConstraint]],
+    rules: Callable[[Sequence[str]], tuple[Sequence[DenialConstraint], Sequence[str]]],
     options: DcCheckOptions,
     run: TaskRun,
     *,
@@ -143,7 +143,10 @@ def check_dcs(
     here: bool = False,
     shown: Shown = None,
 ) -> CheckResult:
-    """Whether rules hold in a table. `rules`: reads them, given the names of the columns; `here`: rows have to be."""
+    """Whether rules hold in a table.
+
+    `rules`: reads them, given the names of the columns; with notes. `here`: rows have to be in this process.
+    """
     from tuplewise.engine.dc.violations.detect import check_rules
     from tuplewise.engine.placement import most_bytes_here
     from tuplewise.engine.report.check_result import CheckResult
@@ -151,10 +154,12 @@ def check_dcs(
     needed = None
     for names in _names_before(table, reading):  # what is wrong with rules is said before the table is read
         _check_key(options.key, names)
-        needed = _needed({*options.key, *(name for rule in rules(names) for name in rule.columns)}, reading)
+        needed = _needed({*options.key, *(name for rule in rules(names)[0] for name in rule.columns)}, reading)
     read = run.open(table, reading, None if here else most_bytes_here(options), options.device, needed)
     _check_key(options.key, read.column_names)
-    found = check_rules(read, rules(read.column_names), options, run=run)
+    wanted, notes = rules(read.column_names)
+    found = check_rules(read, wanted, options, run=run)
+    run.notes += notes
     return CheckResult(found, **run.handed_on(_record(options, reading, shown)))
 
 

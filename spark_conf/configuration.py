@@ -10,7 +10,7 @@ from importlib import metadata
 from pathlib import Path
 
 from tuplewise.engine.errors import message
-from tuplewise.engine.options.faults import raise_faults
+from tuplewise.engine.options import raise_faults
 from tuplewise.spark_conf.faults import TASK_GPUS, faults_of, master_kind, time_zone
 from tuplewise.spark_conf.plugin import add_jar, has_plugin, only_explains
 from tuplewise.spark_conf.profiles import read_profile

@@ -4,25 +4,53 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from tuplewise.engine import tasks
-from tuplewise.engine.cli.listing import CheckListing
+from tuplewise.engine.cli.listing import TableListing, check_sql_table
 from tuplewise.engine.cli.loading import CommandRun
-from tuplewise.engine.errors import InputError, LimitReached, RuleError, joined, message
-from tuplewise.engine.options import DcCheckOptions, LoadOptions, RulesSyntax
+from tuplewise.engine.errors import InputError, LimitReached, message
+from tuplewise.engine.options import DcCheckOptions, LoadOptions, option
 
 if TYPE_CHECKING:
     from tuplewise.engine.dc.constraint import DenialConstraint
     from tuplewise.engine.report.check_result import CheckResult
 
 
+@dataclass(frozen=True, kw_only=True)
+class CheckListing(TableListing):
+    """Which rules `dc check` reads, and what it writes.
+
+    Attributes
+    ----------
+    pairs : of each rule that are listed, where it was said; text lists fewer by default
+    """
+
+    rules: tuple[str, ...] = option((), "A rule.", metavar="TEXT", each="rule")
+    rule_files: tuple[str, ...] = option(
+        (), "Rules, one a line, or the JSON of dc discover or dc check.", metavar="FILE", each="rules"
+    )
+    pairs_out: str | None = option(
+        None, "Write all violating pairs: .parquet (a folder, when Spark checks) or .csv.", metavar="FILE"
+    )
+    split: str | None = option(
+        None, "Write the rows that violate no rule, and the others, to two files in this folder.", metavar="FOLDER"
+    )
+    explain: bool = option(False, "Print how each rule is checked instead of its pairs.")
+    pairs: int | None = None
+
+    @property
+    def in_text(self) -> dict[str, Any]:
+        return {**super().in_text, "limit": self.pairs, "plan": self.explain}
+
+
 def check_listing(listing: CheckListing, options: DcCheckOptions, table: str) -> None:
     """Faults in what is to be written, before any work."""
-    from tuplewise.engine.report import pairs_file, split, sql
+    from tuplewise.engine.report import pairs_file, split
 
-    if listing.sql_table is not None:
-        sql.table_parts(listing.sql_table)
+    check_sql_table(listing.sql_table)
     if listing.pairs_out is not None:
         pairs_file.check_pairs_file(listing.pairs_out)
         if listing.output is not None and os.path.realpath(listing.output) == os.path.realpath(listing.pairs_out):
@@ -39,50 +67,23 @@ def check(
     table: str, load_options: LoadOptions, options: DcCheckOptions, listing: CheckListing, run: CommandRun
 ) -> CheckResult:
     """What was found, after pairs and rows are written to where they were asked for."""
+    from tuplewise.engine.report.rule_texts import read_all_rules
+    from tuplewise.engine.table.source import read_twice
+
+    given = [*listing.rules, *(Path(read_twice(path)) for path in listing.rule_files)]
+
+    def rules(columns: Sequence[str]) -> tuple[list[DenialConstraint], list[str]]:
+        return read_all_rules(given, columns, options.rules_syntax)
+
     said: list[str] = []
-
-    def rules(columns: Sequence[str]) -> list[DenialConstraint]:
-        said.clear()  # they are read again when the columns are certain
-        return _read_rules(listing, options.rules_syntax, columns, said)
-
     shown = {"pairs_out": listing.pairs_out, "split": listing.split, "explain": listing.explain}
     here = listing.split is not None
     result = tasks.check_dcs(table, rules, options, run, reading=load_options, here=here, shown=shown)
     written = [
-        _write_pairs(result, listing.pairs_out, run, said) if listing.pairs_out is not None else True,
-        _split(result, listing.split, table, load_options, run, said) if listing.split is not None else True,
+        listing.pairs_out is None or _write_pairs(result, listing.pairs_out, run, said),
+        listing.split is None or _split(result, listing.split, table, load_options, run, said),
     ]
     return result.with_more(notes=said, partial=not all(written), total_seconds=run.seconds)
-
-
-def _read_rules(
-    listing: CheckListing, syntax: RulesSyntax, columns: Sequence[str], said: list[str]
-) -> list[DenialConstraint]:
-    """All rules that were given, each once; `said` takes notes on repeated ones. All faults come in one error."""
-    from tuplewise.engine.dc.rule_text import read_rule_file, read_rules
-    from tuplewise.engine.table.source import read_twice
-
-    given: list[tuple[DenialConstraint, str]] = []
-    faults: list[RuleError] = []
-    for text in listing.rules:
-        try:
-            given += [(rule, repr(text)) for rule in read_rules(text, columns=columns, syntax=syntax)]
-        except RuleError as error:
-            faults.append(error)
-    for path in listing.rule_files:
-        try:
-            given += read_rule_file(read_twice(path), columns=columns, syntax=syntax)
-        except RuleError as error:
-            faults.append(error)
-    if faults:
-        accepted = next((fault.accepted for fault in faults if fault.accepted), "")
-        raise RuleError(joined((fault.said for fault in faults), "\n"), accepted)
-    rules: dict[DenialConstraint, str] = {}
-    for rule, where in given:
-        if rule in rules:
-            said.append(f"{where} is the same rule as {rules[rule]}: it is checked once")
-        rules.setdefault(rule, where)
-    return list(rules)
 
 
 def _write_pairs(result: CheckResult, path: str, run: CommandRun, said: list[str]) -> bool:

@@ -2,36 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tuplewise.engine import tasks
-from tuplewise.engine.cli import dc_settings, output, settings
-from tuplewise.engine.cli.checking import check, check_listing
+from tuplewise.engine.cli import output, settings
+from tuplewise.engine.cli.checking import CheckListing, check, check_listing
 from tuplewise.engine.cli.listing import (
-    EXIT_LIMIT,
-    CheckListing,
     RankedListing,
     check_sql_table,
     format_of,
-    listing_of,
+    only_text_and_json,
     working,
     write_found,
 )
 from tuplewise.engine.cli.loading import CommandRun
 from tuplewise.engine.cli.progress import Progress
 from tuplewise.engine.cli.settings import State
-from tuplewise.engine.errors import all_spelled
-from tuplewise.engine.options import READING_OF_A_STATE, RULES_OF_A_STATE, DcDiscoverOptions, LoadOptions
+from tuplewise.engine.errors import all_spelled, message
+from tuplewise.engine.options import DcCheckOptions, DcDiscoverOptions, LoadOptions, fixed_by_a_state, option
 
 if TYPE_CHECKING:
     from tuplewise.engine.dc.incremental.kept_space import KeptSpace
     from tuplewise.engine.report.check_result import CheckResult
     from tuplewise.engine.report.dc_result import DcResult
 
-EXIT_VIOLATED = 1
+
+@dataclass(frozen=True, kw_only=True)
+class DcListing(RankedListing):
+    """Which predicates `dc discover` takes, and what it lists."""
+
+    space_from: str | None = option(
+        None, "Find the rules that this state (dc init) is about: its columns, types, nulls and predicates.",
+        metavar="STATE",
+    )
+    explain_space: bool = option(False, "Print the predicate space and stop.")
 
 
 @click.group()
@@ -41,9 +49,7 @@ def dc() -> None:
 
 @dc.command("discover")
 @click.argument("table")
-@dc_settings.discover_options
-@settings.run_options("unknown", dc_settings.NULLS)
-@settings.input_options
+@settings.options(DcDiscoverOptions, DcListing, LoadOptions)
 @settings.output_options("text", "json", "csv", "sql", "html")
 @click.pass_obj
 def dc_discover(state: State, /, table: str, **given: Any) -> int:
@@ -52,48 +58,55 @@ def dc_discover(state: State, /, table: str, **given: Any) -> int:
     TABLE is a CSV, TSV, Parquet, ORC or JSON-lines path (a file, a folder or a glob; local, or a URL that Spark reads),
     or spark:db.table.
     """
-    explain, space_from = bool(given.pop("explain_space")), given.pop("space_from")
-    if space_from is not None:
-        dc_settings.refuse_what_a_state_fixes((*RULES_OF_A_STATE, *READING_OF_A_STATE))
-    listing = listing_of(RankedListing, given)
-    load_options, options = settings.load_options_and(DcDiscoverOptions, given)
+    if given["space_from"] is not None:
+        _refuse_what_a_state_fixes(given)
+    reading, options, listing = settings.made(given, LoadOptions, DcDiscoverOptions, DcListing)
     form = format_of(listing, page=True)
-    if explain and form not in ("text", "json"):
-        raise click.UsageError(f"--explain-space has the formats text and json, not {form}.")
+    if listing.explain_space:
+        only_text_and_json("--explain-space", form)
     check_sql_table(listing.sql_table)
 
-    if explain:
+    if listing.explain_space:
         with working(listing, form, state) as progress:
             run = CommandRun(None, progress, state)
-            output.write(_explain(table, load_options, options, run, space_from, form), listing.output)
+            output.write(_explain(table, reading, options, run, listing.space_from, form), listing.output)
             return 0
 
     def discover(progress: Progress) -> DcResult:
         command = "dc discover --error" if options.error > 0 else "dc discover"
         run = CommandRun(command, progress, state, options)
-        how, asked, space = _of_state(space_from, load_options, options, run)
-        shown = {**listing.chosen, "explain_space": False, "space_from": space_from}
+        how, asked, space = _of_state(listing.space_from, reading, options, run)
+        shown = {**listing.chosen, "explain_space": False, "space_from": listing.space_from}
         return tasks.discover_dcs(table, asked, run, reading=how, space=space, shown=shown)
 
     return write_found(listing, form, state, discover)
 
 
+def _refuse_what_a_state_fixes(given: Mapping[str, Any]) -> None:
+    """Raise UsageError for options that the command line has beside --space-from, and the state fixes."""
+    kinds = (DcDiscoverOptions, LoadOptions)
+    asked = [name for kind in kinds for name in settings.given_of(given, kind, fixed_by_a_state(kind))]
+    if asked:
+        fixed = message("options that the state of --space-from fixes", ", ".join(asked), hint="Leave them out")
+        raise click.UsageError(f"{fixed}.")
+
+
 def _of_state(
-    folder: str | None, load_options: LoadOptions, options: DcDiscoverOptions, run: CommandRun
+    folder: str | None, reading: LoadOptions, options: DcDiscoverOptions, run: CommandRun
 ) -> tuple[LoadOptions, DcDiscoverOptions, KeptSpace | None]:
     """How a table is read and searched, and the predicate space of a state, if one is to say which rules there are."""
     if folder is None:
-        return load_options, options, None
+        return reading, options, None
     from tuplewise.engine.dc.incremental.kept_space import KeptSpace
 
     run.step("reading the state")
     kept = KeptSpace.of_state(folder)
-    return kept.load_options(load_options), kept.discover_options(options), kept
+    return kept.load_options(reading), kept.discover_options(options), kept
 
 
 def _explain(
     table: str,
-    load_options: LoadOptions,
+    reading: LoadOptions,
     options: DcDiscoverOptions,
     run: CommandRun,
     space_from: str | None,
@@ -103,7 +116,7 @@ def _explain(
     from tuplewise.engine.dc.predicate import space_to_search
     from tuplewise.engine.report import json, model, text
 
-    how, asked, kept = _of_state(space_from, load_options, options, run)
+    how, asked, kept = _of_state(space_from, reading, options, run)
     relation = run.load(table, how, asked.device)
     space = space_to_search(relation, asked) if kept is None else kept.space
     shown = model.options_record(how, asked, explain_space=True, space_from=space_from)
@@ -115,9 +128,7 @@ def _explain(
 
 @dc.command("check")
 @click.argument("table")
-@dc_settings.check_options
-@settings.run_options("unknown", dc_settings.NULLS)
-@settings.input_options
+@settings.options(CheckListing, DcCheckOptions, LoadOptions)
 @settings.output_options("text", "json", "csv", "sql", "html")
 @click.pass_obj
 def dc_check(state: State, /, table: str, **given: Any) -> int:
@@ -130,36 +141,18 @@ def dc_check(state: State, /, table: str, **given: Any) -> int:
     Exit codes: 0 no rule is violated (beyond --fail-on); 1 some are; 2 bad usage, rule, input or device; 3 a limit was
     reached, and no violation found before.
     """
-    listing = listing_of(CheckListing, given)
-    if not listing.rules and not listing.rule_files:
+    if not given["rules"] and not given["rule_files"]:
         raise click.UsageError("No rule is given: --rule TEXT, or --rules FILE.")
-    load_options, options = settings.load_and_check_options(given, listing)
+    reading, options, listing = settings.made(given, LoadOptions, DcCheckOptions, CheckListing)
+    if listing.explain:
+        options = replace(options, pairs=0)
     form = format_of(listing, page=True)
-    if listing.explain and form not in ("text", "json"):
-        raise click.UsageError(f"--explain has the formats text and json, not {form}.")
+    if listing.explain:
+        only_text_and_json("--explain", form)
     check_listing(listing, options, table)
-    with working(listing, form, state) as progress:
+
+    def find(progress: Progress) -> CheckResult:
         run = CommandRun("dc check", progress, state, options)
-        result = check(table, load_options, options, listing, run)
-        progress.step("writing")
-        pieces = _check_pieces(result, listing, form, state)
-    output.write(pieces, listing.output)
-    if result.failed:
-        return EXIT_VIOLATED
-    return EXIT_LIMIT if result.partial else 0
+        return check(table, settings.with_key(reading, options.key), options, listing, run)
 
-
-def _check_pieces(result: CheckResult, listing: CheckListing, form: str, state: State) -> Iterable[str]:
-    if form == "text":
-        verbose = state.verbose > 0
-        text = result.to_text(
-            limit=listing.pairs,
-            plan=listing.explain,
-            verbose=verbose,
-            command_line=True,
-            **output.terminal(listing.output),
-        )
-        return [text]
-    if form == "sql":
-        return result.pieces("sql", dialect=listing.dialect, table=listing.sql_table)
-    return result.pieces(form)
+    return write_found(listing, form, state, find)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from tuplewise.engine.cli import dc_settings, output, settings
+from tuplewise.engine.cli import settings
 from tuplewise.engine.cli.dc_commands import dc
 from tuplewise.engine.cli.kernels import announce, get_ready
 from tuplewise.engine.cli.listing import (
@@ -17,8 +17,7 @@ from tuplewise.engine.cli.listing import (
     Written,
     check_sql_table,
     format_of,
-    listing_of,
-    working,
+    only_text_and_json,
     write_found,
 )
 from tuplewise.engine.cli.loading import CommandRun
@@ -26,7 +25,14 @@ from tuplewise.engine.cli.parameters import WholeNumbers
 from tuplewise.engine.cli.progress import Progress
 from tuplewise.engine.cli.settings import State
 from tuplewise.engine.errors import all_spelled, command_line_option
-from tuplewise.engine.options import DcDiscoverOptions, DcStateOptions, LoadOptions
+from tuplewise.engine.options import (
+    OF_A_STATE,
+    DcDiscoverOptions,
+    DcStateOptions,
+    LimitOptions,
+    LoadOptions,
+    option,
+)
 
 if TYPE_CHECKING:
     from tuplewise.engine.dc.incremental.applied import AppliedRevision
@@ -37,21 +43,27 @@ if TYPE_CHECKING:
     Batches = tuple[RowBatch | None, Callable[[], AppliedRevision]]
 
 __all__ = ["dc"]
+_BUILT = settings.READING | OF_A_STATE - {"memory_limit", "seed"}
+_BATCH = {"device", *settings.OF_THE_ROWS}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _ShowListing(RankedListing):
     """Which revision `dc show` is about, and what it lists."""
 
-    revision: int | None = None
-    since: int | None = None
+    revision: int | None = option(
+        None, "The rules of revision N.", least=0, metavar="N", default_is="the last one"
+    )
+    since: int | None = option(
+        None, "The rules gained and lost since revision N, and the pair of rows that broke each lost one.",
+        least=0, metavar="N",
+    )
 
 
 @dc.command("init")
 @click.argument("folder", metavar="STATE")
 @click.argument("table", metavar="TABLE")
-@dc_settings.state_options
-@settings.input_options
+@settings.options(DcStateOptions, DcDiscoverOptions, LoadOptions, only=_BUILT)
 @settings.output_options("text", "json")
 @click.pass_obj
 def dc_init(state: State, /, folder: str, table: str, **given: Any) -> int:
@@ -64,25 +76,11 @@ def dc_init(state: State, /, folder: str, table: str, **given: Any) -> int:
 
     Rows are named by --key, or by ids: those of TABLE have 0, 1, 2, ... in its order, and later ones go on from there.
     """
-    written = listing_of(Written, given)
-    load_options, options = _state_options(given)
+    reading, discover, written = settings.made(given, LoadOptions, DcDiscoverOptions, Written)
+    (options,) = settings.made({**given, "discover": discover}, DcStateOptions)
     form = format_of(written)
-    with working(written, form, state) as progress:
-        result = _build(folder, table, options, load_options, progress, state)
-    return _write(result, written, form, state)
-
-
-def _state_options(given: dict[str, Any]) -> tuple[LoadOptions, DcStateOptions]:
-    """How the table is read, and how its state is kept. Key columns are read where columns are chosen."""
-    plain = DcDiscoverOptions()
-    every = {name: getattr(plain, name) for name in DcDiscoverOptions.__dataclass_fields__}
-    load_options, discover = settings.load_options_and(DcDiscoverOptions, {**every, **given})
-    own = {name: given[name] for name in DcStateOptions.__dataclass_fields__ if name != "discover"}
-    options = DcStateOptions(discover=discover, **own)
-    if load_options.columns is not None:
-        key = (name for name in options.key if name not in load_options.columns)
-        load_options = replace(load_options, columns=(*load_options.columns, *key))
-    return load_options, options
+    reading = settings.with_key(reading, options.key)
+    return write_found(written, form, state, lambda shown: _build(folder, table, options, reading, shown, state))
 
 
 def _build(
@@ -117,8 +115,7 @@ def _build(
 @dc.command("insert")
 @click.argument("folder", metavar="STATE")
 @click.argument("table", metavar="TABLE")
-@settings.device_option
-@settings.reading_options
+@settings.options(LimitOptions, LoadOptions, only=_BATCH)
 @settings.output_options("text", "json")
 @click.pass_obj
 def dc_insert(state: State, /, folder: str, table: str, **given: Any) -> int:
@@ -139,8 +136,7 @@ def dc_insert(state: State, /, folder: str, table: str, **given: Any) -> int:
 @dc.command("update")
 @click.argument("folder", metavar="STATE")
 @click.argument("table", metavar="TABLE")
-@settings.device_option
-@settings.reading_options
+@settings.options(LimitOptions, LoadOptions, only=_BATCH)
 @settings.output_options("text", "json")
 @click.pass_obj
 def dc_update(state: State, /, folder: str, table: str, **given: Any) -> int:
@@ -161,8 +157,7 @@ def dc_update(state: State, /, folder: str, table: str, **given: Any) -> int:
 @click.argument("folder", metavar="STATE")
 @click.option("--ids", type=WholeNumbers(), metavar="3,7", help="Rows by their ids.")
 @click.option("--keys", type=click.Path(), metavar="TABLE", help="Rows by their keys: a table with the key's columns.")
-@settings.device_option
-@settings.reading_options
+@settings.options(LimitOptions, LoadOptions, only=_BATCH)
 @settings.output_options("text", "json")
 @click.pass_obj
 def dc_delete(state: State, /, folder: str, ids: tuple[int, ...] | None, keys: str | None, **given: Any) -> int:
@@ -192,9 +187,10 @@ def _change(
     **asked: Any,
 ) -> int:
     """One revision: open the state, read rows, apply them, write what they brought."""
-    written, load_options = listing_of(Written, given), settings.reading_of(given)
-    form = format_of(written)
-    with working(written, form, state) as progress:
+    written, load_options, limits = settings.made(given, Written, LoadOptions, LimitOptions)
+    form, device = format_of(written), limits.device
+
+    def change(progress: Progress) -> DcChange:
         get_ready("dc insert", progress)
         from tuplewise.engine.dc.incremental.state import DcState
         from tuplewise.engine.report.dc_state import DcChange, state_options
@@ -202,7 +198,7 @@ def _change(
 
         start = time.monotonic()
         progress.step("opening the state")
-        with DcState(folder, device=given["device"]) as opened:
+        with DcState(folder, device=device) as opened:
             progress.step("reading")
             opening = time.monotonic()
             batch, apply = read(opened, load_options)
@@ -211,21 +207,22 @@ def _change(
             applied = apply()
             end = time.monotonic()
             notes = dict.fromkeys((*(() if batch is None else batch.notes), *applied.notes))
-            result = DcChange(
+            return DcChange(
                 command, opened, applied,
-                options=state_options(opened.options, load_options, **asked, device=given["device"]),
+                options=state_options(opened.options, load_options, **asked, device=device),
                 notes=all_spelled(notes, command_line_option),
                 timings_seconds={
                     "open": opening - start, "read": reading - opening, "apply": end - reading, "total": end - start,
                 },
-                device=pick_device(given["device"]),
+                device=pick_device(device),
             )  # fmt: skip
-    return _write(result, written, form, state)
+
+    return write_found(written, form, state, change)
 
 
 @dc.command("show")
 @click.argument("folder", metavar="STATE")
-@dc_settings.show_options
+@settings.options(_ShowListing)
 @settings.output_options("text", "json", "csv", "sql", "html")
 @click.pass_obj
 def dc_show(state: State, /, folder: str, **given: Any) -> int:
@@ -235,23 +232,21 @@ def dc_show(state: State, /, folder: str, **given: Any) -> int:
     N those of revision N, without the figures that need the rows of then; with --since N those that were gained and
     lost since, and the pair of rows that broke each lost one.
     """
-    listing = listing_of(_ShowListing, given)
+    (listing,) = settings.made(given, _ShowListing)
     form = format_of(listing, page=True)
     check_sql_table(listing.sql_table)
     if listing.since is None:
         return write_found(listing, form, state, lambda progress: _shown(folder, listing, progress))
     _check_since(listing, form)
-    with working(listing, form, state) as progress:
-        result = _since(folder, listing.since, progress)
-    return _write(result, listing, form, state)
+    since, written = listing.since, Written(form=listing.form, output=listing.output)
+    return write_found(written, form, state, lambda progress: _since(folder, since, progress))
 
 
 def _check_since(listing: _ShowListing, form: str) -> None:
     """Raise UsageError for what a list of rules has, and what was gained and lost doesn't."""
     if listing.revision is not None:
         raise click.UsageError("--revision N and --since N: one of both.")
-    if form not in ("text", "json"):
-        raise click.UsageError(f"--since has the formats text and json, not {form}.")
+    only_text_and_json("--since", form)
     if listing.rank_by is not None or listing.limit is not None:
         raise click.UsageError("--since lists all rules that were gained and lost, without --rank-by and --limit.")
 
@@ -280,14 +275,5 @@ def _shown(folder: str, listing: _ShowListing, progress: Progress) -> DcStateRes
     progress.step("opening the state")
     with DcState(folder, write=False, device="cpu") as opened:
         progress.step("reading")
-        shown = {"revision": listing.revision, "rank_by": listing.rank_by, "limit": listing.limit}
+        shown = {"revision": listing.revision, **listing.chosen}
         return DcStateResult(opened, revision=listing.revision, options=shown, started=start)
-
-
-def _write(result: DcChange, written: Written, form: str, state: State) -> int:
-    """Write what a revision brought."""
-    pieces: Iterable[str] = result.pieces()
-    if form == "text":
-        pieces = [result.to_text(verbose=state.verbose > 0, **output.terminal(written.output))]
-    output.write(pieces, written.output)
-    return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,27 +11,20 @@ import click
 
 from tuplewise.engine import tasks
 from tuplewise.engine.cli import output, settings
-from tuplewise.engine.cli.listing import (
-    EXIT_LIMIT,
-    OrderListing,
-    RankedListing,
-    Written,
-    check_sql_table,
-    format_of,
-    listing_of,
-    working,
-    write_found,
-)
+from tuplewise.engine.cli.listing import LimitedListing, TableListing, Written, check_sql_table, format_of, write_found
 from tuplewise.engine.cli.loading import CommandRun
 from tuplewise.engine.cli.progress import Progress
 from tuplewise.engine.cli.settings import State
+from tuplewise.engine.errors import message
 from tuplewise.engine.options import (
     DependencyOptions,
+    DependencyRankBy,
     FdDiscoverOptions,
     KeyDiscoverOptions,
     LoadOptions,
     OdCheckOptions,
     OdDiscoverOptions,
+    option,
 )
 
 if TYPE_CHECKING:
@@ -38,14 +32,43 @@ if TYPE_CHECKING:
     from tuplewise.engine.report.dependency_result import DependencyResult
     from tuplewise.engine.report.od_check_result import OdCheckResult
 
-EXIT_VIOLATED = 1
 _COMMANDS: dict[type[DependencyOptions], str] = {
     FdDiscoverOptions: "fd discover",
     KeyDiscoverOptions: "key discover",
     OdDiscoverOptions: "od discover",
 }
-_NULLS = "A null is equal to nothing and differs from nothing, or is a value equal to itself."
-_ORDER_NULLS = "Here always value: nulls are equal to each other and before all others."
+
+
+@dataclass(frozen=True, kw_only=True)
+class DependencyListing(TableListing, LimitedListing):
+    """Which of the dependencies that hold are listed, and in which order."""
+
+    rank_by: DependencyRankBy | None = option(
+        None,
+        "genuineness: how much more there is to it than chance, best first. size: by columns and their positions.",
+        default_is="size; text: genuineness",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class OrderListing(Written):
+    """Which order dependencies `od check` reads, and against which saved result, if any."""
+
+    ods: tuple[str, ...] = option((), "An order dependency.", metavar="TEXT", each="od")
+    od_files: tuple[str, ...] = option(
+        (), "Order dependencies, one a line, or the JSON of od check.", metavar="FILE", each="ods"
+    )
+    against: str | None = option(
+        None, "Instead of TABLE: the JSON that od discover wrote for it, which decides without rows.",
+        metavar="RESULT",
+    )
+
+    def read(self, columns: Sequence[str]) -> tuple[list[ListOd], list[str]]:
+        """The dependencies, given the names of the columns; with notes."""
+        from tuplewise.engine.report.od_texts import read_all_ods
+        from tuplewise.engine.table.source import read_twice
+
+        return read_all_ods([*self.ods, *(Path(read_twice(path)) for path in self.od_files)], columns)
 
 
 @click.group()
@@ -65,9 +88,7 @@ def od() -> None:
 
 @fd.command("discover")
 @click.argument("table")
-@settings.dependency_options("Left sides")
-@settings.run_options("unknown", _NULLS)
-@settings.input_options
+@settings.options(FdDiscoverOptions, DependencyListing, LoadOptions)
 @settings.output_options("text", "json", "csv", "sql", "html")
 @click.pass_obj
 def fd_discover(state: State, /, table: str, **given: Any) -> int:
@@ -81,9 +102,7 @@ def fd_discover(state: State, /, table: str, **given: Any) -> int:
 
 @key.command("discover")
 @click.argument("table")
-@settings.dependency_options("Keys")
-@settings.run_options("unknown", _NULLS)
-@settings.input_options
+@settings.options(KeyDiscoverOptions, DependencyListing, LoadOptions)
 @settings.output_options("text", "json", "csv", "sql", "html")
 @click.pass_obj
 def key_discover(state: State, /, table: str, **given: Any) -> int:
@@ -97,15 +116,7 @@ def key_discover(state: State, /, table: str, **given: Any) -> int:
 
 @od.command("discover")
 @click.argument("table")
-@settings.dependency_options("Contexts", "List the first N of each kind only.")
-@click.option(
-    "--lexicographic",
-    type=int,
-    metavar="N",
-    help="Also derive the dependencies between lists of at most N columns, such as month, week -> quarter.",
-)
-@settings.run_options("value", _ORDER_NULLS)
-@settings.input_options
+@settings.options(OdDiscoverOptions, DependencyListing, LoadOptions)
 @settings.output_options("text", "json", "csv", "sql", "html")
 @click.pass_obj
 def od_discover(state: State, /, table: str, **given: Any) -> int:
@@ -119,23 +130,20 @@ def od_discover(state: State, /, table: str, **given: Any) -> int:
 
 
 def _discover(state: State, table: str, kind: type[DependencyOptions], given: dict[str, Any]) -> int:
-    listing = listing_of(RankedListing, given)
-    load_options, options = settings.load_options_and(kind, given)
+    reading, options, listing = settings.made(given, LoadOptions, kind, DependencyListing)
     form = format_of(listing, page=True)
     check_sql_table(listing.sql_table)
 
     def discover(progress: Progress) -> DependencyResult:
         run = CommandRun(_COMMANDS[kind], progress, state, options)
-        return tasks.discover_dependencies(table, options, run, reading=load_options, shown=listing.chosen)
+        return tasks.discover_dependencies(table, options, run, reading=reading, shown=listing.chosen)
 
     return write_found(listing, form, state, discover)
 
 
 @od.command("check")
 @click.argument("table", required=False)
-@settings.order_check_options
-@settings.run_options("value", _ORDER_NULLS)
-@settings.input_options
+@settings.options(OrderListing, OdCheckOptions, LoadOptions)
 @settings.output_options("text", "json", "csv")
 @click.pass_obj
 def od_check(state: State, /, table: str | None, **given: Any) -> int:
@@ -150,55 +158,32 @@ def od_check(state: State, /, table: str | None, **given: Any) -> int:
     Exit codes: 0 all hold; 1 some do not; 2 bad usage, dependency, input or device; 3 some are undecided (a limit was
     reached), and none is known not to hold.
     """
-    listing = listing_of(OrderListing, given)
-    if not listing.ods and not listing.od_files:
+    if not given["ods"] and not given["od_files"]:
         raise click.UsageError("No order dependency is given: --od TEXT, or --ods FILE.")
-    if (table is None) == (listing.against is None):
+    if (table is None) == (given["against"] is None):
         raise click.UsageError("Give a TABLE, or the JSON of od discover: --against RESULT (one of the two).")
-    if table is None:
-        settings.refuse_reading_options("beside --against", "No table is read: leave them out")
-    load_options, options = settings.load_options_and(OdCheckOptions, given)
+    if table is None and (asked := settings.given_of(given, LoadOptions)):
+        what, hint = "options of reading a table beside --against", "No table is read: leave them out"
+        raise click.UsageError(f"{message(what, ', '.join(asked), hint=hint)}.")
+    reading, options, listing = settings.made(given, LoadOptions, OdCheckOptions, OrderListing)
     form = format_of(listing)
-    with working(listing, form, state) as progress:
-        result = _check_ods(table, listing, load_options, options, progress, state)
-        progress.step("writing")
-        if form == "text":
-            how = {"verbose": state.verbose > 0, **output.terminal(listing.output)}
-            pieces = iter([result.to_text(**how)])
-        else:
-            pieces = result.pieces(form)
-    output.write(pieces, listing.output)
-    if result.failed:
-        return EXIT_VIOLATED
-    return EXIT_LIMIT if result.partial else 0
 
+    def find(progress: Progress) -> OdCheckResult:
+        """What was found in a table, or follows from a saved result."""
+        from tuplewise.engine.od.implied import SavedOds
 
-def _check_ods(
-    table: str | None,
-    listing: OrderListing,
-    load_options: LoadOptions,
-    options: OdCheckOptions,
-    progress: Progress,
-    state: State,
-) -> OdCheckResult:
-    """What was found in a table, or follows from a saved result."""
-    from tuplewise.engine.od.implied import SavedOds
-    from tuplewise.engine.report.od_texts import read_all_ods
-    from tuplewise.engine.table.source import read_twice
+        run = CommandRun("od check" if table else None, progress, state, options)
+        shown = {"against": listing.against}
+        if table is None:
+            return tasks.check_ods(SavedOds.read(str(listing.against)), listing.read, options, run, shown=shown)
+        return tasks.check_ods(table, listing.read, options, run, reading=reading, shown=shown)
 
-    def ods(columns: Sequence[str]) -> tuple[list[ListOd], list[str]]:
-        return read_all_ods([*listing.ods, *(Path(read_twice(path)) for path in listing.od_files)], columns)
-
-    run = CommandRun("od check" if table else None, progress, state, options)
-    shown = {"against": listing.against}
-    if table is None:
-        return tasks.check_ods(SavedOds.read(str(listing.against)), ods, options, run, shown=shown)
-    return tasks.check_ods(table, ods, options, run, reading=load_options, shown=shown)
+    return write_found(listing, form, state, find)
 
 
 @od.command("order-by")
 @click.argument("columns")
-@settings.against_option("The JSON that od discover wrote for the table.", required=True)
+@click.option("--against", required=True, metavar="RESULT", help="The JSON that od discover wrote for the table.")
 @settings.output_options("text", "json")
 @click.pass_obj
 def od_order_by(state: State, /, columns: str, against: str, **given: Any) -> int:
@@ -211,7 +196,7 @@ def od_order_by(state: State, /, columns: str, against: str, **given: Any) -> in
     """
     from tuplewise.engine.report.order_by import shorten
 
-    written = listing_of(Written, given)
+    (written,) = settings.made(given, Written)
     form = format_of(written)
     shortened = shorten(columns, against)
     if form != "json" and not state.quiet:

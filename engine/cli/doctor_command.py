@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from tuplewise.engine.cli import output, settings
 from tuplewise.engine.cli.kernels import compile_all
 from tuplewise.engine.cli.progress import Progress
 from tuplewise.engine.cli.settings import State
 from tuplewise.engine.errors import message
-from tuplewise.engine.options import LoadOptions
+from tuplewise.engine.options import LoadOptions, SparkOptions, declarations
 
 EXIT_USAGE = 2
-OF_SPARK = frozenset(("master", "profile", "conf"))
+WAIT_SECONDS = 120.0
 
 
 @click.command()
@@ -23,10 +23,9 @@ OF_SPARK = frozenset(("master", "profile", "conf"))
 @click.option(
     "--wait",
     type=click.FloatRange(min=0, min_open=True),
-    default=120.0,
-    show_default=True,
     metavar="SECONDS",
-    help="With --cluster: how long its start, its executors and their tasks may take each.",
+    help="With --cluster: how long its start, its executors and their tasks may take each."
+    f" [default: {WAIT_SECONDS:.0f}]",
 )
 @click.option(
     "--explain-gpu",
@@ -34,7 +33,7 @@ OF_SPARK = frozenset(("master", "profile", "conf"))
     help="Load this table too, and say what of the work on it Spark would do on a GPU; none is needed for that.",
 )
 @click.option("--warm", is_flag=True, help="Compile all kernels now, on all cores, so that no later run has to.")
-@settings.input_options
+@settings.options(LoadOptions)
 @settings.output_options("text", "json")
 @click.pass_obj
 def doctor(state: State, /, form: str | None, **given: Any) -> int:
@@ -47,17 +46,18 @@ def doctor(state: State, /, form: str | None, **given: Any) -> int:
     form = form or output.default_format(target)
     output.check_output(target)
     table = given["explain_gpu"]
-    _refuse_options_of_others(given["cluster"], table is not None)
+    _refuse_options_of_others(given)
+    (reading,) = settings.made(given, LoadOptions)
     document: dict[str, Any] = {}
     with Progress(state.quiet) as progress:
         if given["warm"]:
             compile_all(progress)
         if table is not None:
-            document = explain_gpu.explain(table, settings.load_options_of(given), progress.step)
+            document = explain_gpu.explain(table, reading, progress.step)
         if given["cluster"]:
             progress.step("asking the cluster")
-            spark = {"master": given["master"], "profile": given["profile"], "conf": dict(given["conf"])}
-            checks = examine_cluster(**spark, wait_seconds=given["wait"])
+            spark = {name: getattr(reading, name) for name in declarations(SparkOptions)}
+            checks = examine_cluster(**spark, wait_seconds=given["wait"] or WAIT_SECONDS)
         else:
             progress.step("looking")
             checks = examine()
@@ -70,22 +70,19 @@ def doctor(state: State, /, form: str | None, **given: Any) -> int:
     return 0 if works(checks) else EXIT_USAGE
 
 
-def _refuse_options_of_others(cluster: bool, table: bool) -> None:
+def _refuse_options_of_others(given: Mapping[str, Any]) -> None:
     """Raise UsageError for options that go with --cluster or --explain-gpu where these aren't there."""
-    context = click.get_current_context()
-    given = {p.name: p.opts[-1] for p in context.command.params if p.name is not None and _is_given(context, p.name)}
-    if cluster and context.params["warm"]:
+    cluster, table = given["cluster"], given["explain_gpu"] is not None
+    if cluster and given["warm"]:
         raise click.UsageError("--cluster asks a running cluster, --warm compiles on this machine: give one.")
     if cluster and table:
         raise click.UsageError("--cluster asks a running cluster, --explain-gpu plans on this machine: give one.")
-    reading = {name for name in LoadOptions.__dataclass_fields__ if name not in OF_SPARK}
-    for names, needed, there in (
-        (reading, "--explain-gpu", table), ({"wait"}, "--cluster", cluster),
-        (OF_SPARK, "--cluster or --explain-gpu", cluster or table),
-    ):  # fmt: skip
-        if asked := [] if there else [option for name, option in given.items() if name in names]:
+    of_spark = declarations(SparkOptions)
+    of_tables = declarations(LoadOptions).keys() - of_spark.keys()
+    for asked, needed, there in (
+        (settings.given_of(given, LoadOptions, of_tables), "--explain-gpu", table),
+        ([] if given["wait"] is None else ["--wait"], "--cluster", cluster),
+        (settings.given_of(given, SparkOptions), "--cluster or --explain-gpu", cluster or table),
+    ):
+        if asked and not there:
             raise click.UsageError(f"{message(f'options for {needed} only', ', '.join(asked))}.")
-
-
-def _is_given(context: click.Context, name: str) -> bool:
-    return context.get_parameter_source(name) is ParameterSource.COMMANDLINE

@@ -4,84 +4,106 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Literal, Protocol
+
+import click
 
 from tuplewise.engine.cli import output
 from tuplewise.engine.cli.progress import Progress
 from tuplewise.engine.cli.settings import State
-from tuplewise.engine.options import DependencyRankBy, RankBy
+from tuplewise.engine.errors import InputError, message, near_names
+from tuplewise.engine.options import Options, RankBy, declarations, option
 
+EXIT_VIOLATED = 1
 EXIT_LIMIT = 3
+Dialect = Literal["spark", "duckdb", "ansi"]
 
 
-@dataclass(frozen=True)
-class Written:
+@dataclass(frozen=True, kw_only=True)
+class Written(Options):
     """What is written, and where to."""
 
-    form: str | None
-    output: str | None
-
-
-@dataclass(frozen=True)
-class CheckListing(Written):
-    """Which rules `dc check` reads, what it writes, and where to."""
-
-    rules: tuple[str, ...] = ()
-    rule_files: tuple[str, ...] = ()
-    pairs: int | None = None
-    pairs_out: str | None = None
-    split: str | None = None
-    explain: bool = False
-    dialect: str = "spark"
-    sql_table: str | None = None
-
-
-@dataclass(frozen=True)
-class OrderListing(Written):
-    """Which order dependencies `od check` reads, and against which saved result, if any."""
-
-    ods: tuple[str, ...] = ()
-    od_files: tuple[str, ...] = ()
-    against: str | None = None
-
-
-@dataclass(frozen=True)
-class Listing(Written):
-    """What a discovery lists."""
-
-    limit: int | None = None
-    dialect: str = "spark"
-    sql_table: str | None = None
+    form: str | None = None
+    output: str | None = None
 
     @property
     def chosen(self) -> dict[str, Any]:
         """Which of what was found are listed, for the methods of results."""
-        return {"limit": self.limit}
-
-
-@dataclass(frozen=True)
-class RankedListing(Listing):
-    """What a discovery lists, and in which order."""
-
-    rank_by: RankBy | DependencyRankBy | None = None
+        return {name: getattr(self, name) for name in ("rank_by", "limit") if name in declarations(type(self))}
 
     @property
-    def chosen(self) -> dict[str, Any]:
-        return {"rank_by": self.rank_by, "limit": self.limit}
+    def in_text(self) -> dict[str, Any]:
+        """What the text of a result is told besides."""
+        return {"command_line": True}
+
+    @property
+    def in_sql(self) -> dict[str, Any]:
+        """What the queries of a result are told besides."""
+        return {}
 
 
-L = TypeVar("L", bound=Written)
+@dataclass(frozen=True, kw_only=True)
+class SqlListing(Written):
+    """How queries are written."""
+
+    dialect: Dialect = option("spark", "SQL: dialect.")
+
+    @property
+    def in_sql(self) -> dict[str, Any]:
+        return {"dialect": self.dialect}
 
 
-def listing_of(kind: type[L], given: dict[str, Any]) -> L:
-    """What is listed, taken out of what was given."""
-    return kind(**{name: given.pop(name) for name in kind.__dataclass_fields__})
+@dataclass(frozen=True, kw_only=True)
+class TableListing(SqlListing):
+    """How queries about one table are written."""
+
+    sql_table: str | None = option(
+        None, "SQL: the table's name in the database.", metavar="NAME", default_is="the loaded one's"
+    )
+
+    @property
+    def in_sql(self) -> dict[str, Any]:
+        return {"dialect": self.dialect, "table": self.sql_table}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TablesListing(SqlListing):
+    """How queries about several tables are written."""
+
+    sql_table: Mapping[str, str] = option(
+        {}, "SQL: a table's name in the database.", metavar="TABLE=NAME", default_is="the loaded ones'"
+    )
+
+    @property
+    def in_sql(self) -> dict[str, Any]:
+        return {"dialect": self.dialect, "tables": self.sql_table}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LimitedListing(Written):
+    """How many of what was found are listed."""
+
+    limit: int | None = option(
+        None, "List the first ones only, at most this many.", least=1, metavar="N", default_is="all; text: 20"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankedListing(TableListing, LimitedListing):
+    """Which of the denial constraints that hold are listed, and in which order."""
+
+    rank_by: RankBy | None = option(
+        None,
+        "List best first. genuineness: how much more there is to a rule than chance.",
+        default_is="genuineness in text, where rules that differ only in operators share a line; elsewhere the order of"
+        " size, or succinctness with --limit",
+    )
 
 
 class Found(Protocol):
-    """What a discovery hands on."""
+    """What a task hands on."""
 
     @property
     def partial(self) -> bool: ...
@@ -102,12 +124,27 @@ def format_of(written: Written, *, page: bool = False) -> str:
     return written.form or output.default_format(written.output, page=page)
 
 
+def only_text_and_json(option: str, form: str) -> None:
+    """Raise UsageError where an option is given that has two formats only, and another one is asked for."""
+    if form not in ("text", "json"):
+        raise click.UsageError(f"{option} has the formats text and json, not {form}.")
+
+
 def check_sql_table(name: str | None) -> None:
     """Faults in a table's name, before any work."""
     from tuplewise.engine.report import sql
 
     if name is not None:
         sql.table_parts(name)
+
+
+def check_sql_tables(given: Mapping[str, str], tables: Sequence[str]) -> None:
+    """Faults in the names of tables in a database, before any work."""
+    for name, written in given.items():
+        if name not in tables:
+            hint = near_names(name, tables)
+            raise InputError(message("--sql-table for a table that isn't there", name, hint=hint))
+        check_sql_table(written)
 
 
 @contextlib.contextmanager
@@ -120,19 +157,21 @@ def working(written: Written, form: str, state: State) -> Iterator[Progress]:
         yield progress
 
 
-def write_found(listing: Listing, form: str, state: State, discover: Callable[[Progress], Found]) -> int:
-    """Discover, and write what was found. The exit code."""
+def write_found(listing: Written, form: str, state: State, find: Callable[[Progress], Found]) -> int:
+    """Do what a command does, and write what was found. The exit code."""
     with working(listing, form, state) as progress:
-        found = discover(progress)
+        found = find(progress)
         progress.step("writing")
         if form == "text":
-            how = {**listing.chosen, "verbose": state.verbose > 0, **output.terminal(listing.output)}
-            pieces: Iterable[str] = [found.to_text(command_line=True, **how)]
+            how = {"verbose": state.verbose > 0, **output.terminal(listing.output)}
+            pieces: Iterable[str] = [found.to_text(**listing.chosen, **listing.in_text, **how)]
         elif form == "sql":
-            pieces = found.pieces(form, dialect=listing.dialect, table=listing.sql_table, **listing.chosen)
+            pieces = found.pieces(form, **listing.in_sql, **listing.chosen)
         else:
             pieces = found.pieces(form, **listing.chosen)
     output.write(pieces, listing.output)
+    if getattr(found, "failed", False):  # checks alone fail
+        return EXIT_VIOLATED
     return EXIT_LIMIT if found.partial else 0
 
 

@@ -1,33 +1,15 @@
-"""Kinds of values that options take: decimals, sizes, names, bounds, assignments."""
+"""How values of options are written on a command line: sizes, names, numbers, assignments."""
 
 from __future__ import annotations
 
 import csv
 import re
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 import click
 
-from tuplewise.engine.errors import InputError
-from tuplewise.engine.options import FailOn
-
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
-
-
-class ExactDecimal(click.ParamType):  # type: ignore[type-arg]
-    """A decimal number, kept exactly as it is written."""
-
-    name = "decimal"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Decimal:
-        try:
-            number = Decimal(value)
-        except (InvalidOperation, TypeError, ValueError):
-            self.fail(f"{value!r} is not a decimal number such as 0.01", param, ctx)
-        if not number.is_finite():
-            self.fail(f"{value!r} is not a finite number", param, ctx)
-        return number
 
 
 class Bytes(click.ParamType):  # type: ignore[type-arg]
@@ -73,18 +55,6 @@ class WholeNumbers(click.ParamType):  # type: ignore[type-arg]
             if not re.fullmatch("[0-9]{1,18}", text):
                 self.fail(f"{text!r} is not a whole number; numbers are written as 3,7", param, ctx)
         return tuple(map(int, texts))
-
-
-class Bound(click.ParamType):  # type: ignore[type-arg]
-    """A count of pairs, or a percentage of all."""
-
-    name = "bound"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> FailOn:
-        try:
-            return FailOn.read(value)
-        except InputError:
-            self.fail(f"{value!r} is neither a count of pairs such as 10 nor a percentage such as 0.5%", param, ctx)
 
 
 class Assignment(click.ParamType):  # type: ignore[type-arg]

@@ -2,57 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tuplewise.engine import tasks
-from tuplewise.engine.cli import output, settings
+from tuplewise.engine.cli import settings
 from tuplewise.engine.cli.ind_commands import named_tables
-from tuplewise.engine.cli.listing import EXIT_LIMIT, Written, format_of, listing_of, working
+from tuplewise.engine.cli.listing import SqlListing, format_of, write_found
 from tuplewise.engine.cli.loading import CommandRun
+from tuplewise.engine.cli.progress import Progress
 from tuplewise.engine.cli.settings import State
-from tuplewise.engine.options import ProfileOptions
+from tuplewise.engine.options import LoadOptions, ProfileOptions
 
-_NULLS = "Rows with a null in a rule's columns are left out, or a null is a value equal to itself."
-
-
-@dataclass(frozen=True)
-class ProfileListing(Written):
-    """What `profile` writes."""
-
-    dialect: str = "spark"
+if TYPE_CHECKING:
+    from tuplewise.engine.report.profile_result import ProfileResult
 
 
 @click.command()
 @click.argument("tables", nargs=-1, required=True, metavar="TABLE...")
-@click.option(
-    "--limit",
-    type=click.IntRange(min=1),
-    default=ProfileOptions.limit,
-    show_default=True,
-    metavar="N",
-    help="List the best N rules of each table.",
-)
-@click.option(
-    "--max-context",
-    type=int,
-    default=ProfileOptions.max_context,
-    show_default=True,
-    metavar="K",
-    help="Left sides of at most K columns (1 to 3).",
-)
-@click.option(
-    "--dialect",
-    type=click.Choice(["spark", "duckdb", "ansi"]),
-    default="spark",
-    show_default=True,
-    help="SQL: dialect.",
-)
-@settings.run_options("unknown", _NULLS)
-@settings.input_options
+@settings.options(ProfileOptions, SqlListing, LoadOptions)
 @settings.output_options("text", "json", "csv", "sql", "html")
 @click.pass_obj
 def profile(state: State, /, tables: Sequence[str], **given: Any) -> int:
@@ -65,18 +35,12 @@ def profile(state: State, /, tables: Sequence[str], **given: Any) -> int:
 
     All rules that hold, whether they mean anything or not: dc, fd, key, od and ind discover.
     """
-    listing = listing_of(ProfileListing, given)
-    load_options, options = settings.load_options_and(ProfileOptions, given)
+    reading, options, listing = settings.made(given, LoadOptions, ProfileOptions, SqlListing)
     form = format_of(listing, page=True)
     named = named_tables(tables)
-    with working(listing, form, state) as progress:
+
+    def find(progress: Progress) -> ProfileResult:
         run = CommandRun("profile", progress, state, options)
-        result = tasks.profile(named, options, run, reading=load_options, shown={})
-        progress.step("writing")
-        if form == "text":
-            how = {"verbose": state.verbose > 0, **output.terminal(listing.output)}
-            pieces: Iterable[str] = [result.to_text(command_line=True, **how)]
-        else:
-            pieces = result.pieces(form, dialect=listing.dialect)
-    output.write(pieces, listing.output)
-    return EXIT_LIMIT if result.partial else 0
+        return tasks.profile(named, options, run, reading=reading, shown={})
+
+    return write_found(listing, form, state, find)

@@ -17,6 +17,7 @@ import click
 
 from tuplewise.engine.cli import settings
 from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.options import SparkOptions
 from tuplewise.spark_conf.configuration import configure, default_profile
 from tuplewise.spark_conf.faults import master_kind
 from tuplewise.spark_conf.profiles import profile_path, read_profile
@@ -28,7 +29,7 @@ STARTED_IN_CLUSTER = ("yarn", "k8s")
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
-@settings.spark_options
+@settings.options(SparkOptions)
 @click.option(
     "--deploy-mode",
     type=click.Choice(["client", "cluster"]),

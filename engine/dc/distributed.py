@@ -89,7 +89,7 @@ class SparkDcTable(SparkTable):
 
         Notes
         -----
-        Most rules that are violated are so by the judged rows, which are here. The others are checked in Spark: their
+        A sample of rows in this process refutes most violated rules. The others are checked in Spark: their
         witnesses come by position, and one job more brings the codes of those rows.
         """
         rows = NO_ROWS
@@ -107,9 +107,9 @@ class SparkDcTable(SparkTable):
 
     def estimate_violations(self, rule: DenialConstraint) -> float:
         """Estimated from the sample of rows."""
-        judged = self._sample_codes.shape[1]
+        sampled = self._sample_codes.shape[1]
         found = count_program(self._sample_codes, bind(rule, self._here, self._nulls), device="cpu")
-        scale: float = self.rows * (self.rows - 1) / max(1, judged * (judged - 1))
+        scale: float = self.rows * (self.rows - 1) / max(1, sampled * (sampled - 1))
         return found * scale
 
     def all_violating_clues(self, rule: DenialConstraint, most: int) -> Clues | None:

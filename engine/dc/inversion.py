@@ -96,15 +96,15 @@ def invert(evidence: EvidenceSet, run: Run | None = None, *, threads: int | None
         return ConstraintArrays.none()
     options = space.options
     by_atom = options.minimality == "implication"
-    judged = evidence.ordered_pairs if evidence.rows > 1 else evidence.rows
-    budget = allowed_violations(options.error, judged)
-    chances = _chances(evidence, judged, by_atom) if budget and options.error_measure == "lift" else None
+    total = evidence.ordered_pairs if evidence.rows > 1 else evidence.rows
+    budget = allowed_violations(options.error, total)
+    chances = _chances(evidence, total, by_atom) if budget and options.error_measure == "lift" else None
     found = minimal_hitting_sets(
         evidence.atom_edges() if by_atom else evidence.predicate_edges(),
         wanted_of(space),
         weights=evidence.counts if budget else None,
         budget=budget,
-        most=float(options.error * judged),
+        most=float(options.error * total),
         chances=chances,
         deadline=run.deadline,
         progress=run.stage("inversion"),
@@ -125,7 +125,7 @@ def wanted_of(space: PredicateSpace) -> Wanted:
     )
 
 
-def _chances(evidence: EvidenceSet, judged: int, by_atom: bool) -> NDArray[np.float64]:
+def _chances(evidence: EvidenceSet, total: int, by_atom: bool) -> NDArray[np.float64]:
     """The share of pairs that satisfy what some vertices of a group say: their outcome is known, and none of these
     atoms; or it is one that a predicate has. float64 (groups, patterns), for `minimal_hitting_sets`."""
     space, counts = evidence.space, evidence.outcome_counts
@@ -133,9 +133,9 @@ def _chances(evidence: EvidenceSet, judged: int, by_atom: bool) -> NDArray[np.fl
     if by_atom:
         for pattern in range(1, 8):
             left = [outcome for outcome in range(3) if not pattern >> outcome & 1]
-            chances[:, pattern] = counts[:, left].sum(axis=1) / judged
+            chances[:, pattern] = counts[:, left].sum(axis=1) / total
         return chances
-    satisfied = satisfied_pairs(space, counts) / judged
+    satisfied = satisfied_pairs(space, counts) / total
     within = np.arange(space.predicates) - space.first_predicate[space.predicate_group]
     chances[space.predicate_group, 1 << within] = satisfied
     return chances

@@ -46,7 +46,7 @@ class CandidatePairs:
     """Pairs of different columns of one type class. All arrays (pairs,), in order of (left, right).
 
     `left`, `right` int32; `shared` int64 common distinct values and `larger` int64 the larger number of distinct
-    values; `kept` and `ordered` bool; `judged_means` bool, whether means were compared.
+    values; `kept` and `ordered` bool; `compared_means` bool, whether means were compared.
     """
 
     left: NDArray[np.int32]
@@ -55,7 +55,7 @@ class CandidatePairs:
     larger: NDArray[np.int64]
     kept: NDArray[np.bool_]
     ordered: NDArray[np.bool_]
-    judged_means: NDArray[np.bool_]
+    compared_means: NDArray[np.bool_]
     means: tuple[Fraction | None, ...]
 
 
@@ -168,21 +168,21 @@ class PredicateSpace:
         for i in range(len(c.left)):
             left, right = int(c.left[i]), int(c.right[i])
             share = int(c.shared[i]) / int(c.larger[i]) if c.larger[i] else 0.0
-            means = (c.means[left], c.means[right]) if c.judged_means[i] else (None, None)
+            means = (c.means[left], c.means[right]) if c.compared_means[i] else (None, None)
             shown = [None if m is None else float(m) for m in means]
-            flags = bool(c.kept[i]), bool(c.ordered[i]), bool(c.judged_means[i])
+            flags = bool(c.kept[i]), bool(c.ordered[i]), bool(c.compared_means[i])
             verdict, why = _verdict(*flags, share, shown, self.options)
             yield ExplainedPair(self.names[left], self.names[right], share, shown[0], shown[1], verdict, why)
 
 
 def _verdict(
-    kept: bool, ordered: bool, judged: bool, share: float, means: list[float | None], options: DcDiscoverOptions
+    kept: bool, ordered: bool, compared: bool, share: float, means: list[float | None], options: DcDiscoverOptions
 ) -> tuple[str, str]:
     """What became of a column pair, and why."""
     percent = f"{100 * share:.4g} % of the distinct values are shared"
     if not kept:
         return "left out", f"{percent}, fewer than {(100 * options.shared_values).normalize():f} %"
-    if not judged:
+    if not compared:
         return (
             ("six operators", f"{percent}; values of this type are always comparable")
             if ordered
@@ -299,11 +299,11 @@ def _judge_pairs(
     shared = figures.shared_distinct(left, right)
     kept = _at_least(shared, larger, numerator, denominator) & (larger > 0)
     by_mean = np.array([d in ("number", "double") for d in domains], dtype=np.bool_)
-    judged = kept & by_mean[left]
-    means = figures.means(np.unique(np.concatenate((left[judged], right[judged]))))
+    by_means = kept & by_mean[left]
+    means = figures.means(np.unique(np.concatenate((left[by_means], right[by_means]))))
     ordered = kept & orderable[left]
-    ordered[judged] = mean_ratio_above(means, left[judged], right[judged], options.comparable_means)
-    return CandidatePairs(left, right, shared, larger, kept, ordered, judged, means)
+    ordered[by_means] = mean_ratio_above(means, left[by_means], right[by_means], options.comparable_means)
+    return CandidatePairs(left, right, shared, larger, kept, ordered, by_means, means)
 
 
 def _at_least(part: NDArray[np.int64], whole: NDArray[np.int64], numerator: int, denominator: int) -> NDArray[np.bool_]:
@@ -325,8 +325,8 @@ def satisfied_pairs(space: PredicateSpace, outcome_counts: NDArray[np.int64]) ->
     return counts
 
 
-def allowed_violations(error: Decimal, judged: int) -> int:
-    """floor(error * judged), exactly.
+def allowed_violations(error: Decimal, total: int) -> int:
+    """floor(error * total), exactly.
 
     Examples
     --------
@@ -334,4 +334,4 @@ def allowed_violations(error: Decimal, judged: int) -> int:
     1
     """
     numerator, denominator = error.as_integer_ratio()
-    return numerator * judged // denominator
+    return numerator * total // denominator

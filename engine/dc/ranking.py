@@ -85,17 +85,17 @@ def rank_counted(
     if len(arrays) == 0:
         return Ranking.none()
     satisfied = satisfied_pairs(space, outcome_counts)
-    judged = np.where(arrays.one_row, rows, rows * (rows - 1) if rows > 1 else rows).astype(np.float64)
+    total = np.where(arrays.one_row, rows, rows * (rows - 1) if rows > 1 else rows).astype(np.float64)
     sums = np.where(arrays.predicates >= 0, satisfied[arrays.predicates], 0).sum(axis=1)
     sums = np.where(arrays.one_row, sums // max(1, rows - 1), sums).astype(np.float64)
-    violated = arrays.violations.astype(np.float64) if g1 is None else g1 * judged
+    violated = arrays.violations.astype(np.float64) if g1 is None else g1 * total
     size = arrays.sizes.astype(np.float64)
-    counted = size * (judged - violated)
+    counted = size * (total - violated)
     coverage = np.full(len(arrays), np.nan)
-    np.divide(sums + judged - violated * (size + 1), counted, out=coverage, where=counted > 0)
+    np.divide(sums + total - violated * (size + 1), counted, out=coverage, where=counted > 0)
     shares = satisfied / max(1, rows * (rows - 1) if rows > 1 else rows)
     chance = np.where(arrays.predicates >= 0, shares[arrays.predicates], 1.0).prod(axis=1)
-    return Ranking(SHORTEST_LENGTH / lengths(arrays, space), coverage, violated / judged if g1 is None else g1, chance)
+    return Ranking(SHORTEST_LENGTH / lengths(arrays, space), coverage, violated / total if g1 is None else g1, chance)
 
 
 def operator_groups(arrays: ConstraintArrays, space: PredicateSpace) -> NDArray[np.int64]:

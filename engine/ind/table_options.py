@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from tuplewise.engine.errors import InputError, Wording, message, near_names
-from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.options.faults import raise_faults
+from tuplewise.engine.options import LoadOptions, raise_faults
 from tuplewise.engine.table.peek import known_columns
 from tuplewise.engine.table.schema import ALL_COLUMNS
 

@@ -47,14 +47,14 @@ class ContextsOnSpark:
     Parameters
     ----------
     frame : position (bigint) and codes c0, c1, ... (int); null is -1
-    judged : int32 (columns, rows), of some rows: what sizes of classes are estimated from
+    sample_codes : int32 (columns, rows), of the rows that sizes of classes are estimated from
     rows : of the frame
     """
 
     def __init__(
-        self, frame: DataFrame, judged: NDArray[np.int32], rows: int, nulls: Nulls, sizes: Sizes, device: str
+        self, frame: DataFrame, sample_codes: NDArray[np.int32], rows: int, nulls: Nulls, sizes: Sizes, device: str
     ) -> None:
-        self._frame, self._sample_codes, self._rows = frame, judged, rows
+        self._frame, self._sample_codes, self._rows = frame, sample_codes, rows
         self._nulls, self._sizes, self._device = nulls, sizes, device
         self._largest: dict[tuple[int, ...], float] = {}
 
@@ -94,9 +94,9 @@ class ContextsOnSpark:
         if key not in self._largest:
             work = Work(self._sample_codes, pick_device("cpu"))
             classes = agreeing(work, start(work), [(c, c) for c in columns], self._nulls == "value")
-            judged = self._sample_codes.shape[1]
+            sampled = self._sample_codes.shape[1]
             largest = int(np.diff(classes.left_offsets).max(initial=1))
-            self._largest[key] = largest * self._rows / max(1, judged)
+            self._largest[key] = largest * self._rows / max(1, sampled)
         return self._largest[key] <= self._sizes.heavy_rows
 
 
@@ -105,7 +105,7 @@ class SparkContextTable(SparkTable):
 
     Notes
     -----
-    Most contexts that are violated are so by the judged rows, which are here. The others are validated in tasks. Where
+    A sample of rows in this process refutes most violated contexts. The others are validated in tasks. Where
     the memory of a task has room for all codes, every worker gets them, once, and tasks share contexts; beyond that, as
     `ContextsOnSpark` says.
     """

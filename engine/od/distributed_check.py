@@ -111,9 +111,9 @@ class _Rows:
         columns = len(self._table.header.columns)
         if self._contexts is None:
             frame, rows = self._table.frame, self._table.rows
-            judged = sampled_rows(frame, columns, rows, ESTIMATE_ROWS, self._seed)
+            sample_codes = sampled_rows(frame, columns, rows, ESTIMATE_ROWS, self._seed)
             sizes = run.cluster_sizes(frame.sparkSession, rows, columns)
-            self._contexts = ContextsOnSpark(frame, judged, rows, "value", sizes, self._device)
+            self._contexts = ContextsOnSpark(frame, sample_codes, rows, "value", sizes, self._device)
         contexts = {context: number for number, context in enumerate(dict.fromkeys(p.context for p in parts))}
         flags = np.zeros((len(contexts), columns), dtype=np.bool_)
         for context, number in contexts.items():

@@ -252,12 +252,12 @@ class _LevelwiseSearch:
 
     def found(self, reached: str | None) -> FoundDependencies:
         """What was found."""
-        contexts, numbers, counted, judged = self._since(0)
+        contexts, numbers, counted, error_values = self._since(0)
         found = Dependencies.of(contexts, self._targets, numbers)
         result = found.in_result_order()
-        removals, errors = np.empty_like(counted), np.empty_like(judged)
+        removals, errors = np.empty_like(counted), np.empty_like(error_values)
         listed, came = _any_order(result), _any_order(found)
-        removals[listed], errors[listed] = counted[came], judged[came]
+        removals[listed], errors[listed] = counted[came], error_values[came]
         search = {
             "levels": self._levels,
             "sample_rows": self._rows.sampled,

@@ -1,27 +1,12 @@
 """What each task can be told. Frozen, checked once; the command line and the Python functions share them.
 
-A module for each task; import from here.
+`option.py` says what an option is; a module for each task declares its own. Import from here.
 """
 
-from tuplewise.engine.options.checking import (
-    CheckKeywords,
-    DcCheckOptions,
-    FailOn,
-    RulesSyntax,
-    Together,
-    dc_check_options,
-)
-from tuplewise.engine.options.choices import ErrorMeasure, Nulls, RunOn
-from tuplewise.engine.options.dc_state import (
-    READING_OF_A_STATE,
-    RULES_OF_A_STATE,
-    DcStateKeywords,
-    DcStateOptions,
-    StateIndex,
-    dc_state_options,
-)
+from tuplewise.engine.options.checking import CheckKeywords, DcCheckOptions, FailOn, RulesSyntax
+from tuplewise.engine.options.common import ErrorMeasure, LimitOptions, Nulls, RunOn, RunOptions, SparkOptions
+from tuplewise.engine.options.dc_state import OF_A_STATE, DcStateKeywords, DcStateOptions
 from tuplewise.engine.options.dependencies import (
-    DependencyAlgorithm,
     DependencyKeywords,
     DependencyOptions,
     DependencyRankBy,
@@ -31,68 +16,79 @@ from tuplewise.engine.options.dependencies import (
     OdCheckOptions,
     OdDiscoverOptions,
     OdKeywords,
+    TogetherKeywords,
+    TogetherOptions,
 )
-from tuplewise.engine.options.discovery import (
-    Algorithm,
-    DcDiscoverOptions,
-    DcKeywords,
-    Minimality,
-    RankBy,
-    dc_discover_options,
-)
+from tuplewise.engine.options.discovery import DcDiscoverOptions, DcKeywords, RankBy
+from tuplewise.engine.options.functions import takes
 from tuplewise.engine.options.ind import (
+    IndCheckKeywords,
     IndCheckOptions,
+    IndDiscoverKeywords,
     IndDiscoverOptions,
-    IndKeywords,
+    IndInitOptions,
     IndOptions,
+    IndStateKeywords,
     IndStateOptions,
 )
-from tuplewise.engine.options.keywords import exact_decimal, options_of
-from tuplewise.engine.options.loading import LoadKeywords, LoadOptions, load_options
+from tuplewise.engine.options.loading import LoadKeywords, LoadOptions
+from tuplewise.engine.options.option import (
+    Option,
+    Options,
+    declarations,
+    exact_decimal,
+    fixed_by_a_state,
+    option,
+    raise_faults,
+)
 from tuplewise.engine.options.profile import ProfileKeywords, ProfileOptions
 
 __all__ = [
-    "READING_OF_A_STATE",
-    "RULES_OF_A_STATE",
-    "Algorithm",
+    "OF_A_STATE",
     "CheckKeywords",
     "DcCheckOptions",
     "DcDiscoverOptions",
     "DcKeywords",
     "DcStateKeywords",
     "DcStateOptions",
-    "DependencyAlgorithm",
     "DependencyKeywords",
     "DependencyOptions",
     "DependencyRankBy",
     "ErrorMeasure",
     "FailOn",
     "FdDiscoverOptions",
+    "IndCheckKeywords",
     "IndCheckOptions",
+    "IndDiscoverKeywords",
     "IndDiscoverOptions",
-    "IndKeywords",
+    "IndInitOptions",
     "IndOptions",
+    "IndStateKeywords",
     "IndStateOptions",
     "KeyDiscoverOptions",
+    "LimitOptions",
     "LoadKeywords",
     "LoadOptions",
-    "Minimality",
     "Nulls",
     "OdCheckKeywords",
     "OdCheckOptions",
     "OdDiscoverOptions",
     "OdKeywords",
+    "Option",
+    "Options",
     "ProfileKeywords",
     "ProfileOptions",
     "RankBy",
     "RulesSyntax",
     "RunOn",
-    "StateIndex",
-    "Together",
-    "dc_check_options",
-    "dc_discover_options",
-    "dc_state_options",
+    "RunOptions",
+    "SparkOptions",
+    "TogetherKeywords",
+    "TogetherOptions",
+    "declarations",
     "exact_decimal",
-    "load_options",
-    "options_of",
+    "fixed_by_a_state",
+    "option",
+    "raise_faults",
+    "takes",
 ]

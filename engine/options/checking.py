@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal
 
 from tuplewise.engine.errors import InputError, message
-from tuplewise.engine.options.choices import Nulls, RunOn
-from tuplewise.engine.options.faults import choice_faults, flag_faults, limit_faults, number_faults, raise_faults
-from tuplewise.engine.options.keywords import refuse_unknown, texts
+from tuplewise.engine.options.common import PAIR_NULLS, Nulls, RunKeywords, RunOptions
+from tuplewise.engine.options.option import Options, option
 
 RulesSyntax = Literal["auto", "holoclean", "desbordante"]
 Together = Literal["auto", "cost", "frequency", "none"]
@@ -58,57 +57,39 @@ class FailOn:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DcCheckOptions:
-    """How `dc check` looks for violations of given rules, and how many it lists.
+class ShownViolations(Options):
+    """Which violations of given rules are looked for and listed."""
 
-    Attributes
-    ----------
-    pairs : violating pairs that are listed of each rule, at most; all are counted
-    key : columns that name rows in lists, instead of positions
-    count_only : count pairs; list none, and rank no rows
-    fail_on : what makes a check fail; None: any violating pair
-    together : how rules that share predicates are checked together
-    run_on : in this process, or in tasks of Spark
-    """
-
-    pairs: int = 100
-    key: tuple[str, ...] = ()
-    count_only: bool = False
-    fail_on: FailOn | None = None
-    together: Together = "auto"
-    nulls: Nulls = "unknown"
-    rules_syntax: RulesSyntax = "auto"
-    device: str = "auto"
-    time_limit: float | None = None
-    memory_limit: int | None = None
-    seed: int = 0
-    run_on: RunOn = "auto"
-
-    def __post_init__(self) -> None:
-        problems = number_faults(self, pairs=0, seed=0) + flag_faults(self, "count_only")
-        if len(set(self.key)) < len(self.key):
-            problems.append(message("key", list(self.key), "each column once"))
-        problems += choice_faults(self, nulls=Nulls, rules_syntax=RulesSyntax, together=Together, run_on=RunOn)
-        raise_faults(problems + limit_faults(self))
+    pairs: int = option(
+        100, "Most violating pairs that are listed of each rule; all are counted.",
+        least=0, metavar="N", default_is="100; text: 10",
+    )
+    key: tuple[str, ...] = option(
+        (), "Name rows in lists by these columns, beside their positions.", unique=True, metavar="A,B"
+    )
+    count_only: bool = option(False, "Count pairs; list none, and rank no rows.")
+    fail_on: FailOn | None = option(
+        None,
+        "The check fails where more ordered pairs violate a rule than this count (10) or share of all pairs (0.5%).",
+        metavar="COUNT|PERCENT%", default_is="0",
+    )
+    together: Together = option("auto", "How rules that share predicates are checked together.")
+    nulls: Nulls = option("unknown", PAIR_NULLS)
+    rules_syntax: RulesSyntax = option("auto", "How rules are written, where it can't be told from them.")
 
 
-class CheckKeywords(TypedDict, total=False):
-    """What `tuplewise.check` can be told beside its own arguments; see DcCheckOptions."""
+@dataclass(frozen=True, kw_only=True)
+class DcCheckOptions(RunOptions, ShownViolations):
+    """How `dc check` looks for violations of given rules, and how many it lists."""
 
+
+class CheckKeywords(RunKeywords, total=False):
+    """DcCheckOptions, for editors."""
+
+    pairs: int
+    key: str | Sequence[str] | None
     count_only: bool
     fail_on: int | str | FailOn | None
-    rules_syntax: RulesSyntax
     together: Together
-    run_on: RunOn
-    memory_limit: int | None
-    seed: int
-
-
-def dc_check_options(given: Mapping[str, Any]) -> DcCheckOptions:
-    """Options of a check from keyword arguments; one name may stand for a key of one column."""
-    refuse_unknown("check", DcCheckOptions, given)
-    values = dict(given)
-    values["key"] = () if values.get("key") is None else texts("key", values["key"])
-    if values.get("fail_on") is not None:
-        values["fail_on"] = FailOn.read(values["fail_on"])
-    return DcCheckOptions(**values)
+    nulls: Nulls
+    rules_syntax: RulesSyntax

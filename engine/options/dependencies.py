@@ -4,43 +4,59 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Literal, TypedDict
+from typing import Literal
 
 from tuplewise.engine.errors import message
-from tuplewise.engine.options.choices import ErrorMeasure, Nulls, RunOn
-from tuplewise.engine.options.faults import choice_faults, limit_faults, number_faults, raise_faults
+from tuplewise.engine.options.common import (
+    ErrorMeasure,
+    LimitKeywords,
+    LimitOptions,
+    Nulls,
+    RunKeywords,
+    RunOptions,
+    Share,
+)
+from tuplewise.engine.options.option import Options, option
 
 DependencyAlgorithm = Literal["auto", "hybrid", "levelwise"]
 DependencyRankBy = Literal["genuineness", "size"]
 CONTEXT_BY_CHANCE = 3
 """Most columns of a context, unless said otherwise, where errors are relative to chance."""
+_ORDER_NULLS = "Always value: nulls are equal to each other and before all others, as in ORDER BY ... NULLS FIRST."
 
 
 @dataclass(frozen=True, kw_only=True)
-class DependencyOptions:
-    """What the discoveries of keys, functional and order dependencies have in common.
+class WhichDependencies(Options):
+    """Which dependencies there are, and how they are found. The error is kept as the decimal that was written."""
 
-    Attributes
-    ----------
-    error : the error that a dependency may have; kept as the decimal that was written, so that the bound is exact
-    error_measure : what it is
-        "g3": the share of rows that have to be removed so that it holds. "g1": the share of ordered pairs that violate
-        it. "lift": violating pairs, by those that would be by chance. "mu": 1 - mu+, of functional dependencies only.
-    max_context : most columns of a key, of a left side, or of the context of an order dependency; None: any number
-    """
+    error: Decimal = option(
+        Decimal(0), "Error that a dependency may have, by {error_measure}.",
+        least=0, below=1, allowed="0 <= error < 1 (share of rows to remove, g3)", metavar="E",
+    )
+    error_measure: ErrorMeasure = option(
+        "g3",
+        "What {error} bounds. g3: share of rows to remove so that it holds (0.01: one row in 100 may be wrong, and a"
+        " column that repeats one value in 100 is a key, and hides the rules that it would be a part of). g1: share of"
+        " ordered pairs that violate it. lift: violating pairs divided by those expected of unrelated columns (0.01:"
+        " one in 100 of them). mu: 1 - mu+, which counts rows instead of pairs; results show mu+ (functional"
+        " dependencies only). By lift and mu a dependency may hold while one with more columns on the left does not:"
+        " listed are those that hold while none with fewer of their columns does.",
+        by_task=True,
+    )
+    max_context: int | None = option(
+        None, "Most columns of a key, of a left side, or of the context of an order dependency.",
+        least=0, metavar="K", default_is=f"any number; {CONTEXT_BY_CHANCE} with an error by lift or mu",
+    )
+    algorithm: DependencyAlgorithm = option(
+        "auto",
+        "How they are found: by comparing few pairs of rows and checking the rest (hybrid), or level by level as HyOD"
+        " does (levelwise).",
+    )
 
-    error: Decimal = Decimal(0)
-    error_measure: ErrorMeasure = "g3"
-    max_context: int | None = None
-    algorithm: DependencyAlgorithm = "auto"
-    device: str = "auto"
-    time_limit: float | None = None
-    memory_limit: int | None = None
-    seed: int = 0
-    run_on: RunOn = "auto"
 
-    def __post_init__(self) -> None:
-        raise_faults(self._faults())
+@dataclass(frozen=True, kw_only=True)
+class DependencyOptions(RunOptions, WhichDependencies):
+    """What the discoveries of keys, functional and order dependencies have in common."""
 
     @property
     def relative(self) -> bool:
@@ -57,55 +73,50 @@ class DependencyOptions:
         """Those that there are here."""
         return ("g3", "g1", "lift", "mu") if type(self) is FdDiscoverOptions else ("g3", "g1", "lift")
 
-    def _faults(self) -> list[str]:
+    def faults(self) -> list[str]:
         faults = []
-        if not 0 <= self.error < 1:
-            faults.append(message("error", str(self.error), "0 <= error < 1 (share of rows to remove, g3)"))
         if self.error_measure not in self._measures:
             hint = "mu is defined for functional dependencies: fd discover" if self.error_measure == "mu" else None
             faults.append(message("error_measure", self.error_measure, ", ".join(map(repr, self._measures)), hint))
-        faults += number_faults(self, max_context=0, seed=0)
-        faults += choice_faults(self, algorithm=DependencyAlgorithm, run_on=RunOn)
         if self.error > 0 and self.algorithm == "hybrid":
             hint = "Leave the algorithm out"
             faults.append(message("algorithm with error above 0", self.algorithm, "'auto' or 'levelwise'", hint))
-        return faults + limit_faults(self)
+        return faults
 
 
 @dataclass(frozen=True, kw_only=True)
 class FdDiscoverOptions(DependencyOptions):
-    """What `fd discover` looks for and how.
+    """What `fd discover` looks for and how."""
 
-    Under nulls "unknown" a null is equal to nothing and differs from nothing: rows with a null on the left side are
-    left out, and a null on the right violates nothing.
-    """
-
-    nulls: Nulls = "unknown"
-
-    def _faults(self) -> list[str]:
-        return super()._faults() + choice_faults(self, nulls=Nulls)
+    nulls: Nulls = option(
+        "unknown",
+        "A null is equal to nothing and differs from nothing (unknown: rows with a null on the left are left out, and a"
+        " null on the right violates nothing), or is a value equal to itself (value).",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class KeyDiscoverOptions(FdDiscoverOptions):
-    """What `key discover` looks for and how: under nulls "unknown" rows with a null in the key are left out."""
+    """What `key discover` looks for and how."""
+
+    nulls: Nulls = option(
+        "unknown", "Rows with a null in the key are left out (unknown), or a null is a value equal to itself (value)."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class OdDiscoverOptions(DependencyOptions):
-    """What `od discover` looks for and how.
+    """What `od discover` looks for and how."""
 
-    Attributes
-    ----------
-    lexicographic : most columns on each side of the list-based dependencies that are derived; None: none are
-    nulls : always "value", equal to each other and before all others, as ORDER BY ... NULLS FIRST has them
-    """
+    lexicographic: int | None = option(
+        None,
+        "Also derive the dependencies between lists of at most this many columns, such as month, week -> quarter.",
+        least=1, metavar="N",
+    )
+    nulls: Nulls = option("value", _ORDER_NULLS)
 
-    lexicographic: int | None = None
-    nulls: Nulls = "value"
-
-    def _faults(self) -> list[str]:
-        faults = super()._faults() + number_faults(self, lexicographic=1) + _order_nulls_faults(self)
+    def faults(self) -> list[str]:
+        faults = super().faults() + _order_nulls_faults(self.nulls)
         if self.lexicographic is not None and self.error > 0:
             hint = "Dependencies with exceptions imply no list-based ones: leave one of the two out"
             faults.append(message("lexicographic with error", str(self.error), "0", hint))
@@ -113,49 +124,66 @@ class OdDiscoverOptions(DependencyOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OdCheckOptions:
-    """How `od check` checks list-based order dependencies. Nulls are as in OdDiscoverOptions."""
+class OrderNulls(Options):
+    """The one way in which order dependencies know nulls."""
 
-    nulls: Nulls = "value"
-    device: str = "auto"
-    time_limit: float | None = None
-    memory_limit: int | None = None
-    seed: int = 0
-    run_on: RunOn = "auto"
-
-    def __post_init__(self) -> None:
-        problems = number_faults(self, seed=0) + choice_faults(self, run_on=RunOn)
-        raise_faults(problems + _order_nulls_faults(self) + limit_faults(self))
+    nulls: Nulls = option("value", _ORDER_NULLS)
 
 
-def _order_nulls_faults(options: Any) -> list[str]:
+@dataclass(frozen=True, kw_only=True)
+class OdCheckOptions(RunOptions, OrderNulls):
+    """How `od check` checks order dependencies between lists."""
+
+    def faults(self) -> list[str]:
+        return _order_nulls_faults(self.nulls)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TogetherOptions(LimitOptions):
+    """What the discovery of several kinds of rules at once can be told."""
+
+    nulls: Nulls = option(
+        "value",
+        "One rule for all kinds, as for each of them. Order dependencies know value only; on a table without nulls it"
+        " makes no difference.",
+    )
+    max_predicates: int | None = option(None, "Most predicates of a constraint.", least=1)
+    max_context: int | None = option(None, "Most columns of a key, of a left side, or of a context.", least=0)
+
+
+def _order_nulls_faults(nulls: Nulls) -> list[str]:
     """Order dependencies know one rule for nulls."""
-    if options.nulls == "value":
+    if nulls == "value":
         return []
     hint = "Order dependencies are about ORDER BY ... NULLS FIRST: nulls are equal to each other and before all others"
-    return [message("nulls of order dependencies", options.nulls, "'value'", hint)]
+    return [message("nulls of order dependencies", nulls, "'value'", hint)]
 
 
-class DependencyKeywords(TypedDict, total=False):
-    """What `discover_fds` and `discover_keys` can be told beside their own arguments; see DependencyOptions."""
+class DependencyKeywords(RunKeywords, total=False):
+    """FdDiscoverOptions and KeyDiscoverOptions, for editors."""
 
+    error: Share
     error_measure: ErrorMeasure
+    max_context: int | None
     algorithm: DependencyAlgorithm
-    run_on: RunOn
-    memory_limit: int | None
-    seed: int
+    nulls: Nulls
 
 
 class OdKeywords(DependencyKeywords, total=False):
-    """What `discover_ods` can be told beside its own arguments; see OdDiscoverOptions."""
+    """OdDiscoverOptions, for editors."""
+
+    lexicographic: int | None
+
+
+class OdCheckKeywords(RunKeywords, total=False):
+    """OdCheckOptions, for editors."""
 
     nulls: Nulls
 
 
-class OdCheckKeywords(TypedDict, total=False):
-    """What `check_ods` can be told beside its own arguments; see OdCheckOptions."""
+class TogetherKeywords(LimitKeywords, total=False):
+    """TogetherOptions, for editors."""
 
     nulls: Nulls
-    run_on: RunOn
-    memory_limit: int | None
-    seed: int
+    max_predicates: int | None
+    max_context: int | None

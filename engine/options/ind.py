@@ -1,4 +1,4 @@
-"""What the discovery and the check of inclusion dependencies can be told."""
+"""What the discovery and the check of inclusion dependencies can be told, and how a state of them is kept."""
 
 from __future__ import annotations
 
@@ -7,106 +7,117 @@ from decimal import Decimal
 from typing import TypedDict
 
 from tuplewise.engine.errors import message
-from tuplewise.engine.options.choices import Nulls, RunOn
-from tuplewise.engine.options.faults import choice_faults, flag_faults, limit_faults, number_faults, raise_faults
+from tuplewise.engine.options.common import Nulls, RunKeywords, RunOn, RunOptions, Share
+from tuplewise.engine.options.option import Options, option
+
+_AS_TEXT = "Compare all values as the text that they are written as, whatever their types."
 
 
 @dataclass(frozen=True, kw_only=True)
-class IndOptions:
-    """What the discovery and the check of inclusion dependencies have in common.
+class WhichInds(Options):
+    """Which inclusion dependencies hold.
 
-    Attributes
-    ----------
-    error : share of the distinct values of the dependent side that may be missing on the referenced side; kept as the
-        decimal that was written, so that the bound in values, floor(error * distinct), is exact
-    as_text : compare all values as the text that they are written as, whatever their types
-    nulls : always "unknown": rows with a null are left out, on both sides
+    The error is kept as the decimal that was written, so that its bound in values, floor(error * distinct), is exact.
     """
 
-    error: Decimal = Decimal(0)
-    as_text: bool = False
-    nulls: Nulls = "unknown"
-    device: str = "auto"
-    time_limit: float | None = None
-    memory_limit: int | None = None
-    seed: int = 0
-    run_on: RunOn = "auto"
+    error: Decimal = option(
+        Decimal(0), "Share of the distinct values of the dependent side that may be missing on the referenced side.",
+        least=0, below=1, allowed="0 <= error < 1 (share of distinct values missing)", metavar="E",
+    )
+    as_text: bool = option(False, _AS_TEXT)
+    nulls: Nulls = option("unknown", "Always unknown: a null is no value, on either side.")
 
-    def __post_init__(self) -> None:
-        raise_faults(self._faults())
 
-    def _faults(self) -> list[str]:
-        faults = []
-        if not 0 <= self.error < 1:
-            faults.append(message("error", str(self.error), "0 <= error < 1 (share of distinct values missing)"))
-        faults += flag_faults(self, "as_text") + number_faults(self, seed=0) + choice_faults(self, run_on=RunOn)
-        if self.nulls != "unknown":
-            hint = "A null is no value: it has to be in no other column, and stands for none"
-            faults.append(message("nulls of inclusion dependencies", self.nulls, "'unknown'", hint))
-        return faults + limit_faults(self)
+@dataclass(frozen=True, kw_only=True)
+class IndOptions(RunOptions, WhichInds):
+    """What the discovery and the check of inclusion dependencies have in common."""
+
+    def faults(self) -> list[str]:
+        if self.nulls == "unknown":
+            return []
+        hint = "A null is no value: it has to be in no other column, and stands for none"
+        return [message("nulls of inclusion dependencies", self.nulls, "'unknown'", hint)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class IndDiscoverOptions(IndOptions):
-    """What `ind discover` looks for and how.
+    """What `ind discover` looks for and how."""
 
-    Attributes
-    ----------
-    max_arity : most columns of each side
-    """
-
-    max_arity: int = 1
-
-    def _faults(self) -> list[str]:
-        return super()._faults() + number_faults(self, max_arity=1)
+    max_arity: int = option(1, "Most columns on each side.", least=1, metavar="K")
 
 
 @dataclass(frozen=True, kw_only=True)
 class IndCheckOptions(IndOptions):
-    """How `ind check` checks given dependencies.
+    """How `ind check` checks given dependencies."""
 
-    Attributes
-    ----------
-    examples : missing values that are listed of each, at most; all are counted
-    """
+    examples: int = option(
+        10, "Most missing values that are listed of each dependency; all are counted.", least=0, metavar="N"
+    )
 
-    examples: int = 10
-
-    def _faults(self) -> list[str]:
-        faults = super()._faults() + number_faults(self, examples=0)
+    def faults(self) -> list[str]:
+        faults = super().faults()
         if self.device not in ("auto", "cpu"):
             faults.append(message("device of a check of inclusion dependencies", self.device, "'auto' or 'cpu'"))
         return faults
 
 
 @dataclass(frozen=True, kw_only=True)
-class IndStateOptions:
-    """How a state of inclusion dependencies is kept; fixed when it is built.
+class IndStateOptions(Options):
+    """How a state of inclusion dependencies is kept; fixed when it is built."""
 
-    Attributes
-    ----------
-    as_text : compare all values as the text that they are written as, whatever their types
-    insert_only : keep which columns have a value, not how often: smaller and quicker, and rows can't be deleted
-    track_rows : keep how often each row occurs, so that a delete of any row that isn't there is recognised
-    sync : hand each revision to the disk before it is said to be done, so that it survives a loss of power
-    """
+    as_text: bool = option(False, _AS_TEXT)
+    insert_only: bool = option(
+        False, "Keep which columns have a value, not how often: smaller and quicker, and rows can't be deleted."
+    )
+    track_rows: bool = option(
+        False, "Keep how often each row occurs, so that a delete of any row that isn't there is an error."
+    )
+    sync: bool = option(
+        False, "Hand each revision to the disk before it is done: it survives a loss of power, not a kill alone."
+    )
 
-    as_text: bool = False
-    insert_only: bool = False
-    track_rows: bool = False
-    sync: bool = False
-
-    def __post_init__(self) -> None:
-        faults = flag_faults(self, "as_text", "insert_only", "track_rows", "sync")
+    def faults(self) -> list[str]:
         if self.insert_only and self.track_rows:
-            faults.append("track_rows is for deletes, which insert_only does not take: leave one of both out")
-        raise_faults(faults)
+            return ["track_rows is for deletes, which insert_only does not take: leave one of both out"]
+        return []
 
 
-class IndKeywords(TypedDict, total=False):
-    """What `discover_inds` and `check_inds` can be told beside their own arguments; see IndOptions."""
+@dataclass(frozen=True, kw_only=True)
+class IndInitOptions(IndStateOptions):
+    """How a state of inclusion dependencies is built."""
 
+    run_on: RunOn = option(
+        "auto",
+        "Where the state is kept: by one process (driver, auto), or in partitions by Spark, beyond one machine"
+        " (spark).",
+    )
+
+
+class IndKeywords(RunKeywords, total=False):
+    """IndOptions, for editors."""
+
+    error: Share
+    as_text: bool
     nulls: Nulls
+
+
+class IndDiscoverKeywords(IndKeywords, total=False):
+    """IndDiscoverOptions, for editors."""
+
+    max_arity: int
+
+
+class IndCheckKeywords(IndKeywords, total=False):
+    """IndCheckOptions, for editors."""
+
+    examples: int
+
+
+class IndStateKeywords(TypedDict, total=False):
+    """IndInitOptions, for editors."""
+
+    as_text: bool
+    insert_only: bool
+    track_rows: bool
+    sync: bool
     run_on: RunOn
-    memory_limit: int | None
-    seed: int

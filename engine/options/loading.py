@@ -3,67 +3,81 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, TypedDict
+from dataclasses import dataclass
+from typing import Literal, TypedDict
 
 from tuplewise.engine.errors import Wording, message
-from tuplewise.engine.options.faults import flag_faults, number_faults, raise_faults
-from tuplewise.engine.options.keywords import refuse_unknown, texts
+from tuplewise.engine.options.common import SparkOptions
+from tuplewise.engine.options.option import Options, declarations, option
 
-READERS = ("auto", "arrow", "spark")
+_A_MARK = "one character that is no letter, digit or sign"
+_ENDS_NO_LINE = "one character that ends no line"
+
+
+def _ends_no_line(value: object) -> bool:
+    return value is None or (isinstance(value, str) and len(value) == 1 and value not in "\r\n")
+
+
+def _is_mark(value: object) -> bool:
+    """Whether this can stand between the digits of a number."""
+    return isinstance(value, str) and len(value) == 1 and not value.isalnum() and value not in "+-\r\n\0"
 
 
 @dataclass(frozen=True, kw_only=True)
-class LoadOptions:
-    """How a table is read (interface.md, common options)."""
+class TableOptions(Options):
+    """How a table is read, whoever reads it (interface.md, common options)."""
 
-    columns: tuple[str, ...] | None = None
-    exclude: tuple[str, ...] = ()
-    types: Mapping[str, str] = field(default_factory=dict)
-    null_tokens: tuple[str, ...] = ()
-    sep: str | None = None
-    quote: str = '"'
-    escape: str | None = None
-    encoding: str = "utf-8"
-    header: bool = True
-    skip_rows: int = 0
-    header_row: int | None = None
-    skip_footer: int = 0
-    decimal: str = "."
-    thousands: str | None = None
-    bad_rows: Literal["fail", "report"] = "fail"
-    rows: int | None = None
-    reader: Literal["auto", "arrow", "spark"] = "auto"
-    master: str | None = None
-    profile: str | None = None
-    conf: Mapping[str, str] = field(default_factory=dict)
+    columns: tuple[str, ...] | None = option(None, "Use these columns only.", metavar="A,B", fixed=True)
+    exclude: tuple[str, ...] = option((), "Leave these columns out.", metavar="A,B", fixed=True)
+    types: Mapping[str, str] = option(
+        {}, "Types of columns, by name (`*`: of all): integer, decimal, double, date, timestamp, boolean, text.",
+        metavar="COL=TYPE", last_equals=True, fixed=True,
+    )
+    null_tokens: tuple[str, ...] = option((), "Texts that are nulls.", metavar="TEXT", each="null-token", fixed=True)
+    sep: str | None = option(
+        None, "CSV: what separates fields.",
+        check=_ends_no_line, allowed=_ENDS_NO_LINE, metavar="CHAR", default_is="comma; tab for .tsv",
+    )
+    quote: str = option(
+        '"', "CSV: quote; empty for none.",
+        check=lambda value: value == "" or _ends_no_line(value), allowed=_ENDS_NO_LINE, metavar="CHAR",
+    )
+    escape: str | None = option(
+        None, "CSV: escape character.",
+        check=_ends_no_line, allowed=_ENDS_NO_LINE, metavar="CHAR", default_is="none, quotes are doubled",
+    )
+    encoding: str = option("utf-8", "CSV: character encoding.", metavar="NAME")
+    header: bool = option(True, "CSV: the first line names the columns.", off="CSV: the first line is data.")
+    skip_rows: int = option(0, "CSV: number of lines in front to pass over.", least=0, metavar="N")
+    header_row: int | None = option(None, "CSV: number of the line with the header (from 1).", least=1, metavar="N")
+    skip_footer: int = option(0, "CSV: number of records at the end that are no rows.", least=0, metavar="N")
+    decimal: str = option(".", "CSV: decimal character of numbers.", check=_is_mark, allowed=_A_MARK, metavar="CHAR")
+    thousands: str | None = option(
+        None, "CSV: what groups the digits of numbers.",
+        check=_is_mark, allowed=_A_MARK, metavar="CHAR", default_is="nothing",
+    )
+    bad_rows: Literal["fail", "report"] = option(
+        "fail", "CSV: what becomes of rows with too few or too many fields: an error, or left out and reported."
+    )
+    rows: int | None = option(None, "Use this number of rows only, the first ones.", least=0, metavar="N")
+    reader: Literal["auto", "arrow", "spark"] = option(
+        "auto", "What reads the table: Arrow in this process, or Spark (auto: Arrow where it fits in memory)."
+    )
 
-    def __post_init__(self) -> None:
-        problems = number_faults(self, rows=0, skip_rows=0, header_row=1, skip_footer=0)
-        if self.bad_rows not in ("fail", "report"):
-            problems.append(message("bad_rows", self.bad_rows, "'fail' or 'report'"))
-        if self.reader not in READERS:
-            problems.append(message("reader", self.reader, ", ".join(map(repr, READERS))))
-        for name, value in (("sep", self.sep), ("quote", self.quote), ("escape", self.escape)):
-            one = isinstance(value, str) and (len(value) == 1 or (name == "quote" and value == ""))
-            if value is not None and (not one or value in ("\n", "\r")):
-                problems.append(message(name, value, "one character that ends no line"))
+
+@dataclass(frozen=True, kw_only=True)
+class LoadOptions(SparkOptions, TableOptions):
+    """How a table is read, and by which Spark where Spark reads it."""
+
+    def faults(self) -> list[str]:
+        faults = []
         if self.header_row is not None and self.skip_rows:
-            problems.append(message("header_row with skip_rows", self.skip_rows, "one of the two"))
+            faults.append(message("header_row with skip_rows", self.skip_rows, "one of the two"))
         if self.header_row is not None and self.header is False:
-            hint = Wording("Take {skip_rows}")
-            problems.append(message("header_row without a header", self.header_row, hint=hint))
-        problems += self._notation_faults()
-        raise_faults(problems + flag_faults(self, "header"))
-
-    def _notation_faults(self) -> list[str]:
-        allowed = "one character that is no letter, digit or sign"
-        given = {"decimal": self.decimal} | ({} if self.thousands is None else {"thousands": self.thousands})
-        shown = {name: "None" if mark is None else mark for name, mark in given.items()}
-        problems = [message(name, mark, allowed) for name, mark in shown.items() if not _is_mark(mark)]
+            faults.append(message("header_row without a header", self.header_row, hint=Wording("Take {skip_rows}")))
         if self.thousands is not None and self.decimal == self.thousands:
-            problems.append(message("thousands", self.thousands, "another character than decimal"))
-        return problems
+            faults.append(message("thousands", self.thousands, "another character than decimal"))
+        return faults
 
     @property
     def lines_in_front(self) -> int:
@@ -78,24 +92,21 @@ class LoadOptions:
     @property
     def for_arrow(self) -> list[str]:
         """The options that were set and that Spark's reader of CSV doesn't know."""
-        plain = {"skip_rows": 0, "header_row": None, "skip_footer": 0, "decimal": ".", "thousands": None}
-        return [name for name, value in plain.items() if getattr(self, name) != value]
-
+        return self._set("skip_rows", "header_row", "skip_footer", "decimal", "thousands")
 
     def for_csv(self, format_: str) -> list[str]:
         """The options that were set and that say how CSV files are written. JSON lines have an encoding, too."""
-        plain = {"sep": None, "quote": '"', "escape": None, "header": True}
-        names = [name for name, value in plain.items() if getattr(self, name) != value] + self.for_arrow
-        return names + (["encoding"] if format_ != "json" and self.encoding != "utf-8" else [])
+        names = self._set("sep", "quote", "escape", "header") + self.for_arrow
+        return names + (self._set("encoding") if format_ != "json" else [])
 
-
-def _is_mark(value: object) -> bool:
-    """Whether this can stand between the digits of a number."""
-    return isinstance(value, str) and len(value) == 1 and not value.isalnum() and value not in "+-\r\n\0"
+    def _set(self, *names: str) -> list[str]:
+        """Those of some options that are not what they are by default."""
+        declared = declarations(LoadOptions)
+        return [name for name in names if getattr(self, name) != declared[name].default]
 
 
 class LoadKeywords(TypedDict, total=False):
-    """What `tuplewise.load` can be told; see LoadOptions."""
+    """LoadOptions, for editors."""
 
     columns: Sequence[str] | None
     exclude: Sequence[str]
@@ -117,13 +128,3 @@ class LoadKeywords(TypedDict, total=False):
     master: str | None
     profile: str | None
     conf: Mapping[str, str]
-
-
-def load_options(given: Mapping[str, Any]) -> LoadOptions:
-    """Load options from keyword arguments; one name may stand for a list of one."""
-    refuse_unknown("load", LoadOptions, given)
-    values = dict(given)
-    for name in ("columns", "exclude", "null_tokens"):
-        if values.get(name) is not None:
-            values[name] = texts(name, values[name])
-    return LoadOptions(**values)

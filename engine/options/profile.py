@@ -3,46 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypedDict
 
-from tuplewise.engine.errors import message
-from tuplewise.engine.options.choices import Nulls, RunOn
-from tuplewise.engine.options.faults import choice_faults, limit_faults, number_faults, raise_faults
+from tuplewise.engine.options.common import Nulls, RunKeywords, RunOptions
+from tuplewise.engine.options.option import Options, option
 
 MOST_CONTEXT = 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProfileOptions:
-    """How `profile` looks for the rules that are worth keeping.
+class ShownRules(Options):
+    """Which rules a profile shows."""
 
-    Attributes
-    ----------
-    limit : rules that are shown of each table, at most
-    max_context : columns on the left side of a functional dependency, at most
-    """
-
-    limit: int = 25
-    max_context: int = MOST_CONTEXT
-    nulls: Nulls = "unknown"
-    device: str = "auto"
-    time_limit: float | None = None
-    memory_limit: int | None = None
-    seed: int = 0
-    run_on: RunOn = "auto"
-
-    def __post_init__(self) -> None:
-        faults = number_faults(self, limit=1, max_context=1, seed=0)
-        if not faults and self.max_context > MOST_CONTEXT:
-            faults.append(message("max_context", self.max_context, f"1 to {MOST_CONTEXT}"))
-        raise_faults(faults + choice_faults(self, nulls=Nulls, run_on=RunOn) + limit_faults(self))
+    limit: int = option(25, "Most rules that are listed of each table, best first.", least=1, metavar="N")
+    max_context: int = option(
+        MOST_CONTEXT, "Most columns on the left side of a functional dependency (1 to 3).",
+        least=1, most=MOST_CONTEXT, metavar="K",
+    )
+    nulls: Nulls = option(
+        "unknown",
+        "Rows with a null in a rule's columns are left out (unknown), or a null is a value equal to itself (value).",
+    )
 
 
-class ProfileKeywords(TypedDict, total=False):
-    """What `tuplewise.profile` can be told beside its own arguments; see ProfileOptions."""
+@dataclass(frozen=True, kw_only=True)
+class ProfileOptions(RunOptions, ShownRules):
+    """How `profile` looks for the rules that are worth keeping."""
+
+
+class ProfileKeywords(RunKeywords, total=False):
+    """ProfileOptions, for editors."""
 
     limit: int
     max_context: int
-    memory_limit: int | None
-    seed: int
-    run_on: RunOn
+    nulls: Nulls

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,9 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from tuplewise.engine.dc.constraint import DenialConstraint
     from tuplewise.engine.dc.violations.found import DcCheck
-    from tuplewise.engine.options import RulesSyntax
 
 COUNTED_FIELDS = ("rule_id", "rule", "holds", "violating_pairs", "g1", "rows_unknown", "symmetric")
 
@@ -223,30 +220,3 @@ class CheckResult(CheckedResult):
     def _all_tables(self, schema: pa.Schema, limit: int | None, deadline: float | None = None) -> Iterator[pa.Table]:
         for rule in self.rules:
             yield from rule.tables(limit, schema, deadline)
-
-
-def read_all(given: Any, columns: Sequence[str], syntax: RulesSyntax) -> list[DenialConstraint]:
-    """Rules as a caller gives them: text, constraints, a result of discovery, a path of a file, or a list of these.
-
-    Each rule is kept once. Raises RuleError for one that can't be read, InputError for anything else.
-    """
-    from tuplewise.engine.dc.constraint import DenialConstraint
-    from tuplewise.engine.dc.rule_text import read_rule_file, read_rules
-    from tuplewise.engine.report.dc_result import DcResult
-
-    rules: dict[DenialConstraint, None] = {}
-    several = isinstance(given, Sequence) and not isinstance(given, str)
-    for one in given if several else [given]:
-        if isinstance(one, str):
-            found = read_rules(one, columns=columns, syntax=syntax)
-        elif isinstance(one, DenialConstraint):
-            found = [one]
-        elif isinstance(one, DcResult):
-            found = list(one.constraints)
-        elif isinstance(one, PurePath):
-            found = [rule for rule, _ in read_rule_file(one, columns=columns, syntax=syntax)]
-        else:
-            allowed = "text, a DenialConstraint, a DcResult, a pathlib.Path, or a list of these"
-            raise InputError(message("a rule of this type can't be read", type(one).__name__, allowed))
-        rules.update(dict.fromkeys(found))
-    return list(rules)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tuplewise.engine.profile.discover import TableProfile
     from tuplewise.engine.profile.inclusions import Inclusion
-    from tuplewise.engine.profile.rule import Listed
+    from tuplewise.engine.profile.rule import Listed, Rule
     from tuplewise.engine.table.relation import Relation
 
 EXAMPLES = 5
@@ -289,11 +289,7 @@ def _rule_of(name: str, table: TableProfile, listed: Listed) -> dict[str, Any]:
         "kind": rule.kind,
         "rule": profile_words.rule_text(relation, rule),
         "english": profile_words.english(table.table, listed),
-        "rows": rule.rows,
-        "exceptions": rule.exceptions,
-        "evidence": round(rule.evidence, 3),
-        "strength": round(rule.strength, 6),
-        "score": round(rule.score, 4),
+        **_measured(rule, rule.rows),
         "implies": tuple(profile_words.rule_text(relation, one) for one in listed.implies),
         "columns": own,
     }
@@ -306,13 +302,20 @@ def _inclusion_of(inclusion: Inclusion) -> dict[str, Any]:
         "kind": "ind",
         "rule": str(inclusion.ind),
         "english": profile_words.inclusion_english(inclusion),
-        "rows": inclusion.values,
-        "exceptions": inclusion.exceptions,
-        "evidence": round(inclusion.evidence, 3),
-        "strength": round(inclusion.strength, 6),
-        "score": round(inclusion.score, 4),
+        **_measured(inclusion, inclusion.values),
         "implies": (),
         "columns": {"dependent": str(dependent), "referenced": str(referenced)},
+    }
+
+
+def _measured(one: Rule | Inclusion, rows: int) -> dict[str, Any]:
+    """What was measured of a rule that speaks of so many rows, or values."""
+    return {
+        "rows": rows,
+        "exceptions": one.exceptions,
+        "evidence": round(one.evidence, 3),
+        "strength": round(one.strength, 6),
+        "score": round(one.score, 4),
     }
 
 

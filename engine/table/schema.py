@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from tuplewise.engine.errors import InputError, message, near_names
-from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.options.faults import raise_faults
+from tuplewise.engine.options import LoadOptions, raise_faults
 from tuplewise.engine.table.relation import DOMAIN_OF_TYPE, Relation, TypeName
 
 ALL_COLUMNS = "*"

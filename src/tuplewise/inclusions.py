@@ -4,26 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tuplewise.engine.options import IndCheckOptions, IndDiscoverOptions, takes
+
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from decimal import Decimal
     from typing import Unpack
 
-    from tuplewise.engine.options import IndKeywords
+    from tuplewise.engine.options import IndCheckKeywords, IndDiscoverKeywords
     from tuplewise.engine.report.ind_check_result import IndCheckResult
     from tuplewise.engine.report.ind_result import IndResult
 
 
+@takes(IndDiscoverOptions)
 def discover_inds(
     tables: Any,
     *,
-    error: float | str | Decimal = 0.0,
-    max_arity: int = 1,
-    as_text: bool = False,
-    device: str = "auto",
-    time_limit: float | None = None,
     progress: Callable[[str, float], None] | None = None,
-    **options: Unpack[IndKeywords],
+    **options: Unpack[IndDiscoverKeywords],
 ) -> IndResult:
     """The inclusion dependencies between the columns of tables: A <= B, every value of A occurs in B.
 
@@ -35,15 +32,7 @@ def discover_inds(
     tables : list of tables, or tables by name
         Each a path, a frame, or what `load` returns. Paths are called by their file's name, frames need a name:
         `{"orders": frame}`.
-    error : share of the distinct values of A that B may lack, 0 <= error < 1.
-        A float is taken as the decimal that it is written as.
-    max_arity : most columns of each side
-    as_text : compare all values as the text that they are written as
-    device : "auto", "cpu", "cuda" or "cuda:N". The result is the same on each.
-    time_limit : seconds; the result is then marked `partial`
     progress : called with the stage and the share of it that is done
-    **options
-        run_on ("auto", "driver", "spark"), memory_limit (bytes), seed.
 
     Returns
     -------
@@ -68,26 +57,20 @@ def discover_inds(
     """
     from tuplewise.engine import tasks
     from tuplewise.engine.ind.tables import name_tables
-    from tuplewise.engine.options import IndDiscoverOptions, options_of
     from tuplewise.engine.tasks import TaskRun
 
-    named = {"error": error, "max_arity": max_arity, "as_text": as_text, "device": device, "time_limit": time_limit}
-    checked = options_of("discover_inds", IndDiscoverOptions, {**named, **options})
+    checked = IndDiscoverOptions.of("discover_inds", options)
     run = TaskRun(checked, progress)
     return tasks.discover_inds(name_tables(tables), checked, run)
 
 
+@takes(IndCheckOptions)
 def check_inds(
     tables: Any,
     inds: Any,
     *,
-    error: float | str | Decimal = 0.0,
-    as_text: bool = False,
-    examples: int = 10,
-    device: str = "auto",
-    time_limit: float | None = None,
     progress: Callable[[str, float], None] | None = None,
-    **options: Unpack[IndKeywords],
+    **options: Unpack[IndCheckKeywords],
 ) -> IndCheckResult:
     """Whether inclusion dependencies hold, and which values and rows break those that don't.
 
@@ -98,10 +81,6 @@ def check_inds(
     tables : as for `discover_inds`
     inds : text such as "child.a <= parent.b" or "child[a, b] <= parent[x, y]", an InclusionDependency, what
         `discover_inds` returned, a `pathlib.Path` of a file of such lines, or a list of these
-    error : share of the distinct values of the dependent side that may be missing, 0 <= error < 1
-    as_text : compare all values as the text that they are written as
-    examples : missing values that are listed of each, at most; all are counted
-    device, time_limit, progress, **options : as for `discover_inds`
 
     Returns
     -------
@@ -126,10 +105,8 @@ def check_inds(
     """
     from tuplewise.engine import tasks
     from tuplewise.engine.ind.tables import name_tables
-    from tuplewise.engine.options import IndCheckOptions, options_of
     from tuplewise.engine.tasks import TaskRun
 
-    named = {"error": error, "as_text": as_text, "examples": examples, "device": device, "time_limit": time_limit}
-    checked = options_of("check_inds", IndCheckOptions, {**named, **options})
+    checked = IndCheckOptions.of("check_inds", options)
     run = TaskRun(checked, progress)
     return tasks.check_inds(name_tables(tables), inds, checked, run)

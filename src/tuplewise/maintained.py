@@ -4,26 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
+from tuplewise.engine.options import IndInitOptions, IndStateOptions, takes
+
 if TYPE_CHECKING:
     import os
     from types import TracebackType
+    from typing import Unpack
 
     from tuplewise.engine.ind.dependency import InclusionDependency
     from tuplewise.engine.ind.open_state import AnyState
     from tuplewise.engine.ind.state import Applied
-    from tuplewise.engine.options import RunOn
+    from tuplewise.engine.options import IndStateKeywords
     from tuplewise.engine.report.ind_state import IndStateResult
 
 
+@takes(IndInitOptions)
 def maintain_inds(
     state: str | os.PathLike[str],
     tables: Any = None,
-    *,
-    as_text: bool = False,
-    insert_only: bool = False,
-    track_rows: bool = False,
-    sync: bool = False,
-    run_on: RunOn = "auto",
+    **options: Unpack[IndStateKeywords],
 ) -> MaintainedInds:
     """The unary inclusion dependencies of tables in a folder, kept current as rows come, go and change.
 
@@ -32,14 +31,6 @@ def maintain_inds(
     state : folder. With `tables` a new or an empty one, in which the state is built; without, one that was built
         before, with the options that it was built with.
     tables : list of tables, or tables by name, as for `discover_inds`; the types of their columns are fixed
-    as_text : compare all values as the text that they are written as
-    insert_only : keep no frequencies of values: smaller and quicker, and rows can't be deleted
-    track_rows : keep how often each row occurs, so that a delete of any row that isn't there is an error
-    sync : hand each revision to the disk before it is done, so that it survives a loss of power. A kill of the process
-        it survives always.
-    run_on : "spark" builds a state beyond one machine: frequencies in files that Spark reads and writes, in a folder
-        that all machines of the cluster see. Its rows are paths or frames. "driver" and "auto": a state of one process.
-        A state that was built before keeps its kind.
 
     Returns
     -------
@@ -65,16 +56,16 @@ def maintain_inds(
     from tuplewise.engine.errors import InputError, message
     from tuplewise.engine.ind.open_state import build_state, open_state
     from tuplewise.engine.ind.tables import name_tables
-    from tuplewise.engine.options import IndStateOptions
     from tuplewise.engine.report.version import version
 
-    options = IndStateOptions(as_text=as_text, insert_only=insert_only, track_rows=track_rows, sync=sync)
+    asked = IndInitOptions.of("maintain_inds", options)
+    kept = asked.part(IndStateOptions)
     if tables is None:
-        if options != IndStateOptions():
+        if kept != IndStateOptions():
             hint = "Leave the options out, or name the tables to build a state of"
             raise InputError(message("a state that was built before keeps its options", str(state), hint=hint))
         return MaintainedInds(open_state(state))
-    built = build_state(state, name_tables(tables), options, run_on=run_on, written_by=version())
+    built = build_state(state, name_tables(tables), kept, run_on=asked.run_on, written_by=version())
     return MaintainedInds(open_state(built.folder), built.notes)
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any, Self
 
+from tuplewise.engine.options import OF_A_STATE, DcDiscoverOptions, DcStateOptions, LoadOptions, takes
+
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Sequence
-    from decimal import Decimal
     from types import TracebackType
     from typing import Unpack
 
@@ -16,18 +17,15 @@ if TYPE_CHECKING:
     from tuplewise.engine.dc.incremental.applied import AppliedRevision, RuleChanges
     from tuplewise.engine.dc.incremental.rows import RowBatch
     from tuplewise.engine.dc.incremental.state import DcState
-    from tuplewise.engine.options import DcStateKeywords, Nulls
+    from tuplewise.engine.options import DcStateKeywords
     from tuplewise.engine.report.dc_state import DcStateResult
 
 
+@takes(DcStateOptions, DcDiscoverOptions, LoadOptions, only={*OF_A_STATE, "null_tokens"})
 def maintain_dcs(
     state: str | os.PathLike[str],
     table: Any = None,
     *,
-    key: str | Sequence[str] | None = None,
-    error: float | str | Decimal = 0.0,
-    nulls: Nulls = "unknown",
-    device: str = "auto",
     progress: Callable[[str], None] | None = None,
     **options: Unpack[DcStateKeywords],
 ) -> MaintainedDcs:
@@ -39,18 +37,7 @@ def maintain_dcs(
         before, with the options that it was built with.
     table : what `load` returns, or anything that `load` reads. Its columns, their types and the predicate space are
         fixed from now on.
-    key : columns that name a row: no two rows have the same values in them, and none a null. None: rows are named by
-        ids; those of the table have 0, 1, 2, ... in its order, and later ones go on from there.
-    error : share of ordered pairs of rows (g1) that may violate a constraint, as for `discover_dcs`
-    nulls : "unknown" (a null satisfies no predicate) or "value" (equal to itself, lower than every other value)
-    device : "auto", "cpu", "cuda" or "cuda:N". The result is the same on each.
     progress : called with the name of each step, while the state is built
-    **options
-        counts (keep how many pairs leave each clue; always with an error above 0), sync (hand each revision to the disk
-        before it is done, so that it survives a loss of power; a kill of the process it survives always), index
-        ("auto", "zones", "published"), null_tokens (text that is null in later rows), and of `discover_dcs`
-        max_predicates, cross_columns, single_tuple, order_text, shared_values, comparable_means, minimality, algorithm,
-        memory_limit, seed.
 
     Returns
     -------
@@ -77,13 +64,13 @@ def maintain_dcs(
     """
     from tuplewise.engine.dc.incremental.state import DcState
     from tuplewise.engine.errors import InputError, message
-    from tuplewise.engine.options import dc_state_options, load_options
 
-    given: dict[str, Any] = {"key": key, "error": error, "nulls": nulls, "device": device, **options}
-    reading = load_options({"null_tokens": given.pop("null_tokens", ())})
-    checked = dc_state_options(given)
+    given: dict[str, Any] = {**options}
+    reading = LoadOptions(null_tokens=given.pop("null_tokens", ()))
+    asked = DcStateOptions.of("maintain_dcs", given)
+    device = asked.discover.device
     if table is None:
-        if reading.null_tokens or checked != dc_state_options({"device": device}):
+        if reading.null_tokens or asked != DcStateOptions(discover=DcDiscoverOptions(device=device)):
             hint = "Leave the options out, or name the table to build a state of"
             raise InputError(message("a state that was built before keeps its options", str(state), hint=hint))
         return MaintainedDcs(DcState(state, device=device))
@@ -94,7 +81,7 @@ def maintain_dcs(
     initial.check_folder(state)
     relation = load(table, reading, progress=progress, device=device)
     how: dict[str, Any] = {"written_by": version(), "null_tokens": reading.null_tokens}
-    initial.build(state, relation, checked, **how, progress=progress)
+    initial.build(state, relation, asked, **how, progress=progress)
     return MaintainedDcs(DcState(state, device=device), initial.notes_on_first_rows(relation))
 
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tuplewise.engine.options import ProfileOptions, takes
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Unpack
 
-    from tuplewise.engine.options import Nulls, ProfileKeywords
+    from tuplewise.engine.options import ProfileKeywords
     from tuplewise.engine.report.profile_result import ProfileResult
 
 
+@takes(ProfileOptions)
 def profile(
     tables: Any,
     *,
-    nulls: Nulls = "unknown",
-    device: str = "auto",
-    time_limit: float | None = None,
     progress: Callable[[str, float], None] | None = None,
     **options: Unpack[ProfileKeywords],
 ) -> ProfileResult:
@@ -31,14 +31,7 @@ def profile(
     ----------
     tables : a table, a list of tables, or tables by name
         Each a path, a frame, or what `load` returns.
-    nulls : "unknown" (rows with a null in a rule's columns are left out) or "value" (equal to itself)
-    device : "auto", "cpu", "cuda" or "cuda:N". The result is the same on each.
-    time_limit : seconds; what was counted by then is listed, and the result marked `partial`
     progress : called with the stage and the share of it that is done
-    **options
-        limit (rules that are listed of each table, 25), max_context (columns on the left of a functional dependency, 1
-        to 3), run_on ("auto": a table that is too large for this process is counted in Spark, with the same result;
-        "driver", "spark"), memory_limit (bytes), seed.
 
     Returns
     -------
@@ -63,9 +56,7 @@ def profile(
     """
     from tuplewise.engine import tasks
     from tuplewise.engine.ind.tables import name_tables
-    from tuplewise.engine.options import ProfileOptions, options_of
     from tuplewise.engine.tasks import TaskRun
 
-    named = {"nulls": nulls, "device": device, "time_limit": time_limit}
-    checked = options_of("profile", ProfileOptions, {**named, **options})
+    checked = ProfileOptions.of("profile", options)
     return tasks.profile(name_tables(tables), checked, TaskRun(checked, progress))

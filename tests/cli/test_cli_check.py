@@ -215,9 +215,9 @@ def test_pairs_that_a_limit_cuts_short_are_partial(
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        (["--rule", FD, "--pairs", "-1"], "-1 is not in the range x>=0"),
+        (["--rule", FD, "--pairs", "-1"], "pairs: -1; allowed: 0 or more"),
         ([], "No rule is given: --rule TEXT, or --rules FILE."),
-        (["--rule", FD, "--fail-on", "1.5"], "'1.5' is neither a count of pairs such as 10 nor a percentage"),
+        (["--rule", FD, "--fail-on", "1.5"], "fail_on: '1.5'; allowed: a count of pairs such as 10, or a percentage"),
         (["--rule", FD, "--rules-syntax", "sql"], "'sql' is not one of 'auto', 'holoclean', 'desbordante'"),
         (["--rule", FD, "--together", "all"], "'all' is not one of"),
         (["--rule", FD, "--run-on", "gpu"], "'gpu' is not one of"),

@@ -126,7 +126,7 @@ def test_faults_are_one_message(more: list[str], message: str, table: str, capsy
         (["od"], "Usage: "),
         (["od", "discover"], "Missing argument 'TABLE'"),
         (["od", "discover", "x.csv", "--algorithm", "fastod"], "not one of 'auto', 'hybrid', 'levelwise'"),
-        (["od", "discover", "x.csv", "--limit", "0"], "0 is not in the range x>=1"),
+        (["od", "discover", "x.csv", "--limit", "0"], "limit: 0; allowed: 1 or more"),
         (["od", "check", "x.csv"], "No order dependency is given: --od TEXT, or --ods FILE."),
         (["od", "check", "--od", "a -> b"], "Give a TABLE, or the JSON of od discover: --against RESULT"),
         (["od", "check", "x.csv", "--od", "a -> b", "--against", "y.json"], "(one of the two)"),

@@ -37,8 +37,8 @@ FD = "a -> b"
         ({"key": ["a", 1]}, "key: ['a', 1]; allowed: text, or a list of texts"),
         (
             {"pairs": "x", "seed": 1.5, "time_limit": 0},
-            "pairs: 'x'; allowed: a whole number, 0 or more; seed: 1.5; allowed: a whole number, 0 or more; "
-            "time_limit: 0; allowed: seconds above 0",
+            "pairs: 'x'; allowed: a whole number, 0 or more; time_limit: 0; allowed: seconds above 0; "
+            "seed: 1.5; allowed: a whole number, 0 or more",
         ),
     ],
 )
@@ -57,7 +57,7 @@ def test_faults_of_a_check(options: dict[str, Any], fault: str) -> None:
         ({"cross_columns": "no"}, "cross_columns: 'no'; allowed: True or False"),
         ({"algorithm": "fastest"}, "'auto' or 'evidence' or 'hybrid' or 'hydra'"),
         ({"algorithm": ["hydra"]}, "'auto' or 'evidence' or 'hybrid' or 'hydra'"),
-        ({"seed": None, "time_limit": True}, "seed: 'None'; allowed: a whole number, 0 or more; time_limit: True"),
+        ({"seed": None, "time_limit": True}, "time_limit: True; allowed: seconds above 0; seed: 'None'"),
     ],
 )
 def test_faults_of_a_discovery(options: dict[str, Any], fault: str) -> None:
@@ -77,8 +77,8 @@ def test_faults_of_a_discovery(options: dict[str, Any], fault: str) -> None:
         ({"algorithm": "hyfd"}, "algorithm: 'hyfd'; allowed: 'auto' or 'hybrid' or 'levelwise'"),
         (
             {"algorithm": "hybrid", "error": 0.1, "seed": -1, "time_limit": 0},
-            "seed: -1; allowed: 0 or more; algorithm with error above 0: 'hybrid'; allowed: 'auto' or 'levelwise'. "
-            "Leave the algorithm out; time_limit: 0; allowed: seconds above 0",
+            "time_limit: 0; allowed: seconds above 0; seed: -1; allowed: 0 or more; algorithm with error above 0: "
+            "'hybrid'; allowed: 'auto' or 'levelwise'. Leave the algorithm out",
         ),
         ({"nulls": "none"}, "'none'"),
     ],

@@ -280,7 +280,7 @@ def test_a_time_limit_prints_what_was_found_and_exits_3(table: str, capsys: pyte
     ("argv", "text"),
     [
         ([], "Missing argument 'TABLE...'"),
-        (["TABLE", "--limit", "0"], "Invalid value for '--limit'"),
+        (["TABLE", "--limit", "0"], "limit: 0; allowed: 1 or more"),
         (["TABLE", "--max-context", "4"], "max_context: 4; allowed: 1 to 3"),
         (["TABLE", "--format", "yaml"], "Invalid value for '--format'"),
         (["TABLE", "--dialect", "mysql"], "Invalid value for '--dialect'"),

@@ -17,7 +17,7 @@ from tuplewise.engine.ind.dependency import Attribute, unary
 from tuplewise.engine.ind.discover import discover
 from tuplewise.engine.ind.foreign_keys import Evidence, name_likeness, ranked, with_evidence
 from tuplewise.engine.ind.found import FoundInd, TableFound
-from tuplewise.engine.options import IndDiscoverOptions, options_of
+from tuplewise.engine.options import IndDiscoverOptions
 from tuplewise.engine.table.relation import Column
 from tuplewise.engine.table.table import load
 
@@ -45,7 +45,7 @@ needs_tpch = pytest.mark.skipif(missing(package_program, "tpchgen-cli"), reason=
 def best(tables: dict[str, pa.Table], error: str, **options: Any) -> list[str]:
     """The dependencies as they are ranked."""
     relations = {name: load(table, name=name) for name, table in tables.items()}
-    found = discover(relations, options_of("best", IndDiscoverOptions, {"error": error, **options}))
+    found = discover(relations, IndDiscoverOptions(error=error, **options))
     return [str(f.ind) for f in ranked(with_evidence(found).inds)]
 
 

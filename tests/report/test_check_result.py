@@ -19,7 +19,7 @@ import pytest
 from oracles.dc import outcome, satisfies
 
 import tuplewise as tw
-from tuplewise.engine.options import FailOn, dc_check_options
+from tuplewise.engine.options import DcCheckOptions, FailOn
 from tuplewise.engine.report import text as report_text
 
 UTC = datetime.UTC
@@ -251,8 +251,8 @@ def test_bounds_that_are_none(bad: Any) -> None:
 
 def test_faults_in_options_come_together() -> None:
     with pytest.raises(tw.InputError) as caught:
-        dc_check_options(
-            {"pairs": -1, "key": ["a", "a"], "nulls": "no", "together": "x", "run_on": "y", "time_limit": 0}
+        DcCheckOptions.of(
+            "check", {"pairs": -1, "key": ["a", "a"], "nulls": "no", "together": "x", "run_on": "y", "time_limit": 0}
         )
     for fault in (
         "pairs: -1; allowed: 0 or more", "key: ['a', 'a']; allowed: each column once",
@@ -520,3 +520,10 @@ def test_what_discovery_lists_is_a_list_of_rules(planes: tw.Relation) -> None:
     found = tw.discover_dcs(planes, device="cpu").constraints
     assert check(found, planes).holds
     assert check(found[:1], planes).holds
+
+
+def test_a_rule_that_is_given_again_is_checked_once_and_noted() -> None:
+    table = pd.DataFrame({"a": [1, 1], "b": [1, 2]})
+    found = tw.check(table, ["a -> b", "not(t.a == u.a and t.b != u.b)"], device="cpu")
+    assert len(found.rules) == 1
+    assert "'not(t.a == u.a and t.b != u.b)' is the same rule as 'a -> b': it is checked once" in found.notes

@@ -25,7 +25,7 @@ from tuplewise.engine.dc.violations import distributed as violations
 from tuplewise.engine.od import distributed as od_distributed
 from tuplewise.engine.od import distributed_discover as od_discover
 from tuplewise.engine.od import search
-from tuplewise.engine.options.choices import RunOn
+from tuplewise.engine.options import RunOn
 from tuplewise.engine.options.discovery import Algorithm
 from tuplewise.engine.spark import pair_tiles, run
 from tuplewise.engine.spark.session import open_session, stop

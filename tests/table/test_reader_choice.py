@@ -68,7 +68,7 @@ def test_what_only_one_of_them_reads(tmp_path: Path) -> None:
     assert choose_reader(hidden, LoadOptions(master="local[1]")).name == "arrow"
     with pytest.raises(InputError, match=r"Spark can't read .*passes over names.*Leave the reader out"):
         choose_reader(hidden, LoadOptions(reader="spark"))
-    with pytest.raises(InputError, match="reader: 'duckdb'; allowed: 'auto', 'arrow', 'spark'"):
+    with pytest.raises(InputError, match="reader: 'duckdb'; allowed: 'auto' or 'arrow' or 'spark'"):
         LoadOptions(reader="duckdb")  # type: ignore[arg-type]
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from tuplewise.engine.dc.discover import discover
 from tuplewise.engine.dc.discovery import DcDiscovery
 from tuplewise.engine.dc.incremental.state import DcState
 from tuplewise.engine.dc.predicate import PredicateSpace
 from tuplewise.engine.errors import InputError, message
-from tuplewise.engine.options import READING_OF_A_STATE, RULES_OF_A_STATE, DcDiscoverOptions, LoadOptions
+from tuplewise.engine.options import DcDiscoverOptions, LoadOptions, fixed_by_a_state
 from tuplewise.engine.run import Run
 from tuplewise.engine.table.relation import DOMAIN_OF_TYPE, Relation, TypeName
 from tuplewise.engine.table.table import Table
@@ -47,22 +46,22 @@ class KeptSpace:
 
     def load_options(self, given: LoadOptions | None = None) -> LoadOptions:
         """How a table is read: `given`, with the state's columns, types and nulls."""
-        fixed: dict[str, Any] = dict.fromkeys(READING_OF_A_STATE)
-        fixed["columns"], fixed["exclude"], fixed["null_tokens"] = self.names, (), self.null_tokens
-        fixed["types"] = dict(zip(self.names, self.types, strict=True))
-        return replace(given or LoadOptions(), **fixed)
+        types = dict(zip(self.names, self.types, strict=True))
+        return replace(
+            given or LoadOptions(), columns=self.names, exclude=(), types=types, null_tokens=self.null_tokens
+        )
 
     def discover_options(self, options: DcDiscoverOptions, given: Collection[str] = ()) -> DcDiscoverOptions:
         """How rules are found: `options`, with the state's of which rules there are.
 
         Raises InputError where one of these was asked for: its name is in `given`, or its value is no default.
         """
-        plain = DcDiscoverOptions()
-        asked = [n for n in RULES_OF_A_STATE if n in given or getattr(options, n) != getattr(plain, n)]
+        plain, fixed = DcDiscoverOptions(), fixed_by_a_state(DcDiscoverOptions)
+        asked = [n for n in fixed if n in given or getattr(options, n) != getattr(plain, n)]
         if asked:
             hint = "Leave them out: the state says which rules there are"
             raise InputError(message("options that a state of space_from fixes", ", ".join(asked), hint=hint))
-        return replace(options, **{name: getattr(self.options, name) for name in RULES_OF_A_STATE})
+        return replace(options, **{name: getattr(self.options, name) for name in fixed})
 
     def discover(self, table: Table, options: DcDiscoverOptions, run: Run) -> DcDiscovery:
         """`discover.discover` in this space. Raises InputError where a column is missing or of another type."""

@@ -1,0 +1,117 @@
+"""The public functions that find and check denial constraints; `tuplewise` hands them on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tuplewise.engine.options import DcCheckOptions, DcDiscoverOptions, takes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from os import PathLike
+    from typing import Unpack
+
+    from tuplewise.engine.options import CheckKeywords, DcKeywords
+    from tuplewise.engine.report.check_result import CheckResult
+    from tuplewise.engine.report.dc_result import DcResult
+
+
+@takes(DcDiscoverOptions)
+def discover_dcs(
+    table: Any,
+    *,
+    space_from: str | PathLike[str] | None = None,
+    progress: Callable[[str, float], None] | None = None,
+    **options: Unpack[DcKeywords],
+) -> DcResult:
+    """The minimal denial constraints that hold in a table.
+
+    Parameters
+    ----------
+    table : what `load` returns, or anything that `load` reads
+    space_from : folder of a state (`maintain_dcs`) that says which rules there are: its columns, types, nulls and
+        predicates, and its options of these, which are not given then
+    progress : called with the stage ("evidence", "inversion" and the like) and the share of it that is done
+
+    Returns
+    -------
+    DcResult
+        With `.constraints`, `.ranked()`, `.to_pandas()`, `.to_json()`, `.to_csv()`, `.to_sql()`, `.to_dict()`.
+
+    Raises
+    ------
+    InputError
+        Where the table or an option can't be used, or the work would not end.
+    DeviceError
+        Where a device that was asked for can't be had.
+
+    Examples
+    --------
+    >>> import pandas as pd, tuplewise as tw
+    >>> pay = pd.DataFrame({"rank": [1, 2, 3, 4], "pay": [10, 20, 20, 40]})
+    >>> for constraint in tw.discover_dcs(pay, cross_columns=False).constraints:
+    ...     print(constraint.kind, constraint)
+    key not(t.rank == u.rank)
+    od not(t.rank <= u.rank and t.pay > u.pay)
+    """
+    from tuplewise.engine import tasks
+    from tuplewise.engine.tasks import TaskRun
+
+    checked = DcDiscoverOptions.of("discover_dcs", options)
+    run = TaskRun(checked, progress)
+    if space_from is None:
+        return tasks.discover_dcs(table, checked, run)
+    from tuplewise.engine.dc.incremental.kept_space import KeptSpace
+
+    space = KeptSpace.of_state(space_from)
+    checked = space.discover_options(checked, given=options)
+    return tasks.discover_dcs(table, checked, run, reading=space.load_options(), space=space)
+
+
+@takes(DcCheckOptions)
+def check(
+    table: Any,
+    rules: Any,
+    *,
+    progress: Callable[[str, float], None] | None = None,
+    **options: Unpack[CheckKeywords],
+) -> CheckResult:
+    """Whether rules hold in a table, and which pairs of rows violate them.
+
+    Parameters
+    ----------
+    table : what `load` returns, or anything that `load` reads
+    rules : text of a rule (or of several, with `;` between them), a DenialConstraint, what `discover_dcs` returned, a
+        `pathlib.Path` of a file of rules, or a list of these
+    progress : called with the stage ("checking") and the share of it that is done
+
+    Returns
+    -------
+    CheckResult
+        With `.holds`, `.violating_pairs`, `.pairs()`, `.rows()`, `.rules`, `.write_pairs()`, `.to_pandas()`,
+        `.to_json()`, `.to_csv()`, `.to_sql()`, `.to_dict()`.
+
+    Raises
+    ------
+    RuleError
+        Where a rule can't be read, names an unknown column, or compares what can't be compared.
+    InputError
+        Where the table or an option can't be used.
+    DeviceError
+        Where a device that was asked for can't be had.
+
+    Examples
+    --------
+    >>> import pandas as pd, tuplewise as tw
+    >>> planes = pd.DataFrame({"tail": ["N1", "N1", "N2"], "type": ["A", "B", "B"]})
+    >>> found = tw.check(planes, "not(t.tail == u.tail and t.type != u.type)", device="cpu")
+    >>> found.holds, found.violating_pairs, found.rows()["row"].tolist()
+    (False, 2, [0, 1])
+    """
+    from tuplewise.engine import tasks
+    from tuplewise.engine.report.rule_texts import read_all_rules
+    from tuplewise.engine.tasks import TaskRun
+
+    checked = DcCheckOptions.of("check", options)
+    run = TaskRun(checked, progress)
+    return tasks.check_dcs(table, lambda names: read_all_rules(rules, names, checked.rules_syntax), checked, run)
