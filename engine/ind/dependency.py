@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tuplewise.engine.errors import Fault, RuleError, describe, message, near_hint, number_of
-from tuplewise.engine.scanner import BRACKETS, PLAIN, Scanner
+from tuplewise.engine.errors import Fault, RuleError, message, near_hint, number_of
+from tuplewise.engine.scanner import BRACKETS, Scanner
 from tuplewise.engine.table.schema import quote_name
 
 SIGNS = ("<=", "[=", "⊆", "->", "→")
@@ -18,7 +18,6 @@ ACCEPTED = (
     'Names that are no plain word stand in `...` or "...".'
 )
 
-__END = re.compile(r"\s*(?:[,\])]|\[=|<=|⊆|->|→|\Z)")
 _END = re.compile(r"\s*(?:[,\])]|\[=|<=|⊆|->|→|\Z)")
 _FILE_ENDING = re.compile(r"\.(?:csv|tsv|txt|parquet|orc|jsonl|ndjson|json)(?:\.(?:gz|bz2|zst|lz4|snappy))?$", re.I)
 _NO_NAME = re.compile(r"[`\"\[\]()]")
@@ -121,20 +120,7 @@ def parse_ind(text: str, tables: Mapping[str, Sequence[str]]) -> InclusionDepend
     child.a <= parent.y
     """
     reader = _Reader(text, tables)
-    try:
-        dependent = reader.side()
-        if not reader.take(*SIGNS):
-            raise reader.fault("expected a comma or <=")
-        at = reader.skip_blanks()
-        referenced = reader.side()
-        reader.finish()
-        if not reader.unknown and (problem := _size_problem(dependent, referenced)):
-            raise Fault(problem, at)
-    except Fault as fault:
-        raise _error(text, [*reader.unknown, fault]) from None
-    if reader.unknown:
-        raise _error(text, reader.unknown)
-    return InclusionDependency(dependent, referenced)
+    return InclusionDependency(*reader.whole(reader.sides, "inclusion dependency", ACCEPTED))
 
 
 def parse_attribute(text: str, tables: Mapping[str, Sequence[str]]) -> Attribute:
@@ -146,14 +132,7 @@ def parse_attribute(text: str, tables: Mapping[str, Sequence[str]]) -> Attribute
     Attribute(table='my orders', column='id')
     """
     reader = _Reader(text, tables)
-    try:
-        found = reader.attribute()
-        reader.finish()
-    except Fault as fault:
-        raise _error(text, [*reader.unknown, fault], "column") from None
-    if reader.unknown:
-        raise _error(text, reader.unknown, "column")
-    return found
+    return reader.whole(reader.attribute, "column", ACCEPTED)
 
 
 def ind_of_record(record: Mapping[str, Any], tables: Mapping[str, Sequence[str]]) -> InclusionDependency:
@@ -204,16 +183,23 @@ def _counted(side: Sequence[Attribute]) -> str:
     return number_of(len(side), "column")
 
 
-def _error(text: str, faults: Sequence[Fault], place: str = "inclusion dependency") -> RuleError:
-    return RuleError(describe(text, faults, place), ACCEPTED)
-
-
 class _Reader(Scanner):
     """A text over tables. `unknown`: a fault for each name that no table or column has."""
 
     def __init__(self, text: str, tables: Mapping[str, Sequence[str]]) -> None:
         super().__init__(text)
         self.tables = tables
+
+    def sides(self) -> tuple[tuple[Attribute, ...], tuple[Attribute, ...]]:
+        """Two sides with a sign between them."""
+        dependent = self.side()
+        if not self.take(*SIGNS):
+            raise self.fault("expected a comma or <=")
+        at = self.skip_blanks()
+        referenced = self.side()
+        if not self.unknown and (problem := _size_problem(dependent, referenced)):
+            raise Fault(problem, at)
+        return dependent, referenced
 
     def side(self) -> tuple[Attribute, ...]:
         """One side, in any of its spellings."""
@@ -231,8 +217,7 @@ class _Reader(Scanner):
             table = self._table_before(re.compile(r"\s*,\s*\["))
             if table is not None and self.take(",") and self.take("["):
                 columns = self._columns(table, "]")
-                if not self.take(")"):
-                    raise self.fault("expected )")
+                self.expect(")", ")")
                 return columns
         self.at = start
         return None
@@ -250,13 +235,13 @@ class _Reader(Scanner):
     def _table_before(self, follows: re.Pattern[str]) -> str | None:
         """The table that is next, if what follows it matches: quoted, a known one, or a word that is unknown."""
         start = self.skip_blanks()
-        if self.text.startswith(("`", '"'), start):
+        if self.sees("`", '"'):
             name = self.quoted()
             if follows.match(self.text, self.at):
                 return self._known_table(name, start)
             self.at = start
             return None
-        for end in self._ends_of(start, self._spelled_tables(), follows):
+        for end in self.ends_of(start, self._spelled_tables(), follows):
             self.at = end
             return self._known_table(self.text[start:end], start)
         match = re.compile(rf"([^\s`\"\[\](),]+){follows.pattern}").match(self.text, start)
@@ -267,37 +252,26 @@ class _Reader(Scanner):
 
     def _columns(self, table: str, closing: str) -> tuple[Attribute, ...]:
         """Names of columns up to the closing bracket, which is passed."""
-        found = [Attribute(table, self._column(table))]
-        while self.take(","):
-            found.append(Attribute(table, self._column(table)))
-        if not self.take(closing):
-            raise self.fault(f"expected a comma or {closing}")
-        return tuple(found)
+        return tuple(self.separated(lambda: self._of_table(table), closing))
 
     def _attributes(self) -> tuple[Attribute, ...]:
         """`t.a, t.b`, in brackets or not."""
         bracket = self.take("[", "(")
-        found = [self.attribute()]
-        while self.take(","):
-            found.append(self.attribute())
-        if bracket and not self.take(BRACKETS[bracket]):
-            raise self.fault(f"expected a comma or {BRACKETS[bracket]}")
-        return tuple(found)
+        return tuple(self.separated(self.attribute, BRACKETS[bracket] if bracket else None))
 
     def attribute(self) -> Attribute:
         """`table.column`."""
         start = self.skip_blanks()
-        if self.text.startswith(("`", '"'), start):
+        if self.sees("`", '"'):
             name = self.quoted()
             if not self.take("."):
                 raise self.fault("expected a dot and the name of a column")
             return self._of_table(self._known_table(name, start))
-        for end in self._ends_of(start, self._spelled_tables(), re.compile(r"\s*\.")):
+        for end in self.ends_of(start, self._spelled_tables(), re.compile(r"\s*\.")):
             self.at = end
             self.take(".")
             table = self._known_table(self.text[start:end], start)
-            at = self.skip_blanks()
-            if self.text.startswith(("`", '"'), at) or self._known_column(table) is not None:
+            if self.sees("`", '"') or self._known_column(table) is not None:
                 return self._of_table(table)
         return self._unknown_attribute(start)
 
@@ -309,7 +283,7 @@ class _Reader(Scanner):
         self.at = start
         end = _END.search(self.text, start)
         written = self.text[start : end.start() if end else len(self.text)]
-        known = next(iter(self._ends_of(start, self._spelled_tables(), re.compile(r"\s*\."))), None)
+        known = next(iter(self.ends_of(start, self._spelled_tables(), re.compile(r"\s*\."))), None)
         if known is None:
             name, dot, _ = written.partition(".")
             if not name.strip() or _NO_NAME.search(name):
@@ -331,15 +305,7 @@ class _Reader(Scanner):
         """The column that is next: quoted, known, or all up to what can't belong to a name."""
         at = self.skip_blanks()
         columns = self.tables.get(table)
-        if self.text.startswith(("`", '"'), at):
-            name = self.quoted()
-        else:
-            known = self._known_column(table)
-            end = _END.search(self.text, at)
-            name = known if known is not None else self.text[at : end.start() if end else len(self.text)]
-            if known is None and (not name or _NO_NAME.search(name)):
-                raise self.fault("expected the name of a column")
-            self.at = at + len(name)
+        name = self.quoted() if self.sees("`", '"') else self.bare_name(columns or (), _END, _END)
         if columns is not None and name not in columns:
             hint = near_hint(name, list(columns))
             self.unknown.append(Fault(f"table {table!r} has no column of the name {name!r}", at, hint))
@@ -348,15 +314,8 @@ class _Reader(Scanner):
     def _known_column(self, table: str) -> str | None:
         """The bare column of a table that is next: a plain word before the longest name."""
         at = self.skip_blanks()
-        ends = self._ends_of(at, self.tables.get(table, ()), _END)
+        ends = self.ends_of(at, self.tables.get(table, ()), _END)
         return self.text[at : ends[0]] if ends else None
-
-    def _ends_of(self, at: int, names: Iterable[str], follows: re.Pattern[str]) -> list[int]:
-        """Where the names end that stand at a place and before such: a plain word first, then the longest."""
-        plain = PLAIN.match(self.text, at)
-        word = plain.group() if plain else ""
-        standing = sorted({n for n in names if n and self.text.startswith(n, at)}, key=lambda n: (n != word, -len(n)))
-        return [at + len(n) for n in standing if follows.match(self.text, at + len(n))]
 
     def _spelled_tables(self) -> list[str]:
         """The tables as a text may name them bare: with the ending of a file too."""

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from tuplewise.engine.errors import Fault, RuleError, describe, near_hint
-from tuplewise.engine.scanner import BRACKETS, PLAIN, Scanner
+from tuplewise.engine.errors import Fault, near_hint
+from tuplewise.engine.scanner import BRACKETS, Scanner
 from tuplewise.engine.table.schema import quote_name
 
 Direction = Literal["asc", "desc"]
@@ -20,8 +20,10 @@ ACCEPTED = (
     'Names that are no plain word stand in `...` or "...".'
 )
 
-_DIRECTION = re.compile(r"\s*\b(asc|desc)\b(?=\s*(?:[,\])]|\|->|->|↦|→|\Z))", re.IGNORECASE)
-_END = re.compile(r"\s*(?:[,\])]|\|->|->|↦|→|\Z)")
+_END = r"\s*(?:[,\])]|\|->|->|↦|→|\Z)"
+_DIRECTION = re.compile(rf"\s*\b(asc|desc)\b(?={_END})", re.IGNORECASE)
+_AFTER_KNOWN = re.compile(rf"(?:{_DIRECTION.pattern}|{_END})", re.IGNORECASE)
+_AFTER_OTHER = re.compile(rf"(?:\s+(?:asc|desc))?{_END}", re.IGNORECASE)
 
 
 class OrderedColumn(NamedTuple):
@@ -86,19 +88,7 @@ def read_od(text: str, names: Sequence[str]) -> ListOd:
     month, week desc -> week, month
     """
     reader = _Reader(text, names)
-    try:
-        left = reader.items()
-        if not reader.take(*ARROWS):
-            raise reader.fault("expected a comma or ->")
-        right = reader.items()
-        if not right:
-            raise reader.fault("expected the name of a column")
-        reader.finish()
-    except Fault as fault:
-        raise _error(text, [*reader.unknown, fault]) from None
-    if reader.unknown:
-        raise _error(text, reader.unknown)
-    return ListOd(left, right)
+    return reader.whole(reader.dependency, "order dependency", ACCEPTED)
 
 
 def read_order_by(text: str, names: Sequence[str]) -> tuple[OrderedColumn, ...]:
@@ -114,53 +104,37 @@ def read_order_by(text: str, names: Sequence[str]) -> tuple[OrderedColumn, ...]:
     (OrderedColumn(name='month', direction='asc'), OrderedColumn(name='week', direction='desc'))
     """
     reader = _Reader(text, names)
-    try:
-        items = reader.items()
-        reader.finish()
-    except Fault as fault:
-        raise _order_error(text, [*reader.unknown, fault]) from None
-    if reader.unknown:
-        raise _order_error(text, reader.unknown)
-    return items
-
-
-def _error(text: str, faults: Sequence[Fault]) -> RuleError:
-    return RuleError(describe(text, faults, "order dependency"), ACCEPTED)
-
-
-def _order_error(text: str, faults: Sequence[Fault]) -> RuleError:
-    return RuleError(describe(text, faults, "ORDER BY"), ACCEPTED_ORDER)
+    return reader.whole(reader.items, "ORDER BY", ACCEPTED_ORDER)
 
 
 class _Reader(Scanner):
-    """A text over the columns of a table. `unknown`: a fault for each name that no column has."""
+    """A text over the columns of a table. `unknown`: a fault for each name that is no column."""
 
     def __init__(self, text: str, names: Sequence[str]) -> None:
         super().__init__(text)
         self.names = names
-        self._longest_first = sorted(filter(None, names), key=len, reverse=True)
+
+    def dependency(self) -> ListOd:
+        """Two lists with an arrow between them."""
+        left = self.items()
+        if not self.take(*ARROWS):
+            raise self.fault("expected a comma or ->")
+        right = self.items()
+        if not right:
+            raise self.fault("expected the name of a column")
+        return ListOd(left, right)
 
     def items(self) -> tuple[OrderedColumn, ...]:
         """A list of columns, in brackets or not; empty in brackets, or where an arrow or the end is next."""
         bracket = self.take(*BRACKETS)
         closing = BRACKETS[bracket] if bracket else None
-        found: list[OrderedColumn] = []
-        if closing and self.take(closing):
+        if self.take(closing) if closing else self.at_end() or self.sees(*ARROWS):
             return ()
-        if not closing and (self.skip_blanks() == len(self.text) or self.text.startswith(ARROWS, self.at)):
-            return ()
-        while True:
-            found.append(self._item())
-            if self.take(","):
-                continue
-            if closing and not self.take(closing):
-                raise self.fault(f"expected a comma or {closing}")
-            return tuple(found)
+        return tuple(self.separated(self._item, closing))
 
     def _item(self) -> OrderedColumn:
         at = self.skip_blanks()
-        quoted = self.text.startswith(("`", '"'), at)
-        name = self.quoted() if quoted else self._bare()
+        name = self.quoted() if self.sees("`", '"') else self.bare_name(self.names, _AFTER_KNOWN, _AFTER_OTHER)
         if name not in self.names:
             self.unknown.append(Fault(f"no column of the name {name!r}", at, near_hint(name, self.names)))
         direction = _DIRECTION.match(self.text, self.at)
@@ -168,26 +142,3 @@ class _Reader(Scanner):
             return OrderedColumn(name, "asc")
         self.at = direction.end()
         return OrderedColumn(name, "asc" if direction.group(1).lower() == "asc" else "desc")
-
-    def _bare(self) -> str:
-        """A known plain word; else the longest known name; else all up to what can't belong to a name."""
-        plain = PLAIN.match(self.text, self.at)
-        if plain and plain.group() in self.names and self._ends(plain.end()):
-            self.at = plain.end()
-            return plain.group()
-        for name in self._longest_first:
-            if self.text.startswith(name, self.at) and self._ends(self.at + len(name)):
-                self.at += len(name)
-                return name
-        end = _END.search(self.text, self.at)
-        stop = end.start() if end else len(self.text)
-        name = re.sub(r"\s+(?:asc|desc)$", "", self.text[self.at : stop], flags=re.IGNORECASE)
-        if not name or re.search(r"[`\"\[\]()]", name):
-            raise self.fault("expected the name of a column")
-        self.at += len(name)
-        return name
-
-    def _ends(self, at: int) -> bool:
-        """Whether a name may end here: a direction, a comma, a bracket, an arrow or the end comes next."""
-        direction = _DIRECTION.match(self.text, at)
-        return _END.match(self.text, direction.end() if direction else at) is not None

@@ -8,9 +8,10 @@ from tuplewise.engine.dc.constraint import DenialConstraint, Operator, Predicate
 from tuplewise.engine.dc.rule_text.draft import DraftReference, resolve
 from tuplewise.engine.dc.rule_text.scanner import Cursor
 from tuplewise.engine.errors import Fault
+from tuplewise.engine.scanner import BRACKETS
 
 ARROWS = ("->", "→")
-_BRACKETS = {"[": "]", "{": "}", "(": ")"}
+_BRACKETS = {**BRACKETS, "{": "}"}
 _ARROW_AHEAD = re.compile(r"""(?:[^"`;]|"[^"]*"|`[^`]*`)*?(?:->|→)""")
 _NO_NAME = re.compile(r"""[=<>!≠≤≥¬~"'`\[\]{}]""")
 
@@ -53,18 +54,9 @@ def _side(cursor: Cursor) -> tuple[list[DraftReference], bool]:
     """The names on one side, and whether they stand in square brackets."""
     bracket = cursor.take(*_BRACKETS)
     closing = _BRACKETS[bracket] if bracket else None
-    names: list[DraftReference] = []
-    if closing is not None and cursor.take(closing):
-        return names, bracket == "["
-    if closing is None and (cursor.at_end() or cursor.sees(*ARROWS, ";")):
-        return names, False
-    while True:
-        names.append(_name(cursor, closing))
-        if cursor.take(","):
-            continue
-        if closing is not None:
-            cursor.expect(closing, f"a comma or {closing}")
-        return names, bracket == "["
+    if cursor.take(closing) if closing else cursor.at_end() or cursor.sees(*ARROWS, ";"):
+        return [], bracket == "["
+    return cursor.separated(lambda: _name(cursor, closing), closing), bracket == "["
 
 
 def _name(cursor: Cursor, closing: str | None) -> DraftReference:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from tuplewise.engine.dc.constraint import Constant, Operator
 from tuplewise.engine.dc.rule_text.draft import DraftLiteral, DraftReference
 from tuplewise.engine.errors import Fault
-from tuplewise.engine.table.schema import quoted_text
+from tuplewise.engine.scanner import PLAIN, Scanner
 
 OPERATOR_SIGNS: dict[str, Operator] = {
     "==": "==",
@@ -32,7 +32,6 @@ MOST_DIGITS = 38
 
 _NO_BARE = r"\s()\[\]{}'\"`=<>!≠≤≥⩽⩾¬~,;&|^∧⋀→∀∈"
 _BARE = re.compile(f"[^{_NO_BARE}]+")
-_WORD = re.compile(r"[^\W\d]\w*")
 _PRIMES = re.compile("['′’]+")
 _NUMBER = re.compile(r"([+-]?)([0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE]([+-]?[0-9]+))?")
 _ODD_NAME = re.compile(rf"[{_NO_BARE.removeprefix(chr(92) + 's')}]|(?i:\b(?:and|or|is)\b)")
@@ -67,52 +66,22 @@ def number_constant(text: str, at: int = 0) -> Constant:
     return Constant(f"{plain}e{int(exponent)}", "double")
 
 
-class Cursor:
-    """A text with a place in it. What is not there is a Fault at that place.
+class Cursor(Scanner):
+    """A rule's text with a place in it. `columns`: the known names of columns, or None."""
 
-    Attributes
-    ----------
-    text, at : the text and the index of the next character
-    columns : known names of columns, or None
-    """
+    WORD = _BARE
+    QUOTED = "text"
 
     def __init__(self, text: str, columns: Sequence[str] | None = None) -> None:
-        self.text, self.at, self.columns = text, 0, columns
+        super().__init__(text)
+        self.columns = columns
         longest_first = sorted((c for c in columns or () if c), key=len, reverse=True)
         self._plain = [c for c in longest_first if not _ODD_NAME.search(c)]
         self._odd = [c for c in longest_first if _ODD_NAME.search(c)]
 
-    def skip_blanks(self) -> int:
-        """Move past blanks; the new place."""
-        while self.at < len(self.text) and (self.text[self.at].isspace() or self.text[self.at] == "\ufeff"):
-            self.at += 1
-        return self.at
-
-    def at_end(self) -> bool:
-        """Whether only blanks are left."""
-        return self.skip_blanks() == len(self.text)
-
-    def sees(self, *signs: str) -> bool:
-        """Whether one of the signs is next, after blanks."""
-        return self.text.startswith(signs, self.skip_blanks())
-
-    def take(self, *signs: str) -> str | None:
-        """Move past the first of the signs that is next, after blanks."""
-        self.skip_blanks()
-        for sign in signs:
-            if self.text.startswith(sign, self.at):
-                self.at += len(sign)
-                return sign
-        return None
-
-    def expect(self, sign: str, what: str) -> None:
-        """Move past a sign, or Fault."""
-        if not self.take(sign):
-            raise self.fault(f"expected {what}")
-
     def word(self) -> str | None:
         """The word that is next, after blanks, without moving."""
-        match = _WORD.match(self.text, self.skip_blanks())
+        match = PLAIN.match(self.text, self.skip_blanks())
         return match.group() if match else None
 
     def take_word(self, *words: str) -> str | None:
@@ -123,16 +92,9 @@ class Cursor:
         self.at += len(found)
         return found.lower()
 
-    def fault(self, what: str, hint: str | None = None) -> Fault:
-        """A fault here that says what stands here instead."""
-        at = self.skip_blanks()
-        match = _BARE.match(self.text, at)
-        found = match.group() if match else self.text[at : at + 2].strip()
-        return Fault(f"{what}, found {found!r}" if found else f"{what}, but the text ends", at, hint)
-
     def variable(self) -> str | None:
         """Move past the name of a tuple (`t`, `t1`, `t'`), if one is next; subscripts and primes as plain signs."""
-        match = _WORD.match(self.text, self.skip_blanks())
+        match = PLAIN.match(self.text, self.skip_blanks())
         if match is None:
             return None
         self.at = match.end()
@@ -140,16 +102,6 @@ class Cursor:
         if primes:
             self.at = primes.end()
         return unicodedata.normalize("NFKC", match.group()) + "'" * len(primes.group() if primes else "")
-
-    def quoted(self) -> str:
-        """The text between the quotes that are next; see `quote_text`."""
-        found = quoted_text(self.text, self.at)
-        if found is None:
-            quote = self.text[self.at]
-            hint = f"Double it where it belongs to the text: {quote * 2}"
-            raise Fault(f"a {quote} that is not closed", self.at, hint)
-        text, self.at = found
-        return text
 
     def reference(self) -> DraftReference | None:
         """Move past `variable.name`, if one is next."""
@@ -159,7 +111,7 @@ class Cursor:
             self.at = start
             return None
         at = self.skip_blanks()
-        if self.text[at : at + 1] in ("`", '"') and at < len(self.text):
+        if self.sees("`", '"'):
             return DraftReference(variable, self.quoted(), start, at, quoted=True)
         name = self._known_name(at)
         if name is not None:
@@ -205,7 +157,7 @@ class Cursor:
     def literal(self) -> DraftLiteral | None:
         """Move past a constant, if one is next: quoted text, a number, true, false, null, or a bare word."""
         at = self.skip_blanks()
-        if self.text[at : at + 1] in ("'", '"') and at < len(self.text):
+        if self.sees("'", '"'):
             return DraftLiteral(Constant(self.quoted(), "text"), at)
         match = _BARE.match(self.text, at)
         if match is None:
