@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tuplewise.engine import tasks
-from tuplewise.engine.cli import output, settings
+from tuplewise.engine.cli import settings
 from tuplewise.engine.cli.checking import CheckListing, check, check_listing
 from tuplewise.engine.cli.listing import (
     RankedListing,
     check_sql_table,
     format_of,
     only_text_and_json,
-    working,
     write_found,
 )
 from tuplewise.engine.cli.loading import CommandRun
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from tuplewise.engine.dc.incremental.kept_space import KeptSpace
     from tuplewise.engine.report.check_result import CheckResult
     from tuplewise.engine.report.dc_result import DcResult
+    from tuplewise.engine.report.document import Document
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,12 +66,6 @@ def dc_discover(state: State, /, table: str, **given: Any) -> int:
         only_text_and_json("--explain-space", form)
     check_sql_table(listing.sql_table)
 
-    if listing.explain_space:
-        with working(listing, form, state) as progress:
-            run = CommandRun(None, progress, state)
-            output.write(_explain(table, reading, options, run, listing.space_from, form), listing.output)
-            return 0
-
     def discover(progress: Progress) -> DcResult:
         command = "dc discover --error" if options.error > 0 else "dc discover"
         run = CommandRun(command, progress, state, options)
@@ -79,7 +73,10 @@ def dc_discover(state: State, /, table: str, **given: Any) -> int:
         shown = {**listing.chosen, "explain_space": False, "space_from": listing.space_from}
         return tasks.discover_dcs(table, asked, run, reading=how, space=space, shown=shown)
 
-    return write_found(listing, form, state, discover)
+    def explain(progress: Progress) -> Document:
+        return _explain(table, reading, options, CommandRun(None, progress, state), listing.space_from)
+
+    return write_found(listing, form, state, explain if listing.explain_space else discover)
 
 
 def _refuse_what_a_state_fixes(given: Mapping[str, Any]) -> None:
@@ -105,16 +102,12 @@ def _of_state(
 
 
 def _explain(
-    table: str,
-    reading: LoadOptions,
-    options: DcDiscoverOptions,
-    run: CommandRun,
-    space_from: str | None,
-    form: str,
-) -> Iterator[str]:
-    """The predicate space as text or JSON."""
+    table: str, reading: LoadOptions, options: DcDiscoverOptions, run: CommandRun, space_from: str | None
+) -> Document:
+    """The predicate space."""
     from tuplewise.engine.dc.predicate import space_to_search
-    from tuplewise.engine.report import json, model, text
+    from tuplewise.engine.report import model, text
+    from tuplewise.engine.report.document import Document
 
     how, asked, kept = _of_state(space_from, reading, options, run)
     relation = run.load(table, how, asked.device)
@@ -123,7 +116,7 @@ def _explain(
     notes = all_spelled((*relation.notes, *run.notes), run.face)
     document = model.heading("dc discover", relation, options=shown, notes=notes)
     document["result"] = model.space_record(space)
-    yield json.dump(document) if form == "json" else text.render(text.space_parts(document, verbose=run.verbose))
+    return Document(document, lambda verbose: text.space_parts(document, verbose=verbose))
 
 
 @dc.command("check")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tuplewise.engine import tasks
-from tuplewise.engine.cli import output, settings
+from tuplewise.engine.cli import settings
 from tuplewise.engine.cli.listing import LimitedListing, TableListing, Written, check_sql_table, format_of, write_found
 from tuplewise.engine.cli.loading import CommandRun
 from tuplewise.engine.cli.progress import Progress
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tuplewise.engine.od.list_od import ListOd
     from tuplewise.engine.report.dependency_result import DependencyResult
     from tuplewise.engine.report.od_check_result import OdCheckResult
+    from tuplewise.engine.report.order_by import Shortened
 
 _COMMANDS: dict[type[DependencyOptions], str] = {
     FdDiscoverOptions: "fd discover",
@@ -194,13 +195,15 @@ def od_order_by(state: State, /, columns: str, against: str, **given: Any) -> in
     (last where desc). A note says where there may be a shorter one: the result in --against is limited, or there was
     too much to look at.
     """
-    from tuplewise.engine.report.order_by import shorten
-
     (written,) = settings.made(given, Written)
     form = format_of(written)
-    shortened = shorten(columns, against)
-    if form != "json" and not state.quiet:
-        for note in shortened.notes:
-            click.echo(f"tuplewise: note: {note}", err=True)
-    output.write([shortened.to_json() if form == "json" else f"{shortened.shortest}\n"], written.output)
-    return 0
+
+    def find(progress: Progress) -> Shortened:
+        from tuplewise.engine.report.order_by import shorten
+
+        shortened = shorten(columns, against)
+        for note in shortened.notes if form == "text" else ():
+            progress.say(f"note: {note}")
+        return shortened
+
+    return write_found(written, form, state, find)

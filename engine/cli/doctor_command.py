@@ -1,18 +1,22 @@
-"""`tuplewise doctor`: what is here, or on a cluster, and what to do where it isn't."""
+"""`tuplewise doctor`: what is installed here, or on a cluster, and what to do about what is missing."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from tuplewise.engine.cli import output, settings
+from tuplewise.engine.cli import settings
 from tuplewise.engine.cli.kernels import compile_all
+from tuplewise.engine.cli.listing import Written, format_of, write_found
 from tuplewise.engine.cli.progress import Progress
 from tuplewise.engine.cli.settings import State
 from tuplewise.engine.errors import message
 from tuplewise.engine.options import LoadOptions, SparkOptions, declarations
+
+if TYPE_CHECKING:
+    from tuplewise.engine.report.document import Document
 
 EXIT_USAGE = 2
 WAIT_SECONDS = 120.0
@@ -36,24 +40,24 @@ WAIT_SECONDS = 120.0
 @settings.options(LoadOptions)
 @settings.output_options("text", "json")
 @click.pass_obj
-def doctor(state: State, /, form: str | None, **given: Any) -> int:
-    """What will be used here (Java, Spark, plugin, GPUs, kernels) and what to do where something is missing."""
-    from tuplewise.engine.cli import explain_gpu
-    from tuplewise.engine.doctor import examine, examine_cluster, works
-    from tuplewise.engine.report import json, text
-
-    target = given["output"]
-    form = form or output.default_format(target)
-    output.check_output(target)
-    table = given["explain_gpu"]
+def doctor(state: State, /, **given: Any) -> int:
+    """Check Java, Spark, its plugin, GPUs and kernels, and say what to do where something is missing."""
     _refuse_options_of_others(given)
-    (reading,) = settings.made(given, LoadOptions)
-    document: dict[str, Any] = {}
-    with Progress(state.quiet) as progress:
+    reading, written = settings.made(given, LoadOptions, Written)
+    ready = True
+
+    def find(progress: Progress) -> Document:
+        from tuplewise.engine.cli import explain_gpu
+        from tuplewise.engine.doctor import examine, examine_cluster, works
+        from tuplewise.engine.report import text
+        from tuplewise.engine.report.document import Document
+
+        nonlocal ready
+        plans: dict[str, Any] = {}
         if given["warm"]:
             compile_all(progress)
-        if table is not None:
-            document = explain_gpu.explain(table, reading, progress.step)
+        if given["explain_gpu"] is not None:
+            plans = explain_gpu.explain(given["explain_gpu"], reading, progress.step)
         if given["cluster"]:
             progress.step("asking the cluster")
             spark = {name: getattr(reading, name) for name in declarations(SparkOptions)}
@@ -61,13 +65,12 @@ def doctor(state: State, /, form: str | None, **given: Any) -> int:
         else:
             progress.step("looking")
             checks = examine()
-    document = {"checks": [check.to_dict() for check in checks], **document}
-    if form == "json":
-        output.write([json.dump(document)], target)
-    else:
-        parts = text.doctor_parts(document["checks"]) + explain_gpu.text_parts(document)
-        output.write([text.render(parts, **output.terminal(target))], target)
-    return 0 if works(checks) else EXIT_USAGE
+        ready = works(checks)
+        document = {"checks": [check.to_dict() for check in checks], **plans}
+        return Document(document, lambda _: text.doctor_parts(document["checks"]) + explain_gpu.text_parts(document))
+
+    write_found(written, format_of(written), state, find)
+    return 0 if ready else EXIT_USAGE
 
 
 def _refuse_options_of_others(given: Mapping[str, Any]) -> None:

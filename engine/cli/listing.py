@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -147,19 +146,12 @@ def check_sql_tables(given: Mapping[str, str], tables: Sequence[str]) -> None:
         check_sql_table(written)
 
 
-@contextlib.contextmanager
-def working(written: Written, form: str, state: State) -> Iterator[Progress]:
-    """The log and the progress of a command that works, and a note on a file's name that promises another format."""
+def write_found(listing: Written, form: str, state: State, find: Callable[[Progress], Found]) -> int:
+    """Do the work of a command and write what it found. Returns the exit code."""
     _listen_to_log(state)
     with Progress(state.quiet) as progress:
-        if written.form is None and (note := output.surprising_format(form, written.output)):
+        if listing.form is None and (note := output.surprising_format(form, listing.output)):
             progress.say(f"note: {note}")
-        yield progress
-
-
-def write_found(listing: Written, form: str, state: State, find: Callable[[Progress], Found]) -> int:
-    """Do what a command does, and write what was found. The exit code."""
-    with working(listing, form, state) as progress:
         found = find(progress)
         progress.step("writing")
         if form == "text":

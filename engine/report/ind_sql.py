@@ -10,7 +10,6 @@ from tuplewise.engine.ind.dependency import Attribute, InclusionDependency
 from tuplewise.engine.ind.found import TableFound
 from tuplewise.engine.ind.values import family_of
 from tuplewise.engine.report import sql
-from tuplewise.engine.report.text import visible
 from tuplewise.engine.table.relation import TypeName
 
 _TEXT = {"spark": "STRING", "duckdb": "VARCHAR", "ansi": "VARCHAR(65535)"}
@@ -70,7 +69,7 @@ class IndWriter:
                 "Text is compared by bytes with case kept, NaN equals itself, -0.0 is 0.0: set the collation, and mind "
                 "your engine's rule for NaN."
             )
-        return "".join(f"-- {visible(line)}\n" for line in lines)
+        return "".join(map(sql.comment, lines))
 
     def query(self, ind: InclusionDependency) -> str:
         """The query that lists the missing values of one dependency, those of most rows first."""
@@ -80,12 +79,12 @@ class IndWriter:
         count = self._quote(sql.unused("rows_missing", [a.column for a in ind.dependent]))
         order = ", ".join([f"{count} DESC", *own])
         apart = [] if self.as_text else [
-            f"-- tuplewise does not compare {a} with {b}, which a database may\n"
+            sql.comment(f"tuplewise does not compare {a} with {b}, which a database may")
             for a, b in zip(self._types(ind.dependent), self._types(ind.referenced), strict=True)
             if family_of(a) != family_of(b)
         ]  # fmt: skip
         return (
-            f"-- {visible(str(ind))}\n{''.join(apart)}"
+            f"{sql.comment(str(ind))}{''.join(apart)}"
             f"SELECT {', '.join(own)}, count(*) AS {count}\n"
             f"FROM {self._table(ind.dependent[0].table)} AS d\n"
             f"WHERE {' AND '.join(f'{a} IS NOT NULL' for a in own)}\n"

@@ -1,9 +1,10 @@
-"""What `od order-by` hands on: the shortest ORDER BY that sorts as a given one does."""
+"""The result of `od order-by`: the shortest ORDER BY that sorts a table as a given one does."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from tuplewise.engine.errors import RuleError, message
 from tuplewise.engine.od.implied import SavedOds
@@ -17,12 +18,13 @@ COMMAND = "od order-by"
 
 @dataclass(frozen=True)
 class Shortened:
-    """An ORDER BY, and the shortest one that sorts the table alike; both as text.
+    """An ORDER BY, and the shortest one that sorts the table the same way; both as text.
 
     Attributes
     ----------
-    against : the saved result
-    minimal : whether there is no shorter one; else `notes` say why that isn't known
+    against : path of the saved result
+    minimal : whether no shorter one exists; where that is not known, `notes` say why
+    partial : never; for `write_found`
     """
 
     order_by: str
@@ -31,14 +33,19 @@ class Shortened:
     minimal: bool
     notes: Sequence[str]
     timings_seconds: Mapping[str, float]
+    partial: ClassVar[bool] = False
 
-    def to_json(self) -> str:
-        """The whole result as JSON text."""
+    def pieces(self, form: str) -> Iterable[str]:
+        """The JSON: the only form but text."""
         document = model.heading(
             COMMAND, None, options={"against": self.against}, timings_seconds=self.timings_seconds, notes=self.notes
         )
         document["result"] = {"order_by": self.order_by, "shortest": self.shortest, "minimal": self.minimal}
-        return json.dump(document)
+        return [json.dump(document)]
+
+    def to_text(self, **how: Any) -> str:
+        """The shortest one alone, on one line: to be used by other programs."""
+        return f"{self.shortest}\n"
 
 
 def shorten(columns: str, against: str) -> Shortened:
@@ -46,8 +53,7 @@ def shorten(columns: str, against: str) -> Shortened:
 
     Raises
     ------
-    RuleError : for an ORDER BY that can't be read, with the place
-        or one without columns
+    RuleError : for an ORDER BY without columns, or one that can't be read (with the position)
     InputError : for a file that is no result of `od discover`
     """
     clock = Clock()

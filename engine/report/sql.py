@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Literal, get_args
 
 from tuplewise.engine.dc.constraint import Constant, DenialConstraint, Operator, Predicate
 from tuplewise.engine.errors import InputError, RuleError, message
 from tuplewise.engine.report.sql_literal import literal
+from tuplewise.engine.report.text import visible
 from tuplewise.engine.table.relation import Relation, TypeName
 
 Dialect = Literal["spark", "duckdb", "ansi"]
@@ -63,9 +64,9 @@ def table_parts(text: str) -> list[str]:
     return parts
 
 
-def _comment(text: str) -> str:
-    """Text that stays inside a one-line comment: a name may hold any character, a line end too."""
-    return "-- " + "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+def comment(text: str) -> str:
+    """A one-line comment. A line end in a name is spelled out, so that nothing runs on behind the comment."""
+    return f"-- {visible(text)}\n"
 
 
 def _condition(p: Predicate, dialect: str, nulls: str, types: Mapping[str, TypeName] | None = None) -> str:
@@ -169,7 +170,7 @@ class Writer:
             lines.append("Timestamps that a rule names are moments in UTC: set the session's time zone to UTC.")
         if len({c.casefold() for c in self.columns}) < len(self.columns):
             lines.append("Some column names differ in case only: the engine must tell names apart by case.")
-        return "\n".join(map(_comment, lines)) + "\n"
+        return "".join(map(comment, lines))
 
     def _told_apart(self) -> str:
         names = ", ".join(map(self._q, self.key))
@@ -221,7 +222,7 @@ class Writer:
             cells = [", ".join(map(self._q, used))] if used else []
             numbered = "SELECT " + ",\n    ".join([*cells, self._number]) + f"\n  FROM {self._table}"
             query = f"WITH {rows} AS (\n  {numbered}\n)\n{query}"
-        return query if title is None else _comment(title) + "\n" + query
+        return query if title is None else comment(title) + query
 
     def _apart(self, once: bool) -> str:
         """That t and u are two rows; with `once`, of the two orders of a pair one only."""
@@ -255,44 +256,25 @@ class Writer:
         for title, rule in rules:
             yield "\n" + self.query(rule, title)
 
-    def _q(self, name: str) -> str:
-        quoted = self._quoted.get(name)
-        if quoted is None:
-            quoted = self._quoted[name] = quote(name, self.dialect)
-        return quoted
-
-    @cached_property
-    def _quoted(self) -> dict[str, str]:
-        return {}
-
-    def _condition(self, predicate: Predicate) -> str:
-        text = self._conditions.get(predicate)
-        if text is None:
-            text = self._conditions[predicate] = _condition(predicate, self.dialect, self.nulls, self._types)
-        return text
-
     def _is_symmetric(self, rule: DenialConstraint) -> bool:
         """`rule.is_symmetric`, with the mirrors of predicates kept."""
         predicates = set(rule.predicates)
-        for predicate in rule.predicates:
-            mirror = self._mirrors.get(predicate)
-            if mirror is None:
-                mirror = self._mirrors[predicate] = predicate.mirror()
-            if mirror not in predicates:
-                return False
-        return True
+        return all(self._mirror(predicate) in predicates for predicate in rule.predicates)
+
+    # Each worked out once: a script may have a million rules over the same predicates
 
     @cached_property
-    def _mirrors(self) -> dict[Predicate, Predicate]:
-        return {}
+    def _q(self) -> Callable[[str], str]:
+        return cache(lambda name: quote(name, self.dialect))
 
     @cached_property
-    def _types(self) -> dict[str, TypeName]:
-        return dict(zip(self.columns, self.types, strict=True))
+    def _condition(self) -> Callable[[Predicate], str]:
+        types = dict(zip(self.columns, self.types, strict=True))
+        return cache(lambda predicate: _condition(predicate, self.dialect, self.nulls, types))
 
     @cached_property
-    def _conditions(self) -> dict[Predicate, str]:
-        return {}
+    def _mirror(self) -> Callable[[Predicate], Predicate]:
+        return cache(Predicate.mirror)
 
     @cached_property
     def _table(self) -> str:

@@ -9,6 +9,7 @@ they with more columns.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
@@ -106,13 +107,11 @@ def _with_themselves(
 
 def mirrored(plan: CheckPlan) -> CheckPlan:
     """The plan of the rule with t and u exchanged, over exchanged cluster pairs."""
-    return CheckPlan(
-        tuple((b, a) for a, b in plan.equalities),
-        tuple(map(exchange, plan.compared)),
-        plan.algorithm,
-        tuple(map(exchange, plan.excluded)),
-        plan.tree_row_seconds,
-        plan.steps,
+    return replace(
+        plan,
+        equalities=tuple((b, a) for a, b in plan.equalities),
+        compared=tuple(map(exchange, plan.compared)),
+        excluded=tuple(map(exchange, plan.excluded)),
     )
 
 
@@ -132,10 +131,11 @@ def both_counts(
 def count_program(
     codes: NDArray[np.int32],
     program: Program,
-    *,
     left: NDArray[np.int32] | None = None,
     right: NDArray[np.int32] | None = None,
     device: Device | str = "auto",
+    *,
+    threads: int | None = None,
 ) -> int:
     """Ordered pairs (t in left, u in right) of different rows that violate a program. Additive over tiles.
 
@@ -143,21 +143,23 @@ def count_program(
     ----------
     codes : int32 (columns, rows), C order
     left, right : int32 rows, ascending, or None for all
+    threads : threads of a CPU kernel, or None for all cores
     """
-    work, made, pairs = prepared(codes, program, left, right, device)
+    work, made, pairs = prepared(codes, program, left, right, device, threads)
     return 0 if pairs is None else count_pairs(work, made, pairs, program.keep_nulls)
 
 
 def row_counts(
     codes: NDArray[np.int32],
     program: Program,
-    *,
     left: NDArray[np.int32] | None = None,
     right: NDArray[np.int32] | None = None,
     device: Device | str = "auto",
+    *,
+    threads: int | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Violating pairs of each row as t and as u, int64 (rows,) each; parameters as `count_program`."""
-    work, made, pairs = prepared(codes, program, left, right, device)
+    """Violating pairs of each row as t and as u, int64 (rows,) each; parameters as for `count_program`."""
+    work, made, pairs = prepared(codes, program, left, right, device, threads)
     if pairs is None:
         return np.zeros(work.rows, dtype=np.int64), np.zeros(work.rows, dtype=np.int64)
     symmetric = program.symmetric and left is None and right is None

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.dc.constraint import DenialConstraint, Role
 from tuplewise.engine.dc.violations.cardinalities import LARGEST_SAMPLE, Cardinalities
-from tuplewise.engine.dc.violations.count import both_counts, count_pairs, prepared
+from tuplewise.engine.dc.violations.count import count_pairs, count_program, prepared, row_counts
 from tuplewise.engine.dc.violations.existence import find_pairs
 from tuplewise.engine.dc.violations.found import Cell, DcCheck, RuleCheck
 from tuplewise.engine.dc.violations.listing import CHUNK_PAIRS, FIRST_CHUNK_PAIRS, pairs_in_order
@@ -40,24 +40,6 @@ from tuplewise.gpu_kernels.join_types import Comparison
 
 WORST_ROWS = 100
 Codes = NDArray[np.int32]
-
-
-def count_tile(codes: Codes, rule: Program, left: Rows, right: Rows, device: Device | str) -> int:
-    """Violating pairs of a tile; see `engine.spark.tasks.CountPairs`."""
-    work, made, pairs = prepared(codes, rule, left, right, device, threads=1)
-    return 0 if pairs is None else count_pairs(work, made, pairs, rule.keep_nulls)
-
-
-def count_tile_rows(
-    codes: Codes, rule: Program, left: Rows, right: Rows, device: Device | str
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Violating pairs of each row of a tile, as t and as u."""
-    work, made, pairs = prepared(codes, rule, left, right, device, threads=1)
-    if pairs is None:
-        return np.zeros(work.rows, dtype=np.int64), np.zeros(work.rows, dtype=np.int64)
-    symmetric = rule.symmetric and left is None and right is None
-    _, as_t, as_u = both_counts(work, made, pairs, rule.keep_nulls, symmetric)
-    return as_t, as_u
 
 
 def list_tile(
@@ -82,7 +64,7 @@ def find_in_tile(
     return find_pairs(work, made, pairs, rule.keep_nulls, limit)
 
 
-KERNELS = Kernels(count_tile, count_tile_rows, list_tile, find_in_tile)
+KERNELS = Kernels(partial(count_program, threads=1), partial(row_counts, threads=1), list_tile, find_in_tile)
 
 
 def check_in_spark(
@@ -167,7 +149,7 @@ class SparkPairs:
     def write_pairs(
         self, folder: str, columns: Sequence[Cell], own: Sequence[Sequence[Cell]], deadline: float | None
     ) -> None:
-        """See `found.PairsOnSpark`. Values are joined to pairs by position; files are in no order."""
+        """See `found.ViolatingPairsOnSpark`. Values are joined to pairs by position; files are in no order."""
         with contextlib.ExitStack() as stack:
             stack.enter_context(jobs.until(self._table.frame.sparkSession, deadline))
             lists = []

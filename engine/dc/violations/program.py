@@ -90,13 +90,6 @@ class Program:
         compared = {c for pair in self.comparisons for c in (pair.left, pair.right)}
         return sorted(compared | {c for test in tests for c in (test.left, test.right) if c >= 0})
 
-    def mirror(self) -> Program:
-        """The same with t and u exchanged."""
-        return Program(
-            self.right_tests, self.left_tests, tuple(map(exchange, self.comparisons)), self.right_needed,
-            self.left_needed, self.named, self.keep_nulls, self.one_row, self.never, self.symmetric,
-        )  # fmt: skip
-
     def rows_unknown(self, codes: NDArray[np.int32]) -> int:
         """Rows that nulls leave out: a null in a column that the rule compares."""
         unknown = np.zeros(codes.shape[1], dtype=np.bool_)
