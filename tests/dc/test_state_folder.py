@@ -21,7 +21,7 @@ import tuplewise as tw
 from tuplewise.engine.dc.incremental import base_files, folder, revision_log
 from tuplewise.engine.dc.incremental.folder import StateFolder
 from tuplewise.engine.dc.incremental.revision_log import LogRecord
-from tuplewise.engine.writer_lock import NOTHING_APPLIED
+from tuplewise.engine.state_folders import NEW_STATE_FILE, NOTHING_APPLIED
 
 FIXED = {"columns": ["a", "b"], "options": {"error": 0.0}, "path": "table\udcff.csv"}
 CODES = np.arange(8, dtype=np.int32).reshape(4, 2)
@@ -243,7 +243,7 @@ def leave_over(place: Path) -> None:
     (place / "base-0" / "gone.npy").write_bytes(b"old")
     (place / "base-2").mkdir()
     (place / "log-1").write_bytes(b"")
-    (place / base_files.NEW_MANIFEST).write_bytes(b"{")
+    (place / NEW_STATE_FILE).write_bytes(b"{")
     with (place / "history.jsonl").open("ab") as stream:
         stream.write(b'{"revision": 1, "ki')
 

@@ -21,31 +21,41 @@ import zlib
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from numpy.typing import NDArray
 
 from tuplewise.engine.dc.incremental.base_files import (
     HISTORY,
-    NEW_MANIFEST,
     BaseFile,
     CheckpointManifest,
     array_of,
     mapped,
     write_array,
+)
+from tuplewise.engine.dc.incremental.revision_log import LogRecord, RevisionLog
+from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.state_folders import (
+    DCS,
+    NEW_STATE_FILE,
+    NOTHING_BUILT,
+    ClosedOnExit,
+    WriterLock,
+    beside,
+    damaged,
+    no_file,
+    real_folder,
+    sync_path,
+    write_all,
     write_file,
 )
-from tuplewise.engine.dc.incremental.revision_log import LogRecord, RevisionLog, write_all
-from tuplewise.engine.errors import InputError, message
-from tuplewise.engine.writer_lock import NOTHING_BUILT, WriterLock, beside, damaged, no_file, sync_path
 
 _KEPT = "No revision is lost; make room and open the state again"
 _PIECE_BYTES = 1 << 20
 _LOOKS = 100
 
 
-class StateFolder:
+class StateFolder(ClosedOnExit):
     """An open folder of a state. One process writes, any number read meanwhile.
 
     Parameters
@@ -73,14 +83,14 @@ class StateFolder:
     """
 
     def __init__(self, folder: str | os.PathLike[str], *, write: bool, sync: bool = False) -> None:
-        self.folder = _real(folder)
+        self.folder = real_folder(folder)
         self.sync = sync
         self._write = write
         self._lock: WriterLock | None = None
         self._log: RevisionLog | None = None
         self._manifest = CheckpointManifest.read(self.folder)  # before there is a lock: none is left where no state is
         if write:
-            self._lock = WriterLock(self.folder, "dc")
+            self._lock = WriterLock(self.folder, DCS)
         try:
             self._take(CheckpointManifest.read(self.folder))
             if write:
@@ -114,11 +124,11 @@ class StateFolder:
         InputError
             Where the folder holds something or can't be made, or the disk is full.
         """
-        target = _real(folder)
+        target = real_folder(folder)
         given = json.loads(json.dumps(dict(fixed), allow_nan=False))  # one that isn't a number differs from itself
         line = _line(history)
         try:
-            with beside(target, "dc", "insert") as place:
+            with beside(target, DCS) as place:
                 files = _write_base(place, 0, arrays)
                 known = BaseFile(HISTORY, *write_file(place / HISTORY, line))
                 manifest = CheckpointManifest(given, written_by, 0, 0, files, known)
@@ -168,7 +178,7 @@ class StateFolder:
         """An array of the checkpoint: a read-only map of its file, which stays valid whatever the writer does."""
         if name not in self._arrays:
             if name not in self._maps:
-                raise damaged(self.folder, f"it has no array {name!r}", "dc")
+                raise damaged(self.folder, f"it has no array {name!r}", DCS)
             self._arrays[name] = array_of(self.folder, self._manifest.files[name], self._maps[name])
         return self._arrays[name]
 
@@ -176,7 +186,7 @@ class StateFolder:
         """Read all base files. Raises InputError where the bytes of one are not those that were written."""
         for name, file in self._manifest.files.items():
             if zlib.crc32(self._maps[name]) != file.crc:
-                raise damaged(self.folder, f"{file.path} is not what was written", "dc")
+                raise damaged(self.folder, f"{file.path} is not what was written", DCS)
 
     def records(self) -> Iterator[LogRecord]:
         """The revisions since the checkpoint, oldest first. Raises InputError where one is damaged."""
@@ -248,12 +258,6 @@ class StateFolder:
             self._lock.release()
             self._lock = None
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
-
     def _opened(self, *, write: bool = False) -> RevisionLog:
         if self._log is None or (write and not self._write):
             fault = "is closed" if self._log is None else "was opened to be read only"
@@ -270,7 +274,7 @@ class StateFolder:
                 now = CheckpointManifest.read(self.folder)
                 if now == manifest:
                     name = os.path.relpath(error.filename, self.folder)
-                    raise damaged(self.folder, f"{name} is missing", "dc") from error
+                    raise damaged(self.folder, f"{name} is missing", DCS) from error
                 manifest = now
         else:
             hint = "Look again later"
@@ -282,7 +286,7 @@ class StateFolder:
         try:
             size = os.stat(self.folder / HISTORY).st_size
             if size < manifest.history.bytes:
-                raise damaged(self.folder, f"{HISTORY} has {size} bytes, not {manifest.history.bytes}", "dc")
+                raise damaged(self.folder, f"{HISTORY} has {size} bytes, not {manifest.history.bytes}", DCS)
             maps = {name: mapped(self.folder, file) for name, file in manifest.files.items()}
             log = RevisionLog(self.folder, manifest.log, manifest.revision, write=self._write)
         except FileNotFoundError:
@@ -318,7 +322,7 @@ class StateFolder:
         with suppress(OSError):  # what can't be removed now goes later
             for name in sorted(os.listdir(self.folder)):
                 path = self.folder / name
-                if name == NEW_MANIFEST or (name.startswith("log-") and name != self._manifest.log):
+                if name == NEW_STATE_FILE or (name.startswith("log-") and name != self._manifest.log):
                     path.unlink()
                 elif name.startswith("base-"):
                     left = [inner for inner in os.listdir(path) if f"{name}/{inner}" not in named]
@@ -328,17 +332,13 @@ class StateFolder:
                         path.rmdir()
 
 
-def _real(folder: str | os.PathLike[str]) -> Path:
-    return Path(os.path.realpath(os.path.expanduser(os.fspath(folder))))
-
-
 def _line(history: Mapping[str, Any]) -> bytes:
     return json.dumps(history, separators=(",", ":")).encode() + b"\n"
 
 
 def _lines(folder: Path, history: BaseFile) -> Iterator[bytes]:
     """The lines of the history that count. Raises InputError where they are not what was written."""
-    fault = damaged(folder, f"{HISTORY} is not what was written", "dc")
+    fault = damaged(folder, f"{HISTORY} is not what was written", DCS)
     with (folder / HISTORY).open("rb") as stream:
         left, crc = history.bytes, 0
         while left and (piece := stream.read(min(left, _PIECE_BYTES))):

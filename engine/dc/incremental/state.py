@@ -13,8 +13,7 @@ import os
 import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,10 +50,10 @@ from tuplewise.engine.dc.predicate import PredicateSpace, build_space
 from tuplewise.engine.dc.vertices import Vertices
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import DcStateOptions, LoadOptions
+from tuplewise.engine.state_folders import DCS, ClosedOnExit, damaged
 from tuplewise.engine.table.relation import Relation
 from tuplewise.engine.table.rows import KeptColumn
 from tuplewise.engine.table.typing_columns import infer_text_column
-from tuplewise.engine.writer_lock import damaged
 from tuplewise.gpu_kernels.column_set_index import SortedRows
 from tuplewise.gpu_kernels.device import pick_device
 
@@ -64,7 +63,7 @@ MOST_LOG_BYTES = 256 << 20
 NOTHING = "Nothing was applied"
 
 
-class DcState:
+class DcState(ClosedOnExit):
     """An open state.
 
     Parameters
@@ -96,7 +95,7 @@ class DcState:
             try:
                 self._fixed = Fixed.of_record(self._files.fixed)
             except (KeyError, TypeError, ValueError) as error:
-                raise damaged(self._files.folder, f"what is fixed can't be read: {error}", "dc") from error
+                raise damaged(self._files.folder, f"what is fixed can't be read: {error}", DCS) from error
             self._files.sync = self._fixed.options.sync
             self._vertices = Vertices(self._fixed.space)
             self._device = pick_device(device)
@@ -152,12 +151,6 @@ class DcState:
     def close(self) -> None:
         """Release the folder. May be called again."""
         self._files.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
 
     @property
     def folder(self) -> Any:
