@@ -1,7 +1,7 @@
 """The folder of a state of denial constraints: arrays of the last checkpoint, and a log of the revisions since.
 
-- `state.json`: the manifest (`base_files.Manifest`): what is fixed, the number of the checkpoint, its files
-- `base-N/*.npy`: the arrays, in files that never change; a checkpoint may keep files of earlier ones
+- `state.json`: the manifest (`base_files.CheckpointManifest`): what is fixed, the number of the checkpoint, its files
+- `base-N/*.npy`: the arrays, in files that never change
 - `log-N`: the revisions after checkpoint N (`revision_log`)
 - `history.jsonl`: what the revisions up to the checkpoint were, a line each, as far as the manifest says
 - `writer.lock`: the process that writes
@@ -18,7 +18,7 @@ import json
 import mmap
 import os
 import zlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -215,25 +215,14 @@ class StateFolder(ClosedOnExit):
         """
         self._opened(write=True).append(record, sync=self.sync)
 
-    def checkpoint(self, arrays: Mapping[str, NDArray[Any]], keep: Collection[str] = ()) -> None:
-        """Put new arrays in the place of the old ones and the log.
+    def checkpoint(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Put the arrays of the last revision in the place of the old ones and the log.
 
-        Parameters
-        ----------
-        arrays : of the last revision, by name
-        keep : names of arrays that stay as they are; those that are in neither go
-
-        Raises
-        ------
-        InputError
-            Where the disk is full or fails; then no revision is lost.
+        Raises InputError where the disk is full or fails; then no revision is lost.
         """
         self._opened(write=True)
-        kept = {name: self._manifest.files[name] for name in keep}
-        if both := kept.keys() & arrays.keys():
-            raise ValueError(f"arrays {sorted(both)} are both kept and given")
         try:
-            self._write_checkpoint(arrays, kept)
+            self._write_checkpoint(arrays)
         except OSError as error:
             raise no_file(self.folder, error, hint=_KEPT) from error
         finally:  # Ctrl-C may come when the new manifest is in place
@@ -295,7 +284,7 @@ class StateFolder(ClosedOnExit):
             raise no_file(self.folder, error) from error
         return maps, log
 
-    def _write_checkpoint(self, arrays: Mapping[str, NDArray[Any]], kept: Mapping[str, BaseFile]) -> None:
+    def _write_checkpoint(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Write all of the next checkpoint, its manifest last."""
         before, log = self._manifest, self._opened()
         files = _write_base(self.folder, before.checkpoint + 1, arrays)
@@ -308,14 +297,13 @@ class StateFolder(ClosedOnExit):
             os.close(descriptor)
         history = BaseFile(HISTORY, before.history.bytes + len(lines), zlib.crc32(lines, before.history.crc))
         number, revision = before.checkpoint + 1, log.revision
-        manifest = CheckpointManifest(before.fixed, before.written_by, number, revision, {**kept, **files}, history)
+        manifest = CheckpointManifest(before.fixed, before.written_by, number, revision, files, history)
         write_file(self.folder / manifest.log)
         sync_path(self.folder)
         manifest.write(self.folder)
 
     def _clear(self) -> None:
         """Remove what the manifest doesn't name: of earlier checkpoints, and of one that was killed or failed."""
-        named = {file.path for file in self._manifest.files.values()}
         with suppress(OSError):
             if os.stat(self.folder / HISTORY).st_size > self._manifest.history.bytes:
                 os.truncate(self.folder / HISTORY, self._manifest.history.bytes)
@@ -324,12 +312,10 @@ class StateFolder(ClosedOnExit):
                 path = self.folder / name
                 if name == NEW_STATE_FILE or (name.startswith("log-") and name != self._manifest.log):
                     path.unlink()
-                elif name.startswith("base-"):
-                    left = [inner for inner in os.listdir(path) if f"{name}/{inner}" not in named]
-                    for inner in left:
+                elif name.startswith("base-") and name != f"base-{self._manifest.checkpoint}":
+                    for inner in os.listdir(path):
                         (path / inner).unlink()
-                    if not os.listdir(path):
-                        path.rmdir()
+                    path.rmdir()
 
 
 def _line(history: Mapping[str, Any]) -> bytes:

@@ -35,12 +35,12 @@ from tuplewise.engine.dc.incremental.ranks import ranked
 from tuplewise.engine.dc.incremental.revising import Revising
 from tuplewise.engine.dc.incremental.revision import (
     Known,
-    RevisionChange,
     applied,
     difference,
     history_of,
     listed_at,
     net_changes,
+    row_arrays,
 )
 from tuplewise.engine.dc.incremental.revision_log import LogRecord
 from tuplewise.engine.dc.incremental.row_names import key_of_row
@@ -470,12 +470,11 @@ class DcState(ClosedOnExit):
             lost = list(zip(lost_numbers, breaking.pairs(lost_numbers), strict=True))
             next_id = self._next_id + (len(ids) if kind == "insert" else 0)
             history = history_of(self.revision + 1, kind, self.rows, gained, lost, batch_id)
-            change = RevisionChange(codes, ids, killed, difference(before, known, gone))
-            arrays = change.arrays() | (batch.additions.arrays() if batch is not None else {})
+            arrays = difference(before, known, gone) | row_arrays(codes, ids, killed) | additions.arrays()
             header = {"revision": self.revision + 1, "next_id": next_id, "batch": batch_id, "history": history}
             self._files.append(LogRecord(header, arrays))
-            if batch is not None and len(batch.additions):
-                self._dictionaries.add(batch.additions)
+            if len(additions):
+                self._dictionaries.add(additions)
                 self._version += 1
             self._work.take(known)
             self._listed, self._next_id = now, next_id
