@@ -21,7 +21,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("engine.spark", "engine.table"),
     ("engine.placement",),
     ("engine.run",),
-    ("engine.column_sets", "engine.grouping", "engine.scanner", "engine.writer_lock"),
+    ("engine.column_sets", "engine.grouping", "engine.scanner", "engine.state_folders"),
     ("engine.loop",),
     ("engine.local_table",),
     ("engine.spark_table",),

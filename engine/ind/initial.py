@@ -26,11 +26,11 @@ from tuplewise.engine.ind.sorted_values import SortedValues, cut
 from tuplewise.engine.ind.store import LONGEST_NAME, META, Store, long_key
 from tuplewise.engine.ind.table_options import options_of_tables
 from tuplewise.engine.options import IndStateOptions, LoadOptions
+from tuplewise.engine.state_folders import INDS, beside, real_folder
 from tuplewise.engine.table.read_table import ReadTable, typed
 from tuplewise.engine.table.reader import read_table
 from tuplewise.engine.table.rows import KeptColumn
 from tuplewise.engine.table.text_types import note_on_no_values
-from tuplewise.engine.writer_lock import beside
 from tuplewise.gpu_kernels.inclusion import BITS, mask_words
 
 if TYPE_CHECKING:
@@ -84,9 +84,9 @@ def build(
     Cost: the values of each column hashed (Arrow), the distinct ones of all columns sorted, and appended to the store
     in order. Memory: one table's values and the distinct values of all columns, about three times over.
     """
-    target = Path(os.path.realpath(os.path.expanduser(os.fspath(folder))))
+    target = real_folder(folder)
     report = progress or _ignore
-    with beside(target, "ind", "apply") as place:
+    with beside(target, INDS) as place:
         load_options = load_options or LoadOptions()
         of_tables = options_of_tables(tables, load_options)
         gathered = _Gathered(options)

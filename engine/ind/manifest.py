@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from tuplewise.engine.errors import InputError, Wording, message, near_names
 from tuplewise.engine.ind.dependency import Attribute
 from tuplewise.engine.ind.rows import Attributes
 from tuplewise.engine.ind.values import Family, family_of
 from tuplewise.engine.options import IndStateOptions
+from tuplewise.engine.state_folders import INDS, STATE_FILE, damaged, read_state_file, write_state_file
 from tuplewise.engine.table.relation import DOMAIN_OF_TYPE
 from tuplewise.engine.table.rows import KeptColumn
-from tuplewise.engine.writer_lock import damaged
-
-FORMAT = 1
-"""Version of what a folder holds; another number with every change to it."""
-MANIFEST = "state.json"
-KIND = "tuplewise inclusion dependencies"
 
 
 @dataclass(frozen=True)
@@ -71,21 +63,12 @@ class Manifest:
 
     def write(self, folder: Path) -> None:
         """Write it, and hand it to the disk."""
-        record = {"kind": KIND, "format": FORMAT, **asdict(self)}
-        with (folder / MANIFEST).open("w", encoding="utf-8") as stream:
-            json.dump(record, stream, indent=1, ensure_ascii=False)
-            stream.flush()
-            os.fsync(stream.fileno())
+        write_state_file(folder, INDS, asdict(self))
 
     @classmethod
     def read(cls, folder: Path) -> Manifest:
         """Raises InputError where the folder is no state, is damaged, or is of another version."""
-        record = _record(folder)
-        if record.get("format") != FORMAT:
-            hint = "Use the version that wrote it, or build it again from the tables: tuplewise ind init"
-            written = f"format {record.get('format')!r}, written by tuplewise {record.get('written_by')}"
-            fault = f"the state {str(folder)!r} is of another version"
-            raise InputError(message(fault, written, f"format {FORMAT}", hint))
+        record = read_state_file(folder, INDS)
         try:
             tables = tuple(
                 KeptTable(t["name"], t["path"], tuple(KeptColumn(**column) for column in t["columns"]))
@@ -95,23 +78,7 @@ class Manifest:
             manifest = cls(tables, options, tuple(record["null_tokens"]), str(record["written_by"]))
             known = all(c.type in DOMAIN_OF_TYPE for table in tables for c in table.columns)
         except (KeyError, TypeError, AttributeError, InputError) as error:
-            raise damaged(folder, f"{MANIFEST} can't be read: {error}", "ind") from error
+            raise damaged(folder, f"{STATE_FILE} can't be read: {error}", INDS) from error
         if not known or not tables or not all(table.columns for table in tables):
-            raise damaged(folder, f"{MANIFEST} names no tables, or types that aren't known", "ind")
+            raise damaged(folder, f"{STATE_FILE} names no tables, or types that aren't known", INDS)
         return manifest
-
-
-def _record(folder: Path) -> dict[str, Any]:
-    if not folder.is_dir():
-        raise InputError(message("no such state", str(folder), "a folder that ind init made"))
-    path = folder / MANIFEST
-    hint = "Name the folder that ind init made"
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(message(f"this folder is not a state: it has no {MANIFEST}", str(folder), hint=hint)) from None
-    except (OSError, ValueError) as error:
-        raise damaged(folder, f"{MANIFEST} can't be read: {error}", "ind") from error
-    if not isinstance(record, dict) or record.get("kind") != KIND:
-        raise InputError(message("this folder is not a state of inclusion dependencies", str(folder), hint=hint))
-    return record

@@ -23,8 +23,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -50,8 +49,8 @@ from tuplewise.engine.spark.value_counts import (
     touched_buckets,
     write_counts,
 )
+from tuplewise.engine.state_folders import INDS, ClosedOnExit, WriterLock, real_folder, sync_path
 from tuplewise.engine.table.spark_load import in_session, spark_failures
-from tuplewise.engine.writer_lock import WriterLock, sync_path
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -65,7 +64,7 @@ def is_partitioned(folder: str | os.PathLike[str]) -> bool:
     return (Path(folder).expanduser() / FILE).is_file()
 
 
-class PartitionedIndState:
+class PartitionedIndState(ClosedOnExit):
     """An open state in partitions.
 
     Parameters
@@ -92,9 +91,9 @@ class PartitionedIndState:
     def __init__(
         self, folder: str | os.PathLike[str], *, write: bool = True, spark: SparkSession | None = None
     ) -> None:
-        self.folder = Path(os.path.realpath(os.path.expanduser(os.fspath(folder))))
+        self.folder = real_folder(folder)
         self.manifest = Manifest.read(self.folder)
-        self._lock = WriterLock(self.folder, "ind") if write else None
+        self._lock = WriterLock(self.folder, INDS) if write else None
         self._working = threading.RLock()  # streams hand over their batches in threads of their own
         self._given = spark
         self._session: SparkSession | None = None
@@ -116,12 +115,6 @@ class PartitionedIndState:
                     self._clear()
                 self._lock.release()
                 self._lock = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
 
     @property
     def revision(self) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,9 +31,9 @@ from tuplewise.engine.spark.value_counts import (
     total_frequency,
     write_counts,
 )
+from tuplewise.engine.state_folders import INDS, beside, real_folder
 from tuplewise.engine.table.rows import KeptColumn
 from tuplewise.engine.table.spark_load import spark_failures
-from tuplewise.engine.writer_lock import beside
 from tuplewise.gpu_kernels.inclusion import mask_words
 
 if TYPE_CHECKING:
@@ -78,8 +77,8 @@ def build(
         hint = "It keeps frequencies always, and rows never; leave the option out, or build it in this process"
         raise InputError(message("a state in Spark doesn't take", given[0], hint=hint))
     load_options = load_options or LoadOptions()
-    target = Path(os.path.realpath(os.path.expanduser(os.fspath(folder))))
-    with beside(target, "ind", "apply") as place, ExitStack() as held:
+    target = real_folder(folder)
+    with beside(target, INDS) as place, ExitStack() as held:
         opened = open_tables(tables, options_of_tables(tables, load_options), spark)
         typed = {}
         for name, table in opened.items():

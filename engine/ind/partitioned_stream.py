@@ -15,6 +15,7 @@ from tuplewise.engine.ind.changes import CHANGE
 from tuplewise.engine.ind.partitioned import STREAMS, PartitionedIndState, difference
 from tuplewise.engine.ind.state import Applied
 from tuplewise.engine.spark.streams import ChangeStream, callbacks_closed, query_of
+from tuplewise.engine.state_folders import real_folder
 from tuplewise.engine.table.csv_scan import Dialect
 from tuplewise.engine.table.source import find_source
 from tuplewise.engine.table.spark_csv import BAD, plain_options
@@ -75,7 +76,7 @@ def start_stream(
     attributes = state.manifest.table(table)
     kept = state.manifest.tables[attributes.table]
     name = stream if stream is not None else kept.name
-    place = Path(os.path.realpath(os.path.expanduser(os.fspath(folder))))
+    place = real_folder(folder)
     known = _format_of(place, format)
     checkpoint = state.folder / STREAMS / (quote(name, safe="") or "_")
     schema, options = _reading(state, place, known, attributes.names)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -12,12 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.errors import InputError, message
-from tuplewise.engine.writer_lock import damaged, put_in_place
+from tuplewise.engine.state_folders import INDS, damaged, write_record
 from tuplewise.gpu_kernels.inclusion import mask_words
 
 FILE = "partitions.json"
-FORMAT = 1
 _WORD_BYTES = 8
 
 
@@ -65,7 +62,6 @@ class Partitions:
             for mask, count in zip(self.masks, self.values, strict=True)
         ]
         record = {
-            "format": FORMAT,
             "revision": self.revision,
             "rows": list(self.rows),
             "filled": list(self.filled),
@@ -75,23 +71,13 @@ class Partitions:
             "streams": {name: asdict(place) for name, place in self.streams.items()},
             "dialect": dict(self.dialect),
         }
-        beside = folder / f".{FILE}.new"
-        with beside.open("w", encoding="utf-8") as stream:
-            json.dump(record, stream, ensure_ascii=False)
-            stream.flush()
-            os.fsync(stream.fileno())
-        put_in_place(beside, folder / FILE)
+        write_record(folder / FILE, record)
 
     @classmethod
     def read(cls, folder: Path, tables: int, attributes: int) -> Partitions:
-        """Raises InputError where the file is damaged, or of another version."""
+        """Raises InputError where the file is damaged."""
         try:
             record = json.loads((folder / FILE).read_text(encoding="utf-8"))
-            if record["format"] != FORMAT:
-                hint = "Use the version that wrote it, or build it again from the tables: tuplewise ind init"
-                raise InputError(
-                    message("the state is of another version", f"format {record['format']!r}", f"format {FORMAT}", hint)
-                )
             found = cls(
                 revision=int(record["revision"]),
                 rows=tuple(int(n) for n in record["rows"]),
@@ -104,11 +90,9 @@ class Partitions:
                 dialect=record["dialect"],
             )
         except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
-            if isinstance(error, InputError):
-                raise
-            raise damaged(folder, f"{FILE} can't be read: {error}", "ind") from error
+            raise damaged(folder, f"{FILE} can't be read: {error}", INDS) from error
         if len(found.rows) != tables or len(found.filled) != attributes:
-            raise damaged(folder, f"{FILE} is of other tables than the state", "ind")
+            raise damaged(folder, f"{FILE} is of other tables than the state", INDS)
         return found
 
 

@@ -9,9 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,11 +24,11 @@ from tuplewise.engine.ind.records import cluster_of, heading, heading_numbers, m
 from tuplewise.engine.ind.rows import Attributes, ColumnRows, PlainRows, Rows
 from tuplewise.engine.ind.store import CLUSTER, META, Store
 from tuplewise.engine.options import IndDiscoverOptions, LoadOptions
+from tuplewise.engine.state_folders import INDS, ClosedOnExit, WriterLock, damaged, real_folder
 from tuplewise.engine.table.read_table import fit_types, left_out_note
 from tuplewise.engine.table.reader import read_columns
 from tuplewise.engine.table.relation import Column
 from tuplewise.engine.table.rows import plain_rows
-from tuplewise.engine.writer_lock import WriterLock, damaged
 
 
 @dataclass(frozen=True)
@@ -78,7 +76,7 @@ class Applied:
     notes: tuple[str, ...] = ()
 
 
-class IndState:
+class IndState(ClosedOnExit):
     """An open state.
 
     Parameters
@@ -103,10 +101,10 @@ class IndState:
     """
 
     def __init__(self, folder: str | os.PathLike[str], *, write: bool = True) -> None:
-        self.folder = Path(os.path.realpath(os.path.expanduser(os.fspath(folder))))
+        self.folder = real_folder(folder)
         self.manifest = Manifest.read(self.folder)
         self._tables: dict[str | None, Attributes] = {}
-        self._lock = WriterLock(self.folder, "ind") if write else None
+        self._lock = WriterLock(self.folder, INDS) if write else None
         try:
             self._store = Store(self.folder, sync=self.manifest.options.sync, write=write)
             try:
@@ -126,7 +124,7 @@ class IndState:
         heading = transaction.get(META)
         width = mask_bytes(len(attributes))
         if heading is None or len(heading) != 8 * (2 + tables + len(attributes)):
-            raise damaged(self.folder, "the store has no heading", "ind")
+            raise damaged(self.folder, "the store has no heading", INDS)
         self.revision, self._next_long, *rows = heading_numbers(heading)
         self._rows, self._filled = rows[:tables], rows[tables:]
         counts: dict[int, tuple[int, int]] = {}
@@ -136,7 +134,7 @@ class IndState:
                 if key[:1] != CLUSTER:
                     break
                 if len(key) != 5 or len(record) != 8 + width:
-                    raise damaged(self.folder, "the store holds a cluster that can't be read", "ind")
+                    raise damaged(self.folder, "the store holds a cluster that can't be read", INDS)
                 counts[int.from_bytes(key[1:], "big")] = cluster_of(record)
         self._clusters = KeptClusters(attributes, families, counts)
 
@@ -147,12 +145,6 @@ class IndState:
             self._store.close()
             if self._lock is not None:
                 self._lock.release()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
 
     @property
     def rows(self) -> dict[str, int]:

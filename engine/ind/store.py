@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tuplewise.engine.ind.values import FAMILIES, Family
-from tuplewise.engine.writer_lock import damaged, no_file
+from tuplewise.engine.state_folders import INDS, damaged, no_file
 
 META = b"\x00"
 CLUSTER = b"\x01"
@@ -84,7 +84,7 @@ class Store:
             return
         before = self._path.stat().st_size if self._path.exists() else 0
         if not write and not before:
-            raise damaged(folder, f"{_FILE} is missing or empty", "ind")
+            raise damaged(folder, f"{_FILE} is missing or empty", INDS)
         self._size = before or _LEAST_ROOM
         with self._understood():
             self._environment = lmdb.open(
@@ -93,7 +93,7 @@ class Store:
             )  # fmt: skip
             if before and self.used_bytes > before:
                 self._environment.close()
-                raise damaged(folder, f"{_FILE} ends early", "ind")
+                raise damaged(folder, f"{_FILE} ends early", INDS)
             if write:
                 try:
                     self._take_space(self._size)
@@ -189,9 +189,9 @@ class Store:
         try:
             yield
         except (lmdb.InvalidError, lmdb.CorruptedError, lmdb.PageNotFoundError, lmdb.PanicError) as error:
-            raise damaged(self.folder, str(error), "ind") from error
+            raise damaged(self.folder, str(error), INDS) from error
         except lmdb.VersionMismatchError as error:
-            raise damaged(self.folder, f"its file is of another version of LMDB ({error})", "ind") from error
+            raise damaged(self.folder, f"its file is of another version of LMDB ({error})", INDS) from error
         except (lmdb.DiskError, lmdb.Error) as error:
             full = "No space left" in str(error)
             problem = OSError(errno.ENOSPC if full else errno.EIO, os.strerror(errno.ENOSPC) if full else str(error))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from tuplewise.engine.options import IndInitOptions, IndStateOptions, takes
+from tuplewise.engine.state_folders import ClosedOnExit
 
 if TYPE_CHECKING:
     import os
-    from types import TracebackType
     from typing import Unpack
 
     from tuplewise.engine.ind.dependency import InclusionDependency
@@ -69,7 +69,7 @@ def maintain_inds(
     return MaintainedInds(open_state(built.folder), built.notes)
 
 
-class MaintainedInds:
+class MaintainedInds(ClosedOnExit):
     """An open state; close it, or use it in a `with` statement.
 
     Attributes
@@ -130,12 +130,6 @@ class MaintainedInds:
     def close(self) -> None:
         """Let go of the folder."""
         self._state.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         tables = ", ".join(f"{name} ({rows:,} rows)" for name, rows in self.rows.items())

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from tuplewise.engine.options import OF_A_STATE, DcDiscoverOptions, DcStateOptions, LoadOptions, takes
+from tuplewise.engine.state_folders import ClosedOnExit
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Sequence
-    from types import TracebackType
     from typing import Unpack
 
     from tuplewise.engine.dc.constraint import DenialConstraint
@@ -85,7 +85,7 @@ def maintain_dcs(
     return MaintainedDcs(DcState(state, device=device), initial.notes_on_first_rows(relation))
 
 
-class MaintainedDcs:
+class MaintainedDcs(ClosedOnExit):
     """An open state; close it, or use it in a `with` statement.
 
     Attributes
@@ -210,12 +210,6 @@ class MaintainedDcs:
         """Let go of the folder."""
         with self._working:
             self._state.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return (

@@ -21,7 +21,7 @@ import tuplewise as tw
 from tuplewise.engine.dc.incremental import base_files, folder, revision_log
 from tuplewise.engine.dc.incremental.folder import StateFolder
 from tuplewise.engine.dc.incremental.revision_log import LogRecord
-from tuplewise.engine.writer_lock import NOTHING_APPLIED
+from tuplewise.engine.state_folders import NEW_STATE_FILE, NOTHING_APPLIED
 
 FIXED = {"columns": ["a", "b"], "options": {"error": 0.0}, "path": "table\udcff.csv"}
 CODES = np.arange(8, dtype=np.int32).reshape(4, 2)
@@ -110,7 +110,7 @@ def rows_of(state: StateFolder) -> np.ndarray[Any, Any]:
 
 def checkpoint(place: Path) -> None:
     with StateFolder(place, write=True) as state:
-        state.checkpoint({"codes": rows_of(state), "extra": np.array([2.5])}, keep=["new/number/values"])
+        state.checkpoint({**BASE, "codes": rows_of(state), "extra": np.array([2.5])})
 
 
 def only_open(place: Path) -> None:
@@ -170,7 +170,7 @@ def files_of(checkpoint: int, *arrays: str) -> list[str]:
 
 ALWAYS = ("history.jsonl", "state.json", "writer.lock")
 BUILT = files_of(0, "base-0/codes.npy", "base-0/new%2Fnumber%2Fvalues.npy")
-NEXT = files_of(1, "base-0/new%2Fnumber%2Fvalues.npy", "base-1/codes.npy", "base-1/extra.npy")
+NEXT = files_of(1, "base-1/codes.npy", "base-1/extra.npy", "base-1/new%2Fnumber%2Fvalues.npy")
 
 
 def with_revisions(place: Path, count: int) -> dict[str, Any]:
@@ -240,10 +240,9 @@ def leave_over(place: Path) -> None:
         stream.write(revision_log.packed(record(3), 3)[:-9])
     (place / "base-1").mkdir()
     (place / "base-1" / "codes.npy").write_bytes(b"half")
-    (place / "base-0" / "gone.npy").write_bytes(b"old")
     (place / "base-2").mkdir()
     (place / "log-1").write_bytes(b"")
-    (place / base_files.NEW_MANIFEST).write_bytes(b"{")
+    (place / NEW_STATE_FILE).write_bytes(b"{")
     with (place / "history.jsonl").open("ab") as stream:
         stream.write(b'{"revision": 1, "ki')
 
@@ -276,8 +275,6 @@ def test_arrays_come_back_as_they_were(tmp_path: Path) -> None:
                 state.append(LogRecord({"revision": 2, "history": {}}, {"x": wrong}))
         with pytest.raises(ValueError, match="revision 3 with its history comes after 1"):
             state.append(LogRecord({"revision": 3, "history": {}}))
-        with pytest.raises(ValueError, match=r"arrays \['one'\] are both kept and given"):
-            state.checkpoint({"one": np.zeros(1)}, keep=["one"])
         with pytest.raises(TypeError, match="not JSON serializable"):
             state.append(LogRecord({"revision": 2, "history": {"x": object()}}))
         assert state.revision == 1
@@ -307,11 +304,11 @@ def test_history_goes_on_over_checkpoints(tmp_path: Path) -> None:
         assert (state.checkpoint_number, state.checkpoint_revision, state.revision) == (3, 6, 7)
         assert state.log_bytes == (place / "log-3").stat().st_size > 0
         assert rows_of(state)[4:, 0].tolist() == [1, 2, 3, 4, 5, 6, 7]
-    assert (place / "base-0").is_dir()  # it holds what every checkpoint kept
+    assert [path.name for path in place.glob("base-*")] == ["base-3"]
     with StateFolder(place, write=True) as state:
         state.checkpoint({})
         assert state.arrays() == []
-    assert names(place) == ["history.jsonl", "log-4", "state.json", "writer.lock"]
+    assert names(place) == ["base-4", "history.jsonl", "log-4", "state.json", "writer.lock"]
 
 
 def test_a_reader_stays_at_its_revision_until_it_looks_again(tmp_path: Path) -> None:
@@ -489,7 +486,7 @@ def test_files_that_are_missing_or_cut(tmp_path: Path) -> None:
     before = with_revisions(place, 3)
     checkpoint(place)
     append(place)
-    for name in ("base-1/codes.npy", "base-0/new%2Fnumber%2Fvalues.npy", "log-1", "history.jsonl"):
+    for name in ("base-1/codes.npy", "base-1/new%2Fnumber%2Fvalues.npy", "log-1", "history.jsonl"):
         whole = (place / name).read_bytes()
         (place / name).unlink()
         for write in (True, False):
@@ -644,7 +641,7 @@ def test_a_full_disk_in_a_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyP
     place = tmp_path / "s"
     before = with_revisions(place, 2)
     with StateFolder(place, write=True) as state:
-        work = lambda: state.checkpoint({"codes": rows_of(state)}, ["new/number/values"])  # noqa: E731
+        work = lambda: state.checkpoint({**BASE, "codes": rows_of(state)})  # noqa: E731
         failures = 0
         for _ in full_at_every_call(monkeypatch, work, "No revision is lost; make room"):
             failures += 1
@@ -698,7 +695,7 @@ def test_ctrl_c_in_a_checkpoint_leaves_the_one_that_is_in_place(
         with monkeypatch.context() as patch:
             patch.setattr(os, "replace", interrupted)
             with pytest.raises(KeyboardInterrupt):
-                state.checkpoint({"codes": rows_of(state)}, keep=["new/number/values"])
+                state.checkpoint({**BASE, "codes": rows_of(state)})
         assert state.checkpoint_number == 1
         assert contents(place) == before
         state.append(record(3))
@@ -726,9 +723,9 @@ def test_what_is_handed_to_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         state.append(record(1))
         assert calls == ["pwrite", *["fsync"] * sync]
         calls.clear()
-        state.checkpoint({"codes": rows_of(state)}, keep=["new/number/values"])
+        state.checkpoint({**BASE, "codes": rows_of(state)})
     before = calls[: calls.index("replace")]
-    files = 4  # an array, the history, the log and the manifest
+    files = 5  # two arrays, the history, the log and the manifest
     assert before.count("fsync") == files + 2  # and two folders
     assert before[-1] == "fsync"
     assert calls[len(before) : len(before) + 3] == ["replace", "open", "fsync"]

@@ -17,9 +17,10 @@ import pyarrow.parquet as pq
 import pytest
 from oracles.ind import inclusions
 
+from tuplewise.engine import state_folders
 from tuplewise.engine.cli.main import run
 from tuplewise.engine.errors import InputError
-from tuplewise.engine.ind import partitioned, partitions
+from tuplewise.engine.ind import partitioned
 from tuplewise.engine.ind.discover import unary_inds
 from tuplewise.engine.ind.distributed import cluster_on_spark
 from tuplewise.engine.ind.found import Clustered
@@ -242,7 +243,7 @@ def test_killed_between_writes(
 ) -> None:
     """A batch that ends anywhere before the rename has changed nothing; what it wrote is cleared away."""
     folder, model = copied
-    where = partitions if dies == "put_in_place" else partitioned
+    where = state_folders if dies == "put_in_place" else partitioned
 
     def dying(*given: Any) -> Any:
         if dies == "write_counts":  # files are half written
@@ -272,7 +273,7 @@ def test_ctrl_c_after_the_rename_keeps_the_batch(
     spark: Any, copied: tuple[Path, Model], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, model = copied
-    real, row = partitions.put_in_place, model.tables["left"].slice(0, 1)
+    real, row = state_folders.put_in_place, model.tables["left"].slice(0, 1)
 
     def late(new: Path, old: Path) -> None:
         real(new, old)
@@ -280,7 +281,7 @@ def test_ctrl_c_after_the_rename_keeps_the_batch(
 
     with PartitionedIndState(folder) as state:
         with monkeypatch.context() as patch:
-            patch.setattr(partitions, "put_in_place", late)
+            patch.setattr(state_folders, "put_in_place", late)
             with pytest.raises(KeyboardInterrupt):
                 state.apply([change(state, "insert", "left", row)])
         model.tables["left"] = pa.concat_tables([model.tables["left"], row])

@@ -16,17 +16,10 @@ from urllib.parse import quote
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.dc.incremental.revision_log import plain, write_all
-from tuplewise.engine.errors import InputError, message
-from tuplewise.engine.writer_lock import damaged, put_in_place
+from tuplewise.engine.dc.incremental.revision_log import plain
+from tuplewise.engine.state_folders import DCS, STATE_FILE, damaged, read_state_file, write_file, write_state_file
 
-FORMAT = 1
-"""Version of what a folder holds; another number with every change to it."""
-MANIFEST = "state.json"
-NEW_MANIFEST = f".{MANIFEST}.new"
 HISTORY = "history.jsonl"
-KIND = "tuplewise denial constraints"
-_PIECE_BYTES = 16 << 20
 
 
 @dataclass(frozen=True)
@@ -67,63 +60,23 @@ class CheckpointManifest:
     def write(self, folder: Path) -> None:
         """Put it in the place of the last one, and hand it to the disk. Killed at any moment, one of both is there."""
         record = asdict(self)
-        record = {"kind": KIND, "format": FORMAT, "crc": _checksum(record), **record}
-        write_file(folder / NEW_MANIFEST, json.dumps(record, indent=1).encode())
-        put_in_place(folder / NEW_MANIFEST, folder / MANIFEST)
+        write_state_file(folder, DCS, {"crc": _checksum(record), **record})
 
     @classmethod
     def read(cls, folder: Path) -> CheckpointManifest:
         """Raises InputError where the folder is no state, is damaged, or is of another version."""
-        record = _read(folder)
-        if record.get("format") != FORMAT:
-            hint = "Use the version that wrote it, or build it again from the table: tuplewise dc init"
-            written = f"format {record.get('format')!r}, written by tuplewise {record.get('written_by')}"
-            fault = f"the state {str(folder)!r} is of another version"
-            raise InputError(message(fault, written, f"format {FORMAT}", hint))
+        record = read_state_file(folder, DCS)
         try:
-            rest = {name: value for name, value in record.items() if name not in ("kind", "format", "crc")}
-            if _checksum(rest) != record["crc"]:
+            if record.pop("crc") != _checksum(record):
                 raise ValueError("it is not what was written")
-            files = {name: BaseFile(**file) for name, file in rest.pop("files").items()}
-            return cls(files=files, history=BaseFile(**rest.pop("history")), **rest)
+            files = {name: BaseFile(**file) for name, file in record.pop("files").items()}
+            return cls(files=files, history=BaseFile(**record.pop("history")), **record)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise damaged(folder, f"{MANIFEST} can't be read: {error}", "dc") from error
+            raise damaged(folder, f"{STATE_FILE} can't be read: {error}", DCS) from error
 
 
 def _checksum(record: Mapping[str, Any]) -> int:
     return zlib.crc32(json.dumps(record, separators=(",", ":")).encode())
-
-
-def _read(folder: Path) -> dict[str, Any]:
-    if not folder.is_dir():
-        raise InputError(message("no such state", str(folder), "a folder that dc init made"))
-    hint = "Name the folder that dc init made"
-    try:
-        record = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(message(f"this folder is not a state: it has no {MANIFEST}", str(folder), hint=hint)) from None
-    except (OSError, ValueError) as error:
-        raise damaged(folder, f"{MANIFEST} can't be read: {error}", "dc") from error
-    if not isinstance(record, dict) or record.get("kind") != KIND:
-        raise InputError(message("this folder is not a state of denial constraints", str(folder), hint=hint))
-    return record
-
-
-def write_file(path: Path, *parts: Any) -> tuple[int, int]:
-    """Write a new file of the parts' bytes and hand it to the disk; its bytes and their checksum. Raises OSError."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
-    size = crc = 0
-    try:
-        for part in parts:
-            view = memoryview(part).cast("B")
-            for start in range(0, len(view), _PIECE_BYTES):
-                piece = view[start : start + _PIECE_BYTES]
-                write_all(descriptor, piece, size)
-                size, crc = size + len(piece), zlib.crc32(piece, crc)
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-    return size, crc
 
 
 def write_array(folder: Path, checkpoint: int, name: str, array: NDArray[Any]) -> BaseFile:
@@ -143,7 +96,7 @@ def mapped(folder: Path, file: BaseFile) -> mmap.mmap:
     try:
         size = os.fstat(descriptor).st_size
         if size != file.bytes:
-            raise damaged(folder, f"{file.path} has {size} bytes, not {file.bytes}", "dc")
+            raise damaged(folder, f"{file.path} has {size} bytes, not {file.bytes}", DCS)
         return mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
     finally:
         os.close(descriptor)
@@ -160,4 +113,4 @@ def array_of(folder: Path, file: BaseFile, content: mmap.mmap) -> NDArray[Any]:
             raise ValueError("it is in another order")
         return np.frombuffer(content, kind, offset=content.tell()).reshape(shape)
     except ValueError as error:
-        raise damaged(folder, f"{file.path} can't be read: {error}", "dc") from error
+        raise damaged(folder, f"{file.path} can't be read: {error}", DCS) from error

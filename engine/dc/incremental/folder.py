@@ -1,7 +1,7 @@
 """The folder of a state of denial constraints: arrays of the last checkpoint, and a log of the revisions since.
 
-- `state.json`: the manifest (`base_files.Manifest`): what is fixed, the number of the checkpoint, its files
-- `base-N/*.npy`: the arrays, in files that never change; a checkpoint may keep files of earlier ones
+- `state.json`: the manifest (`base_files.CheckpointManifest`): what is fixed, the number of the checkpoint, its files
+- `base-N/*.npy`: the arrays, in files that never change
 - `log-N`: the revisions after checkpoint N (`revision_log`)
 - `history.jsonl`: what the revisions up to the checkpoint were, a line each, as far as the manifest says
 - `writer.lock`: the process that writes
@@ -18,34 +18,44 @@ import json
 import mmap
 import os
 import zlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from numpy.typing import NDArray
 
 from tuplewise.engine.dc.incremental.base_files import (
     HISTORY,
-    NEW_MANIFEST,
     BaseFile,
     CheckpointManifest,
     array_of,
     mapped,
     write_array,
+)
+from tuplewise.engine.dc.incremental.revision_log import LogRecord, RevisionLog
+from tuplewise.engine.errors import InputError, message
+from tuplewise.engine.state_folders import (
+    DCS,
+    NEW_STATE_FILE,
+    NOTHING_BUILT,
+    ClosedOnExit,
+    WriterLock,
+    beside,
+    damaged,
+    no_file,
+    real_folder,
+    sync_path,
+    write_all,
     write_file,
 )
-from tuplewise.engine.dc.incremental.revision_log import LogRecord, RevisionLog, write_all
-from tuplewise.engine.errors import InputError, message
-from tuplewise.engine.writer_lock import NOTHING_BUILT, WriterLock, beside, damaged, no_file, sync_path
 
 _KEPT = "No revision is lost; make room and open the state again"
 _PIECE_BYTES = 1 << 20
 _LOOKS = 100
 
 
-class StateFolder:
+class StateFolder(ClosedOnExit):
     """An open folder of a state. One process writes, any number read meanwhile.
 
     Parameters
@@ -73,14 +83,14 @@ class StateFolder:
     """
 
     def __init__(self, folder: str | os.PathLike[str], *, write: bool, sync: bool = False) -> None:
-        self.folder = _real(folder)
+        self.folder = real_folder(folder)
         self.sync = sync
         self._write = write
         self._lock: WriterLock | None = None
         self._log: RevisionLog | None = None
         self._manifest = CheckpointManifest.read(self.folder)  # before there is a lock: none is left where no state is
         if write:
-            self._lock = WriterLock(self.folder, "dc")
+            self._lock = WriterLock(self.folder, DCS)
         try:
             self._take(CheckpointManifest.read(self.folder))
             if write:
@@ -114,11 +124,11 @@ class StateFolder:
         InputError
             Where the folder holds something or can't be made, or the disk is full.
         """
-        target = _real(folder)
+        target = real_folder(folder)
         given = json.loads(json.dumps(dict(fixed), allow_nan=False))  # one that isn't a number differs from itself
         line = _line(history)
         try:
-            with beside(target, "dc", "insert") as place:
+            with beside(target, DCS) as place:
                 files = _write_base(place, 0, arrays)
                 known = BaseFile(HISTORY, *write_file(place / HISTORY, line))
                 manifest = CheckpointManifest(given, written_by, 0, 0, files, known)
@@ -168,7 +178,7 @@ class StateFolder:
         """An array of the checkpoint: a read-only map of its file, which stays valid whatever the writer does."""
         if name not in self._arrays:
             if name not in self._maps:
-                raise damaged(self.folder, f"it has no array {name!r}", "dc")
+                raise damaged(self.folder, f"it has no array {name!r}", DCS)
             self._arrays[name] = array_of(self.folder, self._manifest.files[name], self._maps[name])
         return self._arrays[name]
 
@@ -176,7 +186,7 @@ class StateFolder:
         """Read all base files. Raises InputError where the bytes of one are not those that were written."""
         for name, file in self._manifest.files.items():
             if zlib.crc32(self._maps[name]) != file.crc:
-                raise damaged(self.folder, f"{file.path} is not what was written", "dc")
+                raise damaged(self.folder, f"{file.path} is not what was written", DCS)
 
     def records(self) -> Iterator[LogRecord]:
         """The revisions since the checkpoint, oldest first. Raises InputError where one is damaged."""
@@ -205,25 +215,14 @@ class StateFolder:
         """
         self._opened(write=True).append(record, sync=self.sync)
 
-    def checkpoint(self, arrays: Mapping[str, NDArray[Any]], keep: Collection[str] = ()) -> None:
-        """Put new arrays in the place of the old ones and the log.
+    def checkpoint(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Put the arrays of the last revision in the place of the old ones and the log.
 
-        Parameters
-        ----------
-        arrays : of the last revision, by name
-        keep : names of arrays that stay as they are; those that are in neither go
-
-        Raises
-        ------
-        InputError
-            Where the disk is full or fails; then no revision is lost.
+        Raises InputError where the disk is full or fails; then no revision is lost.
         """
         self._opened(write=True)
-        kept = {name: self._manifest.files[name] for name in keep}
-        if both := kept.keys() & arrays.keys():
-            raise ValueError(f"arrays {sorted(both)} are both kept and given")
         try:
-            self._write_checkpoint(arrays, kept)
+            self._write_checkpoint(arrays)
         except OSError as error:
             raise no_file(self.folder, error, hint=_KEPT) from error
         finally:  # Ctrl-C may come when the new manifest is in place
@@ -248,12 +247,6 @@ class StateFolder:
             self._lock.release()
             self._lock = None
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
-
     def _opened(self, *, write: bool = False) -> RevisionLog:
         if self._log is None or (write and not self._write):
             fault = "is closed" if self._log is None else "was opened to be read only"
@@ -270,7 +263,7 @@ class StateFolder:
                 now = CheckpointManifest.read(self.folder)
                 if now == manifest:
                     name = os.path.relpath(error.filename, self.folder)
-                    raise damaged(self.folder, f"{name} is missing", "dc") from error
+                    raise damaged(self.folder, f"{name} is missing", DCS) from error
                 manifest = now
         else:
             hint = "Look again later"
@@ -282,7 +275,7 @@ class StateFolder:
         try:
             size = os.stat(self.folder / HISTORY).st_size
             if size < manifest.history.bytes:
-                raise damaged(self.folder, f"{HISTORY} has {size} bytes, not {manifest.history.bytes}", "dc")
+                raise damaged(self.folder, f"{HISTORY} has {size} bytes, not {manifest.history.bytes}", DCS)
             maps = {name: mapped(self.folder, file) for name, file in manifest.files.items()}
             log = RevisionLog(self.folder, manifest.log, manifest.revision, write=self._write)
         except FileNotFoundError:
@@ -291,7 +284,7 @@ class StateFolder:
             raise no_file(self.folder, error) from error
         return maps, log
 
-    def _write_checkpoint(self, arrays: Mapping[str, NDArray[Any]], kept: Mapping[str, BaseFile]) -> None:
+    def _write_checkpoint(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Write all of the next checkpoint, its manifest last."""
         before, log = self._manifest, self._opened()
         files = _write_base(self.folder, before.checkpoint + 1, arrays)
@@ -304,32 +297,25 @@ class StateFolder:
             os.close(descriptor)
         history = BaseFile(HISTORY, before.history.bytes + len(lines), zlib.crc32(lines, before.history.crc))
         number, revision = before.checkpoint + 1, log.revision
-        manifest = CheckpointManifest(before.fixed, before.written_by, number, revision, {**kept, **files}, history)
+        manifest = CheckpointManifest(before.fixed, before.written_by, number, revision, files, history)
         write_file(self.folder / manifest.log)
         sync_path(self.folder)
         manifest.write(self.folder)
 
     def _clear(self) -> None:
         """Remove what the manifest doesn't name: of earlier checkpoints, and of one that was killed or failed."""
-        named = {file.path for file in self._manifest.files.values()}
         with suppress(OSError):
             if os.stat(self.folder / HISTORY).st_size > self._manifest.history.bytes:
                 os.truncate(self.folder / HISTORY, self._manifest.history.bytes)
         with suppress(OSError):  # what can't be removed now goes later
             for name in sorted(os.listdir(self.folder)):
                 path = self.folder / name
-                if name == NEW_MANIFEST or (name.startswith("log-") and name != self._manifest.log):
+                if name == NEW_STATE_FILE or (name.startswith("log-") and name != self._manifest.log):
                     path.unlink()
-                elif name.startswith("base-"):
-                    left = [inner for inner in os.listdir(path) if f"{name}/{inner}" not in named]
-                    for inner in left:
+                elif name.startswith("base-") and name != f"base-{self._manifest.checkpoint}":
+                    for inner in os.listdir(path):
                         (path / inner).unlink()
-                    if not os.listdir(path):
-                        path.rmdir()
-
-
-def _real(folder: str | os.PathLike[str]) -> Path:
-    return Path(os.path.realpath(os.path.expanduser(os.fspath(folder))))
+                    path.rmdir()
 
 
 def _line(history: Mapping[str, Any]) -> bytes:
@@ -338,7 +324,7 @@ def _line(history: Mapping[str, Any]) -> bytes:
 
 def _lines(folder: Path, history: BaseFile) -> Iterator[bytes]:
     """The lines of the history that count. Raises InputError where they are not what was written."""
-    fault = damaged(folder, f"{HISTORY} is not what was written", "dc")
+    fault = damaged(folder, f"{HISTORY} is not what was written", DCS)
     with (folder / HISTORY).open("rb") as stream:
         left, crc = history.bytes, 0
         while left and (piece := stream.read(min(left, _PIECE_BYTES))):

@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,10 +34,10 @@ from tuplewise.engine.loop import Loop
 from tuplewise.engine.options import DcStateOptions
 from tuplewise.engine.placement import available_bytes
 from tuplewise.engine.run import Run
+from tuplewise.engine.state_folders import DCS, check_new, real_folder
 from tuplewise.engine.table.relation import NULL_CODE, Relation
 from tuplewise.engine.table.rows import KeptColumn
 from tuplewise.engine.table.text_types import NO_VALUES, note_on_no_values
-from tuplewise.engine.writer_lock import check_new
 from tuplewise.gpu_kernels.clues import NewClues
 from tuplewise.gpu_kernels.column_set_index import Comparing, Met, SortedRows, stored
 from tuplewise.gpu_kernels.device import Device, pick_device
@@ -79,7 +78,7 @@ class WitnessedTable(LocalDcTable):
 
 def check_folder(folder: str | os.PathLike[str]) -> None:
     """Raise InputError where a state can't be built in this folder, before any work."""
-    check_new(Path(os.path.realpath(os.path.expanduser(os.fspath(folder)))), "dc", "insert")
+    check_new(real_folder(folder), DCS)
 
 
 def notes_on_first_rows(relation: Relation) -> list[str]:

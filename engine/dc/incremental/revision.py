@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -79,23 +79,12 @@ class Known:
     index: ColumnSetIndex
 
 
-@dataclass(frozen=True, eq=False)
-class RevisionChange:
-    """The changes of a revision as arrays for the log; `arrays` lacks what stays the same."""
-
-    codes: NDArray[np.int32]
-    ids: NDArray[np.int64]
-    killed: NDArray[np.int64]
-    known: dict[str, NDArray[Any]] = field(default_factory=dict)
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """The arrays to store."""
-        found: dict[str, NDArray[Any]] = dict(self.known)
-        if len(self.ids):
-            found |= {"codes": self.codes, "ids": self.ids}
-        if len(self.killed):
-            found["killed"] = self.killed
-        return found
+def row_arrays(
+    codes: NDArray[np.int32], ids: NDArray[np.int64], killed: NDArray[np.int64]
+) -> dict[str, NDArray[Any]]:
+    """Arrays of the rows that come and of those that go; it lacks what is empty."""
+    found: dict[str, NDArray[Any]] = {"codes": codes, "ids": ids} if len(ids) else {}
+    return found | {"killed": killed} if len(killed) else found
 
 
 def difference(before: Known, after: Known, gone: NDArray[np.bool_] | None) -> dict[str, NDArray[Any]]:

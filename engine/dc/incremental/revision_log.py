@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.errors import InputError
-from tuplewise.engine.writer_lock import damaged, no_file
+from tuplewise.engine.state_folders import DCS, damaged, no_file, write_all
 
 _MAGIC = b"twR1"
 _HEAD = struct.Struct("<4sI")  # magic, checksum of the rest
@@ -81,14 +81,6 @@ def packed(record: LogRecord, revision: int) -> bytes:
     body = b"".join(parts)
     rest = _REST.pack(revision, len(body), zlib.crc32(body), len(text))
     return _HEAD.pack(_MAGIC, zlib.crc32(rest)) + rest + body
-
-
-def write_all(descriptor: int, content: Any, at: int) -> None:
-    """Write bytes at a place of a file: one call, more only where the system takes less than all. Raises OSError."""
-    view = memoryview(content)
-    while len(view):
-        done = os.pwrite(descriptor, view, at)
-        view, at = view[done:], at + done
 
 
 class RevisionLog:
@@ -248,7 +240,7 @@ class RevisionLog:
                 self._longer = False
 
     def _damaged(self, at: int, how: str) -> InputError:
-        return damaged(self._folder, f"the record at byte {at} of {self._name} {how}", "dc")
+        return damaged(self._folder, f"the record at byte {at} of {self._name} {how}", DCS)
 
 
 def _taken(descriptor: int, block: bytes, start: int, at: int, size: int) -> tuple[bytes, bytes, int]:

@@ -13,8 +13,7 @@ import os
 import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,12 +35,12 @@ from tuplewise.engine.dc.incremental.ranks import ranked
 from tuplewise.engine.dc.incremental.revising import Revising
 from tuplewise.engine.dc.incremental.revision import (
     Known,
-    RevisionChange,
     applied,
     difference,
     history_of,
     listed_at,
     net_changes,
+    row_arrays,
 )
 from tuplewise.engine.dc.incremental.revision_log import LogRecord
 from tuplewise.engine.dc.incremental.row_names import key_of_row
@@ -51,10 +50,10 @@ from tuplewise.engine.dc.predicate import PredicateSpace, build_space
 from tuplewise.engine.dc.vertices import Vertices
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import DcStateOptions, LoadOptions
+from tuplewise.engine.state_folders import DCS, ClosedOnExit, damaged
 from tuplewise.engine.table.relation import Relation
 from tuplewise.engine.table.rows import KeptColumn
 from tuplewise.engine.table.typing_columns import infer_text_column
-from tuplewise.engine.writer_lock import damaged
 from tuplewise.gpu_kernels.column_set_index import SortedRows
 from tuplewise.gpu_kernels.device import pick_device
 
@@ -64,7 +63,7 @@ MOST_LOG_BYTES = 256 << 20
 NOTHING = "Nothing was applied"
 
 
-class DcState:
+class DcState(ClosedOnExit):
     """An open state.
 
     Parameters
@@ -96,7 +95,7 @@ class DcState:
             try:
                 self._fixed = Fixed.of_record(self._files.fixed)
             except (KeyError, TypeError, ValueError) as error:
-                raise damaged(self._files.folder, f"what is fixed can't be read: {error}", "dc") from error
+                raise damaged(self._files.folder, f"what is fixed can't be read: {error}", DCS) from error
             self._files.sync = self._fixed.options.sync
             self._vertices = Vertices(self._fixed.space)
             self._device = pick_device(device)
@@ -152,12 +151,6 @@ class DcState:
     def close(self) -> None:
         """Release the folder. May be called again."""
         self._files.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
 
     @property
     def folder(self) -> Any:
@@ -477,12 +470,11 @@ class DcState:
             lost = list(zip(lost_numbers, breaking.pairs(lost_numbers), strict=True))
             next_id = self._next_id + (len(ids) if kind == "insert" else 0)
             history = history_of(self.revision + 1, kind, self.rows, gained, lost, batch_id)
-            change = RevisionChange(codes, ids, killed, difference(before, known, gone))
-            arrays = change.arrays() | (batch.additions.arrays() if batch is not None else {})
+            arrays = difference(before, known, gone) | row_arrays(codes, ids, killed) | additions.arrays()
             header = {"revision": self.revision + 1, "next_id": next_id, "batch": batch_id, "history": history}
             self._files.append(LogRecord(header, arrays))
-            if batch is not None and len(batch.additions):
-                self._dictionaries.add(batch.additions)
+            if len(additions):
+                self._dictionaries.add(additions)
                 self._version += 1
             self._work.take(known)
             self._listed, self._next_id = now, next_id
