@@ -48,7 +48,12 @@ def slot_of(clue: NDArray[np.uint64], table: NDArray[np.uint64], numbers: NDArra
     """Where a clue stands in a table, or where it would stand (numbers[slot] is -1)."""
     mask = np.uint64(len(numbers) - 1)
     slot = np.int64(hash_words(clue) & mask)
-    while numbers[slot] >= 0 and not same_words(table[slot], clue):
+    while numbers[slot] >= 0:
+        same = True  # word by word: a view of a row of the table costs as much as the rest of a look
+        for w in range(len(clue)):
+            same &= table[slot, w] == clue[w]
+        if same:
+            break
         slot = np.int64((np.uint64(slot) + np.uint64(1)) & mask)
     return slot  # type: ignore[return-value]
 
