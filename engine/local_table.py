@@ -31,6 +31,7 @@ from tuplewise.gpu_kernels.clues import NewClues, lay_out
 from tuplewise.gpu_kernels.clusters import ClusterPairs, all_rows
 from tuplewise.gpu_kernels.compiled import kernel
 from tuplewise.gpu_kernels.control import Control
+from tuplewise.gpu_kernels.cpu.hashing import mix_word
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
 from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.words import ClueLayout
@@ -208,12 +209,11 @@ def count_agreeing(codes: NDArray[np.int32], columns: NDArray[np.int64], keep_nu
     counts = np.zeros(slots, dtype=np.int64)
     pairs = 0
     for row in range(len(codes)):
-        key = np.uint64(0x9E3779B97F4A7C15)
+        key = np.uint64(0)
         known = True
         for c in columns:
             known &= keep_nulls or codes[row, c] >= 0
-            key = (key ^ np.uint64(codes[row, c] + 1)) * np.uint64(0xFF51AFD7ED558CCD)
-            key ^= key >> np.uint64(32)
+            key = mix_word(key, np.uint64(codes[row, c] + 1))
         if not known:
             continue
         slot = np.int64(key & np.uint64(slots - 1))

@@ -19,6 +19,7 @@ from tuplewise.engine.table.read_table import ReadTable, typed
 from tuplewise.engine.table.reader import read_table
 from tuplewise.engine.table.relation import NULL_CODE, Relation, TypeName
 from tuplewise.gpu_kernels.compiled import inlined, kernel
+from tuplewise.gpu_kernels.cpu.hashing import mix_word
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -228,9 +229,7 @@ def _table(rows: int) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
 @inlined
 def _slot(key: np.uint64, slots: int) -> np.int64:
     """Where to look for a key first. `slots`: a power of two."""
-    mixed = key * np.uint64(0x9E3779B97F4A7C15)
-    mixed = (mixed ^ (mixed >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
-    return np.int64((mixed ^ (mixed >> np.uint64(32))) & np.uint64(slots - 1))
+    return np.int64(mix_word(mix_word(np.uint64(0), key), np.uint64(0)) & np.uint64(slots - 1))
 
 
 @kernel("int32[::1], int32[::1], uint64[::1], int32[::1], int32[::1]")

@@ -77,7 +77,10 @@ class Relations:
 
 def relations(given: Iterable[Relation]) -> Relations:
     """Tables as boxes, and an arrow from each foreign key to what it refers to."""
-    found = [(one[0], ", ".join(one[1]), one[2], ", ".join(one[3]), one[4]) for one in given]
+    found = [
+        (table, ", ".join(columns), other, ", ".join(referenced), share)
+        for table, columns, other, referenced, share in given
+    ]
     boxes: dict[str, Box] = {}
     for table, columns, other, referenced, _ in found:
         boxes.setdefault(table, Box(table)).columns[columns] = None

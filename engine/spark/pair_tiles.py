@@ -16,6 +16,7 @@ from tuplewise.engine.spark.tasks import spare_zip_reading
 from tuplewise.engine.spark.tiles import WAVES
 from tuplewise.gpu_kernels.evidence import ClueSet
 from tuplewise.gpu_kernels.evidence_tiles import PairTriangle, count_tile, merged, of_all_tiles
+from tuplewise.gpu_kernels.hashing import mix_word
 
 if TYPE_CHECKING:
     from pyspark import Broadcast
@@ -77,8 +78,7 @@ def bucket_of(clues: NDArray[np.uint64], buckets: int) -> NDArray[np.int64]:
     """Where each clue is added up, int64 (clues,): clues that are equal meet, others are spread evenly."""
     mixed = np.zeros(len(clues), dtype=np.uint64)
     for word in clues.T:
-        mixed = (mixed ^ word) * np.uint64(0x9E3779B97F4A7C15)
-        mixed ^= mixed >> np.uint64(32)
+        mixed = mix_word(mixed, word)
     return np.asarray(mixed % np.uint64(buckets), dtype=np.int64)
 
 

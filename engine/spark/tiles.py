@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tuplewise.gpu_kernels.hashing import SPREAD
 from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS
 
 LEFT = 1
@@ -97,7 +98,7 @@ class Blocks:
 
 def mixed(positions: NDArray[np.int64]) -> NDArray[np.int64]:
     """Numbers of 31 bits that don't keep step with positions, as values in a table may (every third row, say)."""
-    spread = positions.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio
+    spread = positions.astype(np.uint64) * SPREAD
     return np.asarray(spread >> np.uint64(33), dtype=np.int64)
 
 

@@ -13,6 +13,8 @@ from tuplewise.gpu_kernels.compiled import kernel
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
 
+ROWS, CLASSES, MAJORITY, DIFFERING, CONTRADICTIONS = range(5)  # figures of a target, as `agreement.Agreement` has them
+
 
 @kernel("const int32[::1], const int64[::1], const int32[::1], const int64[::1], int64[::1], int64[::1]")
 def add_classes(rows, offsets, codes, copies, counts, figures):
@@ -41,11 +43,12 @@ def add_classes(rows, offsets, codes, copies, counts, figures):
             if code >= 0:
                 counts[code] = 0
         differing = members * members - squares
-        figures[0] += members
-        figures[1] += 1
-        figures[2] += most
-        figures[3] += differing
-        figures[4] += ((differing // members) << 16) + ((differing % members) << 16) // members
+        figures[ROWS] += members
+        figures[CLASSES] += 1
+        figures[MAJORITY] += most
+        figures[DIFFERING] += differing
+        # differing * 2^16 / members, rounded down: whole pairs first, so that nothing overflows
+        figures[CONTRADICTIONS] += ((differing // members) << 16) + ((differing % members) << 16) // members
 
 
 def run(

@@ -22,6 +22,7 @@ from tuplewise.gpu_kernels.column_set_types import (
 )
 from tuplewise.gpu_kernels.compiled import helper, inlined, kernel
 from tuplewise.gpu_kernels.cpu.arrays import copy, copy_rows
+from tuplewise.gpu_kernels.cpu.hashing import hash_words, mix_word, same_words
 from tuplewise.gpu_kernels.cpu.zones import BLOCK
 from tuplewise.gpu_kernels.words import ACROSS, WITHIN_T
 
@@ -46,13 +47,9 @@ KNOWN = "KnownClues(uint64[:, ::1], int32[::1])"
 def slot_of(clue: NDArray[np.uint64], table: NDArray[np.uint64], numbers: NDArray[np.int32]) -> int:
     """Where a clue stands in a table, or where it would stand (numbers[slot] is -1)."""
     mask = np.uint64(len(numbers) - 1)
-    h = np.uint64(0x9E3779B97F4A7C15)
-    for w in range(len(clue)):
-        h = (h ^ clue[w]) * np.uint64(0xFF51AFD7ED558CCD)
-        h ^= h >> np.uint64(32)
-    slot = np.int64(h & mask)
+    slot = np.int64(hash_words(clue) & mask)
     while numbers[slot] >= 0:
-        same = True
+        same = True  # word by word: a view of a row of the table costs as much as the rest of a look
         for w in range(len(clue)):
             same &= table[slot, w] == clue[w]
         if same:
@@ -343,7 +340,7 @@ def scan_rows(
                 h = np.uint64(0)
                 for w in range(words):
                     clue[w] = np.uint64(lanes[2 * w, k]) | np.uint64(lanes[2 * w + 1, k]) << np.uint64(32)
-                    h = (h ^ clue[w]) * np.uint64(0x9E3779B97F4A7C15)
+                    h = mix_word(h, clue[w])
                 near = np.int64(h >> np.uint64(64 - _RECENT_BITS))
                 number = recent_numbers[near]
                 for w in range(words):
@@ -494,9 +491,6 @@ def seek_pair(
                 if not alive[u] or u == t or not holds(codes[u], columns, low, high, other):
                     continue
                 write_clue(codes, t, u, left, right, scope, ordered, unknown, clue)
-                same = True
-                for w in range(len(wanted)):
-                    same &= clue[w] == wanted[w]
-                if same:
+                if same_words(clue, wanted):
                     return t, u, place
     return -1, -1, len(tried)

@@ -18,6 +18,8 @@ from numba import types
 from numba.extending import intrinsic
 
 from tuplewise.gpu_kernels.compiled import helper, kernel
+from tuplewise.gpu_kernels.cpu.hashing import mix_word
+from tuplewise.gpu_kernels.hashing import SPREAD
 
 HEAD = 1  # words in front of a value's bytes
 AHEAD = 64  # cells whose places are asked for before the first is looked at
@@ -28,8 +30,6 @@ HALF = np.uint64(0xFFFFFFFF)
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _ONE = np.uint64(1)
 _32 = np.uint64(32)
-_FIRST = np.uint64(0x9E3779B97F4A7C15)
-_SECOND = np.uint64(0xD6E8FEB86659FD93)
 
 
 @intrinsic
@@ -95,15 +95,13 @@ def add_cells(data, starts, sizes, first, table, store, state):
             size = np.int64(sizes[i])
             if size >= 0:
                 start = np.int64(starts[i])
-                key = np.uint64(size) * _FIRST
+                key = np.uint64(size) * SPREAD
                 for k in range(size >> 3):
-                    key = (key ^ load_word(data, start + 8 * k)) * _SECOND
-                    key ^= key >> _32
+                    key = mix_word(key, load_word(data, start + 8 * k))
                 if size & 7:
                     word = load_word(data, start + (size & -8)) & (_ALL >> np.uint64(64 - 8 * (size & 7)))
-                    key = (key ^ word) * _SECOND
-                    key ^= key >> _32
-                key *= _FIRST
+                    key = mix_word(key, word)
+                key *= SPREAD
                 keys[i - block] = key
                 prefetch(table, np.int64(key >> shift))
         if len(store) > NEAR:
@@ -158,11 +156,10 @@ def stored_key(store, place):
     """The hash of the value at a place of a store, and how many words its bytes take."""
     size = store[place] & HALF
     words = (np.int64(size) + 7) >> 3
-    key = size * _FIRST
+    key = size * SPREAD
     for k in range(words):
-        key = (key ^ store[place + HEAD + k]) * _SECOND
-        key ^= key >> _32
-    return key * _FIRST, words
+        key = mix_word(key, store[place + HEAD + k])
+    return key * SPREAD, words
 
 
 @kernel("uint64[::1], int64, uint64[::1]")
@@ -246,7 +243,7 @@ def drop_value(store, used, words, size):
 @helper
 def tree_slot(wanted, mask):
     """The slot of a tree to begin with."""
-    key = np.uint64(wanted) * _FIRST
+    key = np.uint64(wanted) * SPREAD
     return np.int64((key ^ (key >> _32)) & np.uint64(mask))
 
 

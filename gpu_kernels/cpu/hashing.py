@@ -1,4 +1,4 @@
-"""The hash of sets of bits, for tables with open addressing."""
+"""The hash of words, for tables with open addressing."""
 
 # mypy: disable-error-code="no-untyped-def, no-any-return"
 
@@ -6,14 +6,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tuplewise.gpu_kernels.compiled import inlined
+from tuplewise.gpu_kernels import hashing
+from tuplewise.gpu_kernels.compiled import helper, inlined
 
-
-@inlined
-def mix_word(mixed, word):
-    """Multiply a word into what the words before it came to, and bring the high bits down."""
-    product = (mixed ^ word) * np.uint64(0xBF58476D1CE4E5B9)
-    return product ^ (product >> np.uint64(29))
+mix_word = helper(hashing.mix_word)
 
 
 @inlined

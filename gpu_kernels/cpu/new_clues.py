@@ -10,11 +10,12 @@ from tuplewise.gpu_kernels.cpu.tally import add_row
 from tuplewise.gpu_kernels.words import COMPARISONS_PER_WORD
 
 PER_WORD = np.uint64(COMPARISONS_PER_WORD)
+KEY_WORD, SHIFT, BITS = range(3)  # columns of `places`: where the outcome of a comparison lies in a key
 
 
 @helper
 def _outcome(key, places, g):
-    return (key[places[g, 0], 0] >> np.uint64(places[g, 1])) & np.uint64(places[g, 2])
+    return (key[places[g, KEY_WORD], 0] >> np.uint64(places[g, SHIFT])) & np.uint64(places[g, BITS])
 
 
 @helper
@@ -33,7 +34,7 @@ def _write_mirror(key, places, mirror, flips, other):
         outcome = _outcome(key, places, mirror[g])
         if flips[g] and (outcome == np.uint64(0) or outcome == np.uint64(2)):
             outcome ^= np.uint64(2)
-        other[places[g, 0], 0] |= outcome << np.uint64(places[g, 1])
+        other[places[g, KEY_WORD], 0] |= outcome << np.uint64(places[g, SHIFT])
 
 
 @helper

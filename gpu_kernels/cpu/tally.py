@@ -7,20 +7,20 @@ from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.compiled import helper
 from tuplewise.gpu_kernels.cpu.arrays import copy
+from tuplewise.gpu_kernels.cpu.hashing import mix_word
+from tuplewise.gpu_kernels.hashing import SPREAD
 
 
 @helper
 def _hash_keys(row_keys: NDArray[np.uint64], hashes: NDArray[np.uint64]) -> None:
-    """Hash of each lane's key; the upper bits are good. `row_keys`: uint64 (words, lanes)."""
+    """Hash of each lane's key. `row_keys`: uint64 (words, lanes)."""
     for j in range(len(hashes)):
-        h = row_keys[0, j] * np.uint64(0x9E3779B97F4A7C15)
-        hashes[j] = h ^ (h >> np.uint64(32))
+        hashes[j] = mix_word(np.uint64(0), row_keys[0, j])
     for w in range(1, row_keys.shape[0]):
         for j in range(len(hashes)):
-            h = (hashes[j] ^ row_keys[w, j]) * np.uint64(0x9E3779B97F4A7C15)
-            hashes[j] = h ^ (h >> np.uint64(32))
+            hashes[j] = mix_word(hashes[j], row_keys[w, j])
     for j in range(len(hashes)):
-        hashes[j] = (hashes[j] * np.uint64(0xBF58476D1CE4E5B9)) >> np.uint64(24)
+        hashes[j] = (hashes[j] * SPREAD) >> np.uint64(24)
 
 
 @helper

@@ -217,7 +217,18 @@ def rank_tile(data, scratch, first, last):
 
 @helper
 def plan_block(data, scratch, first, last):
-    """Terms of all planes for tuples t in rows `first` to `last` against the prepared tile."""
+    """Terms of all planes for tuples t in rows `first` to `last` against the prepared tile.
+
+    What a comparison's digit adds to its plane, by `step` for one of the digit, modulo 256 (so -step is 256 - step);
+    [...] is 1 where it holds:
+
+        equality            [u == t]
+        order               [u < t] + [u <= t]
+        equality, nulls     2 + [u <= t] - [u < t] - 2 [both known]
+        order, nulls        3 + [u < t] + [u <= t] - 3 [both known]
+        outcome within t    the outcome
+        outcome within u    3 - [outcome < 1] - [outcome < 2] - [outcome < 3]
+    """
     codes, domain, offsets, row_outcomes = data.codes, data.domain, data.offsets, data.row_outcomes
     left, right, kind, plane, weight, row_of = data.left, data.right, data.kind, data.plane, data.weight, data.row_of
     below, ranks, u_outcomes, distinct = scratch.below, scratch.ranks, scratch.u_outcomes, scratch.distinct
@@ -240,7 +251,7 @@ def plan_block(data, scratch, first, last):
                 for d in range(3):
                     copy(u_outcomes[outcome], t_ranks[p, k + d])
                     t_thresholds[p, k + d, :rows] = d + 1
-                    t_weights[p, k + d] = np.uint8(256 - step)
+                    t_weights[p, k + d] = np.uint8(256 - step)  # -1
                 terms[p] = k + 3
             continue
         u_column = right[g]
@@ -272,14 +283,9 @@ def plan_block(data, scratch, first, last):
         )
         for d in range(3):
             copy(ranks[u_column], t_ranks[p, k + d])
-        if equal:  # [u <= t] - [u < t]
-            t_weights[p, k] = np.uint8(256 - step)
-            t_weights[p, k + 1] = np.uint8(step)
-            t_weights[p, k + 2] = np.uint8(512 - 2 * step)
-        else:
-            t_weights[p, k] = np.uint8(step)
-            t_weights[p, k + 1] = np.uint8(step)
-            t_weights[p, k + 2] = np.uint8(768 - 3 * step)
+        t_weights[p, k] = np.uint8(256 - step if equal else step)  # -1 or 1
+        t_weights[p, k + 1] = np.uint8(step)
+        t_weights[p, k + 2] = np.uint8(512 - 2 * step if equal else 768 - 3 * step)  # -2 or -3
         terms[p] = k + 3
     for p in range(len(terms)):
         if terms[p] % 2 == 1:

@@ -26,6 +26,7 @@ from tuplewise.engine.dc.vertices import Sets, Vertices
 from tuplewise.engine.local_table import count_agreeing
 from tuplewise.gpu_kernels.column_set_index import EXCHANGED, SortedRows
 from tuplewise.gpu_kernels.column_set_types import Queries, Term
+from tuplewise.gpu_kernels.hashing import mix_word
 from tuplewise.gpu_kernels.words import ACROSS
 
 # What is chosen depends on the ratios of these only.
@@ -166,8 +167,7 @@ def _counted_keys(
         values = values[np.all(values >= 0, axis=1)]
     keys = np.zeros(len(values), dtype=np.uint64)
     for column in values.T:
-        keys = (keys ^ (column.astype(np.int64) + 2).astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
-        keys ^= keys >> np.uint64(29)
+        keys = mix_word(keys, (column.astype(np.int64) + 2).astype(np.uint64))
     return np.unique(keys, return_counts=True)
 
 

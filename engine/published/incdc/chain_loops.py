@@ -14,6 +14,17 @@ from tuplewise.gpu_kernels.compiled import helper, kernel
 
 LIVE, MARKED = 1, 2
 LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, EQUAL, ANY = 0, 1, 2, 3, 4, 5
+
+# Columns of `indexes`: of the first and of the second key (column -1: there is none) the table's column, its sign, and
+# what is added to a place in `rows` for its place in `keys`; the first chain, and the one after the last.
+COLUMN, SIGN, SECOND_COLUMN, SECOND_SIGN, FIRST_CHAIN, END_CHAIN, SHIFT, SECOND_SHIFT = range(8)
+# Columns of `boxes`: the index; for either key a column of the new row, and an operator.
+INDEX, OWN, OPERATOR, SECOND_OWN, SECOND_OPERATOR = range(5)
+# Bounds of a box: the least and the greatest of each key.
+LEAST, GREATEST, SECOND_LEAST, SECOND_GREATEST = range(4)
+# Numbers of `span`: rows.
+BEGIN, END, FIRST_NEW, FIRST_LOOSE = range(4)
+
 _LOWEST, _HIGHEST = -(1 << 40), 1 << 40  # beyond every key
 
 
@@ -97,10 +108,9 @@ def fetch_pairs(codes, span, boxes, indexes, rows, keys, offsets, flags, marked,
 
     span : int64 (4,), the new row to begin with, the one to end before, the first new row of all (for stamps), and the
         first row that is in no chain yet: rows from there on are looked at one by one.
-    boxes : int32 (boxes, 5): index, column of the new row and operator for the first key, the same for the second.
-        The index's rows r with `r.key operator new.column` are wanted; ANY: no condition.
-    indexes : int64 (indexes, 8): column and sign of the first key, of the second (column -1: none), first chain and
-        chain after the last, what to add to a place in `rows` for its first and its second key in `keys`
+    boxes : int32 (boxes, 5), columns as named above. The index's rows r with `r.key operator new.column` are
+        wanted; ANY: no condition.
+    indexes : int64 (indexes, 8), columns as named above
     marked : int32, ascending: rows that are in pairs with every other
     stamps : int32 (rows,): the last new row that met a row, counted from 1
     found : int32 (room, 2)
@@ -110,10 +120,10 @@ def fetch_pairs(codes, span, boxes, indexes, rows, keys, offsets, flags, marked,
     written = 0
     bounds = np.empty((len(boxes), 4), dtype=np.int64)
     asked = np.empty(len(boxes), dtype=np.bool_)
-    for s in range(span[0], span[1]):
+    for s in range(span[BEGIN], span[END]):
         if len(found) - written < s:
             return s, written
-        stamp = np.int32(s - span[2] + 1)
+        stamp = np.int32(s - span[FIRST_NEW] + 1)
         if flags[s] & MARKED:
             for u in range(s):
                 if flags[u] & LIVE:
@@ -129,53 +139,54 @@ def fetch_pairs(codes, span, boxes, indexes, rows, keys, offsets, flags, marked,
                 found[written, 0], found[written, 1] = s, u
                 written += 1
         for b in range(len(boxes)):
-            i = boxes[b, 0]
-            mine = codes[s, boxes[b, 1]]
-            its = codes[s, boxes[b, 3]]
-            asked[b] = not unknown or (mine >= 0 and (its >= 0 or boxes[b, 4] == ANY))
+            i = boxes[b, INDEX]
+            mine = codes[s, boxes[b, OWN]]
+            its = codes[s, boxes[b, SECOND_OWN]]
+            asked[b] = not unknown or (mine >= 0 and (its >= 0 or boxes[b, SECOND_OPERATOR] == ANY))
             if not asked[b]:
                 continue
-            set_bounds(mine, indexes[i, 1], boxes[b, 2], bounds[b], 0)
-            set_bounds(its, indexes[i, 3], boxes[b, 4], bounds[b], 2)
-            for c in range(indexes[i, 4], indexes[i, 5]):
-                shift = indexes[i, 6]
-                low = first_not_below(keys, offsets[c] + shift, offsets[c + 1] + shift, bounds[b, 0])
-                high = first_not_below(keys, low, offsets[c + 1] + shift, bounds[b, 1] + 1)
-                if boxes[b, 4] != ANY and low < high:
-                    step = indexes[i, 7] - shift
-                    shift = indexes[i, 7]
-                    high = first_not_below(keys, low + step, high + step, bounds[b, 3] + 1)
-                    low = first_not_below(keys, low + step, high, bounds[b, 2])
+            set_bounds(mine, indexes[i, SIGN], boxes[b, OPERATOR], bounds[b], LEAST)
+            set_bounds(its, indexes[i, SECOND_SIGN], boxes[b, SECOND_OPERATOR], bounds[b], SECOND_LEAST)
+            for c in range(indexes[i, FIRST_CHAIN], indexes[i, END_CHAIN]):
+                shift = indexes[i, SHIFT]
+                low = first_not_below(keys, offsets[c] + shift, offsets[c + 1] + shift, bounds[b, LEAST])
+                high = first_not_below(keys, low, offsets[c + 1] + shift, bounds[b, GREATEST] + 1)
+                if boxes[b, SECOND_OPERATOR] != ANY and low < high:
+                    step = indexes[i, SECOND_SHIFT] - shift
+                    shift = indexes[i, SECOND_SHIFT]
+                    high = first_not_below(keys, low + step, high + step, bounds[b, SECOND_GREATEST] + 1)
+                    low = first_not_below(keys, low + step, high, bounds[b, SECOND_LEAST])
                 for p in range(low - shift, high - shift):
                     u = rows[p]
                     if stamps[u] != stamp and flags[u] & LIVE:
                         stamps[u] = stamp
                         found[written, 0], found[written, 1] = s, u
                         written += 1
-        for u in range(span[3], s):
+        for u in range(span[FIRST_LOOSE], s):
             if stamps[u] == stamp or not flags[u] & LIVE:
                 continue
             for b in range(len(boxes)):
-                if asked[b] and inside(codes, u, boxes[b, 4] != ANY, indexes[boxes[b, 0]], bounds[b], unknown):
+                both = boxes[b, SECOND_OPERATOR] != ANY
+                if asked[b] and inside(codes, u, both, indexes[boxes[b, INDEX]], bounds[b], unknown):
                     found[written, 0], found[written, 1] = s, u
                     written += 1
                     break
-    return np.int64(span[1]), written
+    return np.int64(span[END]), written
 
 
 @helper
 def inside(codes, row, with_second, index, bounds, unknown):
     """Whether a row that is in no chain yet is in a box."""
-    code = np.int64(codes[row, index[0]])
-    key = code * index[1]
-    if key < bounds[0] or key > bounds[1] or (unknown and code < 0):
+    code = np.int64(codes[row, index[COLUMN]])
+    key = code * index[SIGN]
+    if key < bounds[LEAST] or key > bounds[GREATEST] or (unknown and code < 0):
         return False
-    if index[2] >= 0:
-        code = np.int64(codes[row, index[2]])
+    if index[SECOND_COLUMN] >= 0:
+        code = np.int64(codes[row, index[SECOND_COLUMN]])
         if unknown and code < 0:
             return False
-        key = code * index[3]
-        if with_second and (key < bounds[2] or key > bounds[3]):
+        key = code * index[SECOND_SIGN]
+        if with_second and (key < bounds[SECOND_LEAST] or key > bounds[SECOND_GREATEST]):
             return False
     return True
 

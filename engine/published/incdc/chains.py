@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.published.incdc import chain_loops
-from tuplewise.engine.published.incdc.chain_loops import LIVE
+from tuplewise.engine.published.incdc.chain_loops import END_CHAIN, FIRST_CHAIN, LIVE, SECOND_SHIFT, SHIFT
 
 _ROOM_ROWS = 4  # as many times the rows are the pairs that are written before they are handed on
 
@@ -251,10 +251,10 @@ class ChainIndexes:
         points = order.sorted(keys)
         new, keys = new[points], np.ascontiguousarray(keys[:, points])
         table = self._table[index]
-        offsets = self._offsets[table[4] : table[5] + 1]
+        offsets = self._offsets[table[FIRST_CHAIN] : table[END_CHAIN] + 1]
         placed = np.zeros((len(offsets) - 1 + len(new), 3), dtype=np.int64)
         chain_of, gap_of = np.empty(len(new), dtype=np.int64), np.empty(len(new), dtype=np.int64)
-        shifts = table[6:8]
+        shifts = table[[SHIFT, SECOND_SHIFT]]
         chains = chain_loops.place_points(
             keys[0], keys[-1], np.array(order.strict), self._keys, shifts, offsets, len(offsets) - 1, placed,
             chain_of, gap_of,

@@ -240,12 +240,12 @@ def _boxes_of(serving: Serving, space: PredicateSpace) -> set[Box]:
 
 def _without_inner(boxes: set[Box]) -> set[Box]:
     """The boxes that lie within no other."""
-    by_place: dict[tuple[Columns, int, int], list[Box]] = {}
-    for box in boxes:
-        by_place.setdefault((box[0], box[1], box[3]), []).append(box)
+    operators: dict[tuple[Columns, int, int], list[tuple[int, int]]] = {}
+    for columns, own, operator, second_own, second_operator in boxes:
+        operators.setdefault((columns, own, second_own), []).append((operator, second_operator))
     return {
-        box
-        for alike in by_place.values()
-        for box in alike
-        if not any(o != box and o[2] in _WEAKER[box[2]] and o[4] in _WEAKER[box[4]] for o in alike)
+        (columns, own, a, second_own, b)
+        for (columns, own, second_own), alike in operators.items()
+        for a, b in alike
+        if not any((c, d) != (a, b) and c in _WEAKER[a] and d in _WEAKER[b] for c, d in alike)
     }
