@@ -14,7 +14,6 @@ import numpy as np
 from tuplewise.engine.errors import LimitReached, placed
 from tuplewise.engine.ind.checked import SHOWN_ROWS, CheckedInds, Examples, IndCheck, not_compared, undecided_note
 from tuplewise.engine.ind.dependency import Attribute, InclusionDependency
-from tuplewise.engine.ind.distributed_check import check_on_spark
 from tuplewise.engine.ind.found import TableFound
 from tuplewise.engine.ind.places import Place, open_tables, place_for
 from tuplewise.engine.ind.table_options import options_for_columns, options_of_tables
@@ -80,6 +79,8 @@ def check_dependencies(
     if place.on_spark:
         there = {name: options_for_columns(of_tables[name], columns[name]) for name in used}
         used_tables = {name: tables[name] for name in used}
+        from tuplewise.engine.ind.distributed_check import check_on_spark
+
         found = check_on_spark(used_tables, inds, options, there, reason=place.reason, run=run)
         return replace(found, notes=(*unused, *found.notes))
     rows = Rows(tables, of_tables, columns, as_text=options.as_text)

@@ -34,7 +34,7 @@ from tuplewise.engine.ind.dependency import InclusionDependency
 from tuplewise.engine.ind.discover import unary_inds
 from tuplewise.engine.ind.found import FoundInds
 from tuplewise.engine.ind.manifest import Manifest
-from tuplewise.engine.ind.partitions import FILE, Partitions, StreamPlace
+from tuplewise.engine.ind.partitions import Partitions, StreamPlace
 from tuplewise.engine.ind.state import NOTHING, Applied, Change, ReadRows, absent_nulls, found_in_state
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.spark.session import open_session
@@ -57,11 +57,6 @@ if TYPE_CHECKING:
 
 VALUES = "values"
 STREAMS = "streams"
-
-
-def is_partitioned(folder: str | os.PathLike[str]) -> bool:
-    """Whether a folder holds a state of this kind."""
-    return (Path(folder).expanduser() / FILE).is_file()
 
 
 class PartitionedIndState(ClosedOnExit):

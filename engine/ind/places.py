@@ -13,12 +13,11 @@ from tuplewise.engine.placement import PlacementOptions, bytes_for_codes, most_b
 from tuplewise.engine.table.frames import kind_of
 from tuplewise.engine.table.in_spark import TableInSpark
 from tuplewise.engine.table.source import find_source
-from tuplewise.engine.table.spark_encode import NotInSpark
-from tuplewise.engine.table.spark_load import open_with_spark, spark_failures
-from tuplewise.engine.table.spark_values import TypedFrame, type_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from tuplewise.engine.table.spark_values import TypedFrame
 
 HINT = Wording("Discover in this process: {run_on}", run_on="driver")
 PACKED = 4
@@ -100,6 +99,8 @@ def open_tables(
     ------
     InputError : where a table can't be read by Spark
     """
+    from tuplewise.engine.table.spark_load import open_with_spark
+
     opened = {}
     for name, table in tables.items():
         kind = kind_of(table)
@@ -114,6 +115,10 @@ def open_tables(
 
 def type_for_spark(opened: TableInSpark, as_text: bool, hint: str = HINT) -> TypedFrame:
     """See `spark_values.type_frame`. Raises InputError where a column can only be typed in this process."""
+    from tuplewise.engine.table.spark_encode import NotInSpark
+    from tuplewise.engine.table.spark_load import spark_failures
+    from tuplewise.engine.table.spark_values import type_frame
+
     try:
         with spark_failures(opened.name):
             return type_frame(opened, lambda step: None, as_text=as_text)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tuplewise.engine.ind.dependency import Attribute
@@ -19,9 +21,6 @@ from tuplewise.engine.table.read_table import ReadTable, typed
 from tuplewise.engine.table.reader import read_table
 from tuplewise.engine.table.relation import NULL_CODE, Relation, TypeName
 from tuplewise.gpu_kernels.compiled import inlined, kernel
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 MISSING = -2
 """Stands for a value, or a tuple, that the other side lacks."""
@@ -90,8 +89,6 @@ class Rows:
 
     def values(self, attribute: Attribute, rows: NDArray[np.int64]) -> pa.Array:
         """The values of a column at some rows, of its own type, none of them null."""
-        import pyarrow as pa
-
         column = self._column(attribute)
         return column.values.take(pa.array(column.index[rows]))
 
@@ -147,8 +144,6 @@ class _Codes:
 
 
 def _code(column: TypedColumn, family: Family) -> _Codes:
-    import pyarrow as pa
-
     used = np.zeros(len(column.values) + 1, dtype=np.bool_)
     used[column.index] = True  # null's index, -1, is the last entry
     places = np.flatnonzero(used[:-1])
@@ -160,8 +155,6 @@ def _code(column: TypedColumn, family: Family) -> _Codes:
 
 def _places(values: pa.Array, others: pa.Array) -> NDArray[np.int32]:
     """Where each of some values stands among others; `MISSING` where it doesn't."""
-    import pyarrow.compute as pc
-
     places = pc.fill_null(pc.index_in(values, value_set=others), MISSING)
     return np.asarray(places.to_numpy(zero_copy_only=False), dtype=np.int32)
 

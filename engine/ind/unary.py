@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from tuplewise.engine.errors import placed
@@ -22,12 +23,12 @@ from tuplewise.engine.run import Clock, Run
 from tuplewise.engine.table.arrow_text import count_spellings, one_number_twice, parse
 from tuplewise.engine.table.encode import TypedColumn, indexed
 from tuplewise.engine.table.frames import kind_of
+from tuplewise.engine.table.in_spark import IN_PROCESS_BYTES
 from tuplewise.engine.table.read_table import ReadTable, typed
 from tuplewise.engine.table.reader import choose_reader, read_table
 from tuplewise.engine.table.relation import NULL_CODE, Column, Relation, TypeName
 from tuplewise.engine.table.schema import repair_names, selected_columns, type_overrides
 from tuplewise.engine.table.source import find_source
-from tuplewise.engine.table.spark_load import IN_PROCESS_BYTES, spark_failures
 from tuplewise.engine.table.spelled import spark_texts
 from tuplewise.engine.table.text_types import Spelling, SpellingCount, as_codes, decide, may_be_codes
 from tuplewise.engine.table.typing_columns import ASKED_FOR
@@ -36,7 +37,6 @@ from tuplewise.gpu_kernels.distinct import DistinctCells, ValueSets, padded
 from tuplewise.gpu_kernels.inclusion import mask_words
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import SparkSession
 
 READING = "reading"  # what progress is told
@@ -199,6 +199,7 @@ def _typed_by_spark(table: Any, options: LoadOptions) -> bool:
 def _texts_of_spark(table: Any, options: LoadOptions, name: str, spark: SparkSession | None) -> _Table:
     """The columns as text, cast by Spark, of which rows come here."""
     from tuplewise.engine.ind.places import open_tables, type_for_spark
+    from tuplewise.engine.table.spark_load import spark_failures
 
     opened = open_tables({name: table}, options, spark)[name]
     typed_frame = type_for_spark(opened, True)
@@ -254,8 +255,6 @@ def _typed_column(
 
 def _texts(part: DistinctCells) -> tuple[pa.Array, NDArray[np.int64]]:
     """The values as large_string, and how many rows have each."""
-    import pyarrow as pa
-
     offsets, data, rows = part.values()
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
     return pa.Array.from_buffers(pa.large_string(), len(rows), buffers), rows
@@ -263,8 +262,6 @@ def _texts(part: DistinctCells) -> tuple[pa.Array, NDArray[np.int64]]:
 
 def _infer(name: str, parts: Sequence[DistinctCells]) -> tuple[TypeName, str, str | None]:
     """The type that all values of all parts spell, why, and a note."""
-    import pyarrow as pa
-
     counts: dict[Spelling, SpellingCount] = {}
     for part in parts:
         for spelling, own in count_spellings(*_texts(part)).items():
@@ -319,8 +316,6 @@ def _of_columns(read: ReadTable, as_text: bool, how: str) -> _Table:
 
 def _used_values(column: TypedColumn) -> tuple[pa.Array, int]:
     """The values that some row has, and how many rows have none."""
-    import pyarrow as pa
-
     rows = np.bincount(column.index.astype(np.int64) - NULL_CODE, minlength=len(column.values) + 1)
     places = np.flatnonzero(rows[1:])
     values = column.values if len(places) == len(column.values) else column.values.take(pa.array(places))

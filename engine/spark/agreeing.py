@@ -11,10 +11,14 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import isqrt
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
+from pyspark import TaskContext
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
 
 from tuplewise.engine.spark.layout import NULL, Layout, RowTest, Rule, lay_out
 from tuplewise.engine.spark.local_frames import frame_of
@@ -24,10 +28,6 @@ from tuplewise.engine.spark.tasks import Batches, Rows, Tile, make_tile, spare_z
 from tuplewise.engine.spark.tiles import LEFT, RIGHT, WAVES, Sizes
 from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.join_types import EQUAL, Comparison
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import DataFrame
 
 LEAST_PAIRS = 1 << 27
 """Pairs that a task compares in about the time that it takes to start: fewer are not worth a task of their own."""
@@ -224,8 +224,6 @@ class ClueWork:
 
     def sample(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """The clues of random pairs of rows that lie in one batch. Rows (codes, copies) lie at random already."""
-        from pyspark import TaskContext
-
         spare_zip_reading()
         context = TaskContext.get()
         partition = 0 if context is None else context.partitionId()
@@ -258,8 +256,6 @@ def _rows_of(batch: pa.RecordBatch, columns: int) -> tuple[NDArray[np.int64], ND
 
 def _batch(found: TileClues, positions: NDArray[np.int64], nanoseconds: int) -> pa.RecordBatch:
     """Clues as Spark takes them, signed; the figures stand with the first one (no pairs, no clues)."""
-    import pyarrow as pa
-
     figures = np.zeros((len(FIGURES), len(found.clues)), dtype=np.int64)
     figures[:2] = positions[found.rows].T if len(found.rows) else -1
     figures[2:, :1] = [[found.pairs], [nanoseconds]]
@@ -270,8 +266,6 @@ def _batch(found: TileClues, positions: NDArray[np.int64], nanoseconds: int) -> 
 
 def distinct_rows(frame: DataFrame, columns: int) -> DataFrame:
     """One row for all that are equal: the lowest position, codes, and how many there are (`copies`). One shuffle."""
-    from pyspark.sql import functions as f
-
     codes = [f"c{i}" for i in range(columns)]
     if not codes:
         return frame.select(POSITION, f.lit(1).cast("bigint").alias(COPIES))
@@ -281,8 +275,6 @@ def distinct_rows(frame: DataFrame, columns: int) -> DataFrame:
 
 def some_rows(frame: DataFrame, share: float, seed: int) -> DataFrame:
     """A random share of the rows of `distinct_rows`, and all those that stand for several."""
-    from pyspark.sql import functions as f
-
     single = frame.where(f.col(COPIES) == 1).sample(share, seed)
     return single.unionAll(frame.where(f.col(COPIES) > 1))
 
@@ -350,16 +342,11 @@ def without_rows(frame: DataFrame, positions: NDArray[np.int64]) -> DataFrame:
 
 
 def _known_positions(frame: DataFrame, positions: NDArray[np.int64]) -> DataFrame:
-    import pyarrow as pa
-    from pyspark.sql import functions as f
-
     return f.broadcast(frame_of(frame.sparkSession, pa.table({POSITION: np.unique(positions)})))
 
 
 def _collected(asked: PairsOnSpark, found: DataFrame) -> Collected:
     """Each clue once. Of the pairs that left it, one that comes first will do."""
-    from pyspark.sql import functions as f
-
     kept = [f.first(name).alias(name) for name in FIGURES[:2]] + [f.sum(name).alias(name) for name in FIGURES[2:]]
     table = found.groupBy(*asked.word_names).agg(*kept, f.count("*").alias("tiles")).toArrow()
     words, rows = (

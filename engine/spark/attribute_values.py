@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
 
 from tuplewise.gpu_kernels.inclusion import BITS as WORD_BITS
 from tuplewise.gpu_kernels.inclusion import mask_words
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import Column, DataFrame
 
 MOST_WORDS = 4
 """Sets of attributes are held in so many words of bits. Of more attributes the sets are sorted arrays: most values are
@@ -48,8 +47,6 @@ class Cell:
 
 def cells_of(frame: DataFrame, cells: Sequence[Cell], *beside: str) -> DataFrame:
     """The cells that aren't null: `beside` (columns of the frame), attribute, and KEY."""
-    from pyspark.sql import functions as f
-
     structs = [
         f.struct(
             f.lit(cell.attribute).alias("attribute"),
@@ -69,8 +66,6 @@ def cells_of(frame: DataFrame, cells: Sequence[Cell], *beside: str) -> DataFrame
 def set_columns(attributes: int, name: str, condition: str = "true") -> list[Column]:
     """Aggregates of rows with `attribute` that together say which attributes there are, of rows that satisfy a
     condition (SQL). As few columns of the same names as `set_names` gives."""
-    from pyspark.sql import functions as f
-
     if _as_array(attributes):
         held = f.expr(f"case when {condition} then attribute end")
         return [f.sort_array(f.collect_set(held)).alias(name)]
@@ -95,8 +90,6 @@ def count_clusters(cells: DataFrame, attributes: int) -> DataFrame:
     -----
     Two shuffles: of cells by value, each value with each attribute once a task; and of sets.
     """
-    from pyspark.sql import functions as f
-
     names = set_names(attributes, "held")
     sets = cells.groupBy(*KEY).agg(*set_columns(attributes, "held"))
     return sets.groupBy(*names).agg(f.count("*").alias("values"))
@@ -121,8 +114,6 @@ def masks_of(table: pa.Table, attributes: int, name: str) -> NDArray[np.uint64]:
 
 def count_filled(frame: DataFrame, columns: Sequence[Column]) -> list[int]:
     """Rows of a frame in which each column isn't null. One job."""
-    from pyspark.sql import functions as f
-
     return [int(n) for n in frame.agg(*(f.count(c) for c in columns)).collect()[0]]
 
 

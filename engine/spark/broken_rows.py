@@ -6,13 +6,11 @@ Of codes in a frame `position, c0, c1, ...`; null is -1. What comes here is posi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
 
 NULL = -1
 POSITION = "position"
@@ -26,8 +24,6 @@ of the class."""
 def minorities(frame: DataFrame, left: Sequence[int], target: int, limit: int | None) -> Found:
     """Rows without their class's most frequent value (of equal ones the lowest), of the clearest majorities first; the
     partner is the first row that has it."""
-    from pyspark.sql import functions as f
-
     frame = _filled(frame, [*left, target])
     key = [f"c{c}" for c in left]
     value = f.col(f"c{target}")
@@ -42,8 +38,6 @@ def minorities(frame: DataFrame, left: Sequence[int], target: int, limit: int | 
 
 def repeats(frame: DataFrame, columns: Sequence[int], limit: int | None) -> Found:
     """Rows beyond the first of those that are equal on some columns, with the first."""
-    from pyspark.sql import functions as f
-
     frame = _filled(frame, columns)
     key = [f"c{c}" for c in columns]
     first = frame.groupBy(*key).agg(f.min(POSITION).alias("partner"), f.count("*").alias("rows"))

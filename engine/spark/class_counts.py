@@ -10,10 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
 
 from tuplewise.engine.spark.resources import task_device
 from tuplewise.engine.spark.tasks import Batches, spare_zip_reading
@@ -22,10 +25,6 @@ from tuplewise.gpu_kernels.clusters import ClusterPairs, all_rows
 from tuplewise.gpu_kernels.order import lay_out_orders
 from tuplewise.gpu_kernels.order_types import ASCENDING, DESCENDING
 from tuplewise.gpu_kernels.refine import refine_equal
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import Column, DataFrame
 
 NULL = -1
 COPIES = "copies"
@@ -77,8 +76,6 @@ def count_classes(frame: DataFrame, asks: Sequence[Ask], device: str) -> list[di
     on the left determine those on the right, hardly anything is sent, however large the classes. The others go through
     two shuffles, 4 bytes a code. A task holds the distinct rows of its classes.
     """
-    from pyspark.sql import functions as f
-
     parts = [(n, Ask(ask.left, some, ask.filled)) for n, ask in enumerate(asks) for some in _in_parts(ask.targets)]
     sent = _sent(frame, [ask for _, ask in parts])
     left, right = _names("l", [ask.left for _, ask in parts]), _names("r", [ask.targets for _, ask in parts])
@@ -106,8 +103,6 @@ def count_removals(frame: DataFrame, orders: Sequence[tuple[tuple[int, ...], int
     -----
     All rows go through a shuffle by their context, a rule each. A task holds the rows of its classes.
     """
-    from pyspark.sql import functions as f
-
     asks = [Ask(context, (a, b), (a, b)) for context, a, b, _ in orders]
     left = _names("l", [ask.left for ask in asks])
     sent = _sent(frame, asks).repartition("ask", *left)
@@ -122,8 +117,6 @@ def distinct_pairs(frame: DataFrame, a: int, b: int, most: int) -> pa.Table | No
 
     They come here, 16 bytes each.
     """
-    from pyspark.sql import functions as f
-
     both = frame.where(f"c{a} <> {NULL} and c{b} <> {NULL}").groupBy(
         f.col(f"c{a}").alias("a"), f.col(f"c{b}").alias("b")
     )
@@ -137,8 +130,6 @@ def _names(letter: str, sides: Sequence[Sequence[int]]) -> list[str]:
 
 def _sent(frame: DataFrame, asks: Sequence[Ask]) -> DataFrame:
     """Each row once for each ask that it is about: ask (its number), left codes l0, l1, ..., right codes r0, r1, ..."""
-    from pyspark.sql import functions as f
-
     lefts, rights = _names("l", [a.left for a in asks]), _names("r", [a.targets for a in asks])
 
     def padded(columns: Sequence[int], names: Sequence[str]) -> list[Column]:
@@ -156,9 +147,6 @@ def _sent(frame: DataFrame, asks: Sequence[Ask]) -> DataFrame:
 
 def _by_ask(batches: Batches, asks: Sequence[Ask]) -> Iterator[tuple[int, pa.Table]]:
     """The rows of a task by the ask that they are about; each class is here as a whole."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     spare_zip_reading()
     given = list(batches)
     if not given:
@@ -178,8 +166,6 @@ def _codes(table: pa.Table, letter: str, columns: int) -> NDArray[np.int32]:
 
 
 def _count(batches: Batches, asks: Sequence[Ask], device: str) -> Iterator[pa.RecordBatch]:
-    import pyarrow as pa
-
     lines = []
     for number, table in _by_ask(batches, asks):
         ask = asks[number]
@@ -217,8 +203,6 @@ def _classes(codes: NDArray[np.int32], device: str) -> ClusterPairs:
 
 
 def _remove(batches: Batches, asks: Sequence[Ask], ascending: Sequence[bool]) -> Iterator[pa.RecordBatch]:
-    import pyarrow as pa
-
     lines = []
     for number, table in _by_ask(batches, asks):
         context = len(asks[number].left)

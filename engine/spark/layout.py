@@ -10,18 +10,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
 
 from tuplewise.engine.spark.local_frames import frame_of
 from tuplewise.engine.spark.tasks import BlockFinder
 from tuplewise.engine.spark.tiles import SAMPLES, BlockFigures, Sizes, Tiles, block_keys, choose_blocks, plan_tiles
 from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS, Comparison
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
 
 NULL = -1  # the code of null
 
@@ -107,8 +107,6 @@ class Shape:
 
 def passing(tests: Sequence[RowTest], needed: Sequence[int]) -> Column:
     """The rows that pass these tests and have no null in the columns `needed`, as a condition."""
-    from pyspark.sql import functions as f
-
     conditions = [f.col(f"c{column}") != NULL for column in needed]
     for test in tests:
         left = f.col(f"c{test.left}")
@@ -122,8 +120,6 @@ def passing(tests: Sequence[RowTest], needed: Sequence[int]) -> Column:
 
 
 def _satisfied(left: Column, right: Column, outcomes: int) -> Column:
-    from pyspark.sql import functions as f
-
     parts = [left < right] * bool(outcomes & LESS)
     parts += [left == right] * bool(outcomes & EQUAL)
     parts += [left > right] * bool(outcomes & GREATER)
@@ -178,8 +174,6 @@ def lay_out(frame: DataFrame, columns: int, rule: Rule, sizes: Sizes, *, full: b
     Jobs: group sizes (one shuffle of keys, reduced before it); where there are heavy groups, a sample of their codes,
     and the extremes of their blocks.
     """
-    from pyspark.sql import functions as f
-
     shape = Shape.of(rule)
     fits = {"l": passing(rule.left_tests, rule.left_needed), "r": passing(rule.right_tests, rule.right_needed)}
     base = frame.select("position", *(f"c{i}" for i in range(columns)), *(c.alias(n) for n, c in fits.items()))
@@ -215,8 +209,6 @@ def _find_groups(base: DataFrame, shape: Shape, sizes: Sizes) -> tuple[DataFrame
 
     The last is 0 where no other group holds a pair of different rows. The frame is None where there are no keys.
     """
-    from pyspark.sql import functions as f
-
     names = shape.key_names
     if shape.same_keys:
         keys = [f.col(c).alias(k) for c, k in zip(shape.key_columns(0), names, strict=True)]
@@ -240,8 +232,6 @@ def _find_groups(base: DataFrame, shape: Shape, sizes: Sizes) -> tuple[DataFrame
     group_rows = np.array([row[-1] for row in heavy], dtype=np.int64)
     if not names or not heavy:
         return None, group_rows, light_rows
-    import pyarrow as pa
-
     columns = {k: pa.array([row[i] for row in heavy], pa.int32()) for i, k in enumerate(names)}
     numbered = pa.table({**columns, "g": pa.array(range(len(heavy)), pa.int64())})
     return frame_of(base.sparkSession, numbered), group_rows, light_rows
@@ -249,8 +239,6 @@ def _find_groups(base: DataFrame, shape: Shape, sizes: Sizes) -> tuple[DataFrame
 
 def _with_groups(base: DataFrame, shape: Shape, heavy: DataFrame | None, *, cut: bool) -> DataFrame:
     """The rows with their heavy groups, `lg` and `rg`. Without keys all rows are group 0 where it is cut."""
-    from pyspark.sql import functions as f
-
     if heavy is None:
         group = f.lit(0 if cut else None).cast("bigint")
         return base.select("*", *(f.when(f.col(s), group).alias(f"{s}g") for s in "lr"))
@@ -268,8 +256,6 @@ def _sampled_keys(
     rows: DataFrame, shape: Shape, group_rows: NDArray[np.int64], sizes: Sizes, seed: int
 ) -> NDArray[np.int64]:
     """`block_keys` of sampled rows of heavy groups, of both sides where they are cut by different columns."""
-    from pyspark.sql import functions as f
-
     if shape.split is None:
         return np.zeros(0, dtype=np.int64)
     wanted = SAMPLES * sum(sizes.blocks(n) for n in group_rows.tolist())
@@ -289,8 +275,6 @@ def _sampled_keys(
 
 def _figures(placed: DataFrame, shape: Shape, blocks: int) -> tuple[BlockFigures, BlockFigures]:
     """Rows of each block on each side, and the extremes of what comparisons read there. One job."""
-    from pyspark.sql import functions as f
-
     sides = []
     for number, side in enumerate("lr"):
         read = [f.col(f"c{(c.left, c.right)[number]}").alias(f"v{i}") for i, c in enumerate(shape.others)]

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 _lock = threading.Lock()  # one active session for all threads of Python
 
@@ -17,8 +16,6 @@ def frame_of(spark: SparkSession, rows: Any, schema: str | None = None) -> DataF
     Spark makes the session that is asked the active one, and ours are clones with settings of our own: the caller would
     go on in one of them.
     """
-    from pyspark.sql import SparkSession
-
     sessions = spark._jvm.org.apache.spark.sql.classic.SparkSession  # type: ignore[union-attr]
     with _lock:
         here, there = SparkSession._activeSession, sessions.getActiveSession()

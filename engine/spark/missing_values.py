@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import Column, DataFrame
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
 
 COUNT, FIRST, THERE = "_count", "_first", "_there"
 
@@ -36,8 +35,6 @@ class Missing:
 
 def keyed(frame: DataFrame, keys: Sequence[Column], row: str, shown: Sequence[Column] = ()) -> DataFrame:
     """The rows of a frame without a null in one of the keys: k0, k1, ..., the row's id, and v0, v1, ... to be shown."""
-    from pyspark.sql import functions as f
-
     named = [key.alias(f"k{i}") for i, key in enumerate(keys)]
     values = [value.alias(f"v{i}") for i, value in enumerate(shown)]
     found = frame.select(*named, f.col(row).alias(FIRST), *values)
@@ -63,8 +60,6 @@ def find_missing(
     joined is held for the second of two jobs; a third counts the referenced values. Doubles are normalised by the
     caller; Spark takes NaN as equal to itself.
     """
-    from pyspark.sql import functions as f
-
     keys = [f"k{i}" for i in range(columns)]
     shown = [f.min(f"v{i}").alias(f"v{i}") for i in range(columns)]
     counted = dependent.groupBy(*keys).agg(f.count("*").alias(COUNT), f.min(FIRST).alias(FIRST), *shown)
@@ -88,8 +83,6 @@ def find_missing(
 
 def column_counts(frame: DataFrame, values: Sequence[Column]) -> list[tuple[int, int]]:
     """For each column how many distinct values it has, and how many rows that aren't null. One job."""
-    from pyspark.sql import functions as f
-
     figures = frame.agg(*(agg for v in values for agg in (f.count_distinct(v), f.count(v)))).first()
     assert figures is not None
     counts = [int(n) for n in figures]

@@ -10,10 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
+from pyspark import Broadcast
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
 
 from tuplewise.engine.spark.boundaries import Edge, Edges, crossings, edges_of
 from tuplewise.engine.spark.layout import NULL
@@ -25,11 +29,6 @@ from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.order import PartitionedRows, lay_out_orders
 from tuplewise.gpu_kernels.order_types import ASCENDING, CONSTANT, KEY, ranked_contexts
 from tuplewise.gpu_kernels.words import ClueLayout, as_masks
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark import Broadcast
-    from pyspark.sql import DataFrame, SparkSession
 
 Nulls = Literal["unknown", "value"]
 FOUND = "of bigint, numbers array<bigint>"
@@ -254,8 +253,6 @@ class OrdersOnSpark:
     def _chosen(self, columns: Sequence[int], *, without_null: Sequence[int]) -> DataFrame:
         """Some columns, numbered anew, of the rows that can be in a class: where nulls agree with nothing, of those
         without null in some columns."""
-        from pyspark.sql import functions as f
-
         rows = self.frame
         if self.nulls == "unknown" and without_null:
             rows = rows.where(reduce(lambda a, b: a & b, [f.col(f"c{c}") != NULL for c in without_null]))
@@ -287,8 +284,6 @@ def cut_checks(checks: OrderChecks, distinct: Sequence[int], parts: int) -> list
 
 def _gathered(batches: Batches, columns: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """All rows of a task in order of position: positions, and codes, int32 (columns, rows)."""
-    import pyarrow as pa
-
     parts = list(batches)
     if not parts:
         return np.zeros(0, dtype=np.int64), np.zeros((columns, 0), dtype=np.int32)
@@ -303,8 +298,6 @@ def _gathered(batches: Batches, columns: int) -> tuple[NDArray[np.int64], NDArra
 
 def _found(of: NDArray[np.int64], numbers: NDArray[Any]) -> pa.RecordBatch:
     """FOUND; `numbers`: int64 (found, numbers of each)."""
-    import pyarrow as pa
-
     offsets = np.arange(len(of) + 1, dtype=np.int32) * np.int32(numbers.shape[1])
     lists = pa.ListArray.from_arrays(offsets, pa.array(np.ascontiguousarray(numbers.ravel(), dtype=np.int64)))
     return pa.RecordBatch.from_arrays([pa.array(of.astype(np.int64)), lists], names=["of", "numbers"])

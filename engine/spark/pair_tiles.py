@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+from pyspark import Broadcast, TaskContext
+from pyspark.sql import SparkSession
 
 from tuplewise.engine.spark.jobs import telling, until
 from tuplewise.engine.spark.resources import kernel_resources, kernel_tasks, task_device, together
@@ -16,10 +17,6 @@ from tuplewise.engine.spark.tasks import spare_zip_reading
 from tuplewise.engine.spark.tiles import WAVES
 from tuplewise.gpu_kernels.evidence import ClueSet
 from tuplewise.gpu_kernels.evidence_tiles import PairTriangle, count_tile, merged, of_all_tiles
-
-if TYPE_CHECKING:
-    from pyspark import Broadcast
-    from pyspark.sql import SparkSession
 
 LEAST_TILE_PAIRS = 1 << 27
 """Pairs that a task compares in about the time that it takes to start."""
@@ -58,8 +55,6 @@ class TileCounter:
 
     def count(self, tile: tuple[int, int]) -> Iterator[tuple[int, Part]]:
         """The clues of a tile, by bucket."""
-        from pyspark import TaskContext
-
         spare_zip_reading()
         context = TaskContext.get()
         device = replace(task_device(self.device), more=())  # tiles are what other GPUs get

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from functools import reduce
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
 
 from tuplewise.engine.spark.layout import Layout
 from tuplewise.engine.spark.local_frames import frame_of
 from tuplewise.engine.spark.tiles import LEFT, RIGHT, Sizes, destinations, pack, partition_keys
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
 
 
 def send_rows(layout: Layout, sizes: Sizes) -> DataFrame | None:
@@ -47,16 +46,11 @@ def tiles_both_ways(layout: Layout) -> NDArray[np.int64]:
 
 def _known(frame: DataFrame, **columns: NDArray[np.generic]) -> DataFrame:
     """A small table of the driver's, sent to every task."""
-    import pyarrow as pa
-    from pyspark.sql import functions as f
-
     return f.broadcast(frame_of(frame.sparkSession, pa.table({n: pa.array(c) for n, c in columns.items()})))
 
 
 def _light_rows(layout: Layout) -> list[DataFrame]:
     """Rows of groups that stay whole; one frame where a row has one group, else one for each side."""
-    from pyspark.sql import functions as f
-
     whole = {s: f.col(s) & f.col(f"{s}g").isNull() for s in "lr"}
     if layout.shape.same_keys:
         side = whole["l"].cast("int") * LEFT + whole["r"].cast("int") * RIGHT
@@ -68,8 +62,6 @@ def _light_rows(layout: Layout) -> list[DataFrame]:
 
 
 def _light_tile(layout: Layout, side: int) -> Column:
-    from pyspark.sql import functions as f
-
     if not layout.shape.keys or layout.light_tiles == 1:
         return f.lit(0)
     return f.pmod(f.hash(*layout.shape.key_columns(side)), f.lit(layout.light_tiles))
@@ -77,8 +69,6 @@ def _light_tile(layout: Layout, side: int) -> Column:
 
 def _heavy_rows(layout: Layout) -> list[DataFrame]:
     """Rows of groups that are cut, once for each tile that their block is in."""
-    from pyspark.sql import functions as f
-
     assert layout.heavy is not None
     alike = layout.shape.alike
     block, tile, side = destinations(layout.tiles, alike)
@@ -104,8 +94,6 @@ def _routed(layout: Layout, rows: DataFrame, tile: Column, side: Column) -> Data
 
 def full_row_counts(layout: Layout) -> list[DataFrame]:
     """(position, as_t, as_u): what the full tiles add for each row; a row's pair with itself is taken off again."""
-    from pyspark.sql import functions as f
-
     tiles = layout.tiles
     if not len(tiles.full_left) or layout.heavy is None:
         return []

@@ -11,10 +11,11 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
 
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.spark.layout import Layout, Rule, lay_out, passing
@@ -22,9 +23,6 @@ from tuplewise.engine.spark.local_frames import frame_of
 from tuplewise.engine.spark.routes import full_row_counts, full_tile_selves, send_rows, tiles_both_ways
 from tuplewise.engine.spark.tasks import FirstPairs, Kernels, TileWork
 from tuplewise.engine.spark.tiles import Sizes
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
 
 FEWEST_TILE_ROWS, MOST_TILE_ROWS = 1 << 16, 1 << 22
 KERNEL_BYTES = 160
@@ -81,8 +79,6 @@ NOTHING = Violations(0, 0, np.empty((0, 2), np.int64), np.empty(0, np.int64), np
 
 def count_where(frame: DataFrame, conditions: Sequence[str]) -> list[int]:
     """Rows that satisfy each condition, SQL text; an empty one is satisfied by none. One job."""
-    from pyspark.sql import functions as f
-
     counts = [f.count_if(f.expr(c or "false")) for c in conditions]
     return [int(n) for n in frame.agg(*counts).collect()[0]] if counts else []
 
@@ -124,8 +120,6 @@ def check_pairs(asked: RuleOnSpark, *, pairs: int, worst: int) -> Violations:
     Tasks return the pairs of each row that has any, which Spark adds up over tiles. That tells which rows the first
     pairs begin with, so that these few are then sent to all rows, which stay where they are.
     """
-    from pyspark.sql import functions as f
-
     with _laid_out(asked, full=True) as layout:
         parts = full_row_counts(layout)
         sent = send_rows(layout, asked.sizes)
@@ -215,8 +209,6 @@ def with_values(pairs: DataFrame, values: Mapping[str, DataFrame], named: tuple[
 
     `named`: id and text of the rule, which then come first.
     """
-    from pyspark.sql import functions as f
-
     found = pairs
     for role, frame in values.items():
         found = found.join(frame.withColumnRenamed("position", f"{role}_"), f.col(role) == f.col(f"{role}_"), "left")
@@ -281,6 +273,4 @@ def _first_pairs(asked: RuleOnSpark, left_rows: list[int], limit: int) -> NDArra
 
 
 def _among(column: str, values: list[int]) -> Column:
-    from pyspark.sql import functions as f
-
     return f.col(column).isin(values)

@@ -11,15 +11,14 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
 
 from tuplewise.engine.spark.attribute_values import KEY, KEY_TYPES, masks_of, set_columns, set_names
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
 
 _NAME = re.compile(r"([\[\]{}*?\\])")  # what Spark takes as patterns where it reads
 BY = "by"
@@ -48,16 +47,12 @@ class Moved:
 
 def fold_changes(cells: DataFrame) -> DataFrame:
     """Changes of cells (attribute, KEY, BY) as one for each value and attribute; those that cancel out left out."""
-    from pyspark.sql import functions as f
-
     summed = cells.groupBy(*KEY, "attribute").agg(f.sum(BY).alias(BY))
     return summed.where(f.col(BY) != 0)
 
 
 def bucket_of(buckets: int) -> Column:
     """The bucket of a value, below `buckets`; the same in every session and on every device."""
-    from pyspark.sql import functions as f
-
     return f.pmod(f.xxhash64(*KEY), f.lit(buckets).cast("bigint")).cast("int")
 
 
@@ -81,8 +76,6 @@ def changed_counts(held: DataFrame | None, changes: DataFrame, buckets: int, par
     held : their rows until now; None where there are none
     changes : as `fold_changes` gives them
     """
-    from pyspark.sql import functions as f
-
     named = [*KEY, "attribute", "before", BY]
     rows = changes.withColumn("before", f.lit(0).cast("bigint")).select(named)
     if held is not None:
@@ -106,15 +99,11 @@ def bucket_folder(folder: Path, bucket: int) -> Path:
 
 def total_frequency(rows: DataFrame) -> int:
     """How often all values together occur. One job."""
-    from pyspark.sql import functions as f
-
     return int(rows.agg(f.sum("frequency")).collect()[0][0] or 0)
 
 
 def below_zero(rows: DataFrame) -> dict[str, Any] | None:
     """A row whose frequency is below 0, the first by attribute and value; None where there is none. One job."""
-    from pyspark.sql import functions as f
-
     lowest = f.min(f.struct("attribute", *KEY, "before", "frequency")).alias("lowest")
     found = rows.where("frequency < 0").agg(lowest).collect()[0]["lowest"]
     return None if found is None else found.asDict()
@@ -122,8 +111,6 @@ def below_zero(rows: DataFrame) -> dict[str, Any] | None:
 
 def moved_values(rows: DataFrame, attributes: int) -> Moved:
     """Values that are in other attributes after a batch than before it, by what `write_counts` wrote. Two jobs."""
-    from pyspark.sql import functions as f
-
     sides = {"was": "before > 0", "now": "frequency > 0"}
     aggregates = [column for name, condition in sides.items() for column in set_columns(attributes, name, condition)]
     names = {name: set_names(attributes, name) for name in sides}
@@ -142,8 +129,6 @@ def moved_values(rows: DataFrame, attributes: int) -> Moved:
 
 def count_changes(frame: DataFrame, column: str, kinds: Sequence[str]) -> tuple[list[int], str | None]:
     """Rows of each kind of change, and a value of the column that is none (the lowest; "null" where it is missing)."""
-    from pyspark.sql import functions as f
-
     change = f.col(column)
     counts = [f.count(f.when(change == kind, 1)) for kind in kinds]
     odd = f.coalesce(change.cast("string"), f.lit("null"))
@@ -154,22 +139,16 @@ def count_changes(frame: DataFrame, column: str, kinds: Sequence[str]) -> tuple[
 
 def signed(frame: DataFrame, column: str) -> DataFrame:
     """A frame of changed rows with BY: 1 for rows that are inserted, -1 for others."""
-    from pyspark.sql import functions as f
-
     return frame.withColumn(BY, f.when(f.col(column) == "insert", 1).otherwise(-1))
 
 
 def all_of(frame: DataFrame, by: int) -> DataFrame:
     """A frame of rows that are all inserted (1) or all deleted (-1)."""
-    from pyspark.sql import functions as f
-
     return frame.withColumn(BY, f.lit(by))
 
 
 def turned(cells: DataFrame) -> DataFrame:
     """Cells that come as ones that go, and the other way round."""
-    from pyspark.sql import functions as f
-
     return cells.withColumn(BY, -f.col(BY))
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tuplewise.engine.table.relation import TypeName
@@ -27,9 +28,6 @@ from tuplewise.engine.table.text_types import (
     SpellingCount,
 )
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 _MOST_DIGITS = 38
 _BEGINNINGS = np.frombuffer(b"+-0123456789tTfF", dtype=np.uint8)  # of all that the patterns spell
 _DAYS_OF_MONTH = np.array([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31], dtype=np.int64)
@@ -37,8 +35,6 @@ _DAYS_OF_MONTH = np.array([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31], d
 
 def matches(values: pa.Array, pattern: str) -> NDArray[np.bool_]:
     """Which values the pattern spells in full. `values`: text without nulls."""
-    import pyarrow.compute as pc
-
     return _bools(pc.match_substring_regex(values, rf"\A(?:{pattern})\z"))
 
 
@@ -64,9 +60,6 @@ def respelled(values: pa.Array, decimal: str, thousands: str | None) -> pa.Array
         `-1.234,5` as `-1234.5`; what is no number in that notation stays as it is, with NO_NUMBER in front where it
         would be one otherwise.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     whole, point = "[0-9]+", re.escape(decimal)
     if thousands is not None:
         whole = rf"(?:[0-9]{{1,3}}(?:{re.escape(thousands)}[0-9]{{3}})+|[0-9]+)"
@@ -150,8 +143,6 @@ def one_number_twice(values: pa.Array) -> tuple[str, str] | None:
 
 def _first_bytes(values: pa.Array) -> NDArray[np.uint8]:
     """The first byte of each value, uint8 (values,); 0 of one that is empty."""
-    import pyarrow as pa
-
     values = values.cast(pa.large_string())
     _, places, content = values.buffers()
     ends = np.frombuffer(places, dtype=np.int64)[values.offset : values.offset + len(values) + 1]
@@ -169,8 +160,6 @@ def _add(
     rows: NDArray[np.int64],
     chosen: NDArray[np.int64],
 ) -> None:
-    import pyarrow.compute as pc
-
     if len(chosen) == 0:
         return
     count = int(rows[chosen].sum())
@@ -187,8 +176,6 @@ def _all(spelling: Spelling) -> Callable[[pa.Array], dict[Spelling, NDArray[np.b
 
 def _digits(values: pa.Array) -> NDArray[np.int64]:
     """Digits of numbers without an exponent; the zero in front of a point is not counted."""
-    import pyarrow.compute as pc
-
     bare = pc.replace_substring_regex(values, r"\A-?(0(\.)|)", "")
     return np.asarray(
         pc.utf8_length(pc.replace_substring(bare, ".", "")).to_numpy(zero_copy_only=False), dtype=np.int64
@@ -196,8 +183,6 @@ def _digits(values: pa.Array) -> NDArray[np.int64]:
 
 
 def _split_integers(values: pa.Array) -> dict[Spelling, NDArray[np.bool_]]:
-    import pyarrow.compute as pc
-
     digits = _digits(values)
     fits = digits < 19
     if (digits == 19).any():
@@ -225,9 +210,6 @@ def _split_decimals(values: pa.Array) -> dict[Spelling, NDArray[np.bool_]]:
 
 
 def _split_exponents(values: pa.Array) -> dict[Spelling, NDArray[np.bool_]]:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     mantissa = pc.replace_substring_regex(values, r"[eE].*\z", "")
     number = pc.cast(values, pa.float64()).to_numpy(zero_copy_only=False)
     zero = matches(mantissa, r"-?0(\.0+)?")
@@ -237,9 +219,6 @@ def _split_exponents(values: pa.Array) -> dict[Spelling, NDArray[np.bool_]]:
 
 def _calendar(values: pa.Array) -> NDArray[np.bool_]:
     """Which values begin with a day that the calendar has; all match DATE at their start."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     year, month, day = (
         pc.cast(pc.utf8_slice_codeunits(values, a, b), pa.int64()).to_numpy(zero_copy_only=False)
         for a, b in ((0, 4), (5, 7), (8, 10))
@@ -271,9 +250,6 @@ def parse(values: pa.Array, type_: TypeName) -> tuple[pa.Array, NDArray[np.int64
         Null where a value doesn't fit.
     misfits : int64, ascending
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if type_ == "text":
         return values, np.empty(0, dtype=np.int64)
     fits = matches(values, FITS[type_])
@@ -287,8 +263,6 @@ def parse(values: pa.Array, type_: TypeName) -> tuple[pa.Array, NDArray[np.int64
 
 
 def _significant_digits(values: pa.Array) -> NDArray[np.int64]:
-    import pyarrow.compute as pc
-
     bare = pc.replace_substring_regex(values, r"\A[+-]?0*", "")
     return np.asarray(
         pc.utf8_length(pc.replace_substring(bare, ".", "")).to_numpy(zero_copy_only=False), dtype=np.int64
@@ -296,9 +270,6 @@ def _significant_digits(values: pa.Array) -> NDArray[np.int64]:
 
 
 def _parse_integers(values: pa.Array) -> pa.Array:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     plain = pc.replace_substring_regex(values, r"\A\+", "")
     try:
         return pc.cast(plain, pa.int64())
@@ -307,9 +278,6 @@ def _parse_integers(values: pa.Array) -> pa.Array:
 
 
 def _parse_decimals(values: pa.Array) -> pa.Array:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     plain = pc.replace_substring_regex(values, r"\A\+", "")
     plain = pc.replace_substring_regex(plain, r"\A(-?)0+([0-9])", r"\1\2")
     plain = pc.replace_substring_regex(plain, r"\A(-?)\.", r"\10.")
@@ -323,24 +291,15 @@ def _parse_decimals(values: pa.Array) -> pa.Array:
 
 
 def _parse_doubles(values: pa.Array) -> pa.Array:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     return pc.cast(pc.replace_substring_regex(values, r"\A(\+|-(?P<nan>[nN][aA][nN]))", r"\2"), pa.float64())
 
 
 def _parse_dates(values: pa.Array) -> pa.Array:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     return pc.cast(values, pa.date32())
 
 
 def _parse_timestamps(values: pa.Array) -> pa.Array:
     """Instants: with the zone that is given, else UTC. Zeros beyond microseconds were let through by the pattern."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     plain = pc.replace_substring_regex(values, r"(\.[0-9]{6})0+", r"\1")
     plain = pc.replace_substring_regex(plain, r"\A([-0-9]{10})\z", r"\1 00:00")
     plain = pc.replace_substring_regex(plain, r"([+-][0-9]{2}):?([0-9]{2})\z", r"\1:\2")
@@ -349,9 +308,6 @@ def _parse_timestamps(values: pa.Array) -> pa.Array:
 
 
 def _parse_booleans(values: pa.Array) -> pa.Array:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     return pc.cast(pc.utf8_lower(values), pa.bool_())
 
 

@@ -12,10 +12,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
+from pyarrow import csv as arrow_csv
 
 from tuplewise.engine.errors import InputError, Wording, message, number_of
 from tuplewise.engine.options import LoadOptions
@@ -25,9 +26,6 @@ from tuplewise.engine.table.csv_scan import CsvScan, Dialect, Part, scan_csv
 from tuplewise.engine.table.raw import CSV_LABEL, BadRows, RawRows, RawTable, RowPlaces, joined, reading_pool
 from tuplewise.engine.table.schema import numbered_names
 from tuplewise.engine.table.source import Source, opened, packing_of
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _BLOCK_BYTES = 4 << 20
 _MOST_BLOCK_BYTES = (1 << 31) - 1
@@ -266,9 +264,6 @@ def _by_arrow(
     path: str, table: CsvTable, file: int, kept: Sequence[int], start: int
 ) -> tuple[list[pa.ChunkedArray], NDArray[np.int64]] | None:
     """See `_read_file`. None where Arrow can't read it. Distinct values once a block: their rows hold numbers."""
-    import pyarrow as pa
-    from pyarrow import csv as arrow_csv
-
     scan, dialect, columns = table.scans[file], table.dialect, len(table.names)
     names = [f"c{i}" for i in range(columns)]
     text = pa.dictionary(pa.int32(), pa.large_string())
@@ -315,8 +310,6 @@ def _by_arrow(
 
 def _body(path: str, table: CsvTable, file: int, start: int) -> pa.NativeFile:
     """A file's text from a byte on, without a byte order mark and a footer."""
-    import pyarrow as pa
-
     text, end = table.texts[file], table.scans[file].end
     if text is not None:
         return pa.BufferReader(pa.py_buffer(text)[start:end])
@@ -333,8 +326,6 @@ def _with_last_null(last: pa.ChunkedArray, path: str, table: CsvTable, file: int
 
     Arrow takes such a field for a quoted one, so the empty string, where the field before it is quoted.
     """
-    import pyarrow as pa
-
     if not len(last) or last[-1].as_py() != "" or table.scans[file].end is not None:
         return last
     sep, text = table.dialect.sep.encode(), table.texts[file]
@@ -351,8 +342,6 @@ def _by_the_letter(
     path: str, table: CsvTable, file: int, kept: Sequence[int], start: int
 ) -> tuple[list[pa.ChunkedArray], NDArray[np.int64]]:
     """See `_read_file`, record by record."""
-    import pyarrow as pa
-
     columns = len(table.names)
     with _body(path, table, file, start) as stream:
         text = stream.read().decode()

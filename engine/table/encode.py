@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.table.relation import NULL_CODE, Column, Domain, TypeName
 from tuplewise.gpu_kernels.cpu.texts import run as rank_by_value
 from tuplewise.gpu_kernels.texts import rank_texts
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _MOST_DIGITS = 38
 
@@ -42,9 +40,6 @@ class TypedColumn:
 
 def indexed(array: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, NDArray[np.int32]]:
     """Distinct non-null values of an array in order of appearance, and for each row which one it has (-1: null)."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
     encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
@@ -110,8 +105,6 @@ def _domain(column: TypedColumn) -> Domain:
 
 def _used(column: TypedColumn) -> tuple[pa.Array, NDArray[np.int64]]:
     """The values that some row has, and where they stand in `values`."""
-    import pyarrow as pa
-
     used = np.zeros(len(column.values) + 1, dtype=np.bool_)
     used[column.index] = True  # null's is the last: index -1
     places = np.flatnonzero(used[:-1])
@@ -124,8 +117,6 @@ def _merge(
     domain: Domain, parts: list[pa.Array], names: list[str], device: str
 ) -> tuple[pa.Array, list[NDArray[np.int32]]]:
     """The ascending distinct values of all parts, and the rank of each part's values in them."""
-    import pyarrow as pa
-
     if domain == "double":
         return _merge_numpy([_plain_doubles(p) for p in parts], pa.float64())
     if domain == "date":
@@ -143,8 +134,6 @@ def _merge(
 
 
 def _merge_numpy(parts: list[NDArray[np.generic]], type_: pa.DataType) -> tuple[pa.Array, list[NDArray[np.int32]]]:
-    import pyarrow as pa
-
     union, ranks = _merge_dense(parts) or _merge_sorted(parts)
     plain = pa.array(union)
     return (plain if plain.type == type_ else plain.cast(type_)), ranks
@@ -189,8 +178,6 @@ def _plain_doubles(values: pa.Array) -> NDArray[np.float64]:
 
 def _merge_decimals(parts: list[pa.Array]) -> tuple[pa.Array, list[NDArray[np.int32]]]:
     """Whole numbers and decimals of any scale in one decimal type that holds them all: 38 digits, or 76."""
-    import pyarrow as pa
-
     scale = max(p.type.scale if pa.types.is_decimal(p.type) else 0 for p in parts)
     wide = pa.decimal256(2 * _MOST_DIGITS, scale)
     narrow = pa.decimal128(_MOST_DIGITS, scale)
@@ -201,8 +188,6 @@ def _merge_decimals(parts: list[pa.Array]) -> tuple[pa.Array, list[NDArray[np.in
 
 
 def _as_decimal(values: pa.Array, type_: pa.DataType) -> pa.Array:
-    import pyarrow as pa
-
     if pa.types.is_int64(values.type):  # Arrow turns int64 into a decimal only where 19 digits and the scale fit
         values = values.cast(pa.decimal256(19, 0))
     return values.cast(type_)
@@ -210,8 +195,6 @@ def _as_decimal(values: pa.Array, type_: pa.DataType) -> pa.Array:
 
 def _timestamp_type(parts: list[pa.Array], names: list[str]) -> pa.DataType:
     """Microseconds, or nanoseconds where a value needs them."""
-    import pyarrow as pa
-
     micro = pa.timestamp("us", tz="UTC")
     try:
         for p in parts:

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+from pyarrow import orc, parquet
 
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import LoadOptions
@@ -18,9 +20,6 @@ from tuplewise.engine.table.csv_scan import scan_lines
 from tuplewise.engine.table.frames import BYTES_AS_HEX, is_bytes
 from tuplewise.engine.table.raw import CSV_LABEL, BadRows, RawRows, RawTable, Reading, RowPlaces, joined
 from tuplewise.engine.table.source import Source, opened
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 FIRST_OBJECTS = 100
 """The keys of so many objects stand in the order in which they come; others behind them, sorted."""
@@ -113,8 +112,6 @@ def _refuse_cases(
 
 
 def _fields(schema: pa.Schema) -> list[_Field]:
-    import pyarrow as pa
-
     seen: dict[str, int] = {}
     found = []
     for field in schema:
@@ -126,8 +123,6 @@ def _fields(schema: pa.Schema) -> list[_Field]:
 
 def _opened_file(path: str, format_: str) -> Any:
     """A file that says its schema and its rows. Raises InputError where it is damaged."""
-    import pyarrow as pa
-
     try:
         if format_ == "parquet":
             return _Parquet(path)
@@ -142,8 +137,6 @@ def _damaged(path: str, format_: str) -> InputError:
 
 class _Parquet:
     def __init__(self, path: str) -> None:
-        from pyarrow import parquet
-
         plain = parquet.ParquetFile(path, coerce_int96_timestamp_unit="us")
         self.schema, self.rows = plain.schema_arrow, plain.metadata.num_rows
         # Distinct texts once a row group: their rows hold numbers.
@@ -157,8 +150,6 @@ class _Parquet:
 
 class _Orc:
     def __init__(self, path: str) -> None:
-        from pyarrow import orc
-
         self._file = orc.ORCFile(path)
         self.schema, self.rows = self._file.schema, self._file.nrows
 
@@ -176,16 +167,12 @@ def _columns_of(file: Any, names: Sequence[str], kept: Sequence[int]) -> list[pa
 
 
 def _is_text(type_: pa.DataType) -> bool:
-    import pyarrow as pa
-
     t = pa.types
     return bool(t.is_string(type_) or t.is_large_string(type_) or t.is_string_view(type_))
 
 
 def wider(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
     """A type that holds all values of two, none of them changed; None where there is none."""
-    import pyarrow as pa
-
     t = pa.types
     if one == other or t.is_null(other):
         return one
@@ -216,8 +203,6 @@ def wider(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
 
 def _digits(type_: pa.DataType) -> tuple[int, int] | None:
     """Digits of a whole number or decimal, and how many of them stand behind the point."""
-    import pyarrow as pa
-
     if pa.types.is_decimal(type_):
         return type_.precision, type_.scale
     return (20, 0) if pa.types.is_integer(type_) else None
@@ -225,8 +210,6 @@ def _digits(type_: pa.DataType) -> tuple[int, int] | None:
 
 def stored_as(label: str, type_: pa.DataType) -> str:
     """What a source calls a type, by SQL's names where there is one: what each reader says of the same file."""
-    import pyarrow as pa
-
     t = pa.types
     names = {
         pa.bool_(): "boolean", pa.int8(): "tinyint", pa.int16(): "smallint", pa.int32(): "int", pa.int64(): "bigint",
@@ -254,8 +237,6 @@ def stored_as(label: str, type_: pa.DataType) -> str:
 
 def typed_files(source: Source) -> RawTable:
     """Parquet or ORC files as a table that can be read here."""
-    import pyarrow as pa
-
     files = [_opened_file(path, source.format) for path in source.files]
     schema = common_schema(source, [file.schema for file in files])
     label = "Parquet" if source.format == "parquet" else "ORC"
@@ -289,8 +270,6 @@ def typed_files(source: Source) -> RawTable:
 
 def _as(array: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
     """The array as a wider type; text stays as its distinct values."""
-    import pyarrow as pa
-
     if pa.types.is_dictionary(array.type) and _is_text(type_):
         return array.cast(pa.dictionary(pa.int32(), pa.large_string()))
     return array if array.type == type_ else array.cast(type_)
@@ -298,8 +277,6 @@ def _as(array: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
 
 def with_folder_columns(table: RawTable, source: Source) -> RawTable:
     """The table with the columns that folder names hold behind its own."""
-    import pyarrow as pa
-
     if not source.folder_columns:
         return table
     own = len(table.names)
@@ -364,8 +341,6 @@ def json_lines(source: Source, options: LoadOptions) -> RawTable:
 
     Numbers and booleans keep their spelling until their type is settled. Raises InputError where there is no object.
     """
-    import pyarrow as pa
-
     keys: dict[str, _Keys] = {}
     lines: list[np.ndarray[Any, np.dtype[np.int64]]] = []
     bad: list[int] = []

@@ -10,6 +10,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from tuplewise.engine.errors import InputError, Wording, message
 from tuplewise.engine.table.encode import TypedColumn, indexed
@@ -18,8 +20,6 @@ from tuplewise.engine.table.text_types import quote
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow as pa
-
 BYTES_AS_HEX = "bytes as hexadecimal text"
 _FIRST_LOST = 2.0**53  # from here on neighbouring whole numbers share one double
 
@@ -48,8 +48,6 @@ ArrowColumn = tuple["pa.Array | pa.ChunkedArray", str, list[str]]
 
 def arrow_columns(source: Any, kind: str) -> tuple[list[str], int, Callable[[int], ArrowColumn]]:
     """The names of a frame's columns as text, how many rows it has, and what brings a column to Arrow."""
-    import pyarrow as pa
-
     if kind == "pandas":
         names = [label if isinstance(label, str) else str(label) for label in source.columns]
 
@@ -91,8 +89,6 @@ def notes_on_index(frame: pd.DataFrame) -> list[str]:
 
 def _from_series(series: pd.Series[Any], name: str) -> tuple[pa.Array | pa.ChunkedArray, list[str]]:
     import pandas as pd
-    import pyarrow as pa
-
     if isinstance(series.dtype, pd.SparseDtype):
         series = series.sparse.to_dense()
     if isinstance(series.dtype, np.dtype) and series.dtype.kind == "f":
@@ -107,8 +103,6 @@ def _from_series(series: pd.Series[Any], name: str) -> tuple[pa.Array | pa.Chunk
 
 def _from_floats(values: np.ndarray[Any, Any], name: str) -> tuple[pa.Array, list[str]]:
     """Floats; as whole numbers where they are that and some are missing: pandas keeps such columns as floats."""
-    import pyarrow as pa
-
     there = ~np.isnan(values)
     missing = int(len(values) - np.count_nonzero(there))
     kept = values[there]
@@ -145,8 +139,6 @@ def _from_objects(series: pd.Series[Any], name: str) -> tuple[pa.Array, list[str
     """Python objects of several types: exact decimals where all are numbers, timestamps where all are days or
     instants, else text with a note."""
     import pandas as pd
-    import pyarrow as pa
-
     given = [v.item() if isinstance(v, np.generic) else v.value if isinstance(v, Enum) else v for v in series.tolist()]
     values = [None if v is None or v is pd.NA or v is pd.NaT or v != v else v for v in given]
     present = [v for v in values if v is not None]
@@ -181,8 +173,6 @@ def _from_objects(series: pd.Series[Any], name: str) -> tuple[pa.Array, list[str
 def _instants(values: list[Any], name: str) -> tuple[pa.Array, list[str]]:
     """Days and instants as instants, with a note where there are several kinds of them."""
     import pandas as pd
-    import pyarrow as pa
-
     present = [v for v in values if v is not None]
     instants = [None if v is None else pd.Timestamp(v) for v in values]
     zoned = [v if v is None or v.tzinfo else v.tz_localize("UTC") for v in instants]
@@ -214,8 +204,6 @@ def _is_unicode(text: str) -> bool:
 
 def _exact(values: list[Any], name: str) -> tuple[pa.Array, list[str]]:
     """Whole numbers and decimals."""
-    import pyarrow as pa
-
     for row, v in enumerate(values):
         if isinstance(v, decimal.Decimal) and not v.is_finite():
             hint = "Turn the column into floats or text"
@@ -255,8 +243,6 @@ def typed_column(name: str, array: pa.Array | pa.ChunkedArray, label: str) -> Ty
     Raises UnusableColumn for nested and calendar-interval columns: they have no order and no equality that Spark, Arrow
     and NumPy share.
     """
-    import pyarrow as pa
-
     given = array.type
     if isinstance(given, pa.BaseExtensionType):
         if given.extension_name == "arrow.uuid":
@@ -267,8 +253,6 @@ def typed_column(name: str, array: pa.Array | pa.ChunkedArray, label: str) -> Ty
         )
         return typed_column(name, array, label)
     if isinstance(given, pa.RunEndEncodedType):
-        import pyarrow.compute as pc
-
         return typed_column(name, pc.run_end_decode(array), label)
     if pa.types.is_nested(given):
         raise unusable(name, str(given))
@@ -288,8 +272,6 @@ def typed_column(name: str, array: pa.Array | pa.ChunkedArray, label: str) -> Ty
 
 def is_bytes(type_: pa.DataType) -> bool:
     """Whether values of a type are bytes without a meaning of their own."""
-    import pyarrow as pa
-
     t = pa.types
     kinds = (t.is_binary, t.is_large_binary, t.is_fixed_size_binary, t.is_binary_view)
     return any(kind(type_) for kind in kinds)
@@ -297,8 +279,6 @@ def is_bytes(type_: pa.DataType) -> bool:
 
 def _canonical(name: str, values: pa.Array) -> tuple[TypeName, pa.Array, str]:
     """Type, values in the form that encoding takes, and what was done to them."""
-    import pyarrow as pa
-
     t = pa.types
     given = values.type
     if t.is_null(given):
@@ -329,8 +309,6 @@ def _canonical(name: str, values: pa.Array) -> tuple[TypeName, pa.Array, str]:
 
 
 def _canonical_rest(name: str, values: pa.Array) -> tuple[TypeName, pa.Array, str]:
-    import pyarrow as pa
-
     t = pa.types
     given = values.type
     if t.is_string(given) or t.is_large_string(given) or t.is_string_view(given):

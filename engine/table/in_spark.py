@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from tuplewise.engine.table.reader import Reader
     from tuplewise.engine.table.spark_source import RawFrame
 
+IN_PROCESS_BYTES = 512 << 20
+"""Sources up to this size come over as Arrow and are encoded in-process: that takes a few times their size in memory,
+which any laptop has, and spares Spark's shuffles. Parquet and ORC count fourfold, for their compression."""
+
 
 @dataclass(frozen=True)
 class Plan:

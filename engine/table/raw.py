@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Reading = Literal["infer", "dates", "typed", "nanoseconds"]
 """What is done with a column: all rules for text; those for dates only (JSON says which values are numbers); its
@@ -115,23 +113,17 @@ def reading_pool() -> pa.MemoryPool:
 
     That is jemalloc where Arrow has it: with others, a thread keeps for itself what another thread has let go.
     """
-    import pyarrow as pa
-
     return pa.jemalloc_memory_pool() if "jemalloc" in pa.supported_memory_backends() else pa.default_memory_pool()
 
 
 def give_memory_back() -> None:
     """Hand memory that Arrow holds without using it back to the system. It takes a millisecond."""
-    import pyarrow as pa
-
     for pool in (pa.default_memory_pool(), reading_pool()):
         pool.release_unused()
 
 
 def joined(parts: Sequence[list[pa.ChunkedArray]], columns: int) -> Iterator[pa.ChunkedArray]:
     """Each column of all files, one after another; what has been given out is not held here. `parts`: of each file."""
-    import pyarrow as pa
-
     for _ in range(columns):
         arrays = [part.pop(0) for part in parts]
         if len({array.type for array in arrays}) > 1:  # text of a file that holds none of it has no dictionary

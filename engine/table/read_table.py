@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tuplewise.engine.errors import InputError, Wording, message, near_names, number_of
@@ -167,8 +169,6 @@ def _row(row: int) -> str:
 
 def of_relation(relation: Relation, name: str) -> ReadTable:
     """The columns of a Relation."""
-    import pyarrow as pa
-
     columns = []
     for c, column in enumerate(relation.columns):
         codes, places = np.unique(relation.codes[c], return_inverse=True)
@@ -232,9 +232,6 @@ def _fitted(table: ReadTable, column: TypedColumn, type_: TypeName) -> tuple[Typ
 
 def _inferred(column: TypedColumn, decimal: str, thousands: str | None) -> tuple[TypedColumn, list[str]]:
     """The column with the type that its values spell in a notation, and notes; what stays text stays as written."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     values = respelled(column.values, decimal, thousands)
     found, notes = infer_text_column(column.name, values, column.index)
     if found.type != "text":

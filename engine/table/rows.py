@@ -12,16 +12,15 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
 
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.table.arrow_text import parse
 from tuplewise.engine.table.read_table import other_columns
 from tuplewise.engine.table.relation import DOMAIN_OF_TYPE, Domain, TypeName
 from tuplewise.engine.table.typing_columns import ASKED_FOR, LEAVE_OUT, fitted, unfit
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 PlainValue = str | bool | float | int | Decimal
 PlainRow = list[PlainValue | None]
@@ -237,8 +236,6 @@ _remembered = lru_cache(maxsize=_REMEMBERED, typed=True)(_by_column)
 
 def _microseconds(values: pa.Array, nanoseconds: int) -> int | Decimal:
     """Of an array of one. `nanoseconds`: of a Timestamp of pandas, which Arrow leaves out."""
-    import pyarrow as pa
-
     if values.type.unit == "ns":
         micro, nanoseconds = divmod(values.cast(pa.int64())[0].as_py(), 1000)
     else:
@@ -248,8 +245,6 @@ def _microseconds(values: pa.Array, nanoseconds: int) -> int | Decimal:
 
 def _typed(value: Any, type_: TypeName) -> pa.Array | None:
     """A value as an array (1,) of a type that columns of a Relation have."""
-    import pyarrow as pa
-
     from tuplewise.engine.table.frames import typed_column
 
     if isinstance(value, str):

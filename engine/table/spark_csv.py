@@ -5,9 +5,12 @@ from __future__ import annotations
 import codecs
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Literal
+from typing import IO, Literal
 
 import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
 
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import LoadOptions
@@ -16,10 +19,6 @@ from tuplewise.engine.table.csv_front import front_of
 from tuplewise.engine.table.csv_scan import Dialect, scan_csv
 from tuplewise.engine.table.raw import RowPlaces
 from tuplewise.engine.table.source import Source
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
 
 BAD = "_bad"
 # Spark takes any text as null that equals this option, quoted or not, so it must be one that no file holds.
@@ -47,8 +46,6 @@ def java_encoding(encoding: str) -> str:
 
 def scan_remote(spark: SparkSession, source: Source, options: LoadOptions) -> CsvTable:
     """`scan_table` of files behind a URL, whose bytes come through Spark."""
-    import pyarrow as pa
-
     table = spark.read.format("binaryFile").load(list(source.paths)).select("path", "content").toArrow().sort_by("path")
     paths = table["path"].to_pylist()
 
@@ -90,8 +87,6 @@ def read_text(spark: SparkSession, source: Source, table: CsvTable, options: Loa
     frame = reader.csv(list(source.paths))
     if inner_returns(table) != "restore":
         return frame
-    from pyspark.sql import functions as f
-
     columns = [f.replace(c, f.lit("\n"), f.lit("\r\n")).alias(c) for c in frame.columns if c != BAD]
     return frame.select(*columns, BAD)
 
@@ -139,8 +134,6 @@ def _blank_like(table: CsvTable) -> bool:
 
 def with_blank_rows(table: pa.Table, places: RowPlaces, rows: int) -> pa.Table:
     """A one-column table with a row of nulls for each blank line; `rows`: how many rows were brought."""
-    import pyarrow as pa
-
     position = places.position[:rows]
     size = places.data_rows if rows == len(places.position) else int(position[-1]) + 1 if rows else 0
     index = np.full(size, -1, dtype=np.int64)

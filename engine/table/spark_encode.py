@@ -5,10 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
 
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import LoadOptions
@@ -29,11 +34,6 @@ from tuplewise.engine.table.spark_text import (
 )
 from tuplewise.engine.table.text_types import WHAT_FITS, SpellingCount, as_codes, decide, may_be_codes
 from tuplewise.engine.table.typing_columns import ASKED_FOR
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import Column as SparkColumn
-    from pyspark.sql import DataFrame
 
 BUCKET_VALUES = 250_000
 MOST_BUCKETS = 64
@@ -76,8 +76,6 @@ def encode_in_spark(
     on how Spark partitions. Costs: cells through one shuffle a domain (none where the dictionary is small enough to
     be broadcast), 14 bytes a cell to the driver.
     """
-    from pyspark.sql import functions as f
-
     begin = time.perf_counter()
     report("counting rows")
     base = raw.frame.withColumn(ROW, f.monotonically_increasing_id())
@@ -127,8 +125,6 @@ def kept_frame(
     raw: RawFrame, base: DataFrame, rows: Rows, options: LoadOptions
 ) -> tuple[DataFrame, NDArray[np.int64], str | None]:
     """The frame of the rows that stay, the places of those that are left out as bad (ascending), and a note on them."""
-    from pyspark.sql import functions as f
-
     places = raw.places
     if places is not None and len(raw.names) == 1 and places.data_rows != len(places.position):
         raise NotInSpark("blank lines of a one-column file are rows, which Spark's reader leaves out")
@@ -149,8 +145,6 @@ def kept_frame(
 
 def _first_rows(rows: Rows, limit: int) -> SparkColumn:
     """Rows whose place in file order is below a limit, as a condition on their ids."""
-    from pyspark.sql import functions as f
-
     condition = f.lit(False)
     for first, count, offset in zip(rows.first, rows.count, rows.offset, strict=True):
         taken = min(int(count), limit - int(offset))
@@ -163,8 +157,6 @@ def type_columns(
     raw: RawFrame, plan: Any, base: DataFrame, options: LoadOptions, rows: Rows
 ) -> tuple[list[TypedExpression], list[str]]:
     """The types of the kept columns, and notes. One job over all text columns."""
-    from pyspark.sql import functions as f
-
     texts: dict[int, SparkColumn] = {}
     typed: dict[int, TypedExpression] = {}
     for i in plan.kept:
@@ -190,8 +182,6 @@ def type_columns(
 
 def profile_frame(base: DataFrame, texts: dict[int, SparkColumn], wanted: dict[int, TypeName | None]) -> DataFrame:
     """Rows, lowest value and widest number of each spelling of each column, in one pass."""
-    from pyspark.sql import functions as f
-
     cells = []
     for i, text in texts.items():
         type_ = wanted[i]
@@ -252,9 +242,6 @@ def _text_expression(
 
 
 def _typed_expression(type_: Any, column: SparkColumn, why: str, options: LoadOptions) -> TypedExpression:
-    from pyspark.sql import functions as f
-    from pyspark.sql import types as t
-
     if isinstance(type_, t.BooleanType):
         return TypedExpression("boolean", why, column)
     if isinstance(type_, (t.ByteType, t.ShortType, t.IntegerType, t.LongType)):
@@ -299,8 +286,6 @@ def encode_frame(
 
 def cells_frame(base: DataFrame, columns: dict[int, TypedExpression], domain: Domain) -> DataFrame:
     """The cells of one domain that aren't null, in the long form (ROW, column, value)."""
-    from pyspark.sql import functions as f
-
     target = spark_type(domain, list(columns.values()))
     cells = []
     for k, column in columns.items():
@@ -312,8 +297,6 @@ def cells_frame(base: DataFrame, columns: dict[int, TypedExpression], domain: Do
 
 def plain_value(value: SparkColumn, domain: Domain) -> SparkColumn:
     """The value as dictionaries hold it: one zero, one NaN."""
-    from pyspark.sql import functions as f
-
     return f.when(f.isnan(value), float("nan")).otherwise(value + 0.0) if domain == "double" else value
 
 
@@ -337,9 +320,6 @@ def dictionary_frame(cells: DataFrame) -> DataFrame:
 
 def codes_frame(cells: DataFrame, dictionary: pa.Array) -> DataFrame:
     """(ROW, column, code) of each cell. `dictionary`: ascending, as `dictionary_frame` gave it."""
-    from pyspark.sql import Window
-    from pyspark.sql import functions as f
-
     value = f.col("value")
     size = max(1, -(-len(dictionary) // max(2, min(MOST_BUCKETS, -(-len(dictionary) // BUCKET_VALUES)))))
     bucket = f.lit(0)
@@ -356,9 +336,6 @@ def codes_frame(cells: DataFrame, dictionary: pa.Array) -> DataFrame:
 
 
 def literal_of(scalar: pa.Scalar) -> SparkColumn:
-    import pyarrow as pa
-    from pyspark.sql import functions as f
-
     if pa.types.is_timestamp(scalar.type):
         return f.timestamp_micros(f.lit(scalar.cast(pa.timestamp("us", tz="UTC")).value))
     if pa.types.is_date(scalar.type):
@@ -370,8 +347,6 @@ def literal_of(scalar: pa.Scalar) -> SparkColumn:
 
 def plain_dictionary(domain: Domain, values: pa.Array) -> pa.Array:
     """The dictionary in the Arrow type that encoding in-process gives it."""
-    import pyarrow as pa
-
     if domain == "text":
         return values.cast(pa.large_string())
     if domain == "timestamp":

@@ -9,21 +9,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as f
 
 from tuplewise.engine.spark.local_frames import frame_of
 from tuplewise.engine.table.relation import NULL_CODE, Domain
 from tuplewise.engine.table.spark_encode import plain_dictionary
 from tuplewise.engine.table.spark_frame import EncodedFrame
 from tuplewise.engine.table.spark_ranks import RangeOfValues, RankedValues, rank_values
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import Column as SparkColumn
-    from pyspark.sql import DataFrame
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,6 @@ def shared_distinct(table: EncodedFrame, left: NDArray[np.int32], right: NDArray
 
     One job: each value of a domain says in which columns it is, and values in the same columns are counted together.
     """
-    from pyspark.sql import functions as f
-
     used = np.unique(np.concatenate((left, right))).tolist()
     if not used:
         return np.zeros(len(left), dtype=np.int64)
@@ -57,8 +55,6 @@ def shared_distinct(table: EncodedFrame, left: NDArray[np.int32], right: NDArray
 
 def _long(frame: DataFrame, columns: Sequence[int], domains: dict[int, int]) -> DataFrame:
     """(domain, column, code) of each cell."""
-    from pyspark.sql import functions as f
-
     cells = [
         f.struct(f.lit(domains[k]).alias("domain"), f.lit(k).alias("column"), f.col(f"c{k}").alias("code"))
         for k in columns
@@ -68,8 +64,6 @@ def _long(frame: DataFrame, columns: Sequence[int], domains: dict[int, int]) -> 
 
 def means_of_ranges(table: EncodedFrame, columns: Sequence[int]) -> dict[int, Fraction]:
     """Exact means of columns of numbers whose codes are numbers themselves, where there is a value. One job."""
-    from pyspark.sql import functions as f
-
     ranges: dict[int, RangeOfValues] = {}
     for k in columns:
         dictionary: Any = table.header.dictionaries[table.header.columns[k].domain]
@@ -92,8 +86,6 @@ def ranked_values(table: EncodedFrame, column: int) -> CountedValues | None:
 
     None where codes aren't ranks. 16 bytes a distinct value, decimals 24.
     """
-    from pyspark.sql import functions as f
-
     dictionary: Any = table.header.dictionaries[table.header.columns[column].domain]
     if not isinstance(dictionary, RankedValues):
         return None
@@ -106,8 +98,6 @@ def ranked_values(table: EncodedFrame, column: int) -> CountedValues | None:
 def value_counts(table: EncodedFrame, column: int, *, nulls: bool) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """The codes of a column, ascending, and how many rows hold each; `nulls`: with those of null. They come here, 12
     bytes a distinct value."""
-    from pyspark.sql import functions as f
-
     rows = table.frame.groupBy(f.col(f"c{column}").alias("code")).agg(f.count("*").alias("n"))
     found = (rows if nulls else rows.where(f.col("code") != NULL_CODE)).toArrow().sort_by("code")
     return np.asarray(found["code"].to_numpy(), dtype=np.int32), np.asarray(found["n"].to_numpy(), dtype=np.int64)
@@ -116,8 +106,6 @@ def value_counts(table: EncodedFrame, column: int, *, nulls: bool) -> tuple[NDAr
 def equal_pairs(table: EncodedFrame, *, nulls: bool) -> dict[int, tuple[int, int]]:
     """For each column how many rows have a value, and how many ordered pairs of rows the same one (a row with itself
     counts); `nulls`: null is a value. One job."""
-    from pyspark.sql import functions as f
-
     columns = range(len(table.header.columns))
     if not columns:
         return {}
@@ -148,8 +136,6 @@ class ValueFigures:
 def value_figures(frame: DataFrame, columns: int, most: int) -> list[ValueFigures]:
     """Of each column c0, c1, ... of a frame, with its `most` most frequent values. One job, with a shuffle of all
     cells."""
-    from pyspark.sql import functions as f
-
     long = _long(frame, range(columns), dict.fromkeys(range(columns), 0)).where(f.col("code") != NULL_CODE)
     counted = long.groupBy("column", "code").agg(f.count("*").alias("rows")) if columns else long
     schema = "column int, code int, rows bigint, all_rows bigint, squares bigint, low int, high int"
@@ -162,9 +148,6 @@ def value_figures(frame: DataFrame, columns: int, most: int) -> list[ValueFigure
 
 def _summed(batches: Iterable[pa.RecordBatch], most: int) -> Iterator[pa.RecordBatch]:
     """The figures of a part of the values, with its first line for each column, and its most frequent values."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     given = list(batches)
     if not given:
         return
@@ -195,8 +178,6 @@ def _merged(parts: Sequence[Sequence[int]], most: int) -> ValueFigures:
 def squares_among(frame: DataFrame, asked: Sequence[tuple[Sequence[int], int]]) -> list[tuple[int, int]]:
     """For (columns, column) how many rows with a value in all of them have one in the column, too, and the sum of the
     squares of how many have each. One job."""
-    from pyspark.sql import functions as f
-
     cells = []
     for number, (filled, column) in enumerate(asked):
         there = f.expr(" and ".join(f"c{c} <> {NULL_CODE}" for c in {*filled, column}))
@@ -213,9 +194,6 @@ def squares_among(frame: DataFrame, asked: Sequence[tuple[Sequence[int], int]]) 
 def compare_columns(frame: DataFrame, pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int, int, int, int]]:
     """For two columns of one domain: rows with both values, with a > b, with a == b; and how many pairs of a value of a
     and a value of b, of any of these rows, have a > b, and a == b. Two jobs, the second with a sort of the values."""
-    from pyspark.sql import Window
-    from pyspark.sql import functions as f
-
     if not pairs:
         return []
     counts, cells = [], []
@@ -236,15 +214,11 @@ def compare_columns(frame: DataFrame, pairs: Sequence[tuple[int, int]]) -> list[
 
 
 def _side(name: str, there: int) -> SparkColumn:
-    from pyspark.sql import functions as f
-
     return f.lit(there).cast("bigint").alias(name)
 
 
 def lowest_codes(frame: DataFrame, column: int, most: int) -> NDArray[np.int32]:
     """The lowest codes of a column, ascending, at most so many. They come here."""
-    from pyspark.sql import functions as f
-
     code = f.col(f"c{column}").alias("code")
     found = frame.select(code).where(f.col("code") != NULL_CODE).distinct().orderBy("code").limit(most).toArrow()
     return np.asarray(found["code"].to_numpy(), dtype=np.int32)
@@ -252,9 +226,6 @@ def lowest_codes(frame: DataFrame, column: int, most: int) -> NDArray[np.int32]:
 
 def codes_at_ranks(frame: DataFrame, column: int, ranks: NDArray[np.int64]) -> NDArray[np.int32]:
     """The codes of a column that have some ranks, ascending, among its distinct ones."""
-    import pyarrow as pa
-    from pyspark.sql import functions as f
-
     value = f.col(f"c{column}").alias("value")
     ranked = rank_values(frame.select(value).where(f.col("value") != NULL_CODE), "number")
     try:
@@ -270,8 +241,6 @@ def bin_values(
 ) -> dict[int, NDArray[np.int64]]:
     """Rows in so many steps of equal width from one number to another, int64 (bins,), of some columns. One job, which
     reads the values once; what lies beyond counts in the outermost step, NaN in the last."""
-    from pyspark.sql import functions as f
-
     if not ends:
         return {}
     names = {table.header.columns[k].name: f"v{k}" for k in ends}
@@ -291,8 +260,6 @@ def _binned(
     bins: int,
     as_numbers: Callable[[Any], Any],
 ) -> Iterator[pa.RecordBatch]:
-    import pyarrow as pa
-
     found = {k: np.zeros(bins, dtype=np.int64) for k in ends}
     for batch in batches:
         for k in ends:
@@ -309,8 +276,6 @@ def _binned(
 
 def finite_ends(table: EncodedFrame, columns: Sequence[int]) -> dict[int, tuple[float, float]]:
     """The least and the greatest finite value of columns of doubles that have one. One job."""
-    from pyspark.sql import functions as f
-
     if not columns:
         return {}
     values = table.values({table.header.columns[k].name: f"v{k}" for k in columns})

@@ -12,7 +12,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
 
 from tuplewise.engine.spark.local_frames import frame_of
 from tuplewise.engine.table.encode import TypedColumn, encode, indexed
@@ -29,9 +33,6 @@ from tuplewise.engine.table.spark_rows import ROW, Rows
 from tuplewise.engine.table.spark_values import type_frame
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column as SparkColumn
-    from pyspark.sql import DataFrame
-
     from tuplewise.engine.table.in_spark import TableInSpark
 
 POSITION = "position"
@@ -66,8 +67,6 @@ class EncodedFrame:
 
     def excerpt(self, positions: NDArray[np.int64]) -> Relation:
         """Some rows as a relation of their own, with these positions (ascending), values and all."""
-        from pyspark.sql import functions as f
-
         ids = self._places.ids(positions) if len(positions) else positions
         values = [c.expression.alias(f"v{i}") for i, c in enumerate(self._typed)]
         found = self._base.where(f.col(ROW).isin(ids.tolist())).select(ROW, *values).toArrow()
@@ -164,9 +163,6 @@ def _with_positions(base: DataFrame, places: Rows) -> DataFrame:
 
     Ids begin with the number of their partition, which holds few splits: a join by it, without moving rows.
     """
-    import pyarrow as pa
-    from pyspark.sql import functions as f
-
     splits = pa.table(
         {
             "_partition": places.first >> _PARTITION_BITS,
@@ -185,8 +181,6 @@ def _encode(
     base: DataFrame, typed: Mapping[int, TypedExpression], places: Rows, held: list[DataFrame]
 ) -> tuple[DataFrame, dict[Domain, Any]]:
     """The frame of codes, and a dictionary for each domain."""
-    from pyspark.sql import functions as f
-
     domains: dict[Domain, dict[int, TypedExpression]] = {}
     for k, column in typed.items():
         domains.setdefault(DOMAIN_OF_TYPE[column.type], {})[k] = column
@@ -220,8 +214,6 @@ def _encode(
 
 def _numbers(domain: Domain, columns: dict[int, TypedExpression]) -> dict[int, SparkColumn]:
     """The columns of a countable domain as numbers of one type: dates as days, false and true as 0 and 1."""
-    from pyspark.sql import functions as f
-
     target = spark_type(domain, list(columns.values()))
     values = {k: c.expression.cast(target) for k, c in columns.items()}
     if domain == "number":
@@ -233,8 +225,6 @@ def _ranges(
     base: DataFrame, values: dict[Domain, dict[int, SparkColumn]], typed: Mapping[int, TypedExpression]
 ) -> dict[Domain, RangeOfValues]:
     """The domains whose span of values, in units of the last digit, fits a code. One job."""
-    from pyspark.sql import functions as f
-
     if not values:
         return {}
     extremes = [side for own in values.values() for side in (f.min(_least(own)), f.max(_greatest(own)))]
@@ -255,16 +245,12 @@ def _ranges(
 
 def _least(columns: dict[int, SparkColumn]) -> SparkColumn:
     """The lowest value of a row; `least` takes two at least, and passes over nulls."""
-    from pyspark.sql import functions as f
-
     found = list(columns.values())
     return f.least(*found) if len(found) > 1 else found[0]
 
 
 def _greatest(columns: dict[int, SparkColumn]) -> SparkColumn:
     """The highest value of a row, as `_least`."""
-    from pyspark.sql import functions as f
-
     found = list(columns.values())
     return f.greatest(*found) if len(found) > 1 else found[0]
 
@@ -276,8 +262,6 @@ def _in_units(value: int | decimal.Decimal, scale: int) -> int:
 
 def _code_in(values: RangeOfValues, value: SparkColumn) -> SparkColumn:
     """How many units a number lies above the lowest one."""
-    from pyspark.sql import functions as f
-
     if values.scale is None:
         return (value - f.lit(values.low).cast("bigint")).cast("int")
     scale = values.scale
@@ -289,8 +273,6 @@ def _code_in(values: RangeOfValues, value: SparkColumn) -> SparkColumn:
 
 def _count_codes(frame: DataFrame, columns: list[int]) -> dict[int, tuple[int, int]]:
     """Distinct values and nulls of encoded columns. One job."""
-    from pyspark.sql import functions as f
-
     if not columns:
         return {}
     cells = [f.struct(f.lit(k).alias("column"), f.col(f"c{k}").alias("code")) for k in columns]
@@ -304,8 +286,6 @@ def _count_codes(frame: DataFrame, columns: list[int]) -> dict[int, tuple[int, i
 
 def _count_values(base: DataFrame, typed: Mapping[int, TypedExpression]) -> dict[int, tuple[int, int]]:
     """Distinct values and nulls of columns that are not encoded. One job."""
-    from pyspark.sql import functions as f
-
     if not typed:
         return {}
     values = {k: plain_value(c.expression, DOMAIN_OF_TYPE[c.type]) for k, c in typed.items()}

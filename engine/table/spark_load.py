@@ -8,10 +8,15 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
 
 from tuplewise.engine.errors import InputError, Wording, message, number_of
 from tuplewise.engine.options import LoadOptions
@@ -19,7 +24,7 @@ from tuplewise.engine.spark.session import OpenSession, open_session
 from tuplewise.engine.table.csv import bad_rows_note, scan_table
 from tuplewise.engine.table.encode import TypedColumn, indexed
 from tuplewise.engine.table.frames import UnusableColumn, typed_column
-from tuplewise.engine.table.in_spark import Plan, TableInSpark
+from tuplewise.engine.table.in_spark import IN_PROCESS_BYTES, Plan, TableInSpark
 from tuplewise.engine.table.raw import RowPlaces
 from tuplewise.engine.table.read_table import Needed, ReadTable, encoded, note_unless_needed, typed
 from tuplewise.engine.table.reader import Reader
@@ -39,13 +44,6 @@ from tuplewise.engine.table.spark_source import (
     typed_table,
 )
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
-
-IN_PROCESS_BYTES = 512 << 20
-"""Sources up to this size come over as Arrow and are encoded in-process: that takes a few times their size in memory,
-which any laptop has, and spares Spark's shuffles. Parquet and ORC count fourfold, for their compression."""
 _TAKE_ARROW = Wording("Take {reader}", reader="arrow")
 
 
@@ -137,8 +135,6 @@ def _comparable(
     raw: RawFrame, names: list[str], kept: list[int], needed: frozenset[str], notes: list[str]
 ) -> list[int]:
     """The columns without those that can't be compared and aren't needed; notes say which these are."""
-    from pyspark.sql import functions as f
-
     left = []
     for i in kept:
         try:
@@ -163,9 +159,6 @@ def takes_more(opened: TableInSpark, most_bytes: int) -> bool:
 @contextlib.contextmanager
 def spark_failures(table: str) -> Iterator[None]:
     """What Spark says when it fails, as one message."""
-    from py4j.protocol import Py4JJavaError
-    from pyspark.errors import PySparkException
-
     try:
         yield
     except (Py4JJavaError, PySparkException) as problem:
@@ -184,8 +177,6 @@ def _encode(in_spark: bool, opened: TableInSpark, report: Callable[[str], None],
 
 
 def _open(source: Source, scanned: Any, session: OpenSession, options: LoadOptions, *, split: bool) -> RawFrame:
-    from pyspark.errors import PySparkException
-
     spark = session.spark
     try:
         if source.format == "csv":
@@ -219,8 +210,6 @@ def _cause(problem: Exception) -> str:
 
 def in_session(frame: DataFrame, spark: SparkSession) -> DataFrame:
     """The same plan under the settings of our session; the frame's own keeps its settings."""
-    from pyspark.sql import DataFrame
-
     module = spark._jvm.org.apache.spark.sql.classic.Dataset
     return DataFrame(module.ofRows(spark._jsparkSession, frame._jdf.logicalPlan()), spark)
 
@@ -263,8 +252,6 @@ def read_here(opened: TableInSpark) -> ReadTable:
 
 
 def _bring(raw: RawFrame, plan: Plan, options: LoadOptions) -> tuple[pa.Table, dict[int, str]]:
-    from pyspark.sql import functions as f
-
     remarks = {}
     chosen = []
     for i in plan.kept:
@@ -286,8 +273,6 @@ def _file_order(raw: RawFrame, rows: int) -> pa.Array | None:
     """
     if raw.ordered or rows == 0:
         return None
-    import pyarrow as pa
-
     _, count, order = split_runs(raw.frame)
     arrival = np.concatenate([[0], np.cumsum(count)[:-1]])
     if int(count.sum()) != rows:
@@ -299,8 +284,6 @@ def _leave_out(
     raw: RawFrame, arrow: pa.Table, options: LoadOptions
 ) -> tuple[pa.Table, NDArray[np.int64], str | None, int]:
     """The first rows that were asked for, without bad ones, and the positions of those that are left."""
-    import pyarrow as pa
-
     rows = len(arrow)
     positions = np.arange(rows, dtype=np.int64)
     places = raw.places
@@ -332,8 +315,6 @@ def _locator(raw: RawFrame, positions: NDArray[np.int64]) -> Callable[[int], str
 
 
 def _as_it_stands(raw: RawFrame, i: int, plan: Plan, arrow: pa.Table, remark: str) -> TypedColumn:
-    import pyarrow as pa
-
     name, array, reading = plan.names[i], arrow[f"c{i}"], raw.readings[i]
     if reading in ("infer", "dates"):
         return TypedColumn(name, "text", "", *indexed(array.cast(pa.large_string())))

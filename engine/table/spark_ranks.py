@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import decimal
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as f
 
 from tuplewise.engine.spark.local_frames import frame_of
 from tuplewise.engine.table.relation import Domain
 from tuplewise.engine.table.spark_encode import BUCKET_VALUES, NotInSpark, plain_dictionary
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import DataFrame
 
 MOST_CODES = 2**31 - 2
 PAGE_VALUES = 1 << 18
@@ -42,8 +41,6 @@ class RankedValues:
     def __getitem__(self, code: int) -> pa.Scalar:
         page = code // PAGE_VALUES
         if page not in self.pages:
-            from pyspark.sql import functions as f
-
             first = page * PAGE_VALUES
             there = self.frame.where(f.col("code").between(first, first + PAGE_VALUES - 1)).toArrow().sort_by("code")
             self.pages[page] = plain_dictionary(self.domain, there["value"].combine_chunks())
@@ -51,9 +48,6 @@ class RankedValues:
 
     def take(self, codes: Any) -> pa.Array:
         """The values of some codes. One job."""
-        import pyarrow as pa
-        from pyspark.sql import functions as f
-
         wanted, places = np.unique(np.asarray(codes, dtype=np.int32), return_inverse=True)
         chosen = f.broadcast(frame_of(self.frame.sparkSession, pa.table({"code": wanted})))
         there = self.frame.join(chosen, "code").select("code", "value").toArrow().sort_by("code")
@@ -74,10 +68,6 @@ def rank_values(cells: DataFrame, domain: Domain) -> RankedValues:
     the partitions. A rank is the row number within a partition and what comes before it: no partition holds more than
     its share, and no value goes to the driver.
     """
-    import pyarrow as pa
-    from pyspark.sql import Window
-    from pyspark.sql import functions as f
-
     distinct = cells.select("value").distinct()
     buckets = max(2, -(-distinct.count() // BUCKET_VALUES))
     held = distinct.repartitionByRange(buckets, "value").withColumn("bucket", f.spark_partition_id()).persist()
@@ -111,8 +101,6 @@ class RangeOfValues:
         return self.length
 
     def __getitem__(self, code: int) -> pa.Scalar:
-        import pyarrow as pa
-
         value: Any = self.low + code
         if self.domain == "boolean":
             return pa.scalar(bool(value))
@@ -124,6 +112,4 @@ class RangeOfValues:
 
     def take(self, codes: Any) -> pa.Array:
         """The values of some codes."""
-        import pyarrow as pa
-
         return pa.array([self[code] for code in codes.tolist()], None if len(codes) else self[0].type)

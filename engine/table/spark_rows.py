@@ -8,14 +8,12 @@ id put the runs in order. All of it stays on the GPU, unlike Spark's hidden meta
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
 
 ROW = "_row"
 
@@ -27,8 +25,6 @@ def split_runs(
 
     `row`: the column that holds row ids; without it they are given here. Without `by_file` each partition is a run.
     """
-    from pyspark.sql import functions as f
-
     runs = (
         frame.select(
             f.input_file_name().alias("file") if by_file else f.lit("").alias("file"),

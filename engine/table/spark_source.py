@@ -6,10 +6,18 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import DataType, StructType
 
 from tuplewise.engine.errors import InputError, Wording, message
 from tuplewise.engine.options import LoadOptions
@@ -29,11 +37,6 @@ from tuplewise.engine.table.raw import CSV_LABEL, NO_BAD_ROWS, BadRows, Reading,
 from tuplewise.engine.table.source import Source, opened
 from tuplewise.engine.table.spark_csv import BAD, inner_returns, read_text
 from tuplewise.engine.table.spark_text import MOST_DIGITS
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column as SparkColumn
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import DataType, StructType
 
 
 @dataclass(frozen=True)
@@ -110,15 +113,11 @@ def typed_table(spark: SparkSession, source: Source) -> RawFrame:
 
 def in_nanoseconds(type_: Any) -> bool:
     """Whether an Arrow type is a timestamp in nanoseconds, which Spark reads as a whole number."""
-    import pyarrow as pa
-
     return bool(pa.types.is_timestamp(type_) and type_.unit == "ns")
 
 
 def odd_column(source: Source) -> Any:
     """The first column of local Parquet or ORC files of a type that only Arrow reads; None where there is none."""
-    import pyarrow as pa
-
     if not source.local or source.format not in ("parquet", "orc"):
         return None
     t = pa.types
@@ -146,10 +145,6 @@ def _refuse_repeated(schema: Schema, source: Source) -> None:
 
 def _spark_schema(schema: Schema, source: Source) -> StructType:
     """The schema of files that differ, so that Spark widens types and fills what is missing with nulls."""
-    import pyarrow as pa
-    from pyspark.sql import types as t
-    from pyspark.sql.pandas.types import from_arrow_schema
-
     if any(in_nanoseconds(field.type) for field in schema.fields):
         hint = Wording("Take {reader}, or write the files with one unit", reader="arrow")
         raise InputError(
@@ -168,8 +163,6 @@ def _read_typed(spark: SparkSession, source: Source, nanoseconds: bool) -> DataF
 
     That is asked for only where there are some: it takes the scan off the GPU.
     """
-    from pyspark.errors import AnalysisException
-
     reader = spark.read.format(source.format)
     try:
         if not nanoseconds:
@@ -186,8 +179,6 @@ def _instants(spark: SparkSession, source: Source, frame: DataFrame) -> DataFram
 
     ORC refuses that: its timestamps without a zone are cast behind the scan, which is then the CPU's.
     """
-    from pyspark.sql import types as t
-
     fields = frame.schema.fields
     if not any(isinstance(f.dataType, t.TimestampNTZType) for f in fields):
         return frame
@@ -215,15 +206,13 @@ def _from_frame(
     nanoseconds: frozenset[str],
     notes: list[str],
 ) -> RawFrame:
-    from pyspark.sql import types as t
-
     fields = frame.schema.fields
     plain = frame.toDF(*[f"c{i}" for i in range(len(fields))])
     readings: list[Reading] = []
-    for f in fields:
-        if f.name in partitions:
+    for field_ in fields:
+        if field_.name in partitions:
             readings.append("infer")
-        elif f.name in nanoseconds and isinstance(f.dataType, t.LongType):
+        elif field_.name in nanoseconds and isinstance(field_.dataType, t.LongType):
             readings.append("nanoseconds")
         else:
             readings.append("typed")
@@ -238,9 +227,6 @@ def readable(name: str, column: SparkColumn, type_: DataType) -> tuple[SparkColu
 
     Raises InputError for nested and interval columns.
     """
-    from pyspark.sql import functions as f
-    from pyspark.sql import types as t
-
     if isinstance(type_, t.BinaryType):
         return f.lower(f.hex(column)), f"; {BYTES_AS_HEX}"
 
@@ -261,8 +247,6 @@ def readable(name: str, column: SparkColumn, type_: DataType) -> tuple[SparkColu
 
 def json_table(spark: SparkSession, source: Source, options: LoadOptions) -> RawFrame:
     """JSON lines: each object a row. Numbers and booleans keep their spelling until their type is settled."""
-    from pyspark.sql import types as t
-
     lines, keys = _scan_json(source, options)
     reading: Mapping[str, Any] = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": BAD}
     found = [f for f in spark.read.options(**reading).json(list(source.paths)).schema.fields if f.name != BAD]
@@ -278,9 +262,9 @@ def json_table(spark: SparkSession, source: Source, options: LoadOptions) -> Raw
     frame = spark.read.schema(schema).options(**reading).json(list(source.paths))
     frame = frame.toDF(*[f"c{i}" for i in range(len(found))], BAD)
     readings: list[Reading] = []
-    for f in found:
-        kind: Reading = "dates" if isinstance(f.dataType, t.StringType) else "infer"
-        readings.append("typed" if isinstance(f.dataType, nested) else kind)
+    for key in found:
+        kind: Reading = "dates" if isinstance(key.dataType, t.StringType) else "infer"
+        readings.append("typed" if isinstance(key.dataType, nested) else kind)
     labels = [f"JSON {f.dataType.simpleString()}" for f in found]
     places = json_places(lines) if lines else None
     return RawFrame(

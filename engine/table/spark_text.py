@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
 
 from tuplewise.engine.table.relation import TypeName
 from tuplewise.engine.table.text_types import (
@@ -19,9 +20,6 @@ from tuplewise.engine.table.text_types import (
     WHOLE_EXPONENT,
     ZEROS,
 )
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
 
 MOST_DIGITS = 38
 MISFIT = "misfit"
@@ -40,15 +38,11 @@ def digits(column: Column) -> Column:
 
 
 def _length(column: Column) -> Column:
-    from pyspark.sql import functions as f
-
     return f.length(column)
 
 
 def spelling(column: Column) -> Column:
     """The spelling of a value that is not null: the names of text_types.Spelling."""
-    from pyspark.sql import functions as f
-
     count = digits(column)
     mantissa = f.substring_index(f.lower(column), "e", 1)
     number = column.try_cast("double")
@@ -85,8 +79,6 @@ def spelling(column: Column) -> Column:
 
 def one_number_twice(frame: DataFrame, column: Column) -> tuple[str, str] | None:
     """See `arrow_text.one_number_twice`; of a column of a frame, nulls left aside. One job."""
-    from pyspark.sql import functions as f
-
     value = f.col("value")
     numbers = frame.select(column.alias("value")).where(value.isNotNull()).groupBy(value.try_cast("double"))
     found = numbers.agg(
@@ -102,8 +94,6 @@ def one_number_twice(frame: DataFrame, column: Column) -> tuple[str, str] | None
 
 def fits(column: Column, type_: TypeName) -> Column:
     """`misfit` where a value is none of the type, else `integer_more` for whole numbers beyond 64 bits, else `fits`."""
-    from pyspark.sql import functions as f
-
     if type_ == "text":
         return f.lit("fits")
     good = spells(column, FITS[type_])
@@ -117,22 +107,16 @@ def fits(column: Column, type_: TypeName) -> Column:
 
 def whole_digits(column: Column) -> Column:
     """Digits in front of the point, leading zeros left out."""
-    from pyspark.sql import functions as f
-
     return _length(f.ltrim(f.ltrim(f.substring_index(column, ".", 1), f.lit("+-")), f.lit("0")))
 
 
 def fraction_digits(column: Column) -> Column:
     """Digits behind the point."""
-    from pyspark.sql import functions as f
-
     return f.when(column.contains("."), _length(f.substring_index(column, ".", -1))).otherwise(0)
 
 
 def parsed(column: Column, type_: TypeName, scale: int | None) -> Column:
     """The value as a type; `scale` for decimals and for whole numbers beyond 64 bits, None for 64-bit ones."""
-    from pyspark.sql import functions as f
-
     if type_ in ("integer", "decimal"):
         return column.try_cast("bigint" if scale is None else f"decimal({MOST_DIGITS},{scale})")
     if type_ == "double":

@@ -6,6 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
+from pyspark.sql.types import DataType
+
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.table.spark_encode import NotInSpark, TypedExpression, kept_frame, plain_value, type_columns
 from tuplewise.engine.table.spark_rows import ROW, Rows, find_rows
@@ -13,10 +19,6 @@ from tuplewise.engine.table.spark_source import RawFrame, readable
 from tuplewise.engine.table.typing_columns import ASKED_FOR
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column as SparkColumn
-    from pyspark.sql import DataFrame
-    from pyspark.sql.types import DataType
-
     from tuplewise.engine.table.in_spark import TableInSpark
 
 Form = Literal["text", "whole", "real"]
@@ -69,8 +71,6 @@ def type_frame(
     -----
     One job counts rows, one tells the types of all text columns.
     """
-    from pyspark.sql import functions as f
-
     raw = opened.raw
     plan = opened.plan if kept is None else replace(opened.plan, kept=list(kept))
     report("counting rows")
@@ -101,9 +101,6 @@ def text_of(raw: RawFrame, i: int, name: str, options: LoadOptions) -> TypedExpr
 
     Raises NotInSpark for those that Spark reads as another kind of number.
     """
-    from pyspark.sql import functions as f
-    from pyspark.sql import types as t
-
     if raw.readings[i] == "nanoseconds":
         raise NotInSpark(f"column {name!r} must be converted from {raw.labels[i]}")
     type_ = raw.frame.schema[f"c{i}"].dataType
@@ -118,8 +115,6 @@ def text_of(raw: RawFrame, i: int, name: str, options: LoadOptions) -> TypedExpr
 
 def is_text(type_: DataType) -> bool:
     """Whether values of a type are text."""
-    from pyspark.sql import types as t
-
     return isinstance(type_, (t.StringType, t.CharType, t.VarcharType))
 
 
@@ -130,8 +125,6 @@ def comparable(column: TypedExpression, *, wide: bool) -> tuple[Form, SparkColum
     scale are compared exactly; dates and timestamps are microseconds, a date being its midnight in UTC; booleans are 0
     and 1; of doubles there is one zero and one NaN.
     """
-    from pyspark.sql import functions as f
-
     value = column.expression
     if column.type in ("integer", "decimal"):
         if not wide:
@@ -158,8 +151,6 @@ def plain_number(text: SparkColumn, *, fractions: bool = True) -> SparkColumn:
 
     Without `fractions` the text is one already: what Spark makes of whole numbers.
     """
-    from pyspark.sql import functions as f
-
     if not fractions:
         return text
     whole = f.ltrim(f.ltrim(f.substring_index(text, ".", 1), f.lit("+-")), f.lit("0"))

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from tuplewise.engine.table.relation import TypeName
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 def digits_of(values: pa.Array, *, trim: bool) -> pa.Array:
     """Decimals as plain digits, with all digits of their scale, or without zeros at the end of the fraction."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     scale, width = values.type.scale, values.type.byte_width
     kind = pa.decimal128(38, 0) if width == 16 else pa.decimal256(76, 0)
     unscaled = pa.Array.from_buffers(kind, len(values), values.buffers(), offset=values.offset).cast(pa.large_string())
@@ -39,9 +35,6 @@ def spark_texts(type_: TypeName, values: pa.Array) -> pa.Array:
     Doubles as Java writes them, in the fewest digits that tell a number apart; Java before 19 writes some with a digit
     more than that.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if type_ == "double":
         return pa.array([_java_double(v) for v in values.to_pylist()], pa.large_string())
     if type_ == "timestamp":

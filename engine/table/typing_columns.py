@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tuplewise.engine.errors import InputError, Wording, message
@@ -15,9 +17,6 @@ from tuplewise.engine.table.encode import TypedColumn
 from tuplewise.engine.table.relation import NULL_CODE, TypeName
 from tuplewise.engine.table.spelled import spark_texts
 from tuplewise.engine.table.text_types import WHAT_FITS, Decision, as_codes, decide, may_be_codes
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Locate = Callable[[int], str]
 """Says where the row at an index stands in its source: "line 7" or "row 5"."""
@@ -32,8 +31,6 @@ def infer_text_column(
 
     `dates_only`: the source says which values are numbers or booleans, so that text is not read as one.
     """
-    import pyarrow as pa
-
     rows = np.bincount(index.astype(np.int64) + 1, minlength=len(values) + 1)[1:]
     used = np.flatnonzero(rows)
     spelled = values if len(used) == len(values) else values.take(pa.array(used))
@@ -84,8 +81,6 @@ def unfit(column: str, type_: TypeName, value: Any, place: str, hint: str) -> In
 
 def _convert(column: TypedColumn, type_: TypeName) -> tuple[pa.Array, NDArray[np.int64]]:
     """Typed values as another type, without loss, and the indexes of those that can't be."""
-    import pyarrow as pa
-
     values = column.values
     nothing = np.empty(0, dtype=np.int64)
     if type_ == "text":
@@ -114,8 +109,6 @@ def _convert(column: TypedColumn, type_: TypeName) -> tuple[pa.Array, NDArray[np
 def _convert_numbers(values: pa.Array, type_: TypeName) -> tuple[pa.Array, NDArray[np.int64]]:
     import decimal
 
-    import pyarrow as pa
-
     if type_ == "double":
         if pa.types.is_decimal(values.type):
             return pa.array([float(v) for v in values.to_pylist()], pa.float64()), np.empty(0, dtype=np.int64)
@@ -135,8 +128,6 @@ def _each(
     values: pa.Array, cast: Callable[[pa.Array], pa.Array], type_: pa.DataType
 ) -> tuple[pa.Array, NDArray[np.int64]]:
     """The cast of all values; where that fails, of each, so that those that fail can be named."""
-    import pyarrow as pa
-
     try:
         return cast(values), np.empty(0, dtype=np.int64)
     except pa.ArrowInvalid:
@@ -158,9 +149,6 @@ def without_tokens(column: TypedColumn, tokens: tuple[str, ...]) -> TypedColumn:
 
 def null_tokens(values: pa.Array, index: NDArray[np.int32], tokens: tuple[str, ...]) -> NDArray[np.int32]:
     """`index` with -1 where the value is one of the tokens."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if not tokens:
         return index
     hit = pc.is_in(values, value_set=pa.array(tokens, values.type)).to_numpy(zero_copy_only=False)
