@@ -26,14 +26,14 @@ from tuplewise.engine.spark import agreeing as pairs_on_spark
 from tuplewise.engine.spark import jobs, run
 from tuplewise.engine.spark.agreeing import (
     LEAST_PAIRS,
+    AgreeingPairs,
     ClueKernels,
     Collected,
     PairSizes,
-    PairsOnSpark,
     SampleSizes,
     TileClues,
 )
-from tuplewise.engine.spark.tasks import Rows
+from tuplewise.engine.spark.tasks import RowChoice
 from tuplewise.engine.table.spark_frame import EncodedFrame
 from tuplewise.gpu_kernels.clues import lay_out
 from tuplewise.gpu_kernels.clusters import ClusterPairs, all_rows
@@ -59,7 +59,7 @@ class PairsToCompare:
 
 
 def compare_tile(
-    codes: NDArray[np.int32], asked: PairsToCompare, left: Rows, right: Rows, device: Device | str
+    codes: NDArray[np.int32], asked: PairsToCompare, left: RowChoice, right: RowChoice, device: Device | str
 ) -> TileClues:
     """Clues of the agreeing pairs of a tile; see `engine.spark.agreeing.CompareTile`. One thread: tasks are many."""
     picked = pick_device(device)
@@ -256,7 +256,7 @@ class SparkTable:
         return [self.compare_agreeing(agreement) for agreement in agreements]
 
     def _compare(
-        self, job: PairsOnSpark, agreement: Agreement, sizes: PairSizes | SampleSizes, *, sampled: bool
+        self, job: AgreeingPairs, agreement: Agreement, sizes: PairSizes | SampleSizes, *, sampled: bool
     ) -> ComparedPairs:
         started = time.perf_counter()
         with self._within_time():
@@ -329,9 +329,9 @@ class SparkTable:
         """Share of the rows that samples are drawn from."""
         return 1.0 if self._most_sampled is None else min(1.0, self._most_sampled / max(1, self.rows))
 
-    def _job(self, agreement: Agreement = (), *, sampled: bool = False) -> PairsOnSpark:
+    def _job(self, agreement: Agreement = (), *, sampled: bool = False) -> AgreeingPairs:
         asked = PairsToCompare(self._layout, self._nulls, agreement, 2 * self.pairs_a_row + 1 if sampled else None)
-        return PairsOnSpark(
+        return AgreeingPairs(
             self._distinct.frame, self._columns, self._layout.words, KERNELS, asked, self._nulls == "value",
             self._device,
         )  # fmt: skip

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tuplewise.engine.errors import InputError, message, shortened
-from tuplewise.engine.ind.changes import Batch, batch_cells, frame_cells, rows_in_spark, shown_value
+from tuplewise.engine.ind.changes import ChangedCells, batch_cells, frame_cells, rows_in_spark, shown_value
 from tuplewise.engine.ind.clusters import AttributeClustering
 from tuplewise.engine.ind.dependency import InclusionDependency
 from tuplewise.engine.ind.discover import unary_inds
@@ -265,7 +265,7 @@ class PartitionedIndState(ClosedOnExit):
             hint = "Open it again, to write"
             raise InputError(message("the state is closed, or was opened to be read only", str(self.folder), hint=hint))
 
-    def _fold(self, batches: Sequence[Batch], streams: Mapping[str, StreamPlace]) -> Applied:
+    def _fold(self, batches: Sequence[ChangedCells], streams: Mapping[str, StreamPlace]) -> Applied:
         """Apply batches as one revision."""
         self._clear()
         now = self._now

@@ -25,7 +25,7 @@ PACKED = 4
 
 
 @dataclass(frozen=True)
-class Place:
+class Placement:
     """Where tables are worked on.
 
     Attributes
@@ -40,7 +40,7 @@ class Place:
 
 def place_for(
     tables: Mapping[str, Any], options: PlacementOptions, load_options: LoadOptions, spark: SparkSession | None = None
-) -> Place:
+) -> Placement:
     """Where tables are to be clustered: in this process what fits it, else in Spark.
 
     They fit where their bytes (fourfold for Parquet and ORC files, which are packed; of frames, catalog tables and
@@ -57,21 +57,21 @@ def place_for(
         only_here = ("max_arity", str(arity), "1: dependencies of several columns are found in this process")
     if most_bytes_unless(only_here, options) is None:
         several = "auto: dependencies of several columns are found in this process"
-        return Place(False, "asked for" if options.run_on == "driver" else several)
+        return Placement(False, "asked for" if options.run_on == "driver" else several)
     held = [name for name, table in tables.items() if not read_by_spark(table)]
     if options.run_on == "spark":
         if held:
             refuse_spark(options, held[0])
-        return Place(True, "asked for")
+        return Placement(True, "asked for")
     most = bytes_for_codes(options.memory_limit)
     size = sum(_bytes_of(table, load_options, spark) for name, table in tables.items() if name not in held)
     if size <= most:
-        return Place(False, f"auto: {size:,} bytes fit this process, which takes up to {most:,}")
+        return Placement(False, f"auto: {size:,} bytes fit this process, which takes up to {most:,}")
     if held:
         hint = Wording("Give it as a path or a Spark frame, or force this process: {run_on}", run_on="driver")
         what = f"{size:,} bytes of other tables are for Spark, where a table that is held here can't take part"
         raise InputError(message(what, held[0], hint=hint))
-    return Place(True, f"auto: {size:,} bytes; this process takes up to {most:,}")
+    return Placement(True, f"auto: {size:,} bytes; this process takes up to {most:,}")
 
 
 def read_by_spark(table: Any) -> bool:

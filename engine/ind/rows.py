@@ -42,7 +42,7 @@ class Attributes:
     families: tuple[Family, ...]
 
 
-class Rows(Protocol):
+class TypedRows(Protocol):
     """Rows of a table of a state, typed."""
 
     @property

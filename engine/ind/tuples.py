@@ -29,7 +29,7 @@ _KEPT_BYTES = 1 << 28  # of translations between columns, which are used again
 _LOAD = 2  # slots of a hash table for each tuple that it may get
 
 
-class Rows:
+class CodedTables:
     """The rows of some tables. Of each only the columns that are needed are read, when it is first asked for.
 
     Parameters
@@ -196,7 +196,7 @@ class TupleSet:
 
         Parameters
         ----------
-        columns : int32 (rows,) each, as `Rows.translated` gives them
+        columns : int32 (rows,) each, as `CodedTables.translated` gives them
         first_missing : stop at the first tuple that is missing; entries behind it are not set
 
         Returns

@@ -210,9 +210,9 @@ def _texts_of_spark(table: Any, options: LoadOptions, name: str, spark: SparkSes
     finally:
         typed_frame.close()
     columns = []
-    for i, (place, column) in enumerate(zip(opened.plan.kept, typed_frame.typed, strict=True)):
+    for i, (place, column) in enumerate(zip(opened.selection.kept, typed_frame.typed, strict=True)):
         values, index = indexed(arrow[f"c{i}"])
-        found = TypedColumn(opened.plan.names[place], "text", column.why, values, index)
+        found = TypedColumn(opened.selection.names[place], "text", column.why, values, index)
         used, nulls = _used_values(found)
         parts = [cells_of(canonical_array("text", used))]
         columns.append(ColumnValues(found.name, found.type, found.why, parts, nulls))

@@ -62,7 +62,7 @@ def derive_list_ods(source: SavedOds | Discovery, most: int) -> list[ListOd]:
     """
     if most < 1:
         raise InputError(message("columns of a list", most, "1 or more"))
-    search = _Search(known_ods(source), most)
+    search = _Derivation(known_ods(source), most)
     for shared, first, second in search.starts():
         search.grow_left((*shared, first), (*shared, second), len(shared))
     found = sorted(search.found, key=lambda od: (len(od[0]) + len(od[1]), _place(od[0]), _place(od[1])))
@@ -73,7 +73,7 @@ def _place(items: Signed) -> tuple[tuple[int, bool], ...]:
     return tuple((column, not ascends) for column, ascends in items)
 
 
-class _Search:
+class _Derivation:
     """The lists met so far. `found`: dependencies that are listed."""
 
     def __init__(self, known: SavedOds, most: int) -> None:

@@ -25,7 +25,7 @@ from tuplewise.engine.spark.orders import (
     cut_checks,
     laid_out,
 )
-from tuplewise.engine.spark.tiles import Sizes
+from tuplewise.engine.spark.tiles import TileSizes
 from tuplewise.engine.spark_table import NO_ROWS, SparkTable
 from tuplewise.gpu_kernels.device import pick_device
 from tuplewise.gpu_kernels.words import as_flags
@@ -52,7 +52,7 @@ class ContextsOnSpark:
     """
 
     def __init__(
-        self, frame: DataFrame, sample_codes: NDArray[np.int32], rows: int, nulls: Nulls, sizes: Sizes, device: str
+        self, frame: DataFrame, sample_codes: NDArray[np.int32], rows: int, nulls: Nulls, sizes: TileSizes, device: str
     ) -> None:
         self._frame, self._sample_codes, self._rows = frame, sample_codes, rows
         self._nulls, self._sizes, self._device = nulls, sizes, device

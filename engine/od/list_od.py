@@ -87,7 +87,7 @@ def read_od(text: str, names: Sequence[str]) -> ListOd:
     >>> print(read_od("[month, week DESC] ↦ [`week` asc, month]", ["month", "week"]))
     month, week desc -> week, month
     """
-    reader = _Reader(text, names)
+    reader = _ListReader(text, names)
     return reader.whole(reader.dependency, "order dependency", ACCEPTED)
 
 
@@ -103,11 +103,11 @@ def read_order_by(text: str, names: Sequence[str]) -> tuple[OrderedColumn, ...]:
     >>> read_order_by("month, week desc", ["month", "week"])
     (OrderedColumn(name='month', direction='asc'), OrderedColumn(name='week', direction='desc'))
     """
-    reader = _Reader(text, names)
+    reader = _ListReader(text, names)
     return reader.whole(reader.items, "ORDER BY", ACCEPTED_ORDER)
 
 
-class _Reader(Scanner):
+class _ListReader(Scanner):
     """A text over the columns of a table. `unknown`: a fault for each name that is no column."""
 
     def __init__(self, text: str, names: Sequence[str]) -> None:

@@ -72,7 +72,7 @@ def shortest_order_by(items: Sequence[tuple[str, str]], source: SavedOds | Disco
             raise InputError(message(f"direction of {name!r} in ORDER BY", direction, "'asc' or 'desc'"))
     check_names([name for name, _ in items], known.names)
     given = signed([OrderedColumn(name, "asc" if d == "asc" else "desc") for name, d in items], known.names)
-    search = _Search(known, given)
+    search = _Reduction(known, given)
     found = tuple(OrderedColumn(known.names[c], "asc" if ascends else "desc") for c, ascends in search.shortest())
     notes = []
     if search.gave_up and found:
@@ -86,7 +86,7 @@ class _GaveUp(Exception):
     """So many lists were looked at that it was enough."""
 
 
-class _Search:
+class _Reduction:
     """The lists that are equivalent to one list. `gave_up`: whether there were too many to look at all of them."""
 
     def __init__(self, known: SavedOds, given: Sequence[SignedColumn]) -> None:

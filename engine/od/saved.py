@@ -79,9 +79,9 @@ def saved_of(document: Any, name: str) -> Saved:
         hint = f"Save one: tuplewise {COMMAND} TABLE -o FILE.json"
         what = document.get("command", "no command")
         raise InputError(message(f"saved result {name!r} is not of {COMMAND}", what, _SAVED, hint))
-    root = _Part(document, name, "")
+    root = _JsonObject(document, name, "")
     tables = root.parts("tables")
-    columns = next(tables, _Part({}, name, "tables[0].")).parts("columns")
+    columns = next(tables, _JsonObject({}, name, "tables[0].")).parts("columns")
     names = tuple(column.value("name", str) for column in columns)
     if len(set(names)) < len(names):
         raise InputError(message(f"saved result {name!r} has two columns of one name", list(names), _SAVED, _AGAIN))
@@ -97,7 +97,7 @@ def saved_of(document: Any, name: str) -> Saved:
     return Saved(names, dependencies, _error(options), limit, partial, -1 if partial and within is None else within)
 
 
-class _Part:
+class _JsonObject:
     """An object inside the document. `place`: how it is called there, with a dot at its end."""
 
     def __init__(self, values: Mapping[str, Any], name: str, place: str) -> None:
@@ -117,15 +117,15 @@ class _Part:
         self._check(value, kind, key)
         return value
 
-    def part(self, key: str) -> _Part:
+    def part(self, key: str) -> _JsonObject:
         """The object of a key."""
-        return _Part(self.value(key, Mapping), self._name, f"{self._place}{key}.")
+        return _JsonObject(self.value(key, Mapping), self._name, f"{self._place}{key}.")
 
-    def parts(self, key: str) -> Iterator[_Part]:
+    def parts(self, key: str) -> Iterator[_JsonObject]:
         """The objects of a list."""
         for number, entry in enumerate(self.value(key, list)):
             self._check(entry, Mapping, f"{key}[{number}]")
-            yield _Part(entry, self._name, f"{self._place}{key}[{number}].")
+            yield _JsonObject(entry, self._name, f"{self._place}{key}[{number}].")
 
     def column(self, key: str, places: Mapping[str, int]) -> int:
         """The place of the column that a key names."""
@@ -155,7 +155,7 @@ class _Part:
             )
 
 
-def _error(options: _Part) -> Decimal:
+def _error(options: _JsonObject) -> Decimal:
     """The share of rows that may break a dependency: a number, or its text where that loses nothing."""
     value = options.any_value("error")
     try:
@@ -167,7 +167,7 @@ def _error(options: _Part) -> Decimal:
     return error
 
 
-def _dependencies(result: _Part, names: Sequence[str]) -> Dependencies:
+def _dependencies(result: _JsonObject, names: Sequence[str]) -> Dependencies:
     """The dependencies of a document's two lists."""
     places = {name: position for position, name in enumerate(names)}
     rows = [

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.profile import measures
-from tuplewise.engine.profile.rows import Classes, Rows, SampledPairs
+from tuplewise.engine.profile.rows import Classes, CountedRelation, SampledPairs
 
 Columns = tuple[int, ...]
 
@@ -39,7 +39,7 @@ FEW_PAIRS = 40
 
 
 @dataclass
-class Candidates:
+class RuleCandidates:
     """What may hold, each with its estimated worth.
 
     Attributes
@@ -72,13 +72,14 @@ class Search:
     """
 
     def __init__(
-        self, rows: Rows, ordered: list[int], single_keys: list[Columns], most_columns: int, seed: int, table_rows: int
-    ) -> None:
+        self, rows: CountedRelation, ordered: list[int], single_keys: list[Columns], most_columns: int, seed: int,
+        table_rows: int,
+    ) -> None:  # fmt: skip
         self._rows, self._ordered = rows, ordered
         self._table_rows, self._scale = table_rows, table_rows / max(rows.count, 1)
         self.single_keys, self._most = single_keys, most_columns
         self._rng = np.random.default_rng(seed)
-        self.found = Candidates()
+        self.found = RuleCandidates()
         distinct, filled = rows.distinct, rows.filled
         self._varying = [int(c) for c in np.flatnonzero(distinct > 1)]
         self.usable = [c for c in self._varying if distinct[c] < NEARLY_ALL_DIFFER * filled[c]]

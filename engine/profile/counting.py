@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.profile import measures
 from tuplewise.engine.profile.candidates import Columns
-from tuplewise.engine.profile.rows import Rows, Sizes
+from tuplewise.engine.profile.rows import ClassSizes, CountedRelation
 from tuplewise.engine.table.relation import NULL_CODE
 from tuplewise.gpu_kernels.agreement import count_agreement
 from tuplewise.gpu_kernels.order import lay_out_orders
@@ -18,7 +18,7 @@ from tuplewise.gpu_kernels.order_types import ASCENDING, DESCENDING
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CandidateCounts:
     """What was counted of a candidate. `strength`, `evidence`: see `measures`; the rest as `rule.Rule` has it."""
 
     rows: int
@@ -27,28 +27,30 @@ class Counted:
     strength: float
 
 
-def counted_fd(rows: int, classes: int, exceptions: int, contradictions: float, differing: float) -> Counted:
+def counted_fd(rows: int, classes: int, exceptions: int, contradictions: float, differing: float) -> CandidateCounts:
     """An FD by the rows that it speaks of, their classes, and the share of their pairs that differ on its target."""
     by_chance = measures.fd_evidence(rows, classes, differing)
-    return Counted(rows, exceptions, by_chance, measures.mu_plus(contradictions, by_chance))
+    return CandidateCounts(rows, exceptions, by_chance, measures.mu_plus(contradictions, by_chance))
 
 
-def counted_key(classes: Sizes, differing: Sequence[float]) -> Counted:
+def counted_key(classes: ClassSizes, differing: Sequence[float]) -> CandidateCounts:
     """A key by its classes, and the share of pairs that differ on each of its columns."""
     by_chance = classes.rows * (classes.rows - 1) / 2 * float(np.prod([1.0 - share for share in differing]))
     strength = max(0.0, 1.0 - classes.pairs / by_chance) if by_chance > 0 else 0.0
-    return Counted(classes.rows, classes.repeated, by_chance, strength)
+    return CandidateCounts(classes.rows, classes.repeated, by_chance, strength)
 
 
-def counted_order(both: Sizes, tied_a: Sizes, tied_b: Sizes, tied_both: Sizes, discordant: int) -> Counted:
+def counted_order(
+    both: ClassSizes, tied_a: ClassSizes, tied_b: ClassSizes, tied_both: ClassSizes, discordant: int
+) -> CandidateCounts:
     """An order rule by its classes, as they are and where A, B or both are equal, too."""
     strict = both.pairs - tied_a.pairs - tied_b.pairs + tied_both.pairs
     gamma = (strict - 2 * discordant) / strict if strict else 0.0
     evidence = both.repeated * (strict / both.pairs) / 2 if both.pairs else 0.0
-    return Counted(both.rows, discordant, evidence, gamma)
+    return CandidateCounts(both.rows, discordant, evidence, gamma)
 
 
-def count_fds(rows: Rows, left: Columns, targets: Sequence[int]) -> dict[int, Counted]:
+def count_fds(rows: CountedRelation, left: Columns, targets: Sequence[int]) -> dict[int, CandidateCounts]:
     """FDs with one left side, by target. Rows with a null on either side are left out."""
     classes = rows.classes(left)
     figures = count_agreement(classes.groups, rows.codes, targets)
@@ -75,7 +77,7 @@ def _differing(column: NDArray[np.int32], present: NDArray[np.bool_] | None) -> 
     return measures.differing_share(np.bincount(kept[kept != NULL_CODE]))
 
 
-def count_key(rows: Rows, columns: Columns) -> Counted:
+def count_key(rows: CountedRelation, columns: Columns) -> CandidateCounts:
     """A key of several columns: pairs that are doubled, by pairs that would be by chance."""
     classes = rows.classes(columns)
     present = rows.without_nulls(columns)
@@ -83,14 +85,14 @@ def count_key(rows: Rows, columns: Columns) -> Counted:
     return counted_key(classes, shares)
 
 
-def count_order(rows: Rows, context: Columns, a: int, b: int, discordant: int) -> Counted:
+def count_order(rows: CountedRelation, context: Columns, a: int, b: int, discordant: int) -> CandidateCounts:
     """An order rule with so many contradicting pairs: its strength is gamma."""
     both = rows.classes(context, also_filled=(a, b))
     tied_a, tied_b = rows.classes((*context, a), also_filled=(b,)), rows.classes((*context, b), also_filled=(a,))
     return counted_order(both, tied_a, tied_b, rows.classes((*context, a, b)), discordant)
 
 
-def rows_to_remove(rows: Rows, context: Columns, a: int, b: int, ascending: bool) -> int:
+def rows_to_remove(rows: CountedRelation, context: Columns, a: int, b: int, ascending: bool) -> int:
     """The fewest rows to remove so that an order rule holds; rows with a null in its columns are left out."""
     columns = sorted({*context, a, b})
     present = rows.without_nulls(columns)
@@ -103,7 +105,7 @@ def rows_to_remove(rows: Rows, context: Columns, a: int, b: int, ascending: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ColumnComparison:
     """Two columns of one domain, row by row.
 
     Attributes
@@ -128,7 +130,7 @@ class Compared:
         return self.rows - self.above_by_chance - self.equal_by_chance
 
 
-def compare(left: NDArray[np.int32], right: NDArray[np.int32]) -> Compared:
+def compare(left: NDArray[np.int32], right: NDArray[np.int32]) -> ColumnComparison:
     """The codes of two columns compared in each row."""
     kept = (left != NULL_CODE) & (right != NULL_CODE)
     left, right = left[kept], right[kept]
@@ -136,7 +138,7 @@ def compare(left: NDArray[np.int32], right: NDArray[np.int32]) -> Compared:
     size = int(max(left.max(initial=0), right.max(initial=0))) + 1
     of_left, of_right = np.bincount(left, minlength=size), np.bincount(right, minlength=size).astype(np.float64)
     lower = np.cumsum(of_right) - of_right
-    return Compared(
+    return ColumnComparison(
         rows=count,
         above=int(np.count_nonzero(left > right)),
         equal=int(np.count_nonzero(left == right)),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.options import DcCheckOptions, Nulls
 from tuplewise.engine.profile.orders import order_constraint
-from tuplewise.engine.profile.rows import Rows
+from tuplewise.engine.profile.rows import CountedRelation
 from tuplewise.engine.profile.rule import Rule
 from tuplewise.engine.table.relation import NULL_CODE, Relation
 
@@ -43,7 +43,7 @@ class Exceptions:
         return Exceptions(self.rows[:limit], self.partners[:limit], self.alike[:limit], self.together[:limit])
 
 
-def exceptions_of(relation: Relation, rows: Rows, rule: Rule, nulls: Nulls) -> Exceptions:
+def exceptions_of(relation: Relation, rows: CountedRelation, rule: Rule, nulls: Nulls) -> Exceptions:
     """All rows that break a rule: so many as removing them takes, of order rules those in a contradicting pair."""
     if rule.kind in ("fd", "constant"):
         return _minorities(rows, rule)
@@ -59,13 +59,13 @@ def _alone(found: NDArray[np.int64]) -> Exceptions:
     return Exceptions(found, nothing - 1, nothing, nothing)
 
 
-def _broken(rows: Rows, rule: Rule) -> NDArray[np.int64]:
+def _broken(rows: CountedRelation, rule: Rule) -> NDArray[np.int64]:
     left, right = rows.codes[rule.left[0]], rows.codes[rule.right[0]]
     broken = {"==": left != right, "<": left >= right, "<=": left > right}[rule.sense]
     return np.flatnonzero(broken & (left != NULL_CODE) & (right != NULL_CODE))
 
 
-def _repeats(rows: Rows, rule: Rule) -> Exceptions:
+def _repeats(rows: CountedRelation, rule: Rule) -> Exceptions:
     """Rows beyond the first of their class, with the first."""
     groups = rows.classes(rule.left).groups
     sizes = np.diff(groups.left_offsets)
@@ -77,7 +77,7 @@ def _repeats(rows: Rows, rule: Rule) -> Exceptions:
     return Exceptions(found[order], partners[order], nothing, nothing)
 
 
-def _minorities(rows: Rows, rule: Rule) -> Exceptions:
+def _minorities(rows: CountedRelation, rule: Rule) -> Exceptions:
     """Rows without their class's most frequent value (of equal ones the lowest), of the clearest majorities first."""
     groups = rows.classes(rule.left, also_filled=rule.right).groups
     if not len(groups.left):

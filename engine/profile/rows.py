@@ -18,7 +18,7 @@ from tuplewise.gpu_kernels.refine import refine_equal
 
 
 @dataclass(frozen=True, eq=False)
-class Sizes:
+class ClassSizes:
     """How large the classes of rows are that are equal on some columns; rows with a null there are left out.
 
     Attributes
@@ -38,7 +38,7 @@ class Sizes:
 
 
 @dataclass(frozen=True, eq=False)
-class Classes(Sizes):
+class Classes(ClassSizes):
     """Rows by what they have in some columns. `groups`: the classes of two and more rows."""
 
     groups: ClusterPairs
@@ -50,7 +50,7 @@ class Classes(Sizes):
         return cls(rows, count, int(np.dot(sizes, sizes - 1)) // 2, groups)
 
 
-class Rows:
+class CountedRelation:
     """A relation, for counting. Codes are its own; where nulls are values they are moved up by one, so that none is -1.
 
     Parameters
@@ -124,7 +124,7 @@ class SampledPairs:
     known : bool (columns, pairs), whether both have a value
     """
 
-    def __init__(self, rows: Rows, classes: Classes, most: int, rng: np.random.Generator) -> None:
+    def __init__(self, rows: CountedRelation, classes: Classes, most: int, rng: np.random.Generator) -> None:
         offsets = classes.groups.left_offsets
         sizes = np.diff(offsets)
         repeated = np.cumsum(sizes - 1)

@@ -15,10 +15,10 @@ from tuplewise.engine.options import DcCheckOptions, ProfileOptions
 from tuplewise.engine.profile import counting, exceptions
 from tuplewise.engine.profile.candidates import Columns
 from tuplewise.engine.profile.columns import Frequent, Histogram, distribution
-from tuplewise.engine.profile.counting import Compared, Counted
+from tuplewise.engine.profile.counting import CandidateCounts, ColumnComparison
 from tuplewise.engine.profile.exceptions import Exceptions
 from tuplewise.engine.profile.orders import Order, order_constraints
-from tuplewise.engine.profile.rows import Rows
+from tuplewise.engine.profile.rows import CountedRelation
 from tuplewise.engine.profile.rule import Rule
 from tuplewise.engine.run import TIME_LIMIT, Run
 from tuplewise.engine.table.relation import NULL_CODE, Relation
@@ -75,28 +75,28 @@ class ProfiledTable(Protocol):
     def largest(self) -> NDArray[np.int64]:
         """For each column the rows with its most frequent value."""
 
-    def sample(self, most: int, seed: int) -> Rows:
+    def sample(self, most: int, seed: int) -> CountedRelation:
         """Random rows, in this process; all where there are no more than `most`."""
 
     def glance(self, most: int, seed: int) -> NDArray[np.int32]:
         """Codes, int32 (columns, rows), of a few random rows: those of one domain can be compared."""
 
-    def count_fds(self, wanted: Mapping[Columns, Sequence[int]]) -> dict[tuple[Columns, int], Counted]:
+    def count_fds(self, wanted: Mapping[Columns, Sequence[int]]) -> dict[tuple[Columns, int], CandidateCounts]:
         """FDs, targets by their left side."""
 
-    def count_keys(self, keys: Sequence[Columns]) -> list[Counted]:
+    def count_keys(self, keys: Sequence[Columns]) -> list[CandidateCounts]:
         """Keys of several columns."""
 
     def contradictions(self, orders: Sequence[Order]) -> list[int]:
         """Pairs of rows that contradict each order rule."""
 
-    def count_orders(self, orders: Sequence[Order], contradictions: Sequence[int]) -> list[Counted]:
+    def count_orders(self, orders: Sequence[Order], contradictions: Sequence[int]) -> list[CandidateCounts]:
         """Order rules with so many contradicting pairs."""
 
     def rows_to_remove(self, orders: Sequence[Order]) -> list[int]:
         """The fewest rows to remove so that each order rule holds."""
 
-    def compare_columns(self, pairs: Sequence[tuple[int, int]]) -> list[Compared]:
+    def compare_columns(self, pairs: Sequence[tuple[int, int]]) -> list[ColumnComparison]:
         """How two columns of a domain compare, row by row and by chance."""
 
     def some_values(self, column: int, most: int, seed: int) -> SomeValues:
@@ -121,7 +121,7 @@ class ProfiledTable(Protocol):
         """Rows that break a rule, at most so many, in a relation that holds them; see `exceptions.exceptions_of`."""
 
 
-class TableHere(Rows):
+class TableHere(CountedRelation):
     """A relation that is profiled: see ProfiledTable."""
 
     at_once = 1
@@ -137,26 +137,26 @@ class TableHere(Rows):
         return np.array([counts[0] if len(counts) else 0 for counts in self.values], dtype=np.int64)
 
     @cached_property
-    def _whole(self) -> Rows:
-        return Rows(self.relation, "value", self.device)
+    def _whole(self) -> CountedRelation:
+        return CountedRelation(self.relation, "value", self.device)
 
-    def sample(self, most: int, seed: int) -> Rows:
+    def sample(self, most: int, seed: int) -> CountedRelation:
         """See ProfiledTable."""
         if self.count <= most:
             return self
         codes = np.ascontiguousarray(self.relation.codes[:, chosen_rows(self.count, most, seed)])
-        return Rows(replace(self.relation, codes=codes), self._options.nulls, self.device)
+        return CountedRelation(replace(self.relation, codes=codes), self._options.nulls, self.device)
 
     def glance(self, most: int, seed: int) -> NDArray[np.int32]:
         """See ProfiledTable."""
         return self.codes[:, chosen_rows(self.count, most, seed)]
 
-    def count_fds(self, wanted: Mapping[Columns, Sequence[int]]) -> dict[tuple[Columns, int], Counted]:
+    def count_fds(self, wanted: Mapping[Columns, Sequence[int]]) -> dict[tuple[Columns, int], CandidateCounts]:
         """See ProfiledTable."""
         found = {left: counting.count_fds(self, left, targets) for left, targets in wanted.items()}
         return {(left, target): counted for left, own in found.items() for target, counted in own.items()}
 
-    def count_keys(self, keys: Sequence[Columns]) -> list[Counted]:
+    def count_keys(self, keys: Sequence[Columns]) -> list[CandidateCounts]:
         """See ProfiledTable."""
         return [counting.count_key(self, columns) for columns in keys]
 
@@ -171,7 +171,7 @@ class TableHere(Rows):
             raise LimitReached(TIME_LIMIT)
         return [int(rule.violating_pairs or 0) for rule in checked.rules]
 
-    def count_orders(self, orders: Sequence[Order], contradictions: Sequence[int]) -> list[Counted]:
+    def count_orders(self, orders: Sequence[Order], contradictions: Sequence[int]) -> list[CandidateCounts]:
         """See ProfiledTable."""
         given = zip(orders, contradictions, strict=True)
         return [counting.count_order(self, context, a, b, pairs) for (context, a, b, _), pairs in given]
@@ -180,7 +180,7 @@ class TableHere(Rows):
         """See ProfiledTable."""
         return [counting.rows_to_remove(self, *order) for order in orders]
 
-    def compare_columns(self, pairs: Sequence[tuple[int, int]]) -> list[Compared]:
+    def compare_columns(self, pairs: Sequence[tuple[int, int]]) -> list[ColumnComparison]:
         """See ProfiledTable."""
         return [counting.compare(self.codes[a], self.codes[b]) for a, b in pairs]
 

@@ -20,12 +20,12 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from tuplewise.engine.spark.layout import NULL, Layout, RowTest, Rule, lay_out
+from tuplewise.engine.spark.layout import NULL, Layout, PairRule, RowCondition, lay_out
 from tuplewise.engine.spark.local_frames import frame_of
 from tuplewise.engine.spark.resources import task_device
 from tuplewise.engine.spark.routes import send_rows
-from tuplewise.engine.spark.tasks import Batches, Rows, Tile, make_tile, spare_zip_reading, tiles_of
-from tuplewise.engine.spark.tiles import LEFT, RIGHT, WAVES, Sizes
+from tuplewise.engine.spark.tasks import Batches, RowChoice, Tile, make_tile, spare_zip_reading, tiles_of
+from tuplewise.engine.spark.tiles import LEFT, RIGHT, WAVES, TileSizes
 from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.join_types import EQUAL, Comparison
 
@@ -37,7 +37,7 @@ COPIES = "copies"
 
 
 @dataclass(frozen=True, slots=True)
-class PairSizes(Sizes):
+class PairSizes(TileSizes):
     """What cutting is decided from where all pairs of a group are compared: a tile costs what it holds of pairs.
 
     Attributes
@@ -76,7 +76,7 @@ class PairSizes(Sizes):
 
 
 @dataclass(frozen=True, slots=True)
-class SampleSizes(Sizes):
+class SampleSizes(TileSizes):
     """What cutting is decided from where some pairs of each group are compared: a task costs what it holds of rows."""
 
     @property
@@ -107,7 +107,7 @@ class TileClues:
 
 class CompareTile(Protocol):
     def __call__(
-        self, codes: NDArray[np.int32], asked: Any, left: Rows, right: Rows, device: Device
+        self, codes: NDArray[np.int32], asked: Any, left: RowChoice, right: RowChoice, device: Device
     ) -> TileClues:
         """What the pairs (t in left, u in right) that agree leave."""
 
@@ -142,7 +142,7 @@ class Collected:
 
 
 @dataclass(frozen=True)
-class PairsOnSpark:
+class AgreeingPairs:
     """The agreeing pairs of one table.
 
     Attributes
@@ -179,8 +179,8 @@ class AgreementRule:
     left_needed: tuple[int, ...]
     right_needed: tuple[int, ...]
     symmetric: bool
-    left_tests: tuple[RowTest, ...] = field(default=())
-    right_tests: tuple[RowTest, ...] = field(default=())
+    left_tests: tuple[RowCondition, ...] = field(default=())
+    right_tests: tuple[RowCondition, ...] = field(default=())
     one_row: bool = False
 
     @classmethod
@@ -206,7 +206,7 @@ class ClueWork:
     others: NDArray[np.int32] | None = None
 
     def compare(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """The clues of each tile: `PairsOnSpark.schema`."""
+        """The clues of each tile: `AgreeingPairs.schema`."""
         spare_zip_reading()
         for tile in tiles_of(batches, self.columns):
             yield self._compared(tile)
@@ -279,7 +279,7 @@ def some_rows(frame: DataFrame, share: float, seed: int) -> DataFrame:
     return single.unionAll(frame.where(f.col(COPIES) > 1))
 
 
-def sample_pairs(asked: PairsOnSpark, others: NDArray[np.int32] | None, seed: int) -> Collected:
+def sample_pairs(asked: AgreeingPairs, others: NDArray[np.int32] | None, seed: int) -> Collected:
     """Random pairs of the rows of `distinct_rows`, each row in one at least, and pairs of equal rows. One job."""
     work = ClueWork(asked.kernels, asked.asked, asked.columns, asked.device, seed, others)
     chosen = asked.frame.select(POSITION, *(f"c{i}" for i in range(asked.columns)), COPIES)
@@ -287,7 +287,7 @@ def sample_pairs(asked: PairsOnSpark, others: NDArray[np.int32] | None, seed: in
 
 
 def compare_agreeing(
-    asked: PairsOnSpark, agreement: Sequence[tuple[int, int]], sizes: PairSizes | SampleSizes
+    asked: AgreeingPairs, agreement: Sequence[tuple[int, int]], sizes: PairSizes | SampleSizes
 ) -> Collected:
     """Clues of all pairs with t.left == u.right for all of `agreement`, and of the exchanged pairs.
 
@@ -308,7 +308,7 @@ def compare_agreeing(
     return _compare_tiles(asked, layout, sizes)
 
 
-def _compare_tiles(asked: PairsOnSpark, layout: Layout, sizes: Sizes) -> Collected:
+def _compare_tiles(asked: AgreeingPairs, layout: Layout, sizes: TileSizes) -> Collected:
     try:
         sent = send_rows(layout, sizes) if layout.light_tiles > 0 or len(layout.tiles) else None
         if sent is None:
@@ -320,14 +320,14 @@ def _compare_tiles(asked: PairsOnSpark, layout: Layout, sizes: Sizes) -> Collect
         layout.close()
 
 
-def compare_violating(asked: PairsOnSpark, rule: Rule, sizes: Sizes) -> Collected:
+def compare_violating(asked: AgreeingPairs, rule: PairRule, sizes: TileSizes) -> Collected:
     """Clues of the pairs that violate a rule over these columns, as the kernel that is asked finds them in a tile, and
     of the exchanged pairs. Rows are sent to tiles as for checking."""
     layout = lay_out(asked.frame, asked.columns, rule, sizes, full=False)
     return _compare_tiles(asked, layout, sizes)
 
 
-def compare_known(asked: PairsOnSpark, positions: NDArray[np.int64]) -> Collected:
+def compare_known(asked: AgreeingPairs, positions: NDArray[np.int64]) -> Collected:
     """Clues of the pairs of the rows at some positions with all rows, which stay where they are. Two jobs."""
     positions, codes = codes_at(asked.frame, asked.columns, positions)
     work = ClueWork(asked.kernels, asked.asked, asked.columns, asked.device)
@@ -345,7 +345,7 @@ def _known_positions(frame: DataFrame, positions: NDArray[np.int64]) -> DataFram
     return f.broadcast(frame_of(frame.sparkSession, pa.table({POSITION: np.unique(positions)})))
 
 
-def _collected(asked: PairsOnSpark, found: DataFrame) -> Collected:
+def _collected(asked: AgreeingPairs, found: DataFrame) -> Collected:
     """Each clue once. Of the pairs that left it, one that comes first will do."""
     kept = [f.first(name).alias(name) for name in FIGURES[:2]] + [f.sum(name).alias(name) for name in FIGURES[2:]]
     table = found.groupBy(*asked.word_names).agg(*kept, f.count("*").alias("tiles")).toArrow()

@@ -20,14 +20,14 @@ from pyspark.sql import functions as f
 
 from tuplewise.engine.spark.local_frames import frame_of
 from tuplewise.engine.spark.tasks import BlockFinder
-from tuplewise.engine.spark.tiles import SAMPLES, BlockFigures, Sizes, Tiles, block_keys, choose_blocks, plan_tiles
+from tuplewise.engine.spark.tiles import SAMPLES, BlockFigures, Tiles, block_keys, choose_blocks, plan_tiles
 from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS, Comparison
 
 NULL = -1  # the code of null
 
 
-class RowTest(Protocol):
-    """What one row has to satisfy alone; `engine.dc.violations.program.RowTest`."""
+class RowCondition(Protocol):
+    """What one row has to satisfy alone; `engine.dc.violations.program.RowCondition`."""
 
     @property
     def kind(self) -> str: ...
@@ -41,13 +41,13 @@ class RowTest(Protocol):
     def place(self) -> int: ...
 
 
-class Rule(Protocol):
+class PairRule(Protocol):
     """What is known of a rule here; `engine.dc.violations.program.Program`."""
 
     @property
-    def left_tests(self) -> Sequence[RowTest]: ...
+    def left_tests(self) -> Sequence[RowCondition]: ...
     @property
-    def right_tests(self) -> Sequence[RowTest]: ...
+    def right_tests(self) -> Sequence[RowCondition]: ...
     @property
     def left_needed(self) -> Sequence[int]: ...
     @property
@@ -61,7 +61,7 @@ class Rule(Protocol):
 
 
 @dataclass(frozen=True)
-class Shape:
+class PairShape:
     """How the pairs of a rule are cut.
 
     Attributes
@@ -95,7 +95,7 @@ class Shape:
         return [f"c{pair[side]}" for pair in self.keys]
 
     @classmethod
-    def of(cls, rule: Rule) -> Shape:
+    def of(cls, rule: PairRule) -> PairShape:
         """The shape of a rule about two rows."""
         keys = tuple((c.left, c.right) for c in rule.comparisons if c.outcomes == EQUAL)
         others = tuple(c for c in rule.comparisons if c.outcomes != EQUAL)
@@ -105,7 +105,7 @@ class Shape:
         return cls(keys, others, split, alike, alike and rule.symmetric)
 
 
-def passing(tests: Sequence[RowTest], needed: Sequence[int]) -> Column:
+def passing(tests: Sequence[RowCondition], needed: Sequence[int]) -> Column:
     """The rows that pass these tests and have no null in the columns `needed`, as a condition."""
     conditions = [f.col(f"c{column}") != NULL for column in needed]
     for test in tests:
@@ -141,7 +141,7 @@ class Layout:
     left, right : figures of their blocks
     """
 
-    shape: Shape
+    shape: PairShape
     columns: int
     rows: DataFrame
     light_tiles: int
@@ -161,7 +161,7 @@ class Layout:
             self.heavy.unpersist()
 
 
-def lay_out(frame: DataFrame, columns: int, rule: Rule, sizes: Sizes, *, full: bool, seed: int = 0) -> Layout:
+def lay_out(frame: DataFrame, columns: int, rule: PairRule, sizes: TileSizes, *, full: bool, seed: int = 0) -> Layout:
     """Find the groups of a rule, cut the heavy ones, and plan their tiles.
 
     Parameters
@@ -174,7 +174,7 @@ def lay_out(frame: DataFrame, columns: int, rule: Rule, sizes: Sizes, *, full: b
     Jobs: group sizes (one shuffle of keys, reduced before it); where there are heavy groups, a sample of their codes,
     and the extremes of their blocks.
     """
-    shape = Shape.of(rule)
+    shape = PairShape.of(rule)
     fits = {"l": passing(rule.left_tests, rule.left_needed), "r": passing(rule.right_tests, rule.right_needed)}
     base = frame.select("position", *(f"c{i}" for i in range(columns)), *(c.alias(n) for n, c in fits.items()))
     base = base.where(f.col("l") | f.col("r"))
@@ -204,7 +204,9 @@ def lay_out(frame: DataFrame, columns: int, rule: Rule, sizes: Sizes, *, full: b
     return Layout(shape, columns, rows, light_tiles, placed, tiles, left, right)
 
 
-def _find_groups(base: DataFrame, shape: Shape, sizes: Sizes) -> tuple[DataFrame | None, NDArray[np.int64], int]:
+def _find_groups(
+    base: DataFrame, shape: PairShape, sizes: TileSizes
+) -> tuple[DataFrame | None, NDArray[np.int64], int]:
     """Heavy groups as a frame (k0, k1, ..., g), rows of the larger side of each, and rows of all others together.
 
     The last is 0 where no other group holds a pair of different rows. The frame is None where there are no keys.
@@ -237,7 +239,7 @@ def _find_groups(base: DataFrame, shape: Shape, sizes: Sizes) -> tuple[DataFrame
     return frame_of(base.sparkSession, numbered), group_rows, light_rows
 
 
-def _with_groups(base: DataFrame, shape: Shape, heavy: DataFrame | None, *, cut: bool) -> DataFrame:
+def _with_groups(base: DataFrame, shape: PairShape, heavy: DataFrame | None, *, cut: bool) -> DataFrame:
     """The rows with their heavy groups, `lg` and `rg`. Without keys all rows are group 0 where it is cut."""
     if heavy is None:
         group = f.lit(0 if cut else None).cast("bigint")
@@ -253,7 +255,7 @@ def _with_groups(base: DataFrame, shape: Shape, heavy: DataFrame | None, *, cut:
 
 
 def _sampled_keys(
-    rows: DataFrame, shape: Shape, group_rows: NDArray[np.int64], sizes: Sizes, seed: int
+    rows: DataFrame, shape: PairShape, group_rows: NDArray[np.int64], sizes: TileSizes, seed: int
 ) -> NDArray[np.int64]:
     """`block_keys` of sampled rows of heavy groups, of both sides where they are cut by different columns."""
     if shape.split is None:
@@ -273,7 +275,7 @@ def _sampled_keys(
     return np.concatenate(keys)
 
 
-def _figures(placed: DataFrame, shape: Shape, blocks: int) -> tuple[BlockFigures, BlockFigures]:
+def _figures(placed: DataFrame, shape: PairShape, blocks: int) -> tuple[BlockFigures, BlockFigures]:
     """Rows of each block on each side, and the extremes of what comparisons read there. One job."""
     sides = []
     for number, side in enumerate("lr"):

@@ -23,7 +23,7 @@ from tuplewise.engine.spark.boundaries import Edge, Edges, crossings, edges_of
 from tuplewise.engine.spark.layout import NULL
 from tuplewise.engine.spark.resources import task_device
 from tuplewise.engine.spark.tasks import Batches, spare_zip_reading
-from tuplewise.engine.spark.tiles import Sizes
+from tuplewise.engine.spark.tiles import TileSizes
 from tuplewise.gpu_kernels import clues
 from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.order import PartitionedRows, lay_out_orders
@@ -160,7 +160,7 @@ class WholeClasses:
 
 
 @dataclass(frozen=True, eq=False)
-class SortedRows:
+class RangeOfRows:
     """What the tasks are told that get a range of rows by (context, left, position): columns in this order, the right
     ones behind them. All checks have this context, and this left column, or none (keys)."""
 
@@ -212,7 +212,7 @@ class OrdersOnSpark:
 
     frame: DataFrame
     nulls: Nulls
-    sizes: Sizes
+    sizes: TileSizes
     limit: int
     device: str = "cpu"
 
@@ -240,7 +240,7 @@ class OrdersOnSpark:
         rows = self._chosen(columns, without_null=[*context, *constant])
         by = [*(f"c{i}" for i in range(len(context) + len(left))), "position"]
         rows = rows.repartitionByRange(self.sizes.light_tiles(self.sizes.rows), *by)
-        work = SortedRows(checks.over(columns), len(context), self.nulls, self.limit, self.device)
+        work = RangeOfRows(checks.over(columns), len(context), self.nulls, self.limit, self.device)
         of, lengths, numbers = _collected(rows.mapInArrow(work.run, FOUND))
         inside = of != NO_CHECK
         each = np.repeat(inside, lengths)

@@ -23,7 +23,7 @@ LEAST_TILE_PAIRS = 1 << 27
 
 
 @dataclass(frozen=True, eq=False)
-class Counted:
+class CountedClues:
     """What came back: the clues of all pairs, and the devices that counted them, with why."""
 
     clues: ClueSet
@@ -32,7 +32,7 @@ class Counted:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class BucketClues:
     """Clues of some tiles that fall into one bucket, uint64 (distinct, words), sorted, with their counts over unordered
     pairs, int64 (distinct,); and the devices that counted them."""
 
@@ -40,9 +40,9 @@ class Part:
     counts: NDArray[np.int64]
     devices: frozenset[tuple[str, str]]
 
-    def __add__(self, other: Part) -> Part:
+    def __add__(self, other: BucketClues) -> BucketClues:
         clues, counts = merged((self.clues, self.counts), (other.clues, other.counts))
-        return Part(clues, counts, self.devices | other.devices)
+        return BucketClues(clues, counts, self.devices | other.devices)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ class TileCounter:
     device: str
     buckets: int
 
-    def count(self, tile: tuple[int, int]) -> Iterator[tuple[int, Part]]:
+    def count(self, tile: tuple[int, int]) -> Iterator[tuple[int, BucketClues]]:
         """The clues of a tile, by bucket."""
         spare_zip_reading()
         context = TaskContext.get()
@@ -65,7 +65,7 @@ class TileCounter:
         bucket = bucket_of(clues, self.buckets)
         for number in range(self.buckets):
             mine = bucket == number
-            yield number, Part(clues[mine], counts[mine], told)
+            yield number, BucketClues(clues[mine], counts[mine], told)
 
 
 def bucket_of(clues: NDArray[np.uint64], buckets: int) -> NDArray[np.int64]:
@@ -85,7 +85,7 @@ def count_pairs(
     deadline: float | None = None,
     progress: Callable[[float], None] | None = None,
     least_pairs: int = LEAST_TILE_PAIRS,
-) -> Counted:
+) -> CountedClues:
     """The distinct clues of all pairs of rows, with counts: what `gpu_kernels.evidence.collect_clues` returns.
 
     Parameters
@@ -119,9 +119,9 @@ def count_pairs(
         if resources is not None:
             rdd = rdd.withResources(resources)
         counter = TileCounter(sent, device, min(slots, len(tiles)))
-        added = rdd.flatMap(counter.count).reduceByKey(Part.__add__, counter.buckets)
+        added = rdd.flatMap(counter.count).reduceByKey(BucketClues.__add__, counter.buckets)
         with until(spark, deadline), telling(spark, progress):
-            parts: list[tuple[int, Part]] = added.collect()
+            parts: list[tuple[int, BucketClues]] = added.collect()
     finally:
         sent.destroy()
     where = f"kernels run in the tasks of Spark ({context.master})"
@@ -131,4 +131,4 @@ def count_pairs(
         (np.concatenate([part.clues for _, part in parts]), np.concatenate([part.counts for _, part in parts])),
         (parts[0][1].clues[:0], parts[0][1].counts[:0]),
     )
-    return Counted(of_all_tiles(pairs, clues, counts, True), *devices)
+    return CountedClues(of_all_tiles(pairs, clues, counts, True), *devices)

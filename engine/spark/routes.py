@@ -12,10 +12,10 @@ from pyspark.sql import functions as f
 
 from tuplewise.engine.spark.layout import Layout
 from tuplewise.engine.spark.local_frames import frame_of
-from tuplewise.engine.spark.tiles import LEFT, RIGHT, Sizes, destinations, pack, partition_keys
+from tuplewise.engine.spark.tiles import LEFT, RIGHT, TileSizes, destinations, pack, partition_keys
 
 
-def send_rows(layout: Layout, sizes: Sizes) -> DataFrame | None:
+def send_rows(layout: Layout, sizes: TileSizes) -> DataFrame | None:
     """The rows (tile, side, position, codes), each tile's together in one partition; None where there are no tiles.
 
     Tiles of whole groups come first: a group goes to the tile that the hash of its key names. Then those of the plan.

@@ -1,7 +1,7 @@
 """Checks rules in Spark's tasks: counts, rows, first pairs, witnesses, and all pairs, of tables beyond one machine.
 
-The same figures as in-process, whatever the partitioning. A rule is anything of the form of `layout.Rule`; what a task
-does with the rows of a tile is in the kernels that come with it.
+The same figures as in-process, whatever the partitioning. Any `layout.PairRule` can be checked; the kernels that
+come with it say what a task does with the rows of a tile.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from tuplewise.engine.errors import InputError, message
-from tuplewise.engine.spark.layout import Layout, Rule, lay_out, passing
+from tuplewise.engine.spark.layout import Layout, PairRule, lay_out, passing
 from tuplewise.engine.spark.local_frames import frame_of
 from tuplewise.engine.spark.routes import full_row_counts, full_tile_selves, send_rows, tiles_both_ways
-from tuplewise.engine.spark.tasks import FirstPairs, Kernels, TileWork
-from tuplewise.engine.spark.tiles import Sizes
+from tuplewise.engine.spark.tasks import FirstPairs, TileKernels, TileWork
+from tuplewise.engine.spark.tiles import TileSizes
 
 FEWEST_TILE_ROWS, MOST_TILE_ROWS = 1 << 16, 1 << 22
 KERNEL_BYTES = 160
@@ -44,9 +44,9 @@ class RuleOnSpark:
 
     frame: DataFrame
     columns: int
-    rule: Rule
-    kernels: Kernels
-    sizes: Sizes
+    rule: PairRule
+    kernels: TileKernels
+    sizes: TileSizes
     device: str = "cpu"
     seed: int = 0
 
@@ -83,7 +83,7 @@ def count_where(frame: DataFrame, conditions: Sequence[str]) -> list[int]:
     return [int(n) for n in frame.agg(*counts).collect()[0]] if counts else []
 
 
-def cluster_sizes(spark: SparkSession, rows: int, columns: int) -> Sizes:
+def cluster_sizes(spark: SparkSession, rows: int, columns: int) -> TileSizes:
     """What the cutting goes by, by the cluster's own numbers: its slots, and a task's memory for Python."""
     context = spark.sparkContext
     conf = context.getConf()
@@ -95,7 +95,7 @@ def cluster_sizes(spark: SparkSession, rows: int, columns: int) -> Sizes:
     else:
         room = TASK_BYTES
     fitting = room // (2 * (KERNEL_BYTES + 12 * columns))
-    return Sizes(rows, context.defaultParallelism, max(FEWEST_TILE_ROWS, min(MOST_TILE_ROWS, fitting)))
+    return TileSizes(rows, context.defaultParallelism, max(FEWEST_TILE_ROWS, min(MOST_TILE_ROWS, fitting)))
 
 
 def count_pairs(asked: RuleOnSpark) -> int:

@@ -1,7 +1,7 @@
 """What tasks do with the rows of their tiles: run kernels on arrays, and return counts or pairs of positions.
 
 These functions run in Spark's Python workers. They know a rule only as something to hand to the kernels, which come
-with it (`Kernels`): functions of modules, so that they are sent by name.
+with it (`TileKernels`): functions of modules, so that they are sent by name.
 """
 
 from __future__ import annotations
@@ -23,38 +23,38 @@ from tuplewise.gpu_kernels.device import Device
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Rows = NDArray[np.int32] | None
+RowChoice = NDArray[np.int32] | None
 Batches = Iterable["pa.RecordBatch"]
 
 
 class CountPairs(Protocol):
-    def __call__(self, codes: NDArray[np.int32], rule: Any, left: Rows, right: Rows, device: Device) -> int:
+    def __call__(self, codes: NDArray[np.int32], rule: Any, left: RowChoice, right: RowChoice, device: Device) -> int:
         """Ordered pairs (t in left, u in right), t and u different rows, that violate."""
 
 
 class CountRows(Protocol):
     def __call__(
-        self, codes: NDArray[np.int32], rule: Any, left: Rows, right: Rows, device: Device
+        self, codes: NDArray[np.int32], rule: Any, left: RowChoice, right: RowChoice, device: Device
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Pairs of each row as t and as u."""
 
 
 class ListPairs(Protocol):
     def __call__(
-        self, codes: NDArray[np.int32], rule: Any, left: Rows, right: Rows, one_way: bool, device: Device
+        self, codes: NDArray[np.int32], rule: Any, left: RowChoice, right: RowChoice, one_way: bool, device: Device
     ) -> Iterator[NDArray[np.int64]]:
         """Chunks (m, 2) of the pairs in order of (t, u); `one_way`: only those with t < u."""
 
 
 class FindPairs(Protocol):
     def __call__(
-        self, codes: NDArray[np.int32], rule: Any, left: Rows, right: Rows, limit: int, device: Device
+        self, codes: NDArray[np.int32], rule: Any, left: RowChoice, right: RowChoice, limit: int, device: Device
     ) -> NDArray[np.int64]:
         """At most `limit` pairs, (found, 2), stopping early."""
 
 
 @dataclass(frozen=True)
-class Kernels:
+class TileKernels:
     """What is run on a tile. `left`, `right`: int32 rows, ascending; None for all rows."""
 
     count: CountPairs
@@ -77,8 +77,8 @@ class Tile:
     number: int
     positions: NDArray[np.int64]
     codes: NDArray[np.int32]
-    left: Rows
-    right: Rows
+    left: RowChoice
+    right: RowChoice
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ class TileWork:
     one_way : whether pairs are listed once, t < u: the rule is its own mirror
     """
 
-    kernels: Kernels
+    kernels: TileKernels
     rule: Any
     columns: int
     both_ways: NDArray[np.int64]
@@ -151,7 +151,7 @@ class FirstPairs:
     limit : how many pairs are wanted, of all tasks together
     """
 
-    kernels: Kernels
+    kernels: TileKernels
     rule: Any
     positions: NDArray[np.int64]
     codes: NDArray[np.int32]

@@ -28,7 +28,7 @@ LARGER = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class TileSizes:
     """What the cutting is decided from.
 
     Attributes
@@ -106,7 +106,7 @@ def block_keys(groups: NDArray[np.int64], codes: NDArray[np.int32]) -> NDArray[n
     return (groups << 32) + codes + 1
 
 
-def choose_blocks(group_rows: NDArray[np.int64], sampled_keys: NDArray[np.int64], sizes: Sizes) -> Blocks:
+def choose_blocks(group_rows: NDArray[np.int64], sampled_keys: NDArray[np.int64], sizes: TileSizes) -> Blocks:
     """Blocks of about equal size.
 
     Parameters

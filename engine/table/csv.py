@@ -22,7 +22,7 @@ from tuplewise.engine.errors import InputError, Wording, message, number_of
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.table.csv_front import Front, front_of
 from tuplewise.engine.table.csv_hints import hint_on_bad_rows
-from tuplewise.engine.table.csv_scan import CsvScan, Dialect, Part, scan_csv
+from tuplewise.engine.table.csv_scan import CsvScan, Dialect, TableExtent, scan_csv
 from tuplewise.engine.table.raw import CSV_LABEL, BadRows, RawRows, RawTable, RowPlaces, joined, reading_pool
 from tuplewise.engine.table.schema import numbered_names
 from tuplewise.engine.table.source import Source, opened, packing_of
@@ -73,7 +73,7 @@ def scan_table(source: Source, options: LoadOptions, *, keep: bool = False) -> C
     scans, texts = [], []
     for path, skip in zip(source.files, front.skipped, strict=True):
         kept: list[bytes] | None = [] if keep and not (plain and packing_of(path) is None) else None
-        part = Part(skip, options.skip_footer, options.header)
+        part = TableExtent(skip, options.skip_footer, options.header)
         with opened(path) as stream:
             scans.append(scan_csv(stream, path, front.dialect, kept, part))
         texts.append(None if kept is None else b"".join(kept))

@@ -79,7 +79,7 @@ class CsvScan:
 
 
 @dataclass(frozen=True)
-class Part:
+class TableExtent:
     """Which part of a CSV file is its table.
 
     Attributes
@@ -94,11 +94,11 @@ class Part:
     header: bool = True
 
 
-_ALL = Part()
+_ALL = TableExtent()
 
 
 def scan_csv(
-    stream: IO[bytes], path: str, dialect: Dialect, kept: list[bytes] | None = None, part: Part = _ALL
+    stream: IO[bytes], path: str, dialect: Dialect, kept: list[bytes] | None = None, part: TableExtent = _ALL
 ) -> CsvScan:
     """Scans a file once. `kept`: takes all of its text, as UTF-8 without a byte order mark.
 
@@ -164,7 +164,7 @@ class _Utf8:
 
 
 class _Scanner:
-    def __init__(self, path: str, dialect: Dialect, part: Part) -> None:
+    def __init__(self, path: str, dialect: Dialect, part: TableExtent) -> None:
         self._path = path
         self._dialect = dialect
         self._part = part

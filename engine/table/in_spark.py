@@ -20,7 +20,7 @@ which any laptop has, and spares Spark's shuffles. Parquet and ORC count fourfol
 
 
 @dataclass(frozen=True)
-class Plan:
+class ColumnSelection:
     """What is read of a table: which columns, under which names and types."""
 
     kept: list[int]
@@ -37,7 +37,7 @@ class TableInSpark:
     """
 
     raw: RawFrame
-    plan: Plan
+    selection: ColumnSelection
     options: LoadOptions
     name: str
     path: str | None
@@ -48,8 +48,9 @@ class TableInSpark:
 
     @property
     def column_names(self) -> list[str]:
-        return [self.plan.names[i] for i in self.plan.kept]
+        return [self.selection.names[i] for i in self.selection.kept]
 
     def ordered(self, names: Sequence[str]) -> TableInSpark:
         """The same with these columns only, in this order."""
-        return replace(self, plan=replace(self.plan, kept=[self.plan.names.index(name) for name in names]))
+        kept = [self.selection.names.index(name) for name in names]
+        return replace(self, selection=replace(self.selection, kept=kept))

@@ -13,6 +13,7 @@ from tuplewise.engine.spark.session import SUBMITTED
 from tuplewise.engine.table.csv import csv_table
 from tuplewise.engine.table.files import json_lines, typed_files, with_folder_columns
 from tuplewise.engine.table.frames import kind_of
+from tuplewise.engine.table.in_spark import IN_PROCESS_BYTES
 from tuplewise.engine.table.raw import RawTable
 from tuplewise.engine.table.read_table import ReadTable, of_frame, of_raw, of_relation, other_columns
 from tuplewise.engine.table.relation import Relation
@@ -134,13 +135,7 @@ def read_table(source: Any, options: LoadOptions, name: str, *, fixed: bool = Fa
         raise unreadable(source)
     if fixed:
         options = replace(options, types={})
-    from tuplewise.engine.table.spark_load import (
-        IN_PROCESS_BYTES,
-        bring_here,
-        open_with_spark,
-        read_here,
-        spark_failures,
-    )
+    from tuplewise.engine.table.spark_load import bring_here, open_with_spark, read_here, spark_failures
 
     opened = open_with_spark(source, kind, options, name, None, lambda step: None, reader=reader)
     if opened.size_bytes > IN_PROCESS_BYTES:  # of such a table only codes and dictionaries come here

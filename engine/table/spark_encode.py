@@ -18,9 +18,10 @@ from pyspark.sql import types as t
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.table.csv import bad_rows_note
+from tuplewise.engine.table.in_spark import ColumnSelection
 from tuplewise.engine.table.relation import DOMAIN_OF_TYPE, NULL_CODE, Column, Domain, Relation, TypeName
 from tuplewise.engine.table.spark_csv import BAD
-from tuplewise.engine.table.spark_rows import ROW, Rows, find_rows
+from tuplewise.engine.table.spark_rows import ROW, RowRuns, find_rows
 from tuplewise.engine.table.spark_source import RawFrame, readable
 from tuplewise.engine.table.spark_text import (
     MISFIT,
@@ -59,7 +60,7 @@ class NotInSpark(Exception):
 
 def encode_in_spark(
     raw: RawFrame,
-    plan: Any,
+    selection: ColumnSelection,
     options: LoadOptions,
     table: str,
     path: str | None,
@@ -86,7 +87,7 @@ def encode_in_spark(
         rows = find_rows(base, bool(raw.files))
         kept_rows, positions, bad_note, base = _keep_rows(raw, base, rows, options)
         report("finding types")
-        columns, type_notes = type_columns(raw, plan, base, options, rows)
+        columns, type_notes = type_columns(raw, selection, base, options, rows)
         loaded = time.perf_counter()
         timings["load"] += loaded - begin
         report("encoding")
@@ -95,12 +96,12 @@ def encode_in_spark(
         if held is not None:
             held.unpersist()
     described = tuple(
-        Column(plan.names[i], c.type, c.why, _distinct(row), int(np.count_nonzero(row == NULL_CODE)))
-        for i, c, row in zip(plan.kept, columns, codes, strict=True)
+        Column(selection.names[i], c.type, c.why, _distinct(row), int(np.count_nonzero(row == NULL_CODE)))
+        for i, c, row in zip(selection.kept, columns, codes, strict=True)
     )
     codes.setflags(write=False)
     timings["encode"] = time.perf_counter() - loaded
-    notes = (*plan.notes, *([bad_note] if bad_note else []), *type_notes)
+    notes = (*selection.notes, *([bad_note] if bad_note else []), *type_notes)
     plain = kept_rows == 0 or int(positions[-1]) == kept_rows - 1
     return Relation(table, path, described, codes, dictionaries, None if plain else positions, notes, timings)
 
@@ -110,7 +111,7 @@ def _distinct(codes: NDArray[np.int32]) -> int:
 
 
 def _keep_rows(
-    raw: RawFrame, base: DataFrame, rows: Rows, options: LoadOptions
+    raw: RawFrame, base: DataFrame, rows: RowRuns, options: LoadOptions
 ) -> tuple[int, NDArray[np.int64], str | None, DataFrame]:
     """The rows that stay: how many, their positions (ascending), a note on bad ones, and the frame of them."""
     base, bad, note = kept_frame(raw, base, rows, options)
@@ -122,7 +123,7 @@ def _keep_rows(
 
 
 def kept_frame(
-    raw: RawFrame, base: DataFrame, rows: Rows, options: LoadOptions
+    raw: RawFrame, base: DataFrame, rows: RowRuns, options: LoadOptions
 ) -> tuple[DataFrame, NDArray[np.int64], str | None]:
     """The frame of the rows that stay, the places of those that are left out as bad (ascending), and a note on them."""
     places = raw.places
@@ -143,7 +144,7 @@ def kept_frame(
     return base, bad, note
 
 
-def _first_rows(rows: Rows, limit: int) -> SparkColumn:
+def _first_rows(rows: RowRuns, limit: int) -> SparkColumn:
     """Rows whose place in file order is below a limit, as a condition on their ids."""
     condition = f.lit(False)
     for first, count, offset in zip(rows.first, rows.count, rows.offset, strict=True):
@@ -154,30 +155,31 @@ def _first_rows(rows: Rows, limit: int) -> SparkColumn:
 
 
 def type_columns(
-    raw: RawFrame, plan: Any, base: DataFrame, options: LoadOptions, rows: Rows
+    raw: RawFrame, selection: ColumnSelection, base: DataFrame, options: LoadOptions, rows: RowRuns
 ) -> tuple[list[TypedExpression], list[str]]:
     """The types of the kept columns, and notes. One job over all text columns."""
     texts: dict[int, SparkColumn] = {}
     typed: dict[int, TypedExpression] = {}
-    for i in plan.kept:
+    for i in selection.kept:
         field = raw.frame.schema[f"c{i}"]
-        wanted = plan.overrides.get(plan.names[i])
+        wanted = selection.overrides.get(selection.names[i])
         if raw.readings[i] in ("infer", "dates"):
             column = f.col(f"c{i}")
             texts[i] = f.when(~column.isin(list(options.null_tokens)), column) if options.null_tokens else column
         else:
-            expression, remark = readable(plan.names[i], f.col(f"c{i}"), field.dataType)
+            expression, remark = readable(selection.names[i], f.col(f"c{i}"), field.dataType)
             typed[i] = _typed_expression(field.dataType, expression, raw.stored_as(i, remark), options)
             if raw.readings[i] == "nanoseconds" or (wanted is not None and wanted != typed[i].type):
-                raise NotInSpark(f"column {plan.names[i]!r} must be converted from {raw.labels[i]}")
+                raise NotInSpark(f"column {selection.names[i]!r} must be converted from {raw.labels[i]}")
     notes: list[str] = []
     if texts:
-        found = profile_frame(base, texts, {i: plan.overrides.get(plan.names[i]) for i in texts}).toArrow().to_pylist()
+        wanted_types = {i: selection.overrides.get(selection.names[i]) for i in texts}
+        found = profile_frame(base, texts, wanted_types).toArrow().to_pylist()
         for i, text in texts.items():
             mine = [r for r in found if r["column"] == i]
-            typed[i], note = _text_expression(raw, plan, i, text, mine, rows, base)
+            typed[i], note = _text_expression(raw, selection, i, text, mine, rows, base)
             notes.extend([note] if note else [])
-    return [typed[i] for i in plan.kept], notes
+    return [typed[i] for i in selection.kept], notes
 
 
 def profile_frame(base: DataFrame, texts: dict[int, SparkColumn], wanted: dict[int, TypeName | None]) -> DataFrame:
@@ -203,15 +205,15 @@ def profile_frame(base: DataFrame, texts: dict[int, SparkColumn], wanted: dict[i
 
 def _text_expression(
     raw: RawFrame,
-    plan: Any,
+    selection: ColumnSelection,
     i: int,
     text: SparkColumn,
     found: list[dict[str, Any]],
-    rows: Rows,
+    rows: RowRuns,
     base: DataFrame,
 ) -> tuple[TypedExpression, str | None]:
-    name = plan.names[i]
-    wanted: TypeName | None = plan.overrides.get(name)
+    name = selection.names[i]
+    wanted: TypeName | None = selection.overrides.get(name)
     note = None
     if wanted is None:
         counts = {r["spelling"]: SpellingCount(r["rows"], r["example"]) for r in found}
@@ -262,7 +264,7 @@ def _typed_expression(type_: Any, column: SparkColumn, why: str, options: LoadOp
 
 
 def encode_frame(
-    base: DataFrame, columns: list[TypedExpression], rows: Rows, positions: NDArray[np.int64]
+    base: DataFrame, columns: list[TypedExpression], rows: RowRuns, positions: NDArray[np.int64]
 ) -> tuple[NDArray[np.int32], dict[Domain, pa.Array]]:
     """Codes, int32 (columns, rows), and dictionaries. `positions`: the rows that stay, by place in file order."""
     codes = np.full((len(columns), len(positions)), NULL_CODE, dtype=np.int32)

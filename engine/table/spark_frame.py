@@ -29,7 +29,7 @@ from tuplewise.engine.table.spark_encode import (
     spark_type,
 )
 from tuplewise.engine.table.spark_ranks import MOST_CODES, WIDE, RangeOfValues, rank_values
-from tuplewise.engine.table.spark_rows import ROW, Rows
+from tuplewise.engine.table.spark_rows import ROW, RowRuns
 from tuplewise.engine.table.spark_values import type_frame
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class EncodedFrame:
     rows: int
     _typed: list[TypedExpression]
     _base: DataFrame
-    _places: Rows
+    _places: RowRuns
     _held: list[DataFrame] = field(default_factory=list)
 
     def excerpt(self, positions: NDArray[np.int64]) -> Relation:
@@ -112,8 +112,8 @@ def encode_as_frame(
     (row, column, value): to the ranks of their values, and back to their rows.
     """
     begin = time.perf_counter()
-    kept = [i for i in opened.plan.kept if opened.plan.names[i] in {*names, *shown}]
-    called = [opened.plan.names[i] for i in kept]
+    kept = [i for i in opened.selection.kept if opened.selection.names[i] in {*names, *shown}]
+    called = [opened.selection.names[i] for i in kept]
     table = type_frame(opened, report, kept=kept)
     base, typed, places, held = table.base, table.typed, table.places, table.held
     try:
@@ -158,7 +158,7 @@ def _close(table: EncodedFrame, process: int) -> None:
             table.close()
 
 
-def _with_positions(base: DataFrame, places: Rows) -> DataFrame:
+def _with_positions(base: DataFrame, places: RowRuns) -> DataFrame:
     """The rows with their positions: the number of a row within its split, and where the split stands.
 
     Ids begin with the number of their partition, which holds few splits: a join by it, without moving rows.
@@ -178,7 +178,7 @@ def _with_positions(base: DataFrame, places: Rows) -> DataFrame:
 
 
 def _encode(
-    base: DataFrame, typed: Mapping[int, TypedExpression], places: Rows, held: list[DataFrame]
+    base: DataFrame, typed: Mapping[int, TypedExpression], places: RowRuns, held: list[DataFrame]
 ) -> tuple[DataFrame, dict[Domain, Any]]:
     """The frame of codes, and a dictionary for each domain."""
     domains: dict[Domain, dict[int, TypedExpression]] = {}

@@ -24,7 +24,7 @@ from tuplewise.engine.spark.session import OpenSession, open_session
 from tuplewise.engine.table.csv import bad_rows_note, scan_table
 from tuplewise.engine.table.encode import TypedColumn, indexed
 from tuplewise.engine.table.frames import UnusableColumn, typed_column
-from tuplewise.engine.table.in_spark import IN_PROCESS_BYTES, Plan, TableInSpark
+from tuplewise.engine.table.in_spark import IN_PROCESS_BYTES, ColumnSelection, TableInSpark
 from tuplewise.engine.table.raw import RowPlaces
 from tuplewise.engine.table.read_table import Needed, ReadTable, encoded, note_unless_needed, typed
 from tuplewise.engine.table.reader import Reader
@@ -126,9 +126,9 @@ def open_with_spark(
     overrides = type_overrides(names, options.types, table)
     if needed is not None:
         kept = _comparable(raw, names, kept, needed, notes)
-    plan = Plan(kept, names, overrides, notes)
+    selection = ColumnSelection(kept, names, overrides, notes)
     timings = {"session": session.seconds, "load": time.perf_counter() - begin + scan_seconds, "encode": 0.0}
-    return TableInSpark(raw, plan, options, table, path, session, size, timings, reader)
+    return TableInSpark(raw, selection, options, table, path, session, size, timings, reader)
 
 
 def _comparable(
@@ -153,7 +153,7 @@ def takes_more(opened: TableInSpark, most_bytes: int) -> bool:
     if opened.raw.places is None and opened.size_bytes < min(cells, IN_PROCESS_BYTES):
         return False
     rows = opened.raw.places.data_rows if opened.raw.places is not None else opened.raw.frame.count()
-    return bool(rows * len(opened.plan.kept) > cells)
+    return bool(rows * len(opened.selection.kept) > cells)
 
 
 @contextlib.contextmanager
@@ -169,10 +169,10 @@ def _encode(in_spark: bool, opened: TableInSpark, report: Callable[[str], None],
     if in_spark:
         try:
             return encode_in_spark(
-                opened.raw, opened.plan, opened.options, opened.name, opened.path, opened.timings, report
+                opened.raw, opened.selection, opened.options, opened.name, opened.path, opened.timings, report
             )
         except NotInSpark as reason:
-            opened.plan.notes.append(f"encoded in one process: {reason}")
+            opened.selection.notes.append(f"encoded in one process: {reason}")
     return _encode_here(opened, report, device)
 
 
@@ -221,13 +221,14 @@ def _plan_bytes(frame: DataFrame) -> int:
 
 def _encode_here(opened: TableInSpark, report: Callable[[str], None], device: str) -> Relation:
     """Types and encodes the table in this process."""
-    plan, timings = opened.plan, opened.timings
+    selection, timings = opened.selection, opened.timings
     begin = time.perf_counter()
     table = read_here(opened)
     loaded = time.perf_counter()
     timings["load"] += loaded - begin
     report("encoding")
-    types = {plan.names[i]: plan.overrides[plan.names[i]] for i in plan.kept if plan.names[i] in plan.overrides}
+    kept = {selection.names[i] for i in selection.kept}
+    types = {name: type_ for name, type_ in selection.overrides.items() if name in kept}
     relation = encoded(typed(table, replace(opened.options, types=types)), timings, device)
     timings["encode"] = time.perf_counter() - loaded
     return replace(relation, timings_seconds=timings)
@@ -235,15 +236,15 @@ def _encode_here(opened: TableInSpark, report: Callable[[str], None], device: st
 
 def read_here(opened: TableInSpark) -> ReadTable:
     """The columns of a table as they stand in the source, brought over once as Arrow."""
-    raw, plan, options = opened.raw, opened.plan, opened.options
-    arrow, remarks = _bring(raw, plan, options)
+    raw, selection, options = opened.raw, opened.selection, opened.options
+    arrow, remarks = _bring(raw, selection, options)
     order = _file_order(raw, len(arrow))
     if order is not None:
         arrow = arrow.take(order)
     arrow, positions, bad_note, data_rows = _leave_out(raw, arrow, options)
-    columns = tuple(_as_it_stands(raw, i, plan, arrow, remarks[i]) for i in plan.kept)
-    readings = tuple(raw.readings[i] for i in plan.kept)
-    notes = (*plan.notes, *([bad_note] if bad_note else []))
+    columns = tuple(_as_it_stands(raw, i, selection, arrow, remarks[i]) for i in selection.kept)
+    readings = tuple(raw.readings[i] for i in selection.kept)
+    notes = (*selection.notes, *([bad_note] if bad_note else []))
     session = {"version": opened.session.version, "master": opened.session.master}
     return ReadTable(
         opened.name, columns, readings, data_rows, _locator(raw, positions), notes, opened.path, session, positions,
@@ -251,11 +252,11 @@ def read_here(opened: TableInSpark) -> ReadTable:
     )  # fmt: skip
 
 
-def _bring(raw: RawFrame, plan: Plan, options: LoadOptions) -> tuple[pa.Table, dict[int, str]]:
+def _bring(raw: RawFrame, selection: ColumnSelection, options: LoadOptions) -> tuple[pa.Table, dict[int, str]]:
     remarks = {}
     chosen = []
-    for i in plan.kept:
-        column, remarks[i] = readable(plan.names[i], f.col(f"c{i}"), raw.frame.schema[f"c{i}"].dataType)
+    for i in selection.kept:
+        column, remarks[i] = readable(selection.names[i], f.col(f"c{i}"), raw.frame.schema[f"c{i}"].dataType)
         chosen.append(column.alias(f"c{i}"))
     if raw.has_bad:
         chosen.append(f.col(BAD).isNotNull().alias(BAD))
@@ -314,8 +315,8 @@ def _locator(raw: RawFrame, positions: NDArray[np.int64]) -> Callable[[int], str
     return locate
 
 
-def _as_it_stands(raw: RawFrame, i: int, plan: Plan, arrow: pa.Table, remark: str) -> TypedColumn:
-    name, array, reading = plan.names[i], arrow[f"c{i}"], raw.readings[i]
+def _as_it_stands(raw: RawFrame, i: int, selection: ColumnSelection, arrow: pa.Table, remark: str) -> TypedColumn:
+    name, array, reading = selection.names[i], arrow[f"c{i}"], raw.readings[i]
     if reading in ("infer", "dates"):
         return TypedColumn(name, "text", "", *indexed(array.cast(pa.large_string())))
     if reading == "nanoseconds":

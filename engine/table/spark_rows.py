@@ -44,7 +44,7 @@ def split_runs(
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowRuns:
     """The rows of a table by the ids that Spark gives them, and where they stand.
 
     Attributes
@@ -73,10 +73,10 @@ class Rows:
         return np.asarray(self.first[run] + places - self.offset[run], dtype=np.int64)
 
 
-def find_rows(frame: DataFrame, ordered_by_file: bool) -> Rows:
+def find_rows(frame: DataFrame, ordered_by_file: bool) -> RowRuns:
     """Counts the splits of a frame that has ROW. Where rows come from no file, their order is that of their ids."""
     first, count, order = split_runs(frame, ROW, by_file=ordered_by_file)
     offset = np.empty(len(first), dtype=np.int64)
     if len(first):
         offset[order] = np.concatenate([[0], np.cumsum(count[order])[:-1]])
-    return Rows(first, count, offset)
+    return RowRuns(first, count, offset)

@@ -14,7 +14,7 @@ from pyspark.sql.types import DataType
 
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.table.spark_encode import NotInSpark, TypedExpression, kept_frame, plain_value, type_columns
-from tuplewise.engine.table.spark_rows import ROW, Rows, find_rows
+from tuplewise.engine.table.spark_rows import ROW, RowRuns, find_rows
 from tuplewise.engine.table.spark_source import RawFrame, readable
 from tuplewise.engine.table.typing_columns import ASKED_FOR
 
@@ -36,12 +36,12 @@ class TypedFrame:
     typed : for each kept column its type and value
     places : where the rows stand
     rows : how many they are
-    notes : on columns and rows, those of the plan first
+    notes : on columns and rows, those of the selection first
     """
 
     base: DataFrame
     typed: list[TypedExpression]
-    places: Rows
+    places: RowRuns
     rows: int
     notes: list[str]
     held: list[DataFrame] = field(default_factory=list)
@@ -60,7 +60,7 @@ def type_frame(
 
     Parameters
     ----------
-    kept : indexes of the columns that are wanted, of those that the plan keeps; None: all
+    kept : indexes of the columns that are wanted, among those that the selection keeps; None: all
     as_text : take every value as the text that it is written as; for sources with types, as Spark casts it
 
     Raises
@@ -72,7 +72,7 @@ def type_frame(
     One job counts rows, one tells the types of all text columns.
     """
     raw = opened.raw
-    plan = opened.plan if kept is None else replace(opened.plan, kept=list(kept))
+    selection = opened.selection if kept is None else replace(opened.selection, kept=list(kept))
     report("counting rows")
     held: list[DataFrame] = []
     base = raw.frame.withColumn(ROW, f.monotonically_increasing_id())
@@ -86,14 +86,14 @@ def type_frame(
         report("finding types")
         notes: list[str] = []
         if as_text:
-            typed = [text_of(raw, i, plan.names[i], opened.options) for i in plan.kept]
+            typed = [text_of(raw, i, selection.names[i], opened.options) for i in selection.kept]
         else:
-            typed, notes = type_columns(raw, plan, base, opened.options, places)
+            typed, notes = type_columns(raw, selection, base, opened.options, places)
     except BaseException:
         for one in held:
             one.unpersist()
         raise
-    return TypedFrame(base, typed, places, rows, [*plan.notes, *([bad_note] if bad_note else []), *notes], held)
+    return TypedFrame(base, typed, places, rows, [*selection.notes, *([bad_note] if bad_note else []), *notes], held)
 
 
 def text_of(raw: RawFrame, i: int, name: str, options: LoadOptions) -> TypedExpression:
