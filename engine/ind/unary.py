@@ -29,8 +29,8 @@ from tuplewise.engine.table.reader import choose_reader, read_table
 from tuplewise.engine.table.relation import NULL_CODE, Column, Relation, TypeName
 from tuplewise.engine.table.schema import repair_names, selected_columns, type_overrides
 from tuplewise.engine.table.source import find_source
-from tuplewise.engine.table.spelled import spark_texts
 from tuplewise.engine.table.text_types import Spelling, SpellingCount, as_codes, decide, may_be_codes
+from tuplewise.engine.table.to_text import to_spark_text
 from tuplewise.engine.table.typing_columns import ASKED_FOR
 from tuplewise.gpu_kernels.control import usable_cores
 from tuplewise.gpu_kernels.distinct import DistinctCells, ValueSets, padded
@@ -306,7 +306,7 @@ def _of_columns(read: ReadTable, as_text: bool, how: str) -> _Table:
     for column in read.columns:
         used, nulls = _used_values(column)
         if as_text and column.type != "text":
-            used = spark_texts(column.type, used)
+            used = to_spark_text(column.type, used)
         type_: TypeName = "text" if as_text else column.type
         why = ASKED_FOR if as_text else column.why
         canonical = canonical_array(family_of(type_), used)

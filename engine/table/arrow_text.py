@@ -1,4 +1,4 @@
-"""Text to typed values in-process: spellings counted and values parsed with Arrow and NumPy, over distinct values."""
+"""Types of text columns in this process: spellings counted and values parsed with Arrow, over distinct values."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from tuplewise.engine.table.text_types import (
 )
 
 _MOST_DIGITS = 38
-_BEGINNINGS = np.frombuffer(b"+-0123456789tTfF", dtype=np.uint8)  # of all that the patterns spell
+_BEGINNINGS = np.frombuffer(b"+-0123456789tTfF", dtype=np.uint8)  # first bytes of every text that a pattern matches
 _DAYS_OF_MONTH = np.array([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31], dtype=np.int64)
 
 
 def matches(values: pa.Array, pattern: str) -> NDArray[np.bool_]:
-    """Which values the pattern spells in full. `values`: text without nulls."""
+    """The values that match the pattern from start to end, as a mask. `values`: text without nulls."""
     return _bools(pc.match_substring_regex(values, rf"\A(?:{pattern})\z"))
 
 
@@ -43,22 +43,22 @@ def _bools(array: pa.Array) -> NDArray[np.bool_]:
 
 
 NO_NUMBER = "\ue000"
-"""Stands in front of what would be a number, but isn't in the notation of its file."""
+"""A prefix for text that reads as a plain number but is none in the notation of its file."""
 
 
-def respelled(values: pa.Array, decimal: str, thousands: str | None) -> pa.Array:
-    """Text with numbers of a notation spelled plainly.
+def in_plain_notation(values: pa.Array, decimal: str, thousands: str | None) -> pa.Array:
+    """Rewrite the numbers of a notation as plain numbers.
 
     Parameters
     ----------
     values : large_string (values,), no nulls
-    decimal, thousands : the characters in front of fractions, and between groups of three digits; None: not grouped
+    decimal, thousands : the decimal separator and the thousands separator; None: digits are not grouped
 
     Returns
     -------
     large_string (values,)
-        `-1.234,5` as `-1234.5`; what is no number in that notation stays as it is, with NO_NUMBER in front where it
-        would be one otherwise.
+        `-1.234,5` becomes `-1234.5`. Other text is unchanged, but gets the prefix NO_NUMBER where it would read as a
+        plain number.
     """
     whole, point = "[0-9]+", re.escape(decimal)
     if thousands is not None:
@@ -83,8 +83,8 @@ def count_spellings(values: pa.Array, rows: NDArray[np.int64]) -> dict[Spelling,
 
     Notes
     -----
-    Linear in the distinct values. A spelling that all values share is found by the first pattern, so that plain
-    columns of whole numbers cost one or two passes; words are told by their first character.
+    Linear in the distinct values. Common spellings are tried first: a column of whole numbers takes one or two passes.
+    Words are recognised by their first character.
     """
     found: dict[Spelling, SpellingCount] = {}
     begins = np.isin(_first_bytes(values), _BEGINNINGS)
@@ -116,9 +116,9 @@ def count_spellings(values: pa.Array, rows: NDArray[np.int64]) -> dict[Spelling,
 
 
 def one_number_twice(values: pa.Array) -> tuple[str, str] | None:
-    """A number with an exponent and no point, and another spelling of the same double; None where there is no such.
+    """Two spellings of one double, the first with an exponent and no point; None if no double is spelled twice.
 
-    The first by bytes of those with an exponent, and the last or first of its other spellings.
+    The first is the lowest such spelling by bytes, the second the highest or lowest of the others.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def one_number_twice(values: pa.Array) -> tuple[str, str] | None:
 
 
 def _first_bytes(values: pa.Array) -> NDArray[np.uint8]:
-    """The first byte of each value, uint8 (values,); 0 of one that is empty."""
+    """The first byte of each value, uint8 (values,); 0 for an empty value."""
     values = values.cast(pa.large_string())
     _, places, content = values.buffers()
     ends = np.frombuffer(places, dtype=np.int64)[values.offset : values.offset + len(values) + 1]
@@ -175,7 +175,7 @@ def _all(spelling: Spelling) -> Callable[[pa.Array], dict[Spelling, NDArray[np.b
 
 
 def _digits(values: pa.Array) -> NDArray[np.int64]:
-    """Digits of numbers without an exponent; the zero in front of a point is not counted."""
+    """The number of digits of each number without an exponent; a zero before the point is not counted."""
     bare = pc.replace_substring_regex(values, r"\A-?(0(\.)|)", "")
     return np.asarray(
         pc.utf8_length(pc.replace_substring(bare, ".", "")).to_numpy(zero_copy_only=False), dtype=np.int64
@@ -218,7 +218,7 @@ def _split_exponents(values: pa.Array) -> dict[Spelling, NDArray[np.bool_]]:
 
 
 def _calendar(values: pa.Array) -> NDArray[np.bool_]:
-    """Which values begin with a day that the calendar has; all match DATE at their start."""
+    """The values whose first ten characters are an existing date, as a mask. All values begin as DATE does."""
     year, month, day = (
         pc.cast(pc.utf8_slice_codeunits(values, a, b), pa.int64()).to_numpy(zero_copy_only=False)
         for a, b in ((0, 4), (5, 7), (8, 10))
@@ -238,7 +238,7 @@ def _split_timestamps(values: pa.Array) -> dict[Spelling, NDArray[np.bool_]]:
 
 
 def parse(values: pa.Array, type_: TypeName) -> tuple[pa.Array, NDArray[np.int64]]:
-    """Values of a type from their spellings, and the indexes of the values that don't fit.
+    """Parse text as a type. Returns the values and the indexes of those that don't fit.
 
     Parameters
     ----------
@@ -299,7 +299,7 @@ def _parse_dates(values: pa.Array) -> pa.Array:
 
 
 def _parse_timestamps(values: pa.Array) -> pa.Array:
-    """Instants: with the zone that is given, else UTC. Zeros beyond microseconds were let through by the pattern."""
+    """Parse timestamps; without a zone they are UTC. The pattern allows zeros beyond microseconds: they are cut."""
     plain = pc.replace_substring_regex(values, r"(\.[0-9]{6})0+", r"\1")
     plain = pc.replace_substring_regex(plain, r"\A([-0-9]{10})\z", r"\1 00:00")
     plain = pc.replace_substring_regex(plain, r"([+-][0-9]{2}):?([0-9]{2})\z", r"\1:\2")

@@ -1,4 +1,4 @@
-"""A table whose rows stay in Spark, as every task takes it."""
+"""A table whose rows stay in Spark."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ which any laptop has, and spares Spark's shuffles. Parquet and ORC count fourfol
 
 @dataclass(frozen=True)
 class ColumnSelection:
-    """What is read of a table: which columns, under which names and types."""
+    """The columns of a table to read, with their names and types."""
 
     kept: list[int]
     names: list[str]
@@ -31,9 +31,9 @@ class ColumnSelection:
 
 @dataclass(frozen=True)
 class TableInSpark:
-    """A table whose rows stay in Spark; nothing of it is here yet but what its names need.
+    """An open table whose rows stay in Spark. So far only its column names were read.
 
-    `size_bytes`: of its files (fourfold for packed formats), or what Spark's plan says.
+    `size_bytes`: the size of its files (four times that for packed formats), or Spark's estimate.
     """
 
     raw: RawFrame
@@ -51,6 +51,6 @@ class TableInSpark:
         return [self.selection.names[i] for i in self.selection.kept]
 
     def ordered(self, names: Sequence[str]) -> TableInSpark:
-        """The same with these columns only, in this order."""
+        """The same table with these columns only, in this order."""
         kept = [self.selection.names.index(name) for name in names]
         return replace(self, selection=replace(self.selection, kept=kept))

@@ -1,4 +1,4 @@
-"""Encoding in Spark, for tables that are too large to bring over as they are: only dictionaries and codes come over."""
+"""Encoding in Spark, for tables that are too large to collect: only dictionaries and codes come to the driver."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ MOST_BUCKETS = 64
 
 @dataclass(frozen=True)
 class TypedExpression:
-    """A column's type, why, the Spark expression of its values, and how wide its numbers are.
+    """A column's type, the reason for it, the Spark expression of its values, and the width of its numbers.
 
-    `whole` and `scale`: digits in front of and behind the point, for the domain of numbers; scale None is 64 bits.
+    `whole` and `scale`: for numbers, the digits before and after the point; scale None: a 64-bit integer.
     """
 
     type: TypeName
@@ -55,7 +55,7 @@ class TypedExpression:
 
 
 class NotInSpark(Exception):
-    """A table with a column that only the way in-process can encode; says why."""
+    """A table has a column that can only be encoded in this process. The message is the reason."""
 
 
 def encode_in_spark(
@@ -67,15 +67,15 @@ def encode_in_spark(
     timings: dict[str, float],
     report: Callable[[str], None],
 ) -> Relation:
-    """A table whose values stay in Spark. Raises NotInSpark where a column can't be encoded there.
+    """Encode a table in Spark. Raises NotInSpark if a column can't be encoded there.
 
     Notes
     -----
-    Each domain takes two jobs: its distinct values, sorted (range partitions, not a single one) and collected; and
-    the cells joined with their ranks, in the long form (row, column, code), so that one shuffle serves all columns.
-    Ranks are counted within buckets of values, whose bounds are taken from the dictionary, so that they don't depend
-    on how Spark partitions. Costs: cells through one shuffle a domain (none where the dictionary is small enough to
-    be broadcast), 14 bytes a cell to the driver.
+    Each domain takes two jobs. The first sorts its distinct values in range partitions and collects them. The second
+    joins the cells with their ranks in the long form (row, column, code), so that one shuffle serves all columns.
+    Ranks are counted within buckets of values whose bounds come from the dictionary, so they don't depend on how Spark
+    partitions. Cost: one shuffle of the cells of a domain (none if the dictionary is small enough to be broadcast), and
+    14 bytes a cell to the driver.
     """
     begin = time.perf_counter()
     report("counting rows")
@@ -113,7 +113,7 @@ def _distinct(codes: NDArray[np.int32]) -> int:
 def _keep_rows(
     raw: RawFrame, base: DataFrame, rows: RowRuns, options: LoadOptions
 ) -> tuple[int, NDArray[np.int64], str | None, DataFrame]:
-    """The rows that stay: how many, their positions (ascending), a note on bad ones, and the frame of them."""
+    """The rows to keep: their number, their positions (ascending), a note on malformed ones, and their frame."""
     base, bad, note = kept_frame(raw, base, rows, options)
     keep = np.ones(rows.total, dtype=np.bool_)
     keep[rows.total if options.rows is None else options.rows :] = False
@@ -125,7 +125,7 @@ def _keep_rows(
 def kept_frame(
     raw: RawFrame, base: DataFrame, rows: RowRuns, options: LoadOptions
 ) -> tuple[DataFrame, NDArray[np.int64], str | None]:
-    """The frame of the rows that stay, the places of those that are left out as bad (ascending), and a note on them."""
+    """The frame of the rows to keep, the places of malformed rows (ascending), and a note on these."""
     places = raw.places
     if places is not None and len(raw.names) == 1 and places.data_rows != len(places.position):
         raise NotInSpark("blank lines of a one-column file are rows, which Spark's reader leaves out")
@@ -145,7 +145,7 @@ def kept_frame(
 
 
 def _first_rows(rows: RowRuns, limit: int) -> SparkColumn:
-    """Rows whose place in file order is below a limit, as a condition on their ids."""
+    """The condition on row ids that selects the first rows in file order."""
     condition = f.lit(False)
     for first, count, offset in zip(rows.first, rows.count, rows.offset, strict=True):
         taken = min(int(count), limit - int(offset))
@@ -157,7 +157,7 @@ def _first_rows(rows: RowRuns, limit: int) -> SparkColumn:
 def type_columns(
     raw: RawFrame, selection: ColumnSelection, base: DataFrame, options: LoadOptions, rows: RowRuns
 ) -> tuple[list[TypedExpression], list[str]]:
-    """The types of the kept columns, and notes. One job over all text columns."""
+    """The types of the selected columns, and notes. One job for all text columns."""
     texts: dict[int, SparkColumn] = {}
     typed: dict[int, TypedExpression] = {}
     for i in selection.kept:
@@ -183,7 +183,7 @@ def type_columns(
 
 
 def profile_frame(base: DataFrame, texts: dict[int, SparkColumn], wanted: dict[int, TypeName | None]) -> DataFrame:
-    """Rows, lowest value and widest number of each spelling of each column, in one pass."""
+    """The rows, the lowest value and the widest number of each spelling in each column, in one pass."""
     cells = []
     for i, text in texts.items():
         type_ = wanted[i]
@@ -266,7 +266,7 @@ def _typed_expression(type_: Any, column: SparkColumn, why: str, options: LoadOp
 def encode_frame(
     base: DataFrame, columns: list[TypedExpression], rows: RowRuns, positions: NDArray[np.int64]
 ) -> tuple[NDArray[np.int32], dict[Domain, pa.Array]]:
-    """Codes, int32 (columns, rows), and dictionaries. `positions`: the rows that stay, by place in file order."""
+    """The codes, int32 (columns, rows), and dictionaries. `positions`: the rows to keep, by place in file order."""
     codes = np.full((len(columns), len(positions)), NULL_CODE, dtype=np.int32)
     dictionaries: dict[Domain, pa.Array] = {}
     domains: dict[Domain, list[int]] = {}
@@ -287,7 +287,7 @@ def encode_frame(
 
 
 def cells_frame(base: DataFrame, columns: dict[int, TypedExpression], domain: Domain) -> DataFrame:
-    """The cells of one domain that aren't null, in the long form (ROW, column, value)."""
+    """The non-null cells of a domain in the long form (ROW, column, value)."""
     target = spark_type(domain, list(columns.values()))
     cells = []
     for k, column in columns.items():
@@ -298,7 +298,7 @@ def cells_frame(base: DataFrame, columns: dict[int, TypedExpression], domain: Do
 
 
 def plain_value(value: SparkColumn, domain: Domain) -> SparkColumn:
-    """The value as dictionaries hold it: one zero, one NaN."""
+    """The value as stored in dictionaries, with one zero and one NaN."""
     return f.when(f.isnan(value), float("nan")).otherwise(value + 0.0) if domain == "double" else value
 
 
@@ -316,12 +316,12 @@ def spark_type(domain: Domain, columns: list[TypedExpression]) -> str:
 
 
 def dictionary_frame(cells: DataFrame) -> DataFrame:
-    """The distinct values of a domain, ascending: partitioned by ranges of values, not brought into one."""
+    """The distinct values of a domain, ascending, in range partitions."""
     return cells.select("value").distinct().orderBy("value")
 
 
 def codes_frame(cells: DataFrame, dictionary: pa.Array) -> DataFrame:
-    """(ROW, column, code) of each cell. `dictionary`: ascending, as `dictionary_frame` gave it."""
+    """(ROW, column, code) of each cell. `dictionary`: the result of `dictionary_frame`, ascending."""
     value = f.col("value")
     size = max(1, -(-len(dictionary) // max(2, min(MOST_BUCKETS, -(-len(dictionary) // BUCKET_VALUES)))))
     bucket = f.lit(0)
@@ -348,7 +348,7 @@ def literal_of(scalar: pa.Scalar) -> SparkColumn:
 
 
 def plain_dictionary(domain: Domain, values: pa.Array) -> pa.Array:
-    """The dictionary in the Arrow type that encoding in-process gives it."""
+    """The dictionary in the Arrow type that encoding in this process uses."""
     if domain == "text":
         return values.cast(pa.large_string())
     if domain == "timestamp":

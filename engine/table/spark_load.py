@@ -1,4 +1,4 @@
-"""Loading through Spark: opens the source and a session, and decides where the table is encoded."""
+"""Loading through Spark: opening a source and a session, and the choice of where the table is encoded."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ def load_with_spark(
     large: bool | None = None,
     device: str = "auto",
 ) -> Relation:
-    """A file, folder, URL, catalog table or Spark frame as a Relation.
+    """Load a file, folder, URL, catalog table or Spark frame as a Relation.
 
-    `large` forces the way of encoding: True in Spark, False in-process; None decides by size. `device`: see `load`.
+    `large`: encode in Spark (True) or in this process (False); None: by size. `device`: see `load`.
     """
     opened = open_with_spark(target, kind, options, name, spark, report, large=large)
     return bring_here(opened, report, large=large, device=device)
@@ -69,7 +69,7 @@ def load_with_spark(
 def bring_here(
     opened: TableInSpark, report: Callable[[str], None], *, large: bool | None = None, device: str = "auto"
 ) -> Relation:
-    """An opened table as a Relation. `large`, `device`: see `load_with_spark`."""
+    """Bring an open table here as a Relation. `large`, `device`: see `load_with_spark`."""
     in_spark = opened.size_bytes > IN_PROCESS_BYTES if large is None else large
     with spark_failures(opened.name):
         relation = _encode(in_spark, opened, report, device)
@@ -89,10 +89,10 @@ def open_with_spark(
     reader: Reader | None = None,
     needed: Needed = None,
 ) -> TableInSpark:
-    """Opens a source and a session; reads no more of the table than its names need."""
+    """Open a source and a session, and read only the column names."""
     begin = time.perf_counter()
     source = find_source(target) if kind is None else None
-    # What the bytes of local files say against loading is said before a JVM is started.
+    # Faults in local files are reported before a JVM is started.
     scanned = None
     if source is not None:
         odd = why_not_spark(source, options)
@@ -134,7 +134,7 @@ def open_with_spark(
 def _comparable(
     raw: RawFrame, names: list[str], kept: list[int], needed: frozenset[str], notes: list[str]
 ) -> list[int]:
-    """The columns without those that can't be compared and aren't needed; notes say which these are."""
+    """The columns without those that are neither comparable nor needed; notes name these."""
     left = []
     for i in kept:
         try:
@@ -146,7 +146,7 @@ def _comparable(
 
 
 def takes_more(opened: TableInSpark, most_bytes: int) -> bool:
-    """Whether the codes take more than so many bytes. Rows are only counted where the size leaves that open."""
+    """Whether the codes take more than so many bytes. Rows are counted only if the size does not decide it."""
     if most_bytes <= 0:
         return True
     cells = most_bytes // CODE_BYTES
@@ -158,7 +158,7 @@ def takes_more(opened: TableInSpark, most_bytes: int) -> bool:
 
 @contextlib.contextmanager
 def spark_failures(table: str) -> Iterator[None]:
-    """What Spark says when it fails, as one message."""
+    """Turn failures of Spark into one InputError."""
     try:
         yield
     except (Py4JJavaError, PySparkException) as problem:
@@ -197,30 +197,30 @@ def _open(source: Source, scanned: Any, session: OpenSession, options: LoadOptio
 
 
 def _first_line(problem: Exception) -> str:
-    """What an exception says, without the codes round it."""
+    """The first line of an exception's text, without error codes."""
     first = str(problem).strip().splitlines()[0]
     return re.sub(r"^\[[A-Z_.0-9]+\] | SQLSTATE: \w+$", "", first).removesuffix(".")[:200]
 
 
 def _cause(problem: Exception) -> str:
-    """The last cause of a failed job: the first ones only say that it failed."""
+    """The last cause of a failed job; earlier ones only state that it failed."""
     causes = [line for line in str(problem).splitlines() if line.startswith("Caused by: ")]
     return causes[-1].removeprefix("Caused by: ")[:300] if causes else _first_line(problem)
 
 
 def in_session(frame: DataFrame, spark: SparkSession) -> DataFrame:
-    """The same plan under the settings of our session; the frame's own keeps its settings."""
+    """The frame's plan under the settings of our session. The frame's own session keeps its settings."""
     module = spark._jvm.org.apache.spark.sql.classic.Dataset
     return DataFrame(module.ofRows(spark._jsparkSession, frame._jdf.logicalPlan()), spark)
 
 
 def _plan_bytes(frame: DataFrame) -> int:
-    """Spark's estimate of the size of a plan's result; file sizes where it is a scan."""
+    """Spark's estimate of the size of a plan's result; for a scan, the size of the files."""
     return int(str(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
 
 
 def _encode_here(opened: TableInSpark, report: Callable[[str], None], device: str) -> Relation:
-    """Types and encodes the table in this process."""
+    """Type and encode the table in this process."""
     selection, timings = opened.selection, opened.timings
     begin = time.perf_counter()
     table = read_here(opened)
@@ -235,7 +235,7 @@ def _encode_here(opened: TableInSpark, report: Callable[[str], None], device: st
 
 
 def read_here(opened: TableInSpark) -> ReadTable:
-    """The columns of a table as they stand in the source, brought over once as Arrow."""
+    """The columns of a table as the source stores them, collected once as Arrow."""
     raw, selection, options = opened.raw, opened.selection, opened.options
     arrow, remarks = _bring(raw, selection, options)
     order = _file_order(raw, len(arrow))
@@ -267,10 +267,10 @@ def _bring(raw: RawFrame, selection: ColumnSelection, options: LoadOptions) -> t
 
 
 def _file_order(raw: RawFrame, rows: int) -> pa.Array | None:
-    """How rows of several files are put in file order; None where they are.
+    """The permutation that puts rows of several files in file order; None if they are.
 
     Rows arrive by partition, and Spark packs files into partitions by size. Within a partition each split is one run
-    of ids, so that a split's place follows from its file, its start and its lowest id.
+    of ids, so the place of a split follows from its file, its start and its lowest id.
     """
     if raw.ordered or rows == 0:
         return None
@@ -284,7 +284,7 @@ def _file_order(raw: RawFrame, rows: int) -> pa.Array | None:
 def _leave_out(
     raw: RawFrame, arrow: pa.Table, options: LoadOptions
 ) -> tuple[pa.Table, NDArray[np.int64], str | None, int]:
-    """The first rows that were asked for, without bad ones, and the positions of those that are left."""
+    """The requested first rows without malformed ones, and the positions of the remaining rows."""
     rows = len(arrow)
     positions = np.arange(rows, dtype=np.int64)
     places = raw.places

@@ -1,8 +1,8 @@
-"""Where the rows of a scan stand: positions in file order from the ids that Spark gives rows.
+"""Positions of rows in file order, from the ids that Spark gives rows.
 
-Spark packs the splits of files into partitions by size, so ids alone are not in file order when there are several
-files or splits. Within a partition each split is one run of ids; the file, the start of the split in it and its lowest
-id put the runs in order. All of it stays on the GPU, unlike Spark's hidden metadata columns.
+Spark packs the splits of files into partitions by size, so with several files or splits the ids are not in file order.
+Within a partition each split is one run of ids. The file, the start of the split and its lowest id put the runs in
+order. Unlike Spark's hidden metadata columns, all of this stays on the GPU.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ ROW = "_row"
 def split_runs(
     frame: DataFrame, row: str | None = None, *, by_file: bool = True
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """The splits of a scan: first row id and rows of each, by ascending id, and the file order of them.
+    """The splits of a scan: the first row id and the rows of each, by ascending id, and their file order.
 
-    `row`: the column that holds row ids; without it they are given here. Without `by_file` each partition is a run.
+    `row`: the column of row ids; None: they are assigned here. Without `by_file` each partition is one run.
     """
     runs = (
         frame.select(
@@ -45,11 +45,11 @@ def split_runs(
 
 @dataclass(frozen=True)
 class RowRuns:
-    """The rows of a table by the ids that Spark gives them, and where they stand.
+    """The runs of row ids of a table, one for each split, and their places in file order.
 
     Attributes
     ----------
-    first, count : int64 (runs,), id of the first row and rows of each split, by ascending id
+    first, count : int64 (runs,), id of the first row and number of rows of each split, by ascending id
     offset : int64 (runs,), place in file order of the first row of each split
     """
 
@@ -74,7 +74,7 @@ class RowRuns:
 
 
 def find_rows(frame: DataFrame, ordered_by_file: bool) -> RowRuns:
-    """Counts the splits of a frame that has ROW. Where rows come from no file, their order is that of their ids."""
+    """Count the splits of a frame with ROW. Rows that come from no file are ordered by their ids."""
     first, count, order = split_runs(frame, ROW, by_file=ordered_by_file)
     offset = np.empty(len(first), dtype=np.int64)
     if len(first):

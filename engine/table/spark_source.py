@@ -1,4 +1,4 @@
-"""Tables as Spark DataFrames with plain column names, before their types are settled: one shape for all sources."""
+"""Sources as Spark DataFrames of one form, with plain column names, before their types are decided."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ from tuplewise.engine.table.spark_text import MOST_DIGITS
 
 @dataclass(frozen=True)
 class RawFrame:
-    """A table as Spark gives it.
+    """A table as Spark reads it.
 
     Attributes
     ----------
-    frame : columns c0, c1, ..., and BAD where the source can hold bad rows
-    names : the names that the source gives the columns, in order
-    readings, labels : for each column, what is done with it and what its source calls its type
-    files : local files in order; empty where there are none
-    places : where the rows stand, where that was found out
-    ordered : whether rows come in file order, that is, from one file; else splits are put in order
+    frame : columns c0, c1, ..., and BAD if the source can hold malformed rows
+    names : the column names of the source, in order
+    readings, labels : for each column, how it gets its type, and the source's name for its type
+    files : the local files in order, if any
+    places : the places of the rows, if known
+    ordered : whether rows are in file order because they are from one file; otherwise splits have to be ordered
     """
 
     frame: DataFrame
@@ -64,7 +64,7 @@ class RawFrame:
     what_is_bad: BadRows = NO_BAD_ROWS
 
     def stored_as(self, column: int, remark: str) -> str:
-        """Why a typed column has its type. `remark`: what `readable` did to it, which the label may say already."""
+        """The reason for the type of a typed column. `remark`: that of `readable`, unless the label contains it."""
         label = self.labels[column]
         return f"stored as {label}" + ("" if label.endswith(remark) else remark)
 
@@ -112,12 +112,12 @@ def typed_table(spark: SparkSession, source: Source) -> RawFrame:
 
 
 def in_nanoseconds(type_: Any) -> bool:
-    """Whether an Arrow type is a timestamp in nanoseconds, which Spark reads as a whole number."""
+    """Whether an Arrow type is a timestamp in nanoseconds, which Spark reads as an integer."""
     return bool(pa.types.is_timestamp(type_) and type_.unit == "ns")
 
 
 def odd_column(source: Source) -> Any:
-    """The first column of local Parquet or ORC files of a type that only Arrow reads; None where there is none."""
+    """The first column of local Parquet or ORC files with a type that only Arrow reads; None if there is none."""
     if not source.local or source.format not in ("parquet", "orc"):
         return None
     t = pa.types
@@ -144,7 +144,7 @@ def _refuse_repeated(schema: Schema, source: Source) -> None:
 
 
 def _spark_schema(schema: Schema, source: Source) -> StructType:
-    """The schema of files that differ, so that Spark widens types and fills what is missing with nulls."""
+    """The common schema of files that differ, for which Spark widens types and fills missing columns with nulls."""
     if any(in_nanoseconds(field.type) for field in schema.fields):
         hint = Wording("Take {reader}, or write the files with one unit", reader="arrow")
         raise InputError(
@@ -159,9 +159,9 @@ def _spark_schema(schema: Schema, source: Source) -> StructType:
 
 
 def _read_typed(spark: SparkSession, source: Source, nanoseconds: bool) -> DataFrame:
-    """The files; timestamps in nanoseconds as whole numbers, instead of ending the job.
+    """The files, with timestamps in nanoseconds as integers, which would end the job otherwise.
 
-    That is asked for only where there are some: it takes the scan off the GPU.
+    The setting for that is only made if there are some: it moves the scan off the GPU.
     """
     reader = spark.read.format(source.format)
     try:
@@ -175,9 +175,9 @@ def _read_typed(spark: SparkSession, source: Source, nanoseconds: bool) -> DataF
 
 
 def _instants(spark: SparkSession, source: Source, frame: DataFrame) -> DataFrame:
-    """Reads timestamps that Spark itself wrote without a zone as instants too, so that the scan stays on the GPU.
+    """Read timestamps without a zone, as Spark itself writes them, as instants, so that the scan stays on the GPU.
 
-    ORC refuses that: its timestamps without a zone are cast behind the scan, which is then the CPU's.
+    ORC refuses that: its timestamps without a zone are cast after the scan, which then runs on the CPU.
     """
     fields = frame.schema.fields
     if not any(isinstance(f.dataType, t.TimestampNTZType) for f in fields):
@@ -192,7 +192,7 @@ def _instants(spark: SparkSession, source: Source, frame: DataFrame) -> DataFram
 
 
 def frame_table(frame: DataFrame, label: str) -> RawFrame:
-    """A Spark frame or a catalog table: its rows have no order of their own."""
+    """A Spark frame or a catalog table, whose rows have no order of their own."""
     note = "rows of this source have no order of their own: positions were given once, as they came"
     return _from_frame(frame, label, (), True, frozenset(), frozenset(), [note])
 
@@ -223,7 +223,7 @@ def _from_frame(
 
 
 def readable(name: str, column: SparkColumn, type_: DataType) -> tuple[SparkColumn, str]:
-    """The column as a type that plans keep on the GPU and Arrow takes, and what was done to it.
+    """The column as a type that plans keep on the GPU and Arrow can represent, and a remark on the conversion.
 
     Raises InputError for nested and interval columns.
     """
@@ -246,7 +246,7 @@ def readable(name: str, column: SparkColumn, type_: DataType) -> tuple[SparkColu
 
 
 def json_table(spark: SparkSession, source: Source, options: LoadOptions) -> RawFrame:
-    """JSON lines: each object a row. Numbers and booleans keep their spelling until their type is settled."""
+    """JSON lines, each object a row. Numbers and booleans stay as written until their type is known."""
     lines, keys = _scan_json(source, options)
     reading: Mapping[str, Any] = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": BAD}
     found = [f for f in spark.read.options(**reading).json(list(source.paths)).schema.fields if f.name != BAD]
@@ -277,7 +277,7 @@ _MAY_BE_SEVERAL = re.compile(rb"\A\s*\[|\}\s*\{")
 
 
 def _refuse_several(line: bytes, where: str) -> None:
-    """Raise InputError where a line holds several objects: Spark drops all but the first, or makes rows of a list."""
+    """Raise InputError if a line holds several objects: Spark drops all but the first, or turns a list into rows."""
     if _MAY_BE_SEVERAL.search(line):
         try:
             one = isinstance(json.loads(line), dict)
@@ -289,7 +289,7 @@ def _refuse_several(line: bytes, where: str) -> None:
 
 
 def _scan_json(source: Source, options: LoadOptions) -> tuple[list[NDArray[np.int64]], list[str]]:
-    """Lines that aren't blank of each file, and keys in the order in which the first objects have them."""
+    """The non-blank lines of each file, and the keys in the order of the first objects."""
     lines = []
     keys: dict[str, None] = {}
     objects = 0
