@@ -205,7 +205,7 @@ class SparkTable:
         return self._compared(found, started, self._collapsing_seconds, sampled=True)
 
     def compare_rows(self, rows: NDArray[np.int32]) -> ComparedPairs:
-        """Rows that some `Compared` told of with all rows, in tasks."""
+        """Compare rows that a `Compared` has reported with all rows, in tasks."""
         started = time.perf_counter()
         with self._within_time():
             found = pairs_on_spark.compare_known(self._job(), self._positions_of(rows))

@@ -1,8 +1,8 @@
-"""Compares, in Spark's tasks, the pairs of rows that agree on some columns; only distinct clues come back.
+"""Comparison, in Spark's tasks, of the pairs of rows that agree on some columns. Only distinct clues are collected.
 
-Rows go to their groups as in checking rules (`layout`, `routes`): a shuffle on the columns, heavy groups cut into
-blocks, whose pairs are tiles. Here tiles are cut by the pairs they hold, since every pair is compared. What a task does
-with the rows of a tile is in the kernels that come with it.
+Rows are sent to groups as for checking rules (`layout`, `routes`): by a shuffle on the columns; heavy groups are cut
+into blocks, and pairs of blocks are tiles. Tiles are sized by their number of pairs, since every pair is compared. The
+kernels of a job say what a task does with the rows of a tile.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ COPIES = "copies"
 
 @dataclass(frozen=True, slots=True)
 class PairSizes(TileSizes):
-    """What cutting is decided from where all pairs of a group are compared: a tile costs what it holds of pairs.
+    """Sizes for cutting groups if all their pairs are compared: the cost of a tile is its number of pairs.
 
     Attributes
     ----------
@@ -67,8 +67,8 @@ class PairSizes(TileSizes):
 
     def light_tiles(self, rows: int) -> int:
         """Tiles for so many rows of groups that stay whole."""
-        worth = max(-(-rows // self.least_rows), -(-self.pairs // self.least_pairs))
-        return max(1, -(-rows // self.tile_rows), min(WAVES * self.slots, worth))
+        tasks = max(-(-rows // self.least_rows), -(-self.pairs // self.least_pairs))
+        return max(1, -(-rows // self.tile_rows), min(WAVES * self.slots, tasks))
 
     def blocks(self, group_rows: int) -> int:
         """Blocks of a group that is cut: two of them make the pairs of one task."""
@@ -77,7 +77,7 @@ class PairSizes(TileSizes):
 
 @dataclass(frozen=True, slots=True)
 class SampleSizes(TileSizes):
-    """What cutting is decided from where some pairs of each group are compared: a task costs what it holds of rows."""
+    """Sizes for cutting groups if a sample of their pairs is compared: the cost of a task is its number of rows."""
 
     @property
     def heavy_rows(self) -> int:
@@ -91,12 +91,12 @@ class SampleSizes(TileSizes):
 
 @dataclass(frozen=True, eq=False)
 class TileClues:
-    """What the rows of a tile leave.
+    """The clues of a tile.
 
     Attributes
     ----------
     clues : uint64 (clues, words), distinct, of both orders of the pairs
-    rows : int32 (clues, 2), a pair of rows of the tile that left each; (0, 2) where that isn't told
+    rows : int32 (clues, 2), for each clue a pair of rows of the tile that has it; (0, 2) if unknown
     pairs : unordered pairs that were compared
     """
 
@@ -109,20 +109,19 @@ class CompareTile(Protocol):
     def __call__(
         self, codes: NDArray[np.int32], asked: Any, left: RowChoice, right: RowChoice, device: Device
     ) -> TileClues:
-        """What the pairs (t in left, u in right) that agree leave."""
+        """The clues of the pairs (t in left, u in right) that agree."""
 
 
 class SamplePairs(Protocol):
     def __call__(
         self, codes: NDArray[np.int32], repeated: NDArray[np.bool_], asked: Any, seed: Sequence[int], device: Device
     ) -> TileClues:
-        """What random pairs leave, each row in one at least (where there are two), and the pairs of repeated rows with
-        their equals."""
+        """The clues of random pairs, at least one for each row (if there are two), and of pairs of copies."""
 
 
 @dataclass(frozen=True)
 class ClueKernels:
-    """What is run on rows: functions of modules, so that they are sent to tasks by name."""
+    """The kernels of a job. They are functions of modules, so that they are sent to tasks by name."""
 
     compare: CompareTile
     sample: SamplePairs
@@ -130,9 +129,9 @@ class ClueKernels:
 
 @dataclass(frozen=True, eq=False)
 class Collected:
-    """What tasks compared: distinct clues, uint64 (clues, words), with the positions of a pair of rows that left each,
-    int64 (clues, 2), -1 where that isn't told, and in how many tiles each was met, int64 (clues,); unordered pairs; and
-    the seconds of their kernels together."""
+    """The result of a comparison: distinct clues, uint64 (clues, words), with the positions of a pair of rows for each,
+    int64 (clues, 2), -1 if unknown, and the number of tiles with that clue, int64 (clues,); the number of unordered
+    pairs; and the total seconds of the kernels."""
 
     clues: NDArray[np.uint64]
     positions: NDArray[np.int64]
@@ -149,7 +148,7 @@ class AgreeingPairs:
     ----------
     frame : position (bigint) and codes c0, c1, ... (int), `columns` of them; null is -1
     words : 64-bit words of a clue
-    asked : handed to the kernels: what is compared
+    asked : an argument of the kernels that says what is compared
     null_agrees : whether null agrees with null; else rows with a null in the columns are left out
     """
 
@@ -163,7 +162,8 @@ class AgreeingPairs:
 
     @property
     def schema(self) -> str:
-        """What tasks return: a clue, and where rows lie that left it; pairs and time of a tile, with its first clue."""
+        """The schema of what tasks return: a clue and the positions of a pair that has it; with the first clue of a
+        tile, its pairs and time."""
         return ", ".join(f"{name} bigint" for name in (*self.word_names, *FIGURES))
 
     @property
@@ -173,7 +173,7 @@ class AgreeingPairs:
 
 @dataclass(frozen=True)
 class AgreementRule:
-    """Agreement on some columns in the form of a rule: what `layout.lay_out` sends rows to tiles by."""
+    """Agreement on some columns in the form of a rule, by which `layout.lay_out` sends rows to tiles."""
 
     comparisons: tuple[Comparison, ...]
     left_needed: tuple[int, ...]
@@ -192,10 +192,9 @@ class AgreementRule:
 
 @dataclass(frozen=True, eq=False)
 class ClueWork:
-    """What the tasks of one job are told.
+    """The input of the tasks of one job.
 
-    `others`: int32 (columns, 2), two different rows of the table (one, where it has no more): partners for a row that
-    comes alone.
+    `others`: int32 (columns, 2), two different rows of the table (or its only one): partners for a single row.
     """
 
     kernels: ClueKernels
@@ -255,7 +254,7 @@ def _rows_of(batch: pa.RecordBatch, columns: int) -> tuple[NDArray[np.int64], ND
 
 
 def _batch(found: TileClues, positions: NDArray[np.int64], nanoseconds: int) -> pa.RecordBatch:
-    """Clues as Spark takes them, signed; the figures stand with the first one (no pairs, no clues)."""
+    """Clues as signed integers for Spark; the first one carries the figures of the tile (no pairs: no clues)."""
     figures = np.zeros((len(FIGURES), len(found.clues)), dtype=np.int64)
     figures[:2] = positions[found.rows].T if len(found.rows) else -1
     figures[2:, :1] = [[found.pairs], [nanoseconds]]
@@ -265,7 +264,7 @@ def _batch(found: TileClues, positions: NDArray[np.int64], nanoseconds: int) -> 
 
 
 def distinct_rows(frame: DataFrame, columns: int) -> DataFrame:
-    """One row for all that are equal: the lowest position, codes, and how many there are (`copies`). One shuffle."""
+    """Collapse equal rows into one with their lowest position, codes, and their number (`copies`). One shuffle."""
     codes = [f"c{i}" for i in range(columns)]
     if not codes:
         return frame.select(POSITION, f.lit(1).cast("bigint").alias(COPIES))
@@ -274,13 +273,13 @@ def distinct_rows(frame: DataFrame, columns: int) -> DataFrame:
 
 
 def some_rows(frame: DataFrame, share: float, seed: int) -> DataFrame:
-    """A random share of the rows of `distinct_rows`, and all those that stand for several."""
+    """A random share of the rows of `distinct_rows`, and all rows with several copies."""
     single = frame.where(f.col(COPIES) == 1).sample(share, seed)
     return single.unionAll(frame.where(f.col(COPIES) > 1))
 
 
 def sample_pairs(asked: AgreeingPairs, others: NDArray[np.int32] | None, seed: int) -> Collected:
-    """Random pairs of the rows of `distinct_rows`, each row in one at least, and pairs of equal rows. One job."""
+    """Compare random pairs of the rows of `distinct_rows`, at least one for each row, and pairs of copies. One job."""
     work = ClueWork(asked.kernels, asked.asked, asked.columns, asked.device, seed, others)
     chosen = asked.frame.select(POSITION, *(f"c{i}" for i in range(asked.columns)), COPIES)
     return _collected(asked, chosen.mapInArrow(work.sample, asked.schema))
@@ -289,16 +288,16 @@ def sample_pairs(asked: AgreeingPairs, others: NDArray[np.int32] | None, seed: i
 def compare_agreeing(
     asked: AgreeingPairs, agreement: Sequence[tuple[int, int]], sizes: PairSizes | SampleSizes
 ) -> Collected:
-    """Clues of all pairs with t.left == u.right for all of `agreement`, and of the exchanged pairs.
+    """Compare all pairs with t.left == u.right for all of `agreement`, and the exchanged pairs.
 
-    With `SampleSizes` a block of a group that is cut meets itself only. A pair that agrees both ways counts twice among
-    the pairs, but where each column is its own partner.
+    With `SampleSizes` a block of a group that is cut is only compared with itself. A pair that agrees both ways counts
+    twice, unless each column is compared with itself.
 
     Notes
     -----
-    Jobs: group sizes, and figures of blocks where groups are heavy (`layout.lay_out`); then the comparing one, whose
-    clues are made distinct in tasks, in Spark, and then here. A task that is tried again gives the same clues; nothing
-    is counted outside its output.
+    Jobs: one for the sizes of groups, and one for the figures of blocks if groups are heavy (`layout.lay_out`); then
+    the comparison, whose clues are made distinct in tasks, in Spark, and here. A repeated task returns the same clues;
+    nothing is counted outside its output.
     """
     rule = AgreementRule.of(agreement, asked.null_agrees)
     layout = lay_out(asked.frame, asked.columns, rule, sizes, full=False)
@@ -321,14 +320,14 @@ def _compare_tiles(asked: AgreeingPairs, layout: Layout, sizes: TileSizes) -> Co
 
 
 def compare_violating(asked: AgreeingPairs, rule: PairRule, sizes: TileSizes) -> Collected:
-    """Clues of the pairs that violate a rule over these columns, as the kernel that is asked finds them in a tile, and
-    of the exchanged pairs. Rows are sent to tiles as for checking."""
+    """Compare the pairs that violate a rule over these columns, as the kernel finds them in a tile, and the exchanged
+    pairs. Rows are sent to tiles as for checking."""
     layout = lay_out(asked.frame, asked.columns, rule, sizes, full=False)
     return _compare_tiles(asked, layout, sizes)
 
 
 def compare_known(asked: AgreeingPairs, positions: NDArray[np.int64]) -> Collected:
-    """Clues of the pairs of the rows at some positions with all rows, which stay where they are. Two jobs."""
+    """Compare the rows at some positions with all rows, without moving these. Two jobs."""
     positions, codes = codes_at(asked.frame, asked.columns, positions)
     work = ClueWork(asked.kernels, asked.asked, asked.columns, asked.device)
     chosen = asked.frame.select(POSITION, *(f"c{i}" for i in range(asked.columns)))
@@ -337,7 +336,7 @@ def compare_known(asked: AgreeingPairs, positions: NDArray[np.int64]) -> Collect
 
 
 def without_rows(frame: DataFrame, positions: NDArray[np.int64]) -> DataFrame:
-    """The other rows of a frame."""
+    """The rows of a frame except those at some positions."""
     return frame.join(_known_positions(frame, positions), POSITION, "left_anti")
 
 
@@ -346,7 +345,7 @@ def _known_positions(frame: DataFrame, positions: NDArray[np.int64]) -> DataFram
 
 
 def _collected(asked: AgreeingPairs, found: DataFrame) -> Collected:
-    """Each clue once. Of the pairs that left it, one that comes first will do."""
+    """Collect each clue once, with any of the pairs that have it."""
     kept = [f.first(name).alias(name) for name in FIGURES[:2]] + [f.sum(name).alias(name) for name in FIGURES[2:]]
     table = found.groupBy(*asked.word_names).agg(*kept, f.count("*").alias("tiles")).toArrow()
     words, rows = (
@@ -359,7 +358,7 @@ def _collected(asked: AgreeingPairs, found: DataFrame) -> Collected:
 
 
 def sampled_rows(frame: DataFrame, columns: int, rows: int, wanted: int, seed: int) -> NDArray[np.int32]:
-    """Codes, int32 (columns, rows), of about `wanted` of these rows, two at least, in order of position."""
+    """The codes, int32 (columns, rows), of a sample of about `wanted` rows, at least two, in order of position."""
     named = frame.select(POSITION, *(f"c{i}" for i in range(columns)))
     found = _codes_of(named if rows <= wanted else named.sample(wanted / rows, seed), columns)[1]
     return found if found.shape[1] > 1 or rows <= wanted else _codes_of(named.limit(2), columns)[1]

@@ -1,7 +1,7 @@
-"""What tasks do with the rows of their tiles: run kernels on arrays, and return counts or pairs of positions.
+"""The work of Spark's tasks on the rows of tiles: they run kernels on arrays and return counts or pairs of positions.
 
-These functions run in Spark's Python workers. They know a rule only as something to hand to the kernels, which come
-with it (`TileKernels`): functions of modules, so that they are sent by name.
+These functions run in Spark's Python workers. They pass a rule on to its kernels (`TileKernels`), which are functions
+of modules, so that they are sent by name.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class FindPairs(Protocol):
 
 @dataclass(frozen=True)
 class TileKernels:
-    """What is run on a tile. `left`, `right`: int32 rows, ascending; None for all rows."""
+    """The kernels of a job. `left`, `right`: int32 rows, ascending; None for all rows."""
 
     count: CountPairs
     rows: CountRows
@@ -71,7 +71,7 @@ class Tile:
     ----------
     positions : int64 (rows,), ascending, each once
     codes : int32 (columns, rows), C order
-    left, right : int32 rows of each side, ascending; None where it is all
+    left, right : int32 rows of each side, ascending; None if it is all rows
     """
 
     number: int
@@ -83,12 +83,12 @@ class Tile:
 
 @dataclass(frozen=True, eq=False)
 class TileWork:
-    """Everything that the tasks of one job are told.
+    """The input of all tasks of one job.
 
     Attributes
     ----------
     columns : number of code columns c0, c1, ... of the rows
-    both_ways : numbers of the tiles that stand for their mirror, too; int64, ascending
+    both_ways : numbers of the tiles that also stand for their mirror; int64, ascending
     one_way : whether pairs are listed once, t < u: the rule is its own mirror
     """
 
@@ -143,12 +143,12 @@ class TileWork:
 
 @dataclass(frozen=True, eq=False)
 class FirstPairs:
-    """Lists the first pairs of a few left rows, known beforehand, with all rows that a task has.
+    """A search for the first pairs of a few known left rows with all rows of a task.
 
     Attributes
     ----------
     positions, codes : int64 (rows,) ascending and int32 (columns, rows): the left rows
-    limit : how many pairs are wanted, of all tasks together
+    limit : number of pairs wanted from all tasks together
     """
 
     kernels: TileKernels
@@ -190,7 +190,7 @@ class FirstPairs:
 
 @dataclass(frozen=True, eq=False)
 class BlockFinder:
-    """Finds the blocks of rows of heavy groups. `left`, `right`: the columns that cut them on each side, or None."""
+    """A search for the blocks of rows of heavy groups. `left`, `right`: the column that cuts each side, or None."""
 
     blocks: Blocks
     columns: int
@@ -245,7 +245,7 @@ def _assemble(number: int, parts: list[pa.RecordBatch], columns: int) -> Tile:
 def make_tile(
     number: int, positions: NDArray[np.int64], sides: NDArray[np.int8], given: Iterable[NDArray[np.int32]]
 ) -> Tile:
-    """The rows that came as a tile: in order of position, each once, though it came for both sides."""
+    """A tile of received rows in order of position. A row that was sent for both sides appears once."""
     order, left, right = local_rows(positions, sides)
     rows = [column[order] for column in given]
     codes = np.stack(rows) if rows else np.empty((0, len(order)), dtype=np.int32)
@@ -254,11 +254,11 @@ def make_tile(
 
 
 def spare_zip_reading() -> None:
-    """Let the next task of this worker start sooner.
+    """Make the next task of this worker start sooner.
 
-    Spark lets Python forget what it knows of import paths before each task, and Python then reads the directory of
-    pyspark's zip anew for each of its packages: a quarter of a second. Finders that aren't there need not be told; they
-    are made again when they are needed.
+    Before each task Spark invalidates Python's import caches, and Python then reads the directory of pyspark's zip
+    again for each of its packages, which takes a quarter of a second. Finders that were removed are not invalidated;
+    they are created again when needed.
     """
     for path, finder in list(sys.path_importer_cache.items()):
         if isinstance(finder, zipimport.zipimporter):
