@@ -1,7 +1,7 @@
-"""How genuine the rules of a complete discovery are: the order in which people are shown them.
+"""Ranking of the rules of a complete discovery by how genuine they are.
 
-All rules get an estimate from counts of single columns, in arrays: there may be millions. Those that are best by it get
-the score that a profile gives to rules of their kind, counted on all rows, and stand before the others.
+All rules, perhaps millions, get an estimate from counts of single columns. The best ones by it then get the score that
+a profile gives to rules of their kind, counted on all rows, and are ranked before the others.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ class _Scores:
                     self._needed.setdefault(left, set()).add(of.left)
 
     def score(self, of: RuleColumns, wrong: int | None) -> float:
-        """How much a rule is worth showing. `wrong`: pairs, or rows of a ROW, that violate it; None: unknown."""
+        """The score of a rule. `wrong`: violating pairs, or rows for a ROW; None: unknown."""
         if self.rows.count < 2:
             return 0.0
         by_kind: dict[int, Any] = {KEY: self._key, CONSTANT: self._functional, ROW: self._row}
@@ -208,7 +208,7 @@ class _Scores:
         return measures.od_score(strength, evidence, counted.strength - alone, len(of.context), share)
 
     def _gamma_of_all(self, a: int, b: int) -> float:
-        """How far two columns are ordered alike in the whole table, by some of its pairs."""
+        """The gamma of two columns in the whole table, from a sample of its pairs."""
         if (a, b) not in self._gammas:
             first, second = (self.rows.codes[[a, b]][:, side] for side in self._pairs)
             known = np.all((first != NULL_CODE) & (second != NULL_CODE), axis=0)

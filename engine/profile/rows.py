@@ -19,11 +19,11 @@ from tuplewise.gpu_kernels.refine import refine_equal
 
 @dataclass(frozen=True, eq=False)
 class ClassSizes:
-    """How large the classes of rows are that are equal on some columns; rows with a null there are left out.
+    """The sizes of the classes of rows that are equal on some columns, without rows with a null there.
 
     Attributes
     ----------
-    rows, count : rows, and classes, those of one row too
+    rows, count : number of rows, and of classes including those of one row
     pairs : unordered pairs of different rows of one class
     """
 
@@ -39,7 +39,7 @@ class ClassSizes:
 
 @dataclass(frozen=True, eq=False)
 class Classes(ClassSizes):
-    """Rows by what they have in some columns. `groups`: the classes of two and more rows."""
+    """The classes of rows that are equal on some columns. `groups`: those of two and more rows."""
 
     groups: ClusterPairs
 
@@ -51,7 +51,7 @@ class Classes(ClassSizes):
 
 
 class CountedRelation:
-    """A relation, for counting. Codes are its own; where nulls are values they are moved up by one, so that none is -1.
+    """A relation for counting. If nulls are values, its codes are increased by one, so that none is -1.
 
     Parameters
     ----------
@@ -113,10 +113,10 @@ class CountedRelation:
 
 
 class SampledPairs:
-    """Random pairs of different rows of one class, and on what they agree.
+    """Random pairs of different rows of one class, and the columns on which they agree.
 
-    A pair is a row beyond the first of its class and another one of the class: so the share of pairs that differ on a
-    column is an estimate of what contradicts an FD, by what would by chance (`measures.mu_plus`).
+    A pair is a row after the first of its class and another row of the class. So the share of pairs that differ on a
+    column estimates the contradictions of an FD relative to those by chance (`measures.mu_plus`).
 
     Attributes
     ----------

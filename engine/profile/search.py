@@ -37,13 +37,13 @@ STAGES = ("searching", "counting")
 
 @dataclass(frozen=True, eq=False)
 class Profiled:
-    """What a profile of one table found.
+    """The rules of one table.
 
     Attributes
     ----------
-    listed : rules that are shown, best first
-    held_back : candidates counted that were no more than chance, too weak, or beyond the limit
-    partial : whether a limit came first
+    listed : shown rules, best first
+    held_back : counted candidates that were explained by chance, too weak, or beyond the limit
+    partial : whether a limit ended the search
     """
 
     listed: tuple[Listed, ...]
@@ -85,9 +85,9 @@ class _Profile:
                 rules += step(search)
         except LimitReached as reached:
             self._late(f"{reached} before all candidates were counted")
-        worth = [rule for rule in rules if rule.score >= measures.LEAST_SCORE]
-        self._held_back += len(rules) - len(worth)
-        listed = cover(worth, len(self._columns))
+        kept = [rule for rule in rules if rule.score >= measures.LEAST_SCORE]
+        self._held_back += len(rules) - len(kept)
+        listed = cover(kept, len(self._columns))
         limit = self._options.limit
         if len(listed) > limit:
             best = f"the best {limit:,} of {len(listed):,} rules are listed"

@@ -1,7 +1,6 @@
-"""A table that is profiled where its rows are: in Spark. Candidates come from a sample here, all counts from its tasks.
+"""Profiling of a table in Spark: candidates come from a sample in this process, all counts from tasks.
 
-What comes here beside the sample: sums, the values that are shown, and of columns that may be keys or hold numbers as
-text some values.
+Beside the sample only sums, shown values, and some values of possible keys and of numbers stored as text are collected.
 """
 
 from __future__ import annotations
@@ -368,7 +367,7 @@ def _sizes(figures: ClassFigures) -> ClassSizes:
 
 
 def heaviest_chain(left: NDArray[np.int64], right: NDArray[np.int64], weights: NDArray[np.int64]) -> int:
-    """The greatest weight of pairs, int64 (pairs,) each, of which none is lower on one side and higher on the other.
+    """The greatest weight of a set of pairs, int64 (pairs,) each, none of which contradicts the order of another.
 
     Notes
     -----

@@ -1,8 +1,8 @@
-"""The rows of a table sent to the tiles of a rule: groups of rows that agree, heavy ones cut into blocks.
+"""Layout of a table for the tiles of a rule: groups of rows that agree, with heavy groups cut into blocks.
 
-Only figures come to the driver: sizes of heavy groups, a sample of codes, extremes of blocks. Rows move by Spark SQL,
-which stays on the GPU under the RAPIDS Accelerator, but for finding the block of a row among many: that is a search in
-a sorted array, which SQL hasn't, so Arrow batches go through NumPy for it.
+Only figures come to the driver: sizes of heavy groups, a sample of codes, extremes of blocks. Rows are moved by Spark
+SQL, which stays on the GPU under the RAPIDS Accelerator. The exception is finding the block of a row among many: SQL
+has no search in a sorted array, so NumPy does it on Arrow batches.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NULL = -1  # the code of null
 
 
 class RowCondition(Protocol):
-    """What one row has to satisfy alone; `engine.dc.violations.program.RowCondition`."""
+    """A condition on a single row; see `engine.dc.violations.program.RowTest`."""
 
     @property
     def kind(self) -> str: ...
@@ -42,7 +42,7 @@ class RowCondition(Protocol):
 
 
 class PairRule(Protocol):
-    """What is known of a rule here; `engine.dc.violations.program.Program`."""
+    """The parts of a rule that the layout needs; see `engine.dc.violations.program.Program`."""
 
     @property
     def left_tests(self) -> Sequence[RowCondition]: ...
@@ -62,16 +62,16 @@ class PairRule(Protocol):
 
 @dataclass(frozen=True)
 class PairShape:
-    """How the pairs of a rule are cut.
+    """The way the pairs of a rule are cut.
 
     Attributes
     ----------
-    keys : (left column, right column) that have to be equal: rows that agree form a group
+    keys : (left column, right column) pairs that have to be equal: rows that agree on them form a group
     others : the other comparisons
     split : the comparison whose columns cut large groups into ranges: the first inequality, else the first
-        non-equality; None where there is none, and positions cut them
+        non-equality; None if there is none: positions cut them
     alike : whether both sides of a pair are grouped and cut by the same columns
-    mirrored : whether, besides, the rule is its own mirror, so that half the tiles do
+    mirrored : whether the rule is also its own mirror, so that half of the tiles suffice
     """
 
     keys: tuple[tuple[int, int], ...]
@@ -87,7 +87,7 @@ class PairShape:
 
     @property
     def key_names(self) -> list[str]:
-        """What the columns of a key are called beside those of rows."""
+        """The names of the columns of a key."""
         return [f"k{i}" for i in range(len(self.keys))]
 
     def key_columns(self, side: int) -> list[str]:
@@ -106,7 +106,7 @@ class PairShape:
 
 
 def passing(tests: Sequence[RowCondition], needed: Sequence[int]) -> Column:
-    """The rows that pass these tests and have no null in the columns `needed`, as a condition."""
+    """The condition that a row passes these tests and has no null in the columns `needed`."""
     conditions = [f.col(f"c{column}") != NULL for column in needed]
     for test in tests:
         left = f.col(f"c{test.left}")
@@ -128,16 +128,16 @@ def _satisfied(left: Column, right: Column, outcomes: int) -> Column:
 
 @dataclass(eq=False)
 class Layout:
-    """The tiles of a rule on a table, and its rows on their way to them.
+    """The tiles of a rule on a table, and the rows with their groups and blocks.
 
     Attributes
     ----------
     rows : position, codes, whether a row can be t (`l`) and u (`r`), and its heavy group on each side (`lg`, `rg`; null
-        where the row isn't on that side, or its group stays whole)
-    light_tiles : tiles for the groups that stay whole
-    heavy : rows of the groups that are cut, held by Spark: position, codes, block on each side (`lb`, `rb`; or null);
-        None where there are none
-    tiles : of the groups that are cut
+        if the row isn't on that side, or its group is not cut)
+    light_tiles : number of tiles for groups that are not cut
+    heavy : persisted rows of the groups that are cut: position, codes, block on each side (`lb`, `rb`; or null); None
+        if there are none
+    tiles : tiles of the groups that are cut
     left, right : figures of their blocks
     """
 
@@ -167,12 +167,12 @@ def lay_out(frame: DataFrame, columns: int, rule: PairRule, sizes: TileSizes, *,
     Parameters
     ----------
     frame : position and codes c0, c1, ... (`columns` of them)
-    full : whether tiles all of whose pairs violate are told apart
+    full : list tiles all of whose pairs violate separately
 
     Notes
     -----
-    Jobs: group sizes (one shuffle of keys, reduced before it); where there are heavy groups, a sample of their codes,
-    and the extremes of their blocks.
+    Jobs: one for group sizes (a shuffle of keys, reduced before it); if there are heavy groups, one for a sample of
+    their codes and one for the extremes of their blocks.
     """
     shape = PairShape.of(rule)
     fits = {"l": passing(rule.left_tests, rule.left_needed), "r": passing(rule.right_tests, rule.right_needed)}
@@ -240,7 +240,7 @@ def _find_groups(
 
 
 def _with_groups(base: DataFrame, shape: PairShape, heavy: DataFrame | None, *, cut: bool) -> DataFrame:
-    """The rows with their heavy groups, `lg` and `rg`. Without keys all rows are group 0 where it is cut."""
+    """The rows with their heavy groups, `lg` and `rg`. Without keys all rows are in group 0, if it is cut."""
     if heavy is None:
         group = f.lit(0 if cut else None).cast("bigint")
         return base.select("*", *(f.when(f.col(s), group).alias(f"{s}g") for s in "lr"))
@@ -257,7 +257,7 @@ def _with_groups(base: DataFrame, shape: PairShape, heavy: DataFrame | None, *, 
 def _sampled_keys(
     rows: DataFrame, shape: PairShape, group_rows: NDArray[np.int64], sizes: TileSizes, seed: int
 ) -> NDArray[np.int64]:
-    """`block_keys` of sampled rows of heavy groups, of both sides where they are cut by different columns."""
+    """`block_keys` of sampled rows of heavy groups, for both sides if different columns cut them."""
     if shape.split is None:
         return np.zeros(0, dtype=np.int64)
     wanted = SAMPLES * sum(sizes.blocks(n) for n in group_rows.tolist())
@@ -276,7 +276,7 @@ def _sampled_keys(
 
 
 def _figures(placed: DataFrame, shape: PairShape, blocks: int) -> tuple[BlockFigures, BlockFigures]:
-    """Rows of each block on each side, and the extremes of what comparisons read there. One job."""
+    """The number of rows of each block on each side, and the extremes of the compared columns. One job."""
     sides = []
     for number, side in enumerate("lr"):
         read = [f.col(f"c{(c.left, c.right)[number]}").alias(f"v{i}") for i, c in enumerate(shape.others)]

@@ -1,5 +1,5 @@
-"""Compares all pairs of rows in Spark's tasks: codes are sent to each executor once, tasks count tiles of the triangle
-of pairs, and what they count is added up by clue before anything comes back."""
+"""Comparison of all pairs of rows in Spark's tasks: codes are broadcast, tasks count the clues of tiles of the triangle
+of pairs, and counts are added up by clue before they are collected."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LEAST_TILE_PAIRS = 1 << 27
 
 @dataclass(frozen=True, eq=False)
 class CountedClues:
-    """What came back: the clues of all pairs, and the devices that counted them, with why."""
+    """The clues of all pairs with their counts, the devices that counted them, and the reason for these."""
 
     clues: ClueSet
     device: str
@@ -33,8 +33,8 @@ class CountedClues:
 
 @dataclass(frozen=True, eq=False)
 class BucketClues:
-    """Clues of some tiles that fall into one bucket, uint64 (distinct, words), sorted, with their counts over unordered
-    pairs, int64 (distinct,); and the devices that counted them."""
+    """The clues of some tiles in one bucket, uint64 (distinct, words), sorted, with their counts over unordered pairs,
+    int64 (distinct,); and the devices that counted them."""
 
     clues: NDArray[np.uint64]
     counts: NDArray[np.int64]
@@ -47,7 +47,7 @@ class BucketClues:
 
 @dataclass(frozen=True, eq=False)
 class TileCounter:
-    """What the tasks of the job are told. `buckets`: by which clues are sent to the tasks that add them up."""
+    """The input of the tasks of the job. `buckets`: number of buckets of clues; counts are added up by bucket."""
 
     pairs: Broadcast[PairTriangle]
     device: str
@@ -61,15 +61,15 @@ class TileCounter:
         clues, counts, _ = count_tile(
             self.pairs.value, tile, device=device, threads=1 if context is None else context.cpus()
         )
-        told = frozenset({(device.described, device.reason)})
+        devices = frozenset({(device.described, device.reason)})
         bucket = bucket_of(clues, self.buckets)
         for number in range(self.buckets):
             mine = bucket == number
-            yield number, BucketClues(clues[mine], counts[mine], told)
+            yield number, BucketClues(clues[mine], counts[mine], devices)
 
 
 def bucket_of(clues: NDArray[np.uint64], buckets: int) -> NDArray[np.int64]:
-    """Where each clue is added up, int64 (clues,): clues that are equal meet, others are spread evenly."""
+    """The bucket of each clue, int64 (clues,). Equal clues share a bucket, others are spread evenly."""
     mixed = np.zeros(len(clues), dtype=np.uint64)
     for word in clues.T:
         mixed = (mixed ^ word) * np.uint64(0x9E3779B97F4A7C15)
@@ -86,13 +86,13 @@ def count_pairs(
     progress: Callable[[float], None] | None = None,
     least_pairs: int = LEAST_TILE_PAIRS,
 ) -> CountedClues:
-    """The distinct clues of all pairs of rows, with counts: what `gpu_kernels.evidence.collect_clues` returns.
+    """The distinct clues of all pairs of rows with counts, as `gpu_kernels.evidence.collect_clues` returns them.
 
     Parameters
     ----------
     device : "auto", "cpu", "cuda" or "cuda:N", as tasks see it (`resources.task_device`)
     deadline : `time.monotonic()` value from which on tasks are cancelled
-    progress : told the share of tiles that are done
+    progress : called with the share of finished tiles
     least_pairs : pairs that are worth a task
 
     Raises
@@ -104,9 +104,9 @@ def count_pairs(
 
     Notes
     -----
-    One job of two stages. A task's only output is what it hands to the second stage, of which Spark takes one attempt's
-    for each tile: a task that runs twice counts once, and a lost executor costs the tiles that it held. Cost beside the
-    pairs: codes to each executor once, distinct clues of each tile through a shuffle, all distinct clues to the driver.
+    One job of two stages. A task's only output is its input for the second stage, and Spark uses one attempt for each
+    tile: a task that runs twice counts once, and a lost executor costs only its tiles. Cost beside the pairs: codes to
+    each executor once, distinct clues of each tile through a shuffle, all distinct clues to the driver.
     """
     resources = kernel_resources(spark)
     slots = kernel_tasks(spark, resources)

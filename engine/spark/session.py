@@ -304,7 +304,7 @@ def _half_of_memory() -> str:
 
 @contextlib.contextmanager
 def _environment(local: bool, workers_python: str | None) -> Iterator[None]:
-    """Variables that Spark reads while it starts: the Python of its workers, loopback only. Put back afterwards.
+    """Environment variables for Spark's start: the Python of its workers, loopback only. Restored afterwards.
 
     `workers_python` is the setting of that name, which counts for spark-submit alone unless it is handed on here. Local
     workers run in this Python unless it says another.
