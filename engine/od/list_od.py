@@ -1,4 +1,4 @@
-"""Order dependencies between lists, `month, week desc -> week`: how they are written and read."""
+"""Order dependencies between lists, `month, week desc -> week`: their type, writing and parsing."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def read_od(text: str, names: Sequence[str]) -> ListOd:
 
 
 def read_order_by(text: str, names: Sequence[str]) -> tuple[OrderedColumn, ...]:
-    """Read what stands behind ORDER BY: columns, each with `asc` or `desc` or neither.
+    """Read the list of an ORDER BY: columns, each with `asc` or `desc` or neither.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""ORDER BY with fewer columns: what the order dependencies of a table allow to leave out, or to take instead."""
+"""ORDER BY with fewer columns: omissions and replacements that the order dependencies of a table allow."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Signed = tuple[SignedColumn, ...]
 
 @dataclass(frozen=True)
 class ShortOrder:
-    """An ORDER BY that sorts the table as a given one does.
+    """An ORDER BY that sorts the table in the same way as a given one.
 
     Attributes
     ----------
     items : its columns with their directions
-    shortest : whether there is no shorter one; else `notes` say why that isn't known
+    shortest : whether there is certainly no shorter one; else `notes` give the reason
     """
 
     items: tuple[OrderedColumn, ...]
@@ -83,7 +83,7 @@ def shortest_order_by(items: Sequence[tuple[str, str]], source: SavedOds | Disco
 
 
 class _GaveUp(Exception):
-    """So many lists were looked at that it was enough."""
+    """The search has reached its limit of steps."""
 
 
 class _Reduction:
@@ -126,7 +126,7 @@ class _Reduction:
         return None
 
     def _determining(self, items: Signed, length: int) -> Iterator[Signed]:
-        """So many of the items that determine all that is given."""
+        """The subsets of the items, of one length, that determine all given columns."""
         columns = frozenset(c for c, _ in items)
         needed = tuple(item for item in items if item[0] not in self._known.determined(columns - {item[0]}))
         free = [item for item in items if item not in needed]

@@ -1,4 +1,4 @@
-"""What `od discover` saved as JSON, read back: every kind of damage is one error that names the place."""
+"""Reading of the JSON of `od discover`. Any damage is one error that names its place."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _TYPES: dict[type, str] = {
 
 @dataclass(frozen=True, eq=False)
 class Saved:
-    """A discovery as its document tells it.
+    """A discovery as read from its document.
 
     Attributes
     ----------
     names : the table's columns
     partial : whether a limit ended the discovery
-    complete_context : all minimal dependencies with contexts of at most so many columns are there; -1: of no size.
-        None: of any, as far as `max_context` goes
+    complete_context : size up to which all minimal dependencies are listed, by columns of the context; -1: none; None:
+        all sizes up to `max_context`
     """
 
     names: tuple[str, ...]
@@ -45,7 +45,7 @@ class Saved:
 
 
 def read_document(path: str | os.PathLike[str]) -> Any:
-    """The JSON in a file. Raises InputError where it can't be read, or isn't JSON."""
+    """The JSON in a file. Raises InputError if it can't be read, or isn't JSON."""
     name = Path(path).name
     try:
         return json.loads(Path(path).read_bytes().decode("utf-8-sig"))
@@ -61,17 +61,17 @@ def read_document(path: str | os.PathLike[str]) -> Any:
 
 
 def saved_of(document: Any, name: str) -> Saved:
-    """What the JSON object of `od discover` tells.
+    """The content of the JSON object of `od discover`.
 
     Parameters
     ----------
-    name : what errors call the document
+    name : the name of the document in errors
 
     Raises
     ------
     InputError
-        Where it is another command's, lacks something, has something of another type or an unknown column in it, or is
-        cut (fewer dependencies than its count).
+        If it is from another command, lacks a key, has a value of a wrong type or an unknown column, or is truncated
+        (fewer dependencies than its count).
     """
     if not isinstance(document, Mapping):
         raise InputError(message(f"saved result {name!r} is not of {COMMAND}", type(document).__name__, _SAVED))
@@ -98,7 +98,7 @@ def saved_of(document: Any, name: str) -> Saved:
 
 
 class _JsonObject:
-    """An object inside the document. `place`: how it is called there, with a dot at its end."""
+    """An object inside the document. `place`: its path there, with a final dot."""
 
     def __init__(self, values: Mapping[str, Any], name: str, place: str) -> None:
         self.values, self._name, self._place = values, name, place
@@ -156,7 +156,7 @@ class _JsonObject:
 
 
 def _error(options: _JsonObject) -> Decimal:
-    """The share of rows that may break a dependency: a number, or its text where that loses nothing."""
+    """The share of rows that may break a dependency: a number, or text that keeps all of its digits."""
     value = options.any_value("error")
     try:
         error = Decimal(str(value))

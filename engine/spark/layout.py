@@ -20,7 +20,7 @@ from pyspark.sql import functions as f
 
 from tuplewise.engine.spark.local_frames import frame_of
 from tuplewise.engine.spark.tasks import BlockFinder
-from tuplewise.engine.spark.tiles import SAMPLES, BlockFigures, Tiles, block_keys, choose_blocks, plan_tiles
+from tuplewise.engine.spark.tiles import SAMPLES, BlockFigures, Tiles, TileSizes, block_keys, choose_blocks, plan_tiles
 from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS, Comparison
 
 NULL = -1  # the code of null
