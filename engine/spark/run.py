@@ -14,7 +14,7 @@ from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from tuplewise.engine.errors import InputError, message
@@ -263,14 +263,10 @@ def _first_pairs(asked: RuleOnSpark, left_rows: list[int], limit: int) -> NDArra
     """The first of all pairs, given the rows with which they start (or more)."""
     if not left_rows or not limit:
         return np.empty((0, 2), dtype=np.int64)
-    chosen = asked.frame.where(_among("position", left_rows)).toArrow().sort_by("position")
+    chosen = asked.frame.where(f.col("position").isin(left_rows)).toArrow().sort_by("position")
     codes = np.stack([chosen[f"c{i}"].to_numpy() for i in range(asked.columns)])
     positions = np.asarray(chosen["position"].to_numpy(), dtype=np.int64)
     work = FirstPairs(asked.kernels, asked.rule, positions, codes, asked.one_way, limit, asked.device)
     fitting = asked.frame.where(passing(asked.rule.right_tests, asked.rule.right_needed))
     found = fitting.mapInArrow(work.list_pairs, PAIRS).orderBy("t", "u").limit(limit).collect()
     return np.array([(row["t"], row["u"]) for row in found], dtype=np.int64).reshape(-1, 2)
-
-
-def _among(column: str, values: list[int]) -> Column:
-    return f.col(column).isin(values)

@@ -93,8 +93,8 @@ def count_spellings(values: pa.Array, rows: NDArray[np.int64]) -> dict[Spelling,
         (INTEGER, _split_integers),
         (DECIMAL, _split_decimals),
         (EXPONENT, _split_exponents),
-        (DATE, _split_dates),
-        (TIMESTAMP, _split_timestamps),
+        (DATE, _in_calendar("date")),
+        (TIMESTAMP, _in_calendar("timestamp")),
         (BOOLEAN, _all("boolean")),
         (ZEROS, _all("zeros")),
         (GROUPS, _all("groups")),
@@ -174,12 +174,10 @@ def _all(spelling: Spelling) -> Callable[[pa.Array], dict[Spelling, NDArray[np.b
     return lambda values: {spelling: np.ones(len(values), dtype=np.bool_)}
 
 
-def _digits(values: pa.Array) -> NDArray[np.int64]:
-    """The number of digits of each number without an exponent; a zero before the point is not counted."""
-    bare = pc.replace_substring_regex(values, r"\A-?(0(\.)|)", "")
-    return np.asarray(
-        pc.utf8_length(pc.replace_substring(bare, ".", "")).to_numpy(zero_copy_only=False), dtype=np.int64
-    )
+def _digits(values: pa.Array, front: str = r"-?(0(\.)|)") -> NDArray[np.int64]:
+    """The number of digits of each number without an exponent, after a front: the sign, and a zero before the point."""
+    bare = pc.replace_substring(pc.replace_substring_regex(values, rf"\A{front}", ""), ".", "")
+    return np.asarray(pc.utf8_length(bare).to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
 def _split_integers(values: pa.Array) -> dict[Spelling, NDArray[np.bool_]]:
@@ -227,14 +225,12 @@ def _calendar(values: pa.Array) -> NDArray[np.bool_]:
     return np.asarray(day <= _DAYS_OF_MONTH[month] + (leap & (month == 2)), dtype=np.bool_)
 
 
-def _split_dates(values: pa.Array) -> dict[Spelling, NDArray[np.bool_]]:
-    real = _calendar(values)
-    return {"date": real, "other": ~real}
+def _in_calendar(spelling: Spelling) -> Callable[[pa.Array], dict[Spelling, NDArray[np.bool_]]]:
+    def split(values: pa.Array) -> dict[Spelling, NDArray[np.bool_]]:
+        real = _calendar(values)
+        return {spelling: real, "other": ~real}
 
-
-def _split_timestamps(values: pa.Array) -> dict[Spelling, NDArray[np.bool_]]:
-    real = _calendar(values)
-    return {"timestamp": real, "other": ~real}
+    return split
 
 
 def parse(values: pa.Array, type_: TypeName) -> tuple[pa.Array, NDArray[np.int64]]:
@@ -256,17 +252,10 @@ def parse(values: pa.Array, type_: TypeName) -> tuple[pa.Array, NDArray[np.int64
     if type_ in ("date", "timestamp") and fits.any():
         fits[fits] = _calendar(values.filter(pa.array(fits)))
     elif type_ in ("integer", "decimal") and fits.any():
-        fits[fits] = _significant_digits(values.filter(pa.array(fits))) <= _MOST_DIGITS
+        fits[fits] = _digits(values.filter(pa.array(fits)), "[+-]?0*") <= _MOST_DIGITS
     misfits = np.flatnonzero(~fits)
     left = values if len(misfits) == 0 else pc.if_else(pa.array(fits), values, pa.scalar(None, values.type))
     return _PARSERS[type_](left), misfits
-
-
-def _significant_digits(values: pa.Array) -> NDArray[np.int64]:
-    bare = pc.replace_substring_regex(values, r"\A[+-]?0*", "")
-    return np.asarray(
-        pc.utf8_length(pc.replace_substring(bare, ".", "")).to_numpy(zero_copy_only=False), dtype=np.int64
-    )
 
 
 def _parse_integers(values: pa.Array) -> pa.Array:
@@ -294,10 +283,6 @@ def _parse_doubles(values: pa.Array) -> pa.Array:
     return pc.cast(pc.replace_substring_regex(values, r"\A(\+|-(?P<nan>[nN][aA][nN]))", r"\2"), pa.float64())
 
 
-def _parse_dates(values: pa.Array) -> pa.Array:
-    return pc.cast(values, pa.date32())
-
-
 def _parse_timestamps(values: pa.Array) -> pa.Array:
     """Parse timestamps; without a zone they are UTC. The pattern allows zeros beyond microseconds: they are cut."""
     plain = pc.replace_substring_regex(values, r"(\.[0-9]{6})0+", r"\1")
@@ -307,15 +292,11 @@ def _parse_timestamps(values: pa.Array) -> pa.Array:
     return pc.cast(plain, pa.timestamp("us", tz="UTC"))
 
 
-def _parse_booleans(values: pa.Array) -> pa.Array:
-    return pc.cast(pc.utf8_lower(values), pa.bool_())
-
-
-_PARSERS = {
+_PARSERS: dict[TypeName, Callable[[pa.Array], pa.Array]] = {
     "integer": _parse_integers,
     "decimal": _parse_decimals,
     "double": _parse_doubles,
-    "date": _parse_dates,
+    "date": lambda values: pc.cast(values, pa.date32()),
     "timestamp": _parse_timestamps,
-    "boolean": _parse_booleans,
+    "boolean": lambda values: pc.cast(pc.utf8_lower(values), pa.bool_()),
 }

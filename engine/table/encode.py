@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tuplewise.engine.errors import InputError, message
-from tuplewise.engine.table.relation import NULL_CODE, Column, Domain, TypeName
+from tuplewise.engine.table.relation import DOMAIN_OF_TYPE, NULL_CODE, Column, Domain, TypeName
 from tuplewise.gpu_kernels.cpu.texts import run as rank_by_value
 from tuplewise.gpu_kernels.texts import rank_texts
 
@@ -82,7 +82,7 @@ def encode(
     described: list[Column | None] = [None] * len(columns)
     domains: dict[Domain, list[int]] = {}
     for i, column in enumerate(columns):
-        domains.setdefault(_domain(column), []).append(i)
+        domains.setdefault(DOMAIN_OF_TYPE[column.type], []).append(i)
     for domain, members in domains.items():
         used = [_used(columns[i]) for i in members]
         dictionary, ranks = _merge(domain, [values for values, _ in used], [columns[i].name for i in members], device)
@@ -97,10 +97,6 @@ def encode(
             described[i] = Column(column.name, column.type, column.why, distinct, nulls)
     codes.setflags(write=False)
     return codes, dictionaries, tuple(c for c in described if c is not None)
-
-
-def _domain(column: TypedColumn) -> Domain:
-    return Column(column.name, column.type, column.why, 0, 0).domain
 
 
 def _used(column: TypedColumn) -> tuple[pa.Array, NDArray[np.int64]]:

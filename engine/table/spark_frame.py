@@ -227,7 +227,9 @@ def _ranges(
     """The domains whose range of values, in units of the last digit, fits a code. One job."""
     if not values:
         return {}
-    extremes = [side for own in values.values() for side in (f.min(_least(own)), f.max(_greatest(own)))]
+    extremes = []
+    for own in values.values():
+        extremes += [f.min(_of_row(f.least, own)), f.max(_of_row(f.greatest, own))]
     found = base.agg(*extremes).collect()[0]
     ranges: dict[Domain, RangeOfValues] = {}
     for place, domain in enumerate(values):
@@ -243,16 +245,9 @@ def _ranges(
     return ranges
 
 
-def _least(columns: dict[int, SparkColumn]) -> SparkColumn:
-    """The lowest non-null value of a row; `least` needs at least two arguments."""
-    found = list(columns.values())
-    return f.least(*found) if len(found) > 1 else found[0]
-
-
-def _greatest(columns: dict[int, SparkColumn]) -> SparkColumn:
-    """The highest non-null value of a row, see `_least`."""
-    found = list(columns.values())
-    return f.greatest(*found) if len(found) > 1 else found[0]
+def _of_row(extreme: Callable[..., SparkColumn], columns: dict[int, SparkColumn]) -> SparkColumn:
+    """The lowest or highest non-null value of a row; `least` and `greatest` need at least two arguments."""
+    return extreme(*columns.values()) if len(columns) > 1 else next(iter(columns.values()))
 
 
 def _in_units(value: int | decimal.Decimal, scale: int) -> int:

@@ -25,7 +25,6 @@ from tuplewise.engine.table.csv import bad_rows_note, scan_table
 from tuplewise.engine.table.encode import TypedColumn, indexed
 from tuplewise.engine.table.frames import UnusableColumn, typed_column
 from tuplewise.engine.table.in_spark import IN_PROCESS_BYTES, ColumnSelection, TableInSpark
-from tuplewise.engine.table.raw import RowPlaces
 from tuplewise.engine.table.read_table import Needed, ReadTable, encoded, note_unless_needed, typed
 from tuplewise.engine.table.reader import Reader
 from tuplewise.engine.table.relation import CODE_BYTES, Relation
@@ -246,8 +245,13 @@ def read_here(opened: TableInSpark) -> ReadTable:
     readings = tuple(raw.readings[i] for i in selection.kept)
     notes = (*selection.notes, *([bad_note] if bad_note else []))
     session = {"version": opened.session.version, "master": opened.session.master}
+
+    def locate(row: int) -> str:
+        at = int(positions[row])
+        return f"row {at}" if raw.places is None else raw.places.line_of(at, raw.files)
+
     return ReadTable(
-        opened.name, columns, readings, data_rows, _locator(raw, positions), notes, opened.path, session, positions,
+        opened.name, columns, readings, data_rows, locate, notes, opened.path, session, positions,
         opened.reader,
     )  # fmt: skip
 
@@ -303,16 +307,6 @@ def _leave_out(
             keep[bad] = False
             arrow, positions = arrow.filter(pa.array(keep)), positions[keep]
     return arrow, positions, note, len(arrow)
-
-
-def _locator(raw: RawFrame, positions: NDArray[np.int64]) -> Callable[[int], str]:
-    places: RowPlaces | None = raw.places
-
-    def locate(row: int) -> str:
-        at = int(positions[row])
-        return f"row {at}" if places is None else places.line_of(at, raw.files)
-
-    return locate
 
 
 def _as_it_stands(raw: RawFrame, i: int, selection: ColumnSelection, arrow: pa.Table, remark: str) -> TypedColumn:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -151,11 +151,8 @@ def _spark_schema(schema: Schema, source: Source) -> StructType:
             message("Spark can't join timestamps in nanoseconds of files that differ", source.given, hint=hint)
         )
     plain = from_arrow_schema(pa.schema([(field.name, field.type) for field in schema.fields]))
-    fields = [
-        t.StructField(f.name, t.TimestampType() if isinstance(f.dataType, t.TimestampNTZType) else f.dataType)
-        for f in plain.fields
-    ]
-    return t.StructType([*fields, *(t.StructField(name, t.StringType()) for name in source.folder_columns)])
+    folders = [t.StructField(name, t.StringType()) for name in source.folder_columns]
+    return t.StructType([*_as_instants(plain.fields), *folders])
 
 
 def _read_typed(spark: SparkSession, source: Source, nanoseconds: bool) -> DataFrame:
@@ -182,13 +179,15 @@ def _instants(spark: SparkSession, source: Source, frame: DataFrame) -> DataFram
     fields = frame.schema.fields
     if not any(isinstance(f.dataType, t.TimestampNTZType) for f in fields):
         return frame
-    schema = t.StructType(
-        [
-            t.StructField(f.name, t.TimestampType() if isinstance(f.dataType, t.TimestampNTZType) else f.dataType)
-            for f in fields
-        ]
-    )
-    return spark.read.format(source.format).schema(schema).load(list(source.paths))
+    return spark.read.format(source.format).schema(t.StructType(_as_instants(fields))).load(list(source.paths))
+
+
+def _as_instants(fields: Sequence[t.StructField]) -> list[t.StructField]:
+    """The fields with timestamps without a zone as timestamps of instants."""
+    return [
+        t.StructField(f.name, t.TimestampType() if isinstance(f.dataType, t.TimestampNTZType) else f.dataType)
+        for f in fields
+    ]
 
 
 def frame_table(frame: DataFrame, label: str) -> RawFrame:
@@ -229,7 +228,6 @@ def readable(name: str, column: SparkColumn, type_: DataType) -> tuple[SparkColu
     """
     if isinstance(type_, t.BinaryType):
         return f.lower(f.hex(column)), f"; {BYTES_AS_HEX}"
-
     if isinstance(type_, t.TimestampNTZType):
         return column.cast("timestamp"), "; without a zone: taken as UTC"
     if isinstance(type_, t.StringType) and getattr(type_, "collation", "UTF8_BINARY") != "UTF8_BINARY":

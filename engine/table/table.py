@@ -136,9 +136,7 @@ def _load_here(
     if too_large and options.reader != "arrow" and why_not_spark(source, options) is None:
         return None
     table = typed(of_raw(raw, options, name, source.given, needed), options)
-    loaded = time.perf_counter()
-    report("encoding")
-    return _timed(replace(table, reader=reader), start, loaded, device)
+    return _timed(replace(table, reader=reader), start, report, device)
 
 
 def _load_frame(
@@ -147,12 +145,13 @@ def _load_frame(
     start = time.perf_counter()
     report("reading")
     table = typed(of_frame(source, kind, options, name, needed), options)
+    return _timed(table, start, report, device)
+
+
+def _timed(table: ReadTable, start: float, report: Progress, device: str) -> Relation:
+    """Encode a table, with the seconds of loading, which has ended, and of encoding."""
     loaded = time.perf_counter()
     report("encoding")
-    return _timed(table, start, loaded, device)
-
-
-def _timed(table: ReadTable, start: float, loaded: float, device: str) -> Relation:
     relation = encoded(table, {}, device)
     seconds = {"session": 0.0, "load": loaded - start, "encode": time.perf_counter() - loaded}
     return replace(relation, timings_seconds=seconds)
