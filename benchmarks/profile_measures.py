@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 import tuplewise
 from tuplewise.engine.profile import counting, measures
 from tuplewise.engine.profile.cover import cover
-from tuplewise.engine.profile.rows import Rows
+from tuplewise.engine.profile.rows import CountedRelation
 from tuplewise.engine.profile.rule import Rule
 from tuplewise.gpu_kernels.device import pick_device
 
@@ -39,7 +39,7 @@ class Candidate:
 
     left: tuple[int, ...]
     target: int
-    counted: counting.Counted
+    counted: counting.CandidateCounts
     need: float
     differing: float
     information: tuple[float, float]
@@ -60,7 +60,7 @@ def fraction_of_information(x: NDArray[Any], a: NDArray[Any]) -> float:
 
 def candidates(relation: Any) -> Iterable[Candidate]:
     """All FDs with one or two columns on the left that are no keys."""
-    rows = Rows(relation, "unknown", pick_device("cpu"))
+    rows = CountedRelation(relation, "unknown", pick_device("cpu"))
     usable = [c for c in range(len(rows.codes)) if 1 < rows.distinct[c] < NEARLY_KEY * rows.filled[c]]
     targets = [c for c in range(len(rows.codes)) if rows.distinct[c] > 1]
     strength: dict[tuple[tuple[int, ...], int], float] = {}

@@ -1,6 +1,6 @@
-"""What this machine, or a cluster, offers: Java, Spark, the GPU plugin, GPUs, kernels, and what to do about it.
+"""Checks of this machine or a cluster: Java, Spark, the GPU plugin, GPUs and kernels, with advice.
 
-Nothing here leaves a JVM behind, and no check of this machine raises: one that can't be made is itself a finding.
+No check leaves a JVM running. Checks of this machine never raise: a failed check is itself a finding.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ GIB = 1 << 30
 class Check:
     """One finding.
 
-    `ok` is None where something is not there, or untried, and nothing depends on it. `needed`: `device="auto"` can't do
-    without it.
+    `ok` is None if something is missing or untried and nothing depends on it. `needed`: `device="auto"` needs it.
     """
 
     name: str
@@ -44,7 +43,7 @@ class Check:
 
 
 def examine() -> list[Check]:
-    """All checks, in the order in which they matter."""
+    """Make all checks, in order of importance."""
     checks = [
         ("python", check_python, True),
         ("spark surroundings", check_spark_surroundings, False),
@@ -69,16 +68,16 @@ def examine_cluster(
     conf: Mapping[str, str] | None = None,
     wait_seconds: float = 120.0,
 ) -> list[Check]:
-    """What a running cluster offers: the active session's, or one that is started for this and ended afterwards.
+    """Check a running cluster: that of the active session, or of one that is started for this and then stopped.
 
     Parameters
     ----------
-    wait_seconds : how long the start of the session, its executors and their tasks may take each
+    wait_seconds : limit for each of: the start of the session, of its executors, and their tasks
 
     Raises
     ------
     InputError
-        The cluster can't be reached, or the configuration is impossible.
+        If the cluster can't be reached, or the configuration is impossible.
     """
     from tuplewise.engine.spark.cluster_check import look_at_cluster
 
@@ -87,7 +86,7 @@ def examine_cluster(
 
 
 def works(checks: list[Check]) -> bool:
-    """Whether what `device="auto"` needs is there."""
+    """Whether everything that `device="auto"` needs works."""
     return all(check.ok is not False for check in checks if check.needed)
 
 
@@ -121,7 +120,7 @@ def check_python() -> tuple[bool | None, str, str]:
 
 
 def find_java() -> str | None:
-    """The Java program that Spark would start: JAVA_HOME's, else the first on PATH."""
+    """The path of the Java that Spark would start: that of JAVA_HOME, else the first on PATH."""
     home = os.environ.get("JAVA_HOME")
     if home:
         program = os.path.join(home, "bin", "java")
@@ -130,7 +129,7 @@ def find_java() -> str | None:
 
 
 def java_major(version: str) -> int | None:
-    """17 of "17.0.15", 8 of "1.8.0_402"; None where it isn't a version.
+    """The major version: 17 for "17.0.15", 8 for "1.8.0_402"; None if the text is no version.
 
     Examples
     --------
@@ -195,8 +194,8 @@ def check_worker_python() -> tuple[bool | None, str, str]:
             f"PYSPARK_PYTHON={chosen} is not there",
             "unset PYSPARK_PYTHON, or set it to this environment's Python",
         )
-    asked = "import sys; print('%d.%d' % sys.version_info[:2])"
-    done = subprocess.run([program, "-c", asked], capture_output=True, text=True, timeout=60, check=False)
+    code = "import sys; print('%d.%d' % sys.version_info[:2])"
+    done = subprocess.run([program, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     ours = "{}.{}".format(*sys.version_info[:2])
     if done.stdout.strip() == ours:
         return True, f"PYSPARK_PYTHON={chosen} ({ours})", ""
@@ -216,7 +215,7 @@ def plugin_jars() -> list[Path]:
 
 
 def check_plugin() -> tuple[bool | None, str, str]:
-    """The jar of the RAPIDS Accelerator; only Spark on GPUs needs it."""
+    """The jar of the RAPIDS Accelerator, which only Spark on GPUs needs."""
     advice = f"only for Spark on GPUs: get {PLUGIN_COORDINATES} (Maven Central), set TUPLEWISE_RAPIDS_JAR to the jar"
     jars = plugin_jars()
     if not jars:
@@ -230,7 +229,7 @@ def check_plugin() -> tuple[bool | None, str, str]:
 
 
 def check_kernels() -> tuple[bool | None, str, str]:
-    """Whether the CPU kernels load, and how many are compiled already."""
+    """Whether the CPU kernels can be loaded, and how many are compiled already."""
     import numba
 
     from tuplewise.gpu_kernels.building import Building, kernel_modules

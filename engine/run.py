@@ -1,4 +1,4 @@
-"""One run of a task: since when, until when, in how much memory, and whom it tells how far it is."""
+"""The run of a task: its start, its limits of time and memory, and its progress."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tuplewise.engine.placement import resident_bytes
 
 Progress = Callable[[str, float], None]
 TIME_LIMIT = "time limit reached"  # what a search that ended there says
-SEARCHING = "searching"  # the stage of a search by chosen pairs
+SEARCHING = "searching"  # the stage of comparing chosen pairs
 
 
 class Limits(Protocol):
@@ -25,15 +25,15 @@ class Limits(Protocol):
 
 
 class Run:
-    """What every search is given of the task that it is a part of.
+    """The run of a task, which every search of the task receives.
 
-    The run begins when it is made: a time limit counts reading too.
+    It starts when it is created, so a time limit includes reading.
 
     Parameters
     ----------
-    limits : options with a limit in seconds and one in bytes of this process; None: no limits
-    progress : called with a stage and the share of it that is done
-    deadline : when the work has to end, on the clock of time.monotonic, where options don't say so
+    limits : options with a time limit in seconds and a memory limit of this process in bytes; None: no limits
+    progress : called with a stage and its finished share
+    deadline : the end of the run on the clock of time.monotonic, unless options have a time limit
     """
 
     def __init__(
@@ -48,15 +48,15 @@ class Run:
 
     @property
     def seconds(self) -> float:
-        """Since it began."""
+        """Seconds since the start."""
         return time.monotonic() - self._start
 
     def over(self) -> bool:
-        """Whether the time is over."""
+        """Whether the deadline has passed."""
         return past(self.deadline)
 
     def mind(self) -> None:
-        """Raise LimitReached where the time is over."""
+        """Raise LimitReached if the deadline has passed."""
         if self.over():
             raise LimitReached(TIME_LIMIT)
 
@@ -65,22 +65,22 @@ class Run:
         return self.memory_limit is not None and resident_bytes() > self.memory_limit
 
     def part(self, share: float) -> Self:
-        """This run, which has to end when so much of the time that is left is over."""
+        """A copy of this run that ends after so much of the remaining time."""
         sooner = copy(self)
         if self.deadline is not None:
             sooner.deadline = self.deadline - (1 - share) * max(0.0, self.deadline - time.monotonic())
         return sooner
 
     def step(self, name: str) -> None:
-        """A step begins."""
+        """Report that a step starts."""
 
     def tell(self, stage: str, share: float) -> None:
-        """So much of a stage is done."""
+        """Report the finished share of a stage."""
         if self._progress is not None:
             self._progress(stage, share)
 
     def stage(self, name: str) -> Callable[[float], None] | None:
-        """What a kernel calls with the share that is done; None where nobody wants to know.
+        """A function that kernels call with the finished share of a stage; None if there is nothing to do.
 
         It raises LimitReached at the memory limit.
         """
@@ -95,7 +95,7 @@ class Run:
         return report
 
     def minded(self, name: str) -> Callable[[float], None]:
-        """As `stage`, for loops that look at no deadline themselves: it raises LimitReached at that, too."""
+        """See `stage`; for loops that don't check the deadline: it raises LimitReached at that, too."""
         report = self.stage(name)
 
         def mind(share: float) -> None:
@@ -107,12 +107,12 @@ class Run:
 
 
 def past(deadline: float | None) -> bool:
-    """Whether a deadline, on the clock of time.monotonic, is over."""
+    """Whether a deadline on the clock of time.monotonic has passed."""
     return deadline is not None and time.monotonic() >= deadline
 
 
 class Clock:
-    """Seconds of each stage, one after the other."""
+    """The seconds of consecutive stages."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}

@@ -1,7 +1,7 @@
-"""The table of a discovery whose rows are in Spark: what `engine.loop` compares and samples, in tasks.
+"""The table of `engine.loop` for rows in Spark: tasks compare and sample pairs.
 
-The same as in-process (`engine.local_table`): groups come from shuffles on column sets, tasks return distinct clues
-only. Whether rules hold there is the business of the tables of each kind of rule, which are made of this one.
+It is the counterpart of `engine.local_table`: shuffles on column sets form the groups, and tasks return distinct clues
+only. Subclasses for each kind of rule check whether rules hold.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from tuplewise.engine.spark import agreeing as pairs_on_spark
 from tuplewise.engine.spark import jobs, run
 from tuplewise.engine.spark.agreeing import (
     LEAST_PAIRS,
+    AgreeingPairs,
     ClueKernels,
     Collected,
     PairSizes,
-    PairsOnSpark,
     SampleSizes,
     TileClues,
 )
-from tuplewise.engine.spark.tasks import Rows
+from tuplewise.engine.spark.tasks import RowChoice
 from tuplewise.engine.table.spark_frame import EncodedFrame
 from tuplewise.gpu_kernels.clues import lay_out
 from tuplewise.gpu_kernels.clusters import ClusterPairs, all_rows
@@ -59,7 +59,7 @@ class PairsToCompare:
 
 
 def compare_tile(
-    codes: NDArray[np.int32], asked: PairsToCompare, left: Rows, right: Rows, device: Device | str
+    codes: NDArray[np.int32], asked: PairsToCompare, left: RowChoice, right: RowChoice, device: Device | str
 ) -> TileClues:
     """Clues of the agreeing pairs of a tile; see `engine.spark.agreeing.CompareTile`. One thread: tasks are many."""
     picked = pick_device(device)
@@ -116,26 +116,27 @@ def _narrowed(pairs: ClusterPairs, rows: int) -> tuple[NDArray[np.int32], Cluste
 
 
 class SparkTable:
-    """Rows in Spark. Equal ones are collapsed; close it after use.
+    """A table of rows in Spark. Equal rows are collapsed. Close it after use.
 
     Parameters
     ----------
     table : EncodedFrame
-        All its columns count.
-    layout : what clues compare
-    pairs_a_row : pairs of a sample, for each sampled row
-    sampled_rows : about so many rows are drawn for a sample, beside those that stand for several; None: all
-    estimate_rows : rows that estimates come from, about
+        All its columns are compared.
+    layout : the comparisons of a clue
+    pairs_a_row : pairs of a sample for each sampled row
+    sampled_rows : approximate number of rows of a sample, beside those with copies; None: all rows
+    estimate_rows : approximate number of rows for estimates
     least_pairs : pairs that are worth a task
 
     Attributes
     ----------
-    rows : different rows
+    rows : distinct rows
     pairs_a_row : of a sample
 
     Notes
     -----
-    Made in one shuffle of all codes. What comes here is the codes of the rows of estimates, once; clues; and witnesses.
+    Construction takes one shuffle of all codes. Only the codes of the rows for estimates, clues, and witnesses are
+    collected.
     """
 
     def __init__(
@@ -188,12 +189,12 @@ class SparkTable:
         self._distinct.frame.unpersist()
 
     def equal_rows(self) -> Clues:
-        """Where all rows are equal, what two of them leave; else none by themselves: `sample` brings them."""
+        """The clues of equal rows if all rows are equal; otherwise none, since `sample` returns them."""
         only = np.zeros(int(self.rows == 1), dtype=np.int64)
         return self._clues_of(self._sample_codes, only, only)
 
     def sample(self) -> ComparedPairs:
-        """All pairs inside random groups of rows, and the pairs of equal rows."""
+        """Compare all pairs inside random groups of rows, and pairs of equal rows."""
         started = time.perf_counter()
         share = self._sampled_share
         with self._within_time():
@@ -205,14 +206,14 @@ class SparkTable:
         return self._compared(found, started, self._collapsing_seconds, sampled=True)
 
     def compare_rows(self, rows: NDArray[np.int32]) -> ComparedPairs:
-        """Rows that some `Compared` told of with all rows, in tasks."""
+        """Compare rows that a `Compared` has reported with all rows, in tasks."""
         started = time.perf_counter()
         with self._within_time():
             found = pairs_on_spark.compare_known(self._job(), self._positions_of(rows))
         return self._compared(found, started)
 
     def without(self, rows: NDArray[np.int32]) -> Self:
-        """The table without some of the rows it told of. It holds nothing of its own: close the whole one."""
+        """The table without some of its reported rows. It owns no resources: close the original one."""
         rest = copy(self)
         frame = pairs_on_spark.without_rows(self._distinct.frame, self._positions_of(rows))
         rest._take(frame, self.rows - len(rows))
@@ -220,8 +221,8 @@ class SparkTable:
         return rest
 
     def estimate_pairs(self, agreement: Agreement) -> float:
-        """Pairs that agree, scaled from the sample of rows. One more is counted than was found there, so that nothing
-        seems free."""
+        """The estimated number of pairs that agree, scaled from the sample of rows. One is added to the pairs found
+        there, so that no estimate is zero."""
         sampled = self._sample_codes.shape[1]
         if all(left == right for left, right in agreement):
             columns = np.array([left for left, _ in agreement], dtype=np.int64)
@@ -252,11 +253,11 @@ class SparkTable:
         return self._compare(self._job(agreement), agreement, sizes, sampled=False)
 
     def compare_each(self, agreements: Sequence[Agreement]) -> list[ComparedPairs]:
-        """One after the other: each is as many tasks as there are slots."""
+        """Compare one after the other: each comparison has as many tasks as there are slots."""
         return [self.compare_agreeing(agreement) for agreement in agreements]
 
     def _compare(
-        self, job: PairsOnSpark, agreement: Agreement, sizes: PairSizes | SampleSizes, *, sampled: bool
+        self, job: AgreeingPairs, agreement: Agreement, sizes: PairSizes | SampleSizes, *, sampled: bool
     ) -> ComparedPairs:
         started = time.perf_counter()
         with self._within_time():
@@ -268,7 +269,7 @@ class SparkTable:
         return pairs_on_spark.codes_at(self._distinct.frame, self._columns, positions)
 
     def _clues_of(self, codes: NDArray[np.int32], t: NDArray[np.int64], u: NDArray[np.int64]) -> Clues:
-        """Clues of pairs of rows and of the exchanged pairs; they are known now."""
+        """The clues of pairs of rows and of the exchanged pairs, which become known."""
         if not len(t):
             return np.zeros((0, self._layout.words), dtype=np.uint64)
         used, places = np.unique(np.concatenate([t, u]), return_inverse=True)
@@ -295,7 +296,7 @@ class SparkTable:
         return ComparedPairs(found.clues[new], rows, found.pairs, before_seconds + seconds - comparing, comparing)
 
     def _new(self, clues: Clues) -> NDArray[np.int64]:
-        """Which of these distinct clues weren't known before; now they are."""
+        """The distinct clues that were not known before, as a mask; they become known."""
         both = np.concatenate([self._known, clues])
         order = np.lexsort(both.T[::-1])
         begins = np.ones(len(both), dtype=np.bool_)
@@ -329,9 +330,9 @@ class SparkTable:
         """Share of the rows that samples are drawn from."""
         return 1.0 if self._most_sampled is None else min(1.0, self._most_sampled / max(1, self.rows))
 
-    def _job(self, agreement: Agreement = (), *, sampled: bool = False) -> PairsOnSpark:
+    def _job(self, agreement: Agreement = (), *, sampled: bool = False) -> AgreeingPairs:
         asked = PairsToCompare(self._layout, self._nulls, agreement, 2 * self.pairs_a_row + 1 if sampled else None)
-        return PairsOnSpark(
+        return AgreeingPairs(
             self._distinct.frame, self._columns, self._layout.words, KERNELS, asked, self._nulls == "value",
             self._device,
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What a task does from a table to a result, for the public functions and the command line alike; and its run."""
+"""Each task from a table to a result, for the public functions and the command line; and the run of a task."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from tuplewise.engine.table.table import Table
 
 Shown = Mapping[str, Any] | None
-"""Options that a result shows beside the task's and those of reading; None: it shows the task's only."""
+"""Options that a result shows besides those of the task and of reading; None: it shows only the task's."""
 
 
 class TaskRun(Run):
@@ -46,7 +46,7 @@ class TaskRun(Run):
 
     Attributes
     ----------
-    notes : what is to be said beside what is found
+    notes : notes for the result
     face : spells the options that notes name
     """
 
@@ -58,9 +58,9 @@ class TaskRun(Run):
     def open(
         self, source: Any, options: LoadOptions | None, most_bytes: int | None, device: str, needed: Needed = None
     ) -> Table:
-        """A table, wherever its rows lie; see `open_table`.
+        """Open a table; see `open_table`.
 
-        A note says where the time was over by then: neither Spark's start nor reading heeds it.
+        Neither Spark's start nor reading stops at the time limit; a note says if it has passed by then.
         """
         began = time.monotonic()
         how: dict[str, Any] = {"most_bytes": most_bytes, "device": device, "needed": needed}
@@ -72,7 +72,7 @@ class TaskRun(Run):
         return table
 
     def load(self, source: Any, options: LoadOptions | None, device: str) -> Relation:
-        """A table, whatever its size, here."""
+        """Load a table of any size."""
         from tuplewise.engine.table.relation import Relation
 
         table = self.open(source, options, None, device)
@@ -85,7 +85,7 @@ class TaskRun(Run):
         return open_table(source, options, progress=self.step, **how)
 
     def handed_on(self, options: Mapping[str, Any] | None) -> dict[str, Any]:
-        """What a result is told beside what was found. `options`: those it shows; None: the task's own."""
+        """The arguments of a result besides what was found. `options`: those that it shows; None: the task's own."""
         return {
             "options": options, "notes": self.notes, "total_seconds": self.seconds, "face": self.face,
         }  # fmt: skip
@@ -100,7 +100,7 @@ def discover_dcs(
     space: KeptSpace | None = None,
     shown: Shown = None,
 ) -> DcResult:
-    """The minimal denial constraints of a table. `space`: of a state that says which rules there are."""
+    """Discover the minimal denial constraints of a table. `space`: that of a state, in place of the table's own."""
     from tuplewise.engine.dc.discover import discover, most_bytes_to_search
     from tuplewise.engine.report.dc_result import DcResult
 
@@ -112,7 +112,7 @@ def discover_dcs(
 def discover_dependencies(
     table: Any, options: DependencyOptions, run: TaskRun, *, reading: LoadOptions | None = None, shown: Shown = None
 ) -> DependencyResult:
-    """The minimal dependencies of a table that options are about: keys, functional or order dependencies."""
+    """Discover the minimal dependencies of a table, of the kind of the options: keys, functional or order ones."""
     from tuplewise.engine.od.discover import most_bytes_to_search
 
     find, result = _ways(options)
@@ -121,7 +121,7 @@ def discover_dependencies(
 
 
 def _ways(options: DependencyOptions) -> tuple[Callable[..., Any], type[DependencyResult]]:
-    """What finds the dependencies that options are about, and what they are handed on as."""
+    """The function that finds the dependencies of the options' kind, and the class of their result."""
     if isinstance(options, OdDiscoverOptions):
         from tuplewise.engine.od.discover import discover_orders
         from tuplewise.engine.report.od_result import OdResult
@@ -178,9 +178,9 @@ def check_ods(
     reading: LoadOptions | None = None,
     shown: Shown = None,
 ) -> OdCheckResult:
-    """Whether order dependencies between lists hold in a table, or follow from what was found in it.
+    """Check list order dependencies on a table, or against those that were discovered in it.
 
-    `table`: an OdResult, a SavedOds, or a table. `ods`: reads them, given the names of the columns; with notes.
+    `table`: an OdResult, a SavedOds, or a table. `ods`: reads them, given the column names, and returns notes too.
     """
     from tuplewise.engine.od.check import check_saved, check_table
     from tuplewise.engine.od.implied import SavedOds
@@ -212,7 +212,7 @@ def discover_inds(
     reading: LoadOptions | None = None,
     shown: Shown = None,
 ) -> IndResult:
-    """The inclusion dependencies between the columns of tables, by name."""
+    """Discover the inclusion dependencies between the columns of tables, given by name."""
     from tuplewise.engine.ind.discover import discover
     from tuplewise.engine.report.ind_result import IndResult
 
@@ -229,7 +229,7 @@ def check_inds(
     reading: LoadOptions | None = None,
     shown: Shown = None,
 ) -> IndCheckResult:
-    """Whether inclusion dependencies hold between tables, by name."""
+    """Check inclusion dependencies between tables, given by name."""
     from tuplewise.engine.report.ind_check_result import IndCheckResult, check_tables
 
     found, notes = check_tables(tables, inds, options, reading, run=run)
@@ -245,7 +245,7 @@ def profile(
     reading: LoadOptions | None = None,
     shown: Shown = None,
 ) -> ProfileResult:
-    """The few rules of tables, by name, that are worth keeping."""
+    """Find the few rules worth keeping of tables, given by name."""
     from tuplewise.engine.ind.table_options import options_of_tables
     from tuplewise.engine.placement import most_bytes_here
     from tuplewise.engine.profile.discover import profile as search
@@ -259,12 +259,12 @@ def profile(
 
 
 def _needed(named: set[str], reading: LoadOptions | None) -> frozenset[str] | None:
-    """The columns that have to be readable: those that rules name, where nobody chose columns."""
+    """The columns that must be comparable: those that rules name, unless columns were selected."""
     return frozenset(named) if reading is None or reading.columns is None else None
 
 
 def _names_before(table: Any, reading: LoadOptions | None) -> list[list[str]]:
-    """The columns of a table, in a list, where they can be told before it is read; else none."""
+    """A list with the column names of a table if they are known before reading; else an empty list."""
     from tuplewise.engine.table.peek import known_columns
     from tuplewise.engine.table.relation import Relation
 

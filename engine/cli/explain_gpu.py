@@ -220,7 +220,7 @@ class PlannedWork:
         tables = {"table": self._table}
         opened = open_tables(tables, self._few, self._spark)
         cluster_on_spark(opened)
-        plan = opened["table"].plan
+        plan = opened["table"].selection
         first, last = (Attribute("table", plan.names[i]) for i in (plan.kept[0], plan.kept[-1]))
         check_on_spark(tables, [unary(first, last)], IndCheckOptions(), {"table": self._few}, reason="to be planned")
 

@@ -25,7 +25,7 @@ from tuplewise.engine.options import Nulls
 from tuplewise.engine.spark import agreeing as pairs_on_spark
 from tuplewise.engine.spark import run
 from tuplewise.engine.spark.agreeing import LEAST_PAIRS, ClueKernels, TileClues
-from tuplewise.engine.spark.tasks import Rows
+from tuplewise.engine.spark.tasks import RowChoice
 from tuplewise.engine.spark_table import NO_ROWS, SparkTable, sample_rows
 from tuplewise.engine.table.relation import Relation
 from tuplewise.engine.table.spark_frame import EncodedFrame
@@ -44,7 +44,7 @@ class ViolatingPairs:
 
 
 def compare_violating(
-    codes: NDArray[np.int32], asked: ViolatingPairs, left: Rows, right: Rows, device: Device | str
+    codes: NDArray[np.int32], asked: ViolatingPairs, left: RowChoice, right: RowChoice, device: Device | str
 ) -> TileClues:
     """Clues of the violating pairs of a tile; see `engine.spark.agreeing.CompareTile`. One thread: tasks are many."""
     picked = pick_device(device)

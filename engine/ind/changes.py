@@ -21,7 +21,7 @@ from tuplewise.engine.spark.local_frames import frame_of
 from tuplewise.engine.spark.session import OpenSession
 from tuplewise.engine.spark.value_counts import BY, all_of, count_changes, signed, turned
 from tuplewise.engine.table.frames import arrow_columns, kind_of
-from tuplewise.engine.table.in_spark import Plan, TableInSpark
+from tuplewise.engine.table.in_spark import ColumnSelection, TableInSpark
 from tuplewise.engine.table.raw import Reading
 from tuplewise.engine.table.read_table import other_columns
 from tuplewise.engine.table.relation import TypeName
@@ -39,7 +39,7 @@ KINDS = ("insert", "delete")
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
+class ChangedCells:
     """Changed rows of a table.
 
     Attributes
@@ -69,14 +69,14 @@ class SparkRows:
     cells: DataFrame
     held: ExitStack
 
-    def batch(self, table: int, kind: str) -> Batch:
+    def batch(self, table: int, kind: str) -> ChangedCells:
         """The rows as ones that come to a table ("insert"), or go."""
         if kind == "insert":
-            return Batch(table, self.count, self.cells)
-        return Batch(table, -self.count, turned(self.cells))
+            return ChangedCells(table, self.count, self.cells)
+        return ChangedCells(table, -self.count, turned(self.cells))
 
 
-def batch_cells(batches: Sequence[Batch]) -> DataFrame:
+def batch_cells(batches: Sequence[ChangedCells]) -> DataFrame:
     """The cells of all batches; they are of one session."""
     cells = batches[0].cells
     for batch in batches[1:]:
@@ -101,11 +101,11 @@ def rows_in_spark(
     target = source if kind is not None else os.fspath(source)
     plain = replace(options, null_tokens=manifest.null_tokens, types={})
     opened = open_with_spark(target, kind, plain, name, spark, lambda step: None, large=True)
-    given = [opened.plan.names[i] for i in opened.plan.kept]
+    given = [opened.selection.names[i] for i in opened.selection.kept]
     if sorted(given) != sorted(attributes.names):
         raise other_columns(f"the rows of table {name!r}", given, attributes.names)
-    plan = replace(opened.plan, overrides=_types(manifest, attributes))
-    opened = replace(opened, raw=_read_texts(opened.raw), plan=plan)
+    selection = replace(opened.selection, overrides=_types(manifest, attributes))
+    opened = replace(opened, raw=_read_texts(opened.raw), selection=selection)
     with ExitStack() as held:
         typed = _typed(opened, manifest.options.as_text, held)
         cells = in_session(_cells(replace(typed, base=all_of(typed.base, 1)), given, attributes), spark)
@@ -126,7 +126,7 @@ def _types(manifest: Manifest, attributes: Attributes) -> dict[str, TypeName]:
     return {} if manifest.options.as_text else dict(zip(attributes.names, attributes.types, strict=True))
 
 
-def frame_cells(manifest: Manifest, frame: DataFrame, attributes: Attributes, held: ExitStack) -> Batch:
+def frame_cells(manifest: Manifest, frame: DataFrame, attributes: Attributes, held: ExitStack) -> ChangedCells:
     """The rows of a frame of changes: the columns of the table and CHANGE. See `partitioned.foreach_batch`."""
     table = manifest.tables[attributes.table].name
     has_bad = BAD in frame.columns
@@ -145,7 +145,7 @@ def frame_cells(manifest: Manifest, frame: DataFrame, attributes: Attributes, he
     opened = _opened(frame, given, attributes, manifest, table)
     typed = _typed(opened, manifest.options.as_text, held)
     cells = _cells(replace(typed, base=signed(typed.base, CHANGE)), given, attributes)
-    return Batch(attributes.table, inserted - deleted, cells)
+    return ChangedCells(attributes.table, inserted - deleted, cells)
 
 
 def _refuse_bad(frame: DataFrame, table: str) -> None:
@@ -163,10 +163,10 @@ def _opened(frame: DataFrame, given: list[str], attributes: Attributes, manifest
     whole = frame_table(frame.select(*(_quoted(name) for name in given)), "Spark")
     plain = frame.select(*(frame[_quoted(name)].alias(f"c{i}") for i, name in enumerate(given)), frame[CHANGE])
     raw = _read_texts(RawFrame(plain, given, whole.readings, whole.labels, (), None, True, []))
-    plan = Plan(list(range(len(given))), given, _types(manifest, attributes), [])
+    selection = ColumnSelection(list(range(len(given))), given, _types(manifest, attributes), [])
     options = LoadOptions(null_tokens=manifest.null_tokens)
     session = OpenSession(spark, False, 0.0, spark.version, spark.sparkContext.master)
-    return TableInSpark(raw, plan, options, table, None, session, 0, {"session": 0.0, "load": 0.0, "encode": 0.0})
+    return TableInSpark(raw, selection, options, table, None, session, 0, {"session": 0.0, "load": 0.0, "encode": 0.0})
 
 
 def _read_texts(raw: RawFrame) -> RawFrame:

@@ -14,11 +14,10 @@ import numpy as np
 from tuplewise.engine.errors import LimitReached, placed
 from tuplewise.engine.ind.checked import SHOWN_ROWS, CheckedInds, Examples, IndCheck, not_compared, undecided_note
 from tuplewise.engine.ind.dependency import Attribute, InclusionDependency
-from tuplewise.engine.ind.distributed_check import check_on_spark
 from tuplewise.engine.ind.found import TableFound
-from tuplewise.engine.ind.places import Place, open_tables, place_for
+from tuplewise.engine.ind.places import Placement, open_tables, place_for
 from tuplewise.engine.ind.table_options import options_for_columns, options_of_tables
-from tuplewise.engine.ind.tuples import MISSING, Rows, TupleSet
+from tuplewise.engine.ind.tuples import MISSING, CodedTables, TupleSet
 from tuplewise.engine.options import IndCheckOptions, LoadOptions
 from tuplewise.engine.run import Clock, Run
 from tuplewise.engine.table.peek import known_columns
@@ -74,15 +73,17 @@ def check_dependencies(
     columns = {table: [c for c in names[table] if c in wanted] for table, wanted in needed.items()}
     used = [name for name in tables if name in needed]
     unused = [f"table {name!r} is in no dependency: it was not read" for name in tables if name not in needed]
-    place = Place(False, "no table is read")
+    place = Placement(False, "no table is read")
     if used:
         place = place_for({name: tables[name] for name in used}, options, load_options or LoadOptions())
     if place.on_spark:
         there = {name: options_for_columns(of_tables[name], columns[name]) for name in used}
         used_tables = {name: tables[name] for name in used}
+        from tuplewise.engine.ind.distributed_check import check_on_spark
+
         found = check_on_spark(used_tables, inds, options, there, reason=place.reason, run=run)
         return replace(found, notes=(*unused, *found.notes))
-    rows = Rows(tables, of_tables, columns, as_text=options.as_text)
+    rows = CodedTables(tables, of_tables, columns, as_text=options.as_text)
     for k, name in enumerate(used):
         run.tell("reading", k / len(used))
         rows.table(name)
@@ -114,14 +115,14 @@ def _columns_of(table: Any, options: LoadOptions) -> list[str]:
         if choose_reader(source, options).name == "arrow":
             known = repair_names(open_here(source, options).names)[0]
     if known is None:
-        plan = open_tables({"table": table}, options)["table"].plan
-        return [plan.names[i] for i in plan.kept]
+        selection = open_tables({"table": table}, options)["table"].selection
+        return [selection.names[i] for i in selection.kept]
     wanted = known if options.columns is None else options.columns
     return [name for name in known if name in wanted and name not in options.exclude]
 
 
 def _check_all(
-    rows: Rows, inds: Sequence[InclusionDependency], options: IndCheckOptions, run: Run
+    rows: CodedTables, inds: Sequence[InclusionDependency], options: IndCheckOptions, run: Run
 ) -> tuple[list[IndCheck], str | None]:
     """A check for each, and the limit that ended the work."""
     checks: list[IndCheck] = []
@@ -138,7 +139,7 @@ def _check_all(
     return checks, reached
 
 
-def _check_one(rows: Rows, ind: InclusionDependency, options: IndCheckOptions) -> IndCheck:
+def _check_one(rows: CodedTables, ind: InclusionDependency, options: IndCheckOptions) -> IndCheck:
     started = time.perf_counter()
     table = ind.dependent[0].table
     dependent = TupleSet([rows.codes(a) for a in ind.dependent])
@@ -169,7 +170,7 @@ def _check_one(rows: Rows, ind: InclusionDependency, options: IndCheckOptions) -
     )
 
 
-def _not_compared(rows: Rows, ind: InclusionDependency) -> str | None:
+def _not_compared(rows: CodedTables, ind: InclusionDependency) -> str | None:
     """Why columns have no value in common, whatever they hold."""
     for a, b in zip(ind.dependent, ind.referenced, strict=True):
         if rows.family(a) != rows.family(b):
@@ -177,7 +178,7 @@ def _not_compared(rows: Rows, ind: InclusionDependency) -> str | None:
     return None
 
 
-def _described(rows: Rows, table: ReadTable) -> TableFound:
+def _described(rows: CodedTables, table: ReadTable) -> TableFound:
     """A table and those of its columns that were read."""
     columns = tuple(
         Column(c.name, c.type, c.why, rows.distinct(Attribute(table.name, c.name)), int((c.index == NULL_CODE).sum()))

@@ -119,7 +119,7 @@ def parse_ind(text: str, tables: Mapping[str, Sequence[str]]) -> InclusionDepend
     >>> print(parse_ind("(child.csv, [a]) -> (parent.csv, [y])", tables))
     child.a <= parent.y
     """
-    reader = _Reader(text, tables)
+    reader = _IndReader(text, tables)
     return InclusionDependency(*reader.whole(reader.sides, "inclusion dependency", ACCEPTED))
 
 
@@ -131,7 +131,7 @@ def parse_attribute(text: str, tables: Mapping[str, Sequence[str]]) -> Attribute
     >>> parse_attribute("`my orders`.id", {"my orders": ["id"]})
     Attribute(table='my orders', column='id')
     """
-    reader = _Reader(text, tables)
+    reader = _IndReader(text, tables)
     return reader.whole(reader.attribute, "column", ACCEPTED)
 
 
@@ -183,7 +183,7 @@ def _counted(side: Sequence[Attribute]) -> str:
     return number_of(len(side), "column")
 
 
-class _Reader(Scanner):
+class _IndReader(Scanner):
     """A text over tables. `unknown`: a fault for each name that no table or column has."""
 
     def __init__(self, text: str, tables: Mapping[str, Sequence[str]]) -> None:

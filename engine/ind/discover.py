@@ -14,7 +14,7 @@ from tuplewise.engine.ind.clusters import AttributeClustering
 from tuplewise.engine.ind.dependency import unary
 from tuplewise.engine.ind.found import Clustered, FoundInd, FoundInds
 from tuplewise.engine.ind.nary import with_several_columns
-from tuplewise.engine.ind.places import Place, open_tables, place_for
+from tuplewise.engine.ind.places import Placement, open_tables, place_for
 from tuplewise.engine.ind.table_options import options_of_tables
 from tuplewise.engine.ind.unary import cluster_tables
 from tuplewise.engine.options import IndDiscoverOptions, LoadOptions
@@ -75,7 +75,9 @@ def discover(
     return with_several_columns(found, tables, options, each, run)
 
 
-def _nothing_in_time(limit: str, options: IndDiscoverOptions, device: Device, clock: Clock, place: Place) -> FoundInds:
+def _nothing_in_time(
+    limit: str, options: IndDiscoverOptions, device: Device, clock: Clock, place: Placement
+) -> FoundInds:
     clock.lap("reading")
     note = f"{limit} before all values were read: no dependency is listed, since one that holds of some may fail of all"
     return FoundInds(
@@ -94,7 +96,7 @@ def _nothing_in_time(limit: str, options: IndDiscoverOptions, device: Device, cl
     )
 
 
-def found_in(clustered: Clustered, options: IndDiscoverOptions, device: Device, place: Place) -> FoundInds:
+def found_in(clustered: Clustered, options: IndDiscoverOptions, device: Device, place: Placement) -> FoundInds:
     """What a clustering says, with what there is to say of the work."""
     clock = Clock()
     inds, trivial = unary_inds(clustered.clustering, Fraction(options.error), device)

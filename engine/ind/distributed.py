@@ -99,8 +99,8 @@ def attributes_of(
     """The columns of all tables, in order, and their families."""
     attributes, families = [], []
     for name, table in opened.items():
-        for i, column in zip(table.plan.kept, typed[name].typed, strict=True):
-            attributes.append(Attribute(name, table.plan.names[i]))
+        for i, column in zip(table.selection.kept, typed[name].typed, strict=True):
+            attributes.append(Attribute(name, table.selection.names[i]))
             families.append(family_of(column.type, as_text))
     return attributes, families
 
@@ -138,8 +138,8 @@ def _described(
     for name, table in opened.items():
         rows = typed[name].rows
         columns = tuple(
-            Column(table.plan.names[i], c.type, c.why, next(rest), rows - n)
-            for i, c, n in zip(table.plan.kept, typed[name].typed, filled[name], strict=True)
+            Column(table.selection.names[i], c.type, c.why, next(rest), rows - n)
+            for i, c, n in zip(table.selection.kept, typed[name].typed, filled[name], strict=True)
         )
         found.append(TableFound(name, table.path, rows, columns))
     return tuple(found)

@@ -107,7 +107,7 @@ class _Work:
         """Types a table, and counts in its columns."""
         opened = self._opened[name]
         typed = self.typed[name] = type_for_spark(opened, self._options.as_text)
-        names = [opened.plan.names[i] for i in opened.plan.kept]
+        names = [opened.selection.names[i] for i in opened.selection.kept]
         self._columns.update((Attribute(name, n), c) for n, c in zip(names, typed.typed, strict=True))
         values = [comparable(c, wide=needs_wide(typed.typed))[1] for c in typed.typed]
         with spark_failures(name):

@@ -16,13 +16,13 @@ from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.ind.dependency import Attribute, InclusionDependency
 from tuplewise.engine.ind.foreign_keys import Evidence
 from tuplewise.engine.ind.found import FoundInd, FoundInds
-from tuplewise.engine.ind.tuples import MISSING, Rows, TupleSet
+from tuplewise.engine.ind.tuples import MISSING, CodedTables, TupleSet
 from tuplewise.engine.options import IndDiscoverOptions, LoadOptions
 from tuplewise.engine.run import Run
 
 _KEPT_BYTES = 1 << 28  # of tuples of dependent sides, which serve several candidates
-Part = tuple[int, int]  # a dependent and a referenced attribute, by position
-Candidate = tuple[Part, ...]  # ascending by dependent attribute
+AttributePair = tuple[int, int]  # a dependent and a referenced attribute, by position
+Candidate = tuple[AttributePair, ...]  # ascending by dependent attribute
 
 
 def with_several_columns(
@@ -64,7 +64,7 @@ def with_several_columns(
     needed: dict[str, dict[str, None]] = {name: {} for name in tables}
     for attribute in (a for f in found.inds for a in (*f.ind.dependent, *f.ind.referenced)):
         needed[attribute.table][attribute.column] = None
-    rows = Rows(tables, load_options, {n: list(c) for n, c in needed.items()}, as_text=options.as_text)
+    rows = CodedTables(tables, load_options, {n: list(c) for n, c in needed.items()}, as_text=options.as_text)
     search = _Levels(found, rows, Fraction(options.error))
     started = time.perf_counter()
     run = run or Run(options)
@@ -106,7 +106,7 @@ class _Judged:
 class _Levels:
     """The search of one discovery."""
 
-    def __init__(self, found: FoundInds, rows: Rows, error: Fraction) -> None:
+    def __init__(self, found: FoundInds, rows: CodedTables, error: Fraction) -> None:
         self._attributes, self._rows, self._error = found.attributes, rows, error
         position = {attribute: i for i, attribute in enumerate(found.attributes)}
         numbers = {table.name: i for i, table in enumerate(found.tables)}

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any, get_args
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
 
 from tuplewise.engine.errors import InputError, message
-from tuplewise.engine.ind import initial, partitioned_build
+from tuplewise.engine.ind import initial
 from tuplewise.engine.ind.initial import Built, Progress
-from tuplewise.engine.ind.partitioned import PartitionedIndState, is_partitioned
+from tuplewise.engine.ind.partitions import FILE
 from tuplewise.engine.ind.state import IndState
 from tuplewise.engine.options import IndStateOptions, LoadOptions, RunOn
 
-AnyState = IndState | PartitionedIndState
+if TYPE_CHECKING:
+    from tuplewise.engine.ind.partitioned import PartitionedIndState
+
+    AnyState = IndState | PartitionedIndState
 
 
 def build_state(
@@ -33,10 +37,16 @@ def build_state(
     if run_on not in get_args(RunOn):
         raise InputError(message("run_on", run_on, ", ".join(map(repr, get_args(RunOn)))))
     if run_on == "spark":
+        from tuplewise.engine.ind import partitioned_build
+
         return partitioned_build.build(folder, tables, options, load_options, written_by=written_by, progress=progress)
     return initial.build(folder, tables, options, load_options, written_by=written_by, progress=progress)
 
 
 def open_state(folder: str | os.PathLike[str], *, write: bool = True) -> AnyState:
     """Open a state of the kind that the folder holds; see `IndState` and `PartitionedIndState`."""
-    return PartitionedIndState(folder, write=write) if is_partitioned(folder) else IndState(folder, write=write)
+    if not (Path(folder).expanduser() / FILE).is_file():
+        return IndState(folder, write=write)
+    from tuplewise.engine.ind.partitioned import PartitionedIndState
+
+    return PartitionedIndState(folder, write=write)

@@ -28,13 +28,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tuplewise.engine.errors import InputError, message, shortened
-from tuplewise.engine.ind.changes import Batch, batch_cells, frame_cells, rows_in_spark, shown_value
+from tuplewise.engine.ind.changes import ChangedCells, batch_cells, frame_cells, rows_in_spark, shown_value
 from tuplewise.engine.ind.clusters import AttributeClustering
 from tuplewise.engine.ind.dependency import InclusionDependency
 from tuplewise.engine.ind.discover import unary_inds
 from tuplewise.engine.ind.found import FoundInds
 from tuplewise.engine.ind.manifest import Manifest
-from tuplewise.engine.ind.partitions import FILE, Partitions, StreamPlace
+from tuplewise.engine.ind.partitions import Partitions, StreamPlace
 from tuplewise.engine.ind.state import NOTHING, Applied, Change, ReadRows, absent_nulls, found_in_state
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.spark.session import open_session
@@ -57,11 +57,6 @@ if TYPE_CHECKING:
 
 VALUES = "values"
 STREAMS = "streams"
-
-
-def is_partitioned(folder: str | os.PathLike[str]) -> bool:
-    """Whether a folder holds a state of this kind."""
-    return (Path(folder).expanduser() / FILE).is_file()
 
 
 class PartitionedIndState(ClosedOnExit):
@@ -270,7 +265,7 @@ class PartitionedIndState(ClosedOnExit):
             hint = "Open it again, to write"
             raise InputError(message("the state is closed, or was opened to be read only", str(self.folder), hint=hint))
 
-    def _fold(self, batches: Sequence[Batch], streams: Mapping[str, StreamPlace]) -> Applied:
+    def _fold(self, batches: Sequence[ChangedCells], streams: Mapping[str, StreamPlace]) -> Applied:
         """Apply batches as one revision."""
         self._clear()
         now = self._now

@@ -89,8 +89,8 @@ def build(
         attributes, families = attributes_of(opened, typed, options.as_text)
         kept = tuple(
             KeptTable(name, table.path, tuple(
-                KeptColumn(table.plan.names[i], c.type, c.why)
-                for i, c in zip(table.plan.kept, typed[name].typed, strict=True)
+                KeptColumn(table.selection.names[i], c.type, c.why)
+                for i, c in zip(table.selection.kept, typed[name].typed, strict=True)
             ))
             for name, table in opened.items()
         )  # fmt: skip

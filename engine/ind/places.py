@@ -13,12 +13,11 @@ from tuplewise.engine.placement import PlacementOptions, bytes_for_codes, most_b
 from tuplewise.engine.table.frames import kind_of
 from tuplewise.engine.table.in_spark import TableInSpark
 from tuplewise.engine.table.source import find_source
-from tuplewise.engine.table.spark_encode import NotInSpark
-from tuplewise.engine.table.spark_load import open_with_spark, spark_failures
-from tuplewise.engine.table.spark_values import TypedFrame, type_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from tuplewise.engine.table.spark_values import TypedFrame
 
 HINT = Wording("Discover in this process: {run_on}", run_on="driver")
 PACKED = 4
@@ -26,7 +25,7 @@ PACKED = 4
 
 
 @dataclass(frozen=True)
-class Place:
+class Placement:
     """Where tables are worked on.
 
     Attributes
@@ -41,7 +40,7 @@ class Place:
 
 def place_for(
     tables: Mapping[str, Any], options: PlacementOptions, load_options: LoadOptions, spark: SparkSession | None = None
-) -> Place:
+) -> Placement:
     """Where tables are to be clustered: in this process what fits it, else in Spark.
 
     They fit where their bytes (fourfold for Parquet and ORC files, which are packed; of frames, catalog tables and
@@ -58,21 +57,21 @@ def place_for(
         only_here = ("max_arity", str(arity), "1: dependencies of several columns are found in this process")
     if most_bytes_unless(only_here, options) is None:
         several = "auto: dependencies of several columns are found in this process"
-        return Place(False, "asked for" if options.run_on == "driver" else several)
+        return Placement(False, "asked for" if options.run_on == "driver" else several)
     held = [name for name, table in tables.items() if not read_by_spark(table)]
     if options.run_on == "spark":
         if held:
             refuse_spark(options, held[0])
-        return Place(True, "asked for")
+        return Placement(True, "asked for")
     most = bytes_for_codes(options.memory_limit)
     size = sum(_bytes_of(table, load_options, spark) for name, table in tables.items() if name not in held)
     if size <= most:
-        return Place(False, f"auto: {size:,} bytes fit this process, which takes up to {most:,}")
+        return Placement(False, f"auto: {size:,} bytes fit this process, which takes up to {most:,}")
     if held:
         hint = Wording("Give it as a path or a Spark frame, or force this process: {run_on}", run_on="driver")
         what = f"{size:,} bytes of other tables are for Spark, where a table that is held here can't take part"
         raise InputError(message(what, held[0], hint=hint))
-    return Place(True, f"auto: {size:,} bytes; this process takes up to {most:,}")
+    return Placement(True, f"auto: {size:,} bytes; this process takes up to {most:,}")
 
 
 def read_by_spark(table: Any) -> bool:
@@ -100,6 +99,8 @@ def open_tables(
     ------
     InputError : where a table can't be read by Spark
     """
+    from tuplewise.engine.table.spark_load import open_with_spark
+
     opened = {}
     for name, table in tables.items():
         kind = kind_of(table)
@@ -114,6 +115,10 @@ def open_tables(
 
 def type_for_spark(opened: TableInSpark, as_text: bool, hint: str = HINT) -> TypedFrame:
     """See `spark_values.type_frame`. Raises InputError where a column can only be typed in this process."""
+    from tuplewise.engine.table.spark_encode import NotInSpark
+    from tuplewise.engine.table.spark_load import spark_failures
+    from tuplewise.engine.table.spark_values import type_frame
+
     try:
         with spark_failures(opened.name):
             return type_frame(opened, lambda step: None, as_text=as_text)

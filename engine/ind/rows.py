@@ -7,9 +7,11 @@ import struct
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from tuplewise.engine.ind.sorted_values import SortedValues
 from tuplewise.engine.ind.store import ROW, value_prefix
@@ -17,9 +19,6 @@ from tuplewise.engine.ind.values import Family, canonical_array, canonical_bytes
 from tuplewise.engine.table.read_table import ReadTable
 from tuplewise.engine.table.relation import TypeName
 from tuplewise.engine.table.rows import read_rows
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _SIZE = struct.Struct("<I")
 _NULL = _SIZE.pack(0xFFFFFFFF)
@@ -43,7 +42,7 @@ class Attributes:
     families: tuple[Family, ...]
 
 
-class Rows(Protocol):
+class TypedRows(Protocol):
     """Rows of a table of a state, typed."""
 
     @property
@@ -79,8 +78,6 @@ class ColumnRows:
     def columns(self) -> Iterator[tuple[int, pa.Array, Any]]:
         """Of each column its attribute, names of the values that some row has (large_binary), and how many rows have
         each (int64)."""
-        import pyarrow as pa
-
         for c, (names, column) in enumerate(zip(self._names, self._table.columns, strict=True)):
             counts = np.bincount(column.index.astype(np.int64) + 1, minlength=len(names) + 1)[1:]
             used = np.flatnonzero(counts)
@@ -114,9 +111,6 @@ class ColumnRows:
 
 def _names(family: Family, values: pa.Array) -> pa.Array:
     """The names of values: prefix of the family and canonical bytes, large_binary."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     canonical = canonical_array(family, values)
     prefix = pa.scalar(value_prefix(family), pa.large_binary())
     return pc.binary_join_element_wise(prefix, canonical, pa.scalar(b"", pa.large_binary()))

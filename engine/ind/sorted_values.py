@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,9 +38,6 @@ class SortedValues:
         cls, parts: Sequence[pa.Array], attributes: Sequence[NDArray[np.int32]], counts: Sequence[NDArray[np.int64]]
     ) -> SortedValues:
         """From names of values, column by column: a value may stand in several columns, and in one more than once."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         names = pa.concat_arrays(list(parts))
         order = pc.sort_indices(names)
         names = names.take(order)
@@ -67,8 +62,6 @@ class SortedValues:
 
     def counts_of(self, values: NDArray[np.int64]) -> dict[bytes, dict[int, int]]:
         """How often each attribute has some of the values, by name."""
-        import pyarrow as pa
-
         ends = self.starts[values] + self.sizes[values]
         attributes, counts = self.attributes, self.counts
         return {

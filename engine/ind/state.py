@@ -21,7 +21,7 @@ from tuplewise.engine.ind.incremental import BelowZero, Fold, extract_rows, merg
 from tuplewise.engine.ind.kept_clusters import KeptClusters, Pair
 from tuplewise.engine.ind.manifest import Manifest
 from tuplewise.engine.ind.records import cluster_of, heading, heading_numbers, mask_bytes, put_cluster, value_text
-from tuplewise.engine.ind.rows import Attributes, ColumnRows, PlainRows, Rows
+from tuplewise.engine.ind.rows import Attributes, ColumnRows, PlainRows, TypedRows
 from tuplewise.engine.ind.store import CLUSTER, META, Store
 from tuplewise.engine.options import IndDiscoverOptions, LoadOptions
 from tuplewise.engine.state_folders import INDS, ClosedOnExit, WriterLock, damaged, real_folder
@@ -37,7 +37,7 @@ class Change:
 
     kind: Literal["insert", "delete"]
     attributes: Attributes
-    rows: Rows
+    rows: TypedRows
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class ReadRows:
     """Rows for a table, and what reading them says."""
 
     attributes: Attributes
-    rows: Rows
+    rows: TypedRows
     notes: tuple[str, ...]
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tuplewise.engine.ind.dependency import Attribute
@@ -21,9 +23,6 @@ from tuplewise.engine.table.relation import NULL_CODE, Relation, TypeName
 from tuplewise.gpu_kernels.compiled import inlined, kernel
 from tuplewise.gpu_kernels.cpu.hashing import mix_word
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 MISSING = -2
 """Stands for a value, or a tuple, that the other side lacks."""
 
@@ -31,7 +30,7 @@ _KEPT_BYTES = 1 << 28  # of translations between columns, which are used again
 _LOAD = 2  # slots of a hash table for each tuple that it may get
 
 
-class Rows:
+class CodedTables:
     """The rows of some tables. Of each only the columns that are needed are read, when it is first asked for.
 
     Parameters
@@ -91,8 +90,6 @@ class Rows:
 
     def values(self, attribute: Attribute, rows: NDArray[np.int64]) -> pa.Array:
         """The values of a column at some rows, of its own type, none of them null."""
-        import pyarrow as pa
-
         column = self._column(attribute)
         return column.values.take(pa.array(column.index[rows]))
 
@@ -148,8 +145,6 @@ class _Codes:
 
 
 def _code(column: TypedColumn, family: Family) -> _Codes:
-    import pyarrow as pa
-
     used = np.zeros(len(column.values) + 1, dtype=np.bool_)
     used[column.index] = True  # null's index, -1, is the last entry
     places = np.flatnonzero(used[:-1])
@@ -161,8 +156,6 @@ def _code(column: TypedColumn, family: Family) -> _Codes:
 
 def _places(values: pa.Array, others: pa.Array) -> NDArray[np.int32]:
     """Where each of some values stands among others; `MISSING` where it doesn't."""
-    import pyarrow.compute as pc
-
     places = pc.fill_null(pc.index_in(values, value_set=others), MISSING)
     return np.asarray(places.to_numpy(zero_copy_only=False), dtype=np.int32)
 
@@ -204,7 +197,7 @@ class TupleSet:
 
         Parameters
         ----------
-        columns : int32 (rows,) each, as `Rows.translated` gives them
+        columns : int32 (rows,) each, as `CodedTables.translated` gives them
         first_missing : stop at the first tuple that is missing; entries behind it are not set
 
         Returns

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from tuplewise.engine.errors import placed
@@ -22,21 +23,20 @@ from tuplewise.engine.run import Clock, Run
 from tuplewise.engine.table.arrow_text import count_spellings, one_number_twice, parse
 from tuplewise.engine.table.encode import TypedColumn, indexed
 from tuplewise.engine.table.frames import kind_of
+from tuplewise.engine.table.in_spark import IN_PROCESS_BYTES
 from tuplewise.engine.table.read_table import ReadTable, typed
 from tuplewise.engine.table.reader import choose_reader, read_table
 from tuplewise.engine.table.relation import NULL_CODE, Column, Relation, TypeName
 from tuplewise.engine.table.schema import repair_names, selected_columns, type_overrides
 from tuplewise.engine.table.source import find_source
-from tuplewise.engine.table.spark_load import IN_PROCESS_BYTES, spark_failures
-from tuplewise.engine.table.spelled import spark_texts
 from tuplewise.engine.table.text_types import Spelling, SpellingCount, as_codes, decide, may_be_codes
+from tuplewise.engine.table.to_text import to_spark_text
 from tuplewise.engine.table.typing_columns import ASKED_FOR
 from tuplewise.gpu_kernels.control import usable_cores
 from tuplewise.gpu_kernels.distinct import DistinctCells, ValueSets, padded
 from tuplewise.gpu_kernels.inclusion import mask_words
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import SparkSession
 
 READING = "reading"  # what progress is told
@@ -199,6 +199,7 @@ def _typed_by_spark(table: Any, options: LoadOptions) -> bool:
 def _texts_of_spark(table: Any, options: LoadOptions, name: str, spark: SparkSession | None) -> _Table:
     """The columns as text, cast by Spark, of which rows come here."""
     from tuplewise.engine.ind.places import open_tables, type_for_spark
+    from tuplewise.engine.table.spark_load import spark_failures
 
     opened = open_tables({name: table}, options, spark)[name]
     typed_frame = type_for_spark(opened, True)
@@ -209,9 +210,9 @@ def _texts_of_spark(table: Any, options: LoadOptions, name: str, spark: SparkSes
     finally:
         typed_frame.close()
     columns = []
-    for i, (place, column) in enumerate(zip(opened.plan.kept, typed_frame.typed, strict=True)):
+    for i, (place, column) in enumerate(zip(opened.selection.kept, typed_frame.typed, strict=True)):
         values, index = indexed(arrow[f"c{i}"])
-        found = TypedColumn(opened.plan.names[place], "text", column.why, values, index)
+        found = TypedColumn(opened.selection.names[place], "text", column.why, values, index)
         used, nulls = _used_values(found)
         parts = [cells_of(canonical_array("text", used))]
         columns.append(ColumnValues(found.name, found.type, found.why, parts, nulls))
@@ -254,8 +255,6 @@ def _typed_column(
 
 def _texts(part: DistinctCells) -> tuple[pa.Array, NDArray[np.int64]]:
     """The values as large_string, and how many rows have each."""
-    import pyarrow as pa
-
     offsets, data, rows = part.values()
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
     return pa.Array.from_buffers(pa.large_string(), len(rows), buffers), rows
@@ -263,8 +262,6 @@ def _texts(part: DistinctCells) -> tuple[pa.Array, NDArray[np.int64]]:
 
 def _infer(name: str, parts: Sequence[DistinctCells]) -> tuple[TypeName, str, str | None]:
     """The type that all values of all parts spell, why, and a note."""
-    import pyarrow as pa
-
     counts: dict[Spelling, SpellingCount] = {}
     for part in parts:
         for spelling, own in count_spellings(*_texts(part)).items():
@@ -309,7 +306,7 @@ def _of_columns(read: ReadTable, as_text: bool, how: str) -> _Table:
     for column in read.columns:
         used, nulls = _used_values(column)
         if as_text and column.type != "text":
-            used = spark_texts(column.type, used)
+            used = to_spark_text(column.type, used)
         type_: TypeName = "text" if as_text else column.type
         why = ASKED_FOR if as_text else column.why
         canonical = canonical_array(family_of(type_), used)
@@ -319,8 +316,6 @@ def _of_columns(read: ReadTable, as_text: bool, how: str) -> _Table:
 
 def _used_values(column: TypedColumn) -> tuple[pa.Array, int]:
     """The values that some row has, and how many rows have none."""
-    import pyarrow as pa
-
     rows = np.bincount(column.index.astype(np.int64) - NULL_CODE, minlength=len(column.values) + 1)
     places = np.flatnonzero(rows[1:])
     values = column.values if len(places) == len(column.values) else column.values.take(pa.array(places))

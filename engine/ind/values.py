@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from tuplewise.engine.table.relation import TypeName
-from tuplewise.engine.table.spelled import digits_of
+from tuplewise.engine.table.to_text import decimal_digits
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -141,7 +141,7 @@ def _numbers(values: pa.Array) -> pa.Array:
 
     if not pa.types.is_decimal(values.type):
         return values.cast(pa.large_string())
-    return digits_of(values, trim=True)
+    return decimal_digits(values, trim=True)
 
 
 def _instants(values: pa.Array) -> pa.Array:

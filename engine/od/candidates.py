@@ -1,8 +1,7 @@
-"""What the loop of every discovery learns about keys, functional and order dependencies: candidates are the minimal
-contexts of each target.
+"""Candidates of the discovery loop for keys, functional and order dependencies: the minimal contexts of each target.
 
-A candidate is decided when all pairs that agree on some of its context were compared, when it was validated, or, of an
-order-compatible pair, when its context makes one of the two attributes constant, as far as that is decided itself.
+A candidate is decided if all pairs that agree on a part of its context were compared, or if it was validated. An
+order-compatible pair is also decided if a decided constancy makes one of its attributes constant.
 """
 
 from __future__ import annotations
@@ -30,22 +29,22 @@ from tuplewise.gpu_kernels.contexts import MinimalContexts
 from tuplewise.gpu_kernels.words import as_flags
 
 WITNESSES = 16  # violating pairs that a violated candidate gives back
-CONTEXT_EFFORT = 3.0  # of putting rows into classes, in checks of one target inside them
-LEAST_EFFORT = 0.05  # of validating a context whose classes hold few rows, in validations of one whose hold all
+CONTEXT_EFFORT = 3.0  # cost of partitioning the rows by a context, in units of checking one target
+LEAST_EFFORT = 0.05  # cost of validating a context whose classes hold few rows, if it is 1 for classes of all rows
 
 
 class CheckingTable(LoopTable, Protocol):
-    """A table that also says whether dependencies hold."""
+    """A table that can also check dependencies."""
 
     def violating_pairs(
         self, contexts: Mask, which: NDArray[np.int32], wanted: Dependencies, limit: int
     ) -> tuple[NDArray[np.bool_], Clues, NDArray[np.int32]]:
-        """Whether each holds; the clues of at most `limit` violating pairs of each other one, and these pairs, int32
-        (pairs, 2). `contexts` are distinct; `which` says whose each dependency is. Raises LimitReached."""
+        """Whether each holds; for violated ones the clues of at most `limit` violating pairs, and these pairs, int32
+        (pairs, 2). `contexts` are distinct; `which` is the context of each dependency. Raises LimitReached."""
 
 
 class ContextCandidates:
-    """Minimal contexts of what is known, and which of them are decided."""
+    """The minimal contexts that the known clues allow, and which of them are decided."""
 
     def __init__(
         self, attributes: int, targets: Targets, *, max_context: int | None = None, deadline: float | None = None
@@ -79,7 +78,7 @@ class ContextCandidates:
         self._decide_implied(self._decided)
 
     def undecided(self) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-        """The effort is a part of that of its context, which all that have it share, and its own."""
+        """The undecided candidates with their effort: their own, and a share of that of their context."""
         contexts = self._contexts[~self._decided]
         _, which, count = np.unique(contexts, axis=0, return_inverse=True, return_counts=True)
         return as_flags(contexts, self._attributes), 1.0 + CONTEXT_EFFORT / count[which.ravel()]
@@ -87,7 +86,7 @@ class ContextCandidates:
     def weighed(
         self, table: CheckingTable, undecided: NDArray[np.bool_], effort: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """By how many rows agree with another one on the context."""
+        """The effort, weighted by the share of rows that agree with another one on the context."""
         weights = np.empty(len(undecided), dtype=np.float64)
         for i, flags in enumerate(undecided):
             key = flags.tobytes()
@@ -129,7 +128,7 @@ class ContextCandidates:
         return ValidatedCandidates(clues, rows, len(chosen), int(np.count_nonzero(~holds)), spent)
 
     def dependencies(self) -> Dependencies:
-        """Those that are decided and that no other one implies, nor may imply when it is decided; in result order."""
+        """The decided dependencies in result order, without those that another one implies or may yet imply."""
         chosen = np.flatnonzero(self._decided)
         chosen = chosen[~self._within_a_constancy(chosen, ~self._decided)]
         decided = Dependencies.of(self._contexts[chosen], self._targets, self._target[chosen])
@@ -137,15 +136,15 @@ class ContextCandidates:
 
     @property
     def complete_context(self) -> int:
-        """All minimal dependencies with contexts of at most so many attributes are decided; -1: there is no such size.
+        """The size up to which all minimal dependencies are decided, by attributes of the context; -1: none.
 
-        A context for which a target holds includes a candidate of that target: where that is decided, it is the one.
+        If a target holds for a context, the context includes a candidate of that target. If that is decided, it holds.
         """
         undecided = self._sizes(~self._decided)
         return int(min(undecided.min(initial=self._attributes + 1) - 1, self._least_dropped))
 
     def drop_violated(self, clues: Clues) -> None:
-        """Take those that these clues violate from the candidates; what takes their place is not searched."""
+        """Drop the candidates that these clues violate, without searching for replacements."""
         kept = ~self._minimal.violated(clues)
         self._least_dropped = int(self._sizes(~kept).min(initial=self._least_dropped))
         self._contexts, self._target, self._decided = self._contexts[kept], self._target[kept], self._decided[kept]
@@ -155,21 +154,21 @@ class ContextCandidates:
         return np.asarray(np.bitwise_count(self._contexts[which]).sum(axis=1, dtype=np.int64))
 
     def _worth_validating(self) -> NDArray[np.int64]:
-        """Undecided candidates, without pairs that a constancy which is undecided itself would make hold."""
+        """The undecided candidates, without pairs that an undecided constancy may imply."""
         open_ = np.flatnonzero(~self._decided)
         return open_[~self._within_a_constancy(open_, ~self._decided)]
 
     def _decide_implied(self, by: NDArray[np.bool_]) -> int:
-        """A pair holds where its context makes one of the two attributes constant, by one of the marked constancies.
-        Returns for how many that decides it."""
+        """Decide the pairs whose context makes one of their attributes constant by a marked constancy. Returns their
+        number."""
         open_ = np.flatnonzero(~self._decided)
         implied = open_[self._within_a_constancy(open_, by)]
         self._decided[implied] = True
         return len(implied)
 
     def _within_a_constancy(self, chosen: NDArray[np.int64], constancies: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Which of the chosen candidates are pairs whose context includes that of one of the marked constancies, of one
-        of their attributes."""
+        """Which chosen candidates are pairs whose context includes that of a marked constancy of one of their
+        attributes."""
         kind, left, right = self._targets.kind, self._targets.left, self._targets.right
         constant = np.flatnonzero(constancies & (kind[self._target] == CONSTANT))
         result = np.zeros(len(chosen), dtype=np.bool_)

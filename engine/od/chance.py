@@ -1,6 +1,6 @@
-"""Errors of dependencies as shares of pairs, or of what chance would give: counted class by class on all rows.
+"""Errors of dependencies relative to all pairs, or to those expected by chance, counted class by class on all rows.
 
-Chance is what rows would give were the columns independent, each with its own values.
+Chance means that columns are independent, each with its own values.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from tuplewise.gpu_kernels.refine import join, refine_equal
 
 
 class Errors:
-    """Counts what is wrong with dependencies, and by chance would be.
+    """A counter of the violations of dependencies, and of those expected by chance.
 
     Parameters
     ----------
     codes : int32 (columns, rows), -1 is null
     nulls : whether null is a value, or agrees with nothing and differs from nothing
     measure : "g1", "lift", or, of functional dependencies only, "mu"
-    bound : the error that may be
+    bound : the allowed error
 
     Notes
     -----
@@ -90,7 +90,7 @@ class Errors:
     def _of_context(
         self, context: list[int], kind: NDArray[np.int8], left: NDArray[np.int32], right: NDArray[np.int32]
     ) -> list[tuple[Fraction, Fraction]]:
-        """Of each dependency what is wrong, and what by chance would be."""
+        """The violations of each dependency, and those expected by chance."""
         classes = self._classes(context)
         sizes = np.diff(classes.left_offsets)
         agreeing = int(np.dot(sizes, sizes - 1))
@@ -109,7 +109,7 @@ class Errors:
         return found
 
     def _by_shares(self, wrong: int, pairs: int, parts: list[int]) -> tuple[Fraction, Fraction]:
-        """Violating pairs, and those of `pairs` that would be, were each as frequent among them as among all."""
+        """The violating pairs, and those expected among `pairs` if the parts are as frequent there as among all."""
         return Fraction(wrong), Fraction(pairs * prod(parts), max(1, self._pairs) ** len(parts))
 
     def _ordered(
@@ -142,7 +142,7 @@ class Errors:
         ]
 
     def _classes(self, context: list[int]) -> ClusterPairs:
-        """The classes of two and more rows, without those that have a null in the context."""
+        """The classes of two and more rows, without rows with a null in the context."""
         everything = all_rows(np.arange(self._codes.shape[1], dtype=np.int32))
         if not context:
             return everything
@@ -160,12 +160,12 @@ class Errors:
 
     @cached_property
     def _agreeing(self) -> list[int]:
-        """Of each column the ordered pairs of different rows that agree on it."""
+        """The ordered pairs of different rows that agree on each column."""
         return [_agreeing_pairs(column)[0] for column in self._codes]
 
     @cached_property
     def _differing(self) -> list[int]:
-        """Of each column the ordered pairs of rows that differ on it."""
+        """The ordered pairs of rows that differ on each column."""
         counted = (_agreeing_pairs(column) for column in self._codes)
         return [rows * (rows - 1) - agreeing for agreeing, rows in counted]
 

@@ -28,12 +28,12 @@ OTHER_ROWS = "checked in Spark's tasks: another run may show other two rows of t
 
 @dataclass(frozen=True, eq=False)
 class CheckedOds:
-    """What a check of order dependencies found, and how.
+    """The result of a check of order dependencies.
 
     Attributes
     ----------
-    relation : None where they were checked against a saved result
-    device, device_reason : None there
+    relation : None if they were checked against a saved result
+    device, device_reason : None in that case
     partial : whether some are undecided
     """
 
@@ -55,22 +55,22 @@ def check_table(
 ) -> CheckedOds:
     """Check list-based order dependencies on a table.
 
-    Verdicts are the same wherever its rows lie. The two rows that break a dependency are, in Spark, those that a task
-    came upon: the best ones would take a comparison of what all tasks found on all columns.
+    Verdicts don't depend on where the rows are. In Spark, the two rows that break a dependency are any that a task
+    found: to choose the best ones, the findings of all tasks would have to be compared on all columns.
 
     Parameters
     ----------
     table : Relation or TableInSpark
-    run : told of "checking"; None: one that begins now, with the options' limits
+    run : reports "checking"; None: one that starts now, with the options' limits
 
     Raises
     ------
     InputError
-        Where Spark is asked for: the table is here.
+        If Spark is requested for a table in this process.
     DeviceError
-        Where a device that was asked for can't be had.
+        If the requested device is not available.
     LimitReached
-        Where the process holds more than options.memory_limit.
+        If the process holds more than options.memory_limit.
     """
     run = run or Run(options)
     if isinstance(table, TableInSpark):
@@ -117,7 +117,7 @@ def _checked(
 
 
 def check_saved(saved: SavedOds | Discovery, ods: Sequence[ListOd], options: OdCheckOptions) -> CheckedOds:
-    """Decide list-based order dependencies from what a discovery found; no rows are looked at."""
+    """Decide list-based order dependencies from the result of a discovery, without rows."""
     start = time.perf_counter()
     checks = check_against(saved, ods)
     undecided = sum(check.holds is None for check in checks)

@@ -30,7 +30,7 @@ __all__ = ["ASCENDING", "CONSTANT", "DESCENDING", "KEY", "Dependencies", "Target
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """What is looked for: one entry for each right side.
+    """The targets of a search: one entry for each right side.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class Dependencies:
 
     @staticmethod
     def of(contexts: Mask, targets: Targets, target: NDArray[np.int32] | NDArray[np.int64]) -> Dependencies:
-        """These contexts, each with a target by its number."""
+        """Combine contexts with targets, given by number."""
         return Dependencies(contexts, targets.kind[target], targets.left[target], targets.right[target])
 
     def take(self, index: NDArray[np.int64] | NDArray[np.bool_]) -> Dependencies:
@@ -108,7 +108,7 @@ class Dependencies:
         return self.take(order)
 
     def without_implied(self) -> Dependencies:
-        """Without pairs `X: A ~ B` that a constancy `Y: [] -> A` or `Y: [] -> B` with Y inside X makes hold anyway.
+        """Remove pairs `X: A ~ B` that a constancy `Y: [] -> A` or `Y: [] -> B` with Y inside X implies.
 
         Cost: pairs times the constancies of their two attributes.
         """
@@ -163,7 +163,7 @@ def any_inside(
     smaller: Mask,
     first: NDArray[np.int64],
 ) -> NDArray[np.bool_]:
-    """Whether each context includes one of smaller[first[a]:first[a + 1]], a its left or its right attribute."""
+    """Whether each context includes one of smaller[first[a]:first[a + 1]] for a = its left or right attribute."""
     result = np.zeros(len(contexts), dtype=np.bool_)
     for i in range(len(contexts)):
         for a in (left[i], right[i]):

@@ -1,4 +1,4 @@
-"""List order dependencies that follow from the set-based ones of a table."""
+"""Derivation of list order dependencies from the set-based ones of a table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Signed = tuple[SignedColumn, ...]
 
 
 def derive_list_ods(source: SavedOds | Discovery, most: int) -> list[ListOd]:
-    """List order dependencies `X -> Y` of at most `most` columns on each side, without those that follow from others.
+    """Derive the list order dependencies `X -> Y` of at most `most` columns a side, without implied ones.
 
     Listed is every `X -> Y` that the discovered dependencies imply, of lists of at most `most` columns without a
     repeated one, in which
@@ -62,7 +62,7 @@ def derive_list_ods(source: SavedOds | Discovery, most: int) -> list[ListOd]:
     """
     if most < 1:
         raise InputError(message("columns of a list", most, "1 or more"))
-    search = _Search(known_ods(source), most)
+    search = _Derivation(known_ods(source), most)
     for shared, first, second in search.starts():
         search.grow_left((*shared, first), (*shared, second), len(shared))
     found = sorted(search.found, key=lambda od: (len(od[0]) + len(od[1]), _place(od[0]), _place(od[1])))
@@ -73,8 +73,8 @@ def _place(items: Signed) -> tuple[tuple[int, bool], ...]:
     return tuple((column, not ascends) for column, ascends in items)
 
 
-class _Search:
-    """The lists met so far. `found`: dependencies that are listed."""
+class _Derivation:
+    """A derivation. `found`: the dependencies to list."""
 
     def __init__(self, known: SavedOds, most: int) -> None:
         self.known, self._most = known, most
@@ -90,7 +90,7 @@ class _Search:
         return tuple(OrderedColumn(self.known.names[c], "asc" if ascends else "desc") for c, ascends in items)
 
     def starts(self) -> Iterator[tuple[Signed, SignedColumn, SignedColumn]]:
-        """Each common prefix, with the two columns that may come behind it on the left and on the right."""
+        """Each common prefix, with two columns that may follow it on the left and on the right."""
         seeds: dict[tuple[int, int, int], list[frozenset[int]]] = {}
         sides = zip(self._pairs.kind.tolist(), self._pairs.left.tolist(), self._pairs.right.tolist(), strict=True)
         for side, context in zip(sides, self._pairs.contexts, strict=True):
@@ -101,8 +101,8 @@ class _Search:
                     yield tuple((c, True) for c in shared), (first, True), (second, kind == ASCENDING)
 
     def _common_prefixes(self, contexts: Sequence[frozenset[int]], pair: set[int]) -> Iterator[tuple[int, ...]]:
-        """Column sets that include one of the contexts, do not determine one of the pair, and have no column that those
-        in front of it determine."""
+        """Column sets that include one of the contexts, determine neither column of the pair, and have no column that
+        those before it determine."""
         others = [c for c in range(len(self.known.names)) if c not in pair]
         seen: set[frozenset[int]] = set()
         for context in contexts:
@@ -118,12 +118,11 @@ class _Search:
                             yield ordered
 
     def _idle(self, columns: tuple[int, ...]) -> bool:
-        """Whether one of the columns is determined by those in front of it."""
+        """Whether one of the columns is determined by those before it."""
         return any(column in self.known.determined(frozenset(columns[:i])) for i, column in enumerate(columns))
 
     def grow_left(self, left: Signed, right: Signed, shared: int) -> None:
-        """Lists that begin with `left` and order something that begins with `right`, of which they order no prefix
-        the other way."""
+        """Extend `left` to lists that are compatible with `right` and order lists that start with `right`."""
         determined = self.known.determined(frozenset(c for c, _ in left))
         if right[-1][0] in determined:
             self._grow_right(left, right, shared)
@@ -136,7 +135,7 @@ class _Search:
                     self.grow_left((*left, item), right, shared)
 
     def _grow_right(self, left: Signed, right: Signed, shared: int) -> None:
-        """Lists that begin with `right`, which `left` orders, and are ordered by `left` as well."""
+        """Extend `right`, which `left` orders, to longer lists that `left` orders."""
         if not self._falls_apart(left, right) and self._needed(left, right, shared):
             self.found.append((left, right))
         if len(right) == self._most:
@@ -154,7 +153,7 @@ class _Search:
         return any(self.known.orders(left, right[i:]) for i in range(len(right) - 1, 0, -1))
 
     def _needed(self, left: Signed, right: Signed, shared: int) -> bool:
-        """Whether a shorter left list does not order `right`, nor both less a common column say as much."""
+        """Whether neither a shorter left list orders `right`, nor both lists without a common column say the same."""
         if self.known.orders(left[:-1], right):
             return False
         fronts = left[:-1], right[:-1]

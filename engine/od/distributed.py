@@ -1,5 +1,5 @@
-"""Discovery of keys, functional and order dependencies on a table whose codes stay in Spark: contexts are validated in
-its tasks, the rest of the table is that of every discovery (`engine.spark_table`)."""
+"""Discovery of keys, functional and order dependencies in Spark: tasks validate contexts; comparing and sampling are
+those of every discovery (`engine.spark_table`)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tuplewise.engine.spark.orders import (
     cut_checks,
     laid_out,
 )
-from tuplewise.engine.spark.tiles import Sizes
+from tuplewise.engine.spark.tiles import TileSizes
 from tuplewise.engine.spark_table import NO_ROWS, SparkTable
 from tuplewise.gpu_kernels.device import pick_device
 from tuplewise.gpu_kernels.words import as_flags
@@ -39,10 +39,10 @@ CODE_BYTES = 4
 
 
 class ContextsOnSpark:
-    """What decides dependencies on the rows of a frame beyond one task.
+    """Validation of dependencies on a frame that is too large for one task.
 
-    Contexts that have a column in common are validated on one shuffle by it; those whose classes are too large for a
-    task, by one sort in Spark for each left column.
+    Contexts that share a column are validated with one shuffle by it. Those whose classes are too large for a task take
+    one sort in Spark for each left column.
 
     Parameters
     ----------
@@ -52,14 +52,14 @@ class ContextsOnSpark:
     """
 
     def __init__(
-        self, frame: DataFrame, sample_codes: NDArray[np.int32], rows: int, nulls: Nulls, sizes: Sizes, device: str
+        self, frame: DataFrame, sample_codes: NDArray[np.int32], rows: int, nulls: Nulls, sizes: TileSizes, device: str
     ) -> None:
         self._frame, self._sample_codes, self._rows = frame, sample_codes, rows
         self._nulls, self._sizes, self._device = nulls, sizes, device
         self._largest: dict[tuple[int, ...], float] = {}
 
     def violations(self, checks: OrderChecks, limit: int) -> Violations:
-        """Violating pairs, the first `limit` of each check by position among those that tasks return."""
+        """The violating pairs that tasks return, the first `limit` of each check by position."""
         work = self._jobs(OrdersOnSpark(self._frame, self._nulls, self._sizes, limit, self._device), checks)
         found = np.concatenate([np.zeros((0, 3), dtype=np.int64), *jobs.at_once(self._frame.sparkSession, work)])
         return _first_of_each(found, limit)
@@ -89,7 +89,7 @@ class ContextsOnSpark:
         return work
 
     def _stays_whole(self, columns: Sequence[int]) -> bool:
-        """Whether no class by these columns is too large for one task, or so large that others wait for it."""
+        """Whether no class by these columns is too large for one task, or large enough to delay the others."""
         key = tuple(columns)
         if key not in self._largest:
             work = Work(self._sample_codes, pick_device("cpu"))

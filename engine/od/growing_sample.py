@@ -1,4 +1,4 @@
-"""A table beside a sample of its rows that grows by the rows that turn out to matter."""
+"""A table with a sample of its rows that grows by rows of violations."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class GrowingSample:
         return int(np.count_nonzero(self._sampled))
 
     def add(self, rows: NDArray[np.int32]) -> None:
-        """Rows that join the sample where they aren't in it."""
+        """Add rows to the sample, if they aren't in it."""
         if not self._sampled[rows].all():
             self._sampled[rows] = True
             self._sample = None

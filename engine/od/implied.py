@@ -1,4 +1,4 @@
-"""Order dependencies decided from those that were discovered: no rows are needed."""
+"""Decision of order dependencies from discovered ones, without rows."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from tuplewise.engine.od.saved import Saved, read_document, saved_of
 
 
 class SavedOds:
-    """The minimal set-based order dependencies of a table, and what follows from them.
+    """The minimal set-based order dependencies of a table, with their consequences.
 
     Attributes
     ----------
     names : the table's columns; dependencies name them by position
     dependencies : Dependencies
-    complete : whether all minimal ones are there (of contexts of at most `max_context` columns)
-    max_context : the most columns of a context that was looked at, or None
+    complete : whether these are all minimal ones (with contexts of at most `max_context` columns)
+    max_context : limit of columns in the contexts that were searched, or None
 
     Notes
     -----
@@ -63,7 +63,7 @@ class SavedOds:
 
     @classmethod
     def of(cls, found: Discovery) -> SavedOds:
-        """What `od discover` found. Raises InputError where rows may break it (an error above 0)."""
+        """The dependencies of a discovery. Raises InputError if they are approximate (an error above 0)."""
         saved = Saved(
             names=tuple(found.relation.column_names),
             dependencies=found.dependencies,
@@ -76,23 +76,24 @@ class SavedOds:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> SavedOds:
-        """What `od discover` saved as JSON. Raises InputError as `of_document` does, and where the file is no JSON."""
+        """Read the JSON file of `od discover`. Raises InputError as `of_document` does, and if the file is no JSON."""
         return cls.of_document(read_document(path), Path(path).name)
 
     @classmethod
     def of_document(cls, document: Any, name: str = "result") -> SavedOds:
-        """The JSON object of `od discover`.
+        """The dependencies of the JSON object of `od discover`.
 
-        A partial one proves what follows from it. It disproves what has contexts of the sizes that it is complete for.
+        A partial result proves what follows from it. It disproves dependencies whose contexts have a size for which it
+        is complete.
 
         Parameters
         ----------
-        name : what errors call the document
+        name : the name of the document in errors
 
         Raises
         ------
         InputError
-            Where it is another command's, approximate, cut (fewer dependencies than its count), or damaged.
+            If it is from another command, approximate, truncated (fewer dependencies than its count), or damaged.
         """
         return cls._of(saved_of(document, name), name)
 
@@ -106,18 +107,18 @@ class SavedOds:
 
     @property
     def limited(self) -> bool:
-        """Whether there may be more than is known: contexts of some size were not looked at, or not all of them."""
+        """Whether there may be further dependencies: not all contexts of all sizes were searched."""
         return not self.complete or (self.max_context is not None and self.max_context < len(self.names) - 1)
 
     def holds(self, asked: SetOd) -> bool | None:
-        """Whether a set-based dependency holds; None where the result does not tell, as it is limited."""
+        """Whether a set-based dependency holds; None if the limited result can't tell."""
         if self.implies(asked):
             return True
         within = self.max_context is None or len(asked.context) <= self.max_context
         return False if self.complete and within else None
 
     def implies(self, asked: SetOd) -> bool:
-        """Whether a set-based dependency follows from those that were found."""
+        """Whether a set-based dependency follows from the discovered ones."""
         determined = self.determined(asked.context)
         if asked.left in determined or asked.right in determined:
             return True
@@ -131,7 +132,7 @@ class SavedOds:
         return known
 
     def determined(self, context: frozenset[int]) -> frozenset[int]:
-        """The columns on which rows that are equal on the context are known to be equal, the context's too."""
+        """The columns that the context is known to determine, including its own."""
         found = self._determined.get(context)
         if found is None:
             within = _within(self._constancies.contexts, self._mask(context))
@@ -143,8 +144,8 @@ class SavedOds:
         return all(map(self.implies, each_part(left, right)))
 
     def compatible(self, front: Sequence[SignedColumn], item: SignedColumn, other: Sequence[SignedColumn]) -> bool:
-        """Whether `front` with `item` behind it is known to order no two rows the opposite way of `other`, if `front`
-        alone does not."""
+        """Whether `front` followed by `item` is known to be compatible with `other` (no two rows are in opposite
+        orders), if `front` alone is."""
         columns = frozenset(c for c, _ in front)
         for j, opposite in enumerate(other):
             asked = ordered_pair(columns.union(c for c, _ in other[:j]), item, opposite)
@@ -157,18 +158,17 @@ class SavedOds:
 
 
 def check_against(saved: SavedOds | Discovery, ods: Iterable[ListOd]) -> list[OdCheck]:
-    """Decide list order dependencies from what was discovered, without the table.
+    """Decide list order dependencies from a discovery, without the table.
 
     Returns
     -------
     list of OdCheck
-        `violation` is always None. `holds` is None where a discovery that was limited (`max_context`, a time limit)
-        does not tell.
+        `violation` is always None. `holds` is None if a limited discovery (`max_context`, a time limit) can't tell.
 
     Raises
     ------
     InputError
-        For columns that the discovery did not have, with names near to them; for an approximate discovery.
+        For columns that are not in the discovery, with similar names; for an approximate discovery.
     """
     known = known_ods(saved)
     checks = []
@@ -183,7 +183,7 @@ def check_against(saved: SavedOds | Discovery, ods: Iterable[ListOd]) -> list[Od
 
 
 def known_ods(source: SavedOds | Discovery) -> SavedOds:
-    """What a saved or fresh discovery tells."""
+    """The dependencies of a saved or new discovery."""
     return SavedOds.of(source) if isinstance(source, Discovery) else source
 
 
@@ -196,13 +196,13 @@ def check_names(asked: Iterable[str], names: Sequence[str]) -> None:
 
 
 def _within(contexts: Mask, context: Mask) -> NDArray[np.bool_]:
-    """Which of the contexts are within one."""
+    """The contexts that are subsets of one context, as a mask."""
     found: NDArray[np.bool_] = np.all(contexts & context == contexts, axis=1)
     return found
 
 
 def _refuse_error(error: Decimal, name: str) -> None:
-    """Approximate dependencies imply nothing: errors add up."""
+    """Raise InputError for approximate dependencies, which imply nothing since errors add up."""
     if error != 0:
         what = f"order dependencies of {name!r} that rows may break: error"
         raise InputError(message(what, str(error), "0", Wording("Discover them without {error}")))

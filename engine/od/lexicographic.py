@@ -1,4 +1,4 @@
-"""Order dependencies between lists, through the set-based ones that each of them is made of.
+"""Order dependencies between lists, by the set-based ones to which each is equivalent.
 
 Source: Szlichta, Godfrey, Golab, Kargar, Srivastava, "Effective and complete discovery of bidirectional order
 dependencies via set-based axioms", VLDB Journal 27(4), 2018, the mapping of list-based to set-based dependencies.
@@ -54,12 +54,12 @@ class OdViolation:
 
 @dataclass(frozen=True)
 class OdCheck:
-    """What was found about one list order dependency.
+    """The result of a check of one list order dependency.
 
     Attributes
     ----------
-    holds : None where that is not decided: a time limit came first, or a saved result does not tell
-    violation : where `holds` is False and rows were at hand
+    holds : None if undecided because of a time limit or a limited saved result
+    violation : two rows, if `holds` is False and rows were available
     """
 
     od: ListOd
@@ -69,7 +69,7 @@ class OdCheck:
 
 
 def signed(items: Iterable[OrderedColumn], names: Sequence[str]) -> list[SignedColumn]:
-    """A list by its columns' positions in `names`, without columns that stand in front already: they order nothing."""
+    """A list by positions of columns in `names`, without repeated columns, which order nothing."""
     place = {name: position for position, name in enumerate(names)}
     found: dict[int, bool] = {}
     for item in items:
@@ -83,10 +83,10 @@ def pair_kind(left_ascends: bool, right_ascends: bool) -> int:
 
 
 def ordered_pair(context: frozenset[int], left: SignedColumn, right: SignedColumn) -> SetOd | None:
-    """What keeps rows that are equal on the context from being before on `left` and behind on `right`; None: nothing
-    has to, as one of the columns is in the context or both are the same.
+    """The dependency that forbids rows that are equal on the context to be before on `left` and after on `right`. None
+    if that is impossible: one of the columns is in the context, or both are the same.
 
-    A column beside its own opposite direction must be constant.
+    A column and its own opposite direction require it to be constant.
     """
     (a, a_ascends), (b, b_ascends) = left, right
     if a in context or b in context or left == right:
@@ -97,7 +97,7 @@ def ordered_pair(context: frozenset[int], left: SignedColumn, right: SignedColum
 
 
 def set_based(left: Sequence[SignedColumn], right: Sequence[SignedColumn]) -> list[SetOd]:
-    """The set-based dependencies that hold together exactly where `left -> right` does; no trivial or repeated ones.
+    """The set-based dependencies that together are equivalent to `left -> right`, without trivial or repeated ones.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def set_based(left: Sequence[SignedColumn], right: Sequence[SignedColumn]) -> li
 
 
 def each_part(left: Sequence[SignedColumn], right: Sequence[SignedColumn]) -> Iterator[SetOd]:
-    """As `set_based`, one by one; some may come again."""
+    """See `set_based`; yields one by one, perhaps repeatedly."""
     everything = frozenset(a for a, _ in left)
     yield from (SetOd(everything, CONSTANT, b, -1) for b, _ in right if b not in everything)
     for i, x in enumerate(left):
@@ -149,14 +149,14 @@ def check_orders(
     ----------
     ods : as `read_od` gives them for the relation's columns
     device : "auto", "cpu", "cuda" or "cuda:N"
-    run : told of "checking"; what is not decided at its time limit has `holds` None
+    run : reports "checking"; dependencies undecided at its time limit have `holds` None
 
     Raises
     ------
     DeviceError
-        For a device that was asked for and can't be had.
+        If the requested device is not available.
     InputError
-        For columns that the relation lacks, with names near to them.
+        For columns that the relation lacks, with similar names.
 
     Notes
     -----
@@ -207,7 +207,7 @@ def _check(relation: Relation, rows: PartitionedRows, od: ListOd, run: Run) -> t
 
 
 def violation_of(relation: Relation, left: Sequence[SignedColumn], pair: NDArray[np.int32]) -> OdViolation:
-    """Two rows that break one of the set-based dependencies as a violation of the list one (`set_based` says why)."""
+    """Turn two rows that break a set-based dependency into a violation of the list one; see `set_based`."""
     t, u = sorted(pair.tolist())
     kind: Literal["split", "swap"] = "split"
     for column, ascends in left:

@@ -1,4 +1,4 @@
-"""Order dependencies between lists, `month, week desc -> week`: how they are written and read."""
+"""Order dependencies between lists, `month, week desc -> week`: their type, writing and parsing."""
 
 from __future__ import annotations
 
@@ -87,12 +87,12 @@ def read_od(text: str, names: Sequence[str]) -> ListOd:
     >>> print(read_od("[month, week DESC] ↦ [`week` asc, month]", ["month", "week"]))
     month, week desc -> week, month
     """
-    reader = _Reader(text, names)
+    reader = _ListReader(text, names)
     return reader.whole(reader.dependency, "order dependency", ACCEPTED)
 
 
 def read_order_by(text: str, names: Sequence[str]) -> tuple[OrderedColumn, ...]:
-    """Read what stands behind ORDER BY: columns, each with `asc` or `desc` or neither.
+    """Read the list of an ORDER BY: columns, each with `asc` or `desc` or neither.
 
     Raises
     ------
@@ -103,11 +103,11 @@ def read_order_by(text: str, names: Sequence[str]) -> tuple[OrderedColumn, ...]:
     >>> read_order_by("month, week desc", ["month", "week"])
     (OrderedColumn(name='month', direction='asc'), OrderedColumn(name='week', direction='desc'))
     """
-    reader = _Reader(text, names)
+    reader = _ListReader(text, names)
     return reader.whole(reader.items, "ORDER BY", ACCEPTED_ORDER)
 
 
-class _Reader(Scanner):
+class _ListReader(Scanner):
     """A text over the columns of a table. `unknown`: a fault for each name that is no column."""
 
     def __init__(self, text: str, names: Sequence[str]) -> None:

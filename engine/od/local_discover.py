@@ -35,7 +35,7 @@ def discover_here(relation: Relation, targets: Targets, options: Any, nulls: Nul
 
 
 def refuse_many_columns(columns: int, options: Any) -> None:
-    """Raise InputError for a table so wide that contexts may be too many ever to end, where nothing limits them."""
+    """Raise InputError for a table with so many columns that an unlimited search may never end."""
     if columns > MANY_COLUMNS and options.max_context is None and options.time_limit is None:
         text = "Bound the search, {max_context} or {time_limit}, or look at fewer columns: {columns}, {exclude}"
         hint = Wording(text, max_context=2, time_limit=600)
@@ -43,7 +43,7 @@ def refuse_many_columns(columns: int, options: Any) -> None:
 
 
 def choose_algorithm(options: Any, columns: int) -> tuple[str, str]:
-    """The algorithm for a table of so many columns, and why."""
+    """The algorithm for a table of so many columns, and the reason for it."""
     if options.algorithm != "auto":
         return options.algorithm, "asked for"
     if options.error > 0 and options.error_measure != "g3":
@@ -56,9 +56,10 @@ def choose_algorithm(options: Any, columns: int) -> tuple[str, str]:
 
 
 def _by_hybrid(relation: Relation, targets: Targets, options: Any, *, run: Run, **how: Any) -> FoundDependencies:
-    """All at once; where time runs out on that, what is left of it is for the small contexts, level by level.
+    """Search all contexts at once; if time runs out, spend the rest of it on small contexts, level by level.
 
-    Much is undecided until all is decided. Whoever sets a limit that is too short wants the simple dependencies.
+    The first search leaves much undecided until its end. If the limit is too short for it, simple dependencies are the
+    most useful result.
     """
     how |= {"max_context": options.max_context, "seed": options.seed}
     soon = run.part(1 - SHARE_OF_LEVELS)
@@ -69,7 +70,7 @@ def _by_hybrid(relation: Relation, targets: Targets, options: Any, *, run: Run, 
 
 
 def united(found: FoundDependencies, by_level: FoundDependencies) -> FoundDependencies:
-    """What two searches of one table found that a limit ended: each dependency holds and is minimal."""
+    """Merge the results of two limited searches of one table. Each dependency holds and is minimal."""
     said = {**found.search, "by_level": by_level.search}
     if by_level.reached is None:
         return FoundDependencies(by_level.dependencies, 0, {**said, "undecided": 0}, None)

@@ -1,4 +1,4 @@
-"""ORDER BY with fewer columns: what the order dependencies of a table allow to leave out, or to take instead."""
+"""ORDER BY with fewer columns: omissions and replacements that the order dependencies of a table allow."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Signed = tuple[SignedColumn, ...]
 
 @dataclass(frozen=True)
 class ShortOrder:
-    """An ORDER BY that sorts the table as a given one does.
+    """An ORDER BY that sorts the table in the same way as a given one.
 
     Attributes
     ----------
     items : its columns with their directions
-    shortest : whether there is no shorter one; else `notes` say why that isn't known
+    shortest : whether there is certainly no shorter one; else `notes` give the reason
     """
 
     items: tuple[OrderedColumn, ...]
@@ -72,7 +72,7 @@ def shortest_order_by(items: Sequence[tuple[str, str]], source: SavedOds | Disco
             raise InputError(message(f"direction of {name!r} in ORDER BY", direction, "'asc' or 'desc'"))
     check_names([name for name, _ in items], known.names)
     given = signed([OrderedColumn(name, "asc" if d == "asc" else "desc") for name, d in items], known.names)
-    search = _Search(known, given)
+    search = _Reduction(known, given)
     found = tuple(OrderedColumn(known.names[c], "asc" if ascends else "desc") for c, ascends in search.shortest())
     notes = []
     if search.gave_up and found:
@@ -83,10 +83,10 @@ def shortest_order_by(items: Sequence[tuple[str, str]], source: SavedOds | Disco
 
 
 class _GaveUp(Exception):
-    """So many lists were looked at that it was enough."""
+    """The search has reached its limit of steps."""
 
 
-class _Search:
+class _Reduction:
     """The lists that are equivalent to one list. `gave_up`: whether there were too many to look at all of them."""
 
     def __init__(self, known: SavedOds, given: Sequence[SignedColumn]) -> None:
@@ -126,7 +126,7 @@ class _Search:
         return None
 
     def _determining(self, items: Signed, length: int) -> Iterator[Signed]:
-        """So many of the items that determine all that is given."""
+        """The subsets of the items, of one length, that determine all given columns."""
         columns = frozenset(c for c, _ in items)
         needed = tuple(item for item in items if item[0] not in self._known.determined(columns - {item[0]}))
         free = [item for item in items if item not in needed]

@@ -51,9 +51,9 @@ def complete_context(options: Any, found: FoundDependencies) -> int | None:
 
 
 def without_idle(relation: Relation, options: Any, found: FoundDependencies) -> FoundDependencies:
-    """Without dependencies of columns that have no value, where nulls are unknown: such a one agrees with nothing and
-    differs from nothing, so that it is a key by itself, and all depend on it and it on none. No other one implies these
-    or is implied by them."""
+    """Remove the dependencies of columns without values, if nulls are unknown. Such a column agrees with nothing and
+    differs from nothing, so it is a key, and determines all columns and is determined by all. No other dependency
+    implies these or follows from them."""
     idle = idle_columns(relation, options.nulls)
     if not idle.any():
         return found

@@ -1,4 +1,4 @@
-"""What `od discover` saved as JSON, read back: every kind of damage is one error that names the place."""
+"""Reading of the JSON of `od discover`. Any damage is one error that names its place."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _TYPES: dict[type, str] = {
 
 @dataclass(frozen=True, eq=False)
 class Saved:
-    """A discovery as its document tells it.
+    """A discovery as read from its document.
 
     Attributes
     ----------
     names : the table's columns
     partial : whether a limit ended the discovery
-    complete_context : all minimal dependencies with contexts of at most so many columns are there; -1: of no size.
-        None: of any, as far as `max_context` goes
+    complete_context : size up to which all minimal dependencies are listed, by columns of the context; -1: none; None:
+        all sizes up to `max_context`
     """
 
     names: tuple[str, ...]
@@ -45,7 +45,7 @@ class Saved:
 
 
 def read_document(path: str | os.PathLike[str]) -> Any:
-    """The JSON in a file. Raises InputError where it can't be read, or isn't JSON."""
+    """The JSON in a file. Raises InputError if it can't be read, or isn't JSON."""
     name = Path(path).name
     try:
         return json.loads(Path(path).read_bytes().decode("utf-8-sig"))
@@ -61,17 +61,17 @@ def read_document(path: str | os.PathLike[str]) -> Any:
 
 
 def saved_of(document: Any, name: str) -> Saved:
-    """What the JSON object of `od discover` tells.
+    """The content of the JSON object of `od discover`.
 
     Parameters
     ----------
-    name : what errors call the document
+    name : the name of the document in errors
 
     Raises
     ------
     InputError
-        Where it is another command's, lacks something, has something of another type or an unknown column in it, or is
-        cut (fewer dependencies than its count).
+        If it is from another command, lacks a key, has a value of a wrong type or an unknown column, or is truncated
+        (fewer dependencies than its count).
     """
     if not isinstance(document, Mapping):
         raise InputError(message(f"saved result {name!r} is not of {COMMAND}", type(document).__name__, _SAVED))
@@ -79,9 +79,9 @@ def saved_of(document: Any, name: str) -> Saved:
         hint = f"Save one: tuplewise {COMMAND} TABLE -o FILE.json"
         what = document.get("command", "no command")
         raise InputError(message(f"saved result {name!r} is not of {COMMAND}", what, _SAVED, hint))
-    root = _Part(document, name, "")
+    root = _JsonObject(document, name, "")
     tables = root.parts("tables")
-    columns = next(tables, _Part({}, name, "tables[0].")).parts("columns")
+    columns = next(tables, _JsonObject({}, name, "tables[0].")).parts("columns")
     names = tuple(column.value("name", str) for column in columns)
     if len(set(names)) < len(names):
         raise InputError(message(f"saved result {name!r} has two columns of one name", list(names), _SAVED, _AGAIN))
@@ -97,8 +97,8 @@ def saved_of(document: Any, name: str) -> Saved:
     return Saved(names, dependencies, _error(options), limit, partial, -1 if partial and within is None else within)
 
 
-class _Part:
-    """An object inside the document. `place`: how it is called there, with a dot at its end."""
+class _JsonObject:
+    """An object inside the document. `place`: its path there, with a final dot."""
 
     def __init__(self, values: Mapping[str, Any], name: str, place: str) -> None:
         self.values, self._name, self._place = values, name, place
@@ -117,15 +117,15 @@ class _Part:
         self._check(value, kind, key)
         return value
 
-    def part(self, key: str) -> _Part:
+    def part(self, key: str) -> _JsonObject:
         """The object of a key."""
-        return _Part(self.value(key, Mapping), self._name, f"{self._place}{key}.")
+        return _JsonObject(self.value(key, Mapping), self._name, f"{self._place}{key}.")
 
-    def parts(self, key: str) -> Iterator[_Part]:
+    def parts(self, key: str) -> Iterator[_JsonObject]:
         """The objects of a list."""
         for number, entry in enumerate(self.value(key, list)):
             self._check(entry, Mapping, f"{key}[{number}]")
-            yield _Part(entry, self._name, f"{self._place}{key}[{number}].")
+            yield _JsonObject(entry, self._name, f"{self._place}{key}[{number}].")
 
     def column(self, key: str, places: Mapping[str, int]) -> int:
         """The place of the column that a key names."""
@@ -155,8 +155,8 @@ class _Part:
             )
 
 
-def _error(options: _Part) -> Decimal:
-    """The share of rows that may break a dependency: a number, or its text where that loses nothing."""
+def _error(options: _JsonObject) -> Decimal:
+    """The share of rows that may break a dependency: a number, or text that keeps all of its digits."""
     value = options.any_value("error")
     try:
         error = Decimal(str(value))
@@ -167,7 +167,7 @@ def _error(options: _Part) -> Decimal:
     return error
 
 
-def _dependencies(result: _Part, names: Sequence[str]) -> Dependencies:
+def _dependencies(result: _JsonObject, names: Sequence[str]) -> Dependencies:
     """The dependencies of a document's two lists."""
     places = {name: position for position, name in enumerate(names)}
     rows = [

@@ -1,7 +1,7 @@
-"""The hybrid search for keys, functional and order dependencies: the loop of every discovery over minimal contexts.
+"""The hybrid search for keys, functional and order dependencies: the discovery loop over minimal contexts.
 
 A violation of a dependency is a pair of rows that agree on its context. So comparing all pairs that agree on some
-columns decides every dependency whose context includes them; what costs more that way is validated on partitions.
+columns decides every dependency whose context includes them. Where validation on partitions is cheaper, it is used.
 
 Source: notes on order dependencies of this project; what is found, and its minimality, as Li et al., "Efficient
 Set-based Order Dependency Discovery with a Level-wise Hybrid Strategy", ICDE 2023. Departures: no levels, no lattice,
@@ -54,13 +54,13 @@ def find(
     ----------
     codes : int32 (columns, rows), -1 is null
     targets : Targets
-    names : of the columns, for what is said of the search
+    names : of the columns, for the report on the search
     nulls : "unknown" (keys and functional dependencies only) or "value"
     max_context : contexts of at most so many attributes
-    run : what is decided at its limits is returned
-    lap : called with a stage's name when some of its work is over
-    table : where the rows are; None: in this process
-    rows : of the table, where they are not here
+    run : at its limits, what is decided is returned
+    lap : called with a stage's name after a part of its work
+    table : the table with the rows; None: `codes`
+    rows : number of rows, if they are not in `codes`
 
     Notes
     -----

@@ -1,8 +1,8 @@
-"""Candidates of a profile: what random pairs that agree on a few columns do not contradict.
+"""Candidates of a profile: rules that random pairs of agreeing rows don't contradict.
 
-For each context, a set of up to two columns, pairs of rows that agree on it are drawn and compared on all columns at
-once. What they differ on says which FDs the context may determine, how they are ordered which order rules may hold
-within it, and what they agree on besides which columns may complete it to a key or to a left side of three. So a
+For each context, a set of up to two columns, random pairs of rows that agree on it are compared on all columns at once.
+The columns on which they differ show the possible FDs of the context; their order shows the possible order rules; and
+further columns on which they agree show how to extend the context to a key or to a left side of three columns. So a
 context costs one grouping of the rows and a few counts of pairs of columns, whatever the number of targets.
 """
 
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.profile import measures
-from tuplewise.engine.profile.rows import Classes, Rows, SampledPairs
+from tuplewise.engine.profile.rows import Classes, CountedRelation, SampledPairs
 
 Columns = tuple[int, ...]
 
@@ -39,16 +39,16 @@ FEW_PAIRS = 40
 
 
 @dataclass
-class Candidates:
-    """What may hold, each with its estimated worth.
+class RuleCandidates:
+    """Possible rules with estimates.
 
     Attributes
     ----------
-    fds : (left side, target) to the estimated score
-    keys : sets of columns to what would be doubled by chance
-    orders : (context, A, B) to the estimated gamma, below 0 where one rises as the other falls
-    tried : left sides times targets, sets, and pairs in contexts that were looked at, by kind
-    strength : left side of one or two columns to the estimated strength of each target, NaN where it isn't known
+    fds : from (left side, target) to the estimated score
+    keys : from sets of columns to the pairs that would be equal by chance
+    orders : from (context, A, B) to the estimated gamma, below 0 if one rises as the other falls
+    tried : number of examined candidates by kind: left sides times targets, sets, pairs in contexts
+    strength : from left sides of one or two columns to the estimated strength of each target, NaN if unknown
     """
 
     fds: dict[tuple[Columns, int], float] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class Candidates:
 
 
 class Search:
-    """The search of one table for candidates; `contexts` says what to look at, `look` looks at one.
+    """The search for candidates in one table: `contexts` lists the contexts, `look` examines one.
 
     Parameters
     ----------
@@ -72,13 +72,14 @@ class Search:
     """
 
     def __init__(
-        self, rows: Rows, ordered: list[int], single_keys: list[Columns], most_columns: int, seed: int, table_rows: int
-    ) -> None:
+        self, rows: CountedRelation, ordered: list[int], single_keys: list[Columns], most_columns: int, seed: int,
+        table_rows: int,
+    ) -> None:  # fmt: skip
         self._rows, self._ordered = rows, ordered
         self._table_rows, self._scale = table_rows, table_rows / max(rows.count, 1)
         self.single_keys, self._most = single_keys, most_columns
         self._rng = np.random.default_rng(seed)
-        self.found = Candidates()
+        self.found = RuleCandidates()
         distinct, filled = rows.distinct, rows.filled
         self._varying = [int(c) for c in np.flatnonzero(distinct > 1)]
         self.usable = [c for c in self._varying if distinct[c] < NEARLY_ALL_DIFFER * filled[c]]
@@ -87,7 +88,7 @@ class Search:
 
     @property
     def passed_over(self) -> bool:
-        """Whether the table is too wide for all pairs of columns."""
+        """Whether the table has too many columns to examine all pairs of them."""
         return len(self.usable) > self._columns_in_pairs
 
     @property
@@ -95,7 +96,7 @@ class Search:
         return max(2, math.isqrt(2 * max(0, MOST_CONTEXTS - len(self._varying))))
 
     def contexts(self) -> Iterator[Columns]:
-        """What to look at, small before large."""
+        """The contexts to examine, small before large."""
         yield ()
         yield from ((c,) for c in self.usable)
         if self._most < 2:
@@ -104,7 +105,7 @@ class Search:
         yield from itertools.combinations(sorted(by_values[: self._columns_in_pairs]), 2)
 
     def look(self, context: Columns) -> None:
-        """Draw pairs that agree on a context, and keep what they don't contradict."""
+        """Draw pairs that agree on a context, and keep the candidates that they don't contradict."""
         classes = self._rows.classes(context)
         if len(context) == 2:
             self._key_of_two(context, classes)
@@ -149,11 +150,11 @@ class Search:
         """Keep the targets of a left side that may be worth showing. `share`: of the pairs that agree on all of it."""
         size = len(left)
         evidence = classes.repeated * share * self._rows.differing
-        worth = (strength >= measures.FD_STRENGTH[size] - SLACK) & (evidence >= measures.LEAST_EVIDENCE / 2)
+        good = (strength >= measures.FD_STRENGTH[size] - SLACK) & (evidence >= measures.LEAST_EVIDENCE / 2)
         if size > 1:
-            worth &= need >= measures.FD_NEED[size] - SLACK / 2
+            good &= need >= measures.FD_NEED[size] - SLACK / 2
         filled = classes.rows / max(self._rows.count, 1)
-        for target in np.flatnonzero(worth).tolist():
+        for target in np.flatnonzero(good).tolist():
             figures = min(float(strength[target]), 1.0), float(evidence[target]), float(need[target])
             score = measures.fd_score(*figures, size, filled)
             self.found.fds[left, target] = max(score, self.found.fds.get((left, target), 0.0))
@@ -197,7 +198,7 @@ class Search:
         self._consider_key(context, classes.pairs * self._scale**2)
 
     def _longer_keys(self, context: Columns, classes: Classes, pairs: SampledPairs) -> None:
-        """Keys of three and four columns: what pairs of the context never agree on, alone or together."""
+        """Keys of three and four columns: columns on which pairs of the context never agree, alone or together."""
         equal = pairs.equal[self.usable]
         together = _count_both(equal, equal)
         # A drawn pair stands for so many of the context's.
@@ -233,7 +234,7 @@ class Search:
             self.found.keys[columns] = by_chance
 
     def doubled_by_chance(self, columns: Columns) -> float:
-        """Pairs of rows that would be equal on some columns, were those independent of each other."""
+        """The pairs of rows that would be equal on some columns if these were independent of each other."""
         filled = self._rows.filled[list(columns)] / max(self._rows.count, 1)
         rows = self._table_rows * float(np.prod(filled))
         shares: NDArray[np.float64] = 1.0 - self._rows.differing[list(columns)]

@@ -1,4 +1,4 @@
-"""Columns of a profiled table: how their values are spread, and what is odd about them."""
+"""Columns of a profiled table: the distribution of their values, and warnings about them."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _NUMBER = r"^\s*[-+]?[0-9]+([.,][0-9]+)?([eE][-+]?[0-9]+)?\s*$"
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """Rows in `BINS` steps of equal width from the lowest finite value to the highest; both as text.
+    """Rows in `BINS` bins of equal width from the lowest to the highest finite value, which are given as text.
 
-    Infinities count in the steps at the ends, what is no number in the last one.
+    Infinities count in the outermost bins, NaN in the last one.
     """
 
     low: str
@@ -45,7 +45,7 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True)
 class Frequent:
-    """The most frequent values with their rows, and the rows with others."""
+    """The most frequent values with their rows, and the number of rows with other values."""
 
     values: tuple[tuple[str, int], ...]
     other: int
@@ -53,14 +53,14 @@ class Frequent:
 
 @dataclass(frozen=True, slots=True)
 class Warning_:
-    """What a reader should know of a column; None: of the table."""
+    """A warning about a column, or about the table if `column` is None."""
 
     column: str | None
     text: str
 
 
 def distribution(relation: Relation, number: int) -> Histogram | Frequent | None:
-    """How the values of a column are spread; None where it has none."""
+    """The distribution of a column's values; None if it has none."""
     column, codes = relation.columns[number], relation.codes[number]
     rows_of_code = np.bincount(codes[codes != NULL_CODE])
     present = np.flatnonzero(rows_of_code)
@@ -76,7 +76,7 @@ def distribution(relation: Relation, number: int) -> Histogram | Frequent | None
 
 
 def spelled(value: Any) -> str:
-    """A value as text; decimals without zeros at their end."""
+    """A value as text; decimals without trailing zeros."""
     if isinstance(value, Decimal):
         text = format(value, "f")
         return text.rstrip("0").rstrip(".") if "." in text else text
@@ -106,7 +106,7 @@ def as_numbers(values: Any) -> NDArray[np.float64]:
 
 
 def warnings(table: ProfiledTable, listed: Sequence[Listed]) -> Iterator[Warning_]:
-    """What is odd about columns, and about rows that are alike. `listed`: the rules that were found."""
+    """Warnings about columns and repeated rows. `listed`: the rules that were found."""
     relation, rows = table.relation, table.count
     texts = [number for number, column in enumerate(relation.columns) if column.type == "text" and column.distinct > 2]
     lowest = dict(zip(texts, table.lowest_values(texts, MOST_LOOKED_AT), strict=True))
@@ -125,7 +125,7 @@ def warnings(table: ProfiledTable, listed: Sequence[Listed]) -> Iterator[Warning
 
 
 def _scaled(table: ProfiledTable, listed: Sequence[Listed]) -> Iterator[Warning_]:
-    """Numbers that are those of another column, in another unit."""
+    """Warnings about columns that hold the numbers of another column in another unit."""
     relation = table.relation
     alike = [one.rule.right for one in listed if one.rule.kind == "od" and not one.rule.left]
     alike += [pair for one in listed for pair in one.equivalent]
@@ -140,7 +140,7 @@ def _scaled(table: ProfiledTable, listed: Sequence[Listed]) -> Iterator[Warning_
 
 
 def _line(table: ProfiledTable, a: int, b: int) -> tuple[float, float] | None:
-    """The factor and the offset that make b of a in every row; None where there are none."""
+    """The factor and the offset with which b follows from a in every row; None if there are none."""
     columns, dictionaries = table.relation.columns, table.relation.dictionaries
     pairs = zip((a, b), table.value_pairs(a, b), strict=True)
     x, y = (as_numbers(dictionaries[columns[c].domain].take(pa.array(codes))) for c, codes in pairs)
@@ -154,7 +154,7 @@ def _line(table: ProfiledTable, a: int, b: int) -> tuple[float, float] | None:
 
 
 def _other_than_numbers(dictionary: Any, present: NDArray[np.int32]) -> str | None:
-    """Where most of the texts of a column are numbers: how many are not, with one of them."""
+    """If most texts of a column are numbers: how many are not, with an example."""
     texts = dictionary.take(pa.array(present))
     is_number = pc.match_substring_regex(texts, _NUMBER).to_numpy(zero_copy_only=False)
     others = int(np.count_nonzero(~is_number))

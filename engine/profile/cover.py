@@ -1,6 +1,6 @@
-"""What is shown of the rules found: each one that does not follow from better ones, with what follows from it.
+"""The shown rules: those that don't follow from better ones, each with the rules that follow from it.
 
-Rules are taken best first. Before an FD or an order rule comes another one of the same target whose left side follows
+Rules are taken best first. An FD or an order rule is preceded by another one of the same target whose left side follows
 from its own, if that is nearly as strong: `zip, marital -> exemption` says less than `state, marital -> exemption`.
 """
 
@@ -16,7 +16,7 @@ Derived = dict[int, tuple[int, frozenset[int]]]
 
 
 class Cover:
-    """Rules, taken best first.
+    """A collection of rules, added best first.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class Cover:
         self._equivalent: list[list[tuple[int, int]]] = []
 
     def add(self, rule: Rule) -> None:
-        """Show a rule, or fold it beneath the last one that it follows from."""
+        """Show a rule, or fold it below the last rule from which it follows."""
         by = self._follows_from(rule)
         if by is not None:
             self._implied[by].append(rule)
@@ -63,13 +63,13 @@ class Cover:
         return set(other.left) <= self._closure(rule.left)[0] and not set(rule.left) <= self._closure(other.left)[0]
 
     def listed(self) -> list[Listed]:
-        """What is shown, best first."""
+        """The shown rules, best first."""
         parts = zip(self._shown, self._implied, self._equivalent, strict=True)
         listed = [Listed(rule, tuple(implied), tuple(pairs)) for rule, implied, pairs in parts]
         return sorted(listed, key=lambda one: -one.rule.score)
 
     def _follows_from(self, rule: Rule) -> int | None:
-        """The last of the shown rules that this one follows from; None where it doesn't follow."""
+        """The last shown rule from which this one follows; None if it doesn't follow."""
         closure, by = self._closure(rule.left)
         if rule.kind == "key":
             return self._key_below(closure, by) if closure == self._all else None
@@ -175,7 +175,7 @@ def _lead(steps: Sequence[Rule], a: int, b: int, *, strictly: bool) -> bool:
 
 
 def cover(rules: Sequence[Rule], columns: int) -> list[Listed]:
-    """The rules that are shown, best first; ties stand in order of kind and columns."""
+    """The shown rules, best first; ties are ordered by kind and columns."""
     found = Cover(columns)
     waiting = sorted(rules, key=lambda r: (-r.score, r.kind, r.left, r.right))
     while waiting:

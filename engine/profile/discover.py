@@ -1,4 +1,4 @@
-"""The profile of tables: the few rules of each that are worth keeping, and how they refer to each other."""
+"""The profile of tables: the few rules of each that are worth keeping, and references between tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tuplewise.gpu_kernels.device import Device, pick_device
 
 @dataclass(frozen=True, eq=False)
 class TableProfile:
-    """One table: its rules, its columns, and what is odd about it."""
+    """The profile of one table: its rules, its columns, and warnings."""
 
     table: ProfiledTable
     nulls: Nulls
@@ -37,13 +37,13 @@ class TableProfile:
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """What a profile found.
+    """The profile of some tables.
 
     Attributes
     ----------
     tables : by name, in the order given
     inclusions : likely foreign keys between tables, best first
-    held_back : rules that were counted and are not shown
+    held_back : counted rules that are not shown
     """
 
     tables: Mapping[str, TableProfile]
@@ -70,13 +70,13 @@ def profile(
     sources: Mapping[str, Any] | None = None,
     reading: LoadOptions | None = None,
 ) -> Profile:
-    """The rules of tables that are worth keeping, best first.
+    """Find the rules of tables that are worth keeping, best first.
 
     Parameters
     ----------
     tables : by name
-    run : what is counted at its time limit is listed; None: one that begins now, with the options' limits
-    sources, reading : what tables were opened from, and how: where one is in Spark, references are found there
+    run : rules counted by its time limit are listed; None: one that starts now, with the options' limits
+    sources, reading : the sources of the tables and their options: if a table is in Spark, references are found there
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The rows that break a rule, likely wrong cells first."""
+"""The rows that break a rule, the most likely errors first."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.options import DcCheckOptions, Nulls
 from tuplewise.engine.profile.orders import order_constraint
-from tuplewise.engine.profile.rows import Rows
+from tuplewise.engine.profile.rows import CountedRelation
 from tuplewise.engine.profile.rule import Rule
 from tuplewise.engine.table.relation import NULL_CODE, Relation
 
@@ -23,14 +23,14 @@ LISTED_PAIRS = 1000
 
 @dataclass(frozen=True, eq=False)
 class Exceptions:
-    """Rows that break a rule.
+    """The rows that break a rule.
 
     Attributes
     ----------
-    rows : int64 (n,), indexes of rows, the likeliest faults first
-    partners : int64 (n,), another row that each is at odds with; -1 where there is none
+    rows : int64 (n,), indexes of rows, the most likely errors first
+    partners : int64 (n,), a row that contradicts each; -1 if there is none
     alike, together : int64 (n,)
-        Of an FD: rows of the class that have the partner's value, and rows of the class. Else zeros.
+        For an FD: rows of the class with the partner's value, and all rows of the class. Otherwise zeros.
     """
 
     rows: NDArray[np.int64]
@@ -43,8 +43,8 @@ class Exceptions:
         return Exceptions(self.rows[:limit], self.partners[:limit], self.alike[:limit], self.together[:limit])
 
 
-def exceptions_of(relation: Relation, rows: Rows, rule: Rule, nulls: Nulls) -> Exceptions:
-    """All rows that break a rule: so many as removing them takes, of order rules those in a contradicting pair."""
+def exceptions_of(relation: Relation, rows: CountedRelation, rule: Rule, nulls: Nulls) -> Exceptions:
+    """The rows that break a rule: as few as must be removed; for order rules, all in contradicting pairs."""
     if rule.kind in ("fd", "constant"):
         return _minorities(rows, rule)
     if rule.kind == "key":
@@ -59,14 +59,14 @@ def _alone(found: NDArray[np.int64]) -> Exceptions:
     return Exceptions(found, nothing - 1, nothing, nothing)
 
 
-def _broken(rows: Rows, rule: Rule) -> NDArray[np.int64]:
+def _broken(rows: CountedRelation, rule: Rule) -> NDArray[np.int64]:
     left, right = rows.codes[rule.left[0]], rows.codes[rule.right[0]]
     broken = {"==": left != right, "<": left >= right, "<=": left > right}[rule.sense]
     return np.flatnonzero(broken & (left != NULL_CODE) & (right != NULL_CODE))
 
 
-def _repeats(rows: Rows, rule: Rule) -> Exceptions:
-    """Rows beyond the first of their class, with the first."""
+def _repeats(rows: CountedRelation, rule: Rule) -> Exceptions:
+    """The rows after the first of their class, with the first."""
     groups = rows.classes(rule.left).groups
     sizes = np.diff(groups.left_offsets)
     first = np.repeat(groups.left[groups.left_offsets[:-1][sizes > 0]], sizes[sizes > 0])
@@ -77,8 +77,8 @@ def _repeats(rows: Rows, rule: Rule) -> Exceptions:
     return Exceptions(found[order], partners[order], nothing, nothing)
 
 
-def _minorities(rows: Rows, rule: Rule) -> Exceptions:
-    """Rows without their class's most frequent value (of equal ones the lowest), of the clearest majorities first."""
+def _minorities(rows: CountedRelation, rule: Rule) -> Exceptions:
+    """Rows that lack their class's most frequent value (the lowest among equals), clearest majorities first."""
     groups = rows.classes(rule.left, also_filled=rule.right).groups
     if not len(groups.left):
         return _alone(np.zeros(0, dtype=np.int64))
@@ -110,7 +110,7 @@ def _out_of_order(relation: Relation, rule: Rule, nulls: Nulls) -> Exceptions:
 
 
 def in_contradicting_pairs(checked: RuleCheck) -> Exceptions:
-    """Rows in pairs that contradict an order rule, those in most first."""
+    """Rows in pairs that contradict an order rule, those in the most pairs first."""
     counts = checked.row_counts
     if counts is None:
         return _alone(np.zeros(0, dtype=np.int64))

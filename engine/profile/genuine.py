@@ -1,7 +1,7 @@
-"""How genuine the rules of a complete discovery are: the order in which people are shown them.
+"""Ranking of the rules of a complete discovery by how genuine they are.
 
-All rules get an estimate from counts of single columns, in arrays: there may be millions. Those that are best by it get
-the score that a profile gives to rules of their kind, counted on all rows, and stand before the others.
+All rules, perhaps millions, get an estimate from counts of single columns. The best ones by it then get the score that
+a profile gives to rules of their kind, counted on all rows, and are ranked before the others.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ ROW, OTHER = 4, 5  # kinds beside those of `engine.od.dependency`
 
 
 @dataclass(frozen=True)
-class Shape:
+class RuleColumns:
     """A rule by the numbers of its columns. `kind`: of `engine.od.dependency`, ROW or OTHER; `operator`: of a ROW."""
 
     kind: int
@@ -72,10 +72,10 @@ def order_of_dcs(found: DcDiscovery) -> NDArray[np.int64]:
         return order
     scores = _Scores(relation, found.options.nulls)
 
-    def shape(number: int) -> Shape:
+    def shape(number: int) -> RuleColumns:
         return _shape(found, arrays.predicates[number, : arrays.sizes[number]].tolist())
 
-    def score(number: int, of: Shape) -> float:
+    def score(number: int, of: RuleColumns) -> float:
         wrong = round(ranking.g1[number] * judged[number])
         return float(estimate[number]) if of.kind == OTHER else scores.score(of, wrong)
 
@@ -100,11 +100,11 @@ def order_of_dependencies(found: Discovery) -> NDArray[np.int64] | None:
     evidence = np.minimum(chance * relation.rows * max(0, relation.rows - 1), relation.rows)
     order = np.argsort(-measures.dc_score(1.0 - exceptions, evidence, sizes), kind="stable")
 
-    def shape(number: int) -> Shape:
+    def shape(number: int) -> RuleColumns:
         kind, left, right = (int(a[number]) for a in (dependencies.kind, dependencies.left, dependencies.right))
-        return Shape(kind, tuple(members(dependencies.contexts[number])), left, right)
+        return RuleColumns(kind, tuple(members(dependencies.contexts[number])), left, right)
 
-    def score(number: int, of: Shape) -> float:
+    def score(number: int, of: RuleColumns) -> float:
         exact = found.removals is None or found.removals[number] == 0
         return scores.score(of, 0 if exact else None)
 
@@ -113,8 +113,8 @@ def order_of_dependencies(found: Discovery) -> NDArray[np.int64] | None:
 
 def _measured_first(
     order: NDArray[np.int64],
-    shape: Callable[[int], Shape],
-    score: Callable[[int, Shape], float],
+    shape: Callable[[int], RuleColumns],
+    score: Callable[[int, RuleColumns], float],
     scores: _Scores,
 ) -> NDArray[np.int64]:
     """The first ones of an order by their scores, and then the others."""
@@ -126,26 +126,26 @@ def _measured_first(
     return np.concatenate([first[np.argsort(-measured, kind="stable")], order[most:]])
 
 
-def _shape(found: DcDiscovery, predicates: Sequence[int]) -> Shape:
+def _shape(found: DcDiscovery, predicates: Sequence[int]) -> RuleColumns:
     """What a denial constraint says, where it is of a kind that a profile knows."""
     space = found.space
     operators = [space.predicate(p).operator for p in predicates]
     groups = space.predicate_group[predicates]
     if len(predicates) == 1 and space.scope[groups[0]] != ACROSS:
-        return Shape(ROW, (), int(space.left[groups[0]]), int(space.right[groups[0]]), operators[0])
+        return RuleColumns(ROW, (), int(space.left[groups[0]]), int(space.right[groups[0]]), operators[0])
     if not space.same_column[groups].all():
-        return Shape(OTHER)
+        return RuleColumns(OTHER)
     columns = space.left[groups].tolist()
     context = tuple(c for c, operator in zip(columns, operators, strict=True) if operator == "==")
     others = [(c, operator[0]) for c, operator in zip(columns, operators, strict=True) if operator != "=="]
     signs = [sign for _, sign in others]
     if not others:
-        return Shape(KEY, context)
+        return RuleColumns(KEY, context)
     if signs == ["!"]:
-        return Shape(CONSTANT, context, others[0][0])
+        return RuleColumns(CONSTANT, context, others[0][0])
     if len(others) == 2 and "!" not in signs:
-        return Shape(DESCENDING if signs[0] == signs[1] else ASCENDING, context, others[0][0], others[1][0])
-    return Shape(OTHER)
+        return RuleColumns(DESCENDING if signs[0] == signs[1] else ASCENDING, context, others[0][0], others[1][0])
+    return RuleColumns(OTHER)
 
 
 class _Scores:
@@ -154,24 +154,24 @@ class _Scores:
     def __init__(self, relation: Relation, nulls: Nulls) -> None:
         self.rows = TableHere(relation, ProfileOptions(nulls=nulls, device="cpu"), pick_device("cpu"), Run())
         self._needed: dict[Columns, set[int]] = {}
-        self._counted: dict[Columns, dict[int, counting.Counted]] = {}
+        self._counted: dict[Columns, dict[int, counting.CandidateCounts]] = {}
         self._gammas: dict[tuple[int, int], float] = {}
 
-    def need(self, shapes: Sequence[Shape]) -> None:
+    def need(self, shapes: Sequence[RuleColumns]) -> None:
         """These will be asked for."""
         for of in shapes:
             if of.kind == CONSTANT:
                 for left in (of.context, *_parts(of.context)):
                     self._needed.setdefault(left, set()).add(of.left)
 
-    def score(self, of: Shape, wrong: int | None) -> float:
-        """How much a rule is worth showing. `wrong`: pairs, or rows of a ROW, that violate it; None: unknown."""
+    def score(self, of: RuleColumns, wrong: int | None) -> float:
+        """The score of a rule. `wrong`: violating pairs, or rows for a ROW; None: unknown."""
         if self.rows.count < 2:
             return 0.0
         by_kind: dict[int, Any] = {KEY: self._key, CONSTANT: self._functional, ROW: self._row}
         return float(by_kind.get(of.kind, self._order)(of, wrong))
 
-    def _key(self, of: Shape, wrong: int | None) -> float:
+    def _key(self, of: RuleColumns, wrong: int | None) -> float:
         if len(of.context) != 1:
             counted = counting.count_key(self.rows, of.context)
             share = counted.rows / self.rows.count
@@ -181,7 +181,7 @@ class _Scores:
         evidence = collisions_by_chance(self.rows, column, 0)
         return measures.key_score(distinct / max(1, filled), evidence, 1, filled / self.rows.count)
 
-    def _functional(self, of: Shape, wrong: int | None) -> float:
+    def _functional(self, of: RuleColumns, wrong: int | None) -> float:
         if not of.context:
             filled = int(self.rows.filled[of.left])
             strength = int(self.rows.values[of.left].max(initial=0)) / max(1, filled)
@@ -191,12 +191,12 @@ class _Scores:
         need, share = counted.strength - max(parts, default=0.0), counted.rows / self.rows.count
         return measures.fd_score(counted.strength, counted.evidence, need, len(of.context), share)
 
-    def _figures(self, left: Columns) -> dict[int, counting.Counted]:
+    def _figures(self, left: Columns) -> dict[int, counting.CandidateCounts]:
         if left not in self._counted:
             self._counted[left] = counting.count_fds(self.rows, left, sorted(self._needed[left]))
         return self._counted[left]
 
-    def _order(self, of: Shape, wrong: int | None) -> float:
+    def _order(self, of: RuleColumns, wrong: int | None) -> float:
         counted = counting.count_order(
             self.rows, of.context, of.left, of.right, self._discordant(of) if wrong is None else wrong
         )
@@ -208,7 +208,7 @@ class _Scores:
         return measures.od_score(strength, evidence, counted.strength - alone, len(of.context), share)
 
     def _gamma_of_all(self, a: int, b: int) -> float:
-        """How far two columns are ordered alike in the whole table, by some of its pairs."""
+        """The gamma of two columns in the whole table, from a sample of its pairs."""
         if (a, b) not in self._gammas:
             first, second = (self.rows.codes[[a, b]][:, side] for side in self._pairs)
             known = np.all((first != NULL_CODE) & (second != NULL_CODE), axis=0)
@@ -227,14 +227,14 @@ class _Scores:
         first = rng.integers(0, rows, PAIRS)
         return first, (first + rng.integers(1, rows, PAIRS)) % rows
 
-    def _discordant(self, of: Shape) -> int:
+    def _discordant(self, of: RuleColumns) -> int:
         """Pairs of rows that contradict an order rule."""
         classes = self.rows.classes(of.context, also_filled=(of.left, of.right))
         against = GREATER if of.kind == ASCENDING else LESS
         swaps = [Comparison(of.left, of.left, LESS), Comparison(of.right, of.right, against)]
         return join(classes.groups, self.rows.codes, swaps, "iejoin", device="cpu").count(None, 1)
 
-    def _row(self, of: Shape, wrong: int | None) -> float:
+    def _row(self, of: RuleColumns, wrong: int | None) -> float:
         found = counting.compare(self.rows.codes[of.left], self.rows.codes[of.right])
         above, equal, below = found.above_by_chance, found.equal_by_chance, found.below_by_chance
         chances = {"==": equal, "!=": above + below, "<": below, "<=": below + equal, ">": above, ">=": above + equal}

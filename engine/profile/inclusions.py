@@ -26,13 +26,13 @@ LEAST_STRENGTH = 0.8
 
 @dataclass(frozen=True, slots=True)
 class Inclusion:
-    """A column whose values occur in another one, with what speaks for a foreign key.
+    """A column whose values occur in another one, with evidence for a foreign key.
 
     Attributes
     ----------
     values : distinct values of the dependent side
-    exceptions : those that the referenced side lacks
-    evidence : values that it would lack, were they drawn from the values of all columns of that kind
+    exceptions : values that the referenced side lacks
+    evidence : values that it would lack if they were drawn from the values of all columns of that kind
     strength : 1 - exceptions / evidence
     """
 

@@ -1,8 +1,8 @@
-"""Keys of one column: whether its values are of the kind that name rows, not only different by chance.
+"""Keys of one column: whether its values identify rows, and don't differ just by chance.
 
-Measurements differ from row to row, too. What tells a key is that its values would collide, were they drawn at random
-from what such values look like: whole numbers from the range that they span, dates and times from the steps between
-the first and the last, texts letter by letter from the letters that stand at each place.
+Measurements differ from row to row, too. The values of a key would collide if they were drawn at random from similar
+values: whole numbers from their range, dates and times from the steps between the first and the last, texts letter by
+letter from the letters at each place.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MOST_LOOKED_AT = 200_000  # values of a column
 
 
 def single_keys(table: ProfiledTable, seed: int) -> list[Rule]:
-    """The columns that name rows, with at most a few rows that repeat a value."""
+    """The columns that identify rows, except for at most a few rows that repeat a value."""
     found = []
     for number in range(len(table.relation.columns)):
         filled, distinct = int(table.filled[number]), int(table.distinct[number])
@@ -43,7 +43,7 @@ def single_keys(table: ProfiledTable, seed: int) -> list[Rule]:
 
 
 def collisions_by_chance(table: ProfiledTable, number: int, seed: int) -> float:
-    """Pairs of rows that would have the same value, were values drawn at random from their kind."""
+    """The pairs of rows that would be equal if values were drawn at random from similar values."""
     column = table.relation.columns[number]
     some = table.some_values(number, MOST_LOOKED_AT, seed)
     pairs = some.rows * (some.rows - 1) / 2

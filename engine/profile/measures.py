@@ -1,7 +1,7 @@
-"""What speaks for a rule: evidence, strength and the chance of seeing as much without the rule; and one score.
+"""Measures of rules: evidence, strength, the chance of seeing as much without the rule, and one score.
 
-The null model is the same for every kind of rule: the columns are independent of each other, each with its own values.
-*Evidence* is what would contradict the rule then, *strength* how much less does.
+The null model is the same for every kind of rule: columns are independent of each other, each with its own values.
+*Evidence* is what would contradict the rule under that model, *strength* by how much less does.
 
 Of the 30 FDs that experts wrote down for eight tables, so many are among the first 10 and 20 of a table when all left
 sides of one and two columns are ranked (`python -m benchmarks.profile_measures`): by g3 14 and 17, g3' 15 and 15, tau
@@ -49,12 +49,12 @@ def differing_share(counts: NDArray[np.int64]) -> float:
 
 
 def differing_by_squares(rows: int, squares: float) -> float:
-    """The same by the number of rows, and the sum over values of their rows squared."""
+    """See `differing_share`; from the number of rows, and the sum over values of their rows squared."""
     return max(0.0, (rows * rows - squares) / (rows * (rows - 1.0))) if rows > 1 else 0.0
 
 
 def fd_evidence(rows: int, classes: int, differing: float) -> float:
-    """Rows that would contradict an FD: those beyond the first of their class, each with that chance to differ."""
+    """The rows expected to contradict an FD: those after the first of their class, times the chance to differ."""
     return (rows - classes) * differing
 
 
@@ -77,7 +77,7 @@ def mu_plus(contradictions: float, evidence: float) -> float:
 
 
 def log_chance(observed: float, expected: float) -> float:
-    """The common logarithm of a bound on the chance of at most so many where so many are expected.
+    """The common logarithm of an upper bound on the chance of at most `observed` events if `expected` are expected.
 
     Source: Chernoff, "A measure of asymptotic efficiency for tests of a hypothesis based on the sum of observations",
     Annals of Mathematical Statistics 23(4), 1952, for sums of independent events.
@@ -91,7 +91,7 @@ def log_chance(observed: float, expected: float) -> float:
 
 
 def is_beyond_chance(observed: float, expected: float, candidates: int) -> bool:
-    """Whether so few are no accident, although so many candidates were looked at (Bonferroni)."""
+    """Whether so few are no accident, given the number of examined candidates (Bonferroni)."""
     return log_chance(observed, expected) < math.log10(CHANCE / max(candidates, 1))
 
 

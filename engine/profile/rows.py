@@ -18,12 +18,12 @@ from tuplewise.gpu_kernels.refine import refine_equal
 
 
 @dataclass(frozen=True, eq=False)
-class Sizes:
-    """How large the classes of rows are that are equal on some columns; rows with a null there are left out.
+class ClassSizes:
+    """The sizes of the classes of rows that are equal on some columns, without rows with a null there.
 
     Attributes
     ----------
-    rows, count : rows, and classes, those of one row too
+    rows, count : number of rows, and of classes including those of one row
     pairs : unordered pairs of different rows of one class
     """
 
@@ -38,8 +38,8 @@ class Sizes:
 
 
 @dataclass(frozen=True, eq=False)
-class Classes(Sizes):
-    """Rows by what they have in some columns. `groups`: the classes of two and more rows."""
+class Classes(ClassSizes):
+    """The classes of rows that are equal on some columns. `groups`: those of two and more rows."""
 
     groups: ClusterPairs
 
@@ -50,8 +50,8 @@ class Classes(Sizes):
         return cls(rows, count, int(np.dot(sizes, sizes - 1)) // 2, groups)
 
 
-class Rows:
-    """A relation, for counting. Codes are its own; where nulls are values they are moved up by one, so that none is -1.
+class CountedRelation:
+    """A relation for counting. If nulls are values, its codes are increased by one, so that none is -1.
 
     Parameters
     ----------
@@ -113,10 +113,10 @@ class Rows:
 
 
 class SampledPairs:
-    """Random pairs of different rows of one class, and on what they agree.
+    """Random pairs of different rows of one class, and the columns on which they agree.
 
-    A pair is a row beyond the first of its class and another one of the class: so the share of pairs that differ on a
-    column is an estimate of what contradicts an FD, by what would by chance (`measures.mu_plus`).
+    A pair is a row after the first of its class and another row of the class. So the share of pairs that differ on a
+    column estimates the contradictions of an FD relative to those by chance (`measures.mu_plus`).
 
     Attributes
     ----------
@@ -124,7 +124,7 @@ class SampledPairs:
     known : bool (columns, pairs), whether both have a value
     """
 
-    def __init__(self, rows: Rows, classes: Classes, most: int, rng: np.random.Generator) -> None:
+    def __init__(self, rows: CountedRelation, classes: Classes, most: int, rng: np.random.Generator) -> None:
         offsets = classes.groups.left_offsets
         sizes = np.diff(offsets)
         repeated = np.cumsum(sizes - 1)

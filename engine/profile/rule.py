@@ -1,4 +1,4 @@
-"""A rule that a profile found, with what speaks for it."""
+"""A rule of a profile, with its measures."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A rule that is shown, and what is folded beneath it.
+    """A shown rule, and the rules folded below it.
 
     Attributes
     ----------

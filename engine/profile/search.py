@@ -13,7 +13,7 @@ from tuplewise.engine.errors import LimitReached, Wording
 from tuplewise.engine.options import ProfileOptions
 from tuplewise.engine.profile import measures
 from tuplewise.engine.profile.candidates import Columns, Search
-from tuplewise.engine.profile.counting import Compared, Counted
+from tuplewise.engine.profile.counting import CandidateCounts, ColumnComparison
 from tuplewise.engine.profile.cover import cover
 from tuplewise.engine.profile.keys import single_keys
 from tuplewise.engine.profile.orders import Order, order_of
@@ -37,13 +37,13 @@ STAGES = ("searching", "counting")
 
 @dataclass(frozen=True, eq=False)
 class Profiled:
-    """What a profile of one table found.
+    """The rules of one table.
 
     Attributes
     ----------
-    listed : rules that are shown, best first
-    held_back : candidates counted that were no more than chance, too weak, or beyond the limit
-    partial : whether a limit came first
+    listed : shown rules, best first
+    held_back : counted candidates that were explained by chance, too weak, or beyond the limit
+    partial : whether a limit ended the search
     """
 
     listed: tuple[Listed, ...]
@@ -85,9 +85,9 @@ class _Profile:
                 rules += step(search)
         except LimitReached as reached:
             self._late(f"{reached} before all candidates were counted")
-        worth = [rule for rule in rules if rule.score >= measures.LEAST_SCORE]
-        self._held_back += len(rules) - len(worth)
-        listed = cover(worth, len(self._columns))
+        kept = [rule for rule in rules if rule.score >= measures.LEAST_SCORE]
+        self._held_back += len(rules) - len(kept)
+        listed = cover(kept, len(self._columns))
         limit = self._options.limit
         if len(listed) > limit:
             best = f"the best {limit:,} of {len(listed):,} rules are listed"
@@ -154,7 +154,9 @@ class _Profile:
             score = measures.key_score(counted.strength, counted.evidence, len(columns), share)
             yield _rule("key", columns, (), "", counted, score)
 
-    def _counted_keys(self, candidates: Sequence[Columns], known: list[set[int]]) -> Iterable[tuple[Columns, Counted]]:
+    def _counted_keys(
+        self, candidates: Sequence[Columns], known: list[set[int]]
+    ) -> Iterable[tuple[Columns, CandidateCounts]]:
         """The candidates that no known key is a part of, which may become more on the way."""
 
         def is_new(columns: Columns) -> bool:
@@ -173,7 +175,7 @@ class _Profile:
         for (left, target), _ in best:
             targets.setdefault(left, []).append(target)
         tried = search.found.tried["fd"]
-        counted: dict[tuple[Columns, int], Counted] = {}
+        counted: dict[tuple[Columns, int], CandidateCounts] = {}
         for number, batch in enumerate(_batches(list(targets), self._table.at_once)):
             self._mind(STAGES[1], number * self._table.at_once / len(targets))
             wanted: dict[Columns, set[int]] = {}
@@ -186,7 +188,7 @@ class _Profile:
                     parts = max((counted[part, target].strength for part in _parts(left)), default=0.0)
                     yield from self._judged(left, target, counted[left, target], parts, tried)
 
-    def _judged(self, left: Columns, target: int, counted: Counted, parts: float, tried: int) -> Iterable[Rule]:
+    def _judged(self, left: Columns, target: int, counted: CandidateCounts, parts: float, tried: int) -> Iterable[Rule]:
         size, need = len(left), counted.strength - parts
         least = measures.least_fd_strength(size, float(self._table.differing[target]))
         strong = counted.strength >= least and counted.evidence >= measures.LEAST_EVIDENCE
@@ -263,7 +265,7 @@ class _Profile:
             counts = np.array([above.sum(axis=1), below.sum(axis=1), (above | below).sum(axis=1)])
             yield from ((a, int(b)) for b in others[(counts <= few).any(axis=0)])
 
-    def _compared(self, a: int, b: int, found: Compared) -> Iterable[Rule]:
+    def _compared(self, a: int, b: int, found: ColumnComparison) -> Iterable[Rule]:
         """What holds between two columns of a row: equal, or one at most (or below) the other."""
         columns = self._columns
         count, below = found.rows, "<" if not found.equal else "<="
@@ -295,5 +297,5 @@ def _parts(left: Columns) -> Iterable[Columns]:
     return itertools.combinations(left, len(left) - 1) if len(left) > 1 else ()
 
 
-def _rule(kind: str, left: Columns, right: Columns, sense: str, counted: Counted, score: float) -> Rule:
+def _rule(kind: str, left: Columns, right: Columns, sense: str, counted: CandidateCounts, score: float) -> Rule:
     return Rule(kind, left, right, sense, counted.rows, counted.exceptions, counted.evidence, counted.strength, score)  # type: ignore[arg-type]

@@ -1,7 +1,6 @@
-"""A table that is profiled where its rows are: in Spark. Candidates come from a sample here, all counts from its tasks.
+"""Profiling of a table in Spark: candidates come from a sample in this process, all counts from tasks.
 
-What comes here beside the sample: sums, the values that are shown, and of columns that may be keys or hold numbers as
-text some values.
+Beside the sample only sums, shown values, and some values of possible keys and of numbers stored as text are collected.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ from tuplewise.engine.options import DcCheckOptions, ProfileOptions
 from tuplewise.engine.profile import measures
 from tuplewise.engine.profile.candidates import Columns
 from tuplewise.engine.profile.columns import BINS, FEW_VALUES, SHOWN_VALUES, Frequent, Histogram, as_numbers, spelled
-from tuplewise.engine.profile.counting import Compared, Counted, counted_fd, counted_key, counted_order
+from tuplewise.engine.profile.counting import CandidateCounts, ColumnComparison, counted_fd, counted_key, counted_order
 from tuplewise.engine.profile.exceptions import LISTED_PAIRS, Exceptions, in_contradicting_pairs
 from tuplewise.engine.profile.orders import Order, order_constraint, order_constraints
-from tuplewise.engine.profile.rows import Rows, Sizes
+from tuplewise.engine.profile.rows import ClassSizes, CountedRelation
 from tuplewise.engine.profile.rule import Rule
 from tuplewise.engine.profile.table import SomeValues, chosen_rows
 from tuplewise.engine.run import TIME_LIMIT, Run
@@ -137,7 +136,7 @@ class TableInTasks:
             return codes_at(self._frame, len(self._columns), np.arange(self._positions))[1]
         return codes_at(self._frame, len(self._columns), chosen_rows(self._positions, most, seed))[1]
 
-    def sample(self, most: int, seed: int) -> Rows:
+    def sample(self, most: int, seed: int) -> CountedRelation:
         """See ProfiledTable."""
         with self._within_time():
             codes = self._codes_of(most, seed)
@@ -150,14 +149,14 @@ class TableInTasks:
             f"{self.count:,} rows; candidates come from {searched}, searched here"
         )
         # What is counted of nulls as values is above 0 already.
-        return Rows(replace(self.relation, codes=codes), "unknown", pick_device(self._options.device))
+        return CountedRelation(replace(self.relation, codes=codes), "unknown", pick_device(self._options.device))
 
     def glance(self, most: int, seed: int) -> NDArray[np.int32]:
         """See ProfiledTable."""
         with self._within_time():
             return self._codes_of(most, seed)
 
-    def count_fds(self, wanted: Mapping[Columns, Sequence[int]]) -> dict[tuple[Columns, int], Counted]:
+    def count_fds(self, wanted: Mapping[Columns, Sequence[int]]) -> dict[tuple[Columns, int], CandidateCounts]:
         """See ProfiledTable."""
         asks = [Ask(left, tuple(targets)) for left, targets in wanted.items()]
         with self._within_time():
@@ -169,7 +168,7 @@ class TableInTasks:
         return {names: _as_fd(own, differing.get(names, float(self.differing[names[1]])))
                 for names, own in figures.items()}  # fmt: skip
 
-    def count_keys(self, keys: Sequence[Columns]) -> list[Counted]:
+    def count_keys(self, keys: Sequence[Columns]) -> list[CandidateCounts]:
         """See ProfiledTable."""
         with self._within_time():
             found = count_classes(self._frame, [Ask(columns) for columns in keys], self._options.device)
@@ -188,7 +187,7 @@ class TableInTasks:
         with self._within_time():
             return count_pairs_on_spark(self._table, rules, deadline=self._run.deadline, **how)
 
-    def count_orders(self, orders: Sequence[Order], contradictions: Sequence[int]) -> list[Counted]:
+    def count_orders(self, orders: Sequence[Order], contradictions: Sequence[int]) -> list[CandidateCounts]:
         """See ProfiledTable."""
         asks = []
         for context, a, b, _ in orders:
@@ -232,12 +231,12 @@ class TableInTasks:
         )
         return rows
 
-    def compare_columns(self, pairs: Sequence[tuple[int, int]]) -> list[Compared]:
+    def compare_columns(self, pairs: Sequence[tuple[int, int]]) -> list[ColumnComparison]:
         """See ProfiledTable."""
         with self._within_time():
             found = spark_figures.compare_columns(self._frame, pairs)
         return [
-            Compared(rows, above, equal, by_chance / max(rows, 1), equal_by_chance / max(rows, 1))
+            ColumnComparison(rows, above, equal, by_chance / max(rows, 1), equal_by_chance / max(rows, 1))
             for rows, above, equal, by_chance, equal_by_chance in found
         ]
 
@@ -358,17 +357,17 @@ class TableInTasks:
             return relation, Exceptions(np.searchsorted(positions, rows), partners, alike, together)
 
 
-def _as_fd(figures: ClassFigures, differing: float) -> Counted:
+def _as_fd(figures: ClassFigures, differing: float) -> CandidateCounts:
     exceptions = figures.rows - figures.majority
     return counted_fd(figures.rows, figures.classes, exceptions, figures.contradictions, differing)
 
 
-def _sizes(figures: ClassFigures) -> Sizes:
-    return Sizes(figures.rows, figures.classes, figures.pairs)
+def _sizes(figures: ClassFigures) -> ClassSizes:
+    return ClassSizes(figures.rows, figures.classes, figures.pairs)
 
 
 def heaviest_chain(left: NDArray[np.int64], right: NDArray[np.int64], weights: NDArray[np.int64]) -> int:
-    """The greatest weight of pairs, int64 (pairs,) each, of which none is lower on one side and higher on the other.
+    """The greatest weight of a set of pairs, int64 (pairs,) each, none of which contradicts the order of another.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""What the search for rules asks of a table, and the table whose rows are in this process."""
+"""The interface of a profiled table, and its implementation for rows in this process."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from tuplewise.engine.options import DcCheckOptions, ProfileOptions
 from tuplewise.engine.profile import counting, exceptions
 from tuplewise.engine.profile.candidates import Columns
 from tuplewise.engine.profile.columns import Frequent, Histogram, distribution
-from tuplewise.engine.profile.counting import Compared, Counted
+from tuplewise.engine.profile.counting import CandidateCounts, ColumnComparison
 from tuplewise.engine.profile.exceptions import Exceptions
 from tuplewise.engine.profile.orders import Order, order_constraints
-from tuplewise.engine.profile.rows import Rows
+from tuplewise.engine.profile.rows import CountedRelation
 from tuplewise.engine.profile.rule import Rule
 from tuplewise.engine.run import TIME_LIMIT, Run
 from tuplewise.engine.table.relation import NULL_CODE, Relation
@@ -27,9 +27,9 @@ from tuplewise.gpu_kernels.device import Device
 
 @dataclass(frozen=True, eq=False)
 class SomeValues:
-    """Values of a column: some of their codes, int32, ascending; the lowest and the highest of all; rows with a value.
+    """A sample of a column's values: codes, int32, ascending; the lowest and highest of all; rows with a value.
 
-    Nulls are left out, whatever rules make of them.
+    Nulls are left out, even where they count as values for rules.
     """
 
     codes: NDArray[np.int32]
@@ -39,16 +39,16 @@ class SomeValues:
 
 
 class ProfiledTable(Protocol):
-    """A table that is profiled, wherever its rows are. Columns are numbers.
+    """A table to profile, wherever its rows are. Columns are numbers.
 
-    Rows with a null in the columns that are asked about are left out, unless nulls are values. Whatever takes long
-    raises LimitReached at the time limit.
+    Rows with a null in the columns of a request are left out, unless nulls are values. Long operations raise
+    LimitReached at the time limit.
 
     Attributes
     ----------
     relation : names, types and dictionaries of the columns; its rows only where they are in this process
-    at_once : candidates that are worth being counted together
-    notes : what a reader should know of how it was counted
+    at_once : number of candidates to count together
+    notes : remarks on how candidates were counted
     """
 
     relation: Relation
@@ -61,43 +61,43 @@ class ProfiledTable(Protocol):
 
     @property
     def filled(self) -> NDArray[np.int64]:
-        """For each column its rows that are not null."""
+        """The non-null rows of each column."""
 
     @property
     def distinct(self) -> NDArray[np.int64]:
-        """For each column its distinct values."""
+        """The distinct values of each column."""
 
     @property
     def differing(self) -> NDArray[np.float64]:
-        """For each column the share of pairs of rows that differ on it."""
+        """The share of pairs of rows that differ on each column."""
 
     @property
     def largest(self) -> NDArray[np.int64]:
-        """For each column the rows with its most frequent value."""
+        """The rows with the most frequent value of each column."""
 
-    def sample(self, most: int, seed: int) -> Rows:
+    def sample(self, most: int, seed: int) -> CountedRelation:
         """Random rows, in this process; all where there are no more than `most`."""
 
     def glance(self, most: int, seed: int) -> NDArray[np.int32]:
         """Codes, int32 (columns, rows), of a few random rows: those of one domain can be compared."""
 
-    def count_fds(self, wanted: Mapping[Columns, Sequence[int]]) -> dict[tuple[Columns, int], Counted]:
-        """FDs, targets by their left side."""
+    def count_fds(self, wanted: Mapping[Columns, Sequence[int]]) -> dict[tuple[Columns, int], CandidateCounts]:
+        """Count FDs, given as targets by left side."""
 
-    def count_keys(self, keys: Sequence[Columns]) -> list[Counted]:
-        """Keys of several columns."""
+    def count_keys(self, keys: Sequence[Columns]) -> list[CandidateCounts]:
+        """Count keys of several columns."""
 
     def contradictions(self, orders: Sequence[Order]) -> list[int]:
-        """Pairs of rows that contradict each order rule."""
+        """The pairs of rows that contradict each order rule."""
 
-    def count_orders(self, orders: Sequence[Order], contradictions: Sequence[int]) -> list[Counted]:
-        """Order rules with so many contradicting pairs."""
+    def count_orders(self, orders: Sequence[Order], contradictions: Sequence[int]) -> list[CandidateCounts]:
+        """Count order rules with so many contradicting pairs."""
 
     def rows_to_remove(self, orders: Sequence[Order]) -> list[int]:
         """The fewest rows to remove so that each order rule holds."""
 
-    def compare_columns(self, pairs: Sequence[tuple[int, int]]) -> list[Compared]:
-        """How two columns of a domain compare, row by row and by chance."""
+    def compare_columns(self, pairs: Sequence[tuple[int, int]]) -> list[ColumnComparison]:
+        """Compare two columns of a domain, row by row and by chance."""
 
     def some_values(self, column: int, most: int, seed: int) -> SomeValues:
         """Random values of a column; all where there are no more than `most`."""
@@ -109,19 +109,19 @@ class ProfiledTable(Protocol):
         """The different pairs of values of two columns, without nulls, as codes, ascending; none where too many."""
 
     def commonest(self, column: int) -> Any:
-        """What most rows have in a column, of equal ones the lowest; None: null."""
+        """The most frequent value of a column, the lowest among equals; None: null."""
 
     def distributions(self) -> list[Histogram | Frequent | None]:
-        """How the values of each column are spread."""
+        """The distribution of the values of each column."""
 
     def repeated(self, columns: Sequence[int]) -> int:
-        """Rows that repeat another one in some columns, where a null is a value."""
+        """The rows that repeat another row in some columns; null is a value."""
 
     def broken(self, rule: Rule, limit: int | None) -> tuple[Relation, Exceptions]:
-        """Rows that break a rule, at most so many, in a relation that holds them; see `exceptions.exceptions_of`."""
+        """At most `most` rows that break a rule, in a relation of these rows; see `exceptions.exceptions_of`."""
 
 
-class TableHere(Rows):
+class TableHere(CountedRelation):
     """A relation that is profiled: see ProfiledTable."""
 
     at_once = 1
@@ -137,26 +137,26 @@ class TableHere(Rows):
         return np.array([counts[0] if len(counts) else 0 for counts in self.values], dtype=np.int64)
 
     @cached_property
-    def _whole(self) -> Rows:
-        return Rows(self.relation, "value", self.device)
+    def _whole(self) -> CountedRelation:
+        return CountedRelation(self.relation, "value", self.device)
 
-    def sample(self, most: int, seed: int) -> Rows:
+    def sample(self, most: int, seed: int) -> CountedRelation:
         """See ProfiledTable."""
         if self.count <= most:
             return self
         codes = np.ascontiguousarray(self.relation.codes[:, chosen_rows(self.count, most, seed)])
-        return Rows(replace(self.relation, codes=codes), self._options.nulls, self.device)
+        return CountedRelation(replace(self.relation, codes=codes), self._options.nulls, self.device)
 
     def glance(self, most: int, seed: int) -> NDArray[np.int32]:
         """See ProfiledTable."""
         return self.codes[:, chosen_rows(self.count, most, seed)]
 
-    def count_fds(self, wanted: Mapping[Columns, Sequence[int]]) -> dict[tuple[Columns, int], Counted]:
+    def count_fds(self, wanted: Mapping[Columns, Sequence[int]]) -> dict[tuple[Columns, int], CandidateCounts]:
         """See ProfiledTable."""
         found = {left: counting.count_fds(self, left, targets) for left, targets in wanted.items()}
         return {(left, target): counted for left, own in found.items() for target, counted in own.items()}
 
-    def count_keys(self, keys: Sequence[Columns]) -> list[Counted]:
+    def count_keys(self, keys: Sequence[Columns]) -> list[CandidateCounts]:
         """See ProfiledTable."""
         return [counting.count_key(self, columns) for columns in keys]
 
@@ -171,7 +171,7 @@ class TableHere(Rows):
             raise LimitReached(TIME_LIMIT)
         return [int(rule.violating_pairs or 0) for rule in checked.rules]
 
-    def count_orders(self, orders: Sequence[Order], contradictions: Sequence[int]) -> list[Counted]:
+    def count_orders(self, orders: Sequence[Order], contradictions: Sequence[int]) -> list[CandidateCounts]:
         """See ProfiledTable."""
         given = zip(orders, contradictions, strict=True)
         return [counting.count_order(self, context, a, b, pairs) for (context, a, b, _), pairs in given]
@@ -180,7 +180,7 @@ class TableHere(Rows):
         """See ProfiledTable."""
         return [counting.rows_to_remove(self, *order) for order in orders]
 
-    def compare_columns(self, pairs: Sequence[tuple[int, int]]) -> list[Compared]:
+    def compare_columns(self, pairs: Sequence[tuple[int, int]]) -> list[ColumnComparison]:
         """See ProfiledTable."""
         return [counting.compare(self.codes[a], self.codes[b]) for a, b in pairs]
 

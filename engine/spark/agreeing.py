@@ -1,8 +1,8 @@
-"""Compares, in Spark's tasks, the pairs of rows that agree on some columns; only distinct clues come back.
+"""Comparison, in Spark's tasks, of the pairs of rows that agree on some columns. Only distinct clues are collected.
 
-Rows go to their groups as in checking rules (`layout`, `routes`): a shuffle on the columns, heavy groups cut into
-blocks, whose pairs are tiles. Here tiles are cut by the pairs they hold, since every pair is compared. What a task does
-with the rows of a tile is in the kernels that come with it.
+Rows are sent to groups as for checking rules (`layout`, `routes`): by a shuffle on the columns; heavy groups are cut
+into blocks, and pairs of blocks are tiles. Tiles are sized by their number of pairs, since every pair is compared. The
+kernels of a job say what a task does with the rows of a tile.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import isqrt
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
+from pyspark import TaskContext
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
 
-from tuplewise.engine.spark.layout import NULL, Layout, RowTest, Rule, lay_out
+from tuplewise.engine.spark.layout import NULL, Layout, PairRule, RowCondition, lay_out
 from tuplewise.engine.spark.local_frames import frame_of
 from tuplewise.engine.spark.resources import task_device
 from tuplewise.engine.spark.routes import send_rows
-from tuplewise.engine.spark.tasks import Batches, Rows, Tile, make_tile, spare_zip_reading, tiles_of
-from tuplewise.engine.spark.tiles import LEFT, RIGHT, WAVES, Sizes
+from tuplewise.engine.spark.tasks import Batches, RowChoice, Tile, make_tile, spare_zip_reading, tiles_of
+from tuplewise.engine.spark.tiles import LEFT, RIGHT, WAVES, TileSizes
 from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.join_types import EQUAL, Comparison
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import DataFrame
 
 LEAST_PAIRS = 1 << 27
 """Pairs that a task compares in about the time that it takes to start: fewer are not worth a task of their own."""
@@ -37,8 +37,8 @@ COPIES = "copies"
 
 
 @dataclass(frozen=True, slots=True)
-class PairSizes(Sizes):
-    """What cutting is decided from where all pairs of a group are compared: a tile costs what it holds of pairs.
+class PairSizes(TileSizes):
+    """Sizes for cutting groups if all their pairs are compared: the cost of a tile is its number of pairs.
 
     Attributes
     ----------
@@ -67,8 +67,8 @@ class PairSizes(Sizes):
 
     def light_tiles(self, rows: int) -> int:
         """Tiles for so many rows of groups that stay whole."""
-        worth = max(-(-rows // self.least_rows), -(-self.pairs // self.least_pairs))
-        return max(1, -(-rows // self.tile_rows), min(WAVES * self.slots, worth))
+        tasks = max(-(-rows // self.least_rows), -(-self.pairs // self.least_pairs))
+        return max(1, -(-rows // self.tile_rows), min(WAVES * self.slots, tasks))
 
     def blocks(self, group_rows: int) -> int:
         """Blocks of a group that is cut: two of them make the pairs of one task."""
@@ -76,8 +76,8 @@ class PairSizes(Sizes):
 
 
 @dataclass(frozen=True, slots=True)
-class SampleSizes(Sizes):
-    """What cutting is decided from where some pairs of each group are compared: a task costs what it holds of rows."""
+class SampleSizes(TileSizes):
+    """Sizes for cutting groups if a sample of their pairs is compared: the cost of a task is its number of rows."""
 
     @property
     def heavy_rows(self) -> int:
@@ -91,12 +91,12 @@ class SampleSizes(Sizes):
 
 @dataclass(frozen=True, eq=False)
 class TileClues:
-    """What the rows of a tile leave.
+    """The clues of a tile.
 
     Attributes
     ----------
     clues : uint64 (clues, words), distinct, of both orders of the pairs
-    rows : int32 (clues, 2), a pair of rows of the tile that left each; (0, 2) where that isn't told
+    rows : int32 (clues, 2), for each clue a pair of rows of the tile that has it; (0, 2) if unknown
     pairs : unordered pairs that were compared
     """
 
@@ -107,22 +107,21 @@ class TileClues:
 
 class CompareTile(Protocol):
     def __call__(
-        self, codes: NDArray[np.int32], asked: Any, left: Rows, right: Rows, device: Device
+        self, codes: NDArray[np.int32], asked: Any, left: RowChoice, right: RowChoice, device: Device
     ) -> TileClues:
-        """What the pairs (t in left, u in right) that agree leave."""
+        """The clues of the pairs (t in left, u in right) that agree."""
 
 
 class SamplePairs(Protocol):
     def __call__(
         self, codes: NDArray[np.int32], repeated: NDArray[np.bool_], asked: Any, seed: Sequence[int], device: Device
     ) -> TileClues:
-        """What random pairs leave, each row in one at least (where there are two), and the pairs of repeated rows with
-        their equals."""
+        """The clues of random pairs, at least one for each row (if there are two), and of pairs of copies."""
 
 
 @dataclass(frozen=True)
 class ClueKernels:
-    """What is run on rows: functions of modules, so that they are sent to tasks by name."""
+    """The kernels of a job. They are functions of modules, so that they are sent to tasks by name."""
 
     compare: CompareTile
     sample: SamplePairs
@@ -130,9 +129,9 @@ class ClueKernels:
 
 @dataclass(frozen=True, eq=False)
 class Collected:
-    """What tasks compared: distinct clues, uint64 (clues, words), with the positions of a pair of rows that left each,
-    int64 (clues, 2), -1 where that isn't told, and in how many tiles each was met, int64 (clues,); unordered pairs; and
-    the seconds of their kernels together."""
+    """The result of a comparison: distinct clues, uint64 (clues, words), with the positions of a pair of rows for each,
+    int64 (clues, 2), -1 if unknown, and the number of tiles with that clue, int64 (clues,); the number of unordered
+    pairs; and the total seconds of the kernels."""
 
     clues: NDArray[np.uint64]
     positions: NDArray[np.int64]
@@ -142,14 +141,14 @@ class Collected:
 
 
 @dataclass(frozen=True)
-class PairsOnSpark:
+class AgreeingPairs:
     """The agreeing pairs of one table.
 
     Attributes
     ----------
     frame : position (bigint) and codes c0, c1, ... (int), `columns` of them; null is -1
     words : 64-bit words of a clue
-    asked : handed to the kernels: what is compared
+    asked : an argument of the kernels that says what is compared
     null_agrees : whether null agrees with null; else rows with a null in the columns are left out
     """
 
@@ -163,7 +162,8 @@ class PairsOnSpark:
 
     @property
     def schema(self) -> str:
-        """What tasks return: a clue, and where rows lie that left it; pairs and time of a tile, with its first clue."""
+        """The schema of what tasks return: a clue and the positions of a pair that has it; with the first clue of a
+        tile, its pairs and time."""
         return ", ".join(f"{name} bigint" for name in (*self.word_names, *FIGURES))
 
     @property
@@ -173,14 +173,14 @@ class PairsOnSpark:
 
 @dataclass(frozen=True)
 class AgreementRule:
-    """Agreement on some columns in the form of a rule: what `layout.lay_out` sends rows to tiles by."""
+    """Agreement on some columns in the form of a rule, by which `layout.lay_out` sends rows to tiles."""
 
     comparisons: tuple[Comparison, ...]
     left_needed: tuple[int, ...]
     right_needed: tuple[int, ...]
     symmetric: bool
-    left_tests: tuple[RowTest, ...] = field(default=())
-    right_tests: tuple[RowTest, ...] = field(default=())
+    left_tests: tuple[RowCondition, ...] = field(default=())
+    right_tests: tuple[RowCondition, ...] = field(default=())
     one_row: bool = False
 
     @classmethod
@@ -192,10 +192,9 @@ class AgreementRule:
 
 @dataclass(frozen=True, eq=False)
 class ClueWork:
-    """What the tasks of one job are told.
+    """The input of the tasks of one job.
 
-    `others`: int32 (columns, 2), two different rows of the table (one, where it has no more): partners for a row that
-    comes alone.
+    `others`: int32 (columns, 2), two different rows of the table (or its only one): partners for a single row.
     """
 
     kernels: ClueKernels
@@ -206,7 +205,7 @@ class ClueWork:
     others: NDArray[np.int32] | None = None
 
     def compare(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """The clues of each tile: `PairsOnSpark.schema`."""
+        """The clues of each tile: `AgreeingPairs.schema`."""
         spare_zip_reading()
         for tile in tiles_of(batches, self.columns):
             yield self._compared(tile)
@@ -224,8 +223,6 @@ class ClueWork:
 
     def sample(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """The clues of random pairs of rows that lie in one batch. Rows (codes, copies) lie at random already."""
-        from pyspark import TaskContext
-
         spare_zip_reading()
         context = TaskContext.get()
         partition = 0 if context is None else context.partitionId()
@@ -257,9 +254,7 @@ def _rows_of(batch: pa.RecordBatch, columns: int) -> tuple[NDArray[np.int64], ND
 
 
 def _batch(found: TileClues, positions: NDArray[np.int64], nanoseconds: int) -> pa.RecordBatch:
-    """Clues as Spark takes them, signed; the figures stand with the first one (no pairs, no clues)."""
-    import pyarrow as pa
-
+    """Clues as signed integers for Spark; the first one carries the figures of the tile (no pairs: no clues)."""
     figures = np.zeros((len(FIGURES), len(found.clues)), dtype=np.int64)
     figures[:2] = positions[found.rows].T if len(found.rows) else -1
     figures[2:, :1] = [[found.pairs], [nanoseconds]]
@@ -269,9 +264,7 @@ def _batch(found: TileClues, positions: NDArray[np.int64], nanoseconds: int) -> 
 
 
 def distinct_rows(frame: DataFrame, columns: int) -> DataFrame:
-    """One row for all that are equal: the lowest position, codes, and how many there are (`copies`). One shuffle."""
-    from pyspark.sql import functions as f
-
+    """Collapse equal rows into one with their lowest position, codes, and their number (`copies`). One shuffle."""
     codes = [f"c{i}" for i in range(columns)]
     if not codes:
         return frame.select(POSITION, f.lit(1).cast("bigint").alias(COPIES))
@@ -280,33 +273,31 @@ def distinct_rows(frame: DataFrame, columns: int) -> DataFrame:
 
 
 def some_rows(frame: DataFrame, share: float, seed: int) -> DataFrame:
-    """A random share of the rows of `distinct_rows`, and all those that stand for several."""
-    from pyspark.sql import functions as f
-
+    """A random share of the rows of `distinct_rows`, and all rows with several copies."""
     single = frame.where(f.col(COPIES) == 1).sample(share, seed)
     return single.unionAll(frame.where(f.col(COPIES) > 1))
 
 
-def sample_pairs(asked: PairsOnSpark, others: NDArray[np.int32] | None, seed: int) -> Collected:
-    """Random pairs of the rows of `distinct_rows`, each row in one at least, and pairs of equal rows. One job."""
+def sample_pairs(asked: AgreeingPairs, others: NDArray[np.int32] | None, seed: int) -> Collected:
+    """Compare random pairs of the rows of `distinct_rows`, at least one for each row, and pairs of copies. One job."""
     work = ClueWork(asked.kernels, asked.asked, asked.columns, asked.device, seed, others)
     chosen = asked.frame.select(POSITION, *(f"c{i}" for i in range(asked.columns)), COPIES)
     return _collected(asked, chosen.mapInArrow(work.sample, asked.schema))
 
 
 def compare_agreeing(
-    asked: PairsOnSpark, agreement: Sequence[tuple[int, int]], sizes: PairSizes | SampleSizes
+    asked: AgreeingPairs, agreement: Sequence[tuple[int, int]], sizes: PairSizes | SampleSizes
 ) -> Collected:
-    """Clues of all pairs with t.left == u.right for all of `agreement`, and of the exchanged pairs.
+    """Compare all pairs with t.left == u.right for all of `agreement`, and the exchanged pairs.
 
-    With `SampleSizes` a block of a group that is cut meets itself only. A pair that agrees both ways counts twice among
-    the pairs, but where each column is its own partner.
+    With `SampleSizes` a block of a group that is cut is only compared with itself. A pair that agrees both ways counts
+    twice, unless each column is compared with itself.
 
     Notes
     -----
-    Jobs: group sizes, and figures of blocks where groups are heavy (`layout.lay_out`); then the comparing one, whose
-    clues are made distinct in tasks, in Spark, and then here. A task that is tried again gives the same clues; nothing
-    is counted outside its output.
+    Jobs: one for the sizes of groups, and one for the figures of blocks if groups are heavy (`layout.lay_out`); then
+    the comparison, whose clues are made distinct in tasks, in Spark, and here. A repeated task returns the same clues;
+    nothing is counted outside its output.
     """
     rule = AgreementRule.of(agreement, asked.null_agrees)
     layout = lay_out(asked.frame, asked.columns, rule, sizes, full=False)
@@ -316,7 +307,7 @@ def compare_agreeing(
     return _compare_tiles(asked, layout, sizes)
 
 
-def _compare_tiles(asked: PairsOnSpark, layout: Layout, sizes: Sizes) -> Collected:
+def _compare_tiles(asked: AgreeingPairs, layout: Layout, sizes: TileSizes) -> Collected:
     try:
         sent = send_rows(layout, sizes) if layout.light_tiles > 0 or len(layout.tiles) else None
         if sent is None:
@@ -328,15 +319,15 @@ def _compare_tiles(asked: PairsOnSpark, layout: Layout, sizes: Sizes) -> Collect
         layout.close()
 
 
-def compare_violating(asked: PairsOnSpark, rule: Rule, sizes: Sizes) -> Collected:
-    """Clues of the pairs that violate a rule over these columns, as the kernel that is asked finds them in a tile, and
-    of the exchanged pairs. Rows are sent to tiles as for checking."""
+def compare_violating(asked: AgreeingPairs, rule: PairRule, sizes: TileSizes) -> Collected:
+    """Compare the pairs that violate a rule over these columns, as the kernel finds them in a tile, and the exchanged
+    pairs. Rows are sent to tiles as for checking."""
     layout = lay_out(asked.frame, asked.columns, rule, sizes, full=False)
     return _compare_tiles(asked, layout, sizes)
 
 
-def compare_known(asked: PairsOnSpark, positions: NDArray[np.int64]) -> Collected:
-    """Clues of the pairs of the rows at some positions with all rows, which stay where they are. Two jobs."""
+def compare_known(asked: AgreeingPairs, positions: NDArray[np.int64]) -> Collected:
+    """Compare the rows at some positions with all rows, without moving these. Two jobs."""
     positions, codes = codes_at(asked.frame, asked.columns, positions)
     work = ClueWork(asked.kernels, asked.asked, asked.columns, asked.device)
     chosen = asked.frame.select(POSITION, *(f"c{i}" for i in range(asked.columns)))
@@ -345,21 +336,16 @@ def compare_known(asked: PairsOnSpark, positions: NDArray[np.int64]) -> Collecte
 
 
 def without_rows(frame: DataFrame, positions: NDArray[np.int64]) -> DataFrame:
-    """The other rows of a frame."""
+    """The rows of a frame except those at some positions."""
     return frame.join(_known_positions(frame, positions), POSITION, "left_anti")
 
 
 def _known_positions(frame: DataFrame, positions: NDArray[np.int64]) -> DataFrame:
-    import pyarrow as pa
-    from pyspark.sql import functions as f
-
     return f.broadcast(frame_of(frame.sparkSession, pa.table({POSITION: np.unique(positions)})))
 
 
-def _collected(asked: PairsOnSpark, found: DataFrame) -> Collected:
-    """Each clue once. Of the pairs that left it, one that comes first will do."""
-    from pyspark.sql import functions as f
-
+def _collected(asked: AgreeingPairs, found: DataFrame) -> Collected:
+    """Collect each clue once, with any of the pairs that have it."""
     kept = [f.first(name).alias(name) for name in FIGURES[:2]] + [f.sum(name).alias(name) for name in FIGURES[2:]]
     table = found.groupBy(*asked.word_names).agg(*kept, f.count("*").alias("tiles")).toArrow()
     words, rows = (
@@ -372,7 +358,7 @@ def _collected(asked: PairsOnSpark, found: DataFrame) -> Collected:
 
 
 def sampled_rows(frame: DataFrame, columns: int, rows: int, wanted: int, seed: int) -> NDArray[np.int32]:
-    """Codes, int32 (columns, rows), of about `wanted` of these rows, two at least, in order of position."""
+    """The codes, int32 (columns, rows), of a sample of about `wanted` rows, at least two, in order of position."""
     named = frame.select(POSITION, *(f"c{i}" for i in range(columns)))
     found = _codes_of(named if rows <= wanted else named.sample(wanted / rows, seed), columns)[1]
     return found if found.shape[1] > 1 or rows <= wanted else _codes_of(named.limit(2), columns)[1]

@@ -1,4 +1,4 @@
-"""Attribute clustering in Spark: every value to the set of attributes that hold it, and how many values each set has.
+"""Attribute clustering in Spark: the set of attributes of each value, and the number of values of each set.
 
 Cells are in the long form (attribute, and the value in one of three columns), so that one shuffle by value serves all
 attributes. Only operations that the RAPIDS plugin keeps on the GPU are used.
@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
 
 from tuplewise.gpu_kernels.inclusion import BITS as WORD_BITS
 from tuplewise.gpu_kernels.inclusion import mask_words
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import Column, DataFrame
 
 MOST_WORDS = 4
 """Sets of attributes are held in so many words of bits. Of more attributes the sets are sorted arrays: most values are
@@ -47,9 +46,7 @@ class Cell:
 
 
 def cells_of(frame: DataFrame, cells: Sequence[Cell], *beside: str) -> DataFrame:
-    """The cells that aren't null: `beside` (columns of the frame), attribute, and KEY."""
-    from pyspark.sql import functions as f
-
+    """The non-null cells: `beside` (columns of the frame), attribute, and KEY."""
     structs = [
         f.struct(
             f.lit(cell.attribute).alias("attribute"),
@@ -67,10 +64,8 @@ def cells_of(frame: DataFrame, cells: Sequence[Cell], *beside: str) -> DataFrame
 
 
 def set_columns(attributes: int, name: str, condition: str = "true") -> list[Column]:
-    """Aggregates of rows with `attribute` that together say which attributes there are, of rows that satisfy a
-    condition (SQL). As few columns of the same names as `set_names` gives."""
-    from pyspark.sql import functions as f
-
+    """Aggregates that encode the set of values of `attribute` among the rows that satisfy a condition (SQL), named by
+    `set_names`."""
     if _as_array(attributes):
         held = f.expr(f"case when {condition} then attribute end")
         return [f.sort_array(f.collect_set(held)).alias(name)]
@@ -84,26 +79,24 @@ def set_columns(attributes: int, name: str, condition: str = "true") -> list[Col
 
 
 def set_names(attributes: int, name: str) -> list[str]:
-    """The names of the columns that hold a set of attributes."""
+    """The names of the columns that encode a set of attributes."""
     return [name] if _as_array(attributes) else [f"{name}{w}" for w in range(mask_words(attributes))]
 
 
 def count_clusters(cells: DataFrame, attributes: int) -> DataFrame:
-    """How many distinct values are in exactly the same attributes: the columns of a set, and `values` (bigint).
+    """The number of distinct values with the same set of attributes: columns of the set, and `values` (bigint).
 
     Notes
     -----
     Two shuffles: of cells by value, each value with each attribute once a task; and of sets.
     """
-    from pyspark.sql import functions as f
-
     names = set_names(attributes, "held")
     sets = cells.groupBy(*KEY).agg(*set_columns(attributes, "held"))
     return sets.groupBy(*names).agg(f.count("*").alias("values"))
 
 
 def masks_of(table: pa.Table, attributes: int, name: str) -> NDArray[np.uint64]:
-    """Sets that Spark returned as masks, uint64 (rows, words): attribute a is bit a % 64 of word a // 64."""
+    """The sets of collected rows as masks, uint64 (rows, words): attribute a is bit a % 64 of word a // 64."""
     words = mask_words(attributes)
     masks = np.zeros((len(table), words), dtype=np.uint64)
     if not _as_array(attributes):
@@ -120,9 +113,7 @@ def masks_of(table: pa.Table, attributes: int, name: str) -> NDArray[np.uint64]:
 
 
 def count_filled(frame: DataFrame, columns: Sequence[Column]) -> list[int]:
-    """Rows of a frame in which each column isn't null. One job."""
-    from pyspark.sql import functions as f
-
+    """The number of non-null rows of each column of a frame. One job."""
     return [int(n) for n in frame.agg(*(f.count(c) for c in columns)).collect()[0]]
 
 

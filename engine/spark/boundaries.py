@@ -1,8 +1,8 @@
-"""Violations between partitions of rows that are sorted by context and left column, from what lies at their edges.
+"""Violations between partitions of rows that are sorted by context and left column, found from the partitions' edges.
 
-A class may go over many partitions, and so may rows with one value of its left column. Each partition tells of its
-first and of its last class; running extremes are then carried from one to the next, here, so that rows need to be
-looked at once only.
+A class may span many partitions, and so may rows with one value of its left column. Each partition returns the edges of
+its first and last class. Running extremes are then carried from one partition to the next on the driver, so that each
+row is read only once.
 
 Source: order-compatibility by running extremes as in Li, Zhang, Tan, "Efficient set-based order dependency discovery
 with a level-wise hybrid strategy", ICDE 2023, algorithm 4; cutting a class is this project's own.
@@ -24,8 +24,8 @@ Positions = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Extremes:
-    """The least and the greatest code of some columns in a set of rows, and where a row lies that has it: int64
-    (columns,) each. Of no rows: HIGHEST, LOWEST, and -1."""
+    """The lowest and highest code of some columns in a set of rows, and the position of a row with each: int64
+    (columns,) each. For no rows: HIGHEST, LOWEST, and -1."""
 
     low: NDArray[np.int64]
     low_at: Positions
@@ -34,7 +34,7 @@ class Extremes:
 
     @classmethod
     def of(cls, codes: NDArray[np.int32], positions: Positions) -> Extremes:
-        """`codes`: (columns, rows); of rows that are alike the first one counts."""
+        """The extremes of some rows. `codes`: (columns, rows); of equal codes the first row counts."""
         columns = len(codes)
         if not len(positions):
             ends = np.full(columns, HIGHEST), np.full(columns, LOWEST)
@@ -46,7 +46,7 @@ class Extremes:
         return cls(least, positions[low], greatest, positions[high])
 
     def with_those_of(self, other: Extremes) -> Extremes:
-        """Of both sets of rows together."""
+        """The extremes of both sets of rows together."""
         lower, higher = other.low < self.low, other.high > self.high
         return Extremes(
             np.where(lower, other.low, self.low),
@@ -65,13 +65,13 @@ class Extremes:
 
 @dataclass(frozen=True, eq=False)
 class Edge:
-    """The first or the last class of a partition, as far as it lies there.
+    """The part of a class that is at the start or the end of a partition.
 
     Attributes
     ----------
     key : the class: codes of its context
-    value : the least (of a first class) or greatest (of a last one) code of the left column; 0 where there is none
-    at : position of the first row that has it
+    value : the lowest (at the start) or highest (at the end) code of the left column; 0 if there is none
+    at : position of the first row with it
     tie, rest : extremes of the right columns among the rows that have it, and among the others
     """
 
@@ -104,12 +104,12 @@ class Edges(NamedTuple):
 def edges_of(
     context: NDArray[np.int32], left: NDArray[np.int32], right: NDArray[np.int32], positions: Positions
 ) -> Edges:
-    """The edges of the rows of a partition, ascending in position, one at least.
+    """The edges of the rows of a partition: at least one row, ascending in position.
 
     Parameters
     ----------
     context, right : int32 (columns, rows)
-    left : int32 (rows,); zeros where there is no left column
+    left : int32 (rows,); zeros if there is no left column
     """
     found = []
     for extreme in (np.min, np.max):
@@ -127,14 +127,14 @@ def edges_of(
 
 
 class Crossing(NamedTuple):
-    """A class that goes on from one partition to the next.
+    """A class that continues from one partition to the next.
 
     Attributes
     ----------
     t, u : a row on each side
     constant : whether both have the same left value
     falling, rising : int64 (right columns, 2), for each right column two rows with ascending left values and
-        descending (ascending) right ones, the second one in the later partition; -1 where there are none
+        descending (ascending) right ones, the second one in the later partition; -1 if there are none
     """
 
     t: int
@@ -145,7 +145,7 @@ class Crossing(NamedTuple):
 
 
 def crossings(partitions: Sequence[Edges]) -> Iterator[Crossing]:
-    """What is met between partitions, given in any order: they are ranges of (context, left, position)."""
+    """The crossings between partitions, given in any order. Partitions are ranges of (context, left, position)."""
     carried: Edge | None = None  # `tie`, `rest`: of all rows of its class so far
     for first, last in sorted(partitions, key=lambda e: (e.first.key, e.first.value, e.first.at)):
         if carried is None or carried.key != first.key:
@@ -163,7 +163,8 @@ def crossings(partitions: Sequence[Edges]) -> Iterator[Crossing]:
 
 
 def _between(before: Edge, after: Edge, less: Extremes, whole: Extremes) -> Crossing:
-    """`less`: of the rows before that have less on the left than the least one after has; `whole`: of all of them."""
+    """The crossing between two parts of a class. `less`: extremes of the earlier rows whose left value is below the
+    lowest later one; `whole`: of all earlier rows."""
     falling, rising = (np.full((len(whole.low), 2), -1, dtype=np.int64) for _ in range(2))
     for earlier, later in ((whole, after.rest), (less, after.tie)):
         falls = earlier.high > later.low

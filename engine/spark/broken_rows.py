@@ -1,18 +1,16 @@
-"""The rows that break a rule, in Spark: where they lie, likely wrong cells first.
+"""Positions of the rows in Spark that break a rule, the most likely errors first.
 
-Of codes in a frame `position, c0, c1, ...`; null is -1. What comes here is positions, at most as many as are wanted.
+The frame has `position` and codes c0, c1, ...; null is -1. At most the requested number of positions is collected.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
 
 NULL = -1
 POSITION = "position"
@@ -24,10 +22,8 @@ of the class."""
 
 
 def minorities(frame: DataFrame, left: Sequence[int], target: int, limit: int | None) -> Found:
-    """Rows without their class's most frequent value (of equal ones the lowest), of the clearest majorities first; the
-    partner is the first row that has it."""
-    from pyspark.sql import functions as f
-
+    """Rows that lack their class's most frequent value (the lowest among equals), those of the clearest majorities
+    first. The partner of each is the first row with that value."""
     frame = _filled(frame, [*left, target])
     key = [f"c{c}" for c in left]
     value = f.col(f"c{target}")
@@ -41,9 +37,7 @@ def minorities(frame: DataFrame, left: Sequence[int], target: int, limit: int | 
 
 
 def repeats(frame: DataFrame, columns: Sequence[int], limit: int | None) -> Found:
-    """Rows beyond the first of those that are equal on some columns, with the first."""
-    from pyspark.sql import functions as f
-
+    """Rows that equal an earlier row on some columns, with the first such row."""
     frame = _filled(frame, columns)
     key = [f"c{c}" for c in columns]
     first = frame.groupBy(*key).agg(f.min(POSITION).alias("partner"), f.count("*").alias("rows"))
@@ -52,7 +46,7 @@ def repeats(frame: DataFrame, columns: Sequence[int], limit: int | None) -> Foun
 
 
 def not_so(frame: DataFrame, left: int, sense: str, right: int, limit: int | None) -> Found:
-    """Rows of which the left column is not in a relation to the right one."""
+    """Rows whose left value does not compare to the right one as the operator says."""
     rows = _filled(frame, [left, right]).where(f"not (c{left} {sense} c{right})").orderBy(POSITION)
     return _few(rows.selectExpr(POSITION, f"{NO_PARTNER}L", "0L", "0L"), limit)
 

@@ -1,8 +1,7 @@
-"""Counts, in Spark's tasks, how far rows that are equal on some columns agree on others.
+"""Counts, in Spark's tasks, of the agreement on some columns among rows that are equal on others.
 
-Rows go by what they have on the left: a shuffle for several left sides at once, each with its number. What a task does
-with the classes that it gets is the kernels' work; it returns sums of whole numbers, so that the result is the same
-whatever the partitioning.
+One shuffle distributes the rows by their values on several numbered left sides at once. Kernels count within the
+classes of a task. They return sums of whole numbers, so the result does not depend on partitioning.
 """
 
 from __future__ import annotations
@@ -10,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
 
 from tuplewise.engine.spark.resources import task_device
 from tuplewise.engine.spark.tasks import Batches, spare_zip_reading
@@ -22,10 +24,6 @@ from tuplewise.gpu_kernels.clusters import ClusterPairs, all_rows
 from tuplewise.gpu_kernels.order import lay_out_orders
 from tuplewise.gpu_kernels.order_types import ASCENDING, DESCENDING
 from tuplewise.gpu_kernels.refine import refine_equal
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import Column, DataFrame
 
 NULL = -1
 COPIES = "copies"
@@ -38,7 +36,7 @@ MOST_TARGETS = 8
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A left side and what is counted in its classes; rows with a null in `left` or `filled` are left out."""
+    """A left side and the targets to count in its classes. Rows with a null in `left` or `filled` are left out."""
 
     left: tuple[int, ...]
     targets: tuple[int, ...] = ()
@@ -47,13 +45,13 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class ClassFigures:
-    """What was counted of a target, or of the classes as such.
+    """The counts of a target, or of the classes themselves.
 
     Attributes
     ----------
-    rows, classes : with a value in the target
+    rows, classes : those with a value in the target
     majority : rows with their class's most frequent value
-    pairs : unordered pairs of rows of one class, of the classes as such; else those that differ on the target
+    pairs : for the classes themselves, unordered pairs of rows of one class; for a target, those that differ on it
     contradictions : see `gpu_kernels.agreement`
     """
 
@@ -65,7 +63,7 @@ class ClassFigures:
 
 
 def count_classes(frame: DataFrame, asks: Sequence[Ask], device: str) -> list[dict[int, ClassFigures]]:
-    """For each ask the figures of its targets, and of its classes as such under `WHOLE`. One job.
+    """The figures of each ask: of its targets, and of its classes themselves under `WHOLE`. One job.
 
     Parameters
     ----------
@@ -73,12 +71,10 @@ def count_classes(frame: DataFrame, asks: Sequence[Ask], device: str) -> list[di
 
     Notes
     -----
-    Rows that are equal on all that is asked are one, with their number, before they go to their class: where few values
-    on the left determine those on the right, hardly anything is sent, however large the classes. The others go through
-    two shuffles, 4 bytes a code. A task holds the distinct rows of its classes.
+    Rows that are equal on all columns of an ask are collapsed into one with their number before the shuffle. If few
+    values on the left determine those on the right, hardly anything is sent, however large the classes. Other rows go
+    through two shuffles, 4 bytes a code. A task holds the distinct rows of its classes.
     """
-    from pyspark.sql import functions as f
-
     parts = [(n, Ask(ask.left, some, ask.filled)) for n, ask in enumerate(asks) for some in _in_parts(ask.targets)]
     sent = _sent(frame, [ask for _, ask in parts])
     left, right = _names("l", [ask.left for _, ask in parts]), _names("r", [ask.targets for _, ask in parts])
@@ -100,14 +96,12 @@ def _in_parts(targets: tuple[int, ...]) -> list[tuple[int, ...]]:
 
 
 def count_removals(frame: DataFrame, orders: Sequence[tuple[tuple[int, ...], int, int, bool]]) -> list[int]:
-    """For each order rule (context, a, b, whether ascending) the fewest rows to remove so that it holds. One job.
+    """For each order rule (context, a, b, ascending) the fewest rows to remove so that it holds. One job.
 
     Notes
     -----
-    All rows go through a shuffle by their context, a rule each. A task holds the rows of its classes.
+    For each rule all rows are shuffled by its context. A task holds the rows of its classes.
     """
-    from pyspark.sql import functions as f
-
     asks = [Ask(context, (a, b), (a, b)) for context, a, b, _ in orders]
     left = _names("l", [ask.left for ask in asks])
     sent = _sent(frame, asks).repartition("ask", *left)
@@ -118,12 +112,10 @@ def count_removals(frame: DataFrame, orders: Sequence[tuple[tuple[int, ...], int
 
 
 def distinct_pairs(frame: DataFrame, a: int, b: int, most: int) -> pa.Table | None:
-    """The pairs of values of two columns, without nulls, as a, b and how many rows have each; None of more than `most`.
+    """The pairs of non-null values of two columns, as a, b and the rows of each; None if there are more than `most`.
 
-    They come here, 16 bytes each.
+    Collects 16 bytes a pair.
     """
-    from pyspark.sql import functions as f
-
     both = frame.where(f"c{a} <> {NULL} and c{b} <> {NULL}").groupBy(
         f.col(f"c{a}").alias("a"), f.col(f"c{b}").alias("b")
     )
@@ -136,9 +128,7 @@ def _names(letter: str, sides: Sequence[Sequence[int]]) -> list[str]:
 
 
 def _sent(frame: DataFrame, asks: Sequence[Ask]) -> DataFrame:
-    """Each row once for each ask that it is about: ask (its number), left codes l0, l1, ..., right codes r0, r1, ..."""
-    from pyspark.sql import functions as f
-
+    """Each row once for each ask that applies to it: number of the ask, left codes l0, l1, ..., right ones r0, ..."""
     lefts, rights = _names("l", [a.left for a in asks]), _names("r", [a.targets for a in asks])
 
     def padded(columns: Sequence[int], names: Sequence[str]) -> list[Column]:
@@ -155,10 +145,7 @@ def _sent(frame: DataFrame, asks: Sequence[Ask]) -> DataFrame:
 
 
 def _by_ask(batches: Batches, asks: Sequence[Ask]) -> Iterator[tuple[int, pa.Table]]:
-    """The rows of a task by the ask that they are about; each class is here as a whole."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
+    """The rows of a task, grouped by ask. Each class is complete."""
     spare_zip_reading()
     given = list(batches)
     if not given:
@@ -169,7 +156,7 @@ def _by_ask(batches: Batches, asks: Sequence[Ask]) -> Iterator[tuple[int, pa.Tab
 
 
 def _codes(table: pa.Table, letter: str, columns: int) -> NDArray[np.int32]:
-    """Codes of one side, int32 (columns, rows), without gaps: kernels count by them. Null stays null."""
+    """The codes of one side, int32 (columns, rows), made dense for the kernels. Null stays null."""
     codes = np.empty((columns, len(table)), dtype=np.int32)
     for i in range(columns):
         values, codes[i] = np.unique(table[f"{letter}{i}"].to_numpy(), return_inverse=True)
@@ -178,8 +165,6 @@ def _codes(table: pa.Table, letter: str, columns: int) -> NDArray[np.int32]:
 
 
 def _count(batches: Batches, asks: Sequence[Ask], device: str) -> Iterator[pa.RecordBatch]:
-    import pyarrow as pa
-
     lines = []
     for number, table in _by_ask(batches, asks):
         ask = asks[number]
@@ -202,7 +187,7 @@ def _count(batches: Batches, asks: Sequence[Ask], device: str) -> Iterator[pa.Re
 
 
 def _classes(codes: NDArray[np.int32], device: str) -> ClusterPairs:
-    """The classes of rows, those of one row too."""
+    """The classes of rows, including those of one row."""
     rows = np.arange(codes.shape[1], dtype=np.int32)
     groups = all_rows(rows)
     if len(codes):
@@ -217,8 +202,6 @@ def _classes(codes: NDArray[np.int32], device: str) -> ClusterPairs:
 
 
 def _remove(batches: Batches, asks: Sequence[Ask], ascending: Sequence[bool]) -> Iterator[pa.RecordBatch]:
-    import pyarrow as pa
-
     lines = []
     for number, table in _by_ask(batches, asks):
         context = len(asks[number].left)

@@ -1,7 +1,7 @@
-"""What a running cluster offers: each executor's machine, Python and packages, its GPUs, and kernels tried on them.
+"""Check of a running cluster: each executor's machine, Python and packages, its GPUs, and a trial of kernels.
 
-Tasks tell it, one on each executor at least. What a task does is a function of this module, sent by name, so that a
-cluster without tuplewise, or with another one, shows here.
+At least one task on each executor reports. Tasks call a function of this module, sent by name, so a cluster without
+tuplewise, or with another version, is detected.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ ROUNDS = 5
 
 @dataclass(frozen=True)
 class Finding:
-    """One finding. `ok` is None where something is not there and nothing depends on it."""
+    """One finding. `ok` is None if something is missing that nothing depends on."""
 
     name: str
     ok: bool | None
@@ -51,17 +51,17 @@ class Finding:
 
 @dataclass(frozen=True)
 class Executor:
-    """What a task tells of its executor.
+    """A task's report on its executor.
 
     Attributes
     ----------
-    host, process : the machine's name, and the process that started this Python
-    python : version, and the program
-    versions : of PACKAGES; "not installed"
-    gpus_given : addresses that Spark gave the task; None: it gives tasks no GPUs
-    gpus_seen : what the discovery script says there
-    cpu_fault : what is wrong with kernels on the CPU; ""
-    device, reason, device_fault : what the task's kernels run on, why, and what is wrong with them; ""
+    host, process : the machine's name, and the parent process of the Python worker
+    python : version and path of Python
+    versions : versions of PACKAGES, or "not installed"
+    gpus_given : GPU addresses that Spark assigned to the task; None: it assigns no GPUs
+    gpus_seen : output of the discovery script on that machine
+    cpu_fault : the fault of kernels on the CPU, or ""
+    device, reason, device_fault : the device of the task's kernels, the reason for it, and their fault there, or ""
     """
 
     host: str
@@ -83,16 +83,16 @@ def look_at_cluster(
     conf: Mapping[str, str] | None = None,
     wait_seconds: float = 120.0,
 ) -> list[Finding]:
-    """Findings about the cluster of the active session, or of one that is started for this and then ended.
+    """Examine the cluster of the active session, or of one that is started for this and then stopped.
 
     Parameters
     ----------
-    wait_seconds : how long starting the session, waiting for executors and running tasks may take each
+    wait_seconds : limit for each of: starting the session, waiting for executors, running tasks
 
     Raises
     ------
     InputError
-        Where no session can be had: the configuration is impossible, no master answers, Spark doesn't start in time.
+        If there is no session: the configuration is impossible, no master answers, or Spark doesn't start in time.
     """
     opened = open_session(master=master, profile=profile, conf=conf, start_seconds=wait_seconds)
     try:
@@ -121,13 +121,13 @@ def look_at_cluster(
 
 
 def executor_count(spark: SparkSession) -> int:
-    """Executors that are there; in local mode the driver is the only one."""
+    """The number of running executors; in local mode the driver counts as one."""
     context = spark.sparkContext._jsc.sc()
     return 1 if context.isLocal() else int(context.getExecutorMemoryStatus().size()) - 1
 
 
 def wait_for_executors(spark: SparkSession, wait_seconds: float) -> int:
-    """Executors that come in this time; no more is waited when as many have come as were asked for, or none follows."""
+    """Wait for executors, until the requested number is running, no further one starts, or the time is over."""
     conf = spark.sparkContext.getConf()
     if conf.get("spark.dynamicAllocation.enabled") == "true":
         return max(1, executor_count(spark))  # they come as tasks do
@@ -145,7 +145,7 @@ def wait_for_executors(spark: SparkSession, wait_seconds: float) -> int:
 
 
 def ask_executors(spark: SparkSession, count: int, deadline: float) -> list[Executor]:
-    """What each executor tells, by machine and process. Rounds of tasks go on until `count` of them have told."""
+    """The report of each executor, by machine and process. Rounds of tasks continue until `count` have reported."""
     context = spark.sparkContext
     told: dict[tuple[str, int], Executor] = {}
     tasks = 2 * max(count, int(context.defaultParallelism))
@@ -160,7 +160,7 @@ def ask_executors(spark: SparkSession, count: int, deadline: float) -> list[Exec
 
 
 def tell(_: Iterator[int], known: frozenset[tuple[str, int]] = frozenset()) -> Iterator[Executor]:
-    """A task: tells of its executor, unless that is known."""
+    """The task: report on its executor, unless that is known."""
     begin = time.monotonic()
     here = (socket.gethostname(), os.getppid())
     found = [] if here in known else [_executor(*here)]
@@ -188,7 +188,7 @@ def _executor(host: str, process: int) -> Executor:
 
 
 def installed_versions() -> dict[str, str]:
-    """Of the packages that must fit between driver and executors."""
+    """Versions of the packages that must match between driver and executors."""
     versions = {}
     for package in PACKAGES:
         versions[package] = "not installed"
@@ -198,7 +198,7 @@ def installed_versions() -> dict[str, str]:
 
 
 def try_kernels(spec: Device | str) -> tuple[str, str, str]:
-    """What kernels ran on, why, and what was wrong: "" where the clues of a small table come out right.
+    """The device of kernels, the reason for it, and their fault: "" if the clues of a small table are right.
 
     The table is i mod 3 and i mod 2 for i below 600: each pair of remainders is in 100 rows, so the counts of the nine
     outcomes are known.
@@ -219,13 +219,13 @@ def try_kernels(spec: Device | str) -> tuple[str, str, str]:
 
 
 def _gpus_seen() -> str:
-    """What the discovery script says here, or why it says nothing."""
+    """The output of the discovery script on this machine, or the reason why there is none."""
     addresses, reason = discovered_gpus()
     return reason or f"sees GPU {', '.join(addresses)}"
 
 
 def _of_executor(number: int, executor: Executor) -> list[Finding]:
-    """Findings about one executor: its Python against the driver's, its GPUs, its kernels."""
+    """Findings about an executor: its Python compared with the driver's, its GPUs, its kernels."""
     name = f"executor {number}"
     here = {"python": platform.python_version(), **installed_versions()}
     there = {"python": executor.python[0], **executor.versions}
@@ -258,7 +258,7 @@ def _of_executor(number: int, executor: Executor) -> list[Finding]:
 
 
 def _plugin(spark: SparkSession, wait_seconds: float) -> Finding:
-    """Whether the RAPIDS Accelerator plans on GPUs here."""
+    """Whether the RAPIDS Accelerator plans for GPUs in this session."""
     conf = dict(spark.sparkContext.getConf().getAll())
     if not has_plugin(conf):
         return Finding("rapids plugin", None, "not loaded: plans run on CPUs")

@@ -1,7 +1,7 @@
-"""What the RAPIDS Accelerator would run of Spark's plans on a GPU, by its own words; no GPU is needed to ask it.
+"""The operators of Spark's plans that the RAPIDS Accelerator would run on a GPU, as it reports them without a GPU.
 
-What is known to stay on the CPU is a list, `STAYS_ON_CPU`, each entry with its reason. All else that stays there is
-unexpected: a plan of ours that left the GPU by mistake, or a table of a kind that we don't know.
+`STAYS_ON_CPU` lists the operators that are known to stay on the CPU, with reasons. Any other one there is unexpected: a
+plan of ours that left the GPU by mistake, or a table of an unknown kind.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MOST_WORDS = 300
 
 @dataclass(frozen=True, slots=True)
 class StaysOnCpu:
-    """An operator that we know to stay on the CPU.
+    """An operator that is known to stay on the CPU.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class StaysOnCpu:
 
 @dataclass(frozen=True, slots=True)
 class OnCpu:
-    """An operator of a plan that stays on the CPU, and why: our reason where it is on the list, else the plugin's."""
+    """An operator of a plan that stays on the CPU, with our reason if it is listed, else the plugin's."""
 
     operator: str
     why: str
@@ -62,13 +62,13 @@ class OnCpu:
 
 @dataclass(frozen=True)
 class Explained:
-    """The plans of all queries of one kind of work.
+    """A summary of the plans of all queries of one kind of work.
 
     Attributes
     ----------
     plan : the work: "load", "encode", ...
-    queries : how many plans these are
-    on_gpu : operators that run on the GPU, in all of them
+    queries : number of plans
+    on_gpu : operators of all plans that run on the GPU
     on_cpu : those that don't, each reason once
     """
 
@@ -79,7 +79,7 @@ class Explained:
 
     @property
     def as_expected(self) -> bool:
-        """Whether all that stays on the CPU is on the list."""
+        """Whether all operators that stay on the CPU are listed."""
         return all(one.listed for one in self.on_cpu)
 
     def to_dict(self) -> dict[str, object]:
@@ -89,7 +89,7 @@ class Explained:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What the plugin says of an operator, an expression or a partitioning."""
+    """The plugin's statement on an operator, an expression or a partitioning."""
 
     kind: str
     name: str
@@ -142,13 +142,13 @@ STAYS_ON_CPU = (
 
 
 def entry_of(line: Line, plan: str) -> StaysOnCpu | None:
-    """The entry of the list that allows what the plugin says to be in a plan."""
+    """The entry of `STAYS_ON_CPU` that covers a line of the plugin in a plan."""
     fitting = (e for e in STAYS_ON_CPU if e.operator == line.name and e.says in line.says and plan in e.plans)
     return next(fitting, None)
 
 
 def summary(plan: str, plans: Sequence[Sequence[Line]]) -> Explained:
-    """What the plugin says of the plans of one kind of work, in short."""
+    """Summarise the plugin's statements on the plans of one kind of work."""
     lines = [line for one in plans for line in one]
     on_cpu: dict[OnCpu, None] = {}
     for line in lines:
@@ -173,7 +173,7 @@ def lines_of(text: str) -> list[Line]:
 
 
 class _Listener:
-    """Keeps the queries that Spark tells of. It is called from threads of the JVM's; nothing is asked of it there."""
+    """A listener that collects Spark's queries. It runs in threads of the JVM and makes no calls there."""
 
     def __init__(self, heard: list[Any]) -> None:
         self._heard = heard
@@ -189,10 +189,10 @@ class _Listener:
 
 
 class PlanWatch:
-    """Explains what Spark plans while it is open, by Spark's own hook on queries.
+    """A context in which Spark's plans are explained, by Spark's own hook on queries.
 
-    It hears the queries of the session that it is given, of the active one, and of all that are cloned from these
-    meanwhile. The plugin's jar must be on their class path.
+    It sees the queries of the given session, of the active one, and of sessions that are cloned from these meanwhile.
+    The plugin's jar must be on their class path.
     """
 
     def __init__(self, spark: SparkSession) -> None:
@@ -221,7 +221,7 @@ class PlanWatch:
         self._open.close()
 
     def take(self) -> list[list[Line]]:
-        """What the plugin says of each plan since the last call; of held frames' plans when they are first met."""
+        """The plugin's statements on each plan since the last call, and on those of persisted frames at first sight."""
         self._wait()
         heard = {query.id(): query for query in self._heard}  # a session and the one it is a clone of tell both
         self._heard.clear()
@@ -279,9 +279,9 @@ class PlanWatch:
 def watching(
     conf: Mapping[str, str] | None = None, *, profile: str | None = None, master: str | None = None
 ) -> Iterator[PlanWatch]:
-    """A watch on a session that plans as for GPUs: of the profile `local-gpu`, unless another is named.
+    """A watch on a session that plans for GPUs, with the profile `local-gpu` unless another is named.
 
-    Raises InputError where the plugin's jar isn't here.
+    Raises InputError if the plugin's jar is missing.
     """
     if rapids_jar() is None:
         what = "plans can't be explained without the jar of the RAPIDS Accelerator"

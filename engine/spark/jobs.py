@@ -1,4 +1,4 @@
-"""Jobs of Spark as our callers see them: ended at a time limit, several at once, faults that users can mend named."""
+"""Control of Spark's jobs: time limits, progress, several jobs at once, and clear errors for faults of the setup."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TELL_SECONDS = 0.5
 
 @contextlib.contextmanager
 def until(spark: SparkSession, deadline: float | None) -> Iterator[None]:
-    """Jobs of the block are cancelled from the deadline (`time.monotonic()`) on; TimeoutError is raised for them."""
+    """Cancel the jobs of the block at the deadline (`time.monotonic()`) and raise TimeoutError."""
     if deadline is None:
         with _named_faults():
             yield
@@ -61,9 +61,9 @@ def until(spark: SparkSession, deadline: float | None) -> Iterator[None]:
 
 @contextlib.contextmanager
 def telling(spark: SparkSession, progress: Callable[[float], None] | None) -> Iterator[None]:
-    """`progress` is told the share of the tasks of the block's jobs that have ended, now and then.
+    """Call `progress` from time to time with the share of finished tasks of the block's jobs.
 
-    What it raises (a limit that is reached) ends the jobs and is raised here.
+    An exception of `progress` (a limit that is reached) ends the jobs and is raised here.
     """
     if progress is None:
         yield
@@ -112,7 +112,7 @@ def _share_of_tasks(spark: SparkSession, tag: str) -> float:
 
 
 def at_once(spark: SparkSession, work: Sequence[Callable[[], T]]) -> list[T]:
-    """What each of these returns, a few at a time: most of a small job is planning and waiting."""
+    """Run functions a few at a time and return their results: a small job is mostly planning and waiting."""
     context = spark.sparkContext._jsc.sc()
     properties = context.getLocalProperties()
 
@@ -128,7 +128,7 @@ def at_once(spark: SparkSession, work: Sequence[Callable[[], T]]) -> list[T]:
 
 @contextlib.contextmanager
 def _named_faults() -> Iterator[None]:
-    """What users can mend, in a message of ours."""
+    """Turn faults that users can mend into clear errors."""
     try:
         yield
     except TuplewiseError:

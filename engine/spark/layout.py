@@ -1,8 +1,8 @@
-"""The rows of a table sent to the tiles of a rule: groups of rows that agree, heavy ones cut into blocks.
+"""Layout of a table for the tiles of a rule: groups of rows that agree, with heavy groups cut into blocks.
 
-Only figures come to the driver: sizes of heavy groups, a sample of codes, extremes of blocks. Rows move by Spark SQL,
-which stays on the GPU under the RAPIDS Accelerator, but for finding the block of a row among many: that is a search in
-a sorted array, which SQL hasn't, so Arrow batches go through NumPy for it.
+Only figures come to the driver: sizes of heavy groups, a sample of codes, extremes of blocks. Rows are moved by Spark
+SQL, which stays on the GPU under the RAPIDS Accelerator. The exception is finding the block of a row among many: SQL
+has no search in a sorted array, so NumPy does it on Arrow batches.
 """
 
 from __future__ import annotations
@@ -10,24 +10,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
 
 from tuplewise.engine.spark.local_frames import frame_of
 from tuplewise.engine.spark.tasks import BlockFinder
-from tuplewise.engine.spark.tiles import SAMPLES, BlockFigures, Sizes, Tiles, block_keys, choose_blocks, plan_tiles
+from tuplewise.engine.spark.tiles import SAMPLES, BlockFigures, Tiles, TileSizes, block_keys, choose_blocks, plan_tiles
 from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS, Comparison
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
 
 NULL = -1  # the code of null
 
 
-class RowTest(Protocol):
-    """What one row has to satisfy alone; `engine.dc.violations.program.RowTest`."""
+class RowCondition(Protocol):
+    """A condition on a single row; see `engine.dc.violations.program.RowTest`."""
 
     @property
     def kind(self) -> str: ...
@@ -41,13 +41,13 @@ class RowTest(Protocol):
     def place(self) -> int: ...
 
 
-class Rule(Protocol):
-    """What is known of a rule here; `engine.dc.violations.program.Program`."""
+class PairRule(Protocol):
+    """The parts of a rule that the layout needs; see `engine.dc.violations.program.Program`."""
 
     @property
-    def left_tests(self) -> Sequence[RowTest]: ...
+    def left_tests(self) -> Sequence[RowCondition]: ...
     @property
-    def right_tests(self) -> Sequence[RowTest]: ...
+    def right_tests(self) -> Sequence[RowCondition]: ...
     @property
     def left_needed(self) -> Sequence[int]: ...
     @property
@@ -61,17 +61,17 @@ class Rule(Protocol):
 
 
 @dataclass(frozen=True)
-class Shape:
-    """How the pairs of a rule are cut.
+class PairShape:
+    """The way the pairs of a rule are cut.
 
     Attributes
     ----------
-    keys : (left column, right column) that have to be equal: rows that agree form a group
+    keys : (left column, right column) pairs that have to be equal: rows that agree on them form a group
     others : the other comparisons
     split : the comparison whose columns cut large groups into ranges: the first inequality, else the first
-        non-equality; None where there is none, and positions cut them
+        non-equality; None if there is none: positions cut them
     alike : whether both sides of a pair are grouped and cut by the same columns
-    mirrored : whether, besides, the rule is its own mirror, so that half the tiles do
+    mirrored : whether the rule is also its own mirror, so that half of the tiles suffice
     """
 
     keys: tuple[tuple[int, int], ...]
@@ -87,7 +87,7 @@ class Shape:
 
     @property
     def key_names(self) -> list[str]:
-        """What the columns of a key are called beside those of rows."""
+        """The names of the columns of a key."""
         return [f"k{i}" for i in range(len(self.keys))]
 
     def key_columns(self, side: int) -> list[str]:
@@ -95,7 +95,7 @@ class Shape:
         return [f"c{pair[side]}" for pair in self.keys]
 
     @classmethod
-    def of(cls, rule: Rule) -> Shape:
+    def of(cls, rule: PairRule) -> PairShape:
         """The shape of a rule about two rows."""
         keys = tuple((c.left, c.right) for c in rule.comparisons if c.outcomes == EQUAL)
         others = tuple(c for c in rule.comparisons if c.outcomes != EQUAL)
@@ -105,10 +105,8 @@ class Shape:
         return cls(keys, others, split, alike, alike and rule.symmetric)
 
 
-def passing(tests: Sequence[RowTest], needed: Sequence[int]) -> Column:
-    """The rows that pass these tests and have no null in the columns `needed`, as a condition."""
-    from pyspark.sql import functions as f
-
+def passing(tests: Sequence[RowCondition], needed: Sequence[int]) -> Column:
+    """The condition that a row passes these tests and has no null in the columns `needed`."""
     conditions = [f.col(f"c{column}") != NULL for column in needed]
     for test in tests:
         left = f.col(f"c{test.left}")
@@ -122,8 +120,6 @@ def passing(tests: Sequence[RowTest], needed: Sequence[int]) -> Column:
 
 
 def _satisfied(left: Column, right: Column, outcomes: int) -> Column:
-    from pyspark.sql import functions as f
-
     parts = [left < right] * bool(outcomes & LESS)
     parts += [left == right] * bool(outcomes & EQUAL)
     parts += [left > right] * bool(outcomes & GREATER)
@@ -132,20 +128,20 @@ def _satisfied(left: Column, right: Column, outcomes: int) -> Column:
 
 @dataclass(eq=False)
 class Layout:
-    """The tiles of a rule on a table, and its rows on their way to them.
+    """The tiles of a rule on a table, and the rows with their groups and blocks.
 
     Attributes
     ----------
     rows : position, codes, whether a row can be t (`l`) and u (`r`), and its heavy group on each side (`lg`, `rg`; null
-        where the row isn't on that side, or its group stays whole)
-    light_tiles : tiles for the groups that stay whole
-    heavy : rows of the groups that are cut, held by Spark: position, codes, block on each side (`lb`, `rb`; or null);
-        None where there are none
-    tiles : of the groups that are cut
+        if the row isn't on that side, or its group is not cut)
+    light_tiles : number of tiles for groups that are not cut
+    heavy : persisted rows of the groups that are cut: position, codes, block on each side (`lb`, `rb`; or null); None
+        if there are none
+    tiles : tiles of the groups that are cut
     left, right : figures of their blocks
     """
 
-    shape: Shape
+    shape: PairShape
     columns: int
     rows: DataFrame
     light_tiles: int
@@ -165,22 +161,20 @@ class Layout:
             self.heavy.unpersist()
 
 
-def lay_out(frame: DataFrame, columns: int, rule: Rule, sizes: Sizes, *, full: bool, seed: int = 0) -> Layout:
+def lay_out(frame: DataFrame, columns: int, rule: PairRule, sizes: TileSizes, *, full: bool, seed: int = 0) -> Layout:
     """Find the groups of a rule, cut the heavy ones, and plan their tiles.
 
     Parameters
     ----------
     frame : position and codes c0, c1, ... (`columns` of them)
-    full : whether tiles all of whose pairs violate are told apart
+    full : list tiles all of whose pairs violate separately
 
     Notes
     -----
-    Jobs: group sizes (one shuffle of keys, reduced before it); where there are heavy groups, a sample of their codes,
-    and the extremes of their blocks.
+    Jobs: one for group sizes (a shuffle of keys, reduced before it); if there are heavy groups, one for a sample of
+    their codes and one for the extremes of their blocks.
     """
-    from pyspark.sql import functions as f
-
-    shape = Shape.of(rule)
+    shape = PairShape.of(rule)
     fits = {"l": passing(rule.left_tests, rule.left_needed), "r": passing(rule.right_tests, rule.right_needed)}
     base = frame.select("position", *(f"c{i}" for i in range(columns)), *(c.alias(n) for n, c in fits.items()))
     base = base.where(f.col("l") | f.col("r"))
@@ -210,13 +204,13 @@ def lay_out(frame: DataFrame, columns: int, rule: Rule, sizes: Sizes, *, full: b
     return Layout(shape, columns, rows, light_tiles, placed, tiles, left, right)
 
 
-def _find_groups(base: DataFrame, shape: Shape, sizes: Sizes) -> tuple[DataFrame | None, NDArray[np.int64], int]:
+def _find_groups(
+    base: DataFrame, shape: PairShape, sizes: TileSizes
+) -> tuple[DataFrame | None, NDArray[np.int64], int]:
     """Heavy groups as a frame (k0, k1, ..., g), rows of the larger side of each, and rows of all others together.
 
     The last is 0 where no other group holds a pair of different rows. The frame is None where there are no keys.
     """
-    from pyspark.sql import functions as f
-
     names = shape.key_names
     if shape.same_keys:
         keys = [f.col(c).alias(k) for c, k in zip(shape.key_columns(0), names, strict=True)]
@@ -240,17 +234,13 @@ def _find_groups(base: DataFrame, shape: Shape, sizes: Sizes) -> tuple[DataFrame
     group_rows = np.array([row[-1] for row in heavy], dtype=np.int64)
     if not names or not heavy:
         return None, group_rows, light_rows
-    import pyarrow as pa
-
     columns = {k: pa.array([row[i] for row in heavy], pa.int32()) for i, k in enumerate(names)}
     numbered = pa.table({**columns, "g": pa.array(range(len(heavy)), pa.int64())})
     return frame_of(base.sparkSession, numbered), group_rows, light_rows
 
 
-def _with_groups(base: DataFrame, shape: Shape, heavy: DataFrame | None, *, cut: bool) -> DataFrame:
-    """The rows with their heavy groups, `lg` and `rg`. Without keys all rows are group 0 where it is cut."""
-    from pyspark.sql import functions as f
-
+def _with_groups(base: DataFrame, shape: PairShape, heavy: DataFrame | None, *, cut: bool) -> DataFrame:
+    """The rows with their heavy groups, `lg` and `rg`. Without keys all rows are in group 0, if it is cut."""
     if heavy is None:
         group = f.lit(0 if cut else None).cast("bigint")
         return base.select("*", *(f.when(f.col(s), group).alias(f"{s}g") for s in "lr"))
@@ -265,11 +255,9 @@ def _with_groups(base: DataFrame, shape: Shape, heavy: DataFrame | None, *, cut:
 
 
 def _sampled_keys(
-    rows: DataFrame, shape: Shape, group_rows: NDArray[np.int64], sizes: Sizes, seed: int
+    rows: DataFrame, shape: PairShape, group_rows: NDArray[np.int64], sizes: TileSizes, seed: int
 ) -> NDArray[np.int64]:
-    """`block_keys` of sampled rows of heavy groups, of both sides where they are cut by different columns."""
-    from pyspark.sql import functions as f
-
+    """`block_keys` of sampled rows of heavy groups, for both sides if different columns cut them."""
     if shape.split is None:
         return np.zeros(0, dtype=np.int64)
     wanted = SAMPLES * sum(sizes.blocks(n) for n in group_rows.tolist())
@@ -287,10 +275,8 @@ def _sampled_keys(
     return np.concatenate(keys)
 
 
-def _figures(placed: DataFrame, shape: Shape, blocks: int) -> tuple[BlockFigures, BlockFigures]:
-    """Rows of each block on each side, and the extremes of what comparisons read there. One job."""
-    from pyspark.sql import functions as f
-
+def _figures(placed: DataFrame, shape: PairShape, blocks: int) -> tuple[BlockFigures, BlockFigures]:
+    """The number of rows of each block on each side, and the extremes of the compared columns. One job."""
     sides = []
     for number, side in enumerate("lr"):
         read = [f.col(f"c{(c.left, c.right)[number]}").alias(f"v{i}") for i, c in enumerate(shape.others)]

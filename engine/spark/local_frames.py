@@ -1,24 +1,21 @@
-"""Frames of rows that are in this process."""
+"""Spark frames of rows in this process."""
 
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 _lock = threading.Lock()  # one active session for all threads of Python
 
 
 def frame_of(spark: SparkSession, rows: Any, schema: str | None = None) -> DataFrame:
-    """What `createDataFrame` makes of an Arrow table or a list; the active session stays what it was.
+    """Call `createDataFrame` on an Arrow table or a list, and keep the active session.
 
-    Spark makes the session that is asked the active one, and ours are clones with settings of our own: the caller would
-    go on in one of them.
+    Spark makes the session of the call the active one. Ours are clones with our own settings, in which the caller would
+    then continue.
     """
-    from pyspark.sql import SparkSession
-
     sessions = spark._jvm.org.apache.spark.sql.classic.SparkSession  # type: ignore[union-attr]
     with _lock:
         here, there = SparkSession._activeSession, sessions.getActiveSession()

@@ -1,29 +1,28 @@
-"""Which values of a frame another one lacks, in Spark: by grouping and one join, not row by row."""
+"""The values of a frame that another one lacks, in Spark: found by grouping and one join."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import Column, DataFrame
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
 
 COUNT, FIRST, THERE = "_count", "_first", "_there"
 
 
 @dataclass(frozen=True)
 class Missing:
-    """What one side lacks.
+    """The dependent values that are missing on the referenced side.
 
     Attributes
     ----------
-    distinct, rows : different values of the dependent side, and rows that have them
-    referenced_distinct : different values of the referenced side
-    missing_values, rows_missing : those that the referenced side lacks, and rows that have them
-    examples : some of these, those of most rows first: the columns that were shown, COUNT, and FIRST, the lowest row id
+    distinct, rows : distinct values of the dependent side, and rows with them
+    referenced_distinct : distinct values of the referenced side
+    missing_values, rows_missing : distinct missing values, and rows with them
+    examples : some missing values, most rows first: the shown columns, COUNT, and FIRST, the lowest row id
     """
 
     distinct: int
@@ -35,9 +34,7 @@ class Missing:
 
 
 def keyed(frame: DataFrame, keys: Sequence[Column], row: str, shown: Sequence[Column] = ()) -> DataFrame:
-    """The rows of a frame without a null in one of the keys: k0, k1, ..., the row's id, and v0, v1, ... to be shown."""
-    from pyspark.sql import functions as f
-
+    """The rows without a null in a key: keys k0, k1, ..., the row's id, and values v0, v1, ... to show."""
     named = [key.alias(f"k{i}") for i, key in enumerate(keys)]
     values = [value.alias(f"v{i}") for i, value in enumerate(shown)]
     found = frame.select(*named, f.col(row).alias(FIRST), *values)
@@ -53,18 +50,16 @@ def find_missing(
 
     Parameters
     ----------
-    dependent, referenced : what `keyed` gives, of so many `columns`, of one session
-    compared : whether keys may be equal; where their types forbid it, all are missing
-    examples : missing values that are listed, at most
+    dependent, referenced : results of `keyed` with so many `columns`, in one session
+    compared : whether keys can be equal; if their types forbid it, all values are missing
+    examples : the most missing values to list
 
     Notes
     -----
-    Both sides are grouped by value, and joined once: two shuffles of rows, each task's equal ones as one. What is
-    joined is held for the second of two jobs; a third counts the referenced values. Doubles are normalised by the
-    caller; Spark takes NaN as equal to itself.
+    Both sides are grouped by value and joined once: two shuffles of rows, in which each task combines equal ones. The
+    join is persisted for the second of two jobs; a third counts the referenced values. The caller normalises doubles;
+    NaN equals itself in Spark.
     """
-    from pyspark.sql import functions as f
-
     keys = [f"k{i}" for i in range(columns)]
     shown = [f.min(f"v{i}").alias(f"v{i}") for i in range(columns)]
     counted = dependent.groupBy(*keys).agg(f.count("*").alias(COUNT), f.min(FIRST).alias(FIRST), *shown)
@@ -87,9 +82,7 @@ def find_missing(
 
 
 def column_counts(frame: DataFrame, values: Sequence[Column]) -> list[tuple[int, int]]:
-    """For each column how many distinct values it has, and how many rows that aren't null. One job."""
-    from pyspark.sql import functions as f
-
+    """The number of distinct values and of non-null rows of each column. One job."""
     figures = frame.agg(*(agg for v in values for agg in (f.count_distinct(v), f.count(v)))).first()
     assert figures is not None
     counts = [int(n) for n in figures]

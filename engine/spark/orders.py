@@ -1,8 +1,8 @@
-"""Checks keys, constancies and order compatibility in Spark's tasks, of tables beyond one machine.
+"""Checks of keys, constancies and order compatibility in Spark's tasks, for tables beyond one machine.
 
-Three ways: over the codes of a whole table, which every worker gets once (contexts are cut over tasks); over rows that
-a shuffle brings together by some columns of all contexts (classes stay whole); and over rows sorted by one context and
-left column, for classes that no task has room for (what crosses partitions is carried, see `boundaries`).
+There are three ways: over the codes of the whole table, which are broadcast (tasks share the contexts); over rows
+shuffled by some columns of all contexts (classes stay whole); and over rows sorted by one context and left column, for
+classes too large for a task (violations across partitions are found by `boundaries`).
 """
 
 from __future__ import annotations
@@ -10,26 +10,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
+from pyspark import Broadcast
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
 
 from tuplewise.engine.spark.boundaries import Edge, Edges, crossings, edges_of
 from tuplewise.engine.spark.layout import NULL
 from tuplewise.engine.spark.resources import task_device
 from tuplewise.engine.spark.tasks import Batches, spare_zip_reading
-from tuplewise.engine.spark.tiles import Sizes
+from tuplewise.engine.spark.tiles import TileSizes
 from tuplewise.gpu_kernels import clues
 from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.order import PartitionedRows, lay_out_orders
 from tuplewise.gpu_kernels.order_types import ASCENDING, CONSTANT, KEY, ranked_contexts
 from tuplewise.gpu_kernels.words import ClueLayout, as_masks
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark import Broadcast
-    from pyspark.sql import DataFrame, SparkSession
 
 Nulls = Literal["unknown", "value"]
 FOUND = "of bigint, numbers array<bigint>"
@@ -46,7 +45,7 @@ class OrderChecks:
     ----------
     contexts : bool (contexts, columns), distinct
     which, left, right : int32 (checks,); kind : int8 (checks,)
-    numbers : int64 (checks,), what each is called in results
+    numbers : int64 (checks,), the number of each in results
     """
 
     contexts: NDArray[np.bool_]
@@ -69,14 +68,14 @@ class OrderChecks:
 
     @property
     def columns(self) -> NDArray[np.int64]:
-        """All columns that they are about, ascending."""
+        """All columns of the checks, ascending."""
         used: NDArray[np.bool_] = np.logical_or.reduce(self.contexts, axis=0)
         used[self.left[self.kind != KEY]] = True
         used[self.right[self.kind >= ASCENDING]] = True
         return np.flatnonzero(used)
 
     def over(self, columns: Sequence[int]) -> OrderChecks:
-        """The same with these columns numbered anew, and no others."""
+        """The same checks with columns numbered by their places among `columns`."""
         place = np.full(self.contexts.shape[1], -1, dtype=np.int32)
         place[list(columns)] = np.arange(len(columns), dtype=np.int32)
         left = np.where(self.kind == KEY, -1, place[self.left]).astype(np.int32)
@@ -84,13 +83,13 @@ class OrderChecks:
         return replace(self, contexts=self.contexts[:, list(columns)], left=left, right=right)
 
     def violated_in(self, rows: PartitionedRows, limit: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """Pairs of rows that violate, int32 (pairs, 2), at most `limit` of each check, and of which one."""
+        """The violating pairs of rows, int32 (pairs, 2), at most `limit` of each check, and the check of each pair."""
         checked = rows.check(as_masks(self.contexts), self.which, self.kind, self.left, self.right, limit=limit)
         return np.repeat(self.numbers, np.diff(checked.first)), checked.pairs
 
 
 def laid_out(codes: NDArray[np.int32], nulls: Nulls, device: Device | str) -> PartitionedRows:
-    """Rows for checks, by one thread. Codes of a frame may be far apart: they are made dense."""
+    """Lay out rows for checks in one thread. The codes of a frame may have gaps: they are made dense."""
     dense = np.empty(codes.shape, dtype=np.int32)
     for ranks, column in zip(dense, codes, strict=True):
         values, ranks[:] = np.unique(column, return_inverse=True)
@@ -99,8 +98,7 @@ def laid_out(codes: NDArray[np.int32], nulls: Nulls, device: Device | str) -> Pa
 
 
 class SharedRows:
-    """The codes of a table as every worker gets them, int32 (columns, rows). A worker lays them out once, for all the
-    tasks that it ever runs on them."""
+    """The broadcast codes of a table, int32 (columns, rows). A worker lays them out once for all its tasks."""
 
     def __init__(self, codes: NDArray[np.int32], layout: ClueLayout, nulls: Nulls) -> None:
         self._codes, self._layout, self._nulls = codes, layout, nulls
@@ -125,7 +123,7 @@ class SharedRows:
 
 @dataclass(frozen=True, eq=False)
 class SharedWork:
-    """What the tasks are told that check contexts over the codes of a whole table."""
+    """The input of tasks that check contexts over the codes of a whole table."""
 
     rows: Broadcast[SharedRows]
     parts: Sequence[OrderChecks]
@@ -143,7 +141,7 @@ class SharedWork:
 
 @dataclass(frozen=True, eq=False)
 class WholeClasses:
-    """What the tasks are told that get all rows of some classes: of contexts that have columns in common."""
+    """The input of tasks that get all rows of some classes, for contexts with common columns."""
 
     checks: OrderChecks
     nulls: Nulls
@@ -161,9 +159,9 @@ class WholeClasses:
 
 
 @dataclass(frozen=True, eq=False)
-class SortedRows:
-    """What the tasks are told that get a range of rows by (context, left, position): columns in this order, the right
-    ones behind them. All checks have this context, and this left column, or none (keys)."""
+class RangeOfRows:
+    """The input of tasks that get a range of rows by (context, left, position): columns in this order, followed by the
+    right ones. All checks have this context, and this left column or none (keys)."""
 
     checks: OrderChecks
     context: int
@@ -188,7 +186,7 @@ class SortedRows:
         yield _found(np.full(2, NO_CHECK), np.stack([edge.as_numbers() for edge in edges]))
 
     def across(self, edges: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Violating pairs across partitions: (check, t, u). `edges`: the rows of `run`, two by two."""
+        """The violating pairs across partitions: (check, t, u). `edges`: the rows that `run` returned, in pairs."""
         both = [Edges(*(Edge.of_numbers(numbers, self.context) for numbers in pair)) for pair in edges]
         checks, begin = self.checks, self.first_right
         found = [np.zeros((0, 3), dtype=np.int64)]
@@ -213,14 +211,14 @@ class OrdersOnSpark:
 
     frame: DataFrame
     nulls: Nulls
-    sizes: Sizes
+    sizes: TileSizes
     limit: int
     device: str = "cpu"
 
     def check_classes(self, checks: OrderChecks, by: Sequence[int]) -> NDArray[np.int64]:
-        """Violating pairs (check, t, u), positions, at most `limit` of each check and task. One shuffle.
+        """The violating pairs (check, t, u) by position, at most `limit` of each check and task. One shuffle.
 
-        `by`: columns that all contexts have; no class by them is larger than a task has room for.
+        `by`: columns that all contexts contain; every class by them fits a task.
         """
         columns = [int(c) for c in checks.columns]
         rows = self._chosen(columns, without_null=by)
@@ -230,7 +228,7 @@ class OrdersOnSpark:
         return np.column_stack([of, numbers.reshape(-1, 2)])
 
     def check_sorted(self, checks: OrderChecks) -> NDArray[np.int64]:
-        """As `check_classes`, for checks of one context and left column, whatever the sizes of classes. A sample for
+        """See `check_classes`; for checks with one context and left column and classes of any size. Costs a sample for
         the bounds of the ranges, and one shuffle."""
         context = np.flatnonzero(checks.contexts[0]).tolist()
         key = checks.kind[0] == KEY
@@ -241,7 +239,7 @@ class OrdersOnSpark:
         rows = self._chosen(columns, without_null=[*context, *constant])
         by = [*(f"c{i}" for i in range(len(context) + len(left))), "position"]
         rows = rows.repartitionByRange(self.sizes.light_tiles(self.sizes.rows), *by)
-        work = SortedRows(checks.over(columns), len(context), self.nulls, self.limit, self.device)
+        work = RangeOfRows(checks.over(columns), len(context), self.nulls, self.limit, self.device)
         of, lengths, numbers = _collected(rows.mapInArrow(work.run, FOUND))
         inside = of != NO_CHECK
         each = np.repeat(inside, lengths)
@@ -252,10 +250,8 @@ class OrdersOnSpark:
         return np.concatenate([within, work.across(numbers[~each].reshape(partitions, 2, -1))])
 
     def _chosen(self, columns: Sequence[int], *, without_null: Sequence[int]) -> DataFrame:
-        """Some columns, numbered anew, of the rows that can be in a class: where nulls agree with nothing, of those
-        without null in some columns."""
-        from pyspark.sql import functions as f
-
+        """Some columns, renumbered, of the rows that can be in a class: if nulls agree with nothing, those without null
+        in some columns."""
         rows = self.frame
         if self.nulls == "unknown" and without_null:
             rows = rows.where(reduce(lambda a, b: a & b, [f.col(f"c{c}") != NULL for c in without_null]))
@@ -265,7 +261,7 @@ class OrdersOnSpark:
 def check_shared(
     spark: SparkSession, rows: Broadcast[SharedRows], parts: Sequence[OrderChecks], limit: int, words: int, device: str
 ) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-    """The checks that are violated, and distinct clues of their pairs, uint64 (clues, words). A task for each part."""
+    """The violated checks, and distinct clues of their pairs, uint64 (clues, words). One task for each part."""
     work = SharedWork(rows, parts, limit, device)
     asked = spark.range(0, len(parts), 1, len(parts)).mapInArrow(work.run, FOUND)
     of, _, numbers = _collected(asked)
@@ -274,8 +270,8 @@ def check_shared(
 
 
 def cut_checks(checks: OrderChecks, distinct: Sequence[int], parts: int) -> list[OrderChecks]:
-    """At most so many parts of about as many checks each; contexts that begin alike, by the columns of most values,
-    come together, as partitions are refined in that order. `distinct`: values of each column."""
+    """Cut checks into at most so many parts of about equal size. Contexts that share their columns of most values stay
+    together, since partitions are refined in that order. `distinct`: values of each column."""
     by_rank = np.argsort(-np.array(distinct, dtype=np.int64), kind="stable")
     _, order = ranked_contexts(as_masks(checks.contexts), by_rank)
     place = np.empty(len(order), dtype=np.int64)
@@ -287,8 +283,6 @@ def cut_checks(checks: OrderChecks, distinct: Sequence[int], parts: int) -> list
 
 def _gathered(batches: Batches, columns: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """All rows of a task in order of position: positions, and codes, int32 (columns, rows)."""
-    import pyarrow as pa
-
     parts = list(batches)
     if not parts:
         return np.zeros(0, dtype=np.int64), np.zeros((columns, 0), dtype=np.int32)
@@ -303,8 +297,6 @@ def _gathered(batches: Batches, columns: int) -> tuple[NDArray[np.int64], NDArra
 
 def _found(of: NDArray[np.int64], numbers: NDArray[Any]) -> pa.RecordBatch:
     """FOUND; `numbers`: int64 (found, numbers of each)."""
-    import pyarrow as pa
-
     offsets = np.arange(len(of) + 1, dtype=np.int32) * np.int32(numbers.shape[1])
     lists = pa.ListArray.from_arrays(offsets, pa.array(np.ascontiguousarray(numbers.ravel(), dtype=np.int64)))
     return pa.RecordBatch.from_arrays([pa.array(of.astype(np.int64)), lists], names=["of", "numbers"])

@@ -1,14 +1,15 @@
-"""Compares all pairs of rows in Spark's tasks: codes are sent to each executor once, tasks count tiles of the triangle
-of pairs, and what they count is added up by clue before anything comes back."""
+"""Comparison of all pairs of rows in Spark's tasks: codes are broadcast, tasks count the clues of tiles of the triangle
+of pairs, and counts are added up by clue before they are collected."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+from pyspark import Broadcast, TaskContext
+from pyspark.sql import SparkSession
 
 from tuplewise.engine.spark.jobs import telling, until
 from tuplewise.engine.spark.resources import kernel_resources, kernel_tasks, task_device, together
@@ -18,17 +19,13 @@ from tuplewise.gpu_kernels.evidence import ClueSet
 from tuplewise.gpu_kernels.evidence_tiles import PairTriangle, count_tile, merged, of_all_tiles
 from tuplewise.gpu_kernels.hashing import mix_word
 
-if TYPE_CHECKING:
-    from pyspark import Broadcast
-    from pyspark.sql import SparkSession
-
 LEAST_TILE_PAIRS = 1 << 27
 """Pairs that a task compares in about the time that it takes to start."""
 
 
 @dataclass(frozen=True, eq=False)
-class Counted:
-    """What came back: the clues of all pairs, and the devices that counted them, with why."""
+class CountedClues:
+    """The clues of all pairs with their counts, the devices that counted them, and the reason for these."""
 
     clues: ClueSet
     device: str
@@ -36,46 +33,44 @@ class Counted:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
-    """Clues of some tiles that fall into one bucket, uint64 (distinct, words), sorted, with their counts over unordered
-    pairs, int64 (distinct,); and the devices that counted them."""
+class BucketClues:
+    """The clues of some tiles in one bucket, uint64 (distinct, words), sorted, with their counts over unordered pairs,
+    int64 (distinct,); and the devices that counted them."""
 
     clues: NDArray[np.uint64]
     counts: NDArray[np.int64]
     devices: frozenset[tuple[str, str]]
 
-    def __add__(self, other: Part) -> Part:
+    def __add__(self, other: BucketClues) -> BucketClues:
         clues, counts = merged((self.clues, self.counts), (other.clues, other.counts))
-        return Part(clues, counts, self.devices | other.devices)
+        return BucketClues(clues, counts, self.devices | other.devices)
 
 
 @dataclass(frozen=True, eq=False)
 class TileCounter:
-    """What the tasks of the job are told. `buckets`: by which clues are sent to the tasks that add them up."""
+    """The input of the tasks of the job. `buckets`: number of buckets of clues; counts are added up by bucket."""
 
     pairs: Broadcast[PairTriangle]
     device: str
     buckets: int
 
-    def count(self, tile: tuple[int, int]) -> Iterator[tuple[int, Part]]:
+    def count(self, tile: tuple[int, int]) -> Iterator[tuple[int, BucketClues]]:
         """The clues of a tile, by bucket."""
-        from pyspark import TaskContext
-
         spare_zip_reading()
         context = TaskContext.get()
         device = replace(task_device(self.device), more=())  # tiles are what other GPUs get
         clues, counts, _ = count_tile(
             self.pairs.value, tile, device=device, threads=1 if context is None else context.cpus()
         )
-        told = frozenset({(device.described, device.reason)})
+        devices = frozenset({(device.described, device.reason)})
         bucket = bucket_of(clues, self.buckets)
         for number in range(self.buckets):
             mine = bucket == number
-            yield number, Part(clues[mine], counts[mine], told)
+            yield number, BucketClues(clues[mine], counts[mine], devices)
 
 
 def bucket_of(clues: NDArray[np.uint64], buckets: int) -> NDArray[np.int64]:
-    """Where each clue is added up, int64 (clues,): clues that are equal meet, others are spread evenly."""
+    """The bucket of each clue, int64 (clues,). Equal clues share a bucket, others are spread evenly."""
     mixed = np.zeros(len(clues), dtype=np.uint64)
     for word in clues.T:
         mixed = mix_word(mixed, word)
@@ -90,14 +85,14 @@ def count_pairs(
     deadline: float | None = None,
     progress: Callable[[float], None] | None = None,
     least_pairs: int = LEAST_TILE_PAIRS,
-) -> Counted:
-    """The distinct clues of all pairs of rows, with counts: what `gpu_kernels.evidence.collect_clues` returns.
+) -> CountedClues:
+    """The distinct clues of all pairs of rows with counts, as `gpu_kernels.evidence.collect_clues` returns them.
 
     Parameters
     ----------
     device : "auto", "cpu", "cuda" or "cuda:N", as tasks see it (`resources.task_device`)
     deadline : `time.monotonic()` value from which on tasks are cancelled
-    progress : told the share of tiles that are done
+    progress : called with the share of finished tiles
     least_pairs : pairs that are worth a task
 
     Raises
@@ -109,9 +104,9 @@ def count_pairs(
 
     Notes
     -----
-    One job of two stages. A task's only output is what it hands to the second stage, of which Spark takes one attempt's
-    for each tile: a task that runs twice counts once, and a lost executor costs the tiles that it held. Cost beside the
-    pairs: codes to each executor once, distinct clues of each tile through a shuffle, all distinct clues to the driver.
+    One job of two stages. A task's only output is its input for the second stage, and Spark uses one attempt for each
+    tile: a task that runs twice counts once, and a lost executor costs only its tiles. Cost beside the pairs: codes to
+    each executor once, distinct clues of each tile through a shuffle, all distinct clues to the driver.
     """
     resources = kernel_resources(spark)
     slots = kernel_tasks(spark, resources)
@@ -124,9 +119,9 @@ def count_pairs(
         if resources is not None:
             rdd = rdd.withResources(resources)
         counter = TileCounter(sent, device, min(slots, len(tiles)))
-        added = rdd.flatMap(counter.count).reduceByKey(Part.__add__, counter.buckets)
+        added = rdd.flatMap(counter.count).reduceByKey(BucketClues.__add__, counter.buckets)
         with until(spark, deadline), telling(spark, progress):
-            parts: list[tuple[int, Part]] = added.collect()
+            parts: list[tuple[int, BucketClues]] = added.collect()
     finally:
         sent.destroy()
     where = f"kernels run in the tasks of Spark ({context.master})"
@@ -136,4 +131,4 @@ def count_pairs(
         (np.concatenate([part.clues for _, part in parts]), np.concatenate([part.counts for _, part in parts])),
         (parts[0][1].clues[:0], parts[0][1].counts[:0]),
     )
-    return Counted(of_all_tiles(pairs, clues, counts, True), *devices)
+    return CountedClues(of_all_tiles(pairs, clues, counts, True), *devices)

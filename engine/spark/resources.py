@@ -1,4 +1,4 @@
-"""What a cluster gives to the kernels in its tasks: GPUs, by Spark's resource scheduling, and the device of a task."""
+"""Resources of kernels in Spark's tasks: GPUs by Spark's resource scheduling, and the device of a task."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ GPU = "gpu"
 
 
 def task_device(asked: str) -> Device:
-    """The device that a task runs kernels on: a GPU that Spark gave it, else the CPU unless one was asked for.
+    """The device for a task's kernels: the GPU that Spark assigned, else the CPU unless a GPU was requested.
 
-    Under "auto" the task may fall back to the CPU where that GPU can't be used or has no room; one answer for all tiles
-    of a task, so that what fell back once isn't tried again by each.
+    With "auto" the task may fall back to the CPU if that GPU is unusable or full. All tiles of a task use the same
+    device, so that none repeats a failed attempt.
     """
     from pyspark import TaskContext
 
@@ -44,11 +44,11 @@ def _of_attempt(spec: str, attempt: int) -> Device:
 
 
 def gpu_number(address: str, visible: str | None) -> int:
-    """The number by which a process knows a GPU that Spark calls `address`.
+    """The number of a GPU in this process, from Spark's `address` for it.
 
-    Spark's addresses are what the discovery script prints. Ours prints numbers as processes count them, that is among
-    the GPUs in CUDA_VISIBLE_DEVICES where it is set; others print the machine's own numbers or names, whose place there
-    counts.
+    Addresses come from the discovery script. Ours prints numbers as processes count them, that is among the GPUs in
+    CUDA_VISIBLE_DEVICES if it is set. Other scripts print the machine's numbers or names; their place in that variable
+    is the number.
 
     Examples
     --------
@@ -67,12 +67,12 @@ def gpu_number(address: str, visible: str | None) -> int:
 
 
 def kernel_resources(spark: SparkSession) -> ResourceProfile | None:
-    """What a task that runs kernels on broadcast codes asks for: a whole GPU and its share of the executor's cores.
+    """The resources of a task that runs kernels on broadcast codes: a whole GPU and its share of the executor's cores.
 
-    For `rdd.withResources`, since the RAPIDS Accelerator drops the `profile` of `mapInArrow`: tasks of these have what
-    `spark.task.resource.gpu.amount` gives them. None where executors have no GPU, or Spark can't schedule by it (local
-    mode), or how many cores they have isn't said. With dynamic allocation, too: Spark would then start executors of
-    their own for such tasks, and wait for GPUs that idle ones hold.
+    They are for `rdd.withResources`, since the RAPIDS Accelerator ignores the `profile` of `mapInArrow`, whose tasks
+    get `spark.task.resource.gpu.amount`. None if executors have no GPU, if Spark can't schedule GPUs (local mode), if
+    the number of cores is unknown, and with dynamic allocation: Spark would start separate executors for such tasks and
+    wait for GPUs that idle ones hold.
     """
     conf = spark.sparkContext.getConf()
     gpus = int(_amount(spark, "spark.executor.resource.gpu.amount"))
@@ -88,13 +88,13 @@ def kernel_resources(spark: SparkSession) -> ResourceProfile | None:
 
 
 def _cores_of_gpu(spark: SparkSession) -> int:
-    """Cores of an executor for each of its GPUs; 0 where it isn't said how many it has."""
+    """Cores of an executor for each of its GPUs; 0 if unknown."""
     cores = int(_amount(spark, "spark.executor.cores"))
     return cores and max(1, cores // max(1, int(_amount(spark, "spark.executor.resource.gpu.amount"))))
 
 
 def kernel_tasks(spark: SparkSession, resources: ResourceProfile | None) -> int:
-    """Tasks with these resources that run at the same time; an estimate before all executors are there."""
+    """The number of tasks with these resources that run at once; an estimate until all executors have started."""
     slots = int(spark.sparkContext.defaultParallelism)
     return slots if resources is None else max(1, slots // _cores_of_gpu(spark))
 
@@ -102,12 +102,12 @@ def kernel_tasks(spark: SparkSession, resources: ResourceProfile | None) -> int:
 def devices_of_tasks(
     spark: SparkSession, asked: str, resources: ResourceProfile | None = None
 ) -> tuple[str, str]:
-    """What tasks with these resources begin with, as `task_device` decides it, and why. Raises DeviceError where a GPU
-    was asked for that a task can't use.
+    """The initial device of tasks with these resources, see `task_device`, and the reason for it. Raises DeviceError if
+    a task can't use the requested GPU.
 
     Notes
     -----
-    One small job, unless it is clear that tasks run on the CPU: only a task can tell whether its GPU works.
+    One small job, unless tasks certainly run on the CPU: only a task can tell whether its GPU works.
     """
     where = f"kernels run in the tasks of Spark ({spark.sparkContext.master})"
     gpus = resources is not None or _amount(spark, "spark.task.resource.gpu.amount") > 0
@@ -127,7 +127,7 @@ def devices_of_tasks(
 
 
 def together(where: str, found: set[tuple[str, str]]) -> tuple[str, str]:
-    """Devices of many tasks as one text, and why: `found` are pairs of both."""
+    """One text for the devices of many tasks, and one for the reasons. `found`: pairs of device and reason."""
     devices = ", ".join(sorted({device for device, _ in found}))
     reasons = "; ".join(sorted({reason for _, reason in found}))
     return devices or "cpu", f"{where}: {reasons}" if reasons else where

@@ -1,25 +1,24 @@
-"""Rows on their way to tiles: which partition each tile is in, and which rows go there for which side."""
+"""Routing of rows to tiles: the partition of each tile, and the rows that go there for each side."""
 
 from __future__ import annotations
 
 from functools import reduce
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
 
 from tuplewise.engine.spark.layout import Layout
 from tuplewise.engine.spark.local_frames import frame_of
-from tuplewise.engine.spark.tiles import LEFT, RIGHT, Sizes, destinations, pack, partition_keys
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+from tuplewise.engine.spark.tiles import LEFT, RIGHT, TileSizes, destinations, pack, partition_keys
 
 
-def send_rows(layout: Layout, sizes: Sizes) -> DataFrame | None:
-    """The rows (tile, side, position, codes), each tile's together in one partition; None where there are no tiles.
+def send_rows(layout: Layout, sizes: TileSizes) -> DataFrame | None:
+    """The rows (tile, side, position, codes), with each tile in one partition; None if there are no tiles.
 
-    Tiles of whole groups come first: a group goes to the tile that the hash of its key names. Then those of the plan.
+    The tiles of whole groups come first; the hash of a group's key selects its tile. Those of the plan follow.
     """
     parts = _light_rows(layout) if layout.light_tiles else []
     parts += _heavy_rows(layout) if len(layout.tiles) else []
@@ -39,24 +38,19 @@ def send_rows(layout: Layout, sizes: Sizes) -> DataFrame | None:
 
 
 def tiles_both_ways(layout: Layout) -> NDArray[np.int64]:
-    """Numbers, in `send_rows`, of the tiles that stand for their mirror, too."""
+    """The numbers, as in `send_rows`, of tiles that also stand for their mirror."""
     if not layout.tiles.mirrored:
         return np.zeros(0, dtype=np.int64)
     return layout.light_tiles + np.flatnonzero(layout.tiles.left != layout.tiles.right)
 
 
 def _known(frame: DataFrame, **columns: NDArray[np.generic]) -> DataFrame:
-    """A small table of the driver's, sent to every task."""
-    import pyarrow as pa
-    from pyspark.sql import functions as f
-
+    """A small table of the driver, broadcast to all tasks."""
     return f.broadcast(frame_of(frame.sparkSession, pa.table({n: pa.array(c) for n, c in columns.items()})))
 
 
 def _light_rows(layout: Layout) -> list[DataFrame]:
-    """Rows of groups that stay whole; one frame where a row has one group, else one for each side."""
-    from pyspark.sql import functions as f
-
+    """The rows of groups that are not cut: one frame if a row has one group, else one for each side."""
     whole = {s: f.col(s) & f.col(f"{s}g").isNull() for s in "lr"}
     if layout.shape.same_keys:
         side = whole["l"].cast("int") * LEFT + whole["r"].cast("int") * RIGHT
@@ -68,17 +62,13 @@ def _light_rows(layout: Layout) -> list[DataFrame]:
 
 
 def _light_tile(layout: Layout, side: int) -> Column:
-    from pyspark.sql import functions as f
-
     if not layout.shape.keys or layout.light_tiles == 1:
         return f.lit(0)
     return f.pmod(f.hash(*layout.shape.key_columns(side)), f.lit(layout.light_tiles))
 
 
 def _heavy_rows(layout: Layout) -> list[DataFrame]:
-    """Rows of groups that are cut, once for each tile that their block is in."""
-    from pyspark.sql import functions as f
-
+    """The rows of groups that are cut, once for each tile of their block."""
     assert layout.heavy is not None
     alike = layout.shape.alike
     block, tile, side = destinations(layout.tiles, alike)
@@ -103,9 +93,7 @@ def _routed(layout: Layout, rows: DataFrame, tile: Column, side: Column) -> Data
 
 
 def full_row_counts(layout: Layout) -> list[DataFrame]:
-    """(position, as_t, as_u): what the full tiles add for each row; a row's pair with itself is taken off again."""
-    from pyspark.sql import functions as f
-
+    """(position, as_t, as_u): the pairs of each row in full tiles, without that of the row and itself."""
     tiles = layout.tiles
     if not len(tiles.full_left) or layout.heavy is None:
         return []
@@ -131,7 +119,7 @@ def full_row_counts(layout: Layout) -> list[DataFrame]:
 
 
 def full_tile_selves(layout: Layout) -> DataFrame | None:
-    """(position) of rows whose pair with themselves lies in a full tile; None where no tile is full."""
+    """(position) of rows whose pair with themselves is in a full tile; None if no tile is full."""
     tiles = layout.tiles
     if not len(tiles.full_left) or layout.heavy is None:
         return None

@@ -1,7 +1,7 @@
-"""Checks rules in Spark's tasks: counts, rows, first pairs, witnesses, and all pairs, of tables beyond one machine.
+"""Checks of rules in Spark's tasks, for tables beyond one machine: counts, rows, first pairs, witnesses, all pairs.
 
-The same figures as in-process, whatever the partitioning. A rule is anything of the form of `layout.Rule`; what a task
-does with the rows of a tile is in the kernels that come with it.
+Results equal those in this process and don't depend on partitioning. Any `layout.PairRule` can be checked; its kernels
+say what a task does with the rows of a tile.
 """
 
 from __future__ import annotations
@@ -11,20 +11,18 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
 
 from tuplewise.engine.errors import InputError, message
-from tuplewise.engine.spark.layout import Layout, Rule, lay_out, passing
+from tuplewise.engine.spark.layout import Layout, PairRule, lay_out, passing
 from tuplewise.engine.spark.local_frames import frame_of
 from tuplewise.engine.spark.routes import full_row_counts, full_tile_selves, send_rows, tiles_both_ways
-from tuplewise.engine.spark.tasks import FirstPairs, Kernels, TileWork
-from tuplewise.engine.spark.tiles import Sizes
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+from tuplewise.engine.spark.tasks import FirstPairs, TileKernels, TileWork
+from tuplewise.engine.spark.tiles import TileSizes
 
 FEWEST_TILE_ROWS, MOST_TILE_ROWS = 1 << 16, 1 << 22
 KERNEL_BYTES = 160
@@ -46,9 +44,9 @@ class RuleOnSpark:
 
     frame: DataFrame
     columns: int
-    rule: Rule
-    kernels: Kernels
-    sizes: Sizes
+    rule: PairRule
+    kernels: TileKernels
+    sizes: TileSizes
     device: str = "cpu"
     seed: int = 0
 
@@ -59,14 +57,14 @@ class RuleOnSpark:
 
 @dataclass(frozen=True, eq=False)
 class Violations:
-    """What was found of one rule; rows are told by their positions.
+    """The violations of one rule; rows are given by position.
 
     Attributes
     ----------
     pairs : violating ordered pairs, or rows for a rule about one row
     rows : rows in at least one
     first : int64 (k, 2), the first pairs (t, u) by position; u = -1 for rules about one row
-    worst_rows, worst_counts : int64, rows in most pairs first, then by position, and in how many each is
+    worst_rows, worst_counts : int64, rows in the most pairs, then by position, and the number of pairs of each
     """
 
     pairs: int
@@ -80,15 +78,13 @@ NOTHING = Violations(0, 0, np.empty((0, 2), np.int64), np.empty(0, np.int64), np
 
 
 def count_where(frame: DataFrame, conditions: Sequence[str]) -> list[int]:
-    """Rows that satisfy each condition, SQL text; an empty one is satisfied by none. One job."""
-    from pyspark.sql import functions as f
-
+    """The number of rows that satisfy each condition (SQL text). No row satisfies an empty one. One job."""
     counts = [f.count_if(f.expr(c or "false")) for c in conditions]
     return [int(n) for n in frame.agg(*counts).collect()[0]] if counts else []
 
 
-def cluster_sizes(spark: SparkSession, rows: int, columns: int) -> Sizes:
-    """What the cutting goes by, by the cluster's own numbers: its slots, and a task's memory for Python."""
+def cluster_sizes(spark: SparkSession, rows: int, columns: int) -> TileSizes:
+    """The sizes for cutting groups on this cluster, from its slots and a task's memory for Python."""
     context = spark.sparkContext
     conf = context.getConf()
     cores = int(conf.get("spark.executor.cores") or 1)
@@ -99,11 +95,11 @@ def cluster_sizes(spark: SparkSession, rows: int, columns: int) -> Sizes:
     else:
         room = TASK_BYTES
     fitting = room // (2 * (KERNEL_BYTES + 12 * columns))
-    return Sizes(rows, context.defaultParallelism, max(FEWEST_TILE_ROWS, min(MOST_TILE_ROWS, fitting)))
+    return TileSizes(rows, context.defaultParallelism, max(FEWEST_TILE_ROWS, min(MOST_TILE_ROWS, fitting)))
 
 
 def count_pairs(asked: RuleOnSpark) -> int:
-    """Violating ordered pairs: kernels count each tile, full tiles are counted without a look."""
+    """The number of violating ordered pairs. Kernels count each tile, except full tiles, whose count is known."""
     with _laid_out(asked, full=True) as layout:
         total = layout.tiles.full_pairs(layout.left, layout.right)
         selves = full_tile_selves(layout)
@@ -117,15 +113,13 @@ def count_pairs(asked: RuleOnSpark) -> int:
 
 
 def check_pairs(asked: RuleOnSpark, *, pairs: int, worst: int) -> Violations:
-    """Pairs, rows, the first `pairs` pairs and the `worst` rows in most pairs.
+    """The number of pairs and rows, the first `pairs` pairs, and the `worst` rows in the most pairs.
 
     Notes
     -----
-    Tasks return the pairs of each row that has any, which Spark adds up over tiles. That tells which rows the first
-    pairs begin with, so that these few are then sent to all rows, which stay where they are.
+    Tasks return the number of pairs of each row that has any, which Spark adds up over tiles. The first pairs start
+    with the lowest such rows; these few are then broadcast to all rows.
     """
-    from pyspark.sql import functions as f
-
     with _laid_out(asked, full=True) as layout:
         parts = full_row_counts(layout)
         sent = send_rows(layout, asked.sizes)
@@ -169,10 +163,10 @@ def check_rows(asked: RuleOnSpark, *, rows: int) -> Violations:
 
 
 def find_pairs(asked: RuleOnSpark, limit: int) -> NDArray[np.int64]:
-    """At most `limit` violating pairs, int64 (found, 2) of positions, in order; which ones is Spark's choice.
+    """At most `limit` violating pairs, int64 (found, 2) of positions, in order. Which ones depends on Spark.
 
-    Tasks stop at so many pairs, and no more rounds of tasks are started once they are found: Spark begins with as many
-    as run at once, then takes four times as many.
+    Tasks stop at so many pairs, and no further round of tasks starts after they are found. Spark's first round has as
+    many tasks as run at once, each later one four times as many.
     """
     spark = asked.frame.sparkSession
     with _laid_out(asked, full=False) as layout:
@@ -192,7 +186,7 @@ def find_pairs(asked: RuleOnSpark, limit: int) -> NDArray[np.int64]:
 
 @contextlib.contextmanager
 def all_pairs(asked: RuleOnSpark) -> Iterator[DataFrame]:
-    """All violating pairs as a frame (t, u) of positions, in no order, while the block lasts."""
+    """All violating pairs as an unordered frame (t, u) of positions, valid inside the block."""
     if asked.rule.one_row:
         rows = asked.frame.where(passing(asked.rule.left_tests, asked.rule.left_needed))
         yield rows.selectExpr("position as t", "cast(null as bigint) as u")
@@ -211,12 +205,10 @@ def no_pairs(asked: RuleOnSpark) -> DataFrame:
 
 
 def with_values(pairs: DataFrame, values: Mapping[str, DataFrame], named: tuple[str, str] | None) -> DataFrame:
-    """Pairs (t, u) with the values of their rows: `values` has a frame (position, ...) for "t", "u" or both.
+    """Add the values of their rows to pairs (t, u). `values`: a frame (position, ...) for "t", "u" or both.
 
-    `named`: id and text of the rule, which then come first.
+    `named`: id and text of the rule, as additional first columns.
     """
-    from pyspark.sql import functions as f
-
     found = pairs
     for role, frame in values.items():
         found = found.join(frame.withColumnRenamed("position", f"{role}_"), f.col(role) == f.col(f"{role}_"), "left")
@@ -227,16 +219,16 @@ def with_values(pairs: DataFrame, values: Mapping[str, DataFrame], named: tuple[
 
 
 def put_together(lists: Sequence[DataFrame], columns: Sequence[str]) -> DataFrame:
-    """Lists of pairs as one, with these columns behind rule, t and u; null where a list lacks one."""
+    """Combine lists of pairs, with these columns after rule, t and u; null where a list lacks one."""
     whole = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), lists)
     first = [c for c in ("rule_id", "rule", "t", "u") if c in whole.columns]
     return whole.select(*(f"`{c.replace('`', '``')}`" for c in [*first, *columns]))
 
 
 def write_whole(frame: DataFrame, folder: str) -> None:
-    """Write a frame as Parquet: tasks write beside the folder, which appears when all have ended, or not at all.
+    """Write a frame as Parquet, completely or not at all: the folder appears only after all tasks have ended.
 
-    Raises InputError where the folder is there already. A store without renaming (S3) copies instead, file by file.
+    Raises InputError if the folder exists. A store without renaming (S3) copies file by file instead.
     """
     spark = frame.sparkSession
     jvm = spark._jvm
@@ -268,19 +260,13 @@ def _work(asked: RuleOnSpark, layout: Layout) -> TileWork:
 
 
 def _first_pairs(asked: RuleOnSpark, left_rows: list[int], limit: int) -> NDArray[np.int64]:
-    """The first pairs of all, given the rows that they begin with (or more)."""
+    """The first of all pairs, given the rows with which they start (or more)."""
     if not left_rows or not limit:
         return np.empty((0, 2), dtype=np.int64)
-    chosen = asked.frame.where(_among("position", left_rows)).toArrow().sort_by("position")
+    chosen = asked.frame.where(f.col("position").isin(left_rows)).toArrow().sort_by("position")
     codes = np.stack([chosen[f"c{i}"].to_numpy() for i in range(asked.columns)])
     positions = np.asarray(chosen["position"].to_numpy(), dtype=np.int64)
     work = FirstPairs(asked.kernels, asked.rule, positions, codes, asked.one_way, limit, asked.device)
     fitting = asked.frame.where(passing(asked.rule.right_tests, asked.rule.right_needed))
     found = fitting.mapInArrow(work.list_pairs, PAIRS).orderBy("t", "u").limit(limit).collect()
     return np.array([(row["t"], row["u"]) for row in found], dtype=np.int64).reshape(-1, 2)
-
-
-def _among(column: str, values: list[int]) -> Column:
-    from pyspark.sql import functions as f
-
-    return f.col(column).isin(values)

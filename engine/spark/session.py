@@ -1,4 +1,4 @@
-"""The Spark session that tables are read with: the caller's, left as it was found, or one that is started here."""
+"""The Spark session for reading tables: the caller's, which is left unchanged, or one that is started here."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class OpenSession:
 
     Attributes
     ----------
-    spark : a clone of the session with settings of our own; the session it was cloned from is as it was
+    spark : a clone of the session with our own settings; the original session is unchanged
     started : whether the session was started here
     seconds : what opening it took
     """
@@ -107,21 +107,21 @@ def open_session(
     conf: Mapping[str, str] | None = None,
     start_seconds: float | None = None,
 ) -> OpenSession:
-    """The given session, else the active one, else the one started before, else a new one.
+    """Open the given session, else the active one, else the one started before, else a new one.
 
-    In a program that spark-submit runs, a new one has what spark-submit was told.
+    Under spark-submit a new session gets the settings of spark-submit.
 
     Parameters
     ----------
-    start_seconds : a start that takes longer is given up; None: no limit but Spark's own
+    start_seconds : limit for starting Spark; None: Spark's own
 
     Raises
     ------
     InputError
-        Where Java is missing or too old, the session is a Spark Connect one or one whose tasks would never start,
-        `conf` names static settings that an existing session can't take any more, or a new one can't work: its
-        configuration is impossible, no master answers, Spark doesn't start. Where this process was forked from one that
-        runs Spark.
+        If Java is missing or too old; if the session is a Spark Connect one or one whose tasks would never start; if
+        `conf` has static settings that an existing session can't change; if a new one can't work because its
+        configuration is impossible, no master answers, or Spark doesn't start; or if this process was forked from one
+        that runs Spark.
     """
     start = time.perf_counter()
     _refuse_connect(spark)
@@ -147,7 +147,7 @@ def open_session(
 
 
 def _running() -> SparkSession | None:
-    """The session of this thread, else that of the process, which another thread has opened."""
+    """The session of this thread, else one that another thread of the process has opened."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
@@ -215,7 +215,7 @@ def _start(
 
 
 def _knock(master: str) -> None:
-    """Raise InputError where nothing listens at any address of a standalone master; Spark itself tries for a minute."""
+    """Raise InputError if no address of a standalone master accepts connections; Spark itself tries for a minute."""
     addresses = re.findall(r"([^/,]+):(\d+)(?=,|$)", master.removeprefix("spark://"))
     reasons = []
     for host, port in addresses:
@@ -231,7 +231,7 @@ def _knock(master: str) -> None:
 
 
 def _context(settings: Mapping[str, str], start_seconds: float | None) -> SparkContext:
-    """A context whose JVM keeps its start-up messages to itself; they are shown where it doesn't start."""
+    """A Spark context. Start-up messages of its JVM are shown only if it doesn't start."""
     from py4j.protocol import Py4JError
     from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkRuntimeError
@@ -263,7 +263,7 @@ def _context(settings: Mapping[str, str], start_seconds: float | None) -> SparkC
 
 @contextlib.contextmanager
 def _ending_jvm(seconds: float | None) -> Iterator[threading.Event]:
-    """End the JVM that is started meanwhile, after so many seconds; the event says whether that was done."""
+    """End the JVM that is started in this block after so many seconds; the event tells whether that happened."""
     import psutil
 
     before, given_up = set(psutil.Process().children()), threading.Event()
@@ -285,7 +285,7 @@ def _ending_jvm(seconds: float | None) -> Iterator[threading.Event]:
 
 
 def stop() -> None:
-    """Ends the session that was started here, if there is one. A caller's session is left alone."""
+    """Stop the session that was started here, if there is one. A caller's session is not touched."""
     global _started, _before
     session, _started = _started, None
     before, _before = _before, None
@@ -304,7 +304,7 @@ def _half_of_memory() -> str:
 
 @contextlib.contextmanager
 def _environment(local: bool, workers_python: str | None) -> Iterator[None]:
-    """Variables that Spark reads while it starts: the Python of its workers, loopback only. Put back afterwards.
+    """Environment variables for Spark's start: the Python of its workers, loopback only. Restored afterwards.
 
     `workers_python` is the setting of that name, which counts for spark-submit alone unless it is handed on here. Local
     workers run in this Python unless it says another.
@@ -330,7 +330,7 @@ def _environment(local: bool, workers_python: str | None) -> Iterator[None]:
 def check_java() -> int:
     """The major version of the Java that Spark will use.
 
-    Raises InputError where there is none, or one that is too old for Spark 4.
+    Raises InputError if there is none, or if it is too old for Spark 4.
     """
     hint = f"Install Java {OLDEST_JAVA}, e.g. apt-get install openjdk-17-jre-headless, or set JAVA_HOME to one"
     home = os.environ.get("JAVA_HOME")
@@ -348,7 +348,7 @@ def check_java() -> int:
 
 
 def _java_version(java: Path) -> int | None:
-    """From the file `release` beside it, which costs nothing, else from what it says itself."""
+    """The version of a Java from its file `release`, which is fast, else from its own output."""
     release = java.resolve().parent.parent / "release"
     text = release.read_text(errors="replace") if release.is_file() else ""
     found = re.search(r'JAVA_VERSION="(\d+)(?:\.(\d+))?', text)

@@ -1,4 +1,4 @@
-"""A folder of change files as a stream of batches, each handed to a function together with its number."""
+"""A folder of change files as a stream of batches. A function is called with each batch and its number."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ Handle = Callable[["DataFrame", int], Any]
 
 
 class ChangeStream:
-    """A query that hands the files of a folder to a function, in batches; each file is in one batch, once.
+    """A query that passes the files of a folder to a function in batches. Each file is in exactly one batch.
 
     Parameters
     ----------
-    spark : the session that it runs in
-    paths : the folder, as Spark takes it
+    spark : the session of the query
+    paths : the folder, as Spark reads it
     format : "csv", "json" or "parquet"
     schema : of the files, as DDL text or a StructType
-    options : of Spark's reader of the format
-    handle : called with a batch's frame and its number. What it raises ends the query; the batch is then given again,
-        with the same number, by the next query of the same checkpoint.
-    checkpoint : a folder of Spark's, which remembers which files were in which batch
-    available_now : end when the files that are there have been handed over; else wait for more
-    files_a_batch : at most; None: all that are there
+    options : of Spark's reader for the format
+    handle : called with a batch's frame and its number. An exception ends the query. The next query of the same
+        checkpoint then passes the batch again, with the same number.
+    checkpoint : Spark's folder for the assignment of files to batches
+    available_now : end after the files that exist now; else wait for more
+    files_a_batch : limit of files in a batch; None: all that exist
 
     Attributes
     ----------
     query : the running query
-    failure : what `handle` raised, or None
+    failure : the exception of `handle`, or None
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class ChangeStream:
         self.query: StreamingQuery = (writer.trigger(availableNow=True) if available_now else writer).start()
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait for the query's end; gives whether it has ended. Raises what `handle` raised."""
+        """Wait for the end of the query. Returns whether it has ended; raises the exception of `handle`."""
         from pyspark.errors import StreamingQueryException
 
         try:
@@ -74,7 +74,7 @@ class ChangeStream:
 
 
 def query_of(checkpoint: Path) -> str | None:
-    """The identity of the query that a checkpoint belongs to; None where it has none yet."""
+    """The identity of the query of a checkpoint; None if it has none yet."""
     try:
         found = json.loads((checkpoint / "metadata").read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -84,7 +84,7 @@ def query_of(checkpoint: Path) -> str | None:
 
 @contextlib.contextmanager
 def callbacks_closed(spark: SparkSession) -> Iterator[None]:
-    """The port on which the JVM calls functions of this process is closed after the block, where it wasn't open."""
+    """Close the port for calls from the JVM after the block, if the block opened it."""
     gateway: Any = spark.sparkContext._gateway
     before = gateway.__dict__.get("_callback_server")
     try:

@@ -1,4 +1,4 @@
-"""What of a process's surroundings keeps Spark from starting: folders, variables and the user, said in one line."""
+"""Checks of a process's environment before Spark starts: folders, variables and the user, with one-line errors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tuplewise.engine.errors import InputError, message
 
 
 def check_surroundings(settings: Mapping[str, str] | None = None) -> None:
-    """Raise InputError where Spark can't start here. `settings`: what it will be told."""
+    """Raise InputError if Spark can't start in this environment. `settings`: those of the session."""
     try:
         os.getcwd()
     except FileNotFoundError:
@@ -29,7 +29,7 @@ def _check_home() -> None:
 
 
 def _check_local_folders(settings: Mapping[str, str]) -> None:
-    """Spark makes do with one folder of several, and makes those that are missing."""
+    """Raise InputError if none of several folders is usable. Spark needs only one, and creates missing ones."""
     name = "SPARK_LOCAL_DIRS" if os.environ.get("SPARK_LOCAL_DIRS") else "spark.local.dir"
     given = os.environ.get("SPARK_LOCAL_DIRS") or settings.get("spark.local.dir")
     if given and not any(_can_be_written(folder.strip()) for folder in given.split(",")):

@@ -1,7 +1,7 @@
-"""What tasks do with the rows of their tiles: run kernels on arrays, and return counts or pairs of positions.
+"""The work of Spark's tasks on the rows of tiles: they run kernels on arrays and return counts or pairs of positions.
 
-These functions run in Spark's Python workers. They know a rule only as something to hand to the kernels, which come
-with it (`Kernels`): functions of modules, so that they are sent by name.
+These functions run in Spark's Python workers. They pass a rule on to its kernels (`TileKernels`), which are functions
+of modules, so that they are sent by name.
 """
 
 from __future__ import annotations
@@ -23,39 +23,39 @@ from tuplewise.gpu_kernels.device import Device
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Rows = NDArray[np.int32] | None
+RowChoice = NDArray[np.int32] | None
 Batches = Iterable["pa.RecordBatch"]
 
 
 class CountPairs(Protocol):
-    def __call__(self, codes: NDArray[np.int32], rule: Any, left: Rows, right: Rows, device: Device) -> int:
+    def __call__(self, codes: NDArray[np.int32], rule: Any, left: RowChoice, right: RowChoice, device: Device) -> int:
         """Ordered pairs (t in left, u in right), t and u different rows, that violate."""
 
 
 class CountRows(Protocol):
     def __call__(
-        self, codes: NDArray[np.int32], rule: Any, left: Rows, right: Rows, device: Device
+        self, codes: NDArray[np.int32], rule: Any, left: RowChoice, right: RowChoice, device: Device
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Pairs of each row as t and as u."""
 
 
 class ListPairs(Protocol):
     def __call__(
-        self, codes: NDArray[np.int32], rule: Any, left: Rows, right: Rows, one_way: bool, device: Device
+        self, codes: NDArray[np.int32], rule: Any, left: RowChoice, right: RowChoice, one_way: bool, device: Device
     ) -> Iterator[NDArray[np.int64]]:
         """Chunks (m, 2) of the pairs in order of (t, u); `one_way`: only those with t < u."""
 
 
 class FindPairs(Protocol):
     def __call__(
-        self, codes: NDArray[np.int32], rule: Any, left: Rows, right: Rows, limit: int, device: Device
+        self, codes: NDArray[np.int32], rule: Any, left: RowChoice, right: RowChoice, limit: int, device: Device
     ) -> NDArray[np.int64]:
         """At most `limit` pairs, (found, 2), stopping early."""
 
 
 @dataclass(frozen=True)
-class Kernels:
-    """What is run on a tile. `left`, `right`: int32 rows, ascending; None for all rows."""
+class TileKernels:
+    """The kernels of a job. `left`, `right`: int32 rows, ascending; None for all rows."""
 
     count: CountPairs
     rows: CountRows
@@ -71,28 +71,28 @@ class Tile:
     ----------
     positions : int64 (rows,), ascending, each once
     codes : int32 (columns, rows), C order
-    left, right : int32 rows of each side, ascending; None where it is all
+    left, right : int32 rows of each side, ascending; None if it is all rows
     """
 
     number: int
     positions: NDArray[np.int64]
     codes: NDArray[np.int32]
-    left: Rows
-    right: Rows
+    left: RowChoice
+    right: RowChoice
 
 
 @dataclass(frozen=True, eq=False)
 class TileWork:
-    """Everything that the tasks of one job are told.
+    """The input of all tasks of one job.
 
     Attributes
     ----------
     columns : number of code columns c0, c1, ... of the rows
-    both_ways : numbers of the tiles that stand for their mirror, too; int64, ascending
+    both_ways : numbers of the tiles that also stand for their mirror; int64, ascending
     one_way : whether pairs are listed once, t < u: the rule is its own mirror
     """
 
-    kernels: Kernels
+    kernels: TileKernels
     rule: Any
     columns: int
     both_ways: NDArray[np.int64]
@@ -143,15 +143,15 @@ class TileWork:
 
 @dataclass(frozen=True, eq=False)
 class FirstPairs:
-    """Lists the first pairs of a few left rows, known beforehand, with all rows that a task has.
+    """A search for the first pairs of a few known left rows with all rows of a task.
 
     Attributes
     ----------
     positions, codes : int64 (rows,) ascending and int32 (columns, rows): the left rows
-    limit : how many pairs are wanted, of all tasks together
+    limit : number of pairs wanted from all tasks together
     """
 
-    kernels: Kernels
+    kernels: TileKernels
     rule: Any
     positions: NDArray[np.int64]
     codes: NDArray[np.int32]
@@ -190,7 +190,7 @@ class FirstPairs:
 
 @dataclass(frozen=True, eq=False)
 class BlockFinder:
-    """Finds the blocks of rows of heavy groups. `left`, `right`: the columns that cut them on each side, or None."""
+    """A search for the blocks of rows of heavy groups. `left`, `right`: the column that cuts each side, or None."""
 
     blocks: Blocks
     columns: int
@@ -245,7 +245,7 @@ def _assemble(number: int, parts: list[pa.RecordBatch], columns: int) -> Tile:
 def make_tile(
     number: int, positions: NDArray[np.int64], sides: NDArray[np.int8], given: Iterable[NDArray[np.int32]]
 ) -> Tile:
-    """The rows that came as a tile: in order of position, each once, though it came for both sides."""
+    """A tile of received rows in order of position. A row that was sent for both sides appears once."""
     order, left, right = local_rows(positions, sides)
     rows = [column[order] for column in given]
     codes = np.stack(rows) if rows else np.empty((0, len(order)), dtype=np.int32)
@@ -254,11 +254,11 @@ def make_tile(
 
 
 def spare_zip_reading() -> None:
-    """Let the next task of this worker start sooner.
+    """Make the next task of this worker start sooner.
 
-    Spark lets Python forget what it knows of import paths before each task, and Python then reads the directory of
-    pyspark's zip anew for each of its packages: a quarter of a second. Finders that aren't there need not be told; they
-    are made again when they are needed.
+    Before each task Spark invalidates Python's import caches, and Python then reads the directory of pyspark's zip
+    again for each of its packages, which takes a quarter of a second. Finders that were removed are not invalidated;
+    they are created again when needed.
     """
     for path, finder in list(sys.path_importer_cache.items()):
         if isinstance(finder, zipimport.zipimporter):

@@ -1,6 +1,6 @@
-"""How the pairs of a table are cut into tiles: a block of left rows against a block of right rows, each for one task.
+"""Division of a table's pairs into tiles: a block of left rows with a block of right rows, each tile for one task.
 
-Every ordered pair that could satisfy a rule lies in exactly one tile. All is decided here from numbers (rows, sampled
+Every ordered pair that could satisfy a rule lies in exactly one tile. The plan is made from numbers only (rows, sampled
 codes, lowest and highest code of each block), without Spark; `run.py` sends the rows to their tiles.
 """
 
@@ -29,20 +29,20 @@ LARGER = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
-    """What the cutting is decided from.
+class TileSizes:
+    """Sizes for cutting groups into blocks.
 
     Attributes
     ----------
     rows : rows of the table
     slots : tasks that run at the same time
-    tile_rows : rows of one side of a tile that the memory of a task has room for
+    tile_rows : rows of one side of a tile that fit the memory of a task
     least_rows : rows that are worth a task
-    most_partitions : more would keep the scheduler busy with them alone; tiles beyond share partitions
+    most_partitions : limit that keeps the load of the scheduler low; further tiles share partitions
 
     Examples
     --------
-    >>> sizes = Sizes(rows=10_000_000, slots=16, tile_rows=1_000_000)
+    >>> sizes = TileSizes(rows=10_000_000, slots=16, tile_rows=1_000_000)
     >>> sizes.heavy_rows, sizes.light_tiles(8_000_000), sizes.blocks(10_000_000)
     (625000, 48, 10)
     """
@@ -55,15 +55,15 @@ class Sizes:
 
     @property
     def heavy_rows(self) -> int:
-        """Rows from which on a group is cut into blocks: more than a task's share, or than its memory."""
+        """The size from which a group is cut into blocks: more than a task's share, or than its memory."""
         return min(self.tile_rows, max(self.least_rows, self.rows // self.slots))
 
     def light_tiles(self, rows: int) -> int:
-        """Tiles for so many rows of groups that stay whole."""
+        """The number of tiles for so many rows of groups that are not cut."""
         return max(1, _parts(rows, self.tile_rows), min(WAVES * self.slots, _parts(rows, self.least_rows)))
 
     def blocks(self, group_rows: int) -> int:
-        """Blocks of a group that is cut: as many as memory asks for, and enough that all slots have tiles."""
+        """The number of blocks of a group that is cut: enough for memory, and for tiles in all slots."""
         share = group_rows / max(1, self.rows)
         for_slots = int(np.ceil(np.sqrt(2 * self.slots * share)))
         return max(1, _parts(group_rows, self.tile_rows), min(for_slots, _parts(group_rows, self.least_rows)))
@@ -75,11 +75,11 @@ def _parts(rows: int, size: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """Groups cut into ranges of codes, and ranges that hold too many rows of few values into blocks by position.
+    """Groups, cut into ranges of codes; ranges with too many rows of few values are cut into blocks by position.
 
     Attributes
     ----------
-    bounds : int64 (ranges,), ascending: first key (`block_keys`) of each range; each group begins a range
+    bounds : int64 (ranges,), ascending: first key (`block_keys`) of each range; each group starts a range
     first : int64 (ranges,), number of the first block of each range
     parts : int64 (ranges,), blocks of each range; a row is in block `first + mixed(position) % parts`
     group : int64 (blocks,), group of each block
@@ -97,18 +97,18 @@ class Blocks:
 
 
 def mixed(positions: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Numbers of 31 bits that don't keep step with positions, as values in a table may (every third row, say)."""
+    """Hash positions to 31 bits, since values in a table may follow a pattern of positions (every third row, say)."""
     spread = positions.astype(np.uint64) * SPREAD
     return np.asarray(spread >> np.uint64(33), dtype=np.int64)
 
 
 def block_keys(groups: NDArray[np.int64], codes: NDArray[np.int32]) -> NDArray[np.int64]:
-    """One number for a group and a code in it, in the order of both; null (-1) comes first."""
+    """One number for a group and a code, ordered by both; null (-1) comes first."""
     return (groups << 32) + codes + 1
 
 
-def choose_blocks(group_rows: NDArray[np.int64], sampled_keys: NDArray[np.int64], sizes: Sizes) -> Blocks:
-    """Blocks of about equal size.
+def choose_blocks(group_rows: NDArray[np.int64], sampled_keys: NDArray[np.int64], sizes: TileSizes) -> Blocks:
+    """Choose blocks of about equal size.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def choose_blocks(group_rows: NDArray[np.int64], sampled_keys: NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class BlockFigures:
-    """What is known of the rows of one side, block by block.
+    """Figures of the rows of one side, block by block.
 
     Attributes
     ----------
@@ -150,11 +150,11 @@ class BlockFigures:
 
 @dataclass(frozen=True, eq=False)
 class Tiles:
-    """Tiles by the numbers of their blocks, int64 each. Pairs of blocks in neither list hold no pair that counts.
+    """Tiles by the numbers of their blocks, int64 each. Pairs of blocks in neither list hold no satisfying pair.
 
     Attributes
     ----------
-    left, right : tiles whose pairs have to be looked at
+    left, right : tiles whose pairs have to be checked
     full_left, full_right : tiles all of whose pairs satisfy all comparisons (a row with itself included)
     mirrored : whether a tile of two blocks stands for its mirror as well
     """
@@ -191,7 +191,7 @@ def plan_tiles(
     group : int64 (blocks,), ascending
     outcomes : bits LESS, EQUAL, GREATER of each comparison
     mirrored : keep only tiles with left <= right (for a rule that is its own mirror, over the same blocks)
-    full : tell tiles apart that need no look; without it they are looked at like the others
+    full : list full tiles separately; otherwise they are checked like the others
 
     Notes
     -----
@@ -220,7 +220,7 @@ def plan_tiles(
 def _possible_outcomes(
     left: BlockFigures, right: BlockFigures, comparison: int, members: NDArray[np.int64]
 ) -> NDArray[np.int8]:
-    """Which outcomes a pair of rows of two blocks can have: int8 (blocks, blocks) of bits."""
+    """The possible outcomes for a pair of rows of two blocks: int8 (blocks, blocks) of bits."""
     left_low, left_high = (x[comparison][members][:, None] for x in (left.low, left.high))
     right_low, right_high = (x[comparison][members][None, :] for x in (right.low, right.high))
     less = (left_low < right_high) * np.int8(LESS)
@@ -230,9 +230,9 @@ def _possible_outcomes(
 
 
 def destinations(tiles: Tiles, same_blocks: bool) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int8]]:
-    """Where the rows of each block go: block, tile, and as which side (LEFT, RIGHT, or both bits).
+    """The destinations of the rows of each block: block, tile, and side (LEFT, RIGHT, or both bits).
 
-    `same_blocks`: both sides are cut alike, so that a tile of a block with itself gets each row once, for both sides.
+    `same_blocks`: both sides have the same blocks, so a tile of a block with itself gets each row once, for both sides.
     """
     tile = np.arange(len(tiles), dtype=np.int64)
     once = (tiles.left == tiles.right) if same_blocks else np.zeros(len(tiles), dtype=np.bool_)
@@ -246,7 +246,7 @@ def destinations(tiles: Tiles, same_blocks: bool) -> tuple[NDArray[np.int64], ND
 
 
 def pack(costs: NDArray[np.int64], partitions: int) -> NDArray[np.int64]:
-    """The partition of each tile, the costly ones first, back and forth. `costs`: int64 (tiles,)."""
+    """Assign tiles to partitions, the most costly ones first, back and forth. `costs`: int64 (tiles,)."""
     order = np.argsort(-costs, kind="stable")
     turn = np.arange(len(costs)) % (2 * partitions)
     chosen = np.empty(len(costs), dtype=np.int64)
@@ -255,9 +255,9 @@ def pack(costs: NDArray[np.int64], partitions: int) -> NDArray[np.int64]:
 
 
 def partition_keys(partitions: int) -> NDArray[np.int32]:
-    """For each of so many partitions the lowest number that Spark's hash partitioning sends there.
+    """For each partition the lowest number that Spark's hash partitioning sends there.
 
-    Spark has an exchange that takes numbers of partitions as they are, but it leaves the GPU.
+    Spark's exchange by explicit partition number does not run on the GPU.
     """
     keys = np.full(partitions, -1, dtype=np.int32)
     begin, step = 0, max(64, 4 * partitions)
@@ -289,11 +289,11 @@ def _rotated(bits: NDArray[np.uint32], by: int) -> NDArray[np.uint32]:
 def local_rows(
     positions: NDArray[np.int64], sides: NDArray[np.int8]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
-    """The rows of a tile in order of their positions, each once, though it came for both sides.
+    """The rows of a tile in order of position. A row that was sent for both sides appears once.
 
     Returns
     -------
-    order : int64 (rows,), where each row stands among those that came
+    order : int64 (rows,), place of each row among the received ones
     left, right : int32, the rows (by their place in `order`) of each side, ascending
     """
     order = np.argsort(positions, kind="stable")

@@ -1,4 +1,4 @@
-"""What Spark changes in the process that starts a session, and leaves there when the session is stopped."""
+"""Changes that Spark makes to a process when a session starts, and that it leaves behind when the session stops."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LEFT_VARIABLES = ("SPARK_AUTH_SOCKET_TIMEOUT", "SPARK_BUFFER_SIZE")
 
 @dataclass(frozen=True)
 class Traces:
-    """How these things were before: variables, places that Python imports from, and who is told of Ctrl-C."""
+    """The state before a session: environment variables, Python's import path, and the handler of Ctrl-C."""
 
     variables: dict[str, str | None]
     import_path: tuple[str, ...]
@@ -23,13 +23,13 @@ class Traces:
 
     @classmethod
     def before(cls) -> Traces:
-        """As they are now."""
+        """The present state."""
         variables = {name: os.environ.get(name) for name in LEFT_VARIABLES}
         return cls(variables, tuple(sys.path), signal.getsignal(signal.SIGINT))
 
     def remove(self) -> None:
-        """Put back what Spark changed and nothing else: its folder of files is gone by now, and its handler of Ctrl-C
-        asks a session that has ended."""
+        """Undo Spark's changes and nothing else. Its folder of files is gone by now, and its handler of Ctrl-C would
+        call a session that has ended."""
         for name, value in self.variables.items():
             if value is None:
                 os.environ.pop(name, None)

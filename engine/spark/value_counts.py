@@ -1,8 +1,8 @@
-"""How often each attribute holds each value, kept in Parquet files by hash bucket of the value, and changed in batches.
+"""Frequencies of values in attributes, stored in Parquet files by hash bucket of the value, and changed in batches.
 
-A row of a file: the value (KEY), an attribute, how often the attribute held it before the batch that wrote the file
-(`before`), and how often it does since (`frequency`; 0 where the batch took the last one away). So one file tells both
-what is there and what the batch has changed, and is written in one pass.
+A row of a file has the value (KEY), an attribute, its frequency there before the batch that wrote the file (`before`),
+and the one since (`frequency`; 0 if the batch removed the last one). So one file, written in one pass, holds both the
+present state and the batch's changes.
 """
 
 from __future__ import annotations
@@ -11,15 +11,14 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
 
 from tuplewise.engine.spark.attribute_values import KEY, KEY_TYPES, masks_of, set_columns, set_names
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
 
 _NAME = re.compile(r"([\[\]{}*?\\])")  # what Spark takes as patterns where it reads
 BY = "by"
@@ -31,13 +30,13 @@ ROW_SCHEMA = (
 
 @dataclass(frozen=True, eq=False)
 class Moved:
-    """Values that went from one set of attributes to another.
+    """Values that moved from one set of attributes to another.
 
     Attributes
     ----------
-    before, after : uint64 (moves, words), masks; no bits: the value wasn't there, or isn't any more
-    values : int64 (moves,)
-    filled : int64 (attributes,), by how many rows with a value each attribute has grown
+    before, after : uint64 (moves, words), masks; empty: the value is new, or was removed
+    values : int64 (moves,), number of values
+    filled : int64 (attributes,), growth of each attribute in non-null rows
     """
 
     before: NDArray[np.uint64]
@@ -47,22 +46,18 @@ class Moved:
 
 
 def fold_changes(cells: DataFrame) -> DataFrame:
-    """Changes of cells (attribute, KEY, BY) as one for each value and attribute; those that cancel out left out."""
-    from pyspark.sql import functions as f
-
+    """Sum the changes of cells (attribute, KEY, BY) for each value and attribute, without those that cancel out."""
     summed = cells.groupBy(*KEY, "attribute").agg(f.sum(BY).alias(BY))
     return summed.where(f.col(BY) != 0)
 
 
 def bucket_of(buckets: int) -> Column:
-    """The bucket of a value, below `buckets`; the same in every session and on every device."""
-    from pyspark.sql import functions as f
-
+    """The bucket of a value, from 0 to `buckets` - 1; the same in every session and on every device."""
     return f.pmod(f.xxhash64(*KEY), f.lit(buckets).cast("bigint")).cast("int")
 
 
 def touched_buckets(changes: DataFrame, buckets: int) -> list[int]:
-    """Buckets that hold values of some changes, ascending. One job."""
+    """The buckets with values that change, ascending. One job."""
     found = changes.select(bucket_of(buckets).alias("bucket")).distinct().toArrow()
     return sorted(found["bucket"].to_pylist())
 
@@ -78,11 +73,9 @@ def changed_counts(held: DataFrame | None, changes: DataFrame, buckets: int, par
 
     Parameters
     ----------
-    held : their rows until now; None where there are none
-    changes : as `fold_changes` gives them
+    held : their present rows; None if there are none
+    changes : the result of `fold_changes`
     """
-    from pyspark.sql import functions as f
-
     named = [*KEY, "attribute", "before", BY]
     rows = changes.withColumn("before", f.lit(0).cast("bigint")).select(named)
     if held is not None:
@@ -94,36 +87,30 @@ def changed_counts(held: DataFrame | None, changes: DataFrame, buckets: int, par
 
 
 def write_counts(rows: DataFrame, folder: Path) -> list[int]:
-    """Write rows as a folder of buckets; gives the buckets that are seen there from here, ascending."""
+    """Write rows as a folder of buckets. Returns the buckets that this process then finds there, ascending."""
     rows.write.partitionBy("bucket").parquet(_uri(folder))
     return sorted(int(path.name.partition("=")[2]) for path in folder.glob("bucket=*"))
 
 
 def bucket_folder(folder: Path, bucket: int) -> Path:
-    """Where `write_counts` puts a bucket."""
+    """The folder of a bucket, as written by `write_counts`."""
     return folder / f"bucket={bucket}"
 
 
 def total_frequency(rows: DataFrame) -> int:
-    """How often all values together occur. One job."""
-    from pyspark.sql import functions as f
-
+    """The sum of all frequencies. One job."""
     return int(rows.agg(f.sum("frequency")).collect()[0][0] or 0)
 
 
 def below_zero(rows: DataFrame) -> dict[str, Any] | None:
-    """A row whose frequency is below 0, the first by attribute and value; None where there is none. One job."""
-    from pyspark.sql import functions as f
-
+    """The first row by attribute and value whose frequency is below 0; None if there is none. One job."""
     lowest = f.min(f.struct("attribute", *KEY, "before", "frequency")).alias("lowest")
     found = rows.where("frequency < 0").agg(lowest).collect()[0]["lowest"]
     return None if found is None else found.asDict()
 
 
 def moved_values(rows: DataFrame, attributes: int) -> Moved:
-    """Values that are in other attributes after a batch than before it, by what `write_counts` wrote. Two jobs."""
-    from pyspark.sql import functions as f
-
+    """The values whose set of attributes a batch has changed, from the rows of `write_counts`. Two jobs."""
     sides = {"was": "before > 0", "now": "frequency > 0"}
     aggregates = [column for name, condition in sides.items() for column in set_columns(attributes, name, condition)]
     names = {name: set_names(attributes, name) for name in sides}
@@ -141,9 +128,7 @@ def moved_values(rows: DataFrame, attributes: int) -> Moved:
 
 
 def count_changes(frame: DataFrame, column: str, kinds: Sequence[str]) -> tuple[list[int], str | None]:
-    """Rows of each kind of change, and a value of the column that is none (the lowest; "null" where it is missing)."""
-    from pyspark.sql import functions as f
-
+    """The rows of each kind of change, and the lowest value of the column that is no kind ("null" if it is null)."""
     change = f.col(column)
     counts = [f.count(f.when(change == kind, 1)) for kind in kinds]
     odd = f.coalesce(change.cast("string"), f.lit("null"))
@@ -154,25 +139,19 @@ def count_changes(frame: DataFrame, column: str, kinds: Sequence[str]) -> tuple[
 
 def signed(frame: DataFrame, column: str) -> DataFrame:
     """A frame of changed rows with BY: 1 for rows that are inserted, -1 for others."""
-    from pyspark.sql import functions as f
-
     return frame.withColumn(BY, f.when(f.col(column) == "insert", 1).otherwise(-1))
 
 
 def all_of(frame: DataFrame, by: int) -> DataFrame:
     """A frame of rows that are all inserted (1) or all deleted (-1)."""
-    from pyspark.sql import functions as f
-
     return frame.withColumn(BY, f.lit(by))
 
 
 def turned(cells: DataFrame) -> DataFrame:
-    """Cells that come as ones that go, and the other way round."""
-    from pyspark.sql import functions as f
-
+    """Cells with the opposite change: insertions become deletions, and the other way round."""
     return cells.withColumn(BY, -f.col(BY))
 
 
 def _uri(folder: Path) -> str:
-    """A folder as Spark writes it: character by character, of this file system whatever Spark's default is."""
+    """The URI of a folder for Spark: literal, and on the local file system whatever Spark's default is."""
     return f"file://{folder.absolute()}"

@@ -1,12 +1,13 @@
-"""Text to typed values in-process: spellings counted and values parsed with Arrow and NumPy, over distinct values."""
+"""Types of text columns in this process: spellings counted and values parsed with Arrow, over distinct values."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tuplewise.engine.table.relation import TypeName
@@ -27,18 +28,13 @@ from tuplewise.engine.table.text_types import (
     SpellingCount,
 )
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 _MOST_DIGITS = 38
-_BEGINNINGS = np.frombuffer(b"+-0123456789tTfF", dtype=np.uint8)  # of all that the patterns spell
+_BEGINNINGS = np.frombuffer(b"+-0123456789tTfF", dtype=np.uint8)  # first bytes of every text that a pattern matches
 _DAYS_OF_MONTH = np.array([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31], dtype=np.int64)
 
 
 def matches(values: pa.Array, pattern: str) -> NDArray[np.bool_]:
-    """Which values the pattern spells in full. `values`: text without nulls."""
-    import pyarrow.compute as pc
-
+    """The values that match the pattern from start to end, as a mask. `values`: text without nulls."""
     return _bools(pc.match_substring_regex(values, rf"\A(?:{pattern})\z"))
 
 
@@ -47,26 +43,23 @@ def _bools(array: pa.Array) -> NDArray[np.bool_]:
 
 
 NO_NUMBER = "\ue000"
-"""Stands in front of what would be a number, but isn't in the notation of its file."""
+"""A prefix for text that reads as a plain number but is none in the notation of its file."""
 
 
-def respelled(values: pa.Array, decimal: str, thousands: str | None) -> pa.Array:
-    """Text with numbers of a notation spelled plainly.
+def in_plain_notation(values: pa.Array, decimal: str, thousands: str | None) -> pa.Array:
+    """Rewrite the numbers of a notation as plain numbers.
 
     Parameters
     ----------
     values : large_string (values,), no nulls
-    decimal, thousands : the characters in front of fractions, and between groups of three digits; None: not grouped
+    decimal, thousands : the decimal separator and the thousands separator; None: digits are not grouped
 
     Returns
     -------
     large_string (values,)
-        `-1.234,5` as `-1234.5`; what is no number in that notation stays as it is, with NO_NUMBER in front where it
-        would be one otherwise.
+        `-1.234,5` becomes `-1234.5`. Other text is unchanged, but gets the prefix NO_NUMBER where it would read as a
+        plain number.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     whole, point = "[0-9]+", re.escape(decimal)
     if thousands is not None:
         whole = rf"(?:[0-9]{{1,3}}(?:{re.escape(thousands)}[0-9]{{3}})+|[0-9]+)"
@@ -90,8 +83,8 @@ def count_spellings(values: pa.Array, rows: NDArray[np.int64]) -> dict[Spelling,
 
     Notes
     -----
-    Linear in the distinct values. A spelling that all values share is found by the first pattern, so that plain
-    columns of whole numbers cost one or two passes; words are told by their first character.
+    Linear in the distinct values. Common spellings are tried first: a column of whole numbers takes one or two passes.
+    Words are recognised by their first character.
     """
     found: dict[Spelling, SpellingCount] = {}
     begins = np.isin(_first_bytes(values), _BEGINNINGS)
@@ -100,8 +93,8 @@ def count_spellings(values: pa.Array, rows: NDArray[np.int64]) -> dict[Spelling,
         (INTEGER, _split_integers),
         (DECIMAL, _split_decimals),
         (EXPONENT, _split_exponents),
-        (DATE, _split_dates),
-        (TIMESTAMP, _split_timestamps),
+        (DATE, _in_calendar("date")),
+        (TIMESTAMP, _in_calendar("timestamp")),
         (BOOLEAN, _all("boolean")),
         (ZEROS, _all("zeros")),
         (GROUPS, _all("groups")),
@@ -123,9 +116,9 @@ def count_spellings(values: pa.Array, rows: NDArray[np.int64]) -> dict[Spelling,
 
 
 def one_number_twice(values: pa.Array) -> tuple[str, str] | None:
-    """A number with an exponent and no point, and another spelling of the same double; None where there is no such.
+    """Two spellings of one double, the first with an exponent and no point; None if no double is spelled twice.
 
-    The first by bytes of those with an exponent, and the last or first of its other spellings.
+    The first is the lowest such spelling by bytes, the second the highest or lowest of the others.
 
     Parameters
     ----------
@@ -149,9 +142,7 @@ def one_number_twice(values: pa.Array) -> tuple[str, str] | None:
 
 
 def _first_bytes(values: pa.Array) -> NDArray[np.uint8]:
-    """The first byte of each value, uint8 (values,); 0 of one that is empty."""
-    import pyarrow as pa
-
+    """The first byte of each value, uint8 (values,); 0 for an empty value."""
     values = values.cast(pa.large_string())
     _, places, content = values.buffers()
     ends = np.frombuffer(places, dtype=np.int64)[values.offset : values.offset + len(values) + 1]
@@ -169,8 +160,6 @@ def _add(
     rows: NDArray[np.int64],
     chosen: NDArray[np.int64],
 ) -> None:
-    import pyarrow.compute as pc
-
     if len(chosen) == 0:
         return
     count = int(rows[chosen].sum())
@@ -185,19 +174,13 @@ def _all(spelling: Spelling) -> Callable[[pa.Array], dict[Spelling, NDArray[np.b
     return lambda values: {spelling: np.ones(len(values), dtype=np.bool_)}
 
 
-def _digits(values: pa.Array) -> NDArray[np.int64]:
-    """Digits of numbers without an exponent; the zero in front of a point is not counted."""
-    import pyarrow.compute as pc
-
-    bare = pc.replace_substring_regex(values, r"\A-?(0(\.)|)", "")
-    return np.asarray(
-        pc.utf8_length(pc.replace_substring(bare, ".", "")).to_numpy(zero_copy_only=False), dtype=np.int64
-    )
+def _digits(values: pa.Array, front: str = r"-?(0(\.)|)") -> NDArray[np.int64]:
+    """The number of digits of each number without an exponent, after a front: the sign, and a zero before the point."""
+    bare = pc.replace_substring(pc.replace_substring_regex(values, rf"\A{front}", ""), ".", "")
+    return np.asarray(pc.utf8_length(bare).to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
 def _split_integers(values: pa.Array) -> dict[Spelling, NDArray[np.bool_]]:
-    import pyarrow.compute as pc
-
     digits = _digits(values)
     fits = digits < 19
     if (digits == 19).any():
@@ -225,9 +208,6 @@ def _split_decimals(values: pa.Array) -> dict[Spelling, NDArray[np.bool_]]:
 
 
 def _split_exponents(values: pa.Array) -> dict[Spelling, NDArray[np.bool_]]:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     mantissa = pc.replace_substring_regex(values, r"[eE].*\z", "")
     number = pc.cast(values, pa.float64()).to_numpy(zero_copy_only=False)
     zero = matches(mantissa, r"-?0(\.0+)?")
@@ -236,10 +216,7 @@ def _split_exponents(values: pa.Array) -> dict[Spelling, NDArray[np.bool_]]:
 
 
 def _calendar(values: pa.Array) -> NDArray[np.bool_]:
-    """Which values begin with a day that the calendar has; all match DATE at their start."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
+    """The values whose first ten characters are an existing date, as a mask. All values begin as DATE does."""
     year, month, day = (
         pc.cast(pc.utf8_slice_codeunits(values, a, b), pa.int64()).to_numpy(zero_copy_only=False)
         for a, b in ((0, 4), (5, 7), (8, 10))
@@ -248,18 +225,16 @@ def _calendar(values: pa.Array) -> NDArray[np.bool_]:
     return np.asarray(day <= _DAYS_OF_MONTH[month] + (leap & (month == 2)), dtype=np.bool_)
 
 
-def _split_dates(values: pa.Array) -> dict[Spelling, NDArray[np.bool_]]:
-    real = _calendar(values)
-    return {"date": real, "other": ~real}
+def _in_calendar(spelling: Spelling) -> Callable[[pa.Array], dict[Spelling, NDArray[np.bool_]]]:
+    def split(values: pa.Array) -> dict[Spelling, NDArray[np.bool_]]:
+        real = _calendar(values)
+        return {spelling: real, "other": ~real}
 
-
-def _split_timestamps(values: pa.Array) -> dict[Spelling, NDArray[np.bool_]]:
-    real = _calendar(values)
-    return {"timestamp": real, "other": ~real}
+    return split
 
 
 def parse(values: pa.Array, type_: TypeName) -> tuple[pa.Array, NDArray[np.int64]]:
-    """Values of a type from their spellings, and the indexes of the values that don't fit.
+    """Parse text as a type. Returns the values and the indexes of those that don't fit.
 
     Parameters
     ----------
@@ -271,34 +246,19 @@ def parse(values: pa.Array, type_: TypeName) -> tuple[pa.Array, NDArray[np.int64
         Null where a value doesn't fit.
     misfits : int64, ascending
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if type_ == "text":
         return values, np.empty(0, dtype=np.int64)
     fits = matches(values, FITS[type_])
     if type_ in ("date", "timestamp") and fits.any():
         fits[fits] = _calendar(values.filter(pa.array(fits)))
     elif type_ in ("integer", "decimal") and fits.any():
-        fits[fits] = _significant_digits(values.filter(pa.array(fits))) <= _MOST_DIGITS
+        fits[fits] = _digits(values.filter(pa.array(fits)), "[+-]?0*") <= _MOST_DIGITS
     misfits = np.flatnonzero(~fits)
     left = values if len(misfits) == 0 else pc.if_else(pa.array(fits), values, pa.scalar(None, values.type))
     return _PARSERS[type_](left), misfits
 
 
-def _significant_digits(values: pa.Array) -> NDArray[np.int64]:
-    import pyarrow.compute as pc
-
-    bare = pc.replace_substring_regex(values, r"\A[+-]?0*", "")
-    return np.asarray(
-        pc.utf8_length(pc.replace_substring(bare, ".", "")).to_numpy(zero_copy_only=False), dtype=np.int64
-    )
-
-
 def _parse_integers(values: pa.Array) -> pa.Array:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     plain = pc.replace_substring_regex(values, r"\A\+", "")
     try:
         return pc.cast(plain, pa.int64())
@@ -307,9 +267,6 @@ def _parse_integers(values: pa.Array) -> pa.Array:
 
 
 def _parse_decimals(values: pa.Array) -> pa.Array:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     plain = pc.replace_substring_regex(values, r"\A\+", "")
     plain = pc.replace_substring_regex(plain, r"\A(-?)0+([0-9])", r"\1\2")
     plain = pc.replace_substring_regex(plain, r"\A(-?)\.", r"\10.")
@@ -323,24 +280,11 @@ def _parse_decimals(values: pa.Array) -> pa.Array:
 
 
 def _parse_doubles(values: pa.Array) -> pa.Array:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     return pc.cast(pc.replace_substring_regex(values, r"\A(\+|-(?P<nan>[nN][aA][nN]))", r"\2"), pa.float64())
 
 
-def _parse_dates(values: pa.Array) -> pa.Array:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    return pc.cast(values, pa.date32())
-
-
 def _parse_timestamps(values: pa.Array) -> pa.Array:
-    """Instants: with the zone that is given, else UTC. Zeros beyond microseconds were let through by the pattern."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
+    """Parse timestamps; without a zone they are UTC. The pattern allows zeros beyond microseconds: they are cut."""
     plain = pc.replace_substring_regex(values, r"(\.[0-9]{6})0+", r"\1")
     plain = pc.replace_substring_regex(plain, r"\A([-0-9]{10})\z", r"\1 00:00")
     plain = pc.replace_substring_regex(plain, r"([+-][0-9]{2}):?([0-9]{2})\z", r"\1:\2")
@@ -348,18 +292,11 @@ def _parse_timestamps(values: pa.Array) -> pa.Array:
     return pc.cast(plain, pa.timestamp("us", tz="UTC"))
 
 
-def _parse_booleans(values: pa.Array) -> pa.Array:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    return pc.cast(pc.utf8_lower(values), pa.bool_())
-
-
-_PARSERS = {
+_PARSERS: dict[TypeName, Callable[[pa.Array], pa.Array]] = {
     "integer": _parse_integers,
     "decimal": _parse_decimals,
     "double": _parse_doubles,
-    "date": _parse_dates,
+    "date": lambda values: pc.cast(values, pa.date32()),
     "timestamp": _parse_timestamps,
-    "boolean": _parse_booleans,
+    "boolean": lambda values: pc.cast(pc.utf8_lower(values), pa.bool_()),
 }

@@ -1,8 +1,8 @@
-"""CSV files: their header, and their rows read by Arrow; what Arrow reads in another way is taken apart here.
+"""CSV files: headers, and rows read by Arrow, or by our own parser where Arrow would read a file differently.
 
-A scan of the bytes comes first (csv_scan). It says where records begin, so that each row has its position and line, and
-so that no record is lost in silence: where Arrow finds another number of records than the scan, or a file is written in
-a way that Arrow has no option for, `split_fields` takes it apart, slower and by the letter of the rules.
+Each file is scanned first (csv_scan). The scan finds where records begin, which gives each row its position and line
+and makes sure that no record is lost: if Arrow finds another number of records, or has no option for the file's
+dialect, `split_fields` parses the file instead. It is slower and follows the rules exactly.
 """
 
 from __future__ import annotations
@@ -12,22 +12,20 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
+from pyarrow import csv as arrow_csv
 
 from tuplewise.engine.errors import InputError, Wording, message, number_of
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.table.csv_front import Front, front_of
 from tuplewise.engine.table.csv_hints import hint_on_bad_rows
-from tuplewise.engine.table.csv_scan import CsvScan, Dialect, Part, scan_csv
+from tuplewise.engine.table.csv_scan import CsvScan, Dialect, TableExtent, scan_csv
 from tuplewise.engine.table.raw import CSV_LABEL, BadRows, RawRows, RawTable, RowPlaces, joined, reading_pool
 from tuplewise.engine.table.schema import numbered_names
 from tuplewise.engine.table.source import Source, opened, packing_of
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _BLOCK_BYTES = 4 << 20
 _MOST_BLOCK_BYTES = (1 << 31) - 1
@@ -43,7 +41,7 @@ class CsvTable:
     ----------
     names : header, as it stands in the file
     scans : one for each file, in order
-    texts : for each file its text, where it stands in no file as plain UTF-8; else None
+    texts : the decoded text of each file that is packed or not in UTF-8; None for other files
     """
 
     names: list[str]
@@ -54,7 +52,7 @@ class CsvTable:
 
 
 def dialect_of(source: Source, options: LoadOptions) -> Dialect:
-    """How the files are written. Raises InputError for an encoding that nobody knows."""
+    """The dialect of the files. Raises InputError for an unknown encoding."""
     try:
         encoding = codecs.lookup(options.encoding).name
     except LookupError:
@@ -64,10 +62,10 @@ def dialect_of(source: Source, options: LoadOptions) -> Dialect:
 
 
 def scan_table(source: Source, options: LoadOptions, *, keep: bool = False) -> CsvTable:
-    """Scans local files of a CSV table.
+    """Scan the local files of a CSV table.
 
-    `keep`: the text of files that are packed or in another encoding is kept, so that they are unpacked once. Raises
-    InputError where there is no data, or headers differ.
+    `keep`: keep the text of files that are packed or not in UTF-8, so that they are unpacked only once. Raises
+    InputError if there is no data or headers differ.
     """
     dialect = dialect_of(source, options)
     plain = dialect.encoding in ("utf-8", "ascii")
@@ -75,7 +73,7 @@ def scan_table(source: Source, options: LoadOptions, *, keep: bool = False) -> C
     scans, texts = [], []
     for path, skip in zip(source.files, front.skipped, strict=True):
         kept: list[bytes] | None = [] if keep and not (plain and packing_of(path) is None) else None
-        part = Part(skip, options.skip_footer, options.header)
+        part = TableExtent(skip, options.skip_footer, options.header)
         with opened(path) as stream:
             scans.append(scan_csv(stream, path, front.dialect, kept, part))
         texts.append(None if kept is None else b"".join(kept))
@@ -86,7 +84,7 @@ def with_header(
     given: str, paths: Sequence[str], scans: list[CsvScan], texts: list[bytes | None], front: Front,
     options: LoadOptions,
 ) -> CsvTable:  # fmt: skip
-    """Scanned files as one table. Raises InputError where there is no data, or headers differ."""
+    """Join scanned files into one table. Raises InputError if there is no data or headers differ."""
     filled = [i for i, s in enumerate(scans) if len(s.lines)]
     if not filled:
         if options.lines_in_front or options.skip_footer:
@@ -118,7 +116,7 @@ def with_header(
 
 
 def separator_notes(header: list[str], options: LoadOptions) -> list[str]:
-    """A note where a table of one column seems to have another separator."""
+    """A note if a table of one column seems to use another separator."""
     if len(header) == 1 and options.sep is None:
         other = next((c for c in ";\t|" if c in header[0]), None)
         if other is not None:
@@ -127,7 +125,7 @@ def separator_notes(header: list[str], options: LoadOptions) -> list[str]:
 
 
 def header_notes(header: list[str]) -> list[str]:
-    """A note where all names of columns are numbers, so that the header may be a row."""
+    """A note if all column names are numbers: the header may be a data row."""
     if all(_NUMBER.fullmatch(name.strip()) for name in header):
         shown = ", ".join(map(repr, header[:3])) + (", ..." if len(header) > 3 else "")
         return [Wording("the header holds numbers only ({}): is it a row? ({header})", shown, header=False)]
@@ -135,17 +133,17 @@ def header_notes(header: list[str]) -> list[str]:
 
 
 def empty_note(paths: Sequence[str]) -> list[str]:
-    """A note on files of a table that are empty."""
+    """A note on the empty files of a table."""
     return [f"{number_of(len(paths), 'empty file')} passed over, e.g. {paths[0]}"] if paths else []
 
 
 def blank_note(lines: int) -> list[str]:
-    """A note on so many blank lines."""
+    """A note on skipped blank lines."""
     return [f"{number_of(lines, 'blank line')} skipped"] if lines else []
 
 
 def row_places(table: CsvTable, header: bool) -> RowPlaces:
-    """Positions and lines of all records. In a table of one column a blank line is a row too, of null, without one."""
+    """Positions and lines of all records. In a table of one column a blank line is a row of null that has no record."""
     one = len(table.names) == 1
     positions: list[NDArray[np.int64]] = []
     lines: list[NDArray[np.int64]] = []
@@ -168,14 +166,14 @@ def row_places(table: CsvTable, header: bool) -> RowPlaces:
 
 
 def _blank_lines(table: CsvTable, header: bool) -> int:
-    """Blank lines that are no rows: of a table of one column those in front of its header."""
+    """The number of blank lines that are not rows. In a table of one column these are the ones before the header."""
     if len(table.names) > 1:
         return sum(len(scan.blank_before) for scan in table.scans)
     return sum(int(np.count_nonzero(scan.blank_before == 0)) for scan in table.scans if header and len(scan.lines))
 
 
 def lacks_fields(table: CsvTable, files: Sequence[str], options: LoadOptions) -> BadRows:
-    """What is wrong with rows that can't be taken apart. `files`: local ones, else none."""
+    """The fault of rows with a wrong number of fields. `files`: the local files, if any."""
     columns = len(table.names)
     fields = number_of(columns, "field")
 
@@ -188,7 +186,7 @@ def lacks_fields(table: CsvTable, files: Sequence[str], options: LoadOptions) ->
 def bad_rows_note(
     places: RowPlaces, bad: NDArray[np.int64], faults: BadRows, files: Sequence[str], policy: str
 ) -> str:
-    """A note on the rows that can't be taken apart; an InputError where the policy is to fail.
+    """A note on malformed rows. Raises InputError if the policy is to fail.
 
     `bad`: int64, their positions.
     """
@@ -210,7 +208,7 @@ def bad_rows_note(
 
 
 def csv_table(source: Source, options: LoadOptions) -> RawTable:
-    """CSV files as a table that can be read here."""
+    """A CSV table, ready to be read in this process."""
     table = scan_table(source, options, keep=True)
     count = len(table.names)
     rows_of_files = [_rows_of(scan, options.header, count) for scan in table.scans]
@@ -238,7 +236,7 @@ def csv_table(source: Source, options: LoadOptions) -> RawTable:
 
 
 def _rows_of(scan: CsvScan, header: bool, columns: int) -> int:
-    """Data rows of a file: its records, and of a table of one column the blank lines behind its header."""
+    """The number of data rows of a file. In a table of one column blank lines after the header count too."""
     if not len(scan.lines):
         return 0
     rows = len(scan.lines) - int(header)
@@ -250,7 +248,7 @@ def _rows_of(scan: CsvScan, header: bool, columns: int) -> int:
 def _read_file(
     path: str, table: CsvTable, file: int, kept: Sequence[int], rows: int, header: bool
 ) -> tuple[list[pa.ChunkedArray], NDArray[np.int64]]:
-    """Columns of one file, and which of its rows can't be taken apart."""
+    """The columns of one file, and the numbers of its malformed rows."""
     scan, dialect = table.scans[file], table.dialect
     start = scan.header_end if header else scan.begin
     sep, quote = dialect.sep.encode(), dialect.quote.encode()
@@ -265,10 +263,7 @@ def _read_file(
 def _by_arrow(
     path: str, table: CsvTable, file: int, kept: Sequence[int], start: int
 ) -> tuple[list[pa.ChunkedArray], NDArray[np.int64]] | None:
-    """See `_read_file`. None where Arrow can't read it. Distinct values once a block: their rows hold numbers."""
-    import pyarrow as pa
-    from pyarrow import csv as arrow_csv
-
+    """See `_read_file`. None if Arrow can't read the file. The columns are dictionary-encoded, block by block."""
     scan, dialect, columns = table.scans[file], table.dialect, len(table.names)
     names = [f"c{i}" for i in range(columns)]
     text = pa.dictionary(pa.int32(), pa.large_string())
@@ -314,9 +309,7 @@ def _by_arrow(
 
 
 def _body(path: str, table: CsvTable, file: int, start: int) -> pa.NativeFile:
-    """A file's text from a byte on, without a byte order mark and a footer."""
-    import pyarrow as pa
-
+    """A stream of a file's text from a byte on, without a byte order mark or footer."""
     text, end = table.texts[file], table.scans[file].end
     if text is not None:
         return pa.BufferReader(pa.py_buffer(text)[start:end])
@@ -329,12 +322,10 @@ def _body(path: str, table: CsvTable, file: int, start: int) -> pa.NativeFile:
 
 
 def _with_last_null(last: pa.ChunkedArray, path: str, table: CsvTable, file: int) -> pa.ChunkedArray:
-    """A column with a null at its end where its file ends with a separator.
+    """The last column, with a null as its last value if the file ends with a separator.
 
-    Arrow takes such a field for a quoted one, so the empty string, where the field before it is quoted.
+    After a quoted field Arrow reads such a field as an empty string.
     """
-    import pyarrow as pa
-
     if not len(last) or last[-1].as_py() != "" or table.scans[file].end is not None:
         return last
     sep, text = table.dialect.sep.encode(), table.texts[file]
@@ -350,9 +341,7 @@ def _with_last_null(last: pa.ChunkedArray, path: str, table: CsvTable, file: int
 def _by_the_letter(
     path: str, table: CsvTable, file: int, kept: Sequence[int], start: int
 ) -> tuple[list[pa.ChunkedArray], NDArray[np.int64]]:
-    """See `_read_file`, record by record."""
-    import pyarrow as pa
-
+    """See `_read_file`. Parses record by record."""
     columns = len(table.names)
     with _body(path, table, file, start) as stream:
         text = stream.read().decode()
@@ -369,10 +358,10 @@ def _by_the_letter(
 
 
 def split_fields(text: str, dialect: Dialect, columns: int, returns: bool) -> Iterator[list[str | None]]:
-    """The records of a text, as fields; None of an empty one that isn't quoted.
+    """The records of a text as lists of fields. An empty field without quotes is None.
 
-    `columns`: how many a record should have: a blank line is a record where that is one, else it is skipped. `returns`:
-    lines end with CR LF.
+    `columns`: the fields that a record should have; a blank line is a record if that is one, else it is skipped.
+    `returns`: lines end with CR LF.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""The front of CSV files: lines that are passed over, and the separator where nobody has named it.
+"""The start of CSV files: skipped lines, and the separator where the user has not named one.
 
-A first line `sep=;`, which Excel writes and reads, names the separator. Where there is none, and a comma finds one
-field only, another separator is taken if it is the only one that splits all of the first records alike.
+A first line `sep=;`, as Excel writes it, names the separator. Without that line, if a comma yields one field only,
+another separator is chosen if it is the only one that splits all of the first records into equally many fields.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _NAMED = re.compile(r'"sep=(.)"|sep="(.)"|sep=(.)', re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Front:
-    """How files of one table begin.
+    """The start of the files of one table.
 
     Attributes
     ----------
-    dialect : with the separator that was found
-    skipped : how many lines of each file are passed over
+    dialect : the dialect, with the detected separator
+    skipped : the number of lines to skip in each file
     named : whether a first line names the separator
-    notes : on a separator that was found
+    notes : on a detected separator
     """
 
     dialect: Dialect
@@ -50,7 +50,7 @@ def front_of(
     dialect: Dialect,
     options: LoadOptions,
 ) -> Front:
-    """The front of files. Raises InputError where they name different separators."""
+    """Examine the start of files. Raises InputError if they name different separators."""
     skip = options.lines_in_front
     skipped = [skip] * len(paths)
     if options.sep is not None:
@@ -86,7 +86,7 @@ def front_of(
 
 
 def front_text(stream: IO[bytes], encoding: str, skip: int, size: int = FRONT_CHARACTERS) -> tuple[str, bool]:
-    """About the first `size` characters behind `skip` lines, and whether they are all; bytes that aren't allowed are
+    """About the first `size` characters after `skip` lines, and whether the file ends there. Invalid bytes are
     replaced."""
     decoder = codecs.getincrementaldecoder(encoding)("replace")
     text, whole, first = "", False, True
@@ -115,9 +115,9 @@ def named_separator(text: str, quote: str) -> str | None:
 
 
 def records(text: str, whole: bool, dialect: Dialect) -> Iterator[tuple[int, list[str]]]:
-    """The records of a file's front that aren't blank, with the 1-based line on which each begins.
+    """The records in the start of a file, except blank ones, with the 1-based line on which each begins.
 
-    `whole`: the text ends where the file does; else its last record, which may break off, is left out.
+    `whole`: the text is the whole file; otherwise its last record, which may be cut off, is omitted.
     """
     escape = dialect.escape if dialect.escape != dialect.quote else None
     newline = _newline(text)
@@ -139,10 +139,10 @@ def records(text: str, whole: bool, dialect: Dialect) -> Iterator[tuple[int, lis
 
 
 def fitting_separator(text: str, whole: bool, dialect: Dialect, footer: int = 0) -> tuple[str, int] | None:
-    """The one separator that splits the first records into the same number of fields, and that number.
+    """The only separator that splits all of the first records into the same number of fields, and that number.
 
-    None where the first record has several fields already, or no other separator, or more than one, fits. `footer`: so
-    many records at the end need not fit.
+    None if the first record has several fields already, or if no other separator or more than one fits. `footer`: the
+    number of records at the end that need not fit.
     """
     first = next(records(text, whole, dialect), None)
     if first is None or len(first[1]) != 1:

@@ -1,4 +1,4 @@
-"""What to do about rows of CSV files that lack fields of the header: titles in front, totals at the end."""
+"""Hints on malformed rows of CSV files: a title above the header, totals at the end."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def hint_on_bad_rows(
     files: Sequence[str], scans: Sequence[CsvScan], dialect: Dialect, options: LoadOptions, places: RowPlaces,
     bad: NDArray[np.int64],
 ) -> str | None:  # fmt: skip
-    """Which line looks like the header, or how many records at the end look like a footer, and what to type.
+    """A hint that names the line of the header or the size of a footer, and the option to use; None if neither shows.
 
-    `bad`: int64, ascending: the positions of the rows. None where neither is seen.
+    `bad`: int64, ascending: the positions of the malformed rows.
     """
     filled = next(i for i, scan in enumerate(scans) if len(scan.lines))
     line = _header_line(files[filled], scans[filled].skipped_lines, dialect, options.sep is None)
@@ -49,7 +49,7 @@ def hint_on_bad_rows(
 
 
 def _header_line(path: str, skipped: int, dialect: Dialect, any_separator: bool) -> int | None:
-    """The 1-based line of the header where a title stands in front of it."""
+    """The 1-based line of a header below a title; None if there is no title."""
     with opened(path) as stream:
         text, whole = front_text(stream, dialect.encoding, skipped)
     found = []
@@ -61,7 +61,7 @@ def _header_line(path: str, skipped: int, dialect: Dialect, any_separator: bool)
 
 
 def _line_behind_titles(found: list[tuple[int, list[str]]]) -> int | None:
-    """The line of the first record that has as many fields as most records behind it, where the first has fewer."""
+    """The line of the first record with as many fields as most later ones, if the first record has fewer."""
     if len(found) < 3:
         return None
     (first_line, first), later = found[0], found[1:]
@@ -80,13 +80,13 @@ def _line_behind_titles(found: list[tuple[int, list[str]]]) -> int | None:
 
 
 def _names(fields: Sequence[str]) -> bool:
-    """Whether fields can be names of columns: at least half of them are words."""
+    """Whether the fields look like column names: at least half of them contain letters."""
     words = sum(re.search(r"[^\W\d]", field) is not None for field in fields)
     return 2 * words >= len(fields)
 
 
 def _footer(files: Sequence[str], encoding: str, places: RowPlaces, bad: NDArray[np.int64]) -> int:
-    """How many records at the end of each file look like a footer, where these are the bad ones; else 0."""
+    """The number of records at the end of each file that look like a footer; 0 unless these are the malformed ones."""
     rows = np.searchsorted(places.position, bad)
     footer, rest = 0, len(rows)
     for i in np.unique(places.file):
@@ -103,7 +103,7 @@ def _footer(files: Sequence[str], encoding: str, places: RowPlaces, bad: NDArray
 
 
 def _begin_so(path: str, encoding: str, lines: NDArray[np.int64]) -> bool:
-    """Whether one of the lines begins as footers do."""
+    """Whether one of the lines begins with a word that is typical of footers."""
     wanted = set(lines.tolist())
     with opened(path) as stream:
         text = io.TextIOWrapper(stream, encoding, errors="replace")

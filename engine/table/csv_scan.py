@@ -1,8 +1,8 @@
-"""A look at the bytes of a CSV file before it is read: records and their lines, blank lines, invalid bytes.
+"""A scan of the bytes of a CSV file before it is read: records and their lines, blank lines, invalid bytes.
 
-Arrow's and Spark's readers give values, but no line numbers; they drop blank lines, and Spark replaces bytes that the
-encoding doesn't allow. This scan finds what they hide. It follows RFC 4180: a quote opens a field at its start only, a
-doubled one inside stands for itself.
+The readers of Arrow and Spark report no line numbers and drop blank lines; Spark also replaces invalid bytes. The scan
+finds all of these. It follows RFC 4180: a quote opens a quoted field only at the start of the field, and a doubled
+quote inside stands for one quote.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NEWLINE, _RETURN = 10, 13
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a CSV file is written."""
+    """The dialect of a CSV file."""
 
     sep: str
     quote: str
@@ -37,25 +37,25 @@ class Dialect:
 
 @dataclass(frozen=True)
 class CsvScan:
-    """What a CSV file holds.
+    """The result of a scan.
 
     Attributes
     ----------
-    lines : int64 (records,), 1-based line on which each record that isn't blank begins; the header is the first
-    blank_before : int64 (blank lines,), how many records that aren't blank stand before each blank line
+    lines : int64 (records,), 1-based line on which each non-blank record begins; the header is the first
+    blank_before : int64 (blank lines,), number of non-blank records before each blank line
     first_record : fields of the first record
-    quotes, quoted_newlines : whether there are quotes, and newlines inside of them
+    quotes, quoted_newlines : whether there are quotes, and newlines inside quotes
     needs_escape : whether there are doubled quotes, or quotes and backslashes
-    inner_newlines, inner_returns : newlines inside of quotes, and how many of them are CR LF
+    inner_newlines, inner_returns : number of newlines inside quotes, and how many of them are CR LF
     returns : whether records end with CR LF
-    behind_quotes : whether text stands behind a closing quote; where quotes are stray it may be said too often
-    stray_returns : whether a CR stands before something else than LF, where lines end with LF
+    behind_quotes : whether text follows a closing quote; may be true by mistake in files with stray quotes
+    stray_returns : whether a CR is followed by something other than LF although lines end with LF
     header_end : bytes of UTF-8 up to the end of the first record, without a byte order mark
     marked : whether the file begins with a byte order mark
     controls : whether a file in Latin-1 holds control characters that are quotes and dashes in Windows-1252
-    begin, skipped_lines : bytes of UTF-8 that were passed over in front, and lines
-    end, end_line : bytes of UTF-8 up to the end of the last record that is a row, and the line behind it, where a
-        footer follows it; else None
+    begin, skipped_lines : bytes of UTF-8 and lines that were skipped at the start
+    end, end_line : if there is a footer, bytes of UTF-8 up to the end of the last data row, and the line after it;
+        else None
     """
 
     lines: NDArray[np.int64]
@@ -79,14 +79,14 @@ class CsvScan:
 
 
 @dataclass(frozen=True)
-class Part:
-    """Which part of a CSV file is its table.
+class TableExtent:
+    """The part of a CSV file that is its table.
 
     Attributes
     ----------
-    skip : so many lines in front are passed over
-    footer : so many records at the end are no rows
-    header : whether the first record is the header, which is no footer
+    skip : number of lines to skip at the start
+    footer : number of records at the end that are not rows
+    header : whether the first record is the header, which never counts as footer
     """
 
     skip: int = 0
@@ -94,15 +94,15 @@ class Part:
     header: bool = True
 
 
-_ALL = Part()
+_ALL = TableExtent()
 
 
 def scan_csv(
-    stream: IO[bytes], path: str, dialect: Dialect, kept: list[bytes] | None = None, part: Part = _ALL
+    stream: IO[bytes], path: str, dialect: Dialect, kept: list[bytes] | None = None, part: TableExtent = _ALL
 ) -> CsvScan:
-    """Scans a file once. `kept`: takes all of its text, as UTF-8 without a byte order mark.
+    """Scan a file once. `kept` receives its text as UTF-8 without a byte order mark.
 
-    Raises InputError for bytes that the encoding doesn't allow, and for a quote that is never closed.
+    Raises InputError for bytes that are invalid in the encoding, and for a quote that is never closed.
 
     Notes
     -----
@@ -122,7 +122,7 @@ def scan_csv(
 
 
 class _Utf8:
-    """Reads a stream as UTF-8, whatever its encoding; says on which line a byte isn't allowed."""
+    """A reader that turns a stream of any encoding into UTF-8. Errors name the line of an invalid byte."""
 
     def __init__(self, stream: IO[bytes], path: str, encoding: str) -> None:
         self._stream = stream
@@ -164,7 +164,7 @@ class _Utf8:
 
 
 class _Scanner:
-    def __init__(self, path: str, dialect: Dialect, part: Part) -> None:
+    def __init__(self, path: str, dialect: Dialect, part: TableExtent) -> None:
         self._path = path
         self._dialect = dialect
         self._part = part
@@ -183,7 +183,7 @@ class _Scanner:
         self._done = self._header_end = 0
 
     def pass_over(self, data: bytes) -> bytes:
-        """What is left behind the lines that are passed over."""
+        """The data after the lines to skip."""
         if not self._to_skip:
             return data
         newline = b"\n" if b"\n" in data or b"\r" not in data else b"\r"
@@ -199,7 +199,7 @@ class _Scanner:
         return data[at:]
 
     def take(self, data: bytes, *, last: bool) -> bytes:
-        """Scans whole records; gives back what begins the next one."""
+        """Scan whole records. Returns the start of the next, incomplete record."""
         if not data:
             return b""
         quotes = bool(self._quote) and self._quote in data
@@ -236,7 +236,7 @@ class _Scanner:
         return escape is not None and escape != self._dialect.quote and escape.encode() in data
 
     def _ends_by_parity(self, data: bytes, newline: int) -> NDArray[np.int64] | None:
-        """Ends of records where quotes come in pairs; None where one stands inside of an unquoted field."""
+        """The ends of records, if all quotes come in pairs; None if a quote is inside an unquoted field."""
         if len(self._dialect.sep.encode()) > 1 or len(self._quote) > 1:
             return None
         bytes_ = np.frombuffer(data, dtype=np.uint8)
@@ -271,13 +271,13 @@ class _Scanner:
         return re.compile(field + rb"(?:" + sep + field + rb")*+(?:\n|\Z)")
 
     def _behind_pattern(self) -> re.Pattern[bytes]:
-        """A quoted field with text behind its closing quote; where quotes are doubled it may find too much."""
+        """A pattern for text after a closing quote; it may match by mistake where quotes are doubled."""
         quote, sep = re.escape(self._quote), re.escape(self._dialect.sep.encode())
         inside = rb"[^" + quote + rb"]*+(?:" + quote + quote + rb"[^" + quote + rb"]*+)*+"
         return re.compile(rb"(?:\A|" + sep + rb"|\n)" + quote + inside + quote + rb"(?!" + sep + rb"|\r?\n|\Z)")
 
     def _walk(self, data: bytes, last: bool) -> NDArray[np.int64]:
-        """Ends of records, one by one."""
+        """The ends of records, found one record at a time."""
         self._walking = self._quoted_newlines = self._needs_escape = True
         pattern = self._pattern()
         if self._dialect.escape in (None, self._dialect.quote):
@@ -295,7 +295,7 @@ class _Scanner:
         return np.array(ends, dtype=np.int64)
 
     def _open(self, tail: bytes) -> bool:
-        """Whether what is left at the end of the file, after its last record, is inside of quotes."""
+        """Whether the text after the last record, at the end of the file, is inside quotes."""
         return bool(self._quote) and self._quote in tail and self._pattern().match(tail) is None
 
     def _note(self, data: bytes, ends: NDArray[np.int64], newline: int) -> None:
@@ -395,7 +395,7 @@ class _Scanner:
 
 
 def scan_lines(stream: IO[bytes], path: str, encoding: str) -> Iterator[tuple[int, bytes]]:
-    """The lines that aren't blank, as UTF-8, each with its 1-based number."""
+    """The non-blank lines as UTF-8, each with its 1-based number."""
     text = _Utf8(stream, path, codecs.lookup(encoding).name)
     rest = b""
     line = 0

@@ -1,34 +1,32 @@
-"""Encoding in-process: typed columns to dense int32 ranks, one dictionary for all columns that may be compared."""
+"""Encoding in this process: typed columns become dense int32 ranks. Comparable columns share one dictionary."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tuplewise.engine.errors import InputError, message
-from tuplewise.engine.table.relation import NULL_CODE, Column, Domain, TypeName
+from tuplewise.engine.table.relation import DOMAIN_OF_TYPE, NULL_CODE, Column, Domain, TypeName
 from tuplewise.gpu_kernels.cpu.texts import run as rank_by_value
 from tuplewise.gpu_kernels.texts import rank_texts
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _MOST_DIGITS = 38
 
 
 @dataclass(frozen=True, eq=False)
 class TypedColumn:
-    """A column with its type, as a list of values and which of them each row has.
+    """A typed column: a list of values, and for each row the index of its value.
 
     Attributes
     ----------
     values : pyarrow array (values,), no nulls
         int64 or decimal (integer, decimal), float64, date32, timestamp with zone UTC, bool, large_string. May hold
-        equal values more than once, and values that no row has.
+        repeated values, and values that no row has.
     index : int32 array (rows,)
         Into `values`; -1 is null.
     """
@@ -41,10 +39,7 @@ class TypedColumn:
 
 
 def indexed(array: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, NDArray[np.int32]]:
-    """Distinct non-null values of an array in order of appearance, and for each row which one it has (-1: null)."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
+    """The distinct non-null values of an array in order of appearance, and each row's index into them (-1: null)."""
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
     encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
@@ -68,15 +63,15 @@ def encode(
     Parameters
     ----------
     device : str
-        Where many texts are ranked, see `rank_texts`; the ranks are the same on each.
+        The device that ranks large sets of text, see `rank_texts`. The ranks don't depend on it.
     into : int32 (columns, rows), C order, optional
-        Takes the codes. Its rows may be the indexes of the columns, in order, which are lost then.
+        Receives the codes. Its rows may be the columns' own indexes, in order, which are then overwritten.
 
     Returns
     -------
     codes : int32 (columns, rows), C order, read-only
     dictionaries : domain to ascending distinct values
-    described : a Column each, with distinct values and nulls counted
+    described : for each column its Column, with counts of distinct values and nulls
 
     Notes
     -----
@@ -87,7 +82,7 @@ def encode(
     described: list[Column | None] = [None] * len(columns)
     domains: dict[Domain, list[int]] = {}
     for i, column in enumerate(columns):
-        domains.setdefault(_domain(column), []).append(i)
+        domains.setdefault(DOMAIN_OF_TYPE[column.type], []).append(i)
     for domain, members in domains.items():
         used = [_used(columns[i]) for i in members]
         dictionary, ranks = _merge(domain, [values for values, _ in used], [columns[i].name for i in members], device)
@@ -104,14 +99,8 @@ def encode(
     return codes, dictionaries, tuple(c for c in described if c is not None)
 
 
-def _domain(column: TypedColumn) -> Domain:
-    return Column(column.name, column.type, column.why, 0, 0).domain
-
-
 def _used(column: TypedColumn) -> tuple[pa.Array, NDArray[np.int64]]:
-    """The values that some row has, and where they stand in `values`."""
-    import pyarrow as pa
-
+    """The values that occur in some row, and their places in `values`."""
     used = np.zeros(len(column.values) + 1, dtype=np.bool_)
     used[column.index] = True  # null's is the last: index -1
     places = np.flatnonzero(used[:-1])
@@ -124,8 +113,6 @@ def _merge(
     domain: Domain, parts: list[pa.Array], names: list[str], device: str
 ) -> tuple[pa.Array, list[NDArray[np.int32]]]:
     """The ascending distinct values of all parts, and the rank of each part's values in them."""
-    import pyarrow as pa
-
     if domain == "double":
         return _merge_numpy([_plain_doubles(p) for p in parts], pa.float64())
     if domain == "date":
@@ -143,15 +130,13 @@ def _merge(
 
 
 def _merge_numpy(parts: list[NDArray[np.generic]], type_: pa.DataType) -> tuple[pa.Array, list[NDArray[np.int32]]]:
-    import pyarrow as pa
-
     union, ranks = _merge_dense(parts) or _merge_sorted(parts)
     plain = pa.array(union)
     return (plain if plain.type == type_ else plain.cast(type_)), ranks
 
 
 def _merge_dense(parts: list[NDArray[np.generic]]) -> tuple[NDArray[np.generic], list[NDArray[np.int32]]] | None:
-    """By a table over the range of the values, where whole numbers lie dense enough; else None. Linear."""
+    """Rank by a table over the range of the values if whole numbers are dense enough, else None. Linear."""
     filled = [p for p in parts if len(p)]
     if not filled or filled[0].dtype.kind != "i":
         return None
@@ -168,7 +153,7 @@ def _merge_dense(parts: list[NDArray[np.generic]]) -> tuple[NDArray[np.generic],
 
 
 def _merge_sorted(parts: list[NDArray[np.generic]]) -> tuple[NDArray[np.generic], list[NDArray[np.int32]]]:
-    """By sorting each part first: looking up sorted values walks the union once instead of jumping about in it."""
+    """Rank by sorting each part first. Looking up sorted values walks through the union once."""
     orders = [np.argsort(p) for p in parts]
     ordered = [p[o] for p, o in zip(parts, orders, strict=True)]
     union = np.unique(np.concatenate(ordered))
@@ -181,16 +166,14 @@ def _merge_sorted(parts: list[NDArray[np.generic]]) -> tuple[NDArray[np.generic]
 
 
 def _plain_doubles(values: pa.Array) -> NDArray[np.float64]:
-    """-0.0 as 0.0, and one NaN whatever its bits; NaN sorts last."""
+    """Doubles with -0.0 as 0.0 and a single NaN, which sorts last."""
     plain = np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64) + 0.0
     plain[np.isnan(plain)] = np.nan
     return plain
 
 
 def _merge_decimals(parts: list[pa.Array]) -> tuple[pa.Array, list[NDArray[np.int32]]]:
-    """Whole numbers and decimals of any scale in one decimal type that holds them all: 38 digits, or 76."""
-    import pyarrow as pa
-
+    """Rank whole numbers and decimals of any scale in one decimal type that holds them all, of 38 or 76 digits."""
     scale = max(p.type.scale if pa.types.is_decimal(p.type) else 0 for p in parts)
     wide = pa.decimal256(2 * _MOST_DIGITS, scale)
     narrow = pa.decimal128(_MOST_DIGITS, scale)
@@ -201,17 +184,13 @@ def _merge_decimals(parts: list[pa.Array]) -> tuple[pa.Array, list[NDArray[np.in
 
 
 def _as_decimal(values: pa.Array, type_: pa.DataType) -> pa.Array:
-    import pyarrow as pa
-
     if pa.types.is_int64(values.type):  # Arrow turns int64 into a decimal only where 19 digits and the scale fit
         values = values.cast(pa.decimal256(19, 0))
     return values.cast(type_)
 
 
 def _timestamp_type(parts: list[pa.Array], names: list[str]) -> pa.DataType:
-    """Microseconds, or nanoseconds where a value needs them."""
-    import pyarrow as pa
-
+    """The unit of all timestamps: microseconds, or nanoseconds if a value needs them."""
     micro = pa.timestamp("us", tz="UTC")
     try:
         for p in parts:

@@ -1,4 +1,4 @@
-"""A guess at the encoding of a file that is not in the one it was read with."""
+"""A guess at the encoding of a file that is invalid in the encoding that it was read with."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BEYOND_ASCII = re.compile(r"[^\0-\x7f]+")
 
 
 def encoding_hint(block: bytes, first: bool) -> str:
-    """What to do about bytes that an encoding doesn't allow. `first`: the block begins the file."""
+    """A hint on invalid bytes. `first`: the block is the start of the file."""
     found = _wide(block[:_FRONT_BYTES]) if first else None
     if found is None and block.count(0) > len(block) // 100:
         return "This is not a text file; CSV, Parquet, ORC and JSON lines are read"
@@ -29,7 +29,7 @@ def encoding_hint(block: bytes, first: bool) -> str:
 
 
 def _wide(front: bytes) -> str | None:
-    """The encoding of two or four bytes that a file's front shows, by its byte order mark or its NUL bytes."""
+    """UTF-16 or UTF-32 if the byte order mark or the NUL bytes at the start of a file show it, else None."""
     marked = next((name for mark, name in _MARKS.items() if front.startswith(mark)), None)
     if marked is not None or front.count(0) <= len(front) // 4:
         return marked
@@ -42,7 +42,7 @@ def _wide(front: bytes) -> str | None:
 
 
 def _of_bytes(block: bytes) -> str | None:
-    """An encoding that has ASCII's letters in one byte; None where its others are those of an unknown script."""
+    """An encoding with one byte for each ASCII letter; None if the other bytes seem to be of an unknown script."""
     japanese = _decoded(block, "cp932")
     odd = re.findall("[\udc80-\udcff]+", block.decode("utf-8", "surrogateescape"))  # no UTF-8: some of it may be
     stray = "".join(odd).encode("utf-8", "surrogateescape")
@@ -55,7 +55,7 @@ def _of_bytes(block: bytes) -> str | None:
 
 
 def _decoded(block: bytes, encoding: str) -> str | None:
-    """The text of a block, which may end inside of a character; None where the encoding doesn't allow it."""
+    """The text of a block, which may end inside a character; None if it is invalid in the encoding."""
     try:
         return codecs.getincrementaldecoder(encoding)("strict").decode(block)
     except UnicodeDecodeError:
@@ -63,6 +63,6 @@ def _decoded(block: bytes, encoding: str) -> str | None:
 
 
 def _mostly_in_words(runs: list[str], letters: int) -> bool:
-    """Whether most of what runs hold stands in those of so many letters or more, as it does in scripts but Latin."""
+    """Whether runs of so many letters or more hold most of the characters, as in scripts other than Latin."""
     sizes = [len(run) for run in runs]
     return 2 * sum(size for size in sizes if size >= letters) > sum(sizes)

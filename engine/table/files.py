@@ -1,4 +1,4 @@
-"""Parquet, ORC and JSON lines, read in this process: files of one table may lack columns, and widen types."""
+"""Parquet, ORC and JSON lines in this process. The files of a table may lack columns or differ in types."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+from pyarrow import orc, parquet
 
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import LoadOptions
@@ -19,20 +21,17 @@ from tuplewise.engine.table.frames import BYTES_AS_HEX, is_bytes
 from tuplewise.engine.table.raw import CSV_LABEL, BadRows, RawRows, RawTable, Reading, RowPlaces, joined
 from tuplewise.engine.table.source import Source, opened
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 FIRST_OBJECTS = 100
-"""The keys of so many objects stand in the order in which they come; others behind them, sorted."""
+"""Columns appear in the order of the keys in so many objects; keys of later objects follow, sorted."""
 NOT_OBJECTS = BadRows("is not a JSON object", "are not JSON objects")
 ONE_A_LINE = "one JSON object a line"
 _MOST_DIGITS = 76
 _CELLS_AT_ONCE = 1 << 21
-"""Columns are read in portions of so many cells, two columns at least, and each is encoded before the next is read."""
+"""Columns are read in portions of so many cells, at least two columns; each portion is encoded before the next."""
 
 
 class _Field(NamedTuple):
-    """A column of one of the files: its name, which one of that name it is there, and its type."""
+    """A column of a file: its name, its number among the columns of that name in the file, and its type."""
 
     name: str
     number: int
@@ -44,12 +43,12 @@ class _Field(NamedTuple):
 
 
 class Schema(NamedTuple):
-    """What the files of a table hold together.
+    """The common schema of the files of a table.
 
     Attributes
     ----------
-    fields : in the order in which files bring them
-    own : for each file the fields that it holds
+    fields : all fields, in order of first appearance
+    own : the fields of each file
     notes : on columns that some files lack
     """
 
@@ -64,10 +63,10 @@ class Schema(NamedTuple):
 
 
 def common_schema(source: Source, schemas: Sequence[pa.Schema] | None = None) -> Schema:
-    """The columns of Parquet or ORC files. A column that a file lacks is null there; a type is widened without loss.
+    """The columns of Parquet or ORC files. A column is null where a file lacks it; types are widened without loss.
 
-    `schemas`: of each file, where they are read already. Raises InputError, with both files, where names differ in case
-    only or types have no common one.
+    `schemas`: the schema of each file, if already read. Raises InputError, naming both files, if names differ in case
+    only or types have no common type.
     """
     if schemas is None:
         schemas = [_opened_file(path, source.format).schema for path in source.files]
@@ -102,7 +101,7 @@ def common_schema(source: Source, schemas: Sequence[pa.Schema] | None = None) ->
 def _refuse_cases(
     files: Sequence[str], own: Sequence[Sequence[_Field]], fields: Sequence[_Field], first: dict[tuple[str, int], str]
 ) -> None:
-    """An error where two names differ in case only and no file holds both."""
+    """Raise InputError if two names differ in case only and no file has both."""
     together = [{f.name for f in found} for found in own]
     by_fold: dict[str, _Field] = {}
     for field in fields:
@@ -113,8 +112,6 @@ def _refuse_cases(
 
 
 def _fields(schema: pa.Schema) -> list[_Field]:
-    import pyarrow as pa
-
     seen: dict[str, int] = {}
     found = []
     for field in schema:
@@ -125,9 +122,7 @@ def _fields(schema: pa.Schema) -> list[_Field]:
 
 
 def _opened_file(path: str, format_: str) -> Any:
-    """A file that says its schema and its rows. Raises InputError where it is damaged."""
-    import pyarrow as pa
-
+    """An open file with its schema and number of rows. Raises InputError if it is damaged."""
     try:
         if format_ == "parquet":
             return _Parquet(path)
@@ -142,8 +137,6 @@ def _damaged(path: str, format_: str) -> InputError:
 
 class _Parquet:
     def __init__(self, path: str) -> None:
-        from pyarrow import parquet
-
         plain = parquet.ParquetFile(path, coerce_int96_timestamp_unit="us")
         self.schema, self.rows = plain.schema_arrow, plain.metadata.num_rows
         # Distinct texts once a row group: their rows hold numbers.
@@ -157,8 +150,6 @@ class _Parquet:
 
 class _Orc:
     def __init__(self, path: str) -> None:
-        from pyarrow import orc
-
         self._file = orc.ORCFile(path)
         self.schema, self.rows = self._file.schema, self._file.nrows
 
@@ -167,7 +158,7 @@ class _Orc:
 
 
 def _columns_of(file: Any, names: Sequence[str], kept: Sequence[int]) -> list[pa.ChunkedArray]:
-    """Columns of a file by their places; all of them are read where a name is there twice."""
+    """Columns of a file by position; the whole file is read if it repeats a column name."""
     if len(set(names)) < len(names):
         table = file.read()
         return [table.column(i) for i in kept]
@@ -176,16 +167,12 @@ def _columns_of(file: Any, names: Sequence[str], kept: Sequence[int]) -> list[pa
 
 
 def _is_text(type_: pa.DataType) -> bool:
-    import pyarrow as pa
-
     t = pa.types
     return bool(t.is_string(type_) or t.is_large_string(type_) or t.is_string_view(type_))
 
 
 def wider(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
-    """A type that holds all values of two, none of them changed; None where there is none."""
-    import pyarrow as pa
-
+    """A type that holds the values of both types exactly; None if there is none."""
     t = pa.types
     if one == other or t.is_null(other):
         return one
@@ -215,18 +202,14 @@ def wider(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
 
 
 def _digits(type_: pa.DataType) -> tuple[int, int] | None:
-    """Digits of a whole number or decimal, and how many of them stand behind the point."""
-    import pyarrow as pa
-
+    """Precision and scale of a whole number or decimal type."""
     if pa.types.is_decimal(type_):
         return type_.precision, type_.scale
     return (20, 0) if pa.types.is_integer(type_) else None
 
 
 def stored_as(label: str, type_: pa.DataType) -> str:
-    """What a source calls a type, by SQL's names where there is one: what each reader says of the same file."""
-    import pyarrow as pa
-
+    """The type as notes show it, by its SQL name where it has one. All readers use the same words."""
     t = pa.types
     names = {
         pa.bool_(): "boolean", pa.int8(): "tinyint", pa.int16(): "smallint", pa.int32(): "int", pa.int64(): "bigint",
@@ -253,9 +236,7 @@ def stored_as(label: str, type_: pa.DataType) -> str:
 
 
 def typed_files(source: Source) -> RawTable:
-    """Parquet or ORC files as a table that can be read here."""
-    import pyarrow as pa
-
+    """A table of Parquet or ORC files, ready to be read in this process."""
     files = [_opened_file(path, source.format) for path in source.files]
     schema = common_schema(source, [file.schema for file in files])
     label = "Parquet" if source.format == "parquet" else "ORC"
@@ -264,12 +245,12 @@ def typed_files(source: Source) -> RawTable:
     twice = any(field.number for field in schema.fields)
 
     def portion(kept: Sequence[int]) -> Iterator[pa.ChunkedArray]:
-        """Columns that are read at once."""
+        """A portion of the columns, read together."""
         parts = []
         for path, file, place_of in zip(source.files, files, places, strict=True):
-            there = [i for i in kept if schema.fields[i].key in place_of]
+            present = [i for i in kept if schema.fields[i].key in place_of]
             try:
-                found = dict(zip(there, file.read([place_of[schema.fields[i].key] for i in there]), strict=True))
+                found = dict(zip(present, file.read([place_of[schema.fields[i].key] for i in present]), strict=True))
                 lacking = pa.chunked_array([pa.nulls(file.rows)])
                 parts.append([_as(found.pop(i, lacking), schema.fields[i].type) for i in kept])
             except (pa.ArrowException, OSError) as problem:
@@ -288,18 +269,14 @@ def typed_files(source: Source) -> RawTable:
 
 
 def _as(array: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
-    """The array as a wider type; text stays as its distinct values."""
-    import pyarrow as pa
-
+    """The array cast to a wider type; dictionary-encoded text stays encoded."""
     if pa.types.is_dictionary(array.type) and _is_text(type_):
         return array.cast(pa.dictionary(pa.int32(), pa.large_string()))
     return array if array.type == type_ else array.cast(type_)
 
 
 def with_folder_columns(table: RawTable, source: Source) -> RawTable:
-    """The table with the columns that folder names hold behind its own."""
-    import pyarrow as pa
-
+    """The table with the columns from folder names appended."""
     if not source.folder_columns:
         return table
     own = len(table.names)
@@ -326,7 +303,7 @@ def with_folder_columns(table: RawTable, source: Source) -> RawTable:
 
 
 class _Number(str):
-    """A number as it is spelled in JSON."""
+    """A number as written in JSON."""
 
     __slots__ = ()
 
@@ -360,12 +337,10 @@ _KINDS = {_Number: "number", bool: "boolean", str: "text", dict: "nested", list:
 
 
 def json_lines(source: Source, options: LoadOptions) -> RawTable:
-    """JSON lines as a table that can be read here: each line an object, each object a row.
+    """A table of JSON lines, ready to be read in this process. Each line is an object, each object a row.
 
-    Numbers and booleans keep their spelling until their type is settled. Raises InputError where there is no object.
+    Numbers and booleans stay as written until their type is known. Raises InputError if there is no object.
     """
-    import pyarrow as pa
-
     keys: dict[str, _Keys] = {}
     lines: list[np.ndarray[Any, np.dtype[np.int64]]] = []
     bad: list[int] = []
@@ -416,7 +391,7 @@ def json_lines(source: Source, options: LoadOptions) -> RawTable:
 
 
 def empty_files(source: Source, lines: Sequence[np.ndarray[Any, np.dtype[np.int64]]]) -> tuple[str, ...]:
-    """A note on files of JSON lines that hold none. `lines`: the numbers of each file's lines that aren't blank."""
+    """A note on empty JSON-lines files. `lines`: the numbers of the non-blank lines of each file."""
     return tuple(empty_note([path for path, own in zip(source.files, lines, strict=False) if not len(own)]))
 
 
@@ -426,7 +401,7 @@ def _lines(path: str, encoding: str) -> Iterator[tuple[int, bytes]]:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object whose keys differ. Raises ValueError for one that repeats a key: one of its values would be lost."""
+    """An object without repeated keys. Raises ValueError for a repeated key: one of its values would be lost."""
     found = dict(pairs)
     if len(found) < len(pairs):
         raise ValueError("a key is repeated")
@@ -434,7 +409,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _parsed(content: bytes) -> dict[str, Any] | None:
-    """The object of a line; None where it is none."""
+    """The object of a line; None if the line is no JSON object."""
     loads: Callable[..., Any] = json.loads
     try:
         found = loads(
@@ -446,7 +421,7 @@ def _parsed(content: bytes) -> dict[str, Any] | None:
 
 
 def json_places(lines: list[np.ndarray[Any, np.dtype[np.int64]]]) -> RowPlaces:
-    """Where the objects of files stand, from the numbers of their lines."""
+    """The places of the objects, from the line numbers in each file."""
     rows = sum(len(n) for n in lines)
     files = np.repeat(np.arange(len(lines), dtype=np.int32), [len(n) for n in lines])
     return RowPlaces(np.arange(rows, dtype=np.int64), np.concatenate(lines), files, rows, 0)

@@ -1,4 +1,4 @@
-"""Tables in memory: pandas, Polars and Arrow, brought to Arrow without loss and without a JVM."""
+"""Frames of pandas, Polars and Arrow, converted to Arrow without loss and without a JVM."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from tuplewise.engine.errors import InputError, Wording, message
 from tuplewise.engine.table.encode import TypedColumn, indexed
@@ -18,14 +20,12 @@ from tuplewise.engine.table.text_types import quote
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow as pa
-
 BYTES_AS_HEX = "bytes as hexadecimal text"
 _FIRST_LOST = 2.0**53  # from here on neighbouring whole numbers share one double
 
 
 def kind_of(source: object) -> str | None:
-    """ "pandas", "polars", "arrow", "spark" or "connect", by the class of the frame; loads none of these packages."""
+    """ "pandas", "polars", "arrow", "spark" or "connect", by the class of the frame. Imports none of these packages."""
     for class_ in type(source).__mro__:
         module, name = class_.__module__, class_.__qualname__
         top = module.partition(".")[0]
@@ -43,13 +43,11 @@ def kind_of(source: object) -> str | None:
 
 
 ArrowColumn = tuple["pa.Array | pa.ChunkedArray", str, list[str]]
-"""A column, the beginning of its `why`, and notes."""
+"""A column, the start of its `why`, and notes."""
 
 
 def arrow_columns(source: Any, kind: str) -> tuple[list[str], int, Callable[[int], ArrowColumn]]:
-    """The names of a frame's columns as text, how many rows it has, and what brings a column to Arrow."""
-    import pyarrow as pa
-
+    """The column names of a frame as text, its number of rows, and a function that converts one column to Arrow."""
     if kind == "pandas":
         names = [label if isinstance(label, str) else str(label) for label in source.columns]
 
@@ -84,15 +82,13 @@ def arrow_columns(source: Any, kind: str) -> tuple[list[str], int, Callable[[int
 
 
 def notes_on_index(frame: pd.DataFrame) -> list[str]:
-    """A note on an index with names, which is no column."""
+    """A note on a named index, which is not read as a column."""
     named = [repr(str(name)) for name in frame.index.names if name is not None]
     return [f"the index ({', '.join(named)}) is no column: reset_index() makes one of it"] if named else []
 
 
 def _from_series(series: pd.Series[Any], name: str) -> tuple[pa.Array | pa.ChunkedArray, list[str]]:
     import pandas as pd
-    import pyarrow as pa
-
     if isinstance(series.dtype, pd.SparseDtype):
         series = series.sparse.to_dense()
     if isinstance(series.dtype, np.dtype) and series.dtype.kind == "f":
@@ -106,18 +102,16 @@ def _from_series(series: pd.Series[Any], name: str) -> tuple[pa.Array | pa.Chunk
 
 
 def _from_floats(values: np.ndarray[Any, Any], name: str) -> tuple[pa.Array, list[str]]:
-    """Floats; as whole numbers where they are that and some are missing: pandas keeps such columns as floats."""
-    import pyarrow as pa
-
-    there = ~np.isnan(values)
-    missing = int(len(values) - np.count_nonzero(there))
-    kept = values[there]
+    """Convert floats. Whole numbers with missing values, which pandas stores as floats, become integers again."""
+    present = ~np.isnan(values)
+    missing = int(len(values) - np.count_nonzero(present))
+    kept = values[present]
     large = bool((np.abs(kept[np.isfinite(kept)]) >= _FIRST_LOST).any())
     whole_numbers = bool(np.isfinite(kept).all()) and not large
     if missing and len(kept) and whole_numbers and bool((kept == np.floor(kept)).all()):
-        whole = np.where(there, values, 0).astype(np.int64)
+        whole = np.where(present, values, 0).astype(np.int64)
         note = f"column {name!r}: {missing} NaN taken as null, the others as whole numbers, held as floats"
-        return pa.array(whole, mask=~there), [note]
+        return pa.array(whole, mask=~present), [note]
     notes = [f"column {name!r}: {missing} NaN taken as null (pandas writes missing numbers so)"] if missing else []
     if large:
         notes.append(
@@ -128,8 +122,8 @@ def _from_floats(values: np.ndarray[Any, Any], name: str) -> tuple[pa.Array, lis
 
 
 def _loses_by_type(series: pd.Series[Any]) -> bool:
-    """Whether Arrow, which takes the type of the first value for all, would lose something: of days beside instants,
-    of instants with and without zones, of nanoseconds, of bytes beside text."""
+    """Whether Arrow would lose information by using the type of the first value: in mixtures of dates and timestamps,
+    of timestamps with and without zone, of bytes and text, and with nanoseconds."""
     kinds = set()
     for value in series:
         if isinstance(value, dt.datetime):
@@ -142,11 +136,9 @@ def _loses_by_type(series: pd.Series[Any]) -> bool:
 
 
 def _from_objects(series: pd.Series[Any], name: str) -> tuple[pa.Array, list[str]]:
-    """Python objects of several types: exact decimals where all are numbers, timestamps where all are days or
-    instants, else text with a note."""
+    """Convert Python objects of several types: numbers to exact decimals, dates and timestamps to timestamps, other
+    mixtures to text with a note."""
     import pandas as pd
-    import pyarrow as pa
-
     given = [v.item() if isinstance(v, np.generic) else v.value if isinstance(v, Enum) else v for v in series.tolist()]
     values = [None if v is None or v is pd.NA or v is pd.NaT or v != v else v for v in given]
     present = [v for v in values if v is not None]
@@ -179,10 +171,8 @@ def _from_objects(series: pd.Series[Any], name: str) -> tuple[pa.Array, list[str
 
 
 def _instants(values: list[Any], name: str) -> tuple[pa.Array, list[str]]:
-    """Days and instants as instants, with a note where there are several kinds of them."""
+    """Convert dates and timestamps to timestamps, with a note if kinds are mixed."""
     import pandas as pd
-    import pyarrow as pa
-
     present = [v for v in values if v is not None]
     instants = [None if v is None else pd.Timestamp(v) for v in values]
     zoned = [v if v is None or v.tzinfo else v.tz_localize("UTC") for v in instants]
@@ -213,9 +203,7 @@ def _is_unicode(text: str) -> bool:
 
 
 def _exact(values: list[Any], name: str) -> tuple[pa.Array, list[str]]:
-    """Whole numbers and decimals."""
-    import pyarrow as pa
-
+    """Convert whole numbers and decimals to decimals."""
     for row, v in enumerate(values):
         if isinstance(v, decimal.Decimal) and not v.is_finite():
             hint = "Turn the column into floats or text"
@@ -230,10 +218,10 @@ def _exact(values: list[Any], name: str) -> tuple[pa.Array, list[str]]:
 
 
 class UnusableColumn(InputError):
-    """A column whose values can't be compared one by one; `type` is its type's name."""
+    """The error for a column whose values can't be compared; `type` is the name of its type."""
 
-    def __init__(self, said: str, type_: str) -> None:
-        super().__init__(said)
+    def __init__(self, text: str, type_: str) -> None:
+        super().__init__(text)
         self.type = type_
 
 
@@ -250,13 +238,11 @@ def unusable(name: str, type_: str) -> UnusableColumn:
 
 
 def typed_column(name: str, array: pa.Array | pa.ChunkedArray, label: str) -> TypedColumn:
-    """A column with the type that its Arrow type stands for.
+    """A column with the type that corresponds to its Arrow type.
 
-    Raises UnusableColumn for nested and calendar-interval columns: they have no order and no equality that Spark, Arrow
-    and NumPy share.
+    Raises UnusableColumn for nested and calendar-interval columns: Spark, Arrow and NumPy don't agree on how to compare
+    them.
     """
-    import pyarrow as pa
-
     given = array.type
     if isinstance(given, pa.BaseExtensionType):
         if given.extension_name == "arrow.uuid":
@@ -267,8 +253,6 @@ def typed_column(name: str, array: pa.Array | pa.ChunkedArray, label: str) -> Ty
         )
         return typed_column(name, array, label)
     if isinstance(given, pa.RunEndEncodedType):
-        import pyarrow.compute as pc
-
         return typed_column(name, pc.run_end_decode(array), label)
     if pa.types.is_nested(given):
         raise unusable(name, str(given))
@@ -287,18 +271,14 @@ def typed_column(name: str, array: pa.Array | pa.ChunkedArray, label: str) -> Ty
 
 
 def is_bytes(type_: pa.DataType) -> bool:
-    """Whether values of a type are bytes without a meaning of their own."""
-    import pyarrow as pa
-
+    """Whether a type is one of raw bytes."""
     t = pa.types
     kinds = (t.is_binary, t.is_large_binary, t.is_fixed_size_binary, t.is_binary_view)
     return any(kind(type_) for kind in kinds)
 
 
 def _canonical(name: str, values: pa.Array) -> tuple[TypeName, pa.Array, str]:
-    """Type, values in the form that encoding takes, and what was done to them."""
-    import pyarrow as pa
-
+    """The type, the values in the form that encoding needs, and a remark on the conversion."""
     t = pa.types
     given = values.type
     if t.is_null(given):
@@ -329,8 +309,6 @@ def _canonical(name: str, values: pa.Array) -> tuple[TypeName, pa.Array, str]:
 
 
 def _canonical_rest(name: str, values: pa.Array) -> tuple[TypeName, pa.Array, str]:
-    import pyarrow as pa
-
     t = pa.types
     given = values.type
     if t.is_string(given) or t.is_large_string(given) or t.is_string_view(given):

@@ -1,4 +1,4 @@
-"""A table whose rows stay in Spark, as every task takes it."""
+"""A table whose rows stay in Spark."""
 
 from __future__ import annotations
 
@@ -14,10 +14,14 @@ if TYPE_CHECKING:
     from tuplewise.engine.table.reader import Reader
     from tuplewise.engine.table.spark_source import RawFrame
 
+IN_PROCESS_BYTES = 512 << 20
+"""Sources up to this size come over as Arrow and are encoded in-process: that takes a few times their size in memory,
+which any laptop has, and spares Spark's shuffles. Parquet and ORC count fourfold, for their compression."""
+
 
 @dataclass(frozen=True)
-class Plan:
-    """What is read of a table: which columns, under which names and types."""
+class ColumnSelection:
+    """The columns of a table to read, with their names and types."""
 
     kept: list[int]
     names: list[str]
@@ -27,13 +31,13 @@ class Plan:
 
 @dataclass(frozen=True)
 class TableInSpark:
-    """A table whose rows stay in Spark; nothing of it is here yet but what its names need.
+    """An open table whose rows stay in Spark. So far only its column names were read.
 
-    `size_bytes`: of its files (fourfold for packed formats), or what Spark's plan says.
+    `size_bytes`: the size of its files (four times that for packed formats), or Spark's estimate.
     """
 
     raw: RawFrame
-    plan: Plan
+    selection: ColumnSelection
     options: LoadOptions
     name: str
     path: str | None
@@ -44,8 +48,9 @@ class TableInSpark:
 
     @property
     def column_names(self) -> list[str]:
-        return [self.plan.names[i] for i in self.plan.kept]
+        return [self.selection.names[i] for i in self.selection.kept]
 
     def ordered(self, names: Sequence[str]) -> TableInSpark:
-        """The same with these columns only, in this order."""
-        return replace(self, plan=replace(self.plan, kept=[self.plan.names.index(name) for name in names]))
+        """The same table with these columns only, in this order."""
+        kept = [self.selection.names.index(name) for name in names]
+        return replace(self, selection=replace(self.selection, kept=kept))

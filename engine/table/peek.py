@@ -1,4 +1,4 @@
-"""The names of a table's columns before it is read: what is wrong with a rule is said before that."""
+"""The column names of a table before it is read, so that faults in rules are reported first."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _FIRST_CHARACTERS = 1 << 20
 
 
 def known_columns(table: Any, options: LoadOptions) -> list[str] | None:
-    """The columns that reading will give, by their names; None where they can't be told without reading.
+    """The names of the columns that will be read; None if only reading can tell.
 
-    Raises InputError where there is no such file, or no column of a name that was asked for.
+    Raises InputError if there is no such file, or no column of a requested name.
     """
     if isinstance(table, Relation):
         return table.column_names
@@ -73,7 +73,7 @@ def _csv_header(stream: IO[bytes], source: Source, options: LoadOptions) -> list
 
 
 def _first_record(text: str, quote: str) -> str:
-    """The lines up to the end of the first record that isn't blank: those behind it may break off in a field."""
+    """The lines up to the end of the first non-blank record. Later lines may be cut off inside a field."""
     end, inside = 0, False
     while end < len(text):
         start, end = end, text.find("\n", end) + 1 or len(text)

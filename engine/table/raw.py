@@ -1,37 +1,35 @@
-"""A table as its source holds it, before its types are settled: what every reader in this process gives."""
+"""A table as its source stores it, before types are decided: the result of every reader in this process."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 Reading = Literal["infer", "dates", "typed", "nanoseconds"]
-"""What is done with a column: all rules for text; those for dates only (JSON says which values are numbers); its
-type is known; its type is a number of nanoseconds."""
+"""How a column gets its type: by all rules for text; by those for dates only (JSON marks numbers itself); from the
+source; from the source as a number of nanoseconds."""
 
 
 CSV_LABEL = "CSV"
-"""What columns of CSV files are called, where others have the name of a type."""
+"""The label of columns of CSV files, in place of a type name."""
 
 
 @dataclass(frozen=True)
 class RowPlaces:
-    """Where the rows of a table stand.
+    """The places of rows in their files.
 
     Attributes
     ----------
-    position : int64 (rows,), among data rows
-    line : int64 (rows,), 1-based, in the file of the row
-    file : int32 (rows,)
-    data_rows : rows in all, blank ones of a one-column table included
-    blank_lines : lines that were skipped
+    position : int64 (rows,), position among the data rows
+    line : int64 (rows,), 1-based line in the row's file
+    file : int32 (rows,), number of the file
+    data_rows : all rows, including the blank ones of a one-column table
+    blank_lines : skipped lines
     """
 
     position: NDArray[np.int64]
@@ -41,7 +39,7 @@ class RowPlaces:
     blank_lines: int
 
     def line_of(self, position: int, files: Sequence[str]) -> str:
-        """Where the row at a position begins: its line, and its file where there are several."""
+        """The line on which the row at a position begins, with the file if there are several."""
         at = int(np.searchsorted(self.position, position))
         where = f"line {int(self.line[at])}"
         return where if len(files) < 2 else f"{files[self.file[at]]}, {where}"
@@ -49,12 +47,12 @@ class RowPlaces:
 
 @dataclass(frozen=True)
 class BadRows:
-    """What is wrong with rows that can't be taken apart.
+    """The fault of malformed rows.
 
     Attributes
     ----------
-    of_one, of_several : in words
-    hint : says what to do about those at some positions (int64, ascending), where something is known; or None
+    of_one, of_several : the fault in words, for one row and for several
+    hint : a function from the positions of the rows (int64, ascending) to a hint, or None
     """
 
     of_one: str = ""
@@ -67,14 +65,13 @@ NO_BAD_ROWS = BadRows()
 
 @dataclass(frozen=True, eq=False)
 class RawRows:
-    """Rows of some columns.
+    """The rows of some columns.
 
     Attributes
     ----------
-    arrays : one for each column that was asked for, given out once, so that none is held longer than it is needed; only
-        rows that could be taken apart
-    bad : int64, ascending: positions of rows that couldn't
-    places : says where rows stand, where lines are known
+    arrays : an iterator over the requested columns without malformed rows; each is released as soon as it is consumed
+    bad : int64, ascending: positions of malformed rows
+    places : a function that returns the places of rows, if lines are known
     """
 
     arrays: Iterator[pa.ChunkedArray]
@@ -84,16 +81,16 @@ class RawRows:
 
 @dataclass(frozen=True, eq=False)
 class RawTable:
-    """A table that can be read here.
+    """A table that can be read in this process.
 
     Attributes
     ----------
-    names : the names that the source gives the columns, in order
-    readings, labels : for each column, what is done with it and what its source calls its type
-    rows_of_files : how many rows each file has, also those that can't be taken apart
-    read : gives the columns of some indexes
-    files : local files in order; empty where there are none
-    what_is_bad : what rows that can't be taken apart lack
+    names : the column names of the source, in order
+    readings, labels : for each column, how it gets its type, and the source's name for its type
+    rows_of_files : number of rows of each file, malformed ones included
+    read : reads the columns at some indexes
+    files : the local files in order, if any
+    what_is_bad : the fault of malformed rows
     """
 
     names: list[str]
@@ -111,27 +108,21 @@ class RawTable:
 
 
 def reading_pool() -> pa.MemoryPool:
-    """What Arrow's threads allocate from while they read files.
+    """The memory pool for reading files: jemalloc if Arrow has it.
 
-    That is jemalloc where Arrow has it: with others, a thread keeps for itself what another thread has let go.
+    With other pools, threads keep memory that other threads have freed.
     """
-    import pyarrow as pa
-
     return pa.jemalloc_memory_pool() if "jemalloc" in pa.supported_memory_backends() else pa.default_memory_pool()
 
 
 def give_memory_back() -> None:
-    """Hand memory that Arrow holds without using it back to the system. It takes a millisecond."""
-    import pyarrow as pa
-
+    """Return the memory that Arrow holds but does not use to the system. It takes a millisecond."""
     for pool in (pa.default_memory_pool(), reading_pool()):
         pool.release_unused()
 
 
 def joined(parts: Sequence[list[pa.ChunkedArray]], columns: int) -> Iterator[pa.ChunkedArray]:
-    """Each column of all files, one after another; what has been given out is not held here. `parts`: of each file."""
-    import pyarrow as pa
-
+    """Concatenate the columns of all files, one at a time; yielded columns are released. `parts`: one list per file."""
     for _ in range(columns):
         arrays = [part.pop(0) for part in parts]
         if len({array.type for array in arrays}) > 1:  # text of a file that holds none of it has no dictionary

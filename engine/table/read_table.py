@@ -1,4 +1,4 @@
-"""Tables and files of changes as columns of values with the rows that have them, before or after types are known."""
+"""Tables and files of changes as columns of values and row indexes, before or after types are known."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tuplewise.engine.errors import InputError, Wording, message, near_names, number_of
 from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.table.arrow_text import NO_NUMBER, respelled
+from tuplewise.engine.table.arrow_text import NO_NUMBER, in_plain_notation
 from tuplewise.engine.table.csv import bad_rows_note
 from tuplewise.engine.table.encode import TypedColumn, encode, indexed
 from tuplewise.engine.table.frames import UnusableColumn, arrow_columns, notes_on_index, typed_column
@@ -37,17 +39,16 @@ class ReadTable:
 
     Attributes
     ----------
-    columns : values, and which of them each row has
-    readings : what is done with each column
-    locate : says where the row at an index stands
-    positions : int64 (rows,), 0-based positions among the data rows of the source; None where they are the indexes
-    path : as it was given, or None
+    columns : values, and each row's index into them
+    readings : how each column gets its type
+    locate : returns the place of the row at an index, in words
+    positions : int64 (rows,), 0-based positions among the data rows of the source; None if they equal the indexes
+    path : the path as given, or None
     spark : version and master of the session that read it, or None
-    reader : what read the file and why, or None where there was none
-    notations : by the names of columns of text, how numbers are written there, where not plainly: the characters for
-        decimals and thousands
-    index : int32 (columns, rows), C order, whose rows are the columns' indexes; `encoded` writes the codes there. None
-        where each column has an array of its own
+    reader : the reader of the file and the reason for it; None for frames
+    notations : decimal and thousands separators of text columns that don't use plain numbers, by column name
+    index : int32 (columns, rows), C order, whose rows are the columns' indexes; `encoded` overwrites it with codes.
+        None if each column has an array of its own
     """
 
     name: str
@@ -65,19 +66,19 @@ class ReadTable:
 
     @property
     def inferred(self) -> list[bool]:
-        """Whether each column is text of a file whose type its values tell."""
+        """Whether each column is text whose type is inferred from its values."""
         return [reading == "infer" for reading in self.readings]
 
 
 Needed = frozenset[str] | None
-"""The columns that work needs, of others that can't be compared are left out with a note; None: all that are read."""
+"""The columns that a task needs. Others are left out with a note if they can't be compared. None: all columns."""
 
 
 def of_raw(raw: RawTable, options: LoadOptions, name: str, path: str | None, needed: Needed = None) -> ReadTable:
-    """The columns that options ask for, as they stand in the source.
+    """The requested columns as the source stores them.
 
-    Raises InputError for names and types that can't be, for rows that can't be taken apart (see `bad_rows`), and for
-    columns that can't be compared.
+    Raises InputError for unknown names and types, for malformed rows (see `bad_rows`), and for columns that can't be
+    compared.
     """
     names, renamed = repair_names(raw.names)
     kept = selected_columns(names, options, name)
@@ -122,14 +123,14 @@ def _as_it_stands(name: str, array: Any, reading: Reading, label: str) -> TypedC
 
 
 def note_unless_needed(name: str, problem: UnusableColumn, needed: Needed) -> str:
-    """What is said of a column that is left out because it can't be compared. Raises the problem where it is needed."""
+    """A note on a column that is left out because it can't be compared. Raises the problem if the column is needed."""
     if needed is None or name in needed:
         raise problem
     return f"column {name!r} is {problem.type}, which can't be compared value by value: left out"
 
 
 def _positions(raw: RawTable, found: RawRows, options: LoadOptions) -> tuple[NDArray[np.int64] | None, list[str]]:
-    """Positions of the rows that are left, None where they are the first ones; and a note on those that are not."""
+    """The positions of the rows that remain (None: all rows from the first on), and a note on the others."""
     most = raw.rows if options.rows is None else min(raw.rows, options.rows)
     bad = found.bad[found.bad < most]
     if not len(bad):
@@ -167,8 +168,6 @@ def _row(row: int) -> str:
 
 def of_relation(relation: Relation, name: str) -> ReadTable:
     """The columns of a Relation."""
-    import pyarrow as pa
-
     columns = []
     for c, column in enumerate(relation.columns):
         codes, places = np.unique(relation.codes[c], return_inverse=True)
@@ -184,7 +183,7 @@ def of_relation(relation: Relation, name: str) -> ReadTable:
 
 
 def encoded(table: ReadTable, seconds: Mapping[str, float], device: str) -> Relation:
-    """A table whose types are known as a Relation. `seconds`, `device`: what bringing it here took; see `encode`."""
+    """Encode a typed table as a Relation. `seconds`: timings of the steps before; `device`: see `encode`."""
     codes, dictionaries, described = encode(table.columns, table.rows, device, table.index)
     positions = table.positions
     if positions is not None and (not table.rows or int(positions[-1]) == table.rows - 1):
@@ -196,7 +195,7 @@ def encoded(table: ReadTable, seconds: Mapping[str, float], device: str) -> Rela
 
 
 def typed(table: ReadTable, options: LoadOptions, *, as_text: bool = False) -> ReadTable:
-    """The table with the types that its values spell, or that options ask for. `as_text`: all of them as text."""
+    """The table with inferred types, or those that options name. `as_text`: all columns as text."""
     names = [c.name for c in table.columns]
     overrides = type_overrides(names, options.types, table.name)
     columns, notes = [], []
@@ -223,19 +222,16 @@ def typed(table: ReadTable, options: LoadOptions, *, as_text: bool = False) -> R
 
 
 def _fitted(table: ReadTable, column: TypedColumn, type_: TypeName) -> tuple[TypedColumn, NDArray[np.int64]]:
-    """`fitted`, with numbers read as they are written in this table."""
+    """See `fitted`; numbers are read in the notation of the table."""
     notation = table.notations.get(column.name)
     if notation is None or column.type != "text" or type_ not in _NUMBERS:
         return fitted(column, type_)
-    return fitted(replace(column, values=respelled(column.values, *notation)), type_)
+    return fitted(replace(column, values=in_plain_notation(column.values, *notation)), type_)
 
 
 def _inferred(column: TypedColumn, decimal: str, thousands: str | None) -> tuple[TypedColumn, list[str]]:
-    """The column with the type that its values spell in a notation, and notes; what stays text stays as written."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    values = respelled(column.values, decimal, thousands)
+    """The column with the type that its values have in a notation, and notes. Text stays as written."""
+    values = in_plain_notation(column.values, decimal, thousands)
     found, notes = infer_text_column(column.name, values, column.index)
     if found.type != "text":
         return found, notes
@@ -255,12 +251,12 @@ def fit_types(table: ReadTable, types: Sequence[TypeName], tokens: Sequence[str]
     Parameters
     ----------
     tokens : text that means null
-    leave_out : leave rows out that have a value that doesn't fit, and note it
+    leave_out : leave out rows with a value that doesn't fit, and add a note
 
     Raises
     ------
     InputError
-        With column, row and value, where one doesn't fit and rows are not left out.
+        With column, row and value, if a value doesn't fit and rows are not left out.
     """
     columns = []
     bad = np.zeros(table.rows, dtype=np.bool_)
@@ -284,7 +280,7 @@ def fit_types(table: ReadTable, types: Sequence[TypeName], tokens: Sequence[str]
 
 
 def other_columns(what: str, given: Sequence[str], names: Sequence[str]) -> InputError:
-    """One error that names every column that is missing or unknown, with names near to the first unknown one."""
+    """An error that lists all missing and unknown columns, with names close to the first unknown one."""
     missing = [n for n in names if n not in given]
     unknown = [n for n in given if n not in names]
     faults = [f"missing {', '.join(map(repr, missing))}"] if missing else []
@@ -295,13 +291,13 @@ def other_columns(what: str, given: Sequence[str], names: Sequence[str]) -> Inpu
 
 
 def left_out_note(rows: Sequence[int], locate: Locate) -> tuple[str, ...]:
-    """What is said of rows that were left out, where there are any."""
-    said = f"{number_of(len(rows), 'row')} with a value that does not fit its column's type left out, the first at "
-    return (said + locate(rows[0]),) if rows else ()
+    """A note on rows that were left out, if any."""
+    note = f"{number_of(len(rows), 'row')} with a value that does not fit its column's type left out, the first at "
+    return (note + locate(rows[0]),) if rows else ()
 
 
 def _without_nulls(column: TypedColumn) -> TypedColumn:
-    """The column without the values that didn't fit, which no row has."""
+    """The column without the values that didn't fit; no row refers to them."""
     if not column.values.null_count:
         return column
     valid = np.asarray(column.values.is_valid().to_numpy(zero_copy_only=False), dtype=np.bool_)

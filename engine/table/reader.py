@@ -1,4 +1,4 @@
-"""What reads a table: Arrow in this process, or Spark; and the tables that this process reads itself."""
+"""The choice of a table's reader, Arrow in this process or Spark, and reading in this process."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from tuplewise.engine.spark.session import SUBMITTED
 from tuplewise.engine.table.csv import csv_table
 from tuplewise.engine.table.files import json_lines, typed_files, with_folder_columns
 from tuplewise.engine.table.frames import kind_of
+from tuplewise.engine.table.in_spark import IN_PROCESS_BYTES
 from tuplewise.engine.table.raw import RawTable
 from tuplewise.engine.table.read_table import ReadTable, of_frame, of_raw, of_relation, other_columns
 from tuplewise.engine.table.relation import Relation
 from tuplewise.engine.table.source import Source, find_source, packing_of, why_not_spark
 
 ROOM_SHARE = 0.5
-"""Share of this machine's memory that a table may take while Arrow reads it; of larger ones Spark takes pieces."""
+"""Share of this machine's memory that a table may take while Arrow reads it. Spark reads larger tables in pieces."""
 _BYTES_OF_A_BYTE = {"csv": 3, "json": 8, "parquet": 8, "orc": 8}
 _NAMES = {"csv": "CSV", "json": "JSON lines", "parquet": "Parquet", "orc": "ORC"}
 _PACKED = 5
@@ -27,16 +28,16 @@ _PACKED = 5
 
 @dataclass(frozen=True)
 class Reader:
-    """What reads a file, and why."""
+    """The reader of a file, and the reason for it."""
 
     name: Literal["arrow", "spark"]
     reason: str
 
 
 def choose_reader(source: Source, options: LoadOptions, *, session: bool = False) -> Reader:
-    """What reads a table. `session`: the caller has a Spark session for it.
+    """Choose the reader of a table. `session`: the caller has a Spark session for it.
 
-    Raises InputError where the reader that was asked for can't read it.
+    Raises InputError if the requested reader can't read it.
     """
     asked = f"asked for with reader={options.reader}"
     if not source.local:
@@ -58,19 +59,19 @@ def choose_reader(source: Source, options: LoadOptions, *, session: bool = False
 
 
 def _refuse_odd(source: Source, options: LoadOptions, hint: str) -> None:
-    """Raise InputError for what Spark can't read as it is."""
+    """Raise InputError if Spark can't read the source as it is."""
     odd = why_not_spark(source, options)
     if odd is not None:
         raise InputError(message(f"Spark can't read {source.given}", odd, hint=hint))
 
 
 def _why_spark(source: Source, options: LoadOptions, session: bool) -> str | None:
-    """Why Spark would read local files where nobody chose a reader; None where Arrow does."""
+    """The reason to read local files by Spark if no reader was chosen; None: Arrow reads them."""
     if SUBMITTED in os.environ:
         return "the command runs under spark-submit"
-    told = next((name for name in ("master", "profile", "conf") if getattr(options, name)), None)
-    if session or told is not None:
-        return "a Spark session was given" if told is None else f"Spark was asked for with {told}"
+    setting = next((name for name in ("master", "profile", "conf") if getattr(options, name)), None)
+    if session or setting is not None:
+        return "a Spark session was given" if setting is None else f"Spark was asked for with {setting}"
     needed, room = _bytes_needed(source), _room()
     if needed > room:
         return f"about {needed >> 20:,} MiB would be needed here, and {room >> 20:,} MiB may be taken"
@@ -78,7 +79,7 @@ def _why_spark(source: Source, options: LoadOptions, session: bool) -> str | Non
 
 
 def _bytes_needed(source: Source) -> int:
-    """About what reading takes at most."""
+    """An estimate of the most memory that reading takes."""
     needed = 0
     for path in source.files:
         packed = source.format in ("csv", "json") and packing_of(path) is not None
@@ -93,7 +94,7 @@ def _room() -> int:
 
 
 def open_here(source: Source, options: LoadOptions) -> RawTable:
-    """A local table, opened in this process. Raises InputError where it can't be read."""
+    """Open a local table in this process. Raises InputError if it can't be read."""
     if source.format == "csv":
         table = csv_table(source, options)
     elif source.format == "json":
@@ -106,12 +107,12 @@ def open_here(source: Source, options: LoadOptions) -> RawTable:
 
 
 def read_table(source: Any, options: LoadOptions, name: str, *, fixed: bool = False) -> ReadTable:
-    """A table's columns as they stand in the source.
+    """The columns of a table as the source stores them.
 
     Parameters
     ----------
     source : path, frame or Relation
-    fixed : options name the type of every column that is known
+    fixed : all types are known already; options for types don't matter
 
     Raises
     ------
@@ -134,13 +135,7 @@ def read_table(source: Any, options: LoadOptions, name: str, *, fixed: bool = Fa
         raise unreadable(source)
     if fixed:
         options = replace(options, types={})
-    from tuplewise.engine.table.spark_load import (
-        IN_PROCESS_BYTES,
-        bring_here,
-        open_with_spark,
-        read_here,
-        spark_failures,
-    )
+    from tuplewise.engine.table.spark_load import bring_here, open_with_spark, read_here, spark_failures
 
     opened = open_with_spark(source, kind, options, name, None, lambda step: None, reader=reader)
     if opened.size_bytes > IN_PROCESS_BYTES:  # of such a table only codes and dictionaries come here
@@ -150,7 +145,7 @@ def read_table(source: Any, options: LoadOptions, name: str, *, fixed: bool = Fa
 
 
 def unreadable(source: Any) -> InputError:
-    """The error for what is no table."""
+    """The error for an object that is not a table."""
     allowed = "a path, or a pandas, Polars, Arrow or Spark DataFrame"
     return InputError(message("a table of this type can't be read", type(source).__name__, allowed))
 
@@ -165,13 +160,13 @@ def read_columns(
     beside: str | None = None,
     others: bool = False,
 ) -> ReadTable:
-    """A table whose columns are those of a state, in their order; types and text that means null are the state's.
+    """A table with the columns of a state, in the state's order. The state also decides types and null tokens.
 
     Parameters
     ----------
-    what : what a message calls a source that has no path
-    beside : a column that may be there besides, and is then the last
-    others : further columns are passed over
+    what : the name of a source without a path, for messages
+    beside : an additional column that is allowed, and comes last
+    others : ignore further columns
 
     Raises
     ------

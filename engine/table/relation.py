@@ -1,4 +1,4 @@
-"""The Relation: a table as dense, order-preserving int32 ranks. Every algorithm works on it and on nothing else."""
+"""The Relation: a table as dense, order-preserving int32 ranks. All algorithms work on it."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ ORDERED_DOMAINS: frozenset[Domain] = frozenset({"number", "double", "date", "tim
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: its name, its type, and why it has that type.
+    """A column: its name, its type, and the reason for that type.
 
-    `distinct` counts distinct non-null values, `nulls` counts null rows.
+    `distinct` is the number of distinct non-null values, `nulls` the number of null rows.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Column:
 
     @property
     def ordered(self) -> bool:
-        """Whether discovery gives the column `<` and its like (numbers, dates and timestamps)."""
+        """Whether discovery uses `<`, `<=`, `>` and `>=` on the column (numbers, dates and timestamps)."""
         return self.domain in ORDERED_DOMAINS
 
 
@@ -73,13 +73,13 @@ class Relation:
     positions : int64 array (rows,) or None
         0-based position of each row among the data rows of its source; None where it is the row's index.
     timings_seconds : mapping
-        "session", "load", "encode": what bringing the table here took.
+        Seconds of "session", "load" and "encode".
     spark : mapping or None
-        "version" and "master" of the session that loaded it; None where no JVM was needed.
+        "version" and "master" of the session that loaded it; None if no JVM was needed.
     table_rows : int or None
-        Rows of the table, where only some of them are here: those that a check in Spark lists. None: all are here.
+        Rows of the whole table, if the relation holds only some of them (those that a check in Spark lists).
     reader : Reader or None
-        What read the file and why; None of a frame.
+        The reader of the file and the reason for it; None for a frame.
     """
 
     name: str
@@ -100,7 +100,7 @@ class Relation:
 
     @property
     def all_rows(self) -> int:
-        """Rows of the table, also where only some of them are here."""
+        """Rows of the whole table, even if the relation holds only some of them."""
         return self.rows if self.table_rows is None else self.table_rows
 
     @property
@@ -108,7 +108,7 @@ class Relation:
         return [c.name for c in self.columns]
 
     def index_of(self, name: str) -> int:
-        """Position of a column. Raises InputError with near names where there is none."""
+        """The index of a column. Raises InputError with similar names if there is none."""
         for i, column in enumerate(self.columns):
             if column.name == name:
                 return i
@@ -116,7 +116,7 @@ class Relation:
         raise InputError(message(f"no column of that name in table {self.name!r}", name, hint=hint))
 
     def position_of(self, row: int) -> int:
-        """Position in its source of the row at index `row`."""
+        """The position in the source of the row at index `row`."""
         return int(row if self.positions is None else self.positions[row])
 
     def select(self, names: Sequence[str]) -> Relation:
@@ -127,7 +127,7 @@ class Relation:
         return replace(self, columns=tuple(self.columns[i] for i in index), codes=codes)
 
     def values(self, column: int, rows: NDArray[Any] | slice = slice(None)) -> pa.Array:
-        """The values of a column at some row indexes, as the column's domain type (null where code is -1)."""
+        """The values of a column at some row indexes, in the type of its domain (null where the code is -1)."""
         import pyarrow as pa
 
         codes = self.codes[column, rows]
@@ -136,16 +136,16 @@ class Relation:
 
 
 def idle_columns(relation: Relation, nulls: str) -> NDArray[np.bool_]:
-    """Columns that no rule is learnt of, bool (columns,): those with nulls only, where a null is unknown."""
+    """Columns that discovery ignores, bool (columns,): those that are entirely null, if nulls are unknown."""
     return np.array([nulls == "unknown" and c.distinct == 0 and c.nulls > 0 for c in relation.columns], dtype=np.bool_)
 
 
 def note_on_idle(relation: Relation, nulls: str) -> list[str]:
-    """That such columns were left out, where there are any."""
+    """A note on columns that discovery ignores, if any; see `idle_columns`."""
     names = [relation.columns[i].name for i in np.flatnonzero(idle_columns(relation, nulls))]
     if not names:
         return []
     more = f" and {len(names) - _NAMES_SHOWN:,} more" if len(names) > _NAMES_SHOWN else ""
     listed = ", ".join(map(repr, names[:_NAMES_SHOWN])) + more
-    said = f"column {listed} has" if len(names) == 1 else f"columns {listed} have"
-    return [f"{said} no values: left out"]
+    subject = f"column {listed} has" if len(names) == 1 else f"columns {listed} have"
+    return [f"{subject} no values: left out"]

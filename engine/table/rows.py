@@ -1,4 +1,4 @@
-"""Rows as Python objects, read one by one as plain values: those that `read_table` reads as whole columns.
+"""Rows as Python objects, read one by one as plain values, with the same meaning as columns in `read_table`.
 
 A plain value is a str, a bool, a float (double) or a number: an int, or a Decimal where it has a fraction. A date is
 the number of its days since 1970, a timestamp that of its microseconds since 1970 in UTC; nanoseconds are a fraction.
@@ -12,16 +12,15 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
 
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.table.arrow_text import parse
 from tuplewise.engine.table.read_table import other_columns
 from tuplewise.engine.table.relation import DOMAIN_OF_TYPE, Domain, TypeName
 from tuplewise.engine.table.typing_columns import ASKED_FOR, LEAVE_OUT, fitted, unfit
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 PlainValue = str | bool | float | int | Decimal
 PlainRow = list[PlainValue | None]
@@ -42,7 +41,7 @@ _DAY_SECONDS = 86_400
 
 @dataclass(frozen=True, slots=True)
 class KeptColumn:
-    """A column of a state: its name, the type that its values have for good, and why it has that type."""
+    """A column of a state: its name, its fixed type, and the reason for that type."""
 
     name: str
     type: TypeName
@@ -55,8 +54,8 @@ class KeptColumn:
 
     @property
     def was_inferred(self) -> bool:
-        """Whether it is text because of what its values spelled: not where that was asked for, or how a frame or a
-        Parquet file stores it."""
+        """Whether the column became text because of its values, and not by request or because its source stores it
+        so."""
         return self.type == "text" and self.why != ASKED_FOR and not self.why.startswith("stored as")
 
 
@@ -68,7 +67,7 @@ _FAULTS = (Misfit, ValueError, ArithmeticError, TypeError, AttributeError)  # of
 
 
 def plain_rows(source: Any) -> Sequence[Any] | None:
-    """The rows of a mapping, which is one, or a list; None of a table."""
+    """The rows of a list, or of a mapping, which is one row; None for a table."""
     if isinstance(source, Mapping):
         return [source]
     return source if isinstance(source, (list, tuple)) else None
@@ -82,18 +81,18 @@ def read_rows(
     *,
     leave_out: bool = False,
 ) -> tuple[list[PlainRow], list[int]]:
-    """Rows as plain values.
+    """Read rows as plain values.
 
     Parameters
     ----------
     rows : mappings by column names, or sequences in the order of the columns
     names, types : of the columns
     null_tokens : text that means null
-    leave_out : leave rows out that have a value that doesn't fit its column's type
+    leave_out : leave out rows with a value that doesn't fit its column's type
 
     Returns
     -------
-    the values of each row in the order of the columns, None for null; and the numbers of the rows that were left out
+    the values of each row in the order of the columns, None for null; and the numbers of the omitted rows
 
     Raises
     ------
@@ -137,7 +136,7 @@ def _row_values(row: Any, names: Sequence[str], number: int) -> Sequence[Any]:
 def _unfit(
     readers: Sequence[_Reader], names: Sequence[str], types: Sequence[TypeName], values: Sequence[Any], number: int
 ) -> InputError:
-    """The error that names the first value of a row that doesn't fit."""
+    """The error for the first value of a row that doesn't fit."""
     for reader, name, type_, value in zip(readers, names, types, values, strict=True):
         try:
             _ = None if value is None else reader(value)
@@ -212,7 +211,7 @@ _READERS: dict[TypeName, _Reader] = {
 
 
 def _general(value: Any, type_: TypeName) -> PlainValue | None:
-    """A value by the rules that columns are read by; None of what pandas has for null. Raises Misfit."""
+    """A value, read by the rules for columns; None for a null of pandas. Raises Misfit."""
     if hasattr(value, "item") and not isinstance(value, (str, bytes)):  # NumPy's scalars
         value = value.item()
     if type_ == "text":  # equal values may be written in several ways
@@ -236,9 +235,7 @@ _remembered = lru_cache(maxsize=_REMEMBERED, typed=True)(_by_column)
 
 
 def _microseconds(values: pa.Array, nanoseconds: int) -> int | Decimal:
-    """Of an array of one. `nanoseconds`: of a Timestamp of pandas, which Arrow leaves out."""
-    import pyarrow as pa
-
+    """The microseconds of the only value of an array. `nanoseconds`: those of a pandas Timestamp, which Arrow drops."""
     if values.type.unit == "ns":
         micro, nanoseconds = divmod(values.cast(pa.int64())[0].as_py(), 1000)
     else:
@@ -247,9 +244,7 @@ def _microseconds(values: pa.Array, nanoseconds: int) -> int | Decimal:
 
 
 def _typed(value: Any, type_: TypeName) -> pa.Array | None:
-    """A value as an array (1,) of a type that columns of a Relation have."""
-    import pyarrow as pa
-
+    """A value as an array (1,) of one of the types of a Relation's columns."""
     from tuplewise.engine.table.frames import typed_column
 
     if isinstance(value, str):

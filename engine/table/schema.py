@@ -1,4 +1,4 @@
-"""Names and types of columns: what a user may ask for, and what is made of a header."""
+"""Names and types of columns: selection by the user, repair of headers, and quoting."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _RESERVED = frozenset({"and", "or", "not", "true", "false", "null"})
 
 
 def quote_name(name: str) -> str:
-    """A column name as rules spell it: bare where it is a plain word, else in back-quotes, as `quote_text` has it.
+    """A column name as rules write it: bare if it is a plain word, else in back-quotes, see `quote_text`.
 
     Examples
     --------
@@ -45,23 +45,23 @@ def quote_name(name: str) -> str:
 
 
 def note_on_text(relation: Relation, ordered: Iterable[str]) -> list[str]:
-    """That columns whose order counts hold text, where some do. `ordered`: their names, each as often as may be."""
+    """A note on text columns whose order matters, if any. `ordered`: names of such columns, repeats allowed."""
     with_values = {c.name for c in relation.columns if c.type == "text" and c.distinct}
     names = [quote_name(name) for name in dict.fromkeys(ordered) if name in with_values]
     if not names:
         return []
     listed = names if len(names) <= _NAMED else [*names[:_NAMED], f"{len(names) - _NAMED:,} more columns"]
-    said = f"{', '.join(listed[:-1])} and {listed[-1]} are" if len(listed) > 1 else f"{listed[0]} is"
+    subject = f"{', '.join(listed[:-1])} and {listed[-1]} are" if len(listed) > 1 else f"{listed[0]} is"
     return [
-        f"{said} text: compared byte by byte, so that '10:30' comes before '9:00'. Times and numbers that are text "
+        f"{subject} text: compared byte by byte, so that '10:30' comes before '9:00'. Times and numbers that are text "
         "compare right where all are padded with zeros ('09:00')"
     ]
 
 
 def quote_text(text: str, quote: str) -> str:
-    r"""A text between quotes (doubled inside), on one line and of visible characters; `quoted_text` reads it.
+    r"""Quote a text (quotes inside are doubled) on one line, in printable characters; `quoted_text` reads it.
 
-    Line breaks, tabs and all else that can't be seen stand behind or between quoted parts, as escapes.
+    Line breaks, tabs and other invisible characters become escapes between quoted parts.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def quote_text(text: str, quote: str) -> str:
 
 
 def quoted_text(text: str, at: int) -> tuple[str, int] | None:
-    """What `quote_text` wrote at a place, where a quote stands, and the place behind it. None where it isn't closed."""
+    """Read what `quote_text` wrote, from a quote on. Returns the text and the place after it; None if not closed."""
     quote = text[at]
     parts: list[str] = []
     while True:
@@ -107,10 +107,10 @@ def _unescaped(escape: str) -> str:
 
 
 def repair_names(header: Sequence[str | None]) -> tuple[list[str], list[str]]:
-    """Names that are unique and not empty, and notes on each that was changed.
+    """Make names unique and non-empty. Returns them with a note on each changed name.
 
-    A repeated name gets `_2`, `_3` and so on (the first number that is free); an empty one becomes `column_N`, N its
-    1-based position.
+    A repeated name gets the suffix `_2`, `_3` and so on (the first free number). An empty name becomes `column_N`, N
+    being its 1-based position.
     """
     taken = {h for h in header if h}
     names: list[str] = []
@@ -133,12 +133,12 @@ def repair_names(header: Sequence[str | None]) -> tuple[list[str], list[str]]:
 
 
 def numbered_names(columns: int) -> list[str]:
-    """The names of columns that have no header: c1, c2, ..."""
+    """Names for columns without a header: c1, c2, ..."""
     return [f"c{i}" for i in range(1, columns + 1)]
 
 
 def selected_columns(names: Sequence[str], options: LoadOptions, table: str) -> list[int]:
-    """Indexes of the columns to keep, in the order of the table (`columns`, then `exclude`)."""
+    """The indexes of the selected columns, in the order of the table (`columns`, then `exclude`)."""
     known, left_out = set(names), set(options.exclude)
     wanted = known if options.columns is None else set(options.columns)
     unknown = [n for n in (*(options.columns or ()), *options.exclude) if n not in known]
@@ -159,7 +159,7 @@ def selected_columns(names: Sequence[str], options: LoadOptions, table: str) -> 
 
 
 def type_overrides(names: Sequence[str], types: Mapping[str, str], table: str) -> dict[str, TypeName]:
-    """The types that were asked for, by column name; `*` names all columns that aren't named themselves."""
+    """The requested types by column name; `*` stands for all columns that are not named."""
     problems = []
     overrides: dict[str, TypeName] = {}
     for column, given in types.items():

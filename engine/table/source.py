@@ -1,4 +1,4 @@
-"""What a path names: which files, in which order, of which format, packed how."""
+"""The source behind a path: its files, their order, format and compression."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ _PACKED_ENDINGS = (".gz", ".bz2", ".zst", ".lz4", ".xz", ".snappy", ".deflate", 
 _SEPARATORS = {".tsv": "\t", ".tab": "\t", ".psv": "|"}
 STANDARD_INPUT = "-"
 _PIPE = re.compile(r"/dev/fd/\d+|/proc/(?:self|\d+)/fd/\d+")  # what shells make of <(...)
-_WILD = re.compile(r"[ _.-]*(?:[*?]+|\[[^]]+\])[ _.-]*")  # of a pattern, with what sets it apart
+_WILD = re.compile(r"[ _.-]*(?:[*?]+|\[[^]]+\])[ _.-]*")  # a wildcard with the separators around it
 _FIRST_LINE = 64  # characters, enough for one that names a separator
 _NO_PERMISSION = "Ask its owner, or run as a user who may read it"
-_BEGIN_BYTES = 262  # as many as tell a tar archive
+_BEGIN_BYTES = 262  # enough to recognise a tar archive
 _OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 NO_PARTITION_VALUE = "__HIVE_DEFAULT_PARTITION__"  # the folder name that Hive and Spark give to null
 
@@ -62,19 +62,19 @@ ENDING_OF_PACKING = {packing: ending for _, packing, ending in _PACKINGS}
 
 @dataclass(frozen=True)
 class Source:
-    """A table outside of this process.
+    """A table outside this process.
 
     Attributes
     ----------
-    given : as the user wrote it
-    name : what results call it
-    format : how to read it
+    given : the source as the user wrote it
+    name : its name in results
+    format : its file format
     files : local files in the order of their names; empty for URLs and catalog tables
-    paths : what Spark is told to read
-    sep : the separator that the file's ending means, for CSV
-    folder_columns : columns that folder names hold (year=2024), in order
-    folder_values : for each of them the text of each file, None for null
-    notes : on files that were passed over
+    paths : the paths that Spark reads
+    sep : for CSV, the separator implied by the file's ending
+    folder_columns : columns encoded in folder names (year=2024), in order
+    folder_values : for each of them the text for each file, None for null
+    notes : on skipped files
     """
 
     given: str
@@ -95,7 +95,7 @@ class Source:
 def find_source(given: str) -> Source:
     """The files behind a path, glob, folder, URL, `-` (standard input) or `spark:db.table`.
 
-    Raises InputError where there are none, where they can't be read, or where they are of several formats.
+    Raises InputError if there are none, if they can't be read, or if they have several formats.
     """
     if given.startswith("spark:"):
         table = given.removeprefix("spark:")
@@ -128,7 +128,7 @@ def find_source(given: str) -> Source:
 
 
 def _name_of(path: str) -> str:
-    """What a table is called: its file's name without endings; of a pattern what is written out in it."""
+    """The name of a table: its file's name without endings, or the literal parts of a pattern."""
     folder, _, last = path.rstrip("/").rpartition("/")
     stem = _ending(last)[0]
     if _PIPE.fullmatch(path):
@@ -140,17 +140,17 @@ def _name_of(path: str) -> str:
 
 
 def _plain_uri(path: str) -> str:
-    """A path that Spark takes literally: it reads [, {, * and ? as patterns."""
+    """The path with [, {, * and ? escaped, which Spark would read as patterns."""
     return "file://" + re.sub(r"([\[\]{}*?\\])", r"\\\1", path)
 
 
 def _hidden(name: str) -> bool:
-    """Whether files of such a name are passed over in folders: marks and leftovers of jobs."""
+    """Whether files of this name are skipped in folders: markers and leftovers of jobs."""
     return name.startswith(("_", "."))
 
 
 def _local_files(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Absolute paths, and a note on hidden files that were passed over."""
+    """The absolute paths of the files, and a note on skipped hidden files."""
     if path == STANDARD_INPUT:
         return (_spooled(path),), ()
     expanded = os.path.expanduser(path)
@@ -200,7 +200,7 @@ def _only_hidden(hidden: list[str]) -> str | None:
 
 
 def _passed_over(hidden: list[str]) -> tuple[str, ...]:
-    """A note on data files that were passed over; marks of jobs such as _SUCCESS hold no data and need none."""
+    """A note on skipped data files. Markers such as _SUCCESS hold no data and need no note."""
     data = [name for name in hidden if _ending(name)[1] in _FORMATS]
     if not data:
         return ()
@@ -209,7 +209,7 @@ def _passed_over(hidden: list[str]) -> tuple[str, ...]:
 
 
 def _allowed(path: str) -> str:
-    """The path, where this user may read it."""
+    """The path. Raises InputError if this user may not read it."""
     needed = os.R_OK | os.X_OK if os.path.isdir(path) else os.R_OK
     if not os.access(path, needed):
         raise InputError(message("no permission to read", path, hint=_NO_PERMISSION))
@@ -217,7 +217,7 @@ def _allowed(path: str) -> str:
 
 
 def _begin_of(path: str, size: int) -> bytes:
-    """The first bytes of a file. Raises InputError where they can't be read."""
+    """The first bytes of a file. Raises InputError if they can't be read."""
     try:
         with open(path, "rb") as file:
             return file.read(size)
@@ -226,7 +226,7 @@ def _begin_of(path: str, size: int) -> bytes:
 
 
 def read_twice(path: str) -> str:
-    """The path, or that of a file with what comes through it where it is a pipe or `-`, which can be read once only."""
+    """A path that can be read more than once: the path itself, or that of a copy if it is a pipe or `-`."""
     if path == STANDARD_INPUT or (os.path.exists(path) and stat.S_ISFIFO(os.stat(path).st_mode)):
         return _spooled(path)
     return path
@@ -234,7 +234,7 @@ def read_twice(path: str) -> str:
 
 @cache
 def _spooled(path: str) -> str:
-    """What comes through a pipe, in a file that goes with this process: a pipe can be read once only."""
+    """Copy the content of a pipe, which can be read only once, to a file that is deleted with this process."""
     folder = tempfile.mkdtemp(prefix="tuplewise-")
     at_exit(shutil.rmtree, folder, ignore_errors=True)
     target = os.path.join(folder, "pipe")
@@ -248,7 +248,7 @@ def _spooled(path: str) -> str:
 
 
 def _folder_columns(path: str, files: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[tuple[str | None, ...], ...]]:
-    """Columns that folder names below `path` hold, as in year=2024/part.parquet, and their values, file by file."""
+    """The columns encoded in folder names below `path`, as in year=2024/part.parquet, with their values by file."""
     root = os.path.abspath(os.path.expanduser(path))
     while glob.has_magic(root) and not os.path.isdir(root):
         root = os.path.dirname(root)
@@ -266,7 +266,7 @@ def _folder_columns(path: str, files: tuple[str, ...]) -> tuple[tuple[str, ...],
 
 
 def _ending(path: str) -> tuple[str, str]:
-    """The name without its endings, and the ending that tells the format."""
+    """The name without endings, and the ending that shows the format."""
     name = path.rsplit("/", 1)[-1]
     stem, ending = os.path.splitext(name)
     if ending.lower() in _PACKED_ENDINGS:
@@ -275,7 +275,7 @@ def _ending(path: str) -> tuple[str, str]:
 
 
 def _format_of(path: str) -> Format:
-    """By the file's ending, else by its first bytes; CSV where neither says another."""
+    """The format by the file's ending, else by its first bytes, else CSV."""
     begin = unpacked_begin = _begin_of(path, _BEGIN_BYTES)
     if packing_of(path) is not None:
         with opened(path) as unpacked:
@@ -305,14 +305,14 @@ def _refuse_archives(path: str, begin: bytes, unpacked: bytes) -> None:
 
 
 def packing_of(path: str) -> Packing | None:
-    """How a file is packed, by its first bytes; None where it isn't."""
+    """The compression of a file, by its first bytes; None if it isn't compressed."""
     begin = _begin_of(path, 8)
     return next((packing for magic, packing, _ in _PACKINGS if begin.startswith(magic)), None)
 
 
 @contextmanager
 def opened(path: str) -> Iterator[IO[bytes]]:
-    """A local file's bytes, unpacked. Raises InputError where they are damaged, also while they are read."""
+    """The unpacked bytes of a local file. Raises InputError if they are damaged, also during reading."""
     import bz2
     import gzip
     import lzma
@@ -340,7 +340,7 @@ def opened(path: str) -> Iterator[IO[bytes]]:
 
 
 def why_not_spark(source: Source, options: LoadOptions) -> str | None:
-    """Why Spark can't read these files as they are; None where it can."""
+    """The reason why Spark can't read these files as they are; None if it can."""
     if source.format == "csv" and options.for_arrow:
         names = ", ".join(f"--{name.replace('_', '-')}" for name in options.for_arrow)
         return f"only Arrow's reader knows {names}"
@@ -373,6 +373,6 @@ def _names_separator(path: str, options: LoadOptions) -> bool:
     try:
         with opened(path) as stream:
             text, _ = front_text(stream, options.encoding, 0, _FIRST_LINE)
-    except LookupError:  # reading says that nobody knows the encoding
+    except LookupError:  # reading will report the unknown encoding
         return False
     return named_separator(text, options.quote) is not None

@@ -1,13 +1,16 @@
-"""CSV through Spark: its reader's options, and what its reader does to line ends."""
+"""CSV through Spark: options of its reader, and its treatment of line ends."""
 
 from __future__ import annotations
 
 import codecs
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Literal
+from typing import IO, Literal
 
 import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
 
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import LoadOptions
@@ -17,19 +20,15 @@ from tuplewise.engine.table.csv_scan import Dialect, scan_csv
 from tuplewise.engine.table.raw import RowPlaces
 from tuplewise.engine.table.source import Source
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
-
 BAD = "_bad"
-# Spark takes any text as null that equals this option, quoted or not, so it must be one that no file holds.
+# Spark reads text equal to this option as null, even if quoted, so it must be text that occurs in no file.
 _NO_TEXT = "\ue000tuplewise:null\ue001"
-# Below this, one task reads a file in the time that it takes to start more.
+# One task reads a smaller file in the time that it takes to start more tasks.
 SPLIT_BYTES = 128 << 20
 
 
 def java_encoding(encoding: str) -> str:
-    """The name that Java knows one of Python's encodings by."""
+    """Java's name for one of Python's encodings."""
     name = codecs.lookup(encoding).name
     known = {
         "iso8859-1": "ISO-8859-1",
@@ -46,9 +45,7 @@ def java_encoding(encoding: str) -> str:
 
 
 def scan_remote(spark: SparkSession, source: Source, options: LoadOptions) -> CsvTable:
-    """`scan_table` of files behind a URL, whose bytes come through Spark."""
-    import pyarrow as pa
-
+    """See `csv.scan_table`; for files behind a URL, whose bytes are read through Spark."""
     table = spark.read.format("binaryFile").load(list(source.paths)).select("path", "content").toArrow().sort_by("path")
     paths = table["path"].to_pylist()
 
@@ -70,9 +67,9 @@ def scan_remote(spark: SparkSession, source: Source, options: LoadOptions) -> Cs
 
 
 def read_text(spark: SparkSession, source: Source, table: CsvTable, options: LoadOptions, *, split: bool) -> DataFrame:
-    """The table as text: columns c0, c1, ... and BAD, the record as it stands where its number of fields is wrong.
+    """The table as text: columns c0, c1, ..., and in BAD the whole record if its number of fields is wrong.
 
-    `split` lets several tasks read one file, where its records don't span lines.
+    `split`: several tasks may read one file, if no record spans lines.
     """
     dialect = table.dialect
     schema = ", ".join(f"c{i} string" for i in range(len(table.names))) + f", {BAD} string"
@@ -85,19 +82,17 @@ def read_text(spark: SparkSession, source: Source, table: CsvTable, options: Loa
     if dialect.escape is not None:
         reader = reader.option("escape", dialect.escape)
     elif any(s.needs_escape for s in table.scans):
-        # RFC 4180's doubled quotes; left out where no file needs it, since the scan leaves the GPU with it.
+        # RFC 4180's doubled quotes. Only set if a file needs it, since it moves the scan off the GPU.
         reader = reader.option("escape", dialect.quote)
     frame = reader.csv(list(source.paths))
     if inner_returns(table) != "restore":
         return frame
-    from pyspark.sql import functions as f
-
     columns = [f.replace(c, f.lit("\n"), f.lit("\r\n")).alias(c) for c in frame.columns if c != BAD]
     return frame.select(*columns, BAD)
 
 
 def plain_options(dialect: Dialect) -> dict[str, str]:
-    """What Spark's reader must be told so that fields come as they stand in the file."""
+    """Options that make Spark's reader return fields unchanged."""
     return {
         "sep": dialect.sep,
         "quote": dialect.quote,
@@ -105,7 +100,7 @@ def plain_options(dialect: Dialect) -> dict[str, str]:
         "emptyValue": "",
         "mode": "PERMISSIVE",
         "columnNameOfCorruptRecord": BAD,
-        "columnPruning": "false",  # where columns are left out, a record's number of fields would not be checked
+        "columnPruning": "false",  # with pruning, the number of fields would not be checked
         "encoding": java_encoding(dialect.encoding),
         "ignoreLeadingWhiteSpace": "false",
         "ignoreTrailingWhiteSpace": "false",
@@ -114,9 +109,9 @@ def plain_options(dialect: Dialect) -> dict[str, str]:
 
 
 def inner_returns(table: CsvTable) -> Literal["plain", "restore", "lost"]:
-    """What becomes of CR LF inside of quotes: Spark's reader makes LF of it where records end with CR LF.
+    """The fate of CR LF inside quotes. If records end with CR LF, Spark's reader turns it into LF.
 
-    It can be put back where all newlines inside of quotes were CR LF.
+    It can be restored if all newlines inside quotes were CR LF.
     """
     multiline = [s for s in table.scans if s.inner_newlines]
     if not any(s.returns and s.inner_returns for s in multiline):
@@ -125,22 +120,17 @@ def inner_returns(table: CsvTable) -> Literal["plain", "restore", "lost"]:
 
 
 def can_split(table: CsvTable) -> bool:
-    """Whether lines are records in all files, and Spark's line reader sees the same ones as its record reader."""
-    plain = not any(s.quoted_newlines for s in table.scans)
-    return (
-        plain and len(table.names) > 1 and java_encoding(table.dialect.encoding) == "UTF-8" and not _blank_like(table)
-    )
+    """Whether lines are records in all files, and Spark's line reader finds the same ones as its record reader.
 
-
-def _blank_like(table: CsvTable) -> bool:
-    """The line reader drops lines of white space, so rows of empty fields where the separator is a blank or a tab."""
-    return table.dialect.sep.isspace()
+    The line reader drops lines of white space: rows of empty fields, if the separator is a blank or a tab.
+    """
+    if any(s.quoted_newlines for s in table.scans) or table.dialect.sep.isspace():
+        return False
+    return len(table.names) > 1 and java_encoding(table.dialect.encoding) == "UTF-8"
 
 
 def with_blank_rows(table: pa.Table, places: RowPlaces, rows: int) -> pa.Table:
-    """A one-column table with a row of nulls for each blank line; `rows`: how many rows were brought."""
-    import pyarrow as pa
-
+    """A one-column table with a null row for each blank line. `rows`: the rows that Spark returned."""
     position = places.position[:rows]
     size = places.data_rows if rows == len(places.position) else int(position[-1]) + 1 if rows else 0
     index = np.full(size, -1, dtype=np.int64)

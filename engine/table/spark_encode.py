@@ -1,21 +1,27 @@
-"""Encoding in Spark, for tables that are too large to bring over as they are: only dictionaries and codes come over."""
+"""Encoding in Spark, for tables that are too large to collect: only dictionaries and codes come to the driver."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
 
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.table.csv import bad_rows_note
+from tuplewise.engine.table.in_spark import ColumnSelection
 from tuplewise.engine.table.relation import DOMAIN_OF_TYPE, NULL_CODE, Column, Domain, Relation, TypeName
 from tuplewise.engine.table.spark_csv import BAD
-from tuplewise.engine.table.spark_rows import ROW, Rows, find_rows
+from tuplewise.engine.table.spark_rows import ROW, RowRuns, find_rows
 from tuplewise.engine.table.spark_source import RawFrame, readable
 from tuplewise.engine.table.spark_text import (
     MISFIT,
@@ -30,20 +36,15 @@ from tuplewise.engine.table.spark_text import (
 from tuplewise.engine.table.text_types import WHAT_FITS, SpellingCount, as_codes, decide, may_be_codes
 from tuplewise.engine.table.typing_columns import ASKED_FOR
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import Column as SparkColumn
-    from pyspark.sql import DataFrame
-
 BUCKET_VALUES = 250_000
 MOST_BUCKETS = 64
 
 
 @dataclass(frozen=True)
 class TypedExpression:
-    """A column's type, why, the Spark expression of its values, and how wide its numbers are.
+    """A column's type, the reason for it, the Spark expression of its values, and the width of its numbers.
 
-    `whole` and `scale`: digits in front of and behind the point, for the domain of numbers; scale None is 64 bits.
+    `whole` and `scale`: for numbers, the digits before and after the point; scale None: a 64-bit integer.
     """
 
     type: TypeName
@@ -54,30 +55,28 @@ class TypedExpression:
 
 
 class NotInSpark(Exception):
-    """A table with a column that only the way in-process can encode; says why."""
+    """A table has a column that can only be encoded in this process. The message is the reason."""
 
 
 def encode_in_spark(
     raw: RawFrame,
-    plan: Any,
+    selection: ColumnSelection,
     options: LoadOptions,
     table: str,
     path: str | None,
     timings: dict[str, float],
     report: Callable[[str], None],
 ) -> Relation:
-    """A table whose values stay in Spark. Raises NotInSpark where a column can't be encoded there.
+    """Encode a table in Spark. Raises NotInSpark if a column can't be encoded there.
 
     Notes
     -----
-    Each domain takes two jobs: its distinct values, sorted (range partitions, not a single one) and collected; and
-    the cells joined with their ranks, in the long form (row, column, code), so that one shuffle serves all columns.
-    Ranks are counted within buckets of values, whose bounds are taken from the dictionary, so that they don't depend
-    on how Spark partitions. Costs: cells through one shuffle a domain (none where the dictionary is small enough to
-    be broadcast), 14 bytes a cell to the driver.
+    Each domain takes two jobs. The first sorts its distinct values in range partitions and collects them. The second
+    joins the cells with their ranks in the long form (row, column, code), so that one shuffle serves all columns.
+    Ranks are counted within buckets of values whose bounds come from the dictionary, so they don't depend on how Spark
+    partitions. Cost: one shuffle of the cells of a domain (none if the dictionary is small enough to be broadcast), and
+    14 bytes a cell to the driver.
     """
-    from pyspark.sql import functions as f
-
     begin = time.perf_counter()
     report("counting rows")
     base = raw.frame.withColumn(ROW, f.monotonically_increasing_id())
@@ -88,7 +87,7 @@ def encode_in_spark(
         rows = find_rows(base, bool(raw.files))
         kept_rows, positions, bad_note, base = _keep_rows(raw, base, rows, options)
         report("finding types")
-        columns, type_notes = type_columns(raw, plan, base, options, rows)
+        columns, type_notes = type_columns(raw, selection, base, options, rows)
         loaded = time.perf_counter()
         timings["load"] += loaded - begin
         report("encoding")
@@ -97,12 +96,12 @@ def encode_in_spark(
         if held is not None:
             held.unpersist()
     described = tuple(
-        Column(plan.names[i], c.type, c.why, _distinct(row), int(np.count_nonzero(row == NULL_CODE)))
-        for i, c, row in zip(plan.kept, columns, codes, strict=True)
+        Column(selection.names[i], c.type, c.why, _distinct(row), int(np.count_nonzero(row == NULL_CODE)))
+        for i, c, row in zip(selection.kept, columns, codes, strict=True)
     )
     codes.setflags(write=False)
     timings["encode"] = time.perf_counter() - loaded
-    notes = (*plan.notes, *([bad_note] if bad_note else []), *type_notes)
+    notes = (*selection.notes, *([bad_note] if bad_note else []), *type_notes)
     plain = kept_rows == 0 or int(positions[-1]) == kept_rows - 1
     return Relation(table, path, described, codes, dictionaries, None if plain else positions, notes, timings)
 
@@ -112,9 +111,9 @@ def _distinct(codes: NDArray[np.int32]) -> int:
 
 
 def _keep_rows(
-    raw: RawFrame, base: DataFrame, rows: Rows, options: LoadOptions
+    raw: RawFrame, base: DataFrame, rows: RowRuns, options: LoadOptions
 ) -> tuple[int, NDArray[np.int64], str | None, DataFrame]:
-    """The rows that stay: how many, their positions (ascending), a note on bad ones, and the frame of them."""
+    """The rows to keep: their number, their positions (ascending), a note on malformed ones, and their frame."""
     base, bad, note = kept_frame(raw, base, rows, options)
     keep = np.ones(rows.total, dtype=np.bool_)
     keep[rows.total if options.rows is None else options.rows :] = False
@@ -124,11 +123,9 @@ def _keep_rows(
 
 
 def kept_frame(
-    raw: RawFrame, base: DataFrame, rows: Rows, options: LoadOptions
+    raw: RawFrame, base: DataFrame, rows: RowRuns, options: LoadOptions
 ) -> tuple[DataFrame, NDArray[np.int64], str | None]:
-    """The frame of the rows that stay, the places of those that are left out as bad (ascending), and a note on them."""
-    from pyspark.sql import functions as f
-
+    """The frame of the rows to keep, the places of malformed rows (ascending), and a note on these."""
     places = raw.places
     if places is not None and len(raw.names) == 1 and places.data_rows != len(places.position):
         raise NotInSpark("blank lines of a one-column file are rows, which Spark's reader leaves out")
@@ -147,10 +144,8 @@ def kept_frame(
     return base, bad, note
 
 
-def _first_rows(rows: Rows, limit: int) -> SparkColumn:
-    """Rows whose place in file order is below a limit, as a condition on their ids."""
-    from pyspark.sql import functions as f
-
+def _first_rows(rows: RowRuns, limit: int) -> SparkColumn:
+    """The condition on row ids that selects the first rows in file order."""
     condition = f.lit(False)
     for first, count, offset in zip(rows.first, rows.count, rows.offset, strict=True):
         taken = min(int(count), limit - int(offset))
@@ -160,38 +155,35 @@ def _first_rows(rows: Rows, limit: int) -> SparkColumn:
 
 
 def type_columns(
-    raw: RawFrame, plan: Any, base: DataFrame, options: LoadOptions, rows: Rows
+    raw: RawFrame, selection: ColumnSelection, base: DataFrame, options: LoadOptions, rows: RowRuns
 ) -> tuple[list[TypedExpression], list[str]]:
-    """The types of the kept columns, and notes. One job over all text columns."""
-    from pyspark.sql import functions as f
-
+    """The types of the selected columns, and notes. One job for all text columns."""
     texts: dict[int, SparkColumn] = {}
     typed: dict[int, TypedExpression] = {}
-    for i in plan.kept:
+    for i in selection.kept:
         field = raw.frame.schema[f"c{i}"]
-        wanted = plan.overrides.get(plan.names[i])
+        wanted = selection.overrides.get(selection.names[i])
         if raw.readings[i] in ("infer", "dates"):
             column = f.col(f"c{i}")
             texts[i] = f.when(~column.isin(list(options.null_tokens)), column) if options.null_tokens else column
         else:
-            expression, remark = readable(plan.names[i], f.col(f"c{i}"), field.dataType)
+            expression, remark = readable(selection.names[i], f.col(f"c{i}"), field.dataType)
             typed[i] = _typed_expression(field.dataType, expression, raw.stored_as(i, remark), options)
             if raw.readings[i] == "nanoseconds" or (wanted is not None and wanted != typed[i].type):
-                raise NotInSpark(f"column {plan.names[i]!r} must be converted from {raw.labels[i]}")
+                raise NotInSpark(f"column {selection.names[i]!r} must be converted from {raw.labels[i]}")
     notes: list[str] = []
     if texts:
-        found = profile_frame(base, texts, {i: plan.overrides.get(plan.names[i]) for i in texts}).toArrow().to_pylist()
+        wanted_types = {i: selection.overrides.get(selection.names[i]) for i in texts}
+        found = profile_frame(base, texts, wanted_types).toArrow().to_pylist()
         for i, text in texts.items():
             mine = [r for r in found if r["column"] == i]
-            typed[i], note = _text_expression(raw, plan, i, text, mine, rows, base)
+            typed[i], note = _text_expression(raw, selection, i, text, mine, rows, base)
             notes.extend([note] if note else [])
-    return [typed[i] for i in plan.kept], notes
+    return [typed[i] for i in selection.kept], notes
 
 
 def profile_frame(base: DataFrame, texts: dict[int, SparkColumn], wanted: dict[int, TypeName | None]) -> DataFrame:
-    """Rows, lowest value and widest number of each spelling of each column, in one pass."""
-    from pyspark.sql import functions as f
-
+    """The rows, the lowest value and the widest number of each spelling in each column, in one pass."""
     cells = []
     for i, text in texts.items():
         type_ = wanted[i]
@@ -213,15 +205,15 @@ def profile_frame(base: DataFrame, texts: dict[int, SparkColumn], wanted: dict[i
 
 def _text_expression(
     raw: RawFrame,
-    plan: Any,
+    selection: ColumnSelection,
     i: int,
     text: SparkColumn,
     found: list[dict[str, Any]],
-    rows: Rows,
+    rows: RowRuns,
     base: DataFrame,
 ) -> tuple[TypedExpression, str | None]:
-    name = plan.names[i]
-    wanted: TypeName | None = plan.overrides.get(name)
+    name = selection.names[i]
+    wanted: TypeName | None = selection.overrides.get(name)
     note = None
     if wanted is None:
         counts = {r["spelling"]: SpellingCount(r["rows"], r["example"]) for r in found}
@@ -252,9 +244,6 @@ def _text_expression(
 
 
 def _typed_expression(type_: Any, column: SparkColumn, why: str, options: LoadOptions) -> TypedExpression:
-    from pyspark.sql import functions as f
-    from pyspark.sql import types as t
-
     if isinstance(type_, t.BooleanType):
         return TypedExpression("boolean", why, column)
     if isinstance(type_, (t.ByteType, t.ShortType, t.IntegerType, t.LongType)):
@@ -275,9 +264,9 @@ def _typed_expression(type_: Any, column: SparkColumn, why: str, options: LoadOp
 
 
 def encode_frame(
-    base: DataFrame, columns: list[TypedExpression], rows: Rows, positions: NDArray[np.int64]
+    base: DataFrame, columns: list[TypedExpression], rows: RowRuns, positions: NDArray[np.int64]
 ) -> tuple[NDArray[np.int32], dict[Domain, pa.Array]]:
-    """Codes, int32 (columns, rows), and dictionaries. `positions`: the rows that stay, by place in file order."""
+    """The codes, int32 (columns, rows), and dictionaries. `positions`: the rows to keep, by place in file order."""
     codes = np.full((len(columns), len(positions)), NULL_CODE, dtype=np.int32)
     dictionaries: dict[Domain, pa.Array] = {}
     domains: dict[Domain, list[int]] = {}
@@ -298,9 +287,7 @@ def encode_frame(
 
 
 def cells_frame(base: DataFrame, columns: dict[int, TypedExpression], domain: Domain) -> DataFrame:
-    """The cells of one domain that aren't null, in the long form (ROW, column, value)."""
-    from pyspark.sql import functions as f
-
+    """The non-null cells of a domain in the long form (ROW, column, value)."""
     target = spark_type(domain, list(columns.values()))
     cells = []
     for k, column in columns.items():
@@ -311,9 +298,7 @@ def cells_frame(base: DataFrame, columns: dict[int, TypedExpression], domain: Do
 
 
 def plain_value(value: SparkColumn, domain: Domain) -> SparkColumn:
-    """The value as dictionaries hold it: one zero, one NaN."""
-    from pyspark.sql import functions as f
-
+    """The value as stored in dictionaries, with one zero and one NaN."""
     return f.when(f.isnan(value), float("nan")).otherwise(value + 0.0) if domain == "double" else value
 
 
@@ -331,15 +316,12 @@ def spark_type(domain: Domain, columns: list[TypedExpression]) -> str:
 
 
 def dictionary_frame(cells: DataFrame) -> DataFrame:
-    """The distinct values of a domain, ascending: partitioned by ranges of values, not brought into one."""
+    """The distinct values of a domain, ascending, in range partitions."""
     return cells.select("value").distinct().orderBy("value")
 
 
 def codes_frame(cells: DataFrame, dictionary: pa.Array) -> DataFrame:
-    """(ROW, column, code) of each cell. `dictionary`: ascending, as `dictionary_frame` gave it."""
-    from pyspark.sql import Window
-    from pyspark.sql import functions as f
-
+    """(ROW, column, code) of each cell. `dictionary`: the result of `dictionary_frame`, ascending."""
     value = f.col("value")
     size = max(1, -(-len(dictionary) // max(2, min(MOST_BUCKETS, -(-len(dictionary) // BUCKET_VALUES)))))
     bucket = f.lit(0)
@@ -356,9 +338,6 @@ def codes_frame(cells: DataFrame, dictionary: pa.Array) -> DataFrame:
 
 
 def literal_of(scalar: pa.Scalar) -> SparkColumn:
-    import pyarrow as pa
-    from pyspark.sql import functions as f
-
     if pa.types.is_timestamp(scalar.type):
         return f.timestamp_micros(f.lit(scalar.cast(pa.timestamp("us", tz="UTC")).value))
     if pa.types.is_date(scalar.type):
@@ -369,9 +348,7 @@ def literal_of(scalar: pa.Scalar) -> SparkColumn:
 
 
 def plain_dictionary(domain: Domain, values: pa.Array) -> pa.Array:
-    """The dictionary in the Arrow type that encoding in-process gives it."""
-    import pyarrow as pa
-
+    """The dictionary in the Arrow type that encoding in this process uses."""
     if domain == "text":
         return values.cast(pa.large_string())
     if domain == "timestamp":

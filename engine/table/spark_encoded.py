@@ -1,4 +1,4 @@
-"""A table that was only opened, encoded in Spark for a task that runs there; what can't be is one clear error."""
+"""Encoding of an open table for a task that runs in Spark, with one clear error if that is impossible."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def encode_for(
     *,
     shown: Sequence[str] = (),
 ) -> EncodedFrame:
-    """See `spark_frame.encode_as_frame`. Raises InputError where a column can only be encoded in-process."""
+    """See `spark_frame.encode_as_frame`. Raises InputError if a column can only be encoded in this process."""
     try:
         with spark_failures(opened.name):
             return encode_as_frame(opened, names, step, shown=shown)

@@ -1,6 +1,6 @@
-"""Figures about the columns of a table whose codes stay in Spark, from which a predicate space is built and ranked.
+"""Statistics of the columns of a table whose codes stay in Spark, for building and ranking predicate spaces.
 
-The same numbers as in-process, exactly. What comes here grows with the distinct values of few columns at most.
+They equal those of this process exactly. At most the distinct values of a few columns are collected.
 """
 
 from __future__ import annotations
@@ -9,21 +9,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as f
 
 from tuplewise.engine.spark.local_frames import frame_of
 from tuplewise.engine.table.relation import NULL_CODE, Domain
 from tuplewise.engine.table.spark_encode import plain_dictionary
 from tuplewise.engine.table.spark_frame import EncodedFrame
 from tuplewise.engine.table.spark_ranks import RangeOfValues, RankedValues, rank_values
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import Column as SparkColumn
-    from pyspark.sql import DataFrame
 
 
 @dataclass(frozen=True)
@@ -35,19 +34,17 @@ class CountedValues:
 
 
 def shared_distinct(table: EncodedFrame, left: NDArray[np.int32], right: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Distinct non-null values that two columns of one domain have in common; int64 (pairs,).
+    """The number of distinct non-null values that two columns of one domain share; int64 (pairs,).
 
-    One job: each value of a domain says in which columns it is, and values in the same columns are counted together.
+    One job: it finds the set of columns of each value and counts the values with the same set.
     """
-    from pyspark.sql import functions as f
-
     used = np.unique(np.concatenate((left, right))).tolist()
     if not used:
         return np.zeros(len(left), dtype=np.int64)
     number = {domain: i for i, domain in enumerate(sorted({table.header.columns[k].domain for k in used}))}
     long = _long(table.frame, used, {k: number[table.header.columns[k].domain] for k in used})
-    there = [f.max(f.when(f.col("column") == k, 1).otherwise(0)).alias(f"h{k}") for k in used]
-    values = long.where(f.col("code") != NULL_CODE).groupBy("domain", "code").agg(*there)
+    holding = [f.max(f.when(f.col("column") == k, 1).otherwise(0)).alias(f"h{k}") for k in used]
+    values = long.where(f.col("code") != NULL_CODE).groupBy("domain", "code").agg(*holding)
     held = values.groupBy(*(f"h{k}" for k in used)).count().toArrow()
     counts = np.asarray(held["count"].to_numpy(), dtype=np.int64)
     within = {k: held[f"h{k}"].to_numpy() == 1 for k in used}
@@ -57,8 +54,6 @@ def shared_distinct(table: EncodedFrame, left: NDArray[np.int32], right: NDArray
 
 def _long(frame: DataFrame, columns: Sequence[int], domains: dict[int, int]) -> DataFrame:
     """(domain, column, code) of each cell."""
-    from pyspark.sql import functions as f
-
     cells = [
         f.struct(f.lit(domains[k]).alias("domain"), f.lit(k).alias("column"), f.col(f"c{k}").alias("code"))
         for k in columns
@@ -67,9 +62,7 @@ def _long(frame: DataFrame, columns: Sequence[int], domains: dict[int, int]) -> 
 
 
 def means_of_ranges(table: EncodedFrame, columns: Sequence[int]) -> dict[int, Fraction]:
-    """Exact means of columns of numbers whose codes are numbers themselves, where there is a value. One job."""
-    from pyspark.sql import functions as f
-
+    """Exact means of non-empty numeric columns whose codes are numbers themselves. One job."""
     ranges: dict[int, RangeOfValues] = {}
     for k in columns:
         dictionary: Any = table.header.dictionaries[table.header.columns[k].domain]
@@ -88,12 +81,10 @@ def means_of_ranges(table: EncodedFrame, columns: Sequence[int]) -> dict[int, Fr
 
 
 def ranked_values(table: EncodedFrame, column: int) -> CountedValues | None:
-    """The values of a column whose codes are ranks, which come here with the rows of each: an exact sum needs them.
+    """The values of a column whose codes are ranks, with the rows of each, for an exact sum.
 
-    None where codes aren't ranks. 16 bytes a distinct value, decimals 24.
+    None if the codes aren't ranks. Collects 16 bytes a distinct value, 24 for decimals.
     """
-    from pyspark.sql import functions as f
-
     dictionary: Any = table.header.dictionaries[table.header.columns[column].domain]
     if not isinstance(dictionary, RankedValues):
         return None
@@ -104,20 +95,16 @@ def ranked_values(table: EncodedFrame, column: int) -> CountedValues | None:
 
 
 def value_counts(table: EncodedFrame, column: int, *, nulls: bool) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """The codes of a column, ascending, and how many rows hold each; `nulls`: with those of null. They come here, 12
-    bytes a distinct value."""
-    from pyspark.sql import functions as f
-
+    """The codes of a column, ascending, and the rows of each. `nulls`: null counts as a value. Collects 12 bytes a
+    distinct value."""
     rows = table.frame.groupBy(f.col(f"c{column}").alias("code")).agg(f.count("*").alias("n"))
     found = (rows if nulls else rows.where(f.col("code") != NULL_CODE)).toArrow().sort_by("code")
     return np.asarray(found["code"].to_numpy(), dtype=np.int32), np.asarray(found["n"].to_numpy(), dtype=np.int64)
 
 
 def equal_pairs(table: EncodedFrame, *, nulls: bool) -> dict[int, tuple[int, int]]:
-    """For each column how many rows have a value, and how many ordered pairs of rows the same one (a row with itself
-    counts); `nulls`: null is a value. One job."""
-    from pyspark.sql import functions as f
-
+    """For each column the number of rows with a value, and of ordered pairs of rows with equal values (a row and itself
+    count). `nulls`: null is a value. One job."""
     columns = range(len(table.header.columns))
     if not columns:
         return {}
@@ -129,13 +116,13 @@ def equal_pairs(table: EncodedFrame, *, nulls: bool) -> dict[int, tuple[int, int
 
 @dataclass(frozen=True, eq=False)
 class ValueFigures:
-    """How the rows of a column are spread over its values; nulls are left out.
+    """The distribution of a column's rows over its values, without nulls.
 
     Attributes
     ----------
-    rows, squares : sum over values of their rows, and of these squared
-    low, high : lowest and highest code, -1 where there is none
-    best : codes of the most frequent values with their rows, of equal ones the lowest first
+    rows, squares : sum of the values' rows, and sum of their squares
+    low, high : lowest and highest code, -1 if there is none
+    best : codes of the most frequent values with their rows; among equals, the lowest first
     """
 
     rows: int = 0
@@ -146,10 +133,8 @@ class ValueFigures:
 
 
 def value_figures(frame: DataFrame, columns: int, most: int) -> list[ValueFigures]:
-    """Of each column c0, c1, ... of a frame, with its `most` most frequent values. One job, with a shuffle of all
-    cells."""
-    from pyspark.sql import functions as f
-
+    """The figures of each column c0, c1, ... of a frame, with its `most` most frequent values. One job, with a shuffle
+    of all cells."""
     long = _long(frame, range(columns), dict.fromkeys(range(columns), 0)).where(f.col("code") != NULL_CODE)
     counted = long.groupBy("column", "code").agg(f.count("*").alias("rows")) if columns else long
     schema = "column int, code int, rows bigint, all_rows bigint, squares bigint, low int, high int"
@@ -161,10 +146,7 @@ def value_figures(frame: DataFrame, columns: int, most: int) -> list[ValueFigure
 
 
 def _summed(batches: Iterable[pa.RecordBatch], most: int) -> Iterator[pa.RecordBatch]:
-    """The figures of a part of the values, with its first line for each column, and its most frequent values."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
+    """The figures of a part of the values, in the first line for each column, and its most frequent values."""
     given = list(batches)
     if not given:
         return
@@ -192,30 +174,26 @@ def _merged(parts: Sequence[Sequence[int]], most: int) -> ValueFigures:
     return ValueFigures(sum(all_rows), sum(squares), min(low), max(high), tuple(best))
 
 
-def squares_among(frame: DataFrame, asked: Sequence[tuple[Sequence[int], int]]) -> list[tuple[int, int]]:
-    """For (columns, column) how many rows with a value in all of them have one in the column, too, and the sum of the
-    squares of how many have each. One job."""
-    from pyspark.sql import functions as f
-
+def squares_among(frame: DataFrame, requests: Sequence[tuple[Sequence[int], int]]) -> list[tuple[int, int]]:
+    """For each (columns, column), over the rows with a value in all of them: their number, and the sum of the squares
+    of the rows of each value of the column. One job."""
     cells = []
-    for number, (filled, column) in enumerate(asked):
-        there = f.expr(" and ".join(f"c{c} <> {NULL_CODE}" for c in {*filled, column}))
-        cells.append(f.when(there, f.struct(f.lit(number).alias("number"), f.col(f"c{column}").alias("code"))))
-    if not asked:
+    for number, (filled, column) in enumerate(requests):
+        present = f.expr(" and ".join(f"c{c} <> {NULL_CODE}" for c in {*filled, column}))
+        cells.append(f.when(present, f.struct(f.lit(number).alias("number"), f.col(f"c{column}").alias("code"))))
+    if not requests:
         return []
     long = frame.select(f.explode(f.array(*cells)).alias("cell")).where("cell is not null")
     each = long.groupBy("cell.number", "cell.code").count().groupBy("number")
     sums = each.agg(f.sum("count"), f.sum(f.col("count") * f.col("count"))).collect()
     found = {row[0]: (int(row[1]), int(row[2])) for row in sums}
-    return [found.get(number, (0, 0)) for number in range(len(asked))]
+    return [found.get(number, (0, 0)) for number in range(len(requests))]
 
 
 def compare_columns(frame: DataFrame, pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int, int, int, int]]:
-    """For two columns of one domain: rows with both values, with a > b, with a == b; and how many pairs of a value of a
-    and a value of b, of any of these rows, have a > b, and a == b. Two jobs, the second with a sort of the values."""
-    from pyspark.sql import Window
-    from pyspark.sql import functions as f
-
+    """For two columns of one domain, over the rows with both values: their number, those with a > b, those with a == b;
+    and the pairs of an a and a b of any two of these rows with a > b, and with a == b. Two jobs; the second sorts the
+    values."""
     if not pairs:
         return []
     counts, cells = [], []
@@ -223,7 +201,8 @@ def compare_columns(frame: DataFrame, pairs: Sequence[tuple[int, int]]) -> list[
         both = f"c{a} <> {NULL_CODE} and c{b} <> {NULL_CODE}"
         counts += [f.count_if(f.expr(f"{both}{more}")) for more in ("", f" and c{a} > c{b}", f" and c{a} = c{b}")]
         for column, sides in ((a, (1, 0)), (b, (0, 1))):
-            cell = f.struct(f.lit(number).alias("number"), f.col(f"c{column}").alias("code"), *map(_side, "ab", sides))
+            of_sides = [f.lit(side).cast("bigint").alias(name) for name, side in zip("ab", sides, strict=True)]
+            cell = f.struct(f.lit(number).alias("number"), f.col(f"c{column}").alias("code"), *of_sides)
             cells.append(f.when(f.expr(both), cell))
     counted = frame.agg(*counts).collect()[0]
     long = frame.select(f.explode(f.array(*cells)).alias("cell")).where("cell is not null").select("cell.*")
@@ -235,26 +214,16 @@ def compare_columns(frame: DataFrame, pairs: Sequence[tuple[int, int]]) -> list[
     return [(*counted[3 * n : 3 * n + 3], *map(int, sums.get(n, (0, 0)))) for n in range(len(pairs))]
 
 
-def _side(name: str, there: int) -> SparkColumn:
-    from pyspark.sql import functions as f
-
-    return f.lit(there).cast("bigint").alias(name)
-
 
 def lowest_codes(frame: DataFrame, column: int, most: int) -> NDArray[np.int32]:
-    """The lowest codes of a column, ascending, at most so many. They come here."""
-    from pyspark.sql import functions as f
-
+    """The lowest codes of a column, ascending, at most `most` of them."""
     code = f.col(f"c{column}").alias("code")
     found = frame.select(code).where(f.col("code") != NULL_CODE).distinct().orderBy("code").limit(most).toArrow()
     return np.asarray(found["code"].to_numpy(), dtype=np.int32)
 
 
 def codes_at_ranks(frame: DataFrame, column: int, ranks: NDArray[np.int64]) -> NDArray[np.int32]:
-    """The codes of a column that have some ranks, ascending, among its distinct ones."""
-    import pyarrow as pa
-    from pyspark.sql import functions as f
-
+    """The codes of a column, ascending, that have given ranks among its distinct codes."""
     value = f.col(f"c{column}").alias("value")
     ranked = rank_values(frame.select(value).where(f.col("value") != NULL_CODE), "number")
     try:
@@ -268,10 +237,8 @@ def codes_at_ranks(frame: DataFrame, column: int, ranks: NDArray[np.int64]) -> N
 def bin_values(
     table: EncodedFrame, ends: Mapping[int, tuple[float, float]], bins: int, as_numbers: Callable[[Any], Any]
 ) -> dict[int, NDArray[np.int64]]:
-    """Rows in so many steps of equal width from one number to another, int64 (bins,), of some columns. One job, which
-    reads the values once; what lies beyond counts in the outermost step, NaN in the last."""
-    from pyspark.sql import functions as f
-
+    """Histograms of some columns: rows in bins of equal width between two ends, int64 (bins,). One job, which reads the
+    values once. Values beyond the ends count in the outermost bins, NaN in the last."""
     if not ends:
         return {}
     names = {table.header.columns[k].name: f"v{k}" for k in ends}
@@ -291,8 +258,6 @@ def _binned(
     bins: int,
     as_numbers: Callable[[Any], Any],
 ) -> Iterator[pa.RecordBatch]:
-    import pyarrow as pa
-
     found = {k: np.zeros(bins, dtype=np.int64) for k in ends}
     for batch in batches:
         for k in ends:
@@ -308,9 +273,7 @@ def _binned(
 
 
 def finite_ends(table: EncodedFrame, columns: Sequence[int]) -> dict[int, tuple[float, float]]:
-    """The least and the greatest finite value of columns of doubles that have one. One job."""
-    from pyspark.sql import functions as f
-
+    """The lowest and highest finite value of double columns, if they have any. One job."""
     if not columns:
         return {}
     values = table.values({table.header.columns[k].name: f"v{k}" for k in columns})

@@ -12,7 +12,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
 
 from tuplewise.engine.spark.local_frames import frame_of
 from tuplewise.engine.table.encode import TypedColumn, encode, indexed
@@ -25,13 +29,10 @@ from tuplewise.engine.table.spark_encode import (
     spark_type,
 )
 from tuplewise.engine.table.spark_ranks import MOST_CODES, WIDE, RangeOfValues, rank_values
-from tuplewise.engine.table.spark_rows import ROW, Rows
+from tuplewise.engine.table.spark_rows import ROW, RowRuns
 from tuplewise.engine.table.spark_values import type_frame
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column as SparkColumn
-    from pyspark.sql import DataFrame
-
     from tuplewise.engine.table.in_spark import TableInSpark
 
 POSITION = "position"
@@ -48,11 +49,11 @@ class EncodedFrame:
 
     Attributes
     ----------
-    frame : held by Spark; columns `position` (bigint) and c0, c1, ... (int): a code, named by its place in `header`,
-        for each column that was asked for to be compared. Codes keep order and equality within a domain, and null is
-        -1, as in a Relation; but they need not be dense.
-    header : the columns, those that are only shown as well, as a Relation without rows. Its dictionaries have a length
-        and give single values; they are not Arrow arrays.
+    frame : persisted; columns `position` (bigint) and c0, c1, ... (int): the codes of each column to compare, named by
+        its place in `header`. As in a Relation, codes keep order and equality within a domain, and null is -1; but they
+        need not be dense.
+    header : all columns, including those that are only shown, as a Relation without rows. Its dictionaries are not
+        Arrow arrays: they have a length and return single values.
     rows : rows of the table
     """
 
@@ -61,13 +62,11 @@ class EncodedFrame:
     rows: int
     _typed: list[TypedExpression]
     _base: DataFrame
-    _places: Rows
+    _places: RowRuns
     _held: list[DataFrame] = field(default_factory=list)
 
     def excerpt(self, positions: NDArray[np.int64]) -> Relation:
-        """Some rows as a relation of their own, with these positions (ascending), values and all."""
-        from pyspark.sql import functions as f
-
+        """The rows at these positions (ascending) as a Relation with values."""
         ids = self._places.ids(positions) if len(positions) else positions
         values = [c.expression.alias(f"v{i}") for i, c in enumerate(self._typed)]
         found = self._base.where(f.col(ROW).isin(ids.tolist())).select(ROW, *values).toArrow()
@@ -80,12 +79,12 @@ class EncodedFrame:
         return replace(self.header, codes=codes, dictionaries=dictionaries, positions=positions)
 
     def values(self, names: Mapping[str, str]) -> DataFrame:
-        """The values of some columns (by name, under which name) beside `position`, for every row."""
+        """The values of some columns beside `position`, for every row. `names`: from column name to result name."""
         chosen = [self._typed[self.header.index_of(n)].expression.alias(alias) for n, alias in names.items()]
         return _with_positions(self._base, self._places).select(POSITION, *chosen)
 
     def close_with(self, owner: object) -> None:
-        """Close it when an object is gone. At its end a process leaves that to Spark, which ends, too."""
+        """Close the frame when an object is deleted. At the end of the process Spark ends anyway."""
         weakref.finalize(owner, _close, self, os.getpid()).atexit = False
 
     def close(self) -> None:
@@ -98,23 +97,23 @@ class EncodedFrame:
 def encode_as_frame(
     opened: TableInSpark, names: Sequence[str], report: Callable[[str], None], *, shown: Sequence[str] = ()
 ) -> EncodedFrame:
-    """Encode some columns of an opened table, in the table's order; nothing that grows with its rows comes here.
+    """Encode some columns of an open table, in the table's order. Nothing that grows with its rows is collected.
 
-    `shown`: columns whose values are wanted, too, but not compared.
+    `shown`: further columns whose values are shown, but not compared.
 
     Raises
     ------
-    NotInSpark : where a column can only be encoded in-process
+    NotInSpark : if a column can only be encoded in this process
 
     Notes
     -----
-    Numbers, dates and booleans are their own codes, less the lowest value, where their span (in units of the last
-    digit) fits 32 bits: no dictionary, no shuffle. The other cells take two shuffles in the long form
-    (row, column, value): to the ranks of their values, and back to their rows.
+    Numbers, dates and booleans whose range, in units of the last digit, fits 32 bits need no dictionary and no shuffle:
+    the code is the value minus the lowest one. Other cells take two shuffles in the long form (row, column, value), to
+    the ranks of their values and back to their rows.
     """
     begin = time.perf_counter()
-    kept = [i for i in opened.plan.kept if opened.plan.names[i] in {*names, *shown}]
-    called = [opened.plan.names[i] for i in kept]
+    kept = [i for i in opened.selection.kept if opened.selection.names[i] in {*names, *shown}]
+    called = [opened.selection.names[i] for i in kept]
     table = type_frame(opened, report, kept=kept)
     base, typed, places, held = table.base, table.typed, table.places, table.held
     try:
@@ -159,14 +158,11 @@ def _close(table: EncodedFrame, process: int) -> None:
             table.close()
 
 
-def _with_positions(base: DataFrame, places: Rows) -> DataFrame:
-    """The rows with their positions: the number of a row within its split, and where the split stands.
+def _with_positions(base: DataFrame, places: RowRuns) -> DataFrame:
+    """The rows with their positions: the place of the split plus the number of the row within it.
 
-    Ids begin with the number of their partition, which holds few splits: a join by it, without moving rows.
+    Ids start with the number of their partition, which holds few splits: a broadcast join by it moves no rows.
     """
-    import pyarrow as pa
-    from pyspark.sql import functions as f
-
     splits = pa.table(
         {
             "_partition": places.first >> _PARTITION_BITS,
@@ -182,11 +178,9 @@ def _with_positions(base: DataFrame, places: Rows) -> DataFrame:
 
 
 def _encode(
-    base: DataFrame, typed: Mapping[int, TypedExpression], places: Rows, held: list[DataFrame]
+    base: DataFrame, typed: Mapping[int, TypedExpression], places: RowRuns, held: list[DataFrame]
 ) -> tuple[DataFrame, dict[Domain, Any]]:
     """The frame of codes, and a dictionary for each domain."""
-    from pyspark.sql import functions as f
-
     domains: dict[Domain, dict[int, TypedExpression]] = {}
     for k, column in typed.items():
         domains.setdefault(DOMAIN_OF_TYPE[column.type], {})[k] = column
@@ -219,9 +213,7 @@ def _encode(
 
 
 def _numbers(domain: Domain, columns: dict[int, TypedExpression]) -> dict[int, SparkColumn]:
-    """The columns of a countable domain as numbers of one type: dates as days, false and true as 0 and 1."""
-    from pyspark.sql import functions as f
-
+    """The columns of a countable domain as numbers of one type: dates as days, booleans as 0 and 1."""
     target = spark_type(domain, list(columns.values()))
     values = {k: c.expression.cast(target) for k, c in columns.items()}
     if domain == "number":
@@ -232,12 +224,12 @@ def _numbers(domain: Domain, columns: dict[int, TypedExpression]) -> dict[int, S
 def _ranges(
     base: DataFrame, values: dict[Domain, dict[int, SparkColumn]], typed: Mapping[int, TypedExpression]
 ) -> dict[Domain, RangeOfValues]:
-    """The domains whose span of values, in units of the last digit, fits a code. One job."""
-    from pyspark.sql import functions as f
-
+    """The domains whose range of values, in units of the last digit, fits a code. One job."""
     if not values:
         return {}
-    extremes = [side for own in values.values() for side in (f.min(_least(own)), f.max(_greatest(own)))]
+    extremes = []
+    for own in values.values():
+        extremes += [f.min(_of_row(f.least, own)), f.max(_of_row(f.greatest, own))]
     found = base.agg(*extremes).collect()[0]
     ranges: dict[Domain, RangeOfValues] = {}
     for place, domain in enumerate(values):
@@ -253,31 +245,18 @@ def _ranges(
     return ranges
 
 
-def _least(columns: dict[int, SparkColumn]) -> SparkColumn:
-    """The lowest value of a row; `least` takes two at least, and passes over nulls."""
-    from pyspark.sql import functions as f
-
-    found = list(columns.values())
-    return f.least(*found) if len(found) > 1 else found[0]
-
-
-def _greatest(columns: dict[int, SparkColumn]) -> SparkColumn:
-    """The highest value of a row, as `_least`."""
-    from pyspark.sql import functions as f
-
-    found = list(columns.values())
-    return f.greatest(*found) if len(found) > 1 else found[0]
+def _of_row(extreme: Callable[..., SparkColumn], columns: dict[int, SparkColumn]) -> SparkColumn:
+    """The lowest or highest non-null value of a row; `least` and `greatest` need at least two arguments."""
+    return extreme(*columns.values()) if len(columns) > 1 else next(iter(columns.values()))
 
 
 def _in_units(value: int | decimal.Decimal, scale: int) -> int:
-    """A number as a whole number of units."""
+    """A number in units."""
     return int(value.scaleb(scale, WIDE)) if isinstance(value, decimal.Decimal) else value
 
 
 def _code_in(values: RangeOfValues, value: SparkColumn) -> SparkColumn:
-    """How many units a number lies above the lowest one."""
-    from pyspark.sql import functions as f
-
+    """The distance of a number from the lowest one, in units."""
     if values.scale is None:
         return (value - f.lit(values.low).cast("bigint")).cast("int")
     scale = values.scale
@@ -289,8 +268,6 @@ def _code_in(values: RangeOfValues, value: SparkColumn) -> SparkColumn:
 
 def _count_codes(frame: DataFrame, columns: list[int]) -> dict[int, tuple[int, int]]:
     """Distinct values and nulls of encoded columns. One job."""
-    from pyspark.sql import functions as f
-
     if not columns:
         return {}
     cells = [f.struct(f.lit(k).alias("column"), f.col(f"c{k}").alias("code")) for k in columns]
@@ -304,8 +281,6 @@ def _count_codes(frame: DataFrame, columns: list[int]) -> dict[int, tuple[int, i
 
 def _count_values(base: DataFrame, typed: Mapping[int, TypedExpression]) -> dict[int, tuple[int, int]]:
     """Distinct values and nulls of columns that are not encoded. One job."""
-    from pyspark.sql import functions as f
-
     if not typed:
         return {}
     values = {k: plain_value(c.expression, DOMAIN_OF_TYPE[c.type]) for k, c in typed.items()}

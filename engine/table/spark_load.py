@@ -1,4 +1,4 @@
-"""Loading through Spark: opens the source and a session, and decides where the table is encoded."""
+"""Loading through Spark: opening a source and a session, and the choice of where the table is encoded."""
 
 from __future__ import annotations
 
@@ -8,10 +8,15 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
 
 from tuplewise.engine.errors import InputError, Wording, message, number_of
 from tuplewise.engine.options import LoadOptions
@@ -19,8 +24,7 @@ from tuplewise.engine.spark.session import OpenSession, open_session
 from tuplewise.engine.table.csv import bad_rows_note, scan_table
 from tuplewise.engine.table.encode import TypedColumn, indexed
 from tuplewise.engine.table.frames import UnusableColumn, typed_column
-from tuplewise.engine.table.in_spark import Plan, TableInSpark
-from tuplewise.engine.table.raw import RowPlaces
+from tuplewise.engine.table.in_spark import IN_PROCESS_BYTES, ColumnSelection, TableInSpark
 from tuplewise.engine.table.read_table import Needed, ReadTable, encoded, note_unless_needed, typed
 from tuplewise.engine.table.reader import Reader
 from tuplewise.engine.table.relation import CODE_BYTES, Relation
@@ -39,13 +43,6 @@ from tuplewise.engine.table.spark_source import (
     typed_table,
 )
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
-
-IN_PROCESS_BYTES = 512 << 20
-"""Sources up to this size come over as Arrow and are encoded in-process: that takes a few times their size in memory,
-which any laptop has, and spares Spark's shuffles. Parquet and ORC count fourfold, for their compression."""
 _TAKE_ARROW = Wording("Take {reader}", reader="arrow")
 
 
@@ -60,9 +57,9 @@ def load_with_spark(
     large: bool | None = None,
     device: str = "auto",
 ) -> Relation:
-    """A file, folder, URL, catalog table or Spark frame as a Relation.
+    """Load a file, folder, URL, catalog table or Spark frame as a Relation.
 
-    `large` forces the way of encoding: True in Spark, False in-process; None decides by size. `device`: see `load`.
+    `large`: encode in Spark (True) or in this process (False); None: by size. `device`: see `load`.
     """
     opened = open_with_spark(target, kind, options, name, spark, report, large=large)
     return bring_here(opened, report, large=large, device=device)
@@ -71,7 +68,7 @@ def load_with_spark(
 def bring_here(
     opened: TableInSpark, report: Callable[[str], None], *, large: bool | None = None, device: str = "auto"
 ) -> Relation:
-    """An opened table as a Relation. `large`, `device`: see `load_with_spark`."""
+    """Bring an open table here as a Relation. `large`, `device`: see `load_with_spark`."""
     in_spark = opened.size_bytes > IN_PROCESS_BYTES if large is None else large
     with spark_failures(opened.name):
         relation = _encode(in_spark, opened, report, device)
@@ -91,10 +88,10 @@ def open_with_spark(
     reader: Reader | None = None,
     needed: Needed = None,
 ) -> TableInSpark:
-    """Opens a source and a session; reads no more of the table than its names need."""
+    """Open a source and a session, and read only the column names."""
     begin = time.perf_counter()
     source = find_source(target) if kind is None else None
-    # What the bytes of local files say against loading is said before a JVM is started.
+    # Faults in local files are reported before a JVM is started.
     scanned = None
     if source is not None:
         odd = why_not_spark(source, options)
@@ -128,17 +125,15 @@ def open_with_spark(
     overrides = type_overrides(names, options.types, table)
     if needed is not None:
         kept = _comparable(raw, names, kept, needed, notes)
-    plan = Plan(kept, names, overrides, notes)
+    selection = ColumnSelection(kept, names, overrides, notes)
     timings = {"session": session.seconds, "load": time.perf_counter() - begin + scan_seconds, "encode": 0.0}
-    return TableInSpark(raw, plan, options, table, path, session, size, timings, reader)
+    return TableInSpark(raw, selection, options, table, path, session, size, timings, reader)
 
 
 def _comparable(
     raw: RawFrame, names: list[str], kept: list[int], needed: frozenset[str], notes: list[str]
 ) -> list[int]:
-    """The columns without those that can't be compared and aren't needed; notes say which these are."""
-    from pyspark.sql import functions as f
-
+    """The columns without those that are neither comparable nor needed; notes name these."""
     left = []
     for i in kept:
         try:
@@ -150,22 +145,19 @@ def _comparable(
 
 
 def takes_more(opened: TableInSpark, most_bytes: int) -> bool:
-    """Whether the codes take more than so many bytes. Rows are only counted where the size leaves that open."""
+    """Whether the codes take more than so many bytes. Rows are counted only if the size does not decide it."""
     if most_bytes <= 0:
         return True
     cells = most_bytes // CODE_BYTES
     if opened.raw.places is None and opened.size_bytes < min(cells, IN_PROCESS_BYTES):
         return False
     rows = opened.raw.places.data_rows if opened.raw.places is not None else opened.raw.frame.count()
-    return bool(rows * len(opened.plan.kept) > cells)
+    return bool(rows * len(opened.selection.kept) > cells)
 
 
 @contextlib.contextmanager
 def spark_failures(table: str) -> Iterator[None]:
-    """What Spark says when it fails, as one message."""
-    from py4j.protocol import Py4JJavaError
-    from pyspark.errors import PySparkException
-
+    """Turn failures of Spark into one InputError."""
     try:
         yield
     except (Py4JJavaError, PySparkException) as problem:
@@ -176,16 +168,14 @@ def _encode(in_spark: bool, opened: TableInSpark, report: Callable[[str], None],
     if in_spark:
         try:
             return encode_in_spark(
-                opened.raw, opened.plan, opened.options, opened.name, opened.path, opened.timings, report
+                opened.raw, opened.selection, opened.options, opened.name, opened.path, opened.timings, report
             )
         except NotInSpark as reason:
-            opened.plan.notes.append(f"encoded in one process: {reason}")
+            opened.selection.notes.append(f"encoded in one process: {reason}")
     return _encode_here(opened, report, device)
 
 
 def _open(source: Source, scanned: Any, session: OpenSession, options: LoadOptions, *, split: bool) -> RawFrame:
-    from pyspark.errors import PySparkException
-
     spark = session.spark
     try:
         if source.format == "csv":
@@ -206,69 +196,71 @@ def _open(source: Source, scanned: Any, session: OpenSession, options: LoadOptio
 
 
 def _first_line(problem: Exception) -> str:
-    """What an exception says, without the codes round it."""
+    """The first line of an exception's text, without error codes."""
     first = str(problem).strip().splitlines()[0]
     return re.sub(r"^\[[A-Z_.0-9]+\] | SQLSTATE: \w+$", "", first).removesuffix(".")[:200]
 
 
 def _cause(problem: Exception) -> str:
-    """The last cause of a failed job: the first ones only say that it failed."""
+    """The last cause of a failed job; earlier ones only state that it failed."""
     causes = [line for line in str(problem).splitlines() if line.startswith("Caused by: ")]
     return causes[-1].removeprefix("Caused by: ")[:300] if causes else _first_line(problem)
 
 
 def in_session(frame: DataFrame, spark: SparkSession) -> DataFrame:
-    """The same plan under the settings of our session; the frame's own keeps its settings."""
-    from pyspark.sql import DataFrame
-
+    """The frame's plan under the settings of our session. The frame's own session keeps its settings."""
     module = spark._jvm.org.apache.spark.sql.classic.Dataset
     return DataFrame(module.ofRows(spark._jsparkSession, frame._jdf.logicalPlan()), spark)
 
 
 def _plan_bytes(frame: DataFrame) -> int:
-    """Spark's estimate of the size of a plan's result; file sizes where it is a scan."""
+    """Spark's estimate of the size of a plan's result; for a scan, the size of the files."""
     return int(str(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
 
 
 def _encode_here(opened: TableInSpark, report: Callable[[str], None], device: str) -> Relation:
-    """Types and encodes the table in this process."""
-    plan, timings = opened.plan, opened.timings
+    """Type and encode the table in this process."""
+    selection, timings = opened.selection, opened.timings
     begin = time.perf_counter()
     table = read_here(opened)
     loaded = time.perf_counter()
     timings["load"] += loaded - begin
     report("encoding")
-    types = {plan.names[i]: plan.overrides[plan.names[i]] for i in plan.kept if plan.names[i] in plan.overrides}
+    kept = {selection.names[i] for i in selection.kept}
+    types = {name: type_ for name, type_ in selection.overrides.items() if name in kept}
     relation = encoded(typed(table, replace(opened.options, types=types)), timings, device)
     timings["encode"] = time.perf_counter() - loaded
     return replace(relation, timings_seconds=timings)
 
 
 def read_here(opened: TableInSpark) -> ReadTable:
-    """The columns of a table as they stand in the source, brought over once as Arrow."""
-    raw, plan, options = opened.raw, opened.plan, opened.options
-    arrow, remarks = _bring(raw, plan, options)
+    """The columns of a table as the source stores them, collected once as Arrow."""
+    raw, selection, options = opened.raw, opened.selection, opened.options
+    arrow, remarks = _bring(raw, selection, options)
     order = _file_order(raw, len(arrow))
     if order is not None:
         arrow = arrow.take(order)
     arrow, positions, bad_note, data_rows = _leave_out(raw, arrow, options)
-    columns = tuple(_as_it_stands(raw, i, plan, arrow, remarks[i]) for i in plan.kept)
-    readings = tuple(raw.readings[i] for i in plan.kept)
-    notes = (*plan.notes, *([bad_note] if bad_note else []))
+    columns = tuple(_as_it_stands(raw, i, selection, arrow, remarks[i]) for i in selection.kept)
+    readings = tuple(raw.readings[i] for i in selection.kept)
+    notes = (*selection.notes, *([bad_note] if bad_note else []))
     session = {"version": opened.session.version, "master": opened.session.master}
+
+    def locate(row: int) -> str:
+        at = int(positions[row])
+        return f"row {at}" if raw.places is None else raw.places.line_of(at, raw.files)
+
     return ReadTable(
-        opened.name, columns, readings, data_rows, _locator(raw, positions), notes, opened.path, session, positions,
+        opened.name, columns, readings, data_rows, locate, notes, opened.path, session, positions,
         opened.reader,
     )  # fmt: skip
 
 
-def _bring(raw: RawFrame, plan: Plan, options: LoadOptions) -> tuple[pa.Table, dict[int, str]]:
-    from pyspark.sql import functions as f
-
+def _bring(raw: RawFrame, selection: ColumnSelection, options: LoadOptions) -> tuple[pa.Table, dict[int, str]]:
     remarks = {}
     chosen = []
-    for i in plan.kept:
-        column, remarks[i] = readable(plan.names[i], f.col(f"c{i}"), raw.frame.schema[f"c{i}"].dataType)
+    for i in selection.kept:
+        column, remarks[i] = readable(selection.names[i], f.col(f"c{i}"), raw.frame.schema[f"c{i}"].dataType)
         chosen.append(column.alias(f"c{i}"))
     if raw.has_bad:
         chosen.append(f.col(BAD).isNotNull().alias(BAD))
@@ -279,15 +271,13 @@ def _bring(raw: RawFrame, plan: Plan, options: LoadOptions) -> tuple[pa.Table, d
 
 
 def _file_order(raw: RawFrame, rows: int) -> pa.Array | None:
-    """How rows of several files are put in file order; None where they are.
+    """The permutation that puts rows of several files in file order; None if they are.
 
     Rows arrive by partition, and Spark packs files into partitions by size. Within a partition each split is one run
-    of ids, so that a split's place follows from its file, its start and its lowest id.
+    of ids, so the place of a split follows from its file, its start and its lowest id.
     """
     if raw.ordered or rows == 0:
         return None
-    import pyarrow as pa
-
     _, count, order = split_runs(raw.frame)
     arrival = np.concatenate([[0], np.cumsum(count)[:-1]])
     if int(count.sum()) != rows:
@@ -298,9 +288,7 @@ def _file_order(raw: RawFrame, rows: int) -> pa.Array | None:
 def _leave_out(
     raw: RawFrame, arrow: pa.Table, options: LoadOptions
 ) -> tuple[pa.Table, NDArray[np.int64], str | None, int]:
-    """The first rows that were asked for, without bad ones, and the positions of those that are left."""
-    import pyarrow as pa
-
+    """The requested first rows without malformed ones, and the positions of the remaining rows."""
     rows = len(arrow)
     positions = np.arange(rows, dtype=np.int64)
     places = raw.places
@@ -321,20 +309,8 @@ def _leave_out(
     return arrow, positions, note, len(arrow)
 
 
-def _locator(raw: RawFrame, positions: NDArray[np.int64]) -> Callable[[int], str]:
-    places: RowPlaces | None = raw.places
-
-    def locate(row: int) -> str:
-        at = int(positions[row])
-        return f"row {at}" if places is None else places.line_of(at, raw.files)
-
-    return locate
-
-
-def _as_it_stands(raw: RawFrame, i: int, plan: Plan, arrow: pa.Table, remark: str) -> TypedColumn:
-    import pyarrow as pa
-
-    name, array, reading = plan.names[i], arrow[f"c{i}"], raw.readings[i]
+def _as_it_stands(raw: RawFrame, i: int, selection: ColumnSelection, arrow: pa.Table, remark: str) -> TypedColumn:
+    name, array, reading = selection.names[i], arrow[f"c{i}"], raw.readings[i]
     if reading in ("infer", "dates"):
         return TypedColumn(name, "text", "", *indexed(array.cast(pa.large_string())))
     if reading == "nanoseconds":

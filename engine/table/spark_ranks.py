@@ -1,20 +1,19 @@
-"""Ranks of values that stay in Spark: dictionaries too large for the driver, or not needed there."""
+"""Ranks of values that stay in Spark, for dictionaries that are too large for the driver or not needed there."""
 
 from __future__ import annotations
 
 import decimal
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as f
 
 from tuplewise.engine.spark.local_frames import frame_of
 from tuplewise.engine.table.relation import Domain
 from tuplewise.engine.table.spark_encode import BUCKET_VALUES, NotInSpark, plain_dictionary
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import DataFrame
 
 MOST_CODES = 2**31 - 2
 PAGE_VALUES = 1 << 18
@@ -26,8 +25,8 @@ WIDE = decimal.Context(prec=76)
 class RankedValues:
     """The distinct values of a domain with their ranks, as a frame (value, code).
 
-    As a dictionary it has a length and gives single values: all that placing a constant among them needs. They are
-    fetched a page at a time; `take` fetches just those that are named.
+    Used as a dictionary it has a length and returns single values, which is enough to place a constant among them.
+    Values are fetched a page at a time; `take` fetches only the requested ones.
     """
 
     frame: DataFrame
@@ -42,22 +41,17 @@ class RankedValues:
     def __getitem__(self, code: int) -> pa.Scalar:
         page = code // PAGE_VALUES
         if page not in self.pages:
-            from pyspark.sql import functions as f
-
             first = page * PAGE_VALUES
-            there = self.frame.where(f.col("code").between(first, first + PAGE_VALUES - 1)).toArrow().sort_by("code")
-            self.pages[page] = plain_dictionary(self.domain, there["value"].combine_chunks())
+            found = self.frame.where(f.col("code").between(first, first + PAGE_VALUES - 1)).toArrow().sort_by("code")
+            self.pages[page] = plain_dictionary(self.domain, found["value"].combine_chunks())
         return self.pages[page][code % PAGE_VALUES]
 
     def take(self, codes: Any) -> pa.Array:
         """The values of some codes. One job."""
-        import pyarrow as pa
-        from pyspark.sql import functions as f
-
         wanted, places = np.unique(np.asarray(codes, dtype=np.int32), return_inverse=True)
         chosen = f.broadcast(frame_of(self.frame.sparkSession, pa.table({"code": wanted})))
-        there = self.frame.join(chosen, "code").select("code", "value").toArrow().sort_by("code")
-        return plain_dictionary(self.domain, there["value"].combine_chunks()).take(pa.array(places))
+        found = self.frame.join(chosen, "code").select("code", "value").toArrow().sort_by("code")
+        return plain_dictionary(self.domain, found["value"].combine_chunks()).take(pa.array(places))
 
     @property
     def type(self) -> pa.DataType:
@@ -70,14 +64,10 @@ def rank_values(cells: DataFrame, domain: Domain) -> RankedValues:
 
     Notes
     -----
-    Distinct values are partitioned by ranges and held, so that later jobs find them partitioned alike; a job counts
-    the partitions. A rank is the row number within a partition and what comes before it: no partition holds more than
-    its share, and no value goes to the driver.
+    Distinct values are range-partitioned and persisted, so that later jobs see the same partitions; one job counts
+    them. A rank is the row number within its partition plus the sizes of the partitions before. No partition holds more
+    than its share, and no value goes to the driver.
     """
-    import pyarrow as pa
-    from pyspark.sql import Window
-    from pyspark.sql import functions as f
-
     distinct = cells.select("value").distinct()
     buckets = max(2, -(-distinct.count() // BUCKET_VALUES))
     held = distinct.repartitionByRange(buckets, "value").withColumn("bucket", f.spark_partition_id()).persist()
@@ -97,9 +87,9 @@ def rank_values(cells: DataFrame, domain: Domain) -> RankedValues:
 
 @dataclass(frozen=True)
 class RangeOfValues:
-    """All values from a first one on, a unit apart, some row having them or not; code i is the value `low + i` units.
+    """A range of values one unit apart, whether rows have them or not; code i is the value `low + i` units.
 
-    `scale`: digits behind the point of the unit. As a dictionary, like `RankedValues`.
+    `scale`: decimal digits of the unit. Used as a dictionary like `RankedValues`.
     """
 
     low: int
@@ -111,8 +101,6 @@ class RangeOfValues:
         return self.length
 
     def __getitem__(self, code: int) -> pa.Scalar:
-        import pyarrow as pa
-
         value: Any = self.low + code
         if self.domain == "boolean":
             return pa.scalar(bool(value))
@@ -124,6 +112,4 @@ class RangeOfValues:
 
     def take(self, codes: Any) -> pa.Array:
         """The values of some codes."""
-        import pyarrow as pa
-
         return pa.array([self[code] for code in codes.tolist()], None if len(codes) else self[0].type)

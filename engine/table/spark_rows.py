@@ -1,21 +1,19 @@
-"""Where the rows of a scan stand: positions in file order from the ids that Spark gives rows.
+"""Positions of rows in file order, from the ids that Spark gives rows.
 
-Spark packs the splits of files into partitions by size, so ids alone are not in file order when there are several
-files or splits. Within a partition each split is one run of ids; the file, the start of the split in it and its lowest
-id put the runs in order. All of it stays on the GPU, unlike Spark's hidden metadata columns.
+Spark packs the splits of files into partitions by size, so with several files or splits the ids are not in file order.
+Within a partition each split is one run of ids. The file, the start of the split and its lowest id put the runs in
+order. Unlike Spark's hidden metadata columns, all of this stays on the GPU.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
 
 ROW = "_row"
 
@@ -23,12 +21,10 @@ ROW = "_row"
 def split_runs(
     frame: DataFrame, row: str | None = None, *, by_file: bool = True
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """The splits of a scan: first row id and rows of each, by ascending id, and the file order of them.
+    """The splits of a scan: the first row id and the rows of each, by ascending id, and their file order.
 
-    `row`: the column that holds row ids; without it they are given here. Without `by_file` each partition is a run.
+    `row`: the column of row ids; None: they are assigned here. Without `by_file` each partition is one run.
     """
-    from pyspark.sql import functions as f
-
     runs = (
         frame.select(
             f.input_file_name().alias("file") if by_file else f.lit("").alias("file"),
@@ -48,12 +44,12 @@ def split_runs(
 
 
 @dataclass(frozen=True)
-class Rows:
-    """The rows of a table by the ids that Spark gives them, and where they stand.
+class RowRuns:
+    """The runs of row ids of a table, one for each split, and their places in file order.
 
     Attributes
     ----------
-    first, count : int64 (runs,), id of the first row and rows of each split, by ascending id
+    first, count : int64 (runs,), id of the first row and number of rows of each split, by ascending id
     offset : int64 (runs,), place in file order of the first row of each split
     """
 
@@ -77,10 +73,10 @@ class Rows:
         return np.asarray(self.first[run] + places - self.offset[run], dtype=np.int64)
 
 
-def find_rows(frame: DataFrame, ordered_by_file: bool) -> Rows:
-    """Counts the splits of a frame that has ROW. Where rows come from no file, their order is that of their ids."""
+def find_rows(frame: DataFrame, ordered_by_file: bool) -> RowRuns:
+    """Count the splits of a frame with ROW. Rows that come from no file are ordered by their ids."""
     first, count, order = split_runs(frame, ROW, by_file=ordered_by_file)
     offset = np.empty(len(first), dtype=np.int64)
     if len(first):
         offset[order] = np.concatenate([[0], np.cumsum(count[order])[:-1]])
-    return Rows(first, count, offset)
+    return RowRuns(first, count, offset)

@@ -1,15 +1,23 @@
-"""Tables as Spark DataFrames with plain column names, before their types are settled: one shape for all sources."""
+"""Sources as Spark DataFrames of one form, with plain column names, before their types are decided."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import DataType, StructType
 
 from tuplewise.engine.errors import InputError, Wording, message
 from tuplewise.engine.options import LoadOptions
@@ -30,24 +38,19 @@ from tuplewise.engine.table.source import Source, opened
 from tuplewise.engine.table.spark_csv import BAD, inner_returns, read_text
 from tuplewise.engine.table.spark_text import MOST_DIGITS
 
-if TYPE_CHECKING:
-    from pyspark.sql import Column as SparkColumn
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import DataType, StructType
-
 
 @dataclass(frozen=True)
 class RawFrame:
-    """A table as Spark gives it.
+    """A table as Spark reads it.
 
     Attributes
     ----------
-    frame : columns c0, c1, ..., and BAD where the source can hold bad rows
-    names : the names that the source gives the columns, in order
-    readings, labels : for each column, what is done with it and what its source calls its type
-    files : local files in order; empty where there are none
-    places : where the rows stand, where that was found out
-    ordered : whether rows come in file order, that is, from one file; else splits are put in order
+    frame : columns c0, c1, ..., and BAD if the source can hold malformed rows
+    names : the column names of the source, in order
+    readings, labels : for each column, how it gets its type, and the source's name for its type
+    files : the local files in order, if any
+    places : the places of the rows, if known
+    ordered : whether rows are in file order because they are from one file; otherwise splits have to be ordered
     """
 
     frame: DataFrame
@@ -61,7 +64,7 @@ class RawFrame:
     what_is_bad: BadRows = NO_BAD_ROWS
 
     def stored_as(self, column: int, remark: str) -> str:
-        """Why a typed column has its type. `remark`: what `readable` did to it, which the label may say already."""
+        """The reason for the type of a typed column. `remark`: that of `readable`, unless the label contains it."""
         label = self.labels[column]
         return f"stored as {label}" + ("" if label.endswith(remark) else remark)
 
@@ -109,16 +112,12 @@ def typed_table(spark: SparkSession, source: Source) -> RawFrame:
 
 
 def in_nanoseconds(type_: Any) -> bool:
-    """Whether an Arrow type is a timestamp in nanoseconds, which Spark reads as a whole number."""
-    import pyarrow as pa
-
+    """Whether an Arrow type is a timestamp in nanoseconds, which Spark reads as an integer."""
     return bool(pa.types.is_timestamp(type_) and type_.unit == "ns")
 
 
 def odd_column(source: Source) -> Any:
-    """The first column of local Parquet or ORC files of a type that only Arrow reads; None where there is none."""
-    import pyarrow as pa
-
+    """The first column of local Parquet or ORC files with a type that only Arrow reads; None if there is none."""
     if not source.local or source.format not in ("parquet", "orc"):
         return None
     t = pa.types
@@ -145,31 +144,22 @@ def _refuse_repeated(schema: Schema, source: Source) -> None:
 
 
 def _spark_schema(schema: Schema, source: Source) -> StructType:
-    """The schema of files that differ, so that Spark widens types and fills what is missing with nulls."""
-    import pyarrow as pa
-    from pyspark.sql import types as t
-    from pyspark.sql.pandas.types import from_arrow_schema
-
+    """The common schema of files that differ, for which Spark widens types and fills missing columns with nulls."""
     if any(in_nanoseconds(field.type) for field in schema.fields):
         hint = Wording("Take {reader}, or write the files with one unit", reader="arrow")
         raise InputError(
             message("Spark can't join timestamps in nanoseconds of files that differ", source.given, hint=hint)
         )
     plain = from_arrow_schema(pa.schema([(field.name, field.type) for field in schema.fields]))
-    fields = [
-        t.StructField(f.name, t.TimestampType() if isinstance(f.dataType, t.TimestampNTZType) else f.dataType)
-        for f in plain.fields
-    ]
-    return t.StructType([*fields, *(t.StructField(name, t.StringType()) for name in source.folder_columns)])
+    folders = [t.StructField(name, t.StringType()) for name in source.folder_columns]
+    return t.StructType([*_as_instants(plain.fields), *folders])
 
 
 def _read_typed(spark: SparkSession, source: Source, nanoseconds: bool) -> DataFrame:
-    """The files; timestamps in nanoseconds as whole numbers, instead of ending the job.
+    """The files, with timestamps in nanoseconds as integers, which would end the job otherwise.
 
-    That is asked for only where there are some: it takes the scan off the GPU.
+    The setting for that is only made if there are some: it moves the scan off the GPU.
     """
-    from pyspark.errors import AnalysisException
-
     reader = spark.read.format(source.format)
     try:
         if not nanoseconds:
@@ -182,26 +172,26 @@ def _read_typed(spark: SparkSession, source: Source, nanoseconds: bool) -> DataF
 
 
 def _instants(spark: SparkSession, source: Source, frame: DataFrame) -> DataFrame:
-    """Reads timestamps that Spark itself wrote without a zone as instants too, so that the scan stays on the GPU.
+    """Read timestamps without a zone, as Spark itself writes them, as instants, so that the scan stays on the GPU.
 
-    ORC refuses that: its timestamps without a zone are cast behind the scan, which is then the CPU's.
+    ORC refuses that: its timestamps without a zone are cast after the scan, which then runs on the CPU.
     """
-    from pyspark.sql import types as t
-
     fields = frame.schema.fields
     if not any(isinstance(f.dataType, t.TimestampNTZType) for f in fields):
         return frame
-    schema = t.StructType(
-        [
-            t.StructField(f.name, t.TimestampType() if isinstance(f.dataType, t.TimestampNTZType) else f.dataType)
-            for f in fields
-        ]
-    )
-    return spark.read.format(source.format).schema(schema).load(list(source.paths))
+    return spark.read.format(source.format).schema(t.StructType(_as_instants(fields))).load(list(source.paths))
+
+
+def _as_instants(fields: Sequence[t.StructField]) -> list[t.StructField]:
+    """The fields with timestamps without a zone as timestamps of instants."""
+    return [
+        t.StructField(f.name, t.TimestampType() if isinstance(f.dataType, t.TimestampNTZType) else f.dataType)
+        for f in fields
+    ]
 
 
 def frame_table(frame: DataFrame, label: str) -> RawFrame:
-    """A Spark frame or a catalog table: its rows have no order of their own."""
+    """A Spark frame or a catalog table, whose rows have no order of their own."""
     note = "rows of this source have no order of their own: positions were given once, as they came"
     return _from_frame(frame, label, (), True, frozenset(), frozenset(), [note])
 
@@ -215,15 +205,13 @@ def _from_frame(
     nanoseconds: frozenset[str],
     notes: list[str],
 ) -> RawFrame:
-    from pyspark.sql import types as t
-
     fields = frame.schema.fields
     plain = frame.toDF(*[f"c{i}" for i in range(len(fields))])
     readings: list[Reading] = []
-    for f in fields:
-        if f.name in partitions:
+    for field_ in fields:
+        if field_.name in partitions:
             readings.append("infer")
-        elif f.name in nanoseconds and isinstance(f.dataType, t.LongType):
+        elif field_.name in nanoseconds and isinstance(field_.dataType, t.LongType):
             readings.append("nanoseconds")
         else:
             readings.append("typed")
@@ -234,16 +222,12 @@ def _from_frame(
 
 
 def readable(name: str, column: SparkColumn, type_: DataType) -> tuple[SparkColumn, str]:
-    """The column as a type that plans keep on the GPU and Arrow takes, and what was done to it.
+    """The column as a type that plans keep on the GPU and Arrow can represent, and a remark on the conversion.
 
     Raises InputError for nested and interval columns.
     """
-    from pyspark.sql import functions as f
-    from pyspark.sql import types as t
-
     if isinstance(type_, t.BinaryType):
         return f.lower(f.hex(column)), f"; {BYTES_AS_HEX}"
-
     if isinstance(type_, t.TimestampNTZType):
         return column.cast("timestamp"), "; without a zone: taken as UTC"
     if isinstance(type_, t.StringType) and getattr(type_, "collation", "UTF8_BINARY") != "UTF8_BINARY":
@@ -260,9 +244,7 @@ def readable(name: str, column: SparkColumn, type_: DataType) -> tuple[SparkColu
 
 
 def json_table(spark: SparkSession, source: Source, options: LoadOptions) -> RawFrame:
-    """JSON lines: each object a row. Numbers and booleans keep their spelling until their type is settled."""
-    from pyspark.sql import types as t
-
+    """JSON lines, each object a row. Numbers and booleans stay as written until their type is known."""
     lines, keys = _scan_json(source, options)
     reading: Mapping[str, Any] = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": BAD}
     found = [f for f in spark.read.options(**reading).json(list(source.paths)).schema.fields if f.name != BAD]
@@ -278,9 +260,9 @@ def json_table(spark: SparkSession, source: Source, options: LoadOptions) -> Raw
     frame = spark.read.schema(schema).options(**reading).json(list(source.paths))
     frame = frame.toDF(*[f"c{i}" for i in range(len(found))], BAD)
     readings: list[Reading] = []
-    for f in found:
-        kind: Reading = "dates" if isinstance(f.dataType, t.StringType) else "infer"
-        readings.append("typed" if isinstance(f.dataType, nested) else kind)
+    for key in found:
+        kind: Reading = "dates" if isinstance(key.dataType, t.StringType) else "infer"
+        readings.append("typed" if isinstance(key.dataType, nested) else kind)
     labels = [f"JSON {f.dataType.simpleString()}" for f in found]
     places = json_places(lines) if lines else None
     return RawFrame(
@@ -293,7 +275,7 @@ _MAY_BE_SEVERAL = re.compile(rb"\A\s*\[|\}\s*\{")
 
 
 def _refuse_several(line: bytes, where: str) -> None:
-    """Raise InputError where a line holds several objects: Spark drops all but the first, or makes rows of a list."""
+    """Raise InputError if a line holds several objects: Spark drops all but the first, or turns a list into rows."""
     if _MAY_BE_SEVERAL.search(line):
         try:
             one = isinstance(json.loads(line), dict)
@@ -305,7 +287,7 @@ def _refuse_several(line: bytes, where: str) -> None:
 
 
 def _scan_json(source: Source, options: LoadOptions) -> tuple[list[NDArray[np.int64]], list[str]]:
-    """Lines that aren't blank of each file, and keys in the order in which the first objects have them."""
+    """The non-blank lines of each file, and the keys in the order of the first objects."""
     lines = []
     keys: dict[str, None] = {}
     objects = 0

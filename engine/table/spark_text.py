@@ -1,8 +1,9 @@
-"""The rules of `text_types` as Spark expressions: how a value is spelled, and what it is as a type."""
+"""The rules of `text_types` as Spark expressions: the spelling of a value, and the value as a type."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
 
 from tuplewise.engine.table.relation import TypeName
 from tuplewise.engine.table.text_types import (
@@ -20,35 +21,24 @@ from tuplewise.engine.table.text_types import (
     ZEROS,
 )
 
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
-
 MOST_DIGITS = 38
 MISFIT = "misfit"
 
 
 def spells(column: Column, pattern: str) -> Column:
-    r"""Whether the pattern spells the value in full. `\z`, since `$` in Java lets a line end follow."""
+    r"""Whether the value matches the pattern from start to end. `\z`, since `$` in Java allows a line end after it."""
     return column.rlike(rf"\A(?:{pattern})\z")
 
 
 def digits(column: Column) -> Column:
-    """Digits of a number without an exponent; the zero in front of a point is not counted."""
+    """The number of digits of a number without an exponent; a zero before the point is not counted."""
     lead = column.startswith("0.") | column.startswith("-0.")
     signs = column.startswith("-").cast("int") + column.contains(".").cast("int")
-    return _length(column) - signs - lead.cast("int")
-
-
-def _length(column: Column) -> Column:
-    from pyspark.sql import functions as f
-
-    return f.length(column)
+    return f.length(column) - signs - lead.cast("int")
 
 
 def spelling(column: Column) -> Column:
-    """The spelling of a value that is not null: the names of text_types.Spelling."""
-    from pyspark.sql import functions as f
-
+    """The spelling of a non-null value, one of text_types.Spelling."""
     count = digits(column)
     mantissa = f.substring_index(f.lower(column), "e", 1)
     number = column.try_cast("double")
@@ -84,9 +74,7 @@ def spelling(column: Column) -> Column:
 
 
 def one_number_twice(frame: DataFrame, column: Column) -> tuple[str, str] | None:
-    """See `arrow_text.one_number_twice`; of a column of a frame, nulls left aside. One job."""
-    from pyspark.sql import functions as f
-
+    """See `arrow_text.one_number_twice`; for a column of a frame, nulls ignored. One job."""
     value = f.col("value")
     numbers = frame.select(column.alias("value")).where(value.isNotNull()).groupBy(value.try_cast("double"))
     found = numbers.agg(
@@ -101,9 +89,7 @@ def one_number_twice(frame: DataFrame, column: Column) -> tuple[str, str] | None
 
 
 def fits(column: Column, type_: TypeName) -> Column:
-    """`misfit` where a value is none of the type, else `integer_more` for whole numbers beyond 64 bits, else `fits`."""
-    from pyspark.sql import functions as f
-
+    """`misfit` for a value that doesn't fit the type, `integer_more` for integers beyond 64 bits, else `fits`."""
     if type_ == "text":
         return f.lit("fits")
     good = spells(column, FITS[type_])
@@ -116,23 +102,17 @@ def fits(column: Column, type_: TypeName) -> Column:
 
 
 def whole_digits(column: Column) -> Column:
-    """Digits in front of the point, leading zeros left out."""
-    from pyspark.sql import functions as f
-
-    return _length(f.ltrim(f.ltrim(f.substring_index(column, ".", 1), f.lit("+-")), f.lit("0")))
+    """Digits before the point, without leading zeros."""
+    return f.length(f.ltrim(f.ltrim(f.substring_index(column, ".", 1), f.lit("+-")), f.lit("0")))
 
 
 def fraction_digits(column: Column) -> Column:
-    """Digits behind the point."""
-    from pyspark.sql import functions as f
-
-    return f.when(column.contains("."), _length(f.substring_index(column, ".", -1))).otherwise(0)
+    """Digits after the point."""
+    return f.when(column.contains("."), f.length(f.substring_index(column, ".", -1))).otherwise(0)
 
 
 def parsed(column: Column, type_: TypeName, scale: int | None) -> Column:
-    """The value as a type; `scale` for decimals and for whole numbers beyond 64 bits, None for 64-bit ones."""
-    from pyspark.sql import functions as f
-
+    """The value as a type. `scale`: of decimals and of integers beyond 64 bits; None for 64-bit integers."""
     if type_ in ("integer", "decimal"):
         return column.try_cast("bigint" if scale is None else f"decimal({MOST_DIGITS},{scale})")
     if type_ == "double":

@@ -1,4 +1,4 @@
-"""Tables that stay in Spark: typed rows, and values in forms that are equal across tables and types."""
+"""Tables that stay in Spark: typed rows, and values in forms that can be compared across tables and types."""
 
 from __future__ import annotations
 
@@ -6,21 +6,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
+from pyspark.sql.types import DataType
+
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.table.spark_encode import NotInSpark, TypedExpression, kept_frame, plain_value, type_columns
-from tuplewise.engine.table.spark_rows import ROW, Rows, find_rows
+from tuplewise.engine.table.spark_rows import ROW, RowRuns, find_rows
 from tuplewise.engine.table.spark_source import RawFrame, readable
 from tuplewise.engine.table.typing_columns import ASKED_FOR
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column as SparkColumn
-    from pyspark.sql import DataFrame
-    from pyspark.sql.types import DataType
-
     from tuplewise.engine.table.in_spark import TableInSpark
 
 Form = Literal["text", "whole", "real"]
-"""How a value is held: text of any length; a whole number of 64 bits; a double."""
+"""The form of a value: text of any length, a 64-bit integer, or a double."""
 _DAY_MICROSECONDS = 86_400_000_000
 
 
@@ -30,16 +32,16 @@ class TypedFrame:
 
     Attributes
     ----------
-    base : the rows that take part, with ROW, their ids
-    typed : for each kept column its type and value
-    places : where the rows stand
-    rows : how many they are
-    notes : on columns and rows, those of the plan first
+    base : the selected rows, with their ids in ROW
+    typed : type and expression of each selected column
+    places : the places of the rows
+    rows : number of rows
+    notes : on columns and rows, those of the selection first
     """
 
     base: DataFrame
     typed: list[TypedExpression]
-    places: Rows
+    places: RowRuns
     rows: int
     notes: list[str]
     held: list[DataFrame] = field(default_factory=list)
@@ -54,25 +56,23 @@ class TypedFrame:
 def type_frame(
     opened: TableInSpark, report: Callable[[str], None], *, kept: Sequence[int] | None = None, as_text: bool = False
 ) -> TypedFrame:
-    """Types an opened table where it is.
+    """Find the types of an open table in Spark.
 
     Parameters
     ----------
-    kept : indexes of the columns that are wanted, of those that the plan keeps; None: all
-    as_text : take every value as the text that it is written as; for sources with types, as Spark casts it
+    kept : indexes of the columns to use, among those of the selection; None: all
+    as_text : use the text of every value; in typed sources, the text that Spark casts it to
 
     Raises
     ------
-    NotInSpark : where a column can only be typed in-process
+    NotInSpark : if a column can only be typed in this process
 
     Notes
     -----
-    One job counts rows, one tells the types of all text columns.
+    One job counts rows, one infers the types of all text columns.
     """
-    from pyspark.sql import functions as f
-
     raw = opened.raw
-    plan = opened.plan if kept is None else replace(opened.plan, kept=list(kept))
+    selection = opened.selection if kept is None else replace(opened.selection, kept=list(kept))
     report("counting rows")
     held: list[DataFrame] = []
     base = raw.frame.withColumn(ROW, f.monotonically_increasing_id())
@@ -86,24 +86,21 @@ def type_frame(
         report("finding types")
         notes: list[str] = []
         if as_text:
-            typed = [text_of(raw, i, plan.names[i], opened.options) for i in plan.kept]
+            typed = [text_of(raw, i, selection.names[i], opened.options) for i in selection.kept]
         else:
-            typed, notes = type_columns(raw, plan, base, opened.options, places)
+            typed, notes = type_columns(raw, selection, base, opened.options, places)
     except BaseException:
         for one in held:
             one.unpersist()
         raise
-    return TypedFrame(base, typed, places, rows, [*plan.notes, *([bad_note] if bad_note else []), *notes], held)
+    return TypedFrame(base, typed, places, rows, [*selection.notes, *([bad_note] if bad_note else []), *notes], held)
 
 
 def text_of(raw: RawFrame, i: int, name: str, options: LoadOptions) -> TypedExpression:
-    """A column's values as text; floats as the doubles that they are taken for.
+    """A column's values as text; floats are cast to double first.
 
-    Raises NotInSpark for those that Spark reads as another kind of number.
+    Raises NotInSpark for timestamps that Spark reads as integers.
     """
-    from pyspark.sql import functions as f
-    from pyspark.sql import types as t
-
     if raw.readings[i] == "nanoseconds":
         raise NotInSpark(f"column {name!r} must be converted from {raw.labels[i]}")
     type_ = raw.frame.schema[f"c{i}"].dataType
@@ -118,20 +115,16 @@ def text_of(raw: RawFrame, i: int, name: str, options: LoadOptions) -> TypedExpr
 
 def is_text(type_: DataType) -> bool:
     """Whether values of a type are text."""
-    from pyspark.sql import types as t
-
     return isinstance(type_, (t.StringType, t.CharType, t.VarcharType))
 
 
 def comparable(column: TypedExpression, *, wide: bool) -> tuple[Form, SparkColumn]:
-    """A value in the form that equal values of all types of its kind share.
+    """A value in the form in which equal values of all types of its family are equal.
 
-    Numbers are whole or, with `wide`, text of plain digits without zeros that mean nothing, so that numbers of any
-    scale are compared exactly; dates and timestamps are microseconds, a date being its midnight in UTC; booleans are 0
-    and 1; of doubles there is one zero and one NaN.
+    Numbers are integers or, with `wide`, text of plain digits without redundant zeros, so that numbers of any scale are
+    compared exactly. Dates and timestamps are microseconds; a date is its midnight in UTC. Booleans are 0 and 1.
+    Doubles have one zero and one NaN.
     """
-    from pyspark.sql import functions as f
-
     value = column.expression
     if column.type in ("integer", "decimal"):
         if not wide:
@@ -149,17 +142,15 @@ def comparable(column: TypedExpression, *, wide: bool) -> tuple[Form, SparkColum
 
 
 def needs_wide(typed: Sequence[TypedExpression]) -> bool:
-    """Whether some numbers don't fit 64 bits."""
+    """Whether some columns need more than 64-bit integers for their numbers."""
     return any(c.type in ("integer", "decimal") and c.scale is not None for c in typed)
 
 
 def plain_number(text: SparkColumn, *, fractions: bool = True) -> SparkColumn:
-    """Digits with or without a sign and a point as the shortest text of the same number.
+    """The shortest text of a number that is written as digits, with or without sign and point.
 
-    Without `fractions` the text is one already: what Spark makes of whole numbers.
+    Without `fractions` it is the text itself, as Spark writes integers.
     """
-    from pyspark.sql import functions as f
-
     if not fractions:
         return text
     whole = f.ltrim(f.ltrim(f.substring_index(text, ".", 1), f.lit("+-")), f.lit("0"))

@@ -1,7 +1,7 @@
-"""A table, wherever its rows lie: what every task takes, and the front door that opens it.
+"""The table type of all tasks, and the function that opens tables.
 
-A `Relation` holds its codes here; of a `TableInSpark` Spark holds the rows. Each task has one function that takes
-either, and asks here which it is.
+A `Relation` holds its codes in this process; the rows of a `TableInSpark` stay in Spark. Each task has one function
+that takes either.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def load(
     progress: Progress | None = None,
     device: str = "auto",
 ) -> Relation:
-    """A table as a Relation, whatever its size. Parameters and errors are those of `open_table`."""
+    """Load a table of any size as a Relation. Parameters and errors are those of `open_table`."""
     table = open_table(source, options, name=name, spark=spark, progress=progress, device=device)
     assert isinstance(table, Relation), "tables of any size come here"
     return table
@@ -55,7 +55,7 @@ def open_table(
     device: str = "auto",
     needed: Needed = None,
 ) -> Table:
-    """A table, here where its codes take no more than `most_bytes`, else in Spark.
+    """Open a table: in this process if its codes take at most `most_bytes`, else in Spark.
 
     Parameters
     ----------
@@ -65,27 +65,27 @@ def open_table(
         memory and frames other than Spark's need no JVM.
     options : LoadOptions, optional
     name : str, optional
-        What the table is called in results; the file's stem, the table's name or "table" where it isn't given.
+        The name of the table in results. The default is the file's stem, the table's name, or "table".
     spark : SparkSession, optional
-        The session to read with. Else the active one, else one that is started (and kept for the next call).
+        The session to read with. The default is the active one, or a new one that is kept for later calls.
     progress : callable, optional
-        Told the name of each step as it begins.
+        Called with the name of each step at its start.
     most_bytes : int, optional
-        Bytes that the codes may take here; None: any.
+        Limit for the codes in this process; None: no limit.
     needed : set of names, optional
-        The columns that the work is about: of others, those that can't be compared are left out with a note.
+        The columns that the task needs. Others are left out with a note if they can't be compared.
     device : str
-        Where very many distinct texts are ranked, if cuDF is there: see `gpu_kernels.texts.rank_texts`.
+        The device that ranks very large sets of text, if cuDF is installed; see `gpu_kernels.texts.rank_texts`.
 
     Returns
     -------
     Relation or TableInSpark
-        Rows in the order of their positions in the source. A Relation is given back as it is.
+        Rows in the order of the source. A Relation is returned unchanged.
 
     Raises
     ------
     InputError
-        Where the source can't be read as it was asked for.
+        If the source can't be read with these options.
     """
     if isinstance(source, Relation):
         return source
@@ -115,14 +115,14 @@ def open_table(
 
 
 def _ignore(step: str) -> None:
-    """Progress that nobody asked for."""
+    """A callback for progress that does nothing."""
 
 
 def _load_here(
     source: Source, options: LoadOptions, name: str, report: Progress, most_bytes: int | None, device: str,
     reader: Reader, needed: Needed,
 ) -> Relation | None:  # fmt: skip
-    """A local table, read by Arrow. None where its codes take more than `most_bytes`, unless Arrow was asked for."""
+    """A local table, read by Arrow. None if its codes take more than `most_bytes`, unless Arrow was requested."""
     start = time.perf_counter()
     if most_bytes is not None and most_bytes <= 0:
         if options.reader == "arrow":
@@ -136,9 +136,7 @@ def _load_here(
     if too_large and options.reader != "arrow" and why_not_spark(source, options) is None:
         return None
     table = typed(of_raw(raw, options, name, source.given, needed), options)
-    loaded = time.perf_counter()
-    report("encoding")
-    return _timed(replace(table, reader=reader), start, loaded, device)
+    return _timed(replace(table, reader=reader), start, report, device)
 
 
 def _load_frame(
@@ -147,12 +145,13 @@ def _load_frame(
     start = time.perf_counter()
     report("reading")
     table = typed(of_frame(source, kind, options, name, needed), options)
+    return _timed(table, start, report, device)
+
+
+def _timed(table: ReadTable, start: float, report: Progress, device: str) -> Relation:
+    """Encode a table, with the seconds of loading, which has ended, and of encoding."""
     loaded = time.perf_counter()
     report("encoding")
-    return _timed(table, start, loaded, device)
-
-
-def _timed(table: ReadTable, start: float, loaded: float, device: str) -> Relation:
     relation = encoded(table, {}, device)
     seconds = {"session": 0.0, "load": loaded - start, "encode": time.perf_counter() - loaded}
     return replace(relation, timings_seconds=seconds)

@@ -1,7 +1,7 @@
-"""How the type of a column of text is decided: which spellings there are, and what a column of them becomes.
+"""Types of text columns: the kinds of spelling, and the type that a column with given counts of them gets.
 
-The rules are stated here once, as regular expressions that RE2 (Arrow) and Java (Spark) read alike, and as a decision
-over counts of spellings. `arrow_text` counts in-process, `spark_text` counts in Spark; both end in `decide`.
+The rules are stated here once: regular expressions with the same meaning in RE2 (Arrow) and Java (Spark), and a
+decision over counts of spellings. `arrow_text` counts in this process, `spark_text` in Spark; both then call `decide`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Spelling = Literal[
     "integer38",  # up to 38 digits: a decimal holds it
     "integer_more",
     "decimal15",
-    "decimal17",  # up to 17 digits: what a double is written with at most
+    "decimal17",  # up to 17 digits, the most that are written for a double
     "decimal38",
     "decimal_more",
     "exponent",  # up to 17 digits, neither too large nor too small for a double
@@ -27,9 +27,9 @@ Spelling = Literal[
     "date",
     "timestamp",
     "boolean",
-    "zeros",  # a number but for zeros in front
+    "zeros",  # a number with leading zeros
     "comma",  # a number with a decimal comma
-    "comma_groups",  # one whose thousands are grouped by points
+    "comma_groups",  # such a number whose thousands are grouped by points
     "groups",  # a number whose thousands are grouped by commas; 1,234 may be either
     "other",
 ]
@@ -49,7 +49,7 @@ _CLOCK = r"([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,6}0{0,12})?)?"
 _ZONE = r"(Z|[+-](0[0-9]|1[0-7])(:?[0-5][0-9])?|[+-]18(:?00)?)?"
 TIMESTAMP = DATE + r"[T ]" + _CLOCK + _ZONE
 
-# What fits a type that was asked for: the value must be the type's, its spelling may be looser than what is inferred.
+# Text that fits a requested type. It may be spelled more loosely than text whose type is inferred.
 FITS: dict[TypeName, str] = {
     "integer": r"[+-]?[0-9]+",
     "decimal": r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)",
@@ -80,7 +80,7 @@ WITH_COMMAS: tuple[Spelling, ...] = ("comma", "comma_groups", "groups")
 
 @dataclass(frozen=True, slots=True)
 class SpellingCount:
-    """How many rows have a spelling, and the lowest value (by bytes) that does."""
+    """The number of rows with a spelling, and the lowest such value by bytes."""
 
     rows: int
     example: str
@@ -88,7 +88,7 @@ class SpellingCount:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The type of a column of text, why, and a note where the user should look."""
+    """The type of a text column, the reason, and a note if the user should check it."""
 
     type: TypeName
     why: str
@@ -96,13 +96,13 @@ class Decision:
 
 
 def decide(name: str, counts: Mapping[Spelling, SpellingCount]) -> Decision:
-    """The first type that every value spells in full, else text.
+    """Decide the type of a column: the first type that all values fit, else text.
 
     Notes
     -----
-    Whole and fractional numbers together make a double, unless one has more digits than a double surely keeps (15;
-    17 where numbers with an exponent say that doubles were written): then a decimal, which keeps 38, or text. So no
-    two different values become one.
+    Whole and fractional numbers together are doubles, unless one has more digits than a double certainly keeps: 15, or
+    17 if numbers with an exponent show that doubles were written. Then they are decimals of up to 38 digits, or text.
+    So different values never become equal.
     """
     total = sum(c.rows for c in counts.values())
     if total == 0:
@@ -134,12 +134,12 @@ def decide(name: str, counts: Mapping[Spelling, SpellingCount]) -> Decision:
 
 
 def may_be_codes(decision: Decision, counts: Mapping[Spelling, SpellingCount]) -> bool:
-    """Whether numbers with an exponent stand among whole ones, so that what looks like both may be codes."""
+    """Whether the column has whole numbers and numbers with an exponent, which may both be codes."""
     return decision.type == "double" and "exponent" in counts and "integer15" in counts
 
 
 def as_codes(name: str, one: str, other: str) -> Decision:
-    """Text, for two values that are one number: written `12E4` and `120000`, say, as part numbers are."""
+    """The decision for text because two values are the same number, for example part numbers `12E4` and `120000`."""
     both = f"{quote(one)} and {quote(other)}"
     note = Wording("column {}: {} would be the same number: read as text ({types} can say double)", repr(name), both)
     return Decision("text", f"values that differ and would be the same number, e.g. {both}", note)
@@ -179,7 +179,7 @@ def _text(name: str, counts: Mapping[Spelling, SpellingCount], total: int) -> De
 
 
 def _numbers_with_commas(name: str, counts: Mapping[Spelling, SpellingCount], total: int) -> Decision | None:
-    """Text, with a note on the options that read it as numbers; None where not all values are such numbers."""
+    """The decision for text, with a note on options that read it as numbers; None if other values occur."""
     found: list[Spelling] = [s for s in WITH_COMMAS if s in counts]
     plain = (*INTEGERS, *(DECIMALS if found == ["groups"] else ()))
     if not found or sum(counts[s].rows for s in (*found, *plain) if s in counts) < total:
@@ -202,7 +202,7 @@ def note_on_no_values(column: str) -> str:
 
 
 def quote(value: str) -> str:
-    """A value as it stands in a message: quoted, and cut where it is long."""
+    """A value for messages: quoted, and shortened if it is long."""
     return repr(value if len(value) <= 40 else value[:37] + "...")
 
 

@@ -1,26 +1,25 @@
-"""Columns brought to their types in-process: text by inference, any column by what the user asked for."""
+"""Types of columns in this process: inferred for text, or requested by the user."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tuplewise.engine.errors import InputError, Wording, message
 from tuplewise.engine.table.arrow_text import count_spellings, one_number_twice, parse
 from tuplewise.engine.table.encode import TypedColumn
 from tuplewise.engine.table.relation import NULL_CODE, TypeName
-from tuplewise.engine.table.spelled import spark_texts
 from tuplewise.engine.table.text_types import WHAT_FITS, Decision, as_codes, decide, may_be_codes
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from tuplewise.engine.table.to_text import to_spark_text
 
 Locate = Callable[[int], str]
-"""Says where the row at an index stands in its source: "line 7" or "row 5"."""
+"""A function that returns the place in the source of the row at an index: "line 7" or "row 5"."""
 
 ASKED_FOR = "asked for with types"
 
@@ -28,12 +27,10 @@ ASKED_FOR = "asked for with types"
 def infer_text_column(
     name: str, values: pa.Array, index: NDArray[np.int32], *, dates_only: bool = False
 ) -> tuple[TypedColumn, list[str]]:
-    """A column of text with the type that its spellings allow, and notes. `values`: distinct large_string.
+    """Infer the type of a text column. Returns the typed column and notes. `values`: distinct large_string.
 
-    `dates_only`: the source says which values are numbers or booleans, so that text is not read as one.
+    `dates_only`: the source marks numbers and booleans itself, so text is never read as one.
     """
-    import pyarrow as pa
-
     rows = np.bincount(index.astype(np.int64) + 1, minlength=len(values) + 1)[1:]
     used = np.flatnonzero(rows)
     spelled = values if len(used) == len(values) else values.take(pa.array(used))
@@ -45,13 +42,13 @@ def infer_text_column(
     if dates_only and decision.type not in ("date", "timestamp"):
         decision = Decision("text", "text in its source")
     typed, misfits = parse(values, decision.type)
-    if rows[misfits].any():  # a text that means null is there still, but no row has it
+    if rows[misfits].any():  # null tokens are still among the values, but no row has them
         raise AssertionError(f"column {name!r}: {values[int(misfits[0])]} was counted as {decision.type}")
     return TypedColumn(name, decision.type, decision.why, typed, index), [decision.note] if decision.note else []
 
 
 def fitted(column: TypedColumn, type_: TypeName) -> tuple[TypedColumn, NDArray[np.int64]]:
-    """The column as a type, and which of its values do not fit it (int64, ascending): these are null in `values`."""
+    """Convert a column to a type. Returns it with the indexes of values that don't fit (int64, ascending; now null)."""
     if column.type == type_:
         return replace(column, why=ASKED_FOR), np.empty(0, dtype=np.int64)
     typed, misfits = parse(column.values, type_) if column.type == "text" else _convert(column, type_)
@@ -60,13 +57,13 @@ def fitted(column: TypedColumn, type_: TypeName) -> tuple[TypedColumn, NDArray[n
 
 _OTHER_TYPE = Wording("Leave the type out, or name the text that means null: {null_tokens}")
 LEAVE_OUT = Wording("Nothing was applied; {bad_rows} leaves such rows out", bad_rows="report")
-"""A hint where rows come to a state."""
+"""A hint for rows that are applied to a state."""
 
 
 def misfit(
     column: TypedColumn, type_: TypeName, misfits: NDArray[np.int64], locate: Locate, hint: str = _OTHER_TYPE
 ) -> InputError:
-    """The error that names the first row with a value that doesn't fit."""
+    """The error for the first row with a value that doesn't fit."""
     bad = np.zeros(len(column.values) + 1, dtype=np.bool_)
     bad[misfits] = True
     rows = np.flatnonzero(bad[column.index])
@@ -76,20 +73,18 @@ def misfit(
 
 
 def unfit(column: str, type_: TypeName, value: Any, place: str, hint: str) -> InputError:
-    """The error that names a value that doesn't fit, and where it stands."""
+    """The error for a value that doesn't fit, with its place."""
     shown = value if len(str(value)) <= 40 else str(value)[:40]
     fault = f"column {column!r}: a value doesn't fit type {type_} at {place}"
     return InputError(message(fault, shown, WHAT_FITS.get(type_), hint))
 
 
 def _convert(column: TypedColumn, type_: TypeName) -> tuple[pa.Array, NDArray[np.int64]]:
-    """Typed values as another type, without loss, and the indexes of those that can't be."""
-    import pyarrow as pa
-
+    """Convert typed values to another type without loss. Returns them with the indexes of values that don't fit."""
     values = column.values
     nothing = np.empty(0, dtype=np.int64)
     if type_ == "text":
-        return spark_texts(column.type, values), nothing
+        return to_spark_text(column.type, values), nothing
     if (column.type, type_) == ("integer", "decimal"):
         return values, nothing
     numbers = ("integer", "decimal", "double")
@@ -114,8 +109,6 @@ def _convert(column: TypedColumn, type_: TypeName) -> tuple[pa.Array, NDArray[np
 def _convert_numbers(values: pa.Array, type_: TypeName) -> tuple[pa.Array, NDArray[np.int64]]:
     import decimal
 
-    import pyarrow as pa
-
     if type_ == "double":
         if pa.types.is_decimal(values.type):
             return pa.array([float(v) for v in values.to_pylist()], pa.float64()), np.empty(0, dtype=np.int64)
@@ -134,9 +127,7 @@ def _convert_numbers(values: pa.Array, type_: TypeName) -> tuple[pa.Array, NDArr
 def _each(
     values: pa.Array, cast: Callable[[pa.Array], pa.Array], type_: pa.DataType
 ) -> tuple[pa.Array, NDArray[np.int64]]:
-    """The cast of all values; where that fails, of each, so that those that fail can be named."""
-    import pyarrow as pa
-
+    """Cast all values at once; if that fails, one by one to find those that don't fit."""
     try:
         return cast(values), np.empty(0, dtype=np.int64)
     except pa.ArrowInvalid:
@@ -150,7 +141,7 @@ def _each(
 
 
 def without_tokens(column: TypedColumn, tokens: tuple[str, ...]) -> TypedColumn:
-    """A column of text in which the tokens are null; other columns as they are."""
+    """The column with tokens replaced by null if it is text; other columns are unchanged."""
     if column.type != "text":
         return column
     return replace(column, index=null_tokens(column.values, column.index, tokens))
@@ -158,9 +149,6 @@ def without_tokens(column: TypedColumn, tokens: tuple[str, ...]) -> TypedColumn:
 
 def null_tokens(values: pa.Array, index: NDArray[np.int32], tokens: tuple[str, ...]) -> NDArray[np.int32]:
     """`index` with -1 where the value is one of the tokens."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if not tokens:
         return index
     hit = pc.is_in(values, value_set=pa.array(tokens, values.type)).to_numpy(zero_copy_only=False)

@@ -21,7 +21,7 @@ from tuplewise.engine.ind.unary import cells_of
 from tuplewise.engine.ind.values import canonical_array, canonical_bytes, family_of
 from tuplewise.engine.table.relation import TypeName
 from tuplewise.engine.table.rows import read_rows
-from tuplewise.engine.table.spelled import spark_texts
+from tuplewise.engine.table.to_text import to_spark_text
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.distinct import DistinctCells, ValueSets, padded
 
@@ -94,15 +94,15 @@ def test_numbers_have_equal_bytes_where_they_are_equal(pair: list[Any]) -> None:
 def test_typed_values_as_spark_casts_them() -> None:
     doubles = [1.0, 0.001, 1e7, 1.25e-4, -123456.789, 1e20, float("nan"), float("-inf"), 12345678.9]
     shown = ["1.0", "0.001", "1.0E7", "1.25E-4", "-123456.789", "1.0E20", "NaN", "-Infinity", "1.23456789E7"]
-    assert spark_texts("double", pa.array(doubles)).to_pylist() == shown
+    assert to_spark_text("double", pa.array(doubles)).to_pylist() == shown
     instants = pa.array([0, 1_500_000, 10_000_000], pa.timestamp("us", "UTC"))
     texts = ["1970-01-01 00:00:00", "1970-01-01 00:00:01.5", "1970-01-01 00:00:10"]
-    assert spark_texts("timestamp", instants).to_pylist() == texts
-    assert spark_texts("timestamp", pa.array([10], pa.timestamp("s", "UTC"))).to_pylist() == ["1970-01-01 00:00:10"]
-    assert spark_texts("decimal", pa.array([Decimal("1.50")], pa.decimal128(9, 2))).to_pylist() == ["1.50"]
+    assert to_spark_text("timestamp", instants).to_pylist() == texts
+    assert to_spark_text("timestamp", pa.array([10], pa.timestamp("s", "UTC"))).to_pylist() == ["1970-01-01 00:00:10"]
+    assert to_spark_text("decimal", pa.array([Decimal("1.50")], pa.decimal128(9, 2))).to_pylist() == ["1.50"]
     tiny = pa.array([Decimal("0.00000001")], pa.decimal128(20, 8))
-    assert spark_texts("decimal", tiny).to_pylist() == ["0.00000001"]
-    assert spark_texts("boolean", pa.array([True])).to_pylist() == ["true"]
+    assert to_spark_text("decimal", tiny).to_pylist() == ["0.00000001"]
+    assert to_spark_text("boolean", pa.array([True])).to_pylist() == ["true"]
 
 
 WORDS = st.one_of(st.binary(max_size=20), st.sampled_from([b"", b"a", b"12345678", b"\0", b"\0\0"]))

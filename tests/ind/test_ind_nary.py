@@ -24,7 +24,7 @@ from tuplewise.engine.ind.dependency import Attribute, InclusionDependency, pars
 from tuplewise.engine.ind.found import FoundInd, FoundInds, TableFound
 from tuplewise.engine.ind.nary import with_several_columns
 from tuplewise.engine.ind.table_options import options_of_tables
-from tuplewise.engine.ind.tuples import MISSING, Rows, TupleSet
+from tuplewise.engine.ind.tuples import MISSING, CodedTables, TupleSet
 from tuplewise.engine.options import IndDiscoverOptions
 from tuplewise.engine.run import Run
 from tuplewise.engine.table.relation import NULL_CODE, Relation
@@ -171,8 +171,8 @@ def test_tuples_are_found_exactly(data: st.DataObject) -> None:
         assert (MISSING in stopped) == (MISSING in found)
 
 
-def rows_of(tables: Mapping[str, pa.Table], **how: bool) -> Rows:
-    return Rows(tables, options_of_tables(tables), {name: t.column_names for name, t in tables.items()}, **how)
+def rows_of(tables: Mapping[str, pa.Table], **how: bool) -> CodedTables:
+    return CodedTables(tables, options_of_tables(tables), {name: t.column_names for name, t in tables.items()}, **how)
 
 
 def test_columns_of_other_families_have_no_value_in_common() -> None:

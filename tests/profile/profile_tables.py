@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import tuplewise as tw
 from tuplewise.engine.options import Nulls, ProfileOptions
-from tuplewise.engine.profile.rows import Rows
+from tuplewise.engine.profile.rows import CountedRelation
 from tuplewise.engine.profile.table import TableHere
 from tuplewise.engine.run import Run
 from tuplewise.engine.table.relation import Relation
@@ -39,8 +39,8 @@ def table_of(relation: Relation, run: Run | None = None, **options: Any) -> Tabl
     return TableHere(relation, ProfileOptions(**options), CPU, run or Run())
 
 
-def rows_of(table: Sequence[Sequence[int | None]], nulls: Nulls = "unknown") -> Rows:
-    return Rows(numbers_of(table), nulls, CPU)
+def rows_of(table: Sequence[Sequence[int | None]], nulls: Nulls = "unknown") -> CountedRelation:
+    return CountedRelation(numbers_of(table), nulls, CPU)
 
 
 def without_none(table: Table, value: Any = -1) -> Table:

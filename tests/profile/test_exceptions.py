@@ -11,7 +11,7 @@ from profile_tables import CPU, Table, numbers_of, tables, without_none
 
 from tuplewise.engine.options import Nulls
 from tuplewise.engine.profile.exceptions import Exceptions, exceptions_of
-from tuplewise.engine.profile.rows import Rows
+from tuplewise.engine.profile.rows import CountedRelation
 from tuplewise.engine.profile.rule import Rule
 
 NULLS = st.sampled_from(["unknown", "value"])
@@ -24,7 +24,7 @@ def rule(kind: str, left: tuple[int, ...], right: tuple[int, ...], sense: str = 
 
 def exceptions(table: Table, broken: Rule, nulls: Nulls = "unknown") -> Exceptions:
     relation = numbers_of(table)
-    return exceptions_of(relation, Rows(relation, nulls, CPU), broken, nulls)
+    return exceptions_of(relation, CountedRelation(relation, nulls, CPU), broken, nulls)
 
 
 def without(table: Table, found: Exceptions) -> Table:

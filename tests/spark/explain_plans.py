@@ -31,7 +31,7 @@ from tuplewise.engine.ind.state import Change
 from tuplewise.engine.options import IndStateOptions, LoadOptions
 from tuplewise.engine.spark import attribute_values, run
 from tuplewise.engine.spark.gpu_plans import PlanWatch, watching
-from tuplewise.engine.spark.tiles import Sizes
+from tuplewise.engine.spark.tiles import TileSizes
 from tuplewise.engine.table.frames import kind_of
 from tuplewise.engine.table.spark_load import load_with_spark
 
@@ -98,7 +98,7 @@ def other_sources(spark: SparkSession, parquet: Path) -> dict[str, Any]:
 def small_tiles(tile_rows: int) -> Iterator[None]:
     """Tables of so few rows are cut as large ones are."""
     real = run.cluster_sizes
-    run.cluster_sizes = lambda spark, rows, columns: Sizes(rows, 2, tile_rows, least_rows=4, most_partitions=3)
+    run.cluster_sizes = lambda spark, rows, columns: TileSizes(rows, 2, tile_rows, least_rows=4, most_partitions=3)
     try:
         yield
     finally:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.table.relation import Relation
 from tuplewise.engine.table.spark_frame import EncodedFrame
-from tuplewise.engine.table.spark_rows import Rows
+from tuplewise.engine.table.spark_rows import RowRuns
 
 
 class Held(EncodedFrame):
@@ -24,7 +24,7 @@ class Held(EncodedFrame):
         columns = {f"c{i}": pa.array(row) for i, row in enumerate(relation.codes)}
         frame = spark.createDataFrame(pa.table({"position": positions, **columns})).repartition(3).persist()
         header = replace(relation, codes=np.zeros((len(relation.columns), 0), dtype=np.int32))
-        made = cls(frame, header, relation.rows, [], frame, Rows(*np.zeros((3, 0), dtype=np.int64)), [frame])
+        made = cls(frame, header, relation.rows, [], frame, RowRuns(*np.zeros((3, 0), dtype=np.int64)), [frame])
         made.relation = replace(relation, positions=positions)
         return made
 

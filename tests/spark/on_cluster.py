@@ -29,7 +29,7 @@ from tuplewise.engine.options import RunOn
 from tuplewise.engine.options.discovery import Algorithm
 from tuplewise.engine.spark import pair_tiles, run
 from tuplewise.engine.spark.session import open_session, stop
-from tuplewise.engine.spark.tiles import Sizes
+from tuplewise.engine.spark.tiles import TileSizes
 
 
 def settings() -> dict[str, str]:
@@ -94,8 +94,8 @@ class SmallContextTable(od_distributed.SparkContextTable):
 def small_sizes(tile_rows: int = 150, least_rows: int = 60) -> ExitStack:
     """While this is open, tables of some hundred rows are cut into tiles and searched as large ones are."""
 
-    def sizes(spark: Any, rows: int, columns: int) -> Sizes:
-        return Sizes(rows, slots=2, tile_rows=tile_rows, least_rows=least_rows, most_partitions=6)
+    def sizes(spark: Any, rows: int, columns: int) -> TileSizes:
+        return TileSizes(rows, slots=2, tile_rows=tile_rows, least_rows=least_rows, most_partitions=6)
 
     opened = ExitStack()
     opened.enter_context(patch.object(run, "cluster_sizes", sizes))

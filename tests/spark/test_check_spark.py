@@ -27,7 +27,7 @@ from tuplewise.engine.errors import InputError
 from tuplewise.engine.options import DcCheckOptions
 from tuplewise.engine.run import Run
 from tuplewise.engine.spark import jobs, run
-from tuplewise.engine.spark.tiles import Sizes, spark_hash
+from tuplewise.engine.spark.tiles import TileSizes, spark_hash
 from tuplewise.engine.table.relation import Relation
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
@@ -35,8 +35,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
 @pytest.fixture
 def small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
-    def sizes(_: Any, rows: int, columns: int) -> Sizes:
-        return Sizes(rows, slots=2, tile_rows=9, least_rows=4, most_partitions=2)
+    def sizes(_: Any, rows: int, columns: int) -> TileSizes:
+        return TileSizes(rows, slots=2, tile_rows=9, least_rows=4, most_partitions=2)
 
     monkeypatch.setattr(run, "cluster_sizes", sizes)
 

@@ -40,7 +40,7 @@ from tuplewise.engine.loop import ComparedPairs
 from tuplewise.engine.options import DcDiscoverOptions, LoadOptions
 from tuplewise.engine.run import Run
 from tuplewise.engine.spark import run
-from tuplewise.engine.spark.tiles import Sizes
+from tuplewise.engine.spark.tiles import TileSizes
 from tuplewise.engine.table.relation import Relation
 from tuplewise.engine.table.spark_frame import encode_as_frame
 from tuplewise.engine.table.spark_load import load_with_spark, open_with_spark
@@ -54,8 +54,8 @@ TYPES = ("integer", "integer", "text", "decimal", "text")
 
 @pytest.fixture
 def small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
-    def sizes(_: Any, rows: int, columns: int) -> Sizes:
-        return Sizes(rows, slots=2, tile_rows=9, least_rows=4, most_partitions=3)
+    def sizes(_: Any, rows: int, columns: int) -> TileSizes:
+        return TileSizes(rows, slots=2, tile_rows=9, least_rows=4, most_partitions=3)
 
     monkeypatch.setattr(run, "cluster_sizes", sizes)
 

@@ -37,7 +37,7 @@ from tuplewise.engine.run import Run
 from tuplewise.engine.spark import run
 from tuplewise.engine.spark.boundaries import Edge, Edges, crossings, edges_of
 from tuplewise.engine.spark.orders import OrderChecks, cut_checks
-from tuplewise.engine.spark.tiles import Sizes
+from tuplewise.engine.spark.tiles import TileSizes
 from tuplewise.engine.table.in_spark import TableInSpark
 from tuplewise.engine.table.relation import Column, Relation
 from tuplewise.engine.table.table import open_table
@@ -93,8 +93,8 @@ class Way:
     contexts: tuple[tuple[int, ...], ...]
 
     def force(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def sizes(spark: Any, rows: int, columns: int) -> Sizes:
-            return Sizes(rows, slots=1, tile_rows=self.tile_rows, least_rows=12)
+        def sizes(spark: Any, rows: int, columns: int) -> TileSizes:
+            return TileSizes(rows, slots=1, tile_rows=self.tile_rows, least_rows=12)
 
         monkeypatch.setattr(run, "cluster_sizes", sizes)
 

@@ -17,7 +17,7 @@ from tuplewise.engine.cli import main as cli
 from tuplewise.engine.dc import distributed_evidence
 from tuplewise.engine.errors import DeviceError, LimitReached
 from tuplewise.engine.spark import jobs, pair_tiles
-from tuplewise.engine.spark.pair_tiles import Counted, bucket_of, count_pairs
+from tuplewise.engine.spark.pair_tiles import CountedClues, bucket_of, count_pairs
 from tuplewise.engine.spark.resources import devices_of_tasks, gpu_number, kernel_resources, kernel_tasks, together
 from tuplewise.gpu_kernels.evidence import ClueSet, collect_clues
 from tuplewise.gpu_kernels.evidence_tiles import PairTriangle, pair_triangle
@@ -39,7 +39,7 @@ def many_tiles(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Small tables are cut as large ones are; how often that was done."""
     asked: list[int] = []
 
-    def cut(*given: Any, **how: Any) -> Counted:
+    def cut(*given: Any, **how: Any) -> CountedClues:
         asked.append(1)
         return count_pairs(*given, **{**how, "least_pairs": 200})
 

@@ -14,13 +14,13 @@ from oracles.check import violations
 
 from tuplewise.engine.dc.violations.count import row_counts
 from tuplewise.engine.dc.violations.program import Program, bind, passing_rows
-from tuplewise.engine.spark.layout import Shape
+from tuplewise.engine.spark.layout import PairShape
 from tuplewise.engine.spark.tiles import (
     LEFT,
     RIGHT,
     BlockFigures,
     Blocks,
-    Sizes,
+    TileSizes,
     block_keys,
     choose_blocks,
     destinations,
@@ -32,7 +32,7 @@ from tuplewise.engine.spark.tiles import (
 )
 from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS
 
-SMALL = Sizes(rows=40, slots=2, tile_rows=9, least_rows=3)
+SMALL = TileSizes(rows=40, slots=2, tile_rows=9, least_rows=3)
 
 
 def mask(codes: NDArray[np.int32], tests: Any, needed: Any) -> NDArray[np.bool_]:
@@ -54,7 +54,7 @@ def figures(
 
 def counted_by_tiles(codes: NDArray[np.int32], program: Program, *, full: bool) -> NDArray[np.int64]:
     """Pairs of each row as t and as u, int64 (2, rows): the way of Spark, all rows as one heavy group."""
-    shape = Shape.of(program)
+    shape = PairShape.of(program)
     n = codes.shape[1]
     positions = np.arange(n, dtype=np.int64)
     fits = [
@@ -127,7 +127,7 @@ def test_tiles_add_up_to_the_whole(seed: int, full: bool) -> None:
 
 def test_blocks_are_about_equal_and_values_stay_together() -> None:
     rng = np.random.default_rng(3)
-    sizes = Sizes(rows=100_000, slots=8, tile_rows=10_000, least_rows=1_000)
+    sizes = TileSizes(rows=100_000, slots=8, tile_rows=10_000, least_rows=1_000)
     codes = rng.zipf(1.3, 100_000).clip(0, 10**6).astype(np.int32)
     group = (np.arange(100_000) % 2).astype(np.int64)
     keys = block_keys(group, codes)
@@ -180,9 +180,9 @@ def test_groups_never_meet() -> None:
 
 
 def test_what_numbers_decide() -> None:
-    few = Sizes(rows=1_000, slots=16, tile_rows=1_000_000)
+    few = TileSizes(rows=1_000, slots=16, tile_rows=1_000_000)
     assert (few.heavy_rows, few.light_tiles(1_000), few.blocks(1_000)) == (50_000, 1, 1)
-    many = Sizes(rows=10**9, slots=64, tile_rows=10**6)
+    many = TileSizes(rows=10**9, slots=64, tile_rows=10**6)
     assert many.heavy_rows == 10**6
     assert many.light_tiles(10**9) == 1_000
     assert many.blocks(10**9) == 1_000

@@ -23,7 +23,7 @@ from tuplewise.engine.errors import InputError
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.table import csv_scan
 from tuplewise.engine.table.arrow_text import count_spellings
-from tuplewise.engine.table.csv_scan import Dialect, Part, scan_csv
+from tuplewise.engine.table.csv_scan import Dialect, TableExtent, scan_csv
 from tuplewise.engine.table.relation import DOMAIN_OF_TYPE
 from tuplewise.engine.table.table import load
 from tuplewise.engine.table.text_types import decide
@@ -308,7 +308,8 @@ def test_scan_of_a_part_is_that_of_the_part_alone(
     dialect = Dialect(",", '"', None, "utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(csv_scan, "_BLOCK_BYTES", block)
-        scan = scan_csv(io.BytesIO((front + text).encode()), "t.csv", dialect, None, Part(len(titles), footer, header))
+        extent = TableExtent(len(titles), footer, header)
+        scan = scan_csv(io.BytesIO((front + text).encode()), "t.csv", dialect, None, extent)
     lines, blank_before = records_by_definition(text)
     left = len(lines) - min(footer, max(0, len(lines) - header))
     assert scan.lines.tolist() == [len(titles) + line for line in lines[:left]]

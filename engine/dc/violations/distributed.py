@@ -30,7 +30,7 @@ from tuplewise.engine.run import Run
 from tuplewise.engine.spark import jobs
 from tuplewise.engine.spark import run as on_spark
 from tuplewise.engine.spark.resources import devices_of_tasks
-from tuplewise.engine.spark.tasks import Kernels, Rows
+from tuplewise.engine.spark.tasks import RowChoice, TileKernels
 from tuplewise.engine.table.in_spark import TableInSpark
 from tuplewise.engine.table.relation import NULL_CODE, Relation
 from tuplewise.engine.table.spark_encoded import encode_for
@@ -43,7 +43,7 @@ Codes = NDArray[np.int32]
 
 
 def list_tile(
-    codes: Codes, rule: Program, left: Rows, right: Rows, one_way: bool, device: Device | str
+    codes: Codes, rule: Program, left: RowChoice, right: RowChoice, one_way: bool, device: Device | str
 ) -> Iterator[NDArray[np.int64]]:
     """Chunks of the violating pairs of a tile, in order."""
     work, made, pairs = prepared(codes, rule, left, right, device, threads=1)
@@ -55,7 +55,7 @@ def list_tile(
 
 
 def find_in_tile(
-    codes: Codes, rule: Program, left: Rows, right: Rows, limit: int, device: Device | str
+    codes: Codes, rule: Program, left: RowChoice, right: RowChoice, limit: int, device: Device | str
 ) -> NDArray[np.int64]:
     """At most `limit` violating pairs of a tile."""
     work, made, pairs = prepared(codes, rule, left, right, device, threads=1)
@@ -64,7 +64,7 @@ def find_in_tile(
     return find_pairs(work, made, pairs, rule.keep_nulls, limit)
 
 
-KERNELS = Kernels(partial(count_program, threads=1), partial(row_counts, threads=1), list_tile, find_in_tile)
+KERNELS = TileKernels(partial(count_program, threads=1), partial(row_counts, threads=1), list_tile, find_in_tile)
 
 
 def check_in_spark(

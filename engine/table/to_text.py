@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from tuplewise.engine.table.relation import TypeName
 
-if TYPE_CHECKING:
-    import pyarrow as pa
 
-
-def digits_of(values: pa.Array, *, trim: bool) -> pa.Array:
-    """Decimals as plain digits, with all digits of their scale, or without zeros at the end of the fraction."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
+def decimal_digits(values: pa.Array, *, trim: bool) -> pa.Array:
+    """Decimals as text, with all digits of their scale, or without trailing zeros in the fraction."""
     scale, width = values.type.scale, values.type.byte_width
     kind = pa.decimal128(38, 0) if width == 16 else pa.decimal256(76, 0)
     unscaled = pa.Array.from_buffers(kind, len(values), values.buffers(), offset=values.offset).cast(pa.large_string())
@@ -31,17 +27,14 @@ def digits_of(values: pa.Array, *, trim: bool) -> pa.Array:
     return pc.binary_join_element_wise(sign, whole, point, fraction, nothing)
 
 
-def spark_texts(type_: TypeName, values: pa.Array) -> pa.Array:
-    """Typed values as text, as Spark casts them to string in UTC. large_string (values,), no nulls in either.
+def to_spark_text(type_: TypeName, values: pa.Array) -> pa.Array:
+    """Convert values to text as Spark does in UTC. large_string (values,); there are no nulls.
 
     Notes
     -----
-    Doubles as Java writes them, in the fewest digits that tell a number apart; Java before 19 writes some with a digit
-    more than that.
+    Doubles are written as by Java, with the fewest digits that identify the number. Java before 19 writes one digit
+    more in some cases.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if type_ == "double":
         return pa.array([_java_double(v) for v in values.to_pylist()], pa.large_string())
     if type_ == "timestamp":
@@ -50,7 +43,7 @@ def spark_texts(type_: TypeName, values: pa.Array) -> pa.Array:
         text = pc.replace_substring_regex(text, r"(\.[0-9]{6})[0-9]+\z", r"\1")  # Spark's have microseconds
         return pc.replace_substring_regex(text, r"\.?0+\z", "") if values.type.unit != "s" else text
     if type_ == "decimal" and pa.types.is_decimal(values.type):
-        return digits_of(values, trim=False)
+        return decimal_digits(values, trim=False)
     return values.cast(pa.large_string())
 
 
