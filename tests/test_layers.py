@@ -233,7 +233,10 @@ def _signatures(path: Path) -> dict[str, list[str]]:
     return {name + f.name: [a.arg for a in f.args.args] for name, f in functions if not f.name.startswith("_")}
 
 
-@pytest.mark.parametrize("name", sorted(door for door in DOORS - {"__init__"} if [path.stem for path in TWINS].count(door) == 2))
+WITH_TWINS = sorted(door for door in DOORS - {"__init__"} if [path.stem for path in TWINS].count(door) == 2)
+
+
+@pytest.mark.parametrize("name", WITH_TWINS)
 def test_twins_are_called_alike(name: str) -> None:
     """What a front door calls has one name and the same parameters on both sides."""
     cpu, cuda = (_signatures(ROOT / "gpu_kernels" / side / f"{name}.py") for side in ("cpu", "cuda"))
