@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.clusters import ClusterPairs
-from tuplewise.gpu_kernels.control import Control, usable_cores
+from tuplewise.gpu_kernels.control import Control
 
 FRACTION_BITS = 16
 
@@ -97,7 +97,7 @@ def count_agreement(
         raise ValueError(f"copies: {len(each)} for {codes.shape[1]} rows; allowed: one for each row")
     figures = np.zeros((len(wanted), 5), dtype=np.int64)
     largest = max((int(codes[c].max(initial=-1)) for c in set(wanted.tolist())), default=-1)
-    control = Control(deadline=deadline, threads=threads or usable_cores())
+    control = Control(deadline=deadline, threads=threads)
     complete = cpu.run(classes.left, classes.left_offsets, codes, wanted, each, largest, figures, control)
     rows, count, majority, differing, steps = np.ascontiguousarray(figures.T)
     return Agreement(rows, count, majority, differing, steps / float(1 << FRACTION_BITS), complete)

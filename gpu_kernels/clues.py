@@ -92,9 +92,7 @@ class ComparableRows:
 
         Source: notes on large tables of this project; comparing follows `cpu.evidence`, without ranks.
         """
-        control = Control(deadline=deadline, progress=progress)
-        if threads is not None or self._threads is not None:
-            control.threads = threads or self._threads or 1
+        control = Control(deadline, progress, threads or self._threads)
         clues, rows, complete = self._twin.within(pairs, control)
         both = int(np.dot(np.diff(pairs.left_offsets), np.diff(pairs.right_offsets)))
         compared = both - len(pairs.left) if pairs.reflexive else 2 * both

@@ -9,8 +9,6 @@ There is no CUDA twin, as for all minimal hitting sets (hitting.py).
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -88,18 +86,7 @@ class MinimalContexts:
     ) -> Extended:
         """Take up clues of both orders of each pair: uint64 (clues, words) over comparisons 0 to attributes - 1, each
         attribute with itself (words.py)."""
-        control = Control(deadline=deadline, progress=progress)
-        if self._threads is not None:
-            control.threads = self._threads
-        stop = np.zeros(1, dtype=np.uint8)
-        alarm = threading.Timer(max(0.0, (deadline or 0.0) - time.monotonic()), stop.fill, [1])
-        if deadline is not None:
-            alarm.daemon = True
-            alarm.start()
-        try:
-            return Extended(*self._state.extend(clues, control, stop))
-        finally:
-            alarm.cancel()
+        return Extended(*self._state.extend(clues, Control(deadline, progress, self._threads)))
 
     def violated(self, clues: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """Whether some of these clues, of both orders, rule out each context that was last returned: bool (N,)."""

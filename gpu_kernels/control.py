@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+from numpy.typing import NDArray
 
 
-@dataclass
 class Control:
     """Shared by the threads of one kernel call.
 
@@ -20,22 +22,47 @@ class Control:
     progress : callable or None
         Called with the share that is done, 0 to 1, after each task, from one thread at a time.
     threads : int
-        Threads that a CPU twin uses.
+        Threads that a CPU twin uses; where None is given, one for each usable core.
     gpus : tuple of int
         Further GPUs that a CUDA twin may use beside the current one, by number.
     stopped : threading.Event
         Set from outside (Ctrl-C) to end the work after the running tasks.
     """
 
-    deadline: float | None = None
-    progress: Callable[[float], None] | None = None
-    threads: int = field(default_factory=lambda: usable_cores())
-    stopped: threading.Event = field(default_factory=threading.Event)
-    gpus: tuple[int, ...] = ()
+    def __init__(
+        self,
+        deadline: float | None = None,
+        progress: Callable[[float], None] | None = None,
+        threads: int | None = None,
+        gpus: tuple[int, ...] = (),
+        stopped: threading.Event | None = None,
+    ) -> None:
+        self.deadline, self.progress, self.gpus = deadline, progress, gpus
+        self.threads = threads or usable_cores()
+        self.stopped = stopped or threading.Event()
+
+    def telling(self, progress: Callable[[float], None] | None) -> Control:
+        """The same, for a part of the work whose progress is told otherwise."""
+        return Control(self.deadline, progress, self.threads, self.gpus, self.stopped)
 
     def over(self) -> bool:
         """Whether no new task may start."""
         return self.stopped.is_set() or (self.deadline is not None and time.monotonic() >= self.deadline)
+
+    @contextmanager
+    def alarm(self) -> Iterator[NDArray[np.bool_]]:
+        """A flag, bool (1,), that is set at the deadline, for loops that look at it."""
+        flag = np.zeros(1, dtype=np.bool_)
+        if self.deadline is None:
+            yield flag
+            return
+        timer = threading.Timer(max(0.0, self.deadline - time.monotonic()), flag.fill, (True,))
+        timer.daemon = True
+        timer.start()
+        try:
+            yield flag
+        finally:
+            timer.cancel()
 
 
 def usable_cores() -> int:

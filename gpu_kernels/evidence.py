@@ -85,7 +85,7 @@ def collect_clues(
     """
     codes, members, group_offsets = _checked(codes, layout, members, group_offsets)
     picked = pick_device(device)
-    control = _control(picked, deadline, progress, threads)
+    control = Control(deadline, progress, threads, picked.more)
     used = np.unique(np.concatenate([layout.left, layout.right])) if layout.comparisons else np.empty(0, np.int32)
     place = np.zeros(len(codes), dtype=np.int32)
     place[used] = np.arange(len(used), dtype=np.int32)
@@ -154,7 +154,7 @@ def collect_clues_between(
         nothing = np.zeros((0, layout.words), dtype=np.uint64), np.zeros(0, dtype=np.int64)
         return ClueSet(nothing[0], nothing[1] if counting else None, 0, True)
     picked = pick_device(device)
-    control = _control(picked, deadline, progress, threads)
+    control = Control(deadline, progress, threads, picked.more)
     arguments = (
         codes, many, few, layout.left, layout.right, layout.scope, layout.ordered, nulls == "unknown", control,
     )  # fmt: skip
@@ -171,15 +171,6 @@ def collect_clues_between(
 
     clues, counts, complete = picked.run(COMPARING, on_gpu, on_cpu)
     return of_both_orders(clues, counts, layout, counting, 2 * int(counts.sum()), complete)
-
-
-def _control(
-    device: Device, deadline: float | None, progress: Callable[[float], None] | None, threads: int | None
-) -> Control:
-    control = Control(deadline=deadline, progress=progress, gpus=device.more)
-    if threads is not None:
-        control.threads = threads
-    return control
 
 
 def _checked_rows(name: str, rows: NDArray[np.integer], count: int) -> NDArray[np.int64]:

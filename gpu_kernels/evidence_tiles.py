@@ -121,9 +121,7 @@ def count_tile(
     first, last = tile
     if not 0 <= first < last <= pairs.rows:
         raise ValueError(f"tile: rows {first} to {last}; allowed: ranges in 0 to {pairs.rows}")
-    control = Control(deadline=deadline)
-    if threads is not None:
-        control.threads = threads
+    control = Control(deadline, threads=threads)
     arguments = (
         pairs.codes, pairs.left, pairs.right, pairs.layout.scope, pairs.layout.ordered, pairs.nullable, first, last,
         control, pairs.prepared,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.gpu_kernels.control import Control, usable_cores
+from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.hitting_types import Bound, Wanted, words_of
 
 # Removed edges, as a share of those left, from which new sets are sought from nothing: a set that misses many removed
@@ -86,7 +86,7 @@ def minimal_hitting_sets(
     from tuplewise.gpu_kernels.cpu import hitting
 
     bound = _bound(budget, most, chances, wanted) if budget > 0 else None
-    control = Control(deadline, progress, threads or usable_cores())
+    control = Control(deadline, progress, threads)
     found = HittingSets(*hitting.run(np.ascontiguousarray(edges.T), weight, wanted, bound, control))
     return found if chances is None else _without_supersets(found, wanted)
 
@@ -153,7 +153,7 @@ def extend_hitting_sets(
     starts = sets[missed]
     if wanted.symmetric:
         starts = np.unique(np.concatenate([starts, mirrored(starts, wanted.mirror)]), axis=0)
-    control = Control(deadline, progress, threads or usable_cores())
+    control = Control(deadline, progress, threads)
     added, complete = hitting_extend.run(starts, edges, new_edges, wanted, control)
     if wanted.symmetric:
         added = added[_not_after(added, mirrored(added, wanted.mirror))]
@@ -199,7 +199,7 @@ def without_edges(
         _check_masks(name, array, words)
     from tuplewise.gpu_kernels.cpu import hitting_without
 
-    control = Control(deadline, progress, threads or usable_cores())
+    control = Control(deadline, progress, threads)
     sought = np.unique(removed, axis=0)
     if len(sought) > MOST_GONE * len(edges):
         found = minimal_hitting_sets(edges, wanted, deadline=deadline, progress=progress, threads=threads)
@@ -237,7 +237,7 @@ def misses_some(
     """Whether each set leaves at least one edge unhit: bool (sets,)."""
     from tuplewise.gpu_kernels.cpu import hitting_extend
 
-    return hitting_extend.misses_some(sets, edges, atoms, Control(threads=threads or usable_cores()))
+    return hitting_extend.misses_some(sets, edges, atoms, Control(threads=threads))
 
 
 def first_missed(sets: NDArray[np.uint64], edges: NDArray[np.uint64]) -> NDArray[np.int64]:

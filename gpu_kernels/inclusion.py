@@ -44,7 +44,7 @@ def intersect_clusters(
     """
     words = mask_words(attributes)
     masks = _checked(masks, words)
-    control = _control(threads)
+    control = Control(threads=threads)
 
     def on_gpu() -> NDArray[np.uint64]:
         from tuplewise.gpu_kernels.cuda.inclusion import intersect
@@ -87,7 +87,7 @@ def count_common(
     values = np.ascontiguousarray(values, dtype=np.int64)
     if len(values) != len(masks):
         raise ValueError(f"values: {len(values)} entries; allowed: one for each of {len(masks)} clusters")
-    control = _control(threads)
+    control = Control(threads=threads)
 
     def on_gpu() -> NDArray[np.int64]:
         from tuplewise.gpu_kernels.cuda.inclusion import count
@@ -131,10 +131,6 @@ def _parts_with_room(masks: NDArray[np.uint64], result_bytes: int) -> Iterator[s
     most = max(1, (room_bytes() - result_bytes) // bytes_each)
     for first in range(0, len(masks), most):
         yield slice(first, first + most)
-
-
-def _control(threads: int | None) -> Control:
-    return Control() if threads is None else Control(threads=threads)
 
 
 def _as_flags(rows: NDArray[np.uint64], attributes: int) -> NDArray[np.bool_]:

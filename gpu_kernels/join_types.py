@@ -15,6 +15,8 @@ GREATER = 4
 Algorithm = Literal["hsm", "iejoin", "bhsm", "kdtree", "rangetree"]
 ALGORITHMS: tuple[Algorithm, ...] = ("hsm", "iejoin", "bhsm", "kdtree", "rangetree")
 
+# Columns of slices, int64 (rows, 4): the partners of a left row are one or two slices of a sorted right side
+FIRST, FIRST_END, SECOND, SECOND_END = 0, 1, 2, 3
 
 
 @dataclass(frozen=True, slots=True, order=True)

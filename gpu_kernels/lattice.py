@@ -126,9 +126,6 @@ class Lattice:
         from tuplewise.gpu_kernels.cpu import lattice
 
         self._drop_closed()
-        control = Control(deadline=deadline, progress=progress)
-        if self._threads is not None:
-            control.threads = self._threads
         if self.size == 0:
             attributes = len(self._own) if len(self) else 0
             contexts = np.zeros((attributes, self.contexts.shape[1]), dtype=np.uint64)
@@ -136,7 +133,7 @@ class Lattice:
                 contexts[a, a // 64] = np.uint64(1 << (a % 64))
             self.contexts, self.open = contexts, self.open[:1] & ~self._own[:attributes]
         else:
-            grown = lattice.run(self.contexts, self.open, control)
+            grown = lattice.run(self.contexts, self.open, Control(deadline, progress, self._threads))
             if grown is None:
                 return False
             self.contexts, self.open = grown

@@ -163,7 +163,7 @@ class PartitionedRows:
         if not isinstance(limit, int | np.integer) or limit < 0:
             raise ValueError(f"limit: {limit!r}; allowed: 0 and above")
         checks, asked = self._sorted(contexts, which, kind, left, right)
-        control = self._control(deadline, progress)
+        control = Control(deadline, progress, self._threads)
         found, counts, pairs, complete = self._device.run(
             CHECKING,
             lambda: (self._on_gpu or self._on_cpu).check(checks, int(limit), control),
@@ -222,7 +222,7 @@ class PartitionedRows:
             raise ValueError(f"most: {most!r}; allowed: None, or 0 and above")
         checks, asked = self._sorted(contexts, which, kind, left, right)
         bound = self._shape[1] if most is None else min(int(most), self._shape[1])
-        found, complete = self._on_cpu.removals(checks, bound, self._control(deadline, progress))
+        found, complete = self._on_cpu.removals(checks, bound, Control(deadline, progress, self._threads))
         rows = np.zeros(len(asked), dtype=np.int64)
         rows[asked] = found
         return Removals(rows, complete)
@@ -230,9 +230,6 @@ class PartitionedRows:
     def _forget(self) -> None:
         """Give up the twin on a device, and its memory."""
         self._on_gpu = None
-
-    def _control(self, deadline: float | None, progress: Callable[[float], None] | None) -> Control:
-        return Control(deadline, progress, self._threads or usable_cores())
 
     def _sorted(
         self, contexts: NDArray[np.uint64], which: Any, kind: Any, left: Any, right: Any

@@ -66,7 +66,7 @@ def refine_equal(
     sorted: no side has to be chosen to build on; several equalities make one step.
     """
     _check(pairs, codes, [c for pair in equalities for c in pair])
-    picked, control = pick_device(device), _control(threads)
+    picked, control = pick_device(device), Control(threads=threads)
 
     def on_gpu() -> ClusterPairs:
         from tuplewise.gpu_kernels.cuda.refine import refine_equal as run
@@ -127,8 +127,8 @@ def join(
             return join(fewer, codes, others, algorithm, device=picked, threads=threads, deadline=deadline)
 
         return LevelJoin(pairs, codes, list(comparisons), make)
-    control = _control(threads)
-    control.deadline = deadline
+    control = Control(deadline, threads=threads)
+
     def on_cpu() -> PairJoin:
         from tuplewise.gpu_kernels.cpu.refine import make_join
 
@@ -205,13 +205,6 @@ class _JoinOnDevice:
 def let_go(pairs: ClusterPairs, device: Device) -> None:
     """Give up what cluster pairs keep on a GPU."""
     pairs.kept.pop(("cuda", device.index), None)
-
-
-def _control(threads: int | None) -> Control:
-    control = Control()
-    if threads is not None:
-        control.threads = threads
-    return control
 
 
 def _check(pairs: ClusterPairs, codes: NDArray[np.int32], columns: Sequence[int]) -> None:

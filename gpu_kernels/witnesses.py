@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.gpu_kernels.control import Control, usable_cores
+from tuplewise.gpu_kernels.control import Control
 
 Mask = NDArray[np.uint64]
 
@@ -52,7 +52,7 @@ class Witnesses:
         threads: int | None = None,
     ) -> None:
         self._codes, self._targets, self._strict = codes, (kind, left, right), nulls == "unknown"
-        self._threads = threads or usable_cores()
+        self._threads = threads
         self._target_words = max(1, -(-len(kind) // 64))
         self._pairs = np.zeros((0, 2), dtype=np.int32)
         self._agreeing: Mask = np.zeros((len(codes), 0), dtype=np.uint64)

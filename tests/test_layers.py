@@ -222,3 +222,31 @@ def test_no_class_on_a_gpu_derives_from_one_of_the_cpu(path: Path) -> None:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     bases = [ast.unparse(base) for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for base in node.bases]
     assert path.name in ("clues.py",) or not any(base.startswith("cpu.") for base in bases)
+
+
+def _signatures(path: Path) -> dict[str, list[str]]:
+    """Parameters of the functions of a module and of its classes' public methods."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    scopes = [("", tree.body), *((f"{node.name}.", node.body) for node in classes)]
+    functions = [(name, f) for name, body in scopes for f in body if isinstance(f, ast.FunctionDef)]
+    return {name + f.name: [a.arg for a in f.args.args] for name, f in functions if not f.name.startswith("_")}
+
+
+WITH_TWINS = sorted(door for door in DOORS - {"__init__"} if [path.stem for path in TWINS].count(door) == 2)
+
+
+@pytest.mark.parametrize("name", WITH_TWINS)
+def test_twins_are_called_alike(name: str) -> None:
+    """What a front door calls has one name and the same parameters on both sides."""
+    cpu, cuda = (_signatures(ROOT / "gpu_kernels" / side / f"{name}.py") for side in ("cpu", "cuda"))
+    nodes = list(ast.walk(ast.parse((ROOT / "gpu_kernels" / f"{name}.py").read_text(encoding="utf-8"))))
+    imports = [node for node in nodes if isinstance(node, ast.ImportFrom)]
+    called = {
+        side: {a.name for node in imports if (node.module or "").endswith(f"{side}.{name}") for a in node.names}
+        for side in ("cpu", "cuda")
+    }
+    assert called["cpu"] == called["cuda"]
+    both = [key for key in cuda if key in cpu and (key in called["cuda"] or "." in key)]
+    assert both
+    assert {key: cuda[key] for key in both} == {key: cpu[key] for key in both}

@@ -80,7 +80,6 @@ NEEDED: dict[str, tuple[str, ...]] = {
         f"{_CPU}.grouping.count_table",
         f"{_CPU}.grouping.table_offsets",
         f"{_CPU}.grouping.scatter_table",
-        f"{_CPU}.grouping.cluster_numbers",
         f"{_CPU}.grouping.mark_values",
         f"{_CPU}.sorted_join.count_slices",
         f"{_CPU}.sorted_join.partners_of",

@@ -12,6 +12,8 @@ saves; bitmaps of non-equalities come from the same tables.
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,13 +22,35 @@ from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cpu.arrays import sort
 from tuplewise.gpu_kernels.cpu.grouping import cluster_numbers
-from tuplewise.gpu_kernels.cpu.sorted_join import NO_COUNTS, clusters_of_rows, sum_over_left, unpack
+from tuplewise.gpu_kernels.cpu.joins import COMPARED, NO_KEYS, Compared, CpuJoin, compared_by
 from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS, Comparison
 
 BLOCK = 2048  # rows of a block
 WORDS = BLOCK // 64
-TASK_ROWS = 4096
-BLOCKS = "Tuple((int32[::1], int64[::1], int64[::1], int32[:, ::1], uint16[:, ::1], uint64[:, ::1]))"
+
+
+class Blocks(NamedTuple):
+    """The right side in blocks of at most BLOCK rows, each of one cluster.
+
+    Attributes
+    ----------
+    rows : int32, the right rows
+    offsets, firsts : int64 (clusters + 1,), first row and first block of each cluster
+    starts : int64 (blocks,), where the bitmaps of each block begin
+    codes, places : int32, uint16 (comparisons, rows), the codes of a block, sorted, and their places in it
+    before : uint64 (comparisons, words), for each block and bin the bitmap of the rows before the bin
+    """
+
+    rows: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+    firsts: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    codes: NDArray[np.int32]
+    places: NDArray[np.uint16]
+    before: NDArray[np.uint64]
+
+
+BLOCKS = "Blocks(int32[::1], int64[::1], int64[::1], int64[::1], int32[:, ::1], uint16[:, ::1], uint64[:, ::1])"
 
 
 @kernel("int64[::1], int64[::1]")
@@ -47,30 +71,34 @@ def place_blocks(offsets, firsts, starts):
     for c in range(len(offsets) - 1):
         for block in range(firsts[c], firsts[c + 1]):
             starts[block] = words
-            size = min(BLOCK, offsets[c + 1] - offsets[c] - (block - firsts[c]) * BLOCK)
+            _, size = span_of(c, block, offsets, firsts)
             if size > 64:
                 words += ((size >> 6) + 1) * ((size + 63) >> 6)
     return words
 
 
-@kernel(
-    "int32[::1], int64[::1], int64[::1], int64[::1], const int32[:, ::1], int64[::1], int32[:, ::1], "
-    "uint16[:, ::1], uint64[:, ::1]"
-)
-def build_blocks(right, offsets, firsts, starts, codes, rcolumns, sorted_codes, sorted_places, before):
+@helper
+def span_of(c, block, offsets, firsts):
+    """First row of a block of cluster c, and how many rows it has."""
+    low = offsets[c] + (block - firsts[c]) * BLOCK
+    return low, min(offsets[c + 1] - low, BLOCK)
+
+
+@kernel(f"const int32[:, ::1], int64[::1], {BLOCKS}")
+def build_blocks(codes, columns, blocks: Blocks):
     """Sorted codes, their places in the block, and the bitmap before each bin, for each comparison."""
+    rows, offsets, firsts, starts, sorted_codes, sorted_places, before = blocks
     words = np.empty(WORDS, dtype=np.uint64)
-    for d in range(len(rcolumns)):
+    for d in range(len(columns)):
         for c in range(len(offsets) - 1):
             for block in range(firsts[c], firsts[c + 1]):
-                low = offsets[c] + (block - firsts[c]) * BLOCK
-                size = min(offsets[c + 1] - low, BLOCK)
+                low, size = span_of(c, block, offsets, firsts)
                 if size <= 64:
                     continue
                 used = (size + 63) >> 6
                 keys = np.empty(size, dtype=np.int64)
                 for i in range(size):
-                    keys[i] = (np.int64(codes[rcolumns[d], right[low + i]]) << 16) | i
+                    keys[i] = (np.int64(codes[columns[d], rows[low + i]]) << 16) | i
                 sort(keys)
                 words[:] = np.uint64(0)
                 for i in range(size):
@@ -111,8 +139,9 @@ def toggle_before(before, start, used, places, low, place, words):
 
 
 @helper
-def compare_few(row, low, size, codes, lcolumns, outcomes, right, rcolumns):
+def compare_few(row, low, size, codes, compared, right):
     """Bitmap of at most 64 right rows that are partners of `row`, by comparing each."""
+    lcolumns, rcolumns, outcomes = compared
     word = np.uint64(0)
     for i in range(size):
         good = True
@@ -126,15 +155,16 @@ def compare_few(row, low, size, codes, lcolumns, outcomes, right, rcolumns):
 
 
 @helper
-def satisfied(row, block, low, size, codes, lcolumns, outcomes, tables, result, words):
+def satisfied(row, block, low, size, codes, compared, blocks, result, words):
     """result = bitmap of the rows of a block that are partners of `row`; returns whether there are any.
 
     Words of `result` beyond the block are 0.
     """
-    right, rcolumns, starts, sorted_codes, sorted_places, before = tables
+    lcolumns, _, outcomes = compared
+    right, _, _, starts, sorted_codes, sorted_places, before = blocks
     result[:] = np.uint64(0)
     if size <= 64:
-        result[0] = compare_few(row, low, size, codes, lcolumns, outcomes, right, rcolumns)
+        result[0] = compare_few(row, low, size, codes, compared, right)
         return result[0] != 0
     used = (size + 63) >> 6
     for w in range(used):
@@ -173,12 +203,10 @@ def ones_of(word):
     return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
-@kernel(
-    f"int32[::1], int32[::1], int64[::1], int64[::1], const int32[:, ::1], int64[::1], int64[::1], {BLOCKS}, "
-    "int64, int64, int64[::1], int64"
-)
-def count_bitmaps(left, clusters, offsets, firsts, codes, lcolumns, outcomes, tables, first, last, counts, sign):
+@kernel(f"int32[::1], int32[::1], const int32[:, ::1], {COMPARED}, {BLOCKS}, int64, int64, int64[::1], int64")
+def count_bitmaps(left, clusters, codes, compared: Compared, blocks: Blocks, first, last, counts, sign):
     """Pairs of the left places [first, last)."""
+    offsets, firsts = blocks.offsets, blocks.firsts
     result = np.empty(WORDS, dtype=np.uint64)
     words = np.empty(WORDS, dtype=np.uint64)
     total = 0
@@ -189,10 +217,9 @@ def count_bitmaps(left, clusters, offsets, firsts, codes, lcolumns, outcomes, ta
         while stop < last and clusters[stop] == c:
             stop += 1
         for block in range(firsts[c], firsts[c + 1]):  # a block stays in the cache for all left rows of the cluster
-            low = offsets[c] + (block - firsts[c]) * BLOCK
-            size = min(offsets[c + 1] - low, BLOCK)
+            low, size = span_of(c, block, offsets, firsts)
             for k in range(i, stop):
-                if satisfied(left[k], block, low, size, codes, lcolumns, outcomes, tables, result, words):
+                if satisfied(left[k], block, low, size, codes, compared, blocks, result, words):
                     partners = 0
                     for w in range(WORDS):
                         partners += ones_of(result[w])
@@ -203,15 +230,13 @@ def count_bitmaps(left, clusters, offsets, firsts, codes, lcolumns, outcomes, ta
     return total
 
 
-@kernel(
-    f"int32[::1], int32[::1], int64[::1], int64[::1], const int32[:, ::1], int64[::1], int64[::1], {BLOCKS}, "
-    "int64[::1], uint64[::1]"
-)
-def list_bitmaps(lefts, clusters, offsets, firsts, codes, lcolumns, outcomes, tables, sizes, keys):
+@kernel(f"int32[::1], int32[::1], const int32[:, ::1], {COMPARED}, {BLOCKS}, int64[::1], uint64[::1]")
+def list_bitmaps(lefts, clusters, codes, compared: Compared, blocks: Blocks, sizes, keys):
     """Partners of these left rows: their numbers into sizes[k + 1] where `keys` is empty, else themselves."""
+    offsets, firsts = blocks.offsets, blocks.firsts
     result = np.empty(WORDS, dtype=np.uint64)
     words = np.empty(WORDS, dtype=np.uint64)
-    right = tables[0]
+    right = blocks.rows
     for k in range(len(lefts)):
         c = clusters[lefts[k]]
         if c < 0:
@@ -219,9 +244,8 @@ def list_bitmaps(lefts, clusters, offsets, firsts, codes, lcolumns, outcomes, ta
         n = 0
         at = sizes[k] if len(keys) else 0
         for block in range(firsts[c], firsts[c + 1]):
-            low = offsets[c] + (block - firsts[c]) * BLOCK
-            size = min(offsets[c + 1] - low, BLOCK)
-            if not satisfied(lefts[k], block, low, size, codes, lcolumns, outcomes, tables, result, words):
+            low, size = span_of(c, block, offsets, firsts)
+            if not satisfied(lefts[k], block, low, size, codes, compared, blocks, result, words):
                 continue
             if len(keys) == 0:
                 for w in range(WORDS):
@@ -235,22 +259,19 @@ def list_bitmaps(lefts, clusters, offsets, firsts, codes, lcolumns, outcomes, ta
             sizes[k + 1] = n
 
 
-@kernel(
-    f"int32[::1], int32[::1], int64[::1], int64[::1], const int32[:, ::1], int64[::1], int64[::1], {BLOCKS}, "
-    "int32[:, ::1]"
-)
-def find_bitmaps(left, clusters, offsets, firsts, codes, lcolumns, outcomes, tables, found):
+@kernel(f"int32[::1], int32[::1], const int32[:, ::1], {COMPARED}, {BLOCKS}, int32[:, ::1]")
+def find_bitmaps(left, clusters, codes, compared: Compared, blocks: Blocks, found):
     """Fill `found` with pairs of different rows; returns how many."""
+    offsets, firsts = blocks.offsets, blocks.firsts
     result = np.empty(WORDS, dtype=np.uint64)
     words = np.empty(WORDS, dtype=np.uint64)
-    right = tables[0]
+    right = blocks.rows
     n = 0
     for i in range(len(left)):
         c = clusters[i]
         for block in range(firsts[c], firsts[c + 1]):
-            low = offsets[c] + (block - firsts[c]) * BLOCK
-            size = min(offsets[c + 1] - low, BLOCK)
-            if not satisfied(left[i], block, low, size, codes, lcolumns, outcomes, tables, result, words):
+            low, size = span_of(c, block, offsets, firsts)
+            if not satisfied(left[i], block, low, size, codes, compared, blocks, result, words):
                 continue
             for place in range(size):
                 there = (result[place >> 6] >> np.uint64(place & 63)) & np.uint64(1)
@@ -262,57 +283,43 @@ def find_bitmaps(left, clusters, offsets, firsts, codes, lcolumns, outcomes, tab
     return n
 
 
-class BitmapJoin:
+class BitmapJoin(CpuJoin):
     """Any comparisons. Memory: 6 bytes a right row and comparison, and one bitmap of a block for each bin (4 more)."""
+
+    task_rows = 4096
 
     def __init__(
         self, pairs: ClusterPairs, codes: NDArray[np.int32], comparisons: list[Comparison], control: Control
     ) -> None:
-        self._pairs, self._codes, self._control = pairs, codes, control
-        self._lcolumns = np.array([c.left for c in comparisons], dtype=np.int64)
-        self._outcomes = np.array([c.outcomes for c in comparisons], dtype=np.int64)
-        rcolumns = np.array([c.right for c in comparisons], dtype=np.int64)
-        self._firsts = np.empty(pairs.clusters + 1, dtype=np.int64)
-        blocks = int(number_blocks(pairs.right_offsets, self._firsts))
-        starts = np.empty(blocks, dtype=np.int64)
-        words = int(place_blocks(pairs.right_offsets, self._firsts, starts))
+        super().__init__(pairs, codes, comparisons, control)
+        self._compared, self._clusters = compared_by(comparisons), cluster_numbers(pairs.left_offsets)
         n, d = len(pairs.right), len(comparisons)
-        sorted_codes, sorted_places = np.empty((d, n), dtype=np.int32), np.empty((d, n), dtype=np.uint16)
-        before = np.empty((d, words), dtype=np.uint64)
-        build_blocks(
-            pairs.right, pairs.right_offsets, self._firsts, starts, codes, rcolumns, sorted_codes, sorted_places, before
+        firsts = np.empty(pairs.clusters + 1, dtype=np.int64)
+        starts = np.empty(int(number_blocks(pairs.right_offsets, firsts)), dtype=np.int64)
+        words = int(place_blocks(pairs.right_offsets, firsts, starts))
+        self._blocks = Blocks(
+            rows=pairs.right,
+            offsets=pairs.right_offsets,
+            firsts=firsts,
+            starts=starts,
+            codes=np.empty((d, n), dtype=np.int32),
+            places=np.empty((d, n), dtype=np.uint16),
+            before=np.empty((d, words), dtype=np.uint64),
         )
-        self._tables = pairs.right, rcolumns, starts, sorted_codes, sorted_places, before
-        self._clusters = np.empty(len(pairs.left), dtype=np.int32)
-        cluster_numbers(pairs.left_offsets, self._clusters)
+        build_blocks(codes, self._compared.right, self._blocks)
 
-    def count(self, counts: NDArray[np.int64] | None, sign: int) -> int:
-        p, counts = self._pairs, NO_COUNTS if counts is None else counts
+    def count_part(self, first: int, last: int, counts: NDArray[np.int64], sign: int) -> int:
+        found: int = count_bitmaps(
+            self.pairs.left, self._clusters, self.codes, self._compared, self._blocks, first, last, counts, sign
+        )
+        return found
 
-        def part(first: int, last: int) -> int:
-            found: int = count_bitmaps(
-                p.left, self._clusters, p.right_offsets, self._firsts, self._codes, self._lcolumns, self._outcomes,
-                self._tables, first, last, counts, sign,
-            )  # fmt: skip
-            return found
+    def sizes(self, query: Any, offsets: NDArray[np.int64]) -> None:
+        list_bitmaps(*query, self.codes, self._compared, self._blocks, offsets, NO_KEYS)
 
-        return sum_over_left(len(p.left), part, self._control, TASK_ROWS)
+    def write(self, query: Any, offsets: NDArray[np.int64], keys: NDArray[np.uint64]) -> None:
+        list_bitmaps(*query, self.codes, self._compared, self._blocks, offsets, keys)
 
-    def emit(self, rows: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        p, clusters = self._pairs, clusters_of_rows(self._pairs, self._codes.shape[1])
-        places = (p.right_offsets, self._firsts, self._codes, self._lcolumns, self._outcomes, self._tables)
-        sizes = np.zeros(len(rows) + 1, dtype=np.int64)
-        list_bitmaps(rows, clusters, *places, sizes, np.empty(0, dtype=np.uint64))
-        offsets = np.cumsum(sizes)
-        keys = np.empty(int(offsets[-1]), dtype=np.uint64)
-        if len(keys):
-            list_bitmaps(rows, clusters, *places, offsets, keys)
-        return offsets, unpack(keys)
-
-    def find(self, limit: int) -> NDArray[np.int32]:
-        p, found = self._pairs, np.empty((limit, 2), dtype=np.int32)
-        n = find_bitmaps(
-            p.left, self._clusters, p.right_offsets, self._firsts, self._codes, self._lcolumns, self._outcomes,
-            self._tables, found,
-        )  # fmt: skip
-        return found[:n]
+    def fill(self, found: NDArray[np.int32]) -> int:
+        n: int = find_bitmaps(self.pairs.left, self._clusters, self.codes, self._compared, self._blocks, found)
+        return n

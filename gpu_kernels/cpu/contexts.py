@@ -58,7 +58,7 @@ class State:
         self._most = attributes if max_size is None else max_size
 
     def extend(
-        self, clues: NDArray[np.uint64], control: Control, stop: NDArray[np.uint8]
+        self, clues: NDArray[np.uint64], control: Control
     ) -> tuple[Mask, NDArray[np.int32], NDArray[np.int64], bool]:
         """The contexts of all targets, whose each one is, which of the former ones it is (-1: new), and whether all was
         done; else nothing has changed."""
@@ -77,7 +77,8 @@ class State:
 
             return task
 
-        finished = run_tasks([1.0] * len(self._targets), worker, control)
+        with control.alarm() as stop:
+            finished = run_tasks([1.0] * len(self._targets), worker, control)
         done = [one for one in found if one is not None]
         if not finished or len(done) < len(found):
             nothing = np.zeros(0, dtype=np.int64)
@@ -244,7 +245,7 @@ def _parted(rows, marked):
 
 @kernel(
     "uint64[:, ::1], uint64[:, ::1], int64, int64, int64, uint64[:, ::1], uint64[:, :, ::1], uint64[::1], "
-    "int64, uint64[:, ::1], int64, uint8[::1]"
+    "int64, uint64[:, ::1], int64, boolean[::1]"
 )
 def _extend(contexts, edges, kind, left, right, differ, has, present, new_block, groups, most, stop):
     """(contexts, edges, which of the given contexts each is or -1, whether all was done) of one target."""

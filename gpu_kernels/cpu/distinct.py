@@ -26,6 +26,10 @@ AHEAD = 64  # cells whose places are asked for before the first is looked at
 NEAR = 1 << 15  # words of a store up to which it is near the processor anyway
 FULL = 3  # a table is full where FULL times its values are more than twice its slots
 MOST_WORDS = (1 << 32) - 2  # of a store
+# Places of a state: words of the store that are used, and values; then nulls of cells, or nodes that are used
+WORDS, VALUES, NULLS, NODES = 0, 1, 2, 2
+PARENT, ATTRIBUTE, COUNT = 0, 1, 2  # columns of nodes: COUNT is the values whose set of attributes a node is
+ADDED, CHILD = 0, 1  # columns of a tree: parent << 32 | attribute (-1 where it is free), and the node of that
 HALF = np.uint64(0xFFFFFFFF)
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _ONE = np.uint64(1)
@@ -83,7 +87,7 @@ def add_cells(data, starts, sizes, first, table, store, state):
     ----------
     data : uint8, bytes of all cells
     starts, sizes : int32 or int64 (cells,), where each cell begins and its bytes; -1 bytes is null
-    state : int64 (3,), words of the store that are used, values, nulls; each value's number is how many cells have it
+    state : int64 (3,), WORDS, VALUES, NULLS; each value's number is how many cells have it
     """
     # One function: handing arrays to another costs more than the work on a short cell.
     mask = np.uint64(len(table) - 1)
@@ -112,7 +116,7 @@ def add_cells(data, starts, sizes, first, table, store, state):
         for i in range(block, end):
             size = np.int64(sizes[i])
             if size < 0:
-                state[2] += 1
+                state[NULLS] += 1
                 continue
             start = np.int64(starts[i])
             whole = size >> 3
@@ -135,9 +139,9 @@ def add_cells(data, starts, sizes, first, table, store, state):
                     place = np.int64(-1)
                 slot = (slot + _ONE) & mask
             if place < 0:
-                place = state[0]
+                place = state[WORDS]
                 after = place + HEAD + whole + np.int64(rest != 0)
-                if (state[1] + 1) * FULL > 2 * len(table) or after > len(store):
+                if (state[VALUES] + 1) * FULL > 2 * len(table) or after > len(store):
                     return i
                 table[slot] = (key << _32) | np.uint64(place + 1)
                 store[place] = np.uint64(size)
@@ -145,8 +149,8 @@ def add_cells(data, starts, sizes, first, table, store, state):
                     store[place + HEAD + k] = load_word(data, start + 8 * k)
                 if rest:
                     store[place + HEAD + whole] = load_word(data, start + 8 * whole) & rest
-                state[0] = after
-                state[1] += 1
+                state[WORDS] = after
+                state[VALUES] += 1
             store[place] += _ONE << _32
     return len(starts)
 
@@ -237,7 +241,7 @@ def drop_value(store, used, words, size):
 
 
 # Sets of attributes are nodes of a tree: node 0 is the empty set, a child adds an attribute that is greater than all
-# of its parent's. `tree` is int64 (slots, 2): parent << 32 | attribute, and the child; -1 where it is free.
+# of its parent's. `tree` is int64 (slots, 2): ADDED and CHILD.
 
 
 @helper
@@ -252,12 +256,12 @@ def fill_tree(nodes, used, tree):
     """Put all nodes but the root into a tree, given as -1."""
     mask = len(tree) - 1
     for child in range(1, used):
-        wanted = (nodes[child, 0] << 32) | nodes[child, 1]
+        wanted = (nodes[child, PARENT] << 32) | nodes[child, ATTRIBUTE]
         slot = tree_slot(wanted, mask)
-        while tree[slot, 0] != -1:
+        while tree[slot, ADDED] != -1:
             slot = (slot + 1) & mask
-        tree[slot, 0] = wanted
-        tree[slot, 1] = child
+        tree[slot, ADDED] = wanted
+        tree[slot, CHILD] = child
 
 
 @kernel(
@@ -274,8 +278,8 @@ def merge_values(source, first, used, attribute, parts, part, table, store, tree
     attribute : greater than those before it
     parts, part : of so many parts, a power of two, only values with this one in their hashes, from bit 8 on
     table, store : of all values; a value's number is the node of its set
-    nodes : int64 (room, 3), parent, attribute and values of each node
-    state : int64 (3,), words of the store, values, nodes that are used
+    nodes : int64 (room, 3), PARENT, ATTRIBUTE, COUNT
+    state : int64 (3,), WORDS, VALUES, NODES
     """
     mask = np.uint64(len(table) - 1)
     shift = slot_shift(len(table))
@@ -318,37 +322,37 @@ def merge_values(source, first, used, attribute, parts, part, table, store, tree
             node = np.int64(0)
             if place >= 0:
                 node = np.int64(store[place] >> _32)
-                if nodes[node, 1] == attribute:
+                if nodes[node, ATTRIBUTE] == attribute:
                     continue
-            elif (state[1] + 1) * FULL > 2 * len(table) or state[0] + HEAD + words > len(store):
+            elif (state[VALUES] + 1) * FULL > 2 * len(table) or state[WORDS] + HEAD + words > len(store):
                 return at
             wanted = (node << 32) | np.int64(attribute)
             where = tree_slot(wanted, tree_mask)
-            while tree[where, 0] != wanted and tree[where, 0] != -1:
+            while tree[where, ADDED] != wanted and tree[where, ADDED] != -1:
                 where = (where + 1) & tree_mask
-            if tree[where, 0] == -1:
-                child = state[2]
+            if tree[where, ADDED] == -1:
+                child = state[NODES]
                 if child >= len(nodes) or 2 * (child + 1) > len(tree):
                     return at
-                nodes[child, 0] = node
-                nodes[child, 1] = attribute
-                nodes[child, 2] = 0
-                tree[where, 0] = wanted
-                tree[where, 1] = child
-                state[2] = child + 1
-            child = tree[where, 1]
-            nodes[child, 2] += 1
+                nodes[child, PARENT] = node
+                nodes[child, ATTRIBUTE] = attribute
+                nodes[child, COUNT] = 0
+                tree[where, ADDED] = wanted
+                tree[where, CHILD] = child
+                state[NODES] = child + 1
+            child = tree[where, CHILD]
+            nodes[child, COUNT] += 1
             if place >= 0:
-                nodes[node, 2] -= 1
+                nodes[node, COUNT] -= 1
                 store[place] = (store[place] & HALF) | (np.uint64(child) << _32)
             else:
-                place = state[0]
+                place = state[WORDS]
                 table[slot] = (key << _32) | np.uint64(place + 1)
                 store[place] = (source[at] & HALF) | (np.uint64(child) << _32)
                 for k in range(words):
                     store[place + HEAD + k] = source[at + HEAD + k]
-                state[0] = place + HEAD + words
-                state[1] += 1
+                state[WORDS] = place + HEAD + words
+                state[VALUES] += 1
     return used
 
 
@@ -358,6 +362,6 @@ def fill_masks(nodes, used, chosen, masks):
     for i in range(len(chosen)):
         node = chosen[i]
         while node > 0:
-            attribute = nodes[node, 1]
+            attribute = nodes[node, ATTRIBUTE]
             masks[i, attribute >> 6] |= _ONE << np.uint64(attribute & 63)
-            node = nodes[node, 0]
+            node = nodes[node, PARENT]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.compiled import helper, kernel
-from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS
+from tuplewise.gpu_kernels.join_types import EQUAL, FIRST, FIRST_END, GREATER, LESS
 
 LEAF = 16  # rows under one leaf of the tree
 DEEPEST = 64  # a descent holds at most two nodes a level
@@ -90,7 +90,8 @@ def report_counts(tree, rows, column, slices, thresholds, largest, sizes):
     """sizes[k] = partners of left row k."""
     nothing = np.empty(0, dtype=np.uint64)
     for k in range(len(slices)):
-        sizes[k] = report(tree, rows, column, slices[k, 0], slices[k, 1], thresholds[k], largest, k, 0, nothing)
+        low, high = slices[k, FIRST], slices[k, FIRST_END]
+        sizes[k] = report(tree, rows, column, low, high, thresholds[k], largest, k, 0, nothing)
 
 
 @kernel(
@@ -98,11 +99,10 @@ def report_counts(tree, rows, column, slices, thresholds, largest, sizes):
 )
 def report_rows(tree, rows, column, slices, thresholds, largest, offsets, keys):
     """The partners of each left row, from offsets[k] on."""
-    if len(keys) == 0:
-        return
     for k in range(len(slices)):
         if offsets[k] < offsets[k + 1]:
-            report(tree, rows, column, slices[k, 0], slices[k, 1], thresholds[k], largest, k, offsets[k], keys)
+            low, high = slices[k, FIRST], slices[k, FIRST_END]
+            report(tree, rows, column, low, high, thresholds[k], largest, k, offsets[k], keys)
 
 
 @kernel(

@@ -48,14 +48,6 @@ def scatter_by_cluster(keys, index_mask, offsets, clusters, order):
         cursor[c] += 1
 
 
-@kernel("int64[::1], int32[::1]")
-def cluster_numbers(offsets, numbers):
-    """numbers[i] = cluster of member i."""
-    for c in range(len(offsets) - 1):
-        for i in range(offsets[c], offsets[c + 1]):
-            numbers[i] = c
-
-
 @kernel("int32[::1], const int32[::1]")
 def extremes_of(members, column):
     """Lowest and highest code of these rows; (0, -1) of none."""
@@ -251,7 +243,10 @@ def order_by(members: NDArray[np.int32], offsets: NDArray[np.int64], column: NDA
         return members[keys.view(np.int64)]
     write_column_keys(members, column, index_bits, lowest, keys)
     keys.sort()
-    numbers = np.empty(n, dtype=np.int32)
-    cluster_numbers(offsets, numbers)
-    scatter_by_cluster(keys, mask, offsets, numbers, ordered)
+    scatter_by_cluster(keys, mask, offsets, cluster_numbers(offsets), ordered)
     return members[ordered]
+
+
+def cluster_numbers(offsets: NDArray[np.int64]) -> NDArray[np.int32]:
+    """The cluster of each member, int32 (members,)."""
+    return np.repeat(np.arange(len(offsets) - 1, dtype=np.int32), np.diff(offsets))

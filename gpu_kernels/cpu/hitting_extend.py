@@ -92,8 +92,7 @@ def run(
 
             return task
 
-        inner = Control(deadline=control.deadline, progress=progress, threads=control.threads, stopped=control.stopped)
-        complete = run_tasks([1.0] * len(parts), worker, inner)
+        complete = run_tasks([1.0] * len(parts), worker, control.telling(progress))
         return np.concatenate([p for p, _ in left]), np.concatenate([n for _, n in left]), complete
 
     paths, lengths = paths_of(starts, wanted.atoms)
@@ -308,7 +307,7 @@ def _search(
 
 @helper
 def search_below(starts, masks, has, old, group_masks, exclusive, max_groups, most_nodes, stop):
-    """What `run` gives, on this thread: (sets, whether all were found); `stop`: uint8 (1,), not 0 ends the search.
+    """What `run` gives, on this thread: (sets, whether all were found); `stop`: bool (1,), which ends the search.
 
     `masks`: uint64 (edges, words), the first `old` hit by each of `starts`; `has`: their bitmaps.
     """

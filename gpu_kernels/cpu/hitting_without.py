@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable
 
 import numpy as np
@@ -34,12 +32,6 @@ def run(
     Cost for each removed edge: edges times minimal differences, at most, and the search.
     """
     found: list[NDArray[np.uint64]] = []
-    stop = np.zeros(1, dtype=np.bool_)
-    timer = None
-    if control.deadline is not None:
-        timer = threading.Timer(max(0.0, control.deadline - time.monotonic()), stop.fill, (True,))
-        timer.daemon = True
-        timer.start()
 
     def worker() -> Callable[[int], None]:
         def task(number: int) -> None:
@@ -47,11 +39,8 @@ def run(
 
         return task
 
-    try:
+    with control.alarm() as stop:
         complete = run_tasks([1.0] * len(removed), worker, control) and not stop[0]
-    finally:
-        if timer is not None:
-            timer.cancel()
     return np.concatenate([edges[:0], *found]), complete
 
 

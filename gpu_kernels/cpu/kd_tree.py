@@ -9,7 +9,7 @@ codes.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,21 +19,12 @@ from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cpu.arrays import sort
 from tuplewise.gpu_kernels.cpu.grouping import cluster_numbers
-from tuplewise.gpu_kernels.cpu.sorted_join import NO_COUNTS, clusters_of_rows, sum_over_left, unpack
+from tuplewise.gpu_kernels.cpu.joins import COMPARED, NO_COUNTS, NO_KEYS, Compared, CpuJoin, compared_by
 from tuplewise.gpu_kernels.join_types import EQUAL, LESS, Comparison
 
 LEAF = 16  # rows of a leaf at most
 DEEPEST = 128  # a descent holds at most one node a level beside the current one
 LOWEST, HIGHEST = -2147483648, 2147483647
-TASK_ROWS = 4096
-
-
-class Inequalities(NamedTuple):
-    """Left column, right column and outcomes of each comparison: int64 (comparisons,)."""
-
-    lcolumns: NDArray[np.int64]
-    rcolumns: NDArray[np.int64]
-    outcomes: NDArray[np.int64]
 
 
 class Trees(NamedTuple):
@@ -59,7 +50,6 @@ class Trees(NamedTuple):
     highs: NDArray[np.int32]
 
 
-INEQUALITIES = "Inequalities(int64[::1], int64[::1], int64[::1])"
 TREES = "Trees(int32[::1], int64[::1], int64[::1], int64[::1], int64[::1], int32[:, ::1], int32[:, ::1])"
 
 
@@ -205,11 +195,11 @@ def search_box(root, box, codes, rcolumns, trees, skip, limit, number, at, keys)
 
 
 @kernel(
-    f"int32[::1], int32[::1], const int32[:, ::1], {INEQUALITIES}, {TREES}, int64, int64, int64, int64[::1], int64"
+    f"int32[::1], int32[::1], const int32[:, ::1], {COMPARED}, {TREES}, int64, int64, int64, int64[::1], int64"
 )
-def count_boxes(left, clusters, codes, inequalities: Inequalities, trees: Trees, first, last, step, counts, sign):
+def count_boxes(left, clusters, codes, compared: Compared, trees: Trees, first, last, step, counts, sign):
     """Pairs of every `step`-th left row of [first, last); second result: nodes seen."""
-    lcolumns, rcolumns, outcomes = inequalities
+    lcolumns, rcolumns, outcomes = compared
     roots = trees.roots
     box = np.empty((len(lcolumns), 2), dtype=np.int64)
     nothing = np.empty(0, dtype=np.uint64)
@@ -226,10 +216,10 @@ def count_boxes(left, clusters, codes, inequalities: Inequalities, trees: Trees,
     return total, nodes
 
 
-@kernel(f"int32[::1], int32[::1], const int32[:, ::1], {INEQUALITIES}, {TREES}, int64[::1], uint64[::1]")
-def list_boxes(lefts, clusters, codes, inequalities: Inequalities, trees: Trees, offsets, keys):
+@kernel(f"int32[::1], int32[::1], const int32[:, ::1], {COMPARED}, {TREES}, int64[::1], uint64[::1]")
+def list_boxes(lefts, clusters, codes, compared: Compared, trees: Trees, offsets, keys):
     """Partners of these left rows: their numbers into `offsets` where `keys` is empty, else themselves."""
-    lcolumns, rcolumns, outcomes = inequalities
+    lcolumns, rcolumns, outcomes = compared
     roots = trees.roots
     box = np.empty((len(lcolumns), 2), dtype=np.int64)
     for k in range(len(lefts)):
@@ -243,10 +233,10 @@ def list_boxes(lefts, clusters, codes, inequalities: Inequalities, trees: Trees,
             offsets[k + 1] = found
 
 
-@kernel(f"int32[::1], int32[::1], const int32[:, ::1], {INEQUALITIES}, {TREES}, int32[:, ::1]")
-def find_boxes(left, clusters, codes, inequalities: Inequalities, trees: Trees, found):
+@kernel(f"int32[::1], int32[::1], const int32[:, ::1], {COMPARED}, {TREES}, int32[:, ::1]")
+def find_boxes(left, clusters, codes, compared: Compared, trees: Trees, found):
     """Fill `found` with pairs of different rows; returns how many."""
-    lcolumns, rcolumns, outcomes = inequalities
+    lcolumns, rcolumns, outcomes = compared
     roots = trees.roots
     box = np.empty((len(lcolumns), 2), dtype=np.int64)
     keys = np.empty(len(found), dtype=np.uint64)
@@ -262,15 +252,16 @@ def find_boxes(left, clusters, codes, inequalities: Inequalities, trees: Trees, 
     return n
 
 
-class KdTreeJoin:
+class KdTreeJoin(CpuJoin):
     """One or more inequalities."""
+
+    task_rows = 4096
 
     def __init__(
         self, pairs: ClusterPairs, codes: NDArray[np.int32], comparisons: list[Comparison], control: Control
     ) -> None:
-        self._pairs, self._codes, self._control = pairs, codes, control
-        terms = np.array([(c.left, c.right, c.outcomes) for c in comparisons], dtype=np.int64)
-        self._inequalities = Inequalities(*np.ascontiguousarray(terms.T))
+        super().__init__(pairs, codes, comparisons, control)
+        self._compared, self._clusters = compared_by(comparisons), cluster_numbers(pairs.left_offsets)
         nodes, columns = int(nodes_needed(pairs.right_offsets)), len(comparisons)
         self._trees = Trees(
             rows=pairs.right.copy(),
@@ -281,44 +272,30 @@ class KdTreeJoin:
             lows=np.empty((nodes, columns), dtype=np.int32),
             highs=np.empty((nodes, columns), dtype=np.int32),
         )
-        build_trees(pairs.right_offsets, codes, self._inequalities.rcolumns, self._trees)
-        self._clusters = np.empty(len(pairs.left), dtype=np.int32)
-        cluster_numbers(pairs.left_offsets, self._clusters)
+        build_trees(pairs.right_offsets, codes, self._compared.right, self._trees)
 
     def nodes_for(self, sample_rows: int) -> float:
         """Nodes that a left row meets on average, by a sample of the left rows: what counting will cost."""
-        n = len(self._pairs.left)
+        n = len(self.pairs.left)
         step = max(1, n // max(1, sample_rows))
         _, nodes = self._count(0, n, step, NO_COUNTS, 1)
         return nodes / max(1, -(-n // step))
 
     def _count(self, first: int, last: int, step: int, counts: NDArray[np.int64], sign: int) -> tuple[int, int]:
         found: tuple[int, int] = count_boxes(
-            self._pairs.left, self._clusters, self._codes, self._inequalities, self._trees, first, last, step, counts,
-            sign,
-        )  # fmt: skip
+            self.pairs.left, self._clusters, self.codes, self._compared, self._trees, first, last, step, counts, sign
+        )
         return found
 
-    def count(self, counts: NDArray[np.int64] | None, sign: int) -> int:
-        counts = NO_COUNTS if counts is None else counts
+    def count_part(self, first: int, last: int, counts: NDArray[np.int64], sign: int) -> int:
+        return self._count(first, last, 1, counts, sign)[0]
 
-        def part(first: int, last: int) -> int:
-            return self._count(first, last, 1, counts, sign)[0]
+    def sizes(self, query: Any, offsets: NDArray[np.int64]) -> None:
+        list_boxes(*query, self.codes, self._compared, self._trees, offsets, NO_KEYS)
 
-        return sum_over_left(len(self._pairs.left), part, self._control, TASK_ROWS)
+    def write(self, query: Any, offsets: NDArray[np.int64], keys: NDArray[np.uint64]) -> None:
+        list_boxes(*query, self.codes, self._compared, self._trees, offsets, keys)
 
-    def emit(self, rows: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        clusters = clusters_of_rows(self._pairs, self._codes.shape[1])
-        offsets = np.zeros(len(rows) + 1, dtype=np.int64)
-        places = (self._codes, self._inequalities, self._trees)
-        list_boxes(rows, clusters, *places, offsets, np.empty(0, dtype=np.uint64))
-        np.cumsum(offsets, out=offsets)
-        keys = np.empty(int(offsets[-1]), dtype=np.uint64)
-        if len(keys):
-            list_boxes(rows, clusters, *places, offsets, keys)
-        return offsets, unpack(keys)
-
-    def find(self, limit: int) -> NDArray[np.int32]:
-        found = np.empty((limit, 2), dtype=np.int32)
-        n = find_boxes(self._pairs.left, self._clusters, self._codes, self._inequalities, self._trees, found)
-        return found[:n]
+    def fill(self, found: NDArray[np.int32]) -> int:
+        n: int = find_boxes(self.pairs.left, self._clusters, self.codes, self._compared, self._trees, found)
+        return n

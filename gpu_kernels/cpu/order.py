@@ -291,8 +291,7 @@ class PartitionedRows:
             )
             self._ready[c] = True
 
-        quiet = Control(control.deadline, None, control.threads, control.stopped)
-        return run_tasks([1.0] * len(wanted), lambda: work, quiet)
+        return run_tasks([1.0] * len(wanted), lambda: work, control.telling(None))
 
     def _tasks(self, checks: Checks, threads: int) -> tuple[list[int], list[float]]:
         """Where tasks begin and end among the checks, and about how many rows each goes through."""

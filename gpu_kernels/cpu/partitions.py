@@ -28,6 +28,7 @@ LEAST_SLOTS, MOST_SLOTS = 16, 1 << 16
 BYTES_A_SLOT = 1 << 11  # of kept partitions, for each slot of their index
 FEW_CLASSES = 8192  # whose states stay in cache beside two columns
 LINE_BYTES = 64
+PLACE, MEMBERS, CLASSES = 0, 1, 2  # columns of the entries of kept partitions
 
 
 class Columns(NamedTuple):
@@ -84,14 +85,18 @@ class Kept(NamedTuple):
     Attributes
     ----------
     arena : int32 (2, numbers), rows and then bounds of one partition after another
-    contexts : uint64 (2, slots, words); entries : int64 (2, slots, 3), place in the arena + 1 (0: free), rows, classes
-    state : int64 (5,), the generation that is filled; numbers used, and entries, of each
+    contexts : uint64 (2, slots, words)
+    entries : int64 (2, slots, 3), of each context its PLACE in the arena + 1 (0: free), MEMBERS, CLASSES
+    filling : int64 (1,), the generation that is filled
+    used, filled : int64 (2,), numbers of the arena and entries that each generation uses
     """
 
     arena: NDArray[np.int32]
     contexts: NDArray[np.uint64]
     entries: NDArray[np.int64]
-    state: NDArray[np.int64]
+    filling: NDArray[np.int64]
+    used: NDArray[np.int64]
+    filled: NDArray[np.int64]
 
 
 COLUMNS = (
@@ -101,7 +106,7 @@ SCRATCH = (
     "Scratch(int32[:, ::1], int32[:, :, ::1], int32[::1], int32[::1], int32[::1], int32[::1], int32[:, ::1], "
     "int32[::1], uint8[::1], uint64[::1], int32[:, ::1], int32[:, ::1])"
 )
-KEPT = "Kept(int32[:, ::1], uint64[:, :, ::1], int64[:, :, ::1], int64[::1])"
+KEPT = "Kept(int32[:, ::1], uint64[:, :, ::1], int64[:, :, ::1], int64[::1], int64[::1], int64[::1])"
 
 
 def make_scratch(rows: int, codes: int, found: int) -> Scratch:
@@ -131,7 +136,9 @@ def make_kept(limit_bytes: int, words: int) -> Kept:
         np.empty((2, limit_bytes // 8), dtype=np.int32),
         np.empty((2, slots, words), dtype=np.uint64),
         np.zeros((2, slots, 3), dtype=np.int64),
-        np.zeros(5, dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
+        np.zeros(2, dtype=np.int64),
+        np.zeros(2, dtype=np.int64),
     )
 
 
@@ -213,7 +220,7 @@ def slot_of(contexts, entries, context):
     """Slot that holds a context, or the free one where it would go."""
     mask = np.uint64(len(entries) - 1)
     slot = hash_words(context) & mask
-    while entries[slot, 0] != 0 and not same_words(contexts[slot], context):
+    while entries[slot, PLACE] != 0 and not same_words(contexts[slot], context):
         slot = (slot + np.uint64(1)) & mask
     return np.int64(slot)
 
@@ -221,28 +228,29 @@ def slot_of(contexts, entries, context):
 @helper
 def keep(kept, context, rows, bounds, members):
     """Keep a partition (compact, its bounds from 0 on), where it fits into a generation at all."""
-    state = kept.state
+    used, filled = kept.used, kept.filled
     needed = members + 2 * len(bounds)
-    g = state[0]
+    g = kept.filling[0]
     slots = kept.entries.shape[1]
     if needed > kept.arena.shape[1]:
         return
-    if state[1 + g] + needed > kept.arena.shape[1] or 2 * state[3 + g] >= slots:
-        g = state[0] = 1 - g
-        kept.entries[g, :, 0] = 0
-        state[1 + g] = state[3 + g] = 0
+    if used[g] + needed > kept.arena.shape[1] or 2 * filled[g] >= slots:
+        g = kept.filling[0] = 1 - g
+        kept.entries[g, :, PLACE] = 0
+        used[g] = filled[g] = 0
     slot = slot_of(kept.contexts[g], kept.entries[g], context)
-    if kept.entries[g, slot, 0] != 0:
+    if kept.entries[g, slot, PLACE] != 0:
         return
-    at = state[1 + g]
+    at = used[g]
     copy(rows[:members], kept.arena[g, at:])
     for c in range(len(bounds)):
         kept.arena[g, at + members + 2 * c] = bounds[c, 0]
         kept.arena[g, at + members + 2 * c + 1] = bounds[c, 1]
     copy(context, kept.contexts[g, slot])
-    kept.entries[g, slot, 0], kept.entries[g, slot, 1], kept.entries[g, slot, 2] = at + 1, members, len(bounds)
-    state[1 + g] += needed
-    state[3 + g] += 1
+    entry = kept.entries[g, slot]
+    entry[PLACE], entry[MEMBERS], entry[CLASSES] = at + 1, members, len(bounds)
+    used[g] += needed
+    filled[g] += 1
 
 
 @helper
@@ -250,9 +258,9 @@ def longest_kept(kept, path, prefixes):
     """The longest prefix that is kept, of at least two columns: its length (0: none), generation and slot."""
     for length in range(len(path), 1, -1):
         for turn in range(2):
-            g = kept.state[0] if turn == 0 else 1 - kept.state[0]
+            g = kept.filling[0] if turn == 0 else 1 - kept.filling[0]
             slot = slot_of(kept.contexts[g], kept.entries[g], prefixes[length - 1])
-            if kept.entries[g, slot, 0] != 0:
+            if kept.entries[g, slot, PLACE] != 0:
                 return length, g, slot
     return 0, 0, 0
 
@@ -281,7 +289,8 @@ def partition_of(columns, path, prefixes, strict, scratch, kept):
     """The stripped partition of a context of at least one column: rows, bounds, how many rows are in classes."""
     length, g, slot = longest_kept(kept, path, prefixes)
     if length:
-        place, members, classes = kept.entries[g, slot, 0] - 1, kept.entries[g, slot, 1], kept.entries[g, slot, 2]
+        entry = kept.entries[g, slot]
+        place, members, classes = entry[PLACE] - 1, entry[MEMBERS], entry[CLASSES]
         rows = kept.arena[g][place : place + members]
         bounds = kept.arena[g][place + members : place + members + 2 * classes].reshape(classes, 2)
     else:

@@ -7,17 +7,23 @@ union, no bitmap and no memory of their own; values hash to themselves, since co
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.clusters import ClusterPairs
 from tuplewise.gpu_kernels.compiled import helper, inlined, kernel
 from tuplewise.gpu_kernels.control import Control
-from tuplewise.gpu_kernels.cpu.grouping import cluster_numbers, order_by
-from tuplewise.gpu_kernels.cpu.threads import run_tasks
-from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS, Comparison
+from tuplewise.gpu_kernels.cpu.joins import CpuJoin, ordered_side
+from tuplewise.gpu_kernels.join_types import (
+    EQUAL,
+    FIRST,
+    FIRST_END,
+    GREATER,
+    LESS,
+    SECOND,
+    SECOND_END,
+    Comparison,
+)
 
 TASK_ROWS = 1 << 16  # left rows that one thread takes at a time
 NO_COUNTS = np.empty(0, dtype=np.int64)
@@ -49,6 +55,17 @@ def bisect(rows, column, low, high, code, after):
     return low
 
 
+@helper
+def move_to(code, rows, column, lower, upper, end):
+    """Move lower and upper up to the first rows whose codes are >= and > `code`; both are before or at these."""
+    while lower < end and column[rows[lower]] < code:
+        lower += 1
+    upper = max(upper, lower)
+    while upper < end and column[rows[upper]] == code:
+        upper += 1
+    return lower, upper
+
+
 @kernel(
     "int32[::1], int64[::1], const int32[::1], int32[::1], int64[::1], const int32[::1], int64, int64, "
     "int64, int64[::1], int64"
@@ -66,12 +83,7 @@ def count_slices(left, loffsets, lcolumn, right, roffsets, rcolumn, outcomes, fi
         lower = bisect(right, rcolumn, start, end, lcolumn[left[i]], False)
         upper = lower
         while i < stop:
-            code = lcolumn[left[i]]
-            while lower < end and rcolumn[right[lower]] < code:
-                lower += 1
-            upper = max(upper, lower)
-            while upper < end and rcolumn[right[upper]] == code:
-                upper += 1
+            lower, upper = move_to(lcolumn[left[i]], right, rcolumn, lower, upper, end)
             a, b, e, d = slices_of(outcomes, start, lower, upper, end)
             partners = b - a + d - e
             total += partners
@@ -81,24 +93,11 @@ def count_slices(left, loffsets, lcolumn, right, roffsets, rcolumn, outcomes, fi
     return total
 
 
-@kernel("int32[::1], int64[::1], int64[::1], int64[::1], int64")
-def count_products(left, loffsets, roffsets, counts, sign):
-    """Pairs of whole clusters."""
-    total = 0
-    for c in range(len(loffsets) - 1):
-        partners = roffsets[c + 1] - roffsets[c]
-        total += partners * (loffsets[c + 1] - loffsets[c])
-        if len(counts):
-            for i in range(loffsets[c], loffsets[c + 1]):
-                counts[left[i]] += sign * partners
-    return total
-
-
 @kernel(
     "int32[::1], int32[::1], const int32[::1], int32[::1], int64[::1], const int32[::1], int64, int64[:, ::1]"
 )
 def partners_of(rows, clusters, lcolumn, right, roffsets, rcolumn, outcomes, slices):
-    """slices[k] = (a, b, c, d): where the partners of rows[k] stand."""
+    """slices[k] = where the partners of rows[k] stand."""
     for k in range(len(rows)):
         c = clusters[rows[k]]
         if c < 0:
@@ -106,13 +105,13 @@ def partners_of(rows, clusters, lcolumn, right, roffsets, rcolumn, outcomes, sli
             continue
         start, end = roffsets[c], roffsets[c + 1]
         if outcomes == LESS | EQUAL | GREATER:
-            slices[k, 0], slices[k, 1], slices[k, 2], slices[k, 3] = start, end, end, end
+            slices[k, FIRST], slices[k, FIRST_END], slices[k, SECOND], slices[k, SECOND_END] = start, end, end, end
             continue
         code = lcolumn[rows[k]]
         lower = bisect(right, rcolumn, start, end, code, False)
         upper = bisect(right, rcolumn, lower, end, code, True)
         a, b, e, d = slices_of(outcomes, start, lower, upper, end)
-        slices[k, 0], slices[k, 1], slices[k, 2], slices[k, 3] = a, b, e, d
+        slices[k, FIRST], slices[k, FIRST_END], slices[k, SECOND], slices[k, SECOND_END] = a, b, e, d
 
 
 @kernel("int64[:, ::1], int32[::1], int64[::1], uint64[::1]")
@@ -120,8 +119,8 @@ def write_slices(slices, right, offsets, keys):
     """keys = (number of the left row) << 32 | right row, from offsets[k] on for row k."""
     for k in range(len(slices)):
         at = offsets[k]
-        for part in range(2):
-            for place in range(slices[k, 2 * part], slices[k, 2 * part + 1]):
+        for part in (FIRST, SECOND):
+            for place in range(slices[k, part], slices[k, part + 1]):
                 keys[at] = (np.uint64(k) << np.uint64(32)) | np.uint64(right[place])
                 at += 1
 
@@ -139,20 +138,10 @@ def find_slices(left, loffsets, lcolumn, right, roffsets, rcolumn, outcomes, fou
             upper = start
         for i in range(loffsets[c], loffsets[c + 1]):
             if outcomes != LESS | EQUAL | GREATER:
-                code = lcolumn[left[i]]
-                while lower < end and rcolumn[right[lower]] < code:
-                    lower += 1
-                upper = max(upper, lower)
-                while upper < end and rcolumn[right[upper]] == code:
-                    upper += 1
+                lower, upper = move_to(lcolumn[left[i]], right, rcolumn, lower, upper, end)
             a, b, e, d = slices_of(outcomes, start, lower, upper, end)
-            for place in range(a, b):
-                if right[place] != left[i]:
-                    found[n, 0], found[n, 1] = left[i], right[place]
-                    n += 1
-                    if n == len(found):
-                        return n
-            for place in range(e, d):
+            for k in range(b - a + d - e):
+                place = a + k if k < b - a else e + k - (b - a)
                 if right[place] != left[i]:
                     found[n, 0], found[n, 1] = left[i], right[place]
                     n += 1
@@ -161,105 +150,50 @@ def find_slices(left, loffsets, lcolumn, right, roffsets, rcolumn, outcomes, fou
     return n
 
 
-def ordered_side(pairs: ClusterPairs, codes: NDArray[np.int32], column: int, side: str) -> NDArray[np.int32]:
-    """Rows of a side in order of (cluster, code, place); worked out once for a side and column."""
-    key = ("order", "both" if pairs.reflexive else side, column)
-    if key not in pairs.kept:
-        members, offsets = (pairs.left, pairs.left_offsets) if side == "left" else (pairs.right, pairs.right_offsets)
-        pairs.kept[key] = order_by(members, offsets, codes[column])
-    kept: NDArray[np.int32] = pairs.kept[key]
-    return kept
-
-
-def clusters_of_rows(pairs: ClusterPairs, rows: int) -> NDArray[np.int32]:
-    """Cluster of each row as a left row, int32 (rows,); -1 where it is in none."""
-    if "clusters" not in pairs.kept:
-        numbers = np.empty(len(pairs.left), dtype=np.int32)
-        cluster_numbers(pairs.left_offsets, numbers)
-        clusters = np.full(rows, -1, dtype=np.int32)
-        clusters[pairs.left] = numbers
-        pairs.kept["clusters"] = clusters
-    kept: NDArray[np.int32] = pairs.kept["clusters"]
-    return kept
-
-
-def sum_over_left(
-    left_rows: int, count: Callable[[int, int], int], control: Control, task_rows: int = TASK_ROWS
-) -> int:
-    """Sum of count(first, last) over stretches of the left side, on all threads.
-
-    Raises TimeoutError where the deadline came first: a part of a count is no count.
-    """
-    firsts = list(range(0, left_rows, task_rows))
-    totals = [0] * len(firsts)
-
-    def worker() -> Callable[[int], None]:
-        def work(task: int) -> None:
-            totals[task] = int(count(firsts[task], min(left_rows, firsts[task] + task_rows)))
-
-        return work
-
-    if not run_tasks([1.0] * len(firsts), worker, control):
-        raise TimeoutError("the deadline came before all pairs were counted")
-    return sum(totals)
-
-
-def unpack(keys: NDArray[np.uint64]) -> NDArray[np.int32]:
-    """Right rows of keys that hold (number of the left row) << 32 | right row, sorted."""
-    keys.sort()
-    return (keys & np.uint64(0xFFFFFFFF)).astype(np.int32)
-
-
-class SortedJoin:
+class SortedJoin(CpuJoin):
     """At most one comparison."""
 
     def __init__(
         self, pairs: ClusterPairs, codes: NDArray[np.int32], comparisons: list[Comparison], control: Control
     ) -> None:
-        self._pairs, self._rows, self._control = pairs, codes.shape[1], control
-        self._outcomes = comparisons[0].outcomes if comparisons else LESS | EQUAL | GREATER
-        self._compares = bool(comparisons)
-        left, right = (comparisons[0].left, comparisons[0].right) if comparisons else (0, 0)
-        self._lcolumn, self._rcolumn = codes[left], codes[right]
-        self._left = ordered_side(pairs, codes, left, "left") if comparisons else pairs.left
-        self._right = ordered_side(pairs, codes, right, "right") if comparisons else pairs.right
+        super().__init__(pairs, codes, comparisons, control)
+        c = comparisons[0] if comparisons else Comparison(0, 0, LESS | EQUAL | GREATER)
+        self._outcomes, self._lcolumn, self._rcolumn = c.outcomes, codes[c.left], codes[c.right]
+        self._left = ordered_side(pairs, codes, c.left, "left") if comparisons else pairs.left
+        self._right = ordered_side(pairs, codes, c.right, "right") if comparisons else pairs.right
 
     def count(self, counts: NDArray[np.int64] | None, sign: int) -> int:
-        p, counts = self._pairs, NO_COUNTS if counts is None else counts
-        if not self._compares:
-            return int(count_products(p.left, p.left_offsets, p.right_offsets, counts, sign))
+        if self.comparisons:
+            return super().count(counts, sign)
+        if counts is not None and len(counts):
+            partners = np.repeat(np.diff(self.pairs.right_offsets), np.diff(self.pairs.left_offsets))
+            counts[self.pairs.left] += sign * partners
+        return self.pairs.pairs
 
-        def part(first: int, last: int) -> int:
-            found: int = count_slices(
-                self._left, p.left_offsets, self._lcolumn, self._right, p.right_offsets, self._rcolumn,
-                self._outcomes, first, last, counts, sign,
-            )  # fmt: skip
-            return found
+    def count_part(self, first: int, last: int, counts: NDArray[np.int64], sign: int) -> int:
+        found: int = count_slices(
+            self._left, self.pairs.left_offsets, self._lcolumn, self._right, self.pairs.right_offsets, self._rcolumn,
+            self._outcomes, first, last, counts, sign,
+        )  # fmt: skip
+        return found
 
-        return sum_over_left(len(p.left), part, self._control)
-
-    def emit(self, rows: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        p = self._pairs
+    def ask(self, rows: NDArray[np.int32]) -> NDArray[np.int64]:
+        rows, clusters = super().ask(rows)
         slices = np.empty((len(rows), 4), dtype=np.int64)
-        clusters = clusters_of_rows(p, self._rows)
-        partners_of(rows, clusters, self._lcolumn, self._right, p.right_offsets, self._rcolumn, self._outcomes, slices)
-        offsets = np.zeros(len(rows) + 1, dtype=np.int64)
-        np.cumsum(slices[:, 1] - slices[:, 0] + slices[:, 3] - slices[:, 2], out=offsets[1:])
-        keys = np.empty(int(offsets[-1]), dtype=np.uint64)
-        write_slices(slices, self._right, offsets, keys)
-        return offsets, unpack(keys)
-
-    def find(self, limit: int) -> NDArray[np.int32]:
-        p = self._pairs
-        found = np.empty((limit, 2), dtype=np.int32)
-        n = find_slices(
-            self._left,
-            p.left_offsets,
-            self._lcolumn,
-            self._right,
-            p.right_offsets,
-            self._rcolumn,
-            self._outcomes,
-            found,
+        partners_of(
+            rows, clusters, self._lcolumn, self._right, self.pairs.right_offsets, self._rcolumn, self._outcomes, slices
         )
-        return found[:n]
+        return slices
+
+    def sizes(self, query: NDArray[np.int64], offsets: NDArray[np.int64]) -> None:
+        offsets[1:] = query[:, FIRST_END] - query[:, FIRST] + query[:, SECOND_END] - query[:, SECOND]
+
+    def write(self, query: NDArray[np.int64], offsets: NDArray[np.int64], keys: NDArray[np.uint64]) -> None:
+        write_slices(query, self._right, offsets, keys)
+
+    def fill(self, found: NDArray[np.int32]) -> int:
+        n: int = find_slices(
+            self._left, self.pairs.left_offsets, self._lcolumn, self._right, self.pairs.right_offsets, self._rcolumn,
+            self._outcomes, found,
+        )  # fmt: skip
+        return n

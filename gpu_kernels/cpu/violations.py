@@ -24,6 +24,8 @@ SMALL = 24  # rows of a class up to which insertion sorts it best
 ORDER_COST, MEMBER_COST, SMALL_COST, STEP_COST = 2, 9, 25, 6
 BLOCK = 4096  # rows after which a check looks whether it is decided
 LOWEST, HIGHEST = -2147483648, 2147483647
+NEXT, CODE = 0, 1  # columns of cursors: where the next row of a class goes, and which code it had last
+LAST, LARGEST, LEAST, BEFORE_LARGEST, BEFORE_LEAST = 0, 1, 2, 3, 4  # columns of the states of classes
 EVERY_ROW = (1 << 32) - 1  # a bound on mixed rows
 
 
@@ -73,7 +75,7 @@ def sort_classes(rows, bounds, members, column, order, marks, by_order, scratch)
         low, high = bounds[c, 0], bounds[c, 1]
         end = at + high - low
         if by_order:
-            scratch.cursors[c, 0], scratch.cursors[c, 1] = at, -1
+            scratch.cursors[c, NEXT], scratch.cursors[c, CODE] = at, -1
         elif high - low <= SMALL:
             insert_sorted(rows[low:high], column, new_rows[at:end], new_marks[at:end])
         else:
@@ -125,7 +127,7 @@ def mark_codes(rows, column, marks):
 def scatter_by_order(order, marks, numbers, cursors, new_rows, new_marks):
     """Each numbered row to its class, which the order of the whole table leaves sorted.
 
-    cursors int32 (classes, 2): where the next row of a class goes, and which code (by its count) it had last.
+    cursors int32 (classes, 2): NEXT, and CODE by its count.
     """
     code = 0
     for i in range(len(order)):
@@ -133,12 +135,12 @@ def scatter_by_order(order, marks, numbers, cursors, new_rows, new_marks):
         row = order[i]
         c = numbers[row]
         if c >= 0:
-            at = cursors[c, 0]
+            at = cursors[c, NEXT]
             new_rows[at] = row
-            last = cursors[c, 1]
+            last = cursors[c, CODE]
             new_marks[at] = 2 if last < 0 else (1 if last != code else 0)
-            cursors[c, 0] = at + 1
-            cursors[c, 1] = code
+            cursors[c, NEXT] = at + 1
+            cursors[c, CODE] = code
 
 
 @helper
@@ -172,9 +174,9 @@ def any_swaps_by_order(order, marks, numbers, column, ascending, descending, sta
     """
     rises = falls = False
     for c in range(len(states)):
-        states[c, 0] = -1
-        states[c, 1] = states[c, 3] = LOWEST
-        states[c, 2] = states[c, 4] = HIGHEST
+        states[c, LAST] = -1
+        states[c, LARGEST] = states[c, BEFORE_LARGEST] = LOWEST
+        states[c, LEAST] = states[c, BEFORE_LEAST] = HIGHEST
     left = 0
     for begin in range(0, len(order), BLOCK):
         for i in range(begin, min(begin + BLOCK, len(order))):
@@ -183,14 +185,15 @@ def any_swaps_by_order(order, marks, numbers, column, ascending, descending, sta
             c = numbers[row]
             if c >= 0:
                 code = column[row]
-                new = states[c, 0] != left
-                largest, least = states[c, 1], states[c, 2]
-                before_largest = largest if new else states[c, 3]
-                before_least = least if new else states[c, 4]
-                states[c, 0], states[c, 3], states[c, 4] = left, before_largest, before_least
+                new = states[c, LAST] != left
+                largest, least = states[c, LARGEST], states[c, LEAST]
+                before_largest = largest if new else states[c, BEFORE_LARGEST]
+                before_least = least if new else states[c, BEFORE_LEAST]
+                states[c, LAST] = left
+                states[c, BEFORE_LARGEST], states[c, BEFORE_LEAST] = before_largest, before_least
                 rises |= code < before_largest
                 falls |= code > before_least
-                states[c, 1], states[c, 2] = max(largest, code), min(least, code)
+                states[c, LARGEST], states[c, LEAST] = max(largest, code), min(least, code)
         if (rises or not ascending) and (falls or not descending):
             break
     return rises, falls

@@ -11,7 +11,8 @@ more than none; pairs are listed by priority search over extremes, in time that 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,16 +22,8 @@ from tuplewise.gpu_kernels.compiled import helper, inlined, kernel
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cpu.extremes import build_tree, find_extreme, report_counts, report_rows
 from tuplewise.gpu_kernels.cpu.grouping import bits_for, extremes_of, mark_values
-from tuplewise.gpu_kernels.cpu.sorted_join import (
-    NO_COUNTS,
-    bisect,
-    clusters_of_rows,
-    ordered_side,
-    partners_of,
-    slices_of,
-    sum_over_left,
-    unpack,
-)
+from tuplewise.gpu_kernels.cpu.joins import CpuJoin, ordered_side
+from tuplewise.gpu_kernels.cpu.sorted_join import bisect, move_to, partners_of, slices_of
 from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS, Comparison
 
 WIDTHS = ("uint8", "uint16", "uint32")  # of ranks
@@ -163,12 +156,7 @@ def count_dominated(
         upper = lower
         while i < stop:
             row = left[i]
-            code = lcolumn[row]
-            while lower < end and rcolumn[right[lower]] < code:
-                lower += 1
-            upper = max(upper, lower)
-            while upper < end and rcolumn[right[upper]] == code:
-                upper += 1
+            lower, upper = move_to(lcolumn[row], right, rcolumn, lower, upper, end)
             a, b, _, _ = slices_of(outcomes, start, lower, upper, end)
             if a < b:
                 partners = count_below(
@@ -183,38 +171,37 @@ def count_dominated(
     return total
 
 
-class WaveletJoin:
+class WaveletJoin(CpuJoin):
     """Two inequalities. What counting and listing need is built when they are asked for."""
 
     def __init__(
         self, pairs: ClusterPairs, codes: NDArray[np.int32], comparisons: list[Comparison], control: Control
     ) -> None:
-        self._pairs, self._codes, self._control = pairs, codes, control
-        self._first, self._second = comparisons
-        self._left = ordered_side(pairs, codes, self._first.left, "left")
-        self._right = ordered_side(pairs, codes, self._first.right, "right")
-        self._counting: Second | None = None
-        self._tree: NDArray[np.int32] | None = None
+        super().__init__(pairs, codes, comparisons, control)
+        first, second = comparisons
+        self._outcomes, self._second_outcomes = first.outcomes, second.outcomes
+        self._lcolumn, self._rcolumn = codes[first.left], codes[first.right]
+        self._lsecond, self._rsecond = codes[second.left], codes[second.right]
+        self._largest = bool(second.outcomes & LESS)
+        self._left = ordered_side(pairs, codes, first.left, "left")
+        self._right = ordered_side(pairs, codes, first.right, "right")
 
     def count(self, counts: NDArray[np.int64] | None, sign: int) -> int:
-        p, counts = self._pairs, NO_COUNTS if counts is None else counts
-        if not len(p.left) or not len(p.right):
+        if not len(self.pairs.left) or not len(self.pairs.right):
             return 0
-        if self._counting is None:
-            self._counting = self._build()
-        second = self._counting
+        _ = self._second  # before threads ask for it
+        return super().count(counts, sign)
 
-        def part(first: int, last: int) -> int:
-            found: int = count_dominated(
-                self._left, p.left_offsets, self._codes[self._first.left], self._right, p.right_offsets,
-                self._codes[self._first.right], self._first.outcomes, second, first, last, counts, sign,
-            )  # fmt: skip
-            return found
+    def count_part(self, first: int, last: int, counts: NDArray[np.int64], sign: int) -> int:
+        found: int = count_dominated(
+            self._left, self.pairs.left_offsets, self._lcolumn, self._right, self.pairs.right_offsets, self._rcolumn,
+            self._outcomes, self._second, first, last, counts, sign,
+        )  # fmt: skip
+        return found
 
-        return sum_over_left(len(p.left), part, self._control)
-
-    def _build(self) -> Second:
-        column, n = self._codes[self._second.right], len(self._right)
+    @cached_property
+    def _second(self) -> Second:
+        column, n = self._rsecond, len(self._right)
         lowest, highest = (int(x) for x in extremes_of(self._right, column))
         seen = np.zeros(highest - lowest + 2, dtype=np.bool_)
         mark_values(self._right, column, lowest, seen)
@@ -228,36 +215,33 @@ class WaveletJoin:
         ranks = np.empty(n, dtype=kind)
         write_ranks(self._right, column, lowest, below, ranks)
         build_levels(ranks, np.empty_like(ranks), levels, words, ones, zeros)
-        left = self._codes[self._second.left]
-        return Second(left, self._second.outcomes, below, lowest, words, ones, zeros)
+        return Second(self._lsecond, self._second_outcomes, below, lowest, words, ones, zeros)
 
-    def emit(self, rows: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        p, first, second = self._pairs, self._first, self._second
-        largest = bool(second.outcomes & LESS)
-        if self._tree is None:
-            self._tree = build_tree(self._right, self._codes[second.right], largest)
+    @cached_property
+    def _tree(self) -> NDArray[np.int32]:
+        return build_tree(self._right, self._rsecond, self._largest)
+
+    def ask(self, rows: NDArray[np.int32]) -> tuple[Any, ...]:
+        """The arguments of the kernels that report partners."""
         slices = np.empty((len(rows), 4), dtype=np.int64)
-        clusters = clusters_of_rows(p, self._codes.shape[1])
+        rows, clusters = super().ask(rows)
         partners_of(
-            rows, clusters, self._codes[first.left], self._right, p.right_offsets, self._codes[first.right],
-            first.outcomes, slices,
-        )  # fmt: skip
-        thresholds = self._codes[second.left][rows]
-        if not second.outcomes & EQUAL:
-            thresholds = thresholds + np.int32(1 if largest else -1)
-        sizes = np.zeros(len(rows) + 1, dtype=np.int64)
-        column = self._codes[second.right]
-        report_counts(self._tree, self._right, column, slices, thresholds, largest, sizes[1:])
-        offsets = np.cumsum(sizes)
-        keys = np.empty(int(offsets[-1]), dtype=np.uint64)
-        report_rows(self._tree, self._right, column, slices, thresholds, largest, offsets, keys)
-        return offsets, unpack(keys)
+            rows, clusters, self._lcolumn, self._right, self.pairs.right_offsets, self._rcolumn, self._outcomes, slices
+        )
+        thresholds = self._lsecond[rows]
+        if not self._second_outcomes & EQUAL:
+            thresholds = thresholds + np.int32(1 if self._largest else -1)
+        return self._tree, self._right, self._rsecond, slices, thresholds, self._largest
 
-    def find(self, limit: int) -> NDArray[np.int32]:
-        p, first, second = self._pairs, self._first, self._second
-        found = np.empty((limit, 2), dtype=np.int32)
-        n = find_extreme(
-            self._left, p.left_offsets, self._codes[first.left], self._right, p.right_offsets, self._codes[first.right],
-            first.outcomes, self._codes[second.left], self._codes[second.right], second.outcomes, found,
+    def sizes(self, query: tuple[Any, ...], offsets: NDArray[np.int64]) -> None:
+        report_counts(*query, offsets[1:])
+
+    def write(self, query: tuple[Any, ...], offsets: NDArray[np.int64], keys: NDArray[np.uint64]) -> None:
+        report_rows(*query, offsets, keys)
+
+    def fill(self, found: NDArray[np.int32]) -> int:
+        n: int = find_extreme(
+            self._left, self.pairs.left_offsets, self._lcolumn, self._right, self.pairs.right_offsets, self._rcolumn,
+            self._outcomes, self._lsecond, self._rsecond, self._second_outcomes, found,
         )  # fmt: skip
-        return found[:n]
+        return n

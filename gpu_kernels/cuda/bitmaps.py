@@ -9,23 +9,22 @@ one thread a left row goes through the blocks of its cluster.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import cuda
 from numpy.typing import NDArray
 
-from tuplewise.gpu_kernels.clusters import ClusterPairs
-from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cuda.grouping import cluster_numbers, first_above, gathered, order_by
 from tuplewise.gpu_kernels.cuda.joins import DeviceJoin
 from tuplewise.gpu_kernels.cuda.primitives import empty, launch, to_device
-from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS, Comparison
+from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS
 
 WORDS = 16  # 64-bit words of a block's bitmap
 BLOCK = 64 * WORDS  # rows of a block at most
 BIN = 32  # rows of a bin; a power of two
+LOW, SIZE, START = 0, 1, 2  # columns of blocks: first row, rows, where the bitmaps begin
 FEW = 64  # rows of a block up to which each is compared: it has no bitmaps
 
 
@@ -33,13 +32,13 @@ FEW = 64  # rows of a block up to which each is compared: it has no bitmaps
 def place_in_blocks_kernel(order, blocks, numbers, places):
     """places[i] = place in its block of the i-th row by (block, code), int32. One thread a row.
 
-    blocks : int64 (blocks, 3), first row, rows, and where the bitmaps begin
+    blocks : int64 (blocks, 3), LOW, SIZE, START
     numbers : int32, the block of each row
 
     Grid: any size. Races: own item. Shared memory: 0 bytes. Assumes unchecked: a block's rows stay together in `order`.
     """
     for i in range(cuda.grid(1), order.shape[0], cuda.gridsize(1)):
-        places[i] = order[i] - blocks[numbers[i], 0]
+        places[i] = order[i] - blocks[numbers[i], LOW]
 
 
 PLACE_IN_BLOCKS_SIGNATURE = "void(int32[::1], int64[:,::1], int32[::1], int32[::1])"
@@ -56,7 +55,7 @@ def fill_bitmaps_kernel(blocks, places, before):
     """
     for item in range(cuda.grid(1), blocks.shape[0] * WORDS, cuda.gridsize(1)):
         block, w = item // WORDS, item % WORDS
-        low, size, start = blocks[block, 0], blocks[block, 1], blocks[block, 2]
+        low, size, start = blocks[block, LOW], blocks[block, SIZE], blocks[block, START]
         used = (size + 63) >> 6
         if size > FEW and w < used:
             word = np.uint64(0)
@@ -86,7 +85,7 @@ def match_block(k, block, codes, outcomes, right_codes, blocks, sorted_codes, pl
 
     `words` is room for as many.
     """
-    low, size, start = blocks[block, 0], blocks[block, 1], blocks[block, 2]
+    low, size, start = blocks[block, LOW], blocks[block, SIZE], blocks[block, START]
     used = (size + 63) >> 6
     for w in range(used):
         result[w] = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(64 - min(64, size - 64 * w))
@@ -177,9 +176,9 @@ def emit_bitmaps_kernel(
             block, end = firsts[clusters[k]], firsts[clusters[k] + 1]
         while block < end and at < room:
             match_block(k, block, codes, outcomes, right_codes, blocks, sorted_codes, places, before, result, words)
-            for place in range(blocks[block, 1]):
+            for place in range(blocks[block, SIZE]):
                 if at < room and (result[place >> 6] >> np.uint64(place & 63)) & np.uint64(1):
-                    keys[at] = (np.uint64(k) << np.uint64(32)) | np.uint64(right[blocks[block, 0] + place])
+                    keys[at] = (np.uint64(k) << np.uint64(32)) | np.uint64(right[blocks[block, LOW] + place])
                     at += 1
             block += 1
 
@@ -197,15 +196,14 @@ def cut_blocks(offsets: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[n
     np.cumsum(-(-sizes // BLOCK), out=firsts[1:])
     of_block = np.repeat(np.arange(len(sizes), dtype=np.int64), np.diff(firsts))
     blocks = np.empty((len(of_block), 3), dtype=np.int64)
-    blocks[:, 0] = offsets[of_block] + (np.arange(len(of_block)) - firsts[of_block]) * BLOCK
-    blocks[:, 1] = np.minimum(offsets[of_block + 1] - blocks[:, 0], BLOCK)
-    words = np.where(blocks[:, 1] > FEW, (blocks[:, 1] // BIN + 1) * ((blocks[:, 1] + 63) // 64), 0)
-    blocks[:, 2] = np.cumsum(words) - words
+    blocks[:, LOW] = offsets[of_block] + (np.arange(len(of_block)) - firsts[of_block]) * BLOCK
+    blocks[:, SIZE] = np.minimum(offsets[of_block + 1] - blocks[:, LOW], BLOCK)
+    words = np.where(blocks[:, SIZE] > FEW, (blocks[:, SIZE] // BIN + 1) * ((blocks[:, SIZE] + 63) // 64), 0)
+    blocks[:, START] = np.cumsum(words) - words
     return firsts, blocks, int(words.sum())
 
 
-@dataclass(frozen=True, eq=False)
-class Tables:
+class Tables(NamedTuple):
     """The blocks on the device, as `count_bitmaps_kernel` has them."""
 
     outcomes: Any
@@ -215,10 +213,6 @@ class Tables:
     sorted_codes: Any
     places: Any
     before: Any
-
-    def all(self) -> tuple[Any, ...]:
-        """In the order of the kernels' arguments."""
-        return (self.outcomes, self.firsts, self.blocks, self.right_codes, self.sorted_codes, self.places, self.before)
 
 
 class BitmapJoin(DeviceJoin):
@@ -234,23 +228,12 @@ class BitmapJoin(DeviceJoin):
 
     first_rows = 1 << 16
 
-    def __init__(
-        self, pairs: ClusterPairs, codes: NDArray[np.int32], comparisons: list[Comparison], control: Control
-    ) -> None:
-        super().__init__(pairs, codes, comparisons, control)
-        self._made: Tables | None = None
-
-    @property
+    @cached_property
     def _tables(self) -> Tables:
-        if self._made is None:
-            self._made = self._build()
-        return self._made
-
-    def _build(self) -> Tables:
         right, n, d = self.there.right, len(self.pairs.right), len(self.comparisons)
         firsts, cut, words = cut_blocks(self.pairs.right_offsets)
         blocks = to_device(cut)
-        numbers = cluster_numbers(to_device(np.append(cut[:, 0], n)), n)
+        numbers = cluster_numbers(to_device(np.append(cut[:, LOW], n)), n)
         right_codes, sorted_codes, places = (empty((d, n), np.int32) for _ in range(3))
         before = empty((d, words), np.uint64)
         for k, c in enumerate(self.comparisons):
@@ -272,9 +255,8 @@ class BitmapJoin(DeviceJoin):
 
     def sizes(self, query: tuple[Any, Any], limit: int) -> Any:
         sizes = empty(query[0].shape[0], np.int64)
-        launch(count_bitmaps_kernel, sizes.shape[0], *query, *self._tables.all(), limit, sizes)
+        launch(count_bitmaps_kernel, sizes.shape[0], *query, *self._tables, limit, sizes)
         return sizes
 
     def write(self, query: tuple[Any, Any], offsets: Any, keys: Any) -> None:
-        launch(emit_bitmaps_kernel, query[0].shape[0], *query, *self._tables.all(), self.there.right.rows, offsets,
-               keys)  # fmt: skip
+        launch(emit_bitmaps_kernel, query[0].shape[0], *query, *self._tables, self.there.right.rows, offsets, keys)

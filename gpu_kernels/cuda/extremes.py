@@ -15,6 +15,7 @@ from numba import cuda
 
 from tuplewise.gpu_kernels.cuda.grouping import HIGHEST_CODE, LOWEST_CODE
 from tuplewise.gpu_kernels.cuda.primitives import empty, launch
+from tuplewise.gpu_kernels.join_types import FIRST, FIRST_END
 
 LEAF = 16  # rows under one leaf of the tree
 FIND_ROWS = 1 << 16  # left rows that are asked for a partner first
@@ -101,7 +102,7 @@ def emit_join_kernel(slices, limits, tree, right, right_codes, largest, offsets,
     """
     leaves = tree.shape[0] // 2
     for k in range(cuda.grid(1), limits.shape[0], cuda.gridsize(1)):
-        low, high, limit = slices[k, 0], slices[k, 1], limits[k]
+        low, high, limit = slices[k, FIRST], slices[k, FIRST_END], limits[k]
         at, end = offsets[k], offsets[k + 1]
         node = np.int64(1)
         first_of_level = np.int64(1)
@@ -142,7 +143,7 @@ def flag_partners_kernel(rows, slices, limits, tree, right, right_codes, largest
     """
     leaves = tree.shape[0] // 2
     for k in range(cuda.grid(1), flags.shape[0], cuda.gridsize(1)):
-        low, high, limit = slices[k, 0], slices[k, 1], limits[k]
+        low, high, limit = slices[k, FIRST], slices[k, FIRST_END], limits[k]
         node = np.int64(1)
         first_of_level = np.int64(1)
         span = np.int64(leaves * LEAF)
@@ -187,7 +188,7 @@ def pick_extremes_kernel(places, rows, slices, tree, right, right_codes, largest
     leaves = tree.shape[0] // 2
     for i in range(cuda.grid(1), places.shape[0], cuda.gridsize(1)):
         k = places[i]
-        low, high = slices[k, 0], slices[k, 1]
+        low, high = slices[k, FIRST], slices[k, FIRST_END]
         best = np.int64(LOWEST_CODE - 1 if largest else HIGHEST_CODE + 1)
         partner = np.int32(-1)
         node = np.int64(1)  # counted from the side that the walk begins at

@@ -11,20 +11,21 @@ their places; the boxes are then filled from the leaves up.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import cuda
 from numpy.typing import NDArray
 
-from tuplewise.gpu_kernels.clusters import ClusterPairs
-from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cuda.grouping import HIGHEST_CODE, LOWEST_CODE, cluster_numbers, gathered, order_by
-from tuplewise.gpu_kernels.cuda.joins import DeviceJoin, unpack_keys_kernel
+from tuplewise.gpu_kernels.cuda.joins import EVERY, DeviceJoin, unpack_keys_kernel
 from tuplewise.gpu_kernels.cuda.primitives import empty, filled, launch, sort, to_device, total
-from tuplewise.gpu_kernels.join_types import EQUAL, LESS, Comparison
+from tuplewise.gpu_kernels.join_types import EQUAL, LESS
 
 LEAF = 16  # rows of a leaf at most, as in the CPU twin
+BEGIN, END, SKIP = 0, 1, 2  # columns of nodes: first row, row behind the last, node that follows all below
+LOWEST, HIGHEST = 0, 1  # of bounds and boxes
 
 
 @cuda.jit(cache=True)
@@ -60,7 +61,7 @@ def bound_leaves_kernel(leaves, nodes, codes, bounds):
     One thread a leaf. A leaf without rows gets an empty box.
 
     leaves : int32, numbers of the nodes that are leaves
-    nodes : int64 (nodes, 3), first row, row behind the last, and the node that follows all below
+    nodes : int64 (nodes, 3), BEGIN, END, SKIP
     codes : int32 (columns, rows), in the tree's order
 
     Grid: any size. Races: own item. Shared memory: 0 bytes. Assumes unchecked: no leaf is there twice.
@@ -69,10 +70,10 @@ def bound_leaves_kernel(leaves, nodes, codes, bounds):
         node = leaves[k]
         for d in range(codes.shape[0]):
             lowest, highest = np.int32(HIGHEST_CODE), np.int32(LOWEST_CODE)
-            for i in range(nodes[node, 0], nodes[node, 1]):
+            for i in range(nodes[node, BEGIN], nodes[node, END]):
                 lowest = min(lowest, codes[d, i])
                 highest = max(highest, codes[d, i])
-            bounds[node, d, 0], bounds[node, d, 1] = lowest, highest
+            bounds[node, d, LOWEST], bounds[node, d, HIGHEST] = lowest, highest
 
 
 BOUND_LEAVES_SIGNATURE = "void(int32[::1], int64[:,::1], int32[:,::1], int32[:,:,::1])"
@@ -87,10 +88,10 @@ def bound_parents_kernel(parents, nodes, bounds):
     """
     for k in range(cuda.grid(1), parents.shape[0], cuda.gridsize(1)):
         node = np.int64(parents[k])
-        other = nodes[node + 1, 2]
+        other = nodes[node + 1, SKIP]
         for d in range(bounds.shape[1]):
-            bounds[node, d, 0] = min(bounds[node + 1, d, 0], bounds[other, d, 0])
-            bounds[node, d, 1] = max(bounds[node + 1, d, 1], bounds[other, d, 1])
+            bounds[node, d, LOWEST] = min(bounds[node + 1, d, LOWEST], bounds[other, d, LOWEST])
+            bounds[node, d, HIGHEST] = max(bounds[node + 1, d, HIGHEST], bounds[other, d, HIGHEST])
 
 
 BOUND_PARENTS_SIGNATURE = "void(int32[::1], int64[:,::1], int32[:,:,::1])"
@@ -106,11 +107,11 @@ def set_boxes_kernel(codes, outcomes, d, boxes):
     """
     for k in range(cuda.grid(1), codes.shape[0], cuda.gridsize(1)):
         code = np.int64(codes[k])
-        boxes[d, 0, k], boxes[d, 1, k] = LOWEST_CODE, HIGHEST_CODE
+        boxes[d, LOWEST, k], boxes[d, HIGHEST, k] = LOWEST_CODE, HIGHEST_CODE
         if outcomes & LESS:
-            boxes[d, 0, k] = code if outcomes & EQUAL else code + 1
+            boxes[d, LOWEST, k] = code if outcomes & EQUAL else code + 1
         else:
-            boxes[d, 1, k] = code if outcomes & EQUAL else code - 1
+            boxes[d, HIGHEST, k] = code if outcomes & EQUAL else code - 1
 
 
 SET_BOXES_SIGNATURE = "void(int32[::1], int64, int64, int64[:,:,::1])"
@@ -121,10 +122,10 @@ def lies(bounds, node, boxes, k):
     """0 where the node's box is apart from that of left row k, 2 where it lies inside it, 1 otherwise."""
     inside = 2
     for d in range(bounds.shape[1]):
-        lowest, highest = bounds[node, d, 0], bounds[node, d, 1]
-        if highest < boxes[d, 0, k] or lowest > boxes[d, 1, k]:
+        lowest, highest = bounds[node, d, LOWEST], bounds[node, d, HIGHEST]
+        if highest < boxes[d, LOWEST, k] or lowest > boxes[d, HIGHEST, k]:
             return 0
-        if lowest < boxes[d, 0, k] or highest > boxes[d, 1, k]:
+        if lowest < boxes[d, LOWEST, k] or highest > boxes[d, HIGHEST, k]:
             inside = 1
     return inside
 
@@ -134,7 +135,7 @@ def in_box(codes, i, boxes, k):
     """Whether the right row at place i is in the box of left row k."""
     for d in range(codes.shape[0]):
         code = codes[d, i]
-        if code < boxes[d, 0, k] or code > boxes[d, 1, k]:
+        if code < boxes[d, LOWEST, k] or code > boxes[d, HIGHEST, k]:
             return False
     return True
 
@@ -158,18 +159,18 @@ def count_boxes_kernel(boxes, clusters, roots, nodes, bounds, codes, limit, size
         node = end = np.int64(0)
         if clusters[k] >= 0:
             node = roots[clusters[k]]
-            end = nodes[node, 2]
+            end = nodes[node, SKIP]
         while node < end and found < limit:
             met += 1
-            skip = nodes[node, 2]
+            skip = nodes[node, SKIP]
             how = lies(bounds, node, boxes, k)
             if how == 2:
-                found += nodes[node, 1] - nodes[node, 0]
+                found += nodes[node, END] - nodes[node, BEGIN]
             elif how == 1:
                 if skip != node + 1:
                     node += 1
                     continue
-                for i in range(nodes[node, 0], nodes[node, 1]):
+                for i in range(nodes[node, BEGIN], nodes[node, END]):
                     if in_box(codes, i, boxes, k):
                         found += 1
             node = skip
@@ -197,15 +198,15 @@ def emit_boxes_kernel(boxes, clusters, roots, nodes, bounds, codes, rows, offset
         node = end = np.int64(0)
         if clusters[k] >= 0:
             node = roots[clusters[k]]
-            end = nodes[node, 2]
+            end = nodes[node, SKIP]
         while node < end and at < room:
-            skip = nodes[node, 2]
+            skip = nodes[node, SKIP]
             how = lies(bounds, node, boxes, k)
             if how == 1 and skip != node + 1:
                 node += 1
                 continue
             if how:
-                for i in range(nodes[node, 0], nodes[node, 1]):
+                for i in range(nodes[node, BEGIN], nodes[node, END]):
                     if at < room and (how == 2 or in_box(codes, i, boxes, k)):
                         keys[at] = (np.uint64(k) << np.uint64(32)) | np.uint64(rows[i])
                         at += 1
@@ -225,7 +226,7 @@ class Shape:
     Attributes
     ----------
     roots : int64 (clusters,)
-    nodes : int64 (nodes, 3), first row, row behind the last, node that follows all below
+    nodes : int64 (nodes, 3), BEGIN, END, SKIP
     leaves : int32, numbers of the leaves
     parents : int32 arrays, one a level from the root down, numbers of the nodes that are split
     edges : int64 arrays, one a level: first rows of all parts that the rows are in when the level is split
@@ -258,22 +259,20 @@ def shape_trees(offsets: NDArray[np.int64]) -> Shape:
         numbers.append(np.stack([first, first + sizes[level + 1][0::2]], axis=1).ravel())
     number = np.concatenate(numbers)
     nodes = np.empty((len(number), 3), dtype=np.int64)
-    nodes[number, 0], nodes[number, 1] = np.concatenate(starts), np.concatenate(ends)
-    nodes[number, 2] = number + np.concatenate(sizes)
+    nodes[number, BEGIN], nodes[number, END] = np.concatenate(starts), np.concatenate(ends)
+    nodes[number, SKIP] = number + np.concatenate(sizes)
     leaves = number[~np.concatenate(splits)].astype(np.int32)
     parents = [n[s].astype(np.int32) for n, s in zip(numbers, splits, strict=True)]
     return Shape(numbers[0], nodes, leaves, parents[:-1], edges)
 
 
-@dataclass(frozen=True, eq=False)
-class Trees:
-    """The trees on the device: the right rows and their codes in the trees' order, and the nodes."""
+class Trees(NamedTuple):
+    """The trees on the device, as `count_boxes_kernel` has them; codes in the trees' order."""
 
-    rows: Any
-    codes: Any
     roots: Any
     nodes: Any
     bounds: Any
+    codes: Any
 
 
 class KdTreeJoin(DeviceJoin):
@@ -289,19 +288,9 @@ class KdTreeJoin(DeviceJoin):
 
     first_rows = 1 << 16
 
-    def __init__(
-        self, pairs: ClusterPairs, codes: NDArray[np.int32], comparisons: list[Comparison], control: Control
-    ) -> None:
-        super().__init__(pairs, codes, comparisons, control)
-        self._made: Trees | None = None
-
-    @property
-    def _trees(self) -> Trees:
-        if self._made is None:
-            self._made = self._build()
-        return self._made
-
-    def _build(self) -> Trees:
+    @cached_property
+    def _trees(self) -> tuple[Trees, Any]:
+        """The trees, and the right rows in their order."""
         right, n = self.there.right, len(self.pairs.right)
         shape = shape_trees(self.pairs.right_offsets)
         rows = gathered(right.rows, order_by(right.numbers, right.clusters, right.rows))
@@ -312,13 +301,13 @@ class KdTreeJoin(DeviceJoin):
         ranks, keys = empty(n, np.int32), empty(n, np.uint64)
         for level in range(len(shape.parents)):
             order = orders[level % len(columns)]
-            parts = cluster_numbers(to_device(_with_end(shape.edges[level], n)), n)
+            parts = cluster_numbers(to_device(np.append(shape.edges[level], n)), n)
             launch(invert_order_kernel, n, order, ranks)
             launch(pair_keys_kernel, n, parts, places, ranks, keys)
             sort(keys)
             launch(unpack_keys_kernel, n, keys, ranks)
             places = gathered(order, ranks)
-        parts = cluster_numbers(to_device(_with_end(shape.edges[-1], n)), n)
+        parts = cluster_numbers(to_device(np.append(shape.edges[-1], n)), n)
         launch(pair_keys_kernel, n, parts, places, rows, keys)
         sort(keys)
         rows = empty(n, np.int32)
@@ -330,7 +319,7 @@ class KdTreeJoin(DeviceJoin):
         launch(bound_leaves_kernel, len(shape.leaves), to_device(shape.leaves), nodes, codes, bounds)
         for parents in reversed(shape.parents):
             launch(bound_parents_kernel, len(parents), to_device(parents), nodes, bounds)
-        return Trees(rows, codes, to_device(shape.roots), nodes, bounds)
+        return Trees(to_device(shape.roots), nodes, bounds, codes), rows
 
     def ask(self, rows: Any, clusters: Any) -> tuple[Any, Any]:
         n = rows.shape[0]
@@ -344,15 +333,14 @@ class KdTreeJoin(DeviceJoin):
         return self._counted(query, limit)[0]
 
     def _counted(self, query: tuple[Any, Any], limit: int) -> tuple[Any, Any]:
-        trees, n = self._trees, query[1].shape[0]
+        (trees, _), n = self._trees, query[1].shape[0]
         sizes, seen = empty(n, np.int64), empty(n, np.int64)
-        launch(count_boxes_kernel, n, *query, trees.roots, trees.nodes, trees.bounds, trees.codes, limit, sizes, seen)
+        launch(count_boxes_kernel, n, *query, *trees, limit, sizes, seen)
         return sizes, seen
 
     def write(self, query: tuple[Any, Any], offsets: Any, keys: Any) -> None:
-        trees, n = self._trees, query[1].shape[0]
-        launch(emit_boxes_kernel, n, *query, trees.roots, trees.nodes, trees.bounds, trees.codes, trees.rows, offsets,
-               keys)  # fmt: skip
+        trees, rows = self._trees
+        launch(emit_boxes_kernel, query[1].shape[0], *query, *trees, rows, offsets, keys)
 
     def nodes_for(self, sample_rows: int) -> float:
         """Nodes that a left row meets on average, by a sample of the left rows: what counting will cost."""
@@ -360,10 +348,5 @@ class KdTreeJoin(DeviceJoin):
         if self.empty:
             return float(len(sample) > 0)
         with cuda.gpus[self._index]:
-            _, seen = self._counted(self.ask_rows(np.ascontiguousarray(sample)), (1 << 63) - 1)
+            _, seen = self._counted(self.ask_rows(np.ascontiguousarray(sample)), EVERY)
             return total(seen) / len(sample)
-
-
-def _with_end(edges: NDArray[np.int64], rows: int) -> NDArray[np.int64]:
-    """First rows of parts, and the row behind the last."""
-    return np.append(edges, rows)

@@ -147,7 +147,8 @@ class PartitionedRows:
         order = order_by(numbers, members.classes, codes)
         sorted_rows, marks = empty(members.items, np.int32), empty(members.items, np.int8)
         launch(arrange_members_kernel, members.items, order, rows, numbers, codes, sorted_rows, marks)
-        table = np.stack([members.offsets[of_job], members.offsets[of_job + 1], jobs[:, 2]], axis=1)
+        begins, ends = members.offsets[of_job], members.offsets[of_job + 1]
+        table = np.stack([begins, ends, jobs[:, 2]], axis=1)  # BEGIN, END, COLUMN
 
         def run(index: NDArray[np.int64], bounds: NDArray[np.int64], room: int) -> Found:
             needed, place = np.unique(job[index], return_inverse=True)

@@ -28,6 +28,9 @@ from tuplewise.gpu_kernels.cuda.grouping import (
 )
 from tuplewise.gpu_kernels.cuda.primitives import empty, launch, running_sums, to_device, to_host
 
+BEGIN, NUMBERS, COLUMN = 0, 1, 2  # columns of the jobs of a `Spread`
+MEMBERS, CLASSES = 0, 1  # columns of what `locate_jobs_kernel` writes
+
 
 @dataclass(frozen=True, eq=False)
 class Level:
@@ -53,8 +56,8 @@ class Spread:
     Attributes
     ----------
     offsets : int64 (jobs + 1,), where the members of each job begin
-    jobs : int64 device array (jobs, 3): where its partition's members begin, what is added to the numbers of its
-        classes so that no two jobs share one, its column (-1: none)
+    jobs : int64 device array (jobs, 3): where its partition's members begin (BEGIN), what is added to the numbers of
+        its classes so that no two jobs share one (NUMBERS), its column (COLUMN; -1: none)
     classes : int, of all jobs together
     """
 
@@ -84,11 +87,11 @@ def spread_members_kernel(offsets, jobs, codes, rows, numbers, new_rows, new_num
     """
     for i in range(cuda.grid(1), new_rows.shape[0], cuda.gridsize(1)):
         job = first_above(offsets, 0, offsets.shape[0], i) - 1
-        place = jobs[job, 0] + i - offsets[job]
+        place = jobs[job, BEGIN] + i - offsets[job]
         row = rows[place]
         new_rows[i] = row
-        new_numbers[i] = numbers[place] + jobs[job, 1]
-        new_codes[i] = codes[jobs[job, 2], row]
+        new_numbers[i] = numbers[place] + jobs[job, NUMBERS]
+        new_codes[i] = codes[jobs[job, COLUMN], row]
 
 
 SPREAD_MEMBERS_SIGNATURE = (
@@ -121,8 +124,8 @@ def locate_jobs_kernel(offsets, run_numbers, classes_before, rows_before, begins
     """
     for j in range(cuda.grid(1), offsets.shape[0], cuda.gridsize(1)):
         r = run_numbers[offsets[j]]
-        begins[j, 0] = rows_before[r]
-        begins[j, 1] = classes_before[r]
+        begins[j, MEMBERS] = rows_before[r]
+        begins[j, CLASSES] = classes_before[r]
 
 
 LOCATE_JOBS_SIGNATURE = "void(int64[::1], int64[::1], int64[::1], int64[::1], int64[:,::1])"

@@ -18,12 +18,12 @@ from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cuda.grouping import first_above, gathered
 from tuplewise.gpu_kernels.cuda.joins import DeviceJoin
 from tuplewise.gpu_kernels.cuda.primitives import empty, launch
-from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS, Comparison
+from tuplewise.gpu_kernels.join_types import EQUAL, FIRST, FIRST_END, GREATER, LESS, SECOND, SECOND_END, Comparison
 
 
 @cuda.jit(cache=True)
 def locate_slices_kernel(clusters, codes, right_codes, offsets, outcomes, slices):
-    """slices[k] = (a, b, c, d), int64: the partners of left row k are [a, b) and [c, d) of the sorted right side.
+    """slices[k] = where the partners of left row k stand in the sorted right side, int64 (n, 4).
 
     One thread a left row, with two binary searches.
 
@@ -38,18 +38,18 @@ def locate_slices_kernel(clusters, codes, right_codes, offsets, outcomes, slices
         start = end = np.int64(0)
         if c >= 0:
             start, end = offsets[c], offsets[c + 1]
-        slices[k, 0], slices[k, 1], slices[k, 2], slices[k, 3] = start, end, end, end
+        slices[k, FIRST], slices[k, FIRST_END], slices[k, SECOND], slices[k, SECOND_END] = start, end, end, end
         if outcomes != LESS | EQUAL | GREATER:
             # codes are whole numbers: those from the code on are those above the code before it
             lower = first_above(right_codes, start, end, np.int64(codes[k]) - 1)
             upper = first_above(right_codes, lower, end, codes[k])
             if outcomes == LESS | GREATER:
-                slices[k, 1], slices[k, 2] = lower, upper
+                slices[k, FIRST_END], slices[k, SECOND] = lower, upper
             else:
                 if outcomes & GREATER == 0:
-                    slices[k, 0] = lower if outcomes & EQUAL else upper
+                    slices[k, FIRST] = lower if outcomes & EQUAL else upper
                 if outcomes & LESS == 0:
-                    slices[k, 1] = upper if outcomes & EQUAL else lower
+                    slices[k, FIRST_END] = upper if outcomes & EQUAL else lower
 
 
 LOCATE_SLICES_SIGNATURE = "void(int32[::1], int32[::1], int32[::1], int64[::1], int64, int64[:,::1])"
@@ -62,7 +62,7 @@ def measure_slices_kernel(slices, sizes):
     Grid: any size. Races: own item. Shared memory: 0 bytes. Assumes unchecked: no slice ends before it begins.
     """
     for k in range(cuda.grid(1), sizes.shape[0], cuda.gridsize(1)):
-        sizes[k] = slices[k, 1] - slices[k, 0] + slices[k, 3] - slices[k, 2]
+        sizes[k] = slices[k, FIRST_END] - slices[k, FIRST] + slices[k, SECOND_END] - slices[k, SECOND]
 
 
 MEASURE_SLICES_SIGNATURE = "void(int64[:,::1], int64[::1])"
@@ -81,9 +81,9 @@ def emit_slices_kernel(slices, offsets, right, keys):
     """
     for i in range(cuda.grid(1), keys.shape[0], cuda.gridsize(1)):
         k = first_above(offsets, 0, offsets.shape[0], i) - 1
-        place = slices[k, 0] + i - offsets[k]
-        if place >= slices[k, 1]:
-            place += slices[k, 2] - slices[k, 1]
+        place = slices[k, FIRST] + i - offsets[k]
+        if place >= slices[k, FIRST_END]:
+            place += slices[k, SECOND] - slices[k, FIRST_END]
         keys[i] = (np.uint64(k) << np.uint64(32)) | np.uint64(right[place])
 
 

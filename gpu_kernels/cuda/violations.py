@@ -20,13 +20,15 @@ from numba import cuda
 from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.cuda.grouping import HIGHEST_CODE, first_above
-from tuplewise.gpu_kernels.cuda.partitions import Level, Spread
+from tuplewise.gpu_kernels.cuda.partitions import BEGIN, COLUMN, NUMBERS, Level, Spread
 from tuplewise.gpu_kernels.cuda.primitives import empty, filled, launch, to_device, to_host
 
 MEMBERS = 16  # members of jobs that one thread goes through
 STRIP = 64  # places of a sorted job that one thread goes through at least
 NOTHING = -(1 << 63)  # below every extreme
 LOW_HALF = (1 << 31) - 1
+END = 1  # column of sorted jobs, which have BEGIN and COLUMN, too
+BEGUN, HIGH, LOW, BEFORE_HIGH, BEFORE_LOW = 0, 1, 2, 3, 4  # columns of the state of a strip
 
 
 @cuda.jit(device=True)
@@ -59,15 +61,15 @@ def find_firsts_kernel(offsets, jobs, codes, rows, numbers, least, firsts):
         for i in range(begin + cuda.threadIdx.x, min(members, begin + span), cuda.blockDim.x):
             while offsets[job + 1] <= i:
                 job += 1
-            place = jobs[job, 0] + i - offsets[job]
-            number = numbers[place] + jobs[job, 1]
+            place = jobs[job, BEGIN] + i - offsets[job]
+            number = numbers[place] + jobs[job, NUMBERS]
             if number != current:
                 if lowest < HIGHEST_CODE:
                     cuda.atomic.min(firsts, current, lowest)
                 current = number
                 lowest = np.int32(HIGHEST_CODE)
             row = rows[place]
-            if jobs[job, 2] < 0 or codes[jobs[job, 2], row] >= least:
+            if jobs[job, COLUMN] < 0 or codes[jobs[job, COLUMN], row] >= least:
                 lowest = min(lowest, row)
         if lowest < HIGHEST_CODE:
             cuda.atomic.min(firsts, current, lowest)
@@ -100,10 +102,10 @@ def find_different_kernel(offsets, jobs, codes, rows, numbers, least, firsts, bo
                     met = np.int64(0)
                 while offsets[job + 1] <= i:
                     job += 1
-            place = jobs[job, 0] + i - offsets[job]
+            place = jobs[job, BEGIN] + i - offsets[job]
             row = rows[place]
-            first = firsts[numbers[place] + jobs[job, 1]]
-            column = jobs[job, 2]
+            first = firsts[numbers[place] + jobs[job, NUMBERS]]
+            column = jobs[job, COLUMN]
             if column < 0:
                 different = row != first
             else:
@@ -171,11 +173,11 @@ def summarize_strips_kernel(strips, places, jobs, codes, rows, marks, state):
     """
     for s in range(cuda.grid(1), strips[strips.shape[0] - 1], cuda.gridsize(1)):
         job = first_above(strips, 0, strips.shape[0], s) - 1
-        begin = jobs[job, 0] + (s - strips[job]) * places
-        column = jobs[job, 2]
+        begin = jobs[job, BEGIN] + (s - strips[job]) * places
+        column = jobs[job, COLUMN]
         begun = np.int64(0)
         high = low = before_high = before_low = np.int64(NOTHING)
-        for k in range(begin, min(begin + places, jobs[job, 1])):
+        for k in range(begin, min(begin + places, jobs[job, END])):
             mark = marks[k]
             if mark == 2:
                 high = low = np.int64(NOTHING)
@@ -183,13 +185,13 @@ def summarize_strips_kernel(strips, places, jobs, codes, rows, marks, state):
                 begun = max(begun, np.int64(mark))
                 before_high, before_low = high, low
             code = np.int64(codes[column, rows[k]])
-            high = max(high, packed(code, k - jobs[job, 0]))
-            low = max(low, packed(-code, k - jobs[job, 0]))
-        state[s, 0] = begun
-        state[s, 1] = high
-        state[s, 2] = low
-        state[s, 3] = before_high
-        state[s, 4] = before_low
+            high = max(high, packed(code, k - jobs[job, BEGIN]))
+            low = max(low, packed(-code, k - jobs[job, BEGIN]))
+        state[s, BEGUN] = begun
+        state[s, HIGH] = high
+        state[s, LOW] = low
+        state[s, BEFORE_HIGH] = before_high
+        state[s, BEFORE_LOW] = before_low
 
 
 SUMMARIZE_STRIPS_SIGNATURE = (
@@ -199,20 +201,20 @@ SUMMARIZE_STRIPS_SIGNATURE = (
 
 @cuda.jit(cache=True)
 def carry_strips_kernel(strips, state):
-    """state[s, 1:] = the extremes at the beginning of strip s, int64. One thread a job goes through its strips.
+    """state[s, HIGH:] = the extremes at the beginning of strip s, int64. One thread a job goes through its strips.
 
     Grid: any size. Races: own strips. Shared memory: 0 bytes. Assumes unchecked: an earlier launch summarized them.
     """
     for job in range(cuda.grid(1), strips.shape[0] - 1, cuda.gridsize(1)):
         high = low = before_high = before_low = np.int64(NOTHING)
         for s in range(strips[job], strips[job + 1]):
-            begun = state[s, 0]
-            own_high, own_low = state[s, 1], state[s, 2]
-            own_before_high, own_before_low = state[s, 3], state[s, 4]
-            state[s, 1] = high
-            state[s, 2] = low
-            state[s, 3] = before_high
-            state[s, 4] = before_low
+            begun = state[s, BEGUN]
+            own_high, own_low = state[s, HIGH], state[s, LOW]
+            own_before_high, own_before_low = state[s, BEFORE_HIGH], state[s, BEFORE_LOW]
+            state[s, HIGH] = high
+            state[s, LOW] = low
+            state[s, BEFORE_HIGH] = before_high
+            state[s, BEFORE_LOW] = before_low
             if begun == 2:
                 high, low, before_high, before_low = own_high, own_low, own_before_high, own_before_low
             else:
@@ -253,12 +255,13 @@ def find_swaps_kernel(strips, places, jobs, codes, rows, marks, state, bounds, r
     """
     for s in range(cuda.grid(1), strips[strips.shape[0] - 1], cuda.gridsize(1)):
         job = first_above(strips, 0, strips.shape[0], s) - 1
-        first = jobs[job, 0]
+        first = jobs[job, BEGIN]
         begin = first + (s - strips[job]) * places
-        column = jobs[job, 2]
+        column = jobs[job, COLUMN]
         up = down = np.int64(0)
-        high, low, before_high, before_low = state[s, 1], state[s, 2], state[s, 3], state[s, 4]
-        for k in range(begin, min(begin + places, jobs[job, 1])):
+        high, low = state[s, HIGH], state[s, LOW]
+        before_high, before_low = state[s, BEFORE_HIGH], state[s, BEFORE_LOW]
+        for k in range(begin, min(begin + places, jobs[job, END])):
             mark = marks[k]
             if mark == 2:
                 high = low = np.int64(NOTHING)
@@ -304,7 +307,7 @@ def find_swaps(
     rows: Any, marks: Any, jobs: NDArray[np.int64], codes: Any, bounds: NDArray[np.int64], room: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Counts (jobs, 2) and, with room, pairs (jobs, 2, room, 2) of order compatibility, over sorted members."""
-    sizes = jobs[:, 1] - jobs[:, 0]
+    sizes = jobs[:, END] - jobs[:, BEGIN]
     # one thread carries extremes through all strips of a job: no more of them than a strip has places
     places = max(STRIP, isqrt(int(sizes.max())))
     strips = np.concatenate([[0], np.cumsum(-(-sizes // places))]).astype(np.int64)

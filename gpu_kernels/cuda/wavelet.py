@@ -13,6 +13,7 @@ along: the same rows in the same order.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from tuplewise.gpu_kernels.cuda.grouping import bits_for, first_above, gathered
 from tuplewise.gpu_kernels.cuda.joins import DeviceJoin
 from tuplewise.gpu_kernels.cuda.primitives import empty, launch, running_sums, sort, to_device, to_host
 from tuplewise.gpu_kernels.cuda.sorted_join import locate_slices_kernel
-from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS, Comparison
+from tuplewise.gpu_kernels.join_types import EQUAL, FIRST, FIRST_END, GREATER, LESS, Comparison
 
 
 @cuda.jit(cache=True)
@@ -163,7 +164,7 @@ def count_join_kernel(slices, thresholds, words, ones, zeros, levels, outcomes, 
     Grid: any size. Races: own item. Shared memory: 0 bytes. Assumes unchecked: fewer than 2**31 right rows.
     """
     for k in range(cuda.grid(1), sizes.shape[0], cuda.gridsize(1)):
-        low, high, threshold = slices[k, 0], slices[k, 1], thresholds[k]
+        low, high, threshold = slices[k, FIRST], slices[k, FIRST_END], thresholds[k]
         width = max(high - low, np.int64(0))
         found = np.int64(0)
         if threshold >= np.int64(1) << levels:
@@ -250,15 +251,19 @@ class WaveletJoin(DeviceJoin):
         super().__init__(pairs, codes, comparisons, control)
         self._first, self._second = comparisons
         self._largest = int(bool(self._second.outcomes & LESS))
-        self._matrix: Matrix | None = None
-        self._tree: Any = None
-        self._right_codes: Any = None
 
+    @cached_property
     def _seconds(self) -> Any:
         """Codes of the second inequality, in the order of the right side by the first one."""
-        if self._right_codes is None:
-            self._right_codes = gathered(self.there.column(self._second.right), self._right().rows)
-        return self._right_codes
+        return gathered(self.there.column(self._second.right), self._right().rows)
+
+    @cached_property
+    def _matrix(self) -> Matrix:
+        return build_matrix(self._seconds)
+
+    @cached_property
+    def _extremes(self) -> Any:
+        return extremes.build_tree(self._seconds, self._largest)
 
     def _right(self) -> Any:
         return self.there.right.ordered(self._first.right, self.there.column(self._first.right))
@@ -275,8 +280,6 @@ class WaveletJoin(DeviceJoin):
         return Query(slices, gathered(there.column(self._second.left), rows))
 
     def sizes(self, query: Query, limit: int) -> Any:
-        if self._matrix is None:
-            self._matrix = build_matrix(self._seconds())
         m, n = self._matrix, query.seconds.shape[0]
         thresholds, sizes = empty(n, np.int64), empty(n, np.int64)
         launch(rank_thresholds_kernel, n, query.seconds, m.values, self._second.outcomes, thresholds)
@@ -285,13 +288,8 @@ class WaveletJoin(DeviceJoin):
         return sizes
 
     def write(self, query: Query, offsets: Any, keys: Any) -> None:
-        launch(extremes.emit_join_kernel, query.seconds.shape[0], query.slices, self._limits(query), self._extremes(),
-               self._right().rows, self._seconds(), self._largest, offsets, keys)  # fmt: skip
-
-    def _extremes(self) -> Any:
-        if self._tree is None:
-            self._tree = extremes.build_tree(self._seconds(), self._largest)
-        return self._tree
+        launch(extremes.emit_join_kernel, query.seconds.shape[0], query.slices, self._limits(query), self._extremes,
+               self._right().rows, self._seconds, self._largest, offsets, keys)  # fmt: skip
 
     def _limits(self, query: Query) -> Any:
         """The code that a partner has at least (or at most) in the second inequality, int64."""
@@ -321,7 +319,7 @@ class WaveletJoin(DeviceJoin):
         """The first of these left rows that have a partner, each with the extreme one, int32 (found, 2)."""
         query = self.ask(rows, clusters)
         flags = empty(rows.shape[0], np.int8)
-        tree, right, seconds = self._extremes(), self._right().rows, self._seconds()
+        tree, right, seconds = self._extremes, self._right().rows, self._seconds
         launch(extremes.flag_partners_kernel, rows.shape[0], rows, query.slices, self._limits(query), tree, right,
                seconds, self._largest, flags)  # fmt: skip
         places = np.flatnonzero(to_host(flags))[:limit].astype(np.int32)

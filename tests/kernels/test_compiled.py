@@ -325,7 +325,7 @@ def test_code_for_a_level_is_found_where_it_was_brought_along(
 
 
 def test_processes_build_what_is_missing(own_folder: Path) -> None:
-    names = ["gpu_kernels.cpu.grouping.cluster_numbers", "gpu_kernels.cpu.wavelet.write_ranks"]
+    names = ["gpu_kernels.cpu.grouping.mark_values", "gpu_kernels.cpu.wavelet.write_ranks"]
     building = Building(names)
     assert (building.asked, building.missing, building.left) == (4, 4, 4)
     building.start()
@@ -337,7 +337,7 @@ def test_processes_build_what_is_missing(own_folder: Path) -> None:
 
 
 def test_kernels_that_can_not_be_had_are_told(own_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    building = Building(["gpu_kernels.cpu.grouping.cluster_numbers"])
+    building = Building(["gpu_kernels.cpu.grouping.mark_values"])
     own_folder.rmdir()
     own_folder.touch()
     building.start()
@@ -345,7 +345,7 @@ def test_kernels_that_can_not_be_had_are_told(own_folder: Path, monkeypatch: pyt
         building.wait()
     building.stop()
     own_folder.unlink()
-    building = Building(["gpu_kernels.cpu.grouping.cluster_numbers"])
+    building = Building(["gpu_kernels.cpu.grouping.mark_values"])
     monkeypatch.setattr(building, "_names", ["gpu_kernels.cpu.grouping.no_such_kernel"])
     building.start()
     with pytest.raises(RuntimeError, match="could not be compiled: LookupError: no kernel is named"):

@@ -136,8 +136,8 @@ def test_a_tree_does_not_depend_on_how_medians_are_found() -> None:
 
 @pytest.mark.parametrize("algorithm", ["hsm", "iejoin", "kdtree", "bhsm"])
 def test_threads_change_nothing(algorithm: Algorithm, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kd_tree, "TASK_ROWS", 50)
-    monkeypatch.setattr(bitmaps, "TASK_ROWS", 50)
+    monkeypatch.setattr(kd_tree.KdTreeJoin, "task_rows", 50)
+    monkeypatch.setattr(bitmaps.BitmapJoin, "task_rows", 50)
     rng = np.random.default_rng(4)
     codes = rng.integers(0, 50, (3, 70_000 if algorithm in ("hsm", "iejoin") else 900)).astype(np.int32)
     comparisons = [Comparison(0, 0, LESS), Comparison(1, 1, GREATER)][: 1 if algorithm == "hsm" else 2]
