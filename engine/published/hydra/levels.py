@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.clusters import ClusterPairs
 from tuplewise.gpu_kernels.compiled import kernel
-from tuplewise.gpu_kernels.cpu.sorted_join import ordered_side
+from tuplewise.gpu_kernels.cpu.joins import ordered_side
 from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS, Comparison
 
 
