@@ -278,17 +278,14 @@ class Comparing:
         parts: list[NDArray[np.int64]] = []
         starts = range(first, last, ROWS_A_TASK)
 
-        def make_worker() -> Callable[[int], None]:
-            def work(task: int) -> None:
-                own = np.zeros(len(compared), dtype=np.int64)
-                end = min(last, starts[task] + ROWS_A_TASK)
-                clues, pairs = kernels.probe_rows(codes, alive, *rows.span, starts[task], end, *given, own)
-                found.append(Met(clues, pairs, np.zeros(0, dtype=np.int64)))
-                parts.append(own)
+        def work(task: int) -> None:
+            own = np.zeros(len(compared), dtype=np.int64)
+            end = min(last, starts[task] + ROWS_A_TASK)
+            clues, pairs = kernels.probe_rows(codes, alive, *rows.span, starts[task], end, *given, own)
+            found.append(Met(clues, pairs, np.zeros(0, dtype=np.int64)))
+            parts.append(own)
 
-            return work
-
-        run_tasks([1.0] * len(starts), make_worker, control or Control())
+        run_tasks([1.0] * len(starts), lambda: work, control or Control())
         return _together(found, self.layout.words), np.sum(parts, axis=0, dtype=np.int64)
 
     def scan(
@@ -314,19 +311,16 @@ class Comparing:
         parts: list[NDArray[np.int64]] = []
         starts = range(0, len(new), ROWS_A_TASK)
 
-        def make_worker() -> Callable[[int], None]:
-            def work(task: int) -> None:
-                own = np.zeros(counting, dtype=np.int64)
-                end = min(len(new), starts[task] + ROWS_A_TASK)
-                met = kernels.scan_rows(
-                    codes, by_column, alive, new, starts[task], end, start, stop, only_before, *given, own
-                )
-                found.append(Met(*met))
-                parts.append(own)
+        def work(task: int) -> None:
+            own = np.zeros(counting, dtype=np.int64)
+            end = min(len(new), starts[task] + ROWS_A_TASK)
+            met = kernels.scan_rows(
+                codes, by_column, alive, new, starts[task], end, start, stop, only_before, *given, own
+            )
+            found.append(Met(*met))
+            parts.append(own)
 
-            return work
-
-        run_tasks([1.0] * len(starts), make_worker, control or Control())
+        run_tasks([1.0] * len(starts), lambda: work, control or Control())
         return _together(found, self.layout.words), np.sum(parts, axis=0, dtype=np.int64)
 
     def seek(

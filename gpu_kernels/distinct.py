@@ -6,7 +6,7 @@ than what crosses to a device in the time that it takes here. On GPUs this group
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -222,16 +222,13 @@ class ValueSets:
         """Add attributes, greater than all before, ascending; each one's cells may be in several parts."""
         from tuplewise.gpu_kernels.cpu.threads import run_tasks
 
-        def make_worker() -> Callable[[int], None]:
-            def work(task: int) -> None:
-                part = self._parts[task]
-                for attribute, several in zip(attributes, cells, strict=True):
-                    for own in several:
-                        part.merge(attribute, own.store, own.used)
+        def work(task: int) -> None:
+            part = self._parts[task]
+            for attribute, several in zip(attributes, cells, strict=True):
+                for own in several:
+                    part.merge(attribute, own.store, own.used)
 
-            return work
-
-        run_tasks([1.0] * len(self._parts), make_worker, Control(threads=self._control.threads))
+        run_tasks([1.0] * len(self._parts), lambda: work, Control(threads=self._control.threads))
 
     def clusters(self, words: int) -> Clusters:
         """All sets that some value has, masks of so many words."""

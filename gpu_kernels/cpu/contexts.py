@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,19 +65,16 @@ class State:
         new_block = int(self._has.shape[2])
         found: list[tuple[Mask, Mask, NDArray[np.int64]] | None] = [None] * len(self._targets)
 
-        def worker() -> Callable[[int], None]:
-            def task(number: int) -> None:
-                target = self._targets[number]
-                contexts, edges, kept, done = _extend(
-                    target.contexts, target.edges, int(self._kind[number]), int(self._left[number]),
-                    int(self._right[number]), differ, has, present, new_block, self._groups, self._most, stop,
-                )  # fmt: skip
-                found[number] = (contexts, edges, kept) if done else None
-
-            return task
+        def task(number: int) -> None:
+            target = self._targets[number]
+            contexts, edges, kept, done = _extend(
+                target.contexts, target.edges, int(self._kind[number]), int(self._left[number]),
+                int(self._right[number]), differ, has, present, new_block, self._groups, self._most, stop,
+            )  # fmt: skip
+            found[number] = (contexts, edges, kept) if done else None
 
         with control.alarm() as stop:
-            finished = run_tasks([1.0] * len(self._targets), worker, control)
+            finished = run_tasks([1.0] * len(self._targets), lambda: task, control)
         done = [one for one in found if one is not None]
         if not finished or len(done) < len(found):
             nothing = np.zeros(0, dtype=np.int64)

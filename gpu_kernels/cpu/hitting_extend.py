@@ -34,14 +34,11 @@ def misses_some(
     missed = np.zeros(len(sets), dtype=np.bool_)
     parts = _parts(len(sets), control.threads)
 
-    def worker() -> Callable[[int], None]:
-        def task(number: int) -> None:
-            part = parts[number]
-            _mark_missing(paths[part], lengths[part], has, len(edges), missed[part])
+    def task(number: int) -> None:
+        part = parts[number]
+        _mark_missing(paths[part], lengths[part], has, len(edges), missed[part])
 
-        return task
-
-    run_tasks([1.0] * len(parts), worker, Control(threads=control.threads))
+    run_tasks([1.0] * len(parts), lambda: task, Control(threads=control.threads))
     return missed
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -33,14 +31,11 @@ def run(
     """
     found: list[NDArray[np.uint64]] = []
 
-    def worker() -> Callable[[int], None]:
-        def task(number: int) -> None:
-            found.append(_missing(edges, removed[number], symmetric[number], wanted, stop))
-
-        return task
+    def task(number: int) -> None:
+        found.append(_missing(edges, removed[number], symmetric[number], wanted, stop))
 
     with control.alarm() as stop:
-        complete = run_tasks([1.0] * len(removed), worker, control) and not stop[0]
+        complete = run_tasks([1.0] * len(removed), lambda: task, control) and not stop[0]
     return np.concatenate([edges[:0], *found]), complete
 
 
@@ -56,15 +51,12 @@ def still_minimal(
     parts = [part for part in np.array_split(np.arange(len(sets)), 4 * control.threads) if len(part)]
     has = edge_bitmaps(edges, vertices)
 
-    def worker() -> Callable[[int], None]:
-        def task(number: int) -> None:
-            part = slice(parts[number][0], parts[number][-1] + 1)
-            suspects = _losing(sets[part], removed)
-            stays[part][suspects] = _minimal(*paths_of(sets[part][suspects], vertices), has)
+    def task(number: int) -> None:
+        part = slice(parts[number][0], parts[number][-1] + 1)
+        suspects = _losing(sets[part], removed)
+        stays[part][suspects] = _minimal(*paths_of(sets[part][suspects], vertices), has)
 
-        return task
-
-    run_tasks([1.0] * len(parts), worker, Control(threads=control.threads))
+    run_tasks([1.0] * len(parts), lambda: task, Control(threads=control.threads))
     return stays
 
 

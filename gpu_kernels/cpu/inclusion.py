@@ -52,10 +52,10 @@ def count_word(masks, values, w, members, counts):
 def intersect(masks: NDArray[np.uint64], common: NDArray[np.uint64], control: Control) -> None:
     """common[a] = intersection of the clusters that have a; given as all ones, uint64 (attributes, words)."""
 
-    def make_worker() -> Callable[[int], None]:
-        return lambda w: intersect_word(masks, w, common)
+    def work(w: int) -> None:
+        intersect_word(masks, w, common)
 
-    run_tasks([1.0] * masks.shape[1], make_worker, control)
+    run_tasks([1.0] * masks.shape[1], lambda: work, control)
 
 
 def count(

@@ -3,7 +3,6 @@ subsets are looked up, and the targets that are open for all of them stay open."
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
@@ -44,15 +43,12 @@ def run(contexts: Mask, open_: Mask, control: Control) -> tuple[Mask, Mask] | No
     edges = np.unique(np.concatenate([[0], bounds, [len(sizes)]])).tolist()
     found: list[tuple[Mask, Mask]] = [(contexts[:0], open_[:0])] * (len(edges) - 1)
 
-    def worker() -> Callable[[int], None]:
-        def task(number: int) -> None:
-            found[number] = _join(edges[number], edges[number + 1], starts, contexts, open_, slots)
-
-        return task
+    def task(number: int) -> None:
+        found[number] = _join(edges[number], edges[number + 1], starts, contexts, open_, slots)
 
     before = [0, *joins.tolist()]
     costs = [float(before[b] - before[a]) for a, b in pairwise(edges)]
-    if not run_tasks(costs, worker, control):
+    if not run_tasks(costs, lambda: task, control):
         return None
     return (
         np.concatenate([contexts[:0], *(part[0] for part in found)]),
