@@ -24,7 +24,8 @@ from tuplewise.engine.dc.predicate import (
     satisfied_pairs,
 )
 from tuplewise.engine.run import Run
-from tuplewise.gpu_kernels.compiled import helper, kernel
+from tuplewise.gpu_kernels.compiled import kernel
+from tuplewise.gpu_kernels.cpu.bits import lowest_bit
 from tuplewise.gpu_kernels.hitting import minimal_hitting_sets
 from tuplewise.gpu_kernels.hitting_types import Wanted, wanted_sets
 from tuplewise.gpu_kernels.words import WITHIN_T
@@ -196,16 +197,6 @@ def read_sets(
     return np.ascontiguousarray(predicates[:, : int(sizes.max(initial=0))]), sizes
 
 
-@helper
-def _position(bit: np.uint64) -> int:
-    """Place of the one bit that is set: the number of ones below it."""
-    x = bit - np.uint64(1)
-    x -= (x >> np.uint64(1)) & np.uint64(0x5555555555555555)
-    x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
-    x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64((x * np.uint64(0x0101010101010101)) >> np.uint64(56))  # type: ignore[return-value]
-
-
 @kernel("const uint64[:, ::1], int64[::1], int64[::1], int32[:, ::1], boolean, int64")
 def _read_bits(
     sets: NDArray[np.uint64],
@@ -225,7 +216,7 @@ def _read_bits(
             while rest:
                 bit = rest & (~rest + np.uint64(1))
                 rest ^= bit
-                a = 64 * w + _position(bit)
+                a = 64 * w + lowest_bit(bit)
                 if group[a] != current:
                     at, current, excluded = at + 1, group[a], 0
                 excluded |= 1 << (a - first[current])

@@ -21,6 +21,7 @@ from tuplewise.gpu_kernels.clusters import ClusterPairs
 from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cpu.arrays import sort
+from tuplewise.gpu_kernels.cpu.bits import bits_in
 from tuplewise.gpu_kernels.cpu.grouping import cluster_numbers
 from tuplewise.gpu_kernels.cpu.joins import COMPARED, NO_KEYS, Compared, CpuJoin, compared_by
 from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS, Comparison
@@ -194,15 +195,6 @@ def satisfied(row, block, low, size, codes, compared, blocks, result, words):
     return True
 
 
-@helper
-def ones_of(word):
-    """Set bits of a word."""
-    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
-    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
-
-
 @kernel(f"int32[::1], int32[::1], const int32[:, ::1], {COMPARED}, {BLOCKS}, int64, int64, int64[::1], int64")
 def count_bitmaps(left, clusters, codes, compared: Compared, blocks: Blocks, first, last, counts, sign):
     """Pairs of the left places [first, last)."""
@@ -222,7 +214,7 @@ def count_bitmaps(left, clusters, codes, compared: Compared, blocks: Blocks, fir
                 if satisfied(left[k], block, low, size, codes, compared, blocks, result, words):
                     partners = 0
                     for w in range(WORDS):
-                        partners += ones_of(result[w])
+                        partners += bits_in(result[w])
                     total += partners
                     if len(counts):
                         counts[left[k]] += sign * partners
@@ -249,7 +241,7 @@ def list_bitmaps(lefts, clusters, codes, compared: Compared, blocks: Blocks, siz
                 continue
             if len(keys) == 0:
                 for w in range(WORDS):
-                    n += ones_of(result[w])
+                    n += bits_in(result[w])
                 continue
             for place in range(size):
                 if (result[place >> 6] >> np.uint64(place & 63)) & np.uint64(1):

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cpu.arrays import copy, joined, sort
+from tuplewise.gpu_kernels.cpu.bits import lowest_bit
 from tuplewise.gpu_kernels.cpu.hitting_extend import paths_of, search_below
 from tuplewise.gpu_kernels.cpu.hitting_search import edge_bitmaps
-from tuplewise.gpu_kernels.cpu.hitting_sets import lowest_bit
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
 from tuplewise.gpu_kernels.order_types import ASCENDING, CONSTANT, KEY
 from tuplewise.gpu_kernels.words import COMPARISONS_PER_WORD

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cpu.arrays import copy, joined
+from tuplewise.gpu_kernels.cpu.bits import lowest_bit, set_bit
 from tuplewise.gpu_kernels.cpu.hitting_search import edge_bitmaps
-from tuplewise.gpu_kernels.cpu.hitting_sets import lowest_bit, narrow_candidates, set_bit
+from tuplewise.gpu_kernels.cpu.hitting_sets import narrow_candidates
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
 from tuplewise.gpu_kernels.hitting_types import Wanted
 

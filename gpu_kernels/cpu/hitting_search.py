@@ -9,17 +9,15 @@ from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.cpu.arrays import copy, copy_rows
+from tuplewise.gpu_kernels.cpu.bits import bits_in, lowest_bit, set_bit
 from tuplewise.gpu_kernels.cpu.hitting_sets import (
     NOT_MINIMAL,
     OK,
     add_vertex,
-    bits_in,
     branches,
     close_branches,
-    lowest_bit,
     narrow_candidates,
     pair_allowed,
-    set_bit,
 )
 from tuplewise.gpu_kernels.hitting_types import WANTED, Wanted
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.gpu_kernels.compiled import helper, inlined, kernel
+from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.cpu.arrays import copy, order_of
+from tuplewise.gpu_kernels.cpu.bits import bits_in, clear_bit, lowest_bit
 from tuplewise.gpu_kernels.cpu.hashing import mix_word
 
 OK = 0
@@ -21,33 +22,6 @@ DEAD = 2  # an edge can't be hit any more
 
 HASH_FROM = 24  # lists shorter than this are only compared pairwise
 PAIRWISE_TO = 200  # lists longer than this are only freed of equal masks
-
-
-@helper
-def bits_in(word: np.uint64) -> int:
-    """Number of set bits."""
-    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
-    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
-
-
-@helper
-def lowest_bit(word: np.uint64) -> int:
-    """Index of the lowest set bit of a word that isn't 0."""
-    return bits_in((word & (~word + np.uint64(1))) - np.uint64(1))
-
-
-@inlined
-def set_bit(words, bit):
-    """Put a bit into a set."""
-    words[bit // 64] |= np.uint64(1) << np.uint64(bit % 64)
-
-
-@inlined
-def clear_bit(words, bit):
-    """Take a bit out of a set."""
-    words[bit // 64] &= ~(np.uint64(1) << np.uint64(bit % 64))
 
 
 @helper

@@ -9,17 +9,16 @@ from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.cpu.arrays import copy, copy_rows
+from tuplewise.gpu_kernels.cpu.bits import bits_in, set_bit
 from tuplewise.gpu_kernels.cpu.hitting_sets import (
     DEAD,
     NOT_MINIMAL,
     OK,
-    bits_in,
     branches,
     close_branches,
     merge_equal,
     narrow_candidates,
     pair_allowed,
-    set_bit,
 )
 from tuplewise.gpu_kernels.hitting_types import BOUND, WANTED, Bound, Wanted
 

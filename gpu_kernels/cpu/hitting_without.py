@@ -7,9 +7,10 @@ from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.control import Control
+from tuplewise.gpu_kernels.cpu.bits import bits_in
 from tuplewise.gpu_kernels.cpu.hitting_extend import in_common, paths_of
 from tuplewise.gpu_kernels.cpu.hitting_search import Node, edge_bitmaps, search_node
-from tuplewise.gpu_kernels.cpu.hitting_sets import bits_in, narrow_candidates
+from tuplewise.gpu_kernels.cpu.hitting_sets import narrow_candidates
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
 from tuplewise.gpu_kernels.hitting_types import WANTED, Wanted
 

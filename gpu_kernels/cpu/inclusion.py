@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.compiled import kernel
 from tuplewise.gpu_kernels.control import Control
-from tuplewise.gpu_kernels.cpu.hitting_sets import lowest_bit
+from tuplewise.gpu_kernels.cpu.bits import lowest_bit
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
 
 

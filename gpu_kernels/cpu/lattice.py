@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cpu.arrays import copy
+from tuplewise.gpu_kernels.cpu.bits import clear_bit, lowest_bit
 from tuplewise.gpu_kernels.cpu.hashing import hash_words, same_words
-from tuplewise.gpu_kernels.cpu.hitting_sets import clear_bit, lowest_bit
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
 
 Mask = NDArray[np.uint64]

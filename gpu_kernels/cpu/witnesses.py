@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.control import Control
-from tuplewise.gpu_kernels.cpu.hitting_sets import lowest_bit
+from tuplewise.gpu_kernels.cpu.bits import lowest_bit
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
 from tuplewise.gpu_kernels.order_types import ASCENDING, CONSTANT, DESCENDING, KEY
 
