@@ -39,7 +39,7 @@ COMPILED = {
     "od check": 2,
     "ind discover": 10,
     "profile": 15,
-    "ind check": 3,
+    "ind check": 2,
 }
 
 
