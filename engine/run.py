@@ -122,3 +122,7 @@ class Clock:
         now = time.perf_counter()
         self.seconds[stage] = self.seconds.get(stage, 0.0) + now - self._last
         self._last = now
+
+    def with_total(self) -> dict[str, float]:
+        """The seconds of the stages, and of all of them together."""
+        return {**self.seconds, "total": sum(self.seconds.values())}

@@ -1,4 +1,4 @@
-"""`dc check` step by step: read the rules, load the table, check, write pairs and rows that were asked for."""
+"""`dc check` step by step: read the rules, load the table, check, write the pairs and rows requested."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class CheckListing(TableListing):
 
     Attributes
     ----------
-    pairs : of each rule that are listed, where it was said; text lists fewer by default
+    pairs : pairs listed for each rule, if the user gave a number; text lists fewer by default
     """
 
     rules: tuple[str, ...] = option((), "A rule.", metavar="TEXT", each="rule")
@@ -47,7 +47,7 @@ class CheckListing(TableListing):
 
 
 def check_listing(listing: CheckListing, options: DcCheckOptions, table: str) -> None:
-    """Faults in what is to be written, before any work."""
+    """Raise InputError before any work where a result could not be written."""
     from tuplewise.engine.report import pairs_file, split
 
     check_sql_table(listing.sql_table)
@@ -66,7 +66,7 @@ def check_listing(listing: CheckListing, options: DcCheckOptions, table: str) ->
 def check(
     table: str, load_options: LoadOptions, options: DcCheckOptions, listing: CheckListing, run: CommandRun
 ) -> CheckResult:
-    """What was found, after pairs and rows are written to where they were asked for."""
+    """Check the rules, and write pairs and rows to the files that were named."""
     from tuplewise.engine.report.rule_texts import read_all_rules
     from tuplewise.engine.table.source import read_twice
 
@@ -75,19 +75,19 @@ def check(
     def rules(columns: Sequence[str]) -> tuple[list[DenialConstraint], list[str]]:
         return read_all_rules(given, columns, options.rules_syntax)
 
-    said: list[str] = []
+    notes: list[str] = []
     shown = {"pairs_out": listing.pairs_out, "split": listing.split, "explain": listing.explain}
     here = listing.split is not None
     result = tasks.check_dcs(table, rules, options, run, reading=load_options, here=here, shown=shown)
     written = [
-        listing.pairs_out is None or _write_pairs(result, listing.pairs_out, run, said),
-        listing.split is None or _split(result, listing.split, table, load_options, run, said),
+        listing.pairs_out is None or _write_pairs(result, listing.pairs_out, run, notes),
+        listing.split is None or _split(result, listing.split, table, load_options, run, notes),
     ]
-    return result.with_more(notes=said, partial=not all(written), total_seconds=run.seconds)
+    return result.with_more(notes=notes, partial=not all(written), total_seconds=run.seconds)
 
 
-def _write_pairs(result: CheckResult, path: str, run: CommandRun, said: list[str]) -> bool:
-    """Whether the list was written; a note tells how long it is, or why there is none."""
+def _write_pairs(result: CheckResult, path: str, run: CommandRun, notes: list[str]) -> bool:
+    """Write all pairs. A note in `notes` says how many, or why not. Returns whether they were written."""
     if not result.partial:
         total = sum(rule.how_many(None) or 0 for rule in result.rules)
         try:
@@ -97,23 +97,23 @@ def _write_pairs(result: CheckResult, path: str, run: CommandRun, said: list[str
         except LimitReached:
             pass
         else:
-            said.append(f"pairs: {pairs:,} written to {path!r}")
+            notes.append(f"pairs: {pairs:,} written to {path!r}")
             return True
-    said.append(f"pairs were not written to {path!r}: a limit was reached before all were known")
+    notes.append(f"pairs were not written to {path!r}: a limit was reached before all were known")
     return False
 
 
 def _split(
-    result: CheckResult, folder: str, table: str, load_options: LoadOptions, run: CommandRun, said: list[str]
+    result: CheckResult, folder: str, table: str, load_options: LoadOptions, run: CommandRun, notes: list[str]
 ) -> bool:
-    """Whether the table was split; a note tells into what, or why not."""
+    """Split the table. A note in `notes` says into what, or why not. Returns whether it was split."""
     from tuplewise.engine.report.split import Violators, split
 
     if result.partial:
-        said.append(f"rows were not split into {folder!r}: a limit was reached before all rules were checked")
+        notes.append(f"rows were not split into {folder!r}: a limit was reached before all rules were checked")
         return False
     run.step("splitting rows")
     ids = [rule.rule.id for rule in result.rules]
     violators = Violators.of(result.relation.rows, ids, [rule.row_counts for rule in result.rules])
-    said.append(split(folder, result.relation, violators, table, load_options))
+    notes.append(split(folder, result.relation, violators, table, load_options))
     return True

@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class DcListing(RankedListing):
-    """Which predicates `dc discover` takes, and what it lists."""
+    """Which predicates `dc discover` uses, and what it lists."""
 
     space_from: str | None = option(
-        None, "Find the rules that this state (dc init) is about: its columns, types, nulls and predicates.",
+        None, "Take columns, types, nulls and predicates from this state (dc init).",
         metavar="STATE",
     )
     explain_space: bool = option(False, "Print the predicate space and stop.")
@@ -80,7 +80,7 @@ def dc_discover(state: State, /, table: str, **given: Any) -> int:
 
 
 def _refuse_what_a_state_fixes(given: Mapping[str, Any]) -> None:
-    """Raise UsageError for options that the command line has beside --space-from, and the state fixes."""
+    """Raise UsageError for options given beside --space-from that the state fixes."""
     kinds = (DcDiscoverOptions, LoadOptions)
     asked = [name for kind in kinds for name in settings.given_of(given, kind, fixed_by_a_state(kind))]
     if asked:
@@ -91,7 +91,7 @@ def _refuse_what_a_state_fixes(given: Mapping[str, Any]) -> None:
 def _of_state(
     folder: str | None, reading: LoadOptions, options: DcDiscoverOptions, run: CommandRun
 ) -> tuple[LoadOptions, DcDiscoverOptions, KeptSpace | None]:
-    """How a table is read and searched, and the predicate space of a state, if one is to say which rules there are."""
+    """How a table is read and searched, and the predicate space of the state, if there is one."""
     if folder is None:
         return reading, options, None
     from tuplewise.engine.dc.incremental.kept_space import KeptSpace

@@ -33,6 +33,7 @@ from tuplewise.engine.options import (
     LoadOptions,
     option,
 )
+from tuplewise.engine.run import Clock
 
 if TYPE_CHECKING:
     from tuplewise.engine.dc.incremental.applied import AppliedRevision
@@ -71,10 +72,10 @@ def dc_init(state: State, /, folder: str, table: str, **given: Any) -> int:
 
     It keeps the minimal denial constraints as rows come (dc insert), change (dc update) and go (dc delete). STATE is a
     new or an empty folder; TABLE is named as for dc discover. Columns, their types, nulls, the predicate space and all
-    options are fixed from now on; dc show says where the rows of the day would give others. The state is there when it
-    is whole, or not at all.
+    options are fixed from now on; dc show notes where today's rows would lead to other choices. The state is written
+    whole or not at all.
 
-    Rows are named by --key, or by ids: those of TABLE have 0, 1, 2, ... in its order, and later ones go on from there.
+    Rows are named by --key, or by ids: the rows of TABLE get 0, 1, 2, ... in their order, later rows the next numbers.
     """
     reading, discover, written = settings.made(given, LoadOptions, DcDiscoverOptions, Written)
     (options,) = settings.made({**given, "discover": discover}, DcStateOptions)
@@ -122,9 +123,9 @@ def dc_insert(state: State, /, folder: str, table: str, **given: Any) -> int:
     """Insert the rows of TABLE into a STATE.
 
     All of them are one revision, or none is inserted. TABLE has the columns of the state's, matched by name. A value
-    that doesn't fit its column's type is an error, and nothing is applied; --bad-rows report leaves such rows out. Says
-    which ids the rows were given, which rules hold no more, with a pair of rows that breaks each, and which are listed
-    instead. Killed at any moment, the state is before the revision or after it.
+    that doesn't fit its column's type is an error, and nothing is applied; --bad-rows report leaves such rows out. The
+    result lists the ids of the new rows, the rules that no longer hold, each with a pair of rows that breaks it, and
+    the rules that replace them. If the command is killed, the state is as before the revision or as after it.
     """
     def insert(opened: DcState, how: LoadOptions) -> Batches:
         batch = opened.read(table, how, leave_out=how.bad_rows == "report")
@@ -142,8 +143,8 @@ def dc_insert(state: State, /, folder: str, table: str, **given: Any) -> int:
 def dc_update(state: State, /, folder: str, table: str, **given: Any) -> int:
     """Change rows of a STATE to what TABLE says.
 
-    All of them are one revision, or none is changed. TABLE is as for dc insert. Which row each of its rows stands for
-    is told by the key that the state was built with, or by a column row_id beside the others. Rows keep their ids.
+    All of them are one revision, or none is changed. TABLE is as for dc insert. Each of its rows names the row that it
+    replaces by the key of the state, or by a further column row_id. Rows keep their ids.
     """
 
     def update(opened: DcState, how: LoadOptions) -> Batches:
@@ -163,11 +164,11 @@ def dc_update(state: State, /, folder: str, table: str, **given: Any) -> int:
 def dc_delete(state: State, /, folder: str, ids: tuple[int, ...] | None, keys: str | None, **given: Any) -> int:
     """Delete rows of a STATE.
 
-    All of them are one revision, or none is deleted: a row that isn't there is an error. Rows are named by the ids that
-    the state gave them, or, in a state that was built with --key, by that.
+    All of them are one revision, or none is deleted: a missing row is an error. Rows are named by their ids or, in a
+    state built with --key, by their keys.
     """
     if (ids is None) == (keys is None):
-        raise click.UsageError("Rows to delete are named by --ids 3,7 or by --keys TABLE: one of both.")
+        raise click.UsageError("Name the rows to delete by --ids 3,7 or by --keys TABLE, not by both.")
 
     def delete(opened: DcState, how: LoadOptions) -> Batches:
         import numpy as np
@@ -186,7 +187,7 @@ def _change(
     state: State,
     **asked: Any,
 ) -> int:
-    """One revision: open the state, read rows, apply them, write what they brought."""
+    """One revision: open the state, read rows, apply them, write the change."""
     written, load_options, limits = settings.made(given, Written, LoadOptions, LimitOptions)
     form, device = format_of(written), limits.device
 
@@ -196,25 +197,22 @@ def _change(
         from tuplewise.engine.report.dc_state import DcChange, state_options
         from tuplewise.gpu_kernels.device import pick_device
 
-        start = time.monotonic()
+        clock = Clock()
         progress.step("opening the state")
         with DcState(folder, device=device) as opened:
+            clock.lap("open")
             progress.step("reading")
-            opening = time.monotonic()
             batch, apply = read(opened, load_options)
-            reading = time.monotonic()
+            clock.lap("read")
             progress.step("applying")
             applied = apply()
-            end = time.monotonic()
+            clock.lap("apply")
             notes = dict.fromkeys((*(() if batch is None else batch.notes), *applied.notes))
             return DcChange(
                 command, opened, applied,
                 options=state_options(opened.options, load_options, **asked, device=device),
                 notes=all_spelled(notes, command_line_option),
-                timings_seconds={
-                    "open": opening - start, "read": reading - opening, "apply": end - reading, "total": end - start,
-                },
-                device=pick_device(device),
+                timings_seconds=clock.with_total(), device=pick_device(device),
             )  # fmt: skip
 
     return write_found(written, form, state, change)
@@ -228,9 +226,9 @@ def _change(
 def dc_show(state: State, /, folder: str, **given: Any) -> int:
     """The rules of a STATE, or what it gained and lost.
 
-    Lists the minimal denial constraints as of its last revision, also while another process writes it. With --revision
-    N those of revision N, without the figures that need the rows of then; with --since N those that were gained and
-    lost since, and the pair of rows that broke each lost one.
+    Lists the minimal denial constraints as of its last revision, even while another process writes it. --revision N
+    lists those of revision N, without the figures that need the rows of that time. --since N lists the rules gained and
+    lost since revision N, with the pair of rows that broke each lost one.
     """
     (listing,) = settings.made(given, _ShowListing)
     form = format_of(listing, page=True)
@@ -243,9 +241,9 @@ def dc_show(state: State, /, folder: str, **given: Any) -> int:
 
 
 def _check_since(listing: _ShowListing, form: str) -> None:
-    """Raise UsageError for what a list of rules has, and what was gained and lost doesn't."""
+    """Raise UsageError for options that --since does not take."""
     if listing.revision is not None:
-        raise click.UsageError("--revision N and --since N: one of both.")
+        raise click.UsageError("Give --revision N or --since N, not both.")
     only_text_and_json("--since", form)
     if listing.rank_by is not None or listing.limit is not None:
         raise click.UsageError("--since lists all rules that were gained and lost, without --rank-by and --limit.")

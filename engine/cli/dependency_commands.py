@@ -46,21 +46,21 @@ class DependencyListing(TableListing, LimitedListing):
 
     rank_by: DependencyRankBy | None = option(
         None,
-        "genuineness: how much more there is to it than chance, best first. size: by columns and their positions.",
+        "genuineness: how far it exceeds chance, best first. size: fewest columns first, then by their positions.",
         default_is="size; text: genuineness",
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class OrderListing(Written):
-    """Which order dependencies `od check` reads, and against which saved result, if any."""
+    """Which order dependencies `od check` reads, and the saved result that decides them, if any."""
 
     ods: tuple[str, ...] = option((), "An order dependency.", metavar="TEXT", each="od")
     od_files: tuple[str, ...] = option(
         (), "Order dependencies, one a line, or the JSON of od check.", metavar="FILE", each="ods"
     )
     against: str | None = option(
-        None, "Instead of TABLE: the JSON that od discover wrote for it, which decides without rows.",
+        None, "Instead of TABLE: the JSON that od discover wrote for it. It decides without rows.",
         metavar="RESULT",
     )
 
@@ -148,13 +148,13 @@ def _discover(state: State, table: str, kind: type[DependencyOptions], given: di
 @settings.output_options("text", "json", "csv")
 @click.pass_obj
 def od_check(state: State, /, table: str | None, **given: Any) -> int:
-    """Whether order dependencies hold in TABLE, and two rows that break each that does not.
+    """Whether order dependencies hold in TABLE, and two rows that break each violated one.
 
     TABLE is named as for dc discover. An order dependency is text such as "month, week desc -> quarter": rows sorted by
-    the left list are sorted by the right one. Two rows are a split where they are equal on the left and differ on the
-    right, and a swap where the lists order them in opposite ways; where Spark checks, other two may be shown. With
-    --against no table is read: the dependencies that od discover saved decide. If they are partial, they prove what
-    follows from them, and leave undecided what they may lack.
+    the left list are sorted by the right one. Two rows are a split if they are equal on the left and differ on the
+    right, and a swap if the lists order them in opposite ways. Spark may show another pair than a check here. With
+    --against no table is read: the dependencies that od discover saved decide. A partial result proves what follows
+    from it, and leaves the rest undecided.
 
     Exit codes: 0 all hold; 1 some do not; 2 bad usage, dependency, input or device; 3 some are undecided (a limit was
     reached), and none is known not to hold.
@@ -188,12 +188,12 @@ def od_check(state: State, /, table: str | None, **given: Any) -> int:
 @settings.output_options("text", "json")
 @click.pass_obj
 def od_order_by(state: State, /, columns: str, against: str, **given: Any) -> int:
-    """The shortest ORDER BY that sorts as COLUMNS do.
+    """The shortest ORDER BY that sorts a table as COLUMNS do.
 
-    COLUMNS is what stands behind ORDER BY, such as "year, month desc, quarter". Columns that the order dependencies in
-    --against make idle are left out; others of the table are taken where fewer of them sort alike. Nulls are first
-    (last where desc). A note says where there may be a shorter one: the result in --against is limited, or there was
-    too much to look at.
+    COLUMNS is a list as in ORDER BY, such as "year, month desc, quarter". A column is left out if, by the order
+    dependencies in --against, it changes nothing. Other columns of the table are used if fewer of them sort the same
+    way. Nulls are first (last with desc). A note says if there may be a shorter one: the result in --against is
+    limited, or the search was ended.
     """
     (written,) = settings.made(given, Written)
     form = format_of(written)

@@ -28,13 +28,13 @@ WAIT_SECONDS = 120.0
     "--wait",
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
-    help="With --cluster: how long its start, its executors and their tasks may take each."
+    help="With --cluster: seconds allowed for its start, for its executors and for their tasks."
     f" [default: {WAIT_SECONDS:.0f}]",
 )
 @click.option(
     "--explain-gpu",
     metavar="TABLE",
-    help="Load this table too, and say what of the work on it Spark would do on a GPU; none is needed for that.",
+    help="Load this table too, and show which work on it Spark would do on a GPU. No GPU is needed.",
 )
 @click.option("--warm", is_flag=True, help="Compile all kernels now, on all cores, so that no later run has to.")
 @settings.options(LoadOptions)
@@ -74,7 +74,7 @@ def doctor(state: State, /, **given: Any) -> int:
 
 
 def _refuse_options_of_others(given: Mapping[str, Any]) -> None:
-    """Raise UsageError for options that go with --cluster or --explain-gpu where these aren't there."""
+    """Raise UsageError for options that need --cluster or --explain-gpu where that is not given."""
     cluster, table = given["cluster"], given["explain_gpu"] is not None
     if cluster and given["warm"]:
         raise click.UsageError("--cluster asks a running cluster, --warm compiles on this machine: give one.")
@@ -82,10 +82,10 @@ def _refuse_options_of_others(given: Mapping[str, Any]) -> None:
         raise click.UsageError("--cluster asks a running cluster, --explain-gpu plans on this machine: give one.")
     of_spark = declarations(SparkOptions)
     of_tables = declarations(LoadOptions).keys() - of_spark.keys()
-    for asked, needed, there in (
+    for found, needed, present in (
         (settings.given_of(given, LoadOptions, of_tables), "--explain-gpu", table),
         ([] if given["wait"] is None else ["--wait"], "--cluster", cluster),
         (settings.given_of(given, SparkOptions), "--cluster or --explain-gpu", cluster or table),
     ):
-        if asked and not there:
-            raise click.UsageError(f"{message(f'options for {needed} only', ', '.join(asked))}.")
+        if found and not present:
+            raise click.UsageError(f"{message(f'options for {needed} only', ', '.join(found))}.")

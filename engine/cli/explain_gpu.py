@@ -1,7 +1,7 @@
-"""`doctor --explain-gpu`: what of the work on a table Spark's plans leave to the CPU, by the plugin's own words.
+"""`doctor --explain-gpu`: the work on a table that Spark leaves to the CPU, with the plugin's reasons.
 
-A table is loaded as commands load it. The work in Spark's tasks is then done with its first rows, which plans it as
-with all of them: what the plans are made of doesn't depend on how many rows there are.
+A table is loaded as commands load it. The work of Spark's tasks is then done with its first rows: the operators of a
+plan don't depend on the number of rows.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 
 FEW_ROWS = 200
 MOST_COLUMNS = 8
-"""Columns that discovery is planned with: of more, plans are longer, and not others."""
+"""Columns that discovery is planned with. More columns make longer plans of the same operators."""
 QUICK = {
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
-"""Interpreted plans of few partitions: the same operators, without seconds of compiling for few rows."""
+"""Interpreted plans of few partitions: the same operators, without compiling for seconds."""
 MOST_PAIRS = 1_000_000
 Step = Callable[[str], None]
 
 
 def explain(table: Any, options: LoadOptions, step: Step) -> dict[str, Any]:
-    """What runs on a GPU of loading and encoding a table, and of checks and discoveries on it: `plans` and `notes`.
+    """The operators that run on a GPU when a table is loaded, encoded, checked and searched: `plans` and `notes`.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def explain(table: Any, options: LoadOptions, step: Step) -> dict[str, Any]:
 
 
 def text_parts(document: Mapping[str, Any]) -> list[Any]:
-    """The text of `explain`; nothing where it wasn't asked for."""
+    """The text of `explain`; empty without --explain-gpu."""
     from tuplewise.engine.report.text import grid
 
     if "plans" not in document:
@@ -87,11 +87,11 @@ def text_parts(document: Mapping[str, Any]) -> list[Any]:
 
 
 class PlannedWork:
-    """The work on a table, piece by piece. What is done in Spark's tasks is done with its first rows only.
+    """The work on a table, piece by piece. Spark's tasks get its first rows only.
 
     Attributes
     ----------
-    notes : what is to be said of it
+    notes : remarks on the work
     """
 
     def __init__(self, table: Any, options: LoadOptions, watch: PlanWatch, step: Step = lambda step: None) -> None:
@@ -103,7 +103,7 @@ class PlannedWork:
         self.notes: list[str] = []
 
     def pieces(self) -> list[tuple[str, Callable[[], None]]]:
-        """The pieces of the work by their plans' names, in the order in which they can be done."""
+        """The pieces of the work, each with the name of its plan, in an order in which they can be done."""
         return [
             ("load", self.load),
             ("encode", self.encode),
@@ -114,7 +114,7 @@ class PlannedWork:
         ]
 
     def close(self) -> None:
-        """Let Spark drop what was held."""
+        """Let Spark drop the encoded rows and the results."""
         self._kept.clear()
         if self._encoded is not None:
             self._encoded.close()
@@ -131,7 +131,7 @@ class PlannedWork:
             self.notes.append("the table stays in Spark: it takes more memory than a command may use here")
 
     def encode(self) -> None:
-        """Encode the first rows as it is done with tables that are too large for one process, in both ways."""
+        """Encode the first rows as tables too large for one process are encoded, in both ways."""
         from tuplewise.engine.table.frames import kind_of
         from tuplewise.engine.table.spark_encoded import encode_for
         from tuplewise.engine.table.spark_load import load_with_spark, open_with_spark
@@ -154,21 +154,21 @@ class PlannedWork:
         return self._encoded
 
     def check(self) -> None:
-        """Check rules about equal and about unlike columns: how many pairs, which, and all of them in files."""
+        """Check rules with equalities and with inequalities: count pairs, list some, write all to files."""
         from tuplewise.engine.dc.rule_text import read_rule
         from tuplewise.engine.dc.violations.distributed import check_on_spark
 
         rules = [read_rule(text) for text in rules_for(self.encoded.header)]
         for count_only in (True, False):
             found = check_on_spark(self.encoded, rules, DcCheckOptions(device="cpu", count_only=count_only))
-            self._kept.append(found)  # the table is let go with what was found
+            self._kept.append(found)  # results hold the table
         with tempfile.TemporaryDirectory(prefix="tuplewise-") as folder:
             shown: list[Cell] = [("t", self.encoded.header.column_names[0])]
             assert found.on_spark is not None
             found.on_spark.write_pairs(f"{folder}/pairs", shown, [shown] * len(rules), None)
 
     def discover_constraints(self) -> None:
-        """What a discovery of denial constraints does with rows: figures, samples, pairs that agree, validation."""
+        """Read rows as a discovery of denial constraints does: figures, samples, agreeing pairs, validation."""
         from tuplewise.engine.dc.distributed import SparkDcTable
         from tuplewise.engine.dc.distributed_figures import SparkFigures
         from tuplewise.engine.dc.predicate import build_space
@@ -193,7 +193,7 @@ class PlannedWork:
             rows.close()
 
     def discover_orders(self) -> None:
-        """What discoveries of order dependencies, functional dependencies and keys do with rows."""
+        """Read rows as discoveries of order dependencies, functional dependencies and keys do."""
         from tuplewise.engine.od.distributed import SparkContextTable
         from tuplewise.engine.od.search import clue_layout
 
@@ -226,7 +226,7 @@ class PlannedWork:
 
 
 def rules_for(header: Relation) -> list[str]:
-    """Rules that any table can be asked about: a key of its one column, else a dependency and an order of two."""
+    """Rules that fit any table: a key of its only column, else a dependency and an order of two columns."""
     first, last = quote_name(header.column_names[0]), quote_name(header.column_names[-1])
     if len(header.columns) == 1:
         return [f"not(t.{first} == u.{first})"]
@@ -237,14 +237,14 @@ def rules_for(header: Relation) -> list[str]:
 
 
 def order_of(header: Relation) -> str:
-    """That the first two columns are in one order: where they are, few rows here don't say so, and tasks must look."""
+    """A rule about the order of the first two columns: few rows seldom refute it, so tasks must look."""
     names = header.column_names
     first, second = quote_name(names[0]), quote_name(names[min(1, len(names) - 1)])
     return f"not(t.{first} < u.{first} and t.{second} > u.{second})"
 
 
 def _compared(space: PredicateSpace) -> list[tuple[tuple[int, int]]]:
-    """Two columns that are compared with each other, where there are any."""
+    """One pair of different columns that are compared, if there is one."""
     crossed = np.flatnonzero(space.left != space.right)[:1].tolist()
     return [((int(space.left[g]), int(space.right[g])),) for g in crossed]
 

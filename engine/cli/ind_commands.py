@@ -46,12 +46,8 @@ def ind() -> None:
     """Inclusion dependencies: all values of a column occur in another, as those of a foreign key do."""
 
 
-def _tables_argument(command: settings.F) -> settings.F:
-    return click.argument("tables", nargs=-1, required=True, metavar="TABLE...")(command)
-
-
 @ind.command("discover")
-@_tables_argument
+@click.argument("tables", nargs=-1, required=True, metavar="TABLE...")
 @settings.options(IndDiscoverOptions, IndListing, LoadOptions)
 @settings.output_options("text", "json", "csv", "sql", "html")
 @click.pass_obj
@@ -59,7 +55,7 @@ def ind_discover(state: State, /, tables: Sequence[str], **given: Any) -> int:
     """The inclusion dependencies between the columns of TABLEs: A <= B, where every value of A occurs in B.
 
     TABLEs are named as for dc discover, or NAME=PATH; a folder is one table. Values are compared by type (text with
-    text, numbers with numbers), or all as text. Each dependency comes with what speaks for a foreign key; text and
+    text, numbers with numbers), or all as text. Each dependency comes with its evidence for a foreign key; text and
     --limit list the likeliest first. --columns, --exclude and --types name columns of any of the tables, as COLUMN or
     TABLE.COLUMN. SQL is a query for each that lists missing values.
     """
@@ -74,7 +70,7 @@ def ind_discover(state: State, /, tables: Sequence[str], **given: Any) -> int:
 
 
 @ind.command("check")
-@_tables_argument
+@click.argument("tables", nargs=-1, required=True, metavar="TABLE...")
 @settings.options(IndCheckListing, IndCheckOptions, LoadOptions)
 @settings.output_options("text", "json", "csv", "sql")
 @click.pass_obj
@@ -103,7 +99,7 @@ def ind_check(state: State, /, tables: Sequence[str], **given: Any) -> int:
 
 
 def _named(tables: Sequence[str], listing: TablesListing, run: CommandRun) -> dict[str, str]:
-    """The tables by their names, when the kernels are ready too: reading calls some."""
+    """The tables by their names. Waits for the kernels, as reading calls some."""
     named = named_tables(tables)
     check_sql_tables(listing.sql_table, list(named))
     run.get_ready()
@@ -111,11 +107,11 @@ def _named(tables: Sequence[str], listing: TablesListing, run: CommandRun) -> di
 
 
 def named_tables(given: Sequence[str]) -> dict[str, str]:
-    """Paths by the names of their tables: those that were given (NAME=PATH), else the files' own.
+    """Paths by the names of their tables: the given name (NAME=PATH), else the name of the file.
 
     Raises
     ------
-    InputError : where two have one name, or a path names no file
+    InputError : for two tables of one name, or a path without a file
 
     Examples
     --------

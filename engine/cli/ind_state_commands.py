@@ -16,10 +16,11 @@ from tuplewise.engine.cli.progress import Progress
 from tuplewise.engine.cli.settings import State
 from tuplewise.engine.errors import all_spelled, command_line_option, placed
 from tuplewise.engine.options import IndInitOptions, IndStateOptions, LoadOptions, option
+from tuplewise.engine.run import Clock
 
 if TYPE_CHECKING:
     from tuplewise.engine.ind.open_state import AnyState
-    from tuplewise.engine.ind.state import Change
+    from tuplewise.engine.ind.state import Applied, Change
     from tuplewise.engine.report.ind_state import IndChange, IndStateResult
 
 __all__ = ["ind"]
@@ -49,11 +50,11 @@ def ind_init(state: State, /, folder: str, tables: Sequence[str], **given: Any) 
     """Build a STATE of TABLEs: a folder that keeps their inclusion dependencies current as rows come and go.
 
     STATE is a new or an empty folder; TABLEs are named as for ind discover. The types of columns are fixed: a later
-    value that doesn't fit its column's type is an error. The state is there when it is whole, or not at all.
+    value that doesn't fit its column's type is an error. The state is written whole or not at all.
 
-    With --run-on spark, STATE is a folder that all machines of the cluster see (--master), TABLEs are what Spark reads,
-    and --insert-only and --track-rows are not taken. ind show is the same for both kinds, and so is ind apply, but that
-    rows which come and go with one revision are then counted up together.
+    With --run-on spark, STATE is a folder that all machines of the cluster see (--master), and TABLEs are paths that
+    Spark reads; --insert-only and --track-rows are not available. ind show and ind apply work on both kinds of states.
+    In Spark, the inserted and deleted rows of one revision are counted together.
     """
     load_options, options, written = settings.made(given, LoadOptions, IndInitOptions, Written)
     form = format_of(written)
@@ -93,19 +94,19 @@ def _build(
 def ind_apply(state: State, /, folder: str, **given: Any) -> int:
     """Apply rows that come to a table of a STATE, go, or change: all of them as one revision, or none.
 
-    FILEs are tables with the columns of the state's, matched by name. Rows that go are of those that were there
-    before. A row whose values are not all there is an error, and nothing is applied; with --track-rows so is any row
-    that is not there. Killed at any moment, the state is before the revision or after it.
+    FILEs are tables with the columns of the state's, matched by name. Deleted rows must have been in the state before.
+    To delete a row with a value that the state lacks is an error, and nothing is applied; with --track-rows the whole
+    row must be in the state. If the command is killed, the state is as before the revision or as after it.
 
-    --stream is for a state that was built with --run-on spark: it applies the files in FOLDER that were not applied
-    before, in batches, a revision each, and ends. CSV files have a header with the table's columns in their order, then
-    _change. An update is two rows. A batch that can't be applied is an error, and comes again the next time.
+    --stream is for a state that was built with --run-on spark. It applies the new files in FOLDER in batches, a
+    revision each, and ends. CSV files have a header with the table's columns in their order, then _change. An update
+    is two rows. A batch that can't be applied is an error, and is tried again the next time.
     """
     load_options, changes = settings.made(given, LoadOptions, _Changes)
     files = changes.insert is not None or changes.delete is not None or bool(changes.update)
     if not files and changes.stream is None:
         every = "--insert FILE, --delete FILE, --update OLD NEW or --stream FOLDER"
-        raise click.UsageError(f"Nothing is to be applied: {every}.")
+        raise click.UsageError(f"Nothing to apply: {every}.")
     if files and changes.stream is not None:
         raise click.UsageError("--stream FOLDER is applied by itself, without --insert, --delete and --update.")
     form = format_of(changes)
@@ -118,49 +119,40 @@ def _apply(folder: str, files: _Changes, load_options: LoadOptions, step: Any) -
     from tuplewise.engine.report.ind_state import IndChange
     from tuplewise.engine.report.model import options_record
 
-    start = time.monotonic()
+    clock = Clock()
     with open_state(folder) as opened:
         if isinstance(opened, PartitionedIndState):
             opened.connect(load_options)
         if files.stream is not None:
-            return _stream(opened, files.stream, files.table, load_options, step)
-        step("reading")
-        changes, notes = _read_changes(opened, files, load_options)
-        read = time.monotonic()
-        step("applying")
-        applied = opened.apply(changes)
-        end = time.monotonic()
-        asked = {"table": files.table, "insert": files.insert, "delete": files.delete, "update": files.update or None}
+            step("applying")
+            applied, notes = _stream(opened, files.stream, files.table)
+            asked: dict[str, Any] = {"table": files.table, "stream": files.stream}
+        else:
+            step("reading")
+            changes, notes = _read_changes(opened, files, load_options)
+            clock.lap("read")
+            step("applying")
+            applied = opened.apply(changes)
+            update = files.update or None
+            asked = {"table": files.table, "insert": files.insert, "delete": files.delete, "update": update}
+        clock.lap("apply")
         return IndChange(
             "ind apply", opened, applied, options=options_record(load_options, opened.manifest.options, **asked),
-            notes=all_spelled(notes, command_line_option),
-            timings_seconds={"read": read - start, "apply": end - read, "total": end - start},
+            notes=all_spelled(notes, command_line_option), timings_seconds=clock.with_total(),
         )  # fmt: skip
 
 
-def _stream(
-    opened: AnyState, folder: str, table: str | None, load_options: LoadOptions, step: Any
-) -> IndChange:
+def _stream(opened: AnyState, folder: str, table: str | None) -> tuple[Applied, list[str]]:
+    """Apply the new files of a folder; what they changed together, and a note."""
     from tuplewise.engine.errors import InputError, message, number_of
     from tuplewise.engine.ind.partitioned import PartitionedIndState
     from tuplewise.engine.ind.partitioned_stream import apply_stream
-    from tuplewise.engine.report.ind_state import IndChange
-    from tuplewise.engine.report.model import options_record
 
     if not isinstance(opened, PartitionedIndState):
         hint = "Build it with ind init --run-on spark, or apply files: --insert FILE, --delete FILE, --update OLD NEW"
         raise InputError(message("this state takes no streams", str(opened.folder), hint=hint))
-    start = time.monotonic()
-    step("applying")
     found = apply_stream(opened, folder, table=table)
-    seconds = time.monotonic() - start
-    many = len(found.batches)
-    notes = [f"{number_of(many, 'batch', 'batches')} of new files applied"]
-    asked = {"table": table, "stream": folder}
-    return IndChange(
-        "ind apply", opened, found.together, options=options_record(load_options, opened.manifest.options, **asked),
-        notes=notes, timings_seconds={"apply": seconds, "total": seconds},
-    )  # fmt: skip
+    return found.together, [f"{number_of(len(found.batches), 'batch', 'batches')} of new files applied"]
 
 
 def _read_changes(
@@ -194,7 +186,7 @@ def _read_changes(
 @settings.output_options("text", "json", "csv", "sql", "html")
 @click.pass_obj
 def ind_show(state: State, /, folder: str, **given: Any) -> int:
-    """The inclusion dependencies of a STATE as of its last revision, also while another process writes it."""
+    """The inclusion dependencies of a STATE as of its last revision, even while another process writes it."""
     (listing,) = settings.made(given, IndListing)
     form = format_of(listing, page=True)
     start = time.monotonic()

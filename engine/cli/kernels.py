@@ -1,4 +1,4 @@
-"""The kernels that each command calls, got ready while its table is read: loaded, or compiled on all cores."""
+"""The kernels that each command calls, prepared while its table is read: loaded, or compiled on all cores."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from tuplewise.engine.errors import TuplewiseError
 
 _CPU = "gpu_kernels.cpu"
 _GROUPS = (f"{_CPU}.grouping.extremes_of", f"{_CPU}.grouping.write_keys")
+_SCATTER = (f"{_CPU}.grouping.count_table", f"{_CPU}.grouping.table_offsets", f"{_CPU}.grouping.scatter_table")
 _PAIRS = (  # the loop of the exact discoveries: pairs that agree on a few columns
     f"{_CPU}.cluster_pairs.keys_of_pairs",
     f"{_CPU}.cluster_pairs.compare",
@@ -45,21 +46,14 @@ _INVERSION = (
 _VALIDATION = (
     f"{_CPU}.grouping.mark_values",
     f"{_CPU}.grouping.keep_seen",
-    f"{_CPU}.grouping.count_table",
-    f"{_CPU}.grouping.table_offsets",
-    f"{_CPU}.grouping.scatter_table",
+    *_SCATTER,
     f"{_CPU}.grouping.match_runs",
     f"{_CPU}.extremes.find_extreme",
     f"{_CPU}.sorted_join.find_slices",
     "engine.column_sets.list_subsets",
 )
 _RANKING = "engine.dc.ranking._count_symbols"
-_RANKED_TEXT = (  # what rules are counted with that people are shown first
-    f"{_CPU}.agreement.add_classes",
-    f"{_CPU}.grouping.count_table",
-    f"{_CPU}.grouping.table_offsets",
-    f"{_CPU}.grouping.scatter_table",
-)
+_RANKED_TEXT = (f"{_CPU}.agreement.add_classes", *_SCATTER)  # kernels that rank rules for text
 
 NEEDED: dict[str, tuple[str, ...]] = {
     "dc discover": (*_EVIDENCE, *_INVERSION, _RANKING),
@@ -77,9 +71,7 @@ NEEDED: dict[str, tuple[str, ...]] = {
     ),
     "dc check": (
         *_GROUPS,
-        f"{_CPU}.grouping.count_table",
-        f"{_CPU}.grouping.table_offsets",
-        f"{_CPU}.grouping.scatter_table",
+        *_SCATTER,
         f"{_CPU}.grouping.mark_values",
         f"{_CPU}.sorted_join.count_slices",
         f"{_CPU}.sorted_join.partners_of",
@@ -123,9 +115,7 @@ NEEDED: dict[str, tuple[str, ...]] = {
     "profile": (
         *_GROUPS,
         f"{_CPU}.grouping.runs_to_clusters",
-        f"{_CPU}.grouping.count_table",
-        f"{_CPU}.grouping.table_offsets",
-        f"{_CPU}.grouping.scatter_table",
+        *_SCATTER,
         f"{_CPU}.agreement.add_classes",
         f"{_CPU}.grouping.mark_values",
         f"{_CPU}.wavelet.write_ranks",
@@ -134,7 +124,7 @@ NEEDED: dict[str, tuple[str, ...]] = {
     ),
     "ind check": ("engine.ind.tuples.number_pairs", "engine.ind.tuples.find_pairs"),
 }
-"""What a command calls on a small table, in order of need; what else it calls is compiled when it is called."""
+"""The kernels that a command calls on a small table, in order of need. Others are compiled when they are called."""
 
 NEEDED_LATER = {
     "dc discover": (_RANKED_TEXT[0], *_PAIRS, *_VALIDATION),
@@ -143,20 +133,20 @@ NEEDED_LATER = {
     "key discover": _RANKED_TEXT,
     "od discover": _RANKED_TEXT,
 }
-"""What a command calls besides on a larger one, or to write text: compiled too, but not waited for."""
+"""Further kernels, for larger tables or for text: compiled too, but the command does not wait for them."""
 
 
 def announce(progress: Progress) -> None:
-    """Say, should a kernel be compiled when it is called, that this is so."""
+    """Tell the user when a kernel is compiled by its first call."""
     from tuplewise.gpu_kernels import cache
 
     cache.announce_compiling(lambda: progress.say("compiling kernels, once on this machine"))
 
 
 def compile_all(progress: Progress) -> None:
-    """Compile every kernel for this processor that isn't compiled yet, on all cores.
+    """Compile every kernel that isn't compiled for this processor yet, on all cores.
 
-    Raises TuplewiseError where that can't be kept, or where one can't be compiled.
+    Raises TuplewiseError where machine code can't be stored, or a kernel can't be compiled.
     """
     from tuplewise.gpu_kernels import cache
     from tuplewise.gpu_kernels.building import Building, kernel_modules
@@ -177,7 +167,7 @@ def compile_all(progress: Progress) -> None:
 
 
 def get_ready(command: str, progress: Progress) -> list[str]:
-    """Get a command's kernels ready now; returns what there is to say of them."""
+    """Get a command's kernels ready now. Returns notes on them."""
     kernels = Kernels(command, progress)
     kernels.start()
     kernels.wait()
@@ -185,7 +175,7 @@ def get_ready(command: str, progress: Progress) -> list[str]:
 
 
 class Kernels:
-    """The kernels that a command needs, got ready in a thread of its own; `notes` says what there is to say of them."""
+    """The kernels that a command needs, prepared in a thread of their own. `notes`: remarks for the user."""
 
     def __init__(self, command: str, progress: Progress) -> None:
         self._names = NEEDED[command]

@@ -1,4 +1,4 @@
-"""What commands have in common once their options are read: what is said meanwhile, and what is written, where."""
+"""What all commands do once their options are read: report progress, and write the result."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ class Written(Options):
 
     @property
     def chosen(self) -> dict[str, Any]:
-        """Which of what was found are listed, for the methods of results."""
+        """Arguments that choose the listed entries, for the methods of results."""
         return {name: getattr(self, name) for name in ("rank_by", "limit") if name in declarations(type(self))}
 
     @property
     def in_text(self) -> dict[str, Any]:
-        """What the text of a result is told besides."""
+        """Further arguments of the text of a result."""
         return {"command_line": True}
 
     @property
     def in_sql(self) -> dict[str, Any]:
-        """What the queries of a result are told besides."""
+        """Further arguments of the queries of a result."""
         return {}
 
 
@@ -82,7 +82,7 @@ class TablesListing(SqlListing):
 
 @dataclass(frozen=True, kw_only=True)
 class LimitedListing(Written):
-    """How many of what was found are listed."""
+    """How many entries are listed."""
 
     limit: int | None = option(
         None, "List the first ones only, at most this many.", least=1, metavar="N", default_is="all; text: 20"
@@ -95,14 +95,14 @@ class RankedListing(TableListing, LimitedListing):
 
     rank_by: RankBy | None = option(
         None,
-        "List best first. genuineness: how much more there is to a rule than chance.",
-        default_is="genuineness in text, where rules that differ only in operators share a line; elsewhere the order of"
-        " size, or succinctness with --limit",
+        "List best first. genuineness: how far a rule exceeds chance.",
+        default_is="genuineness in text, where rules that differ only in operators share a line; elsewhere by size, or"
+        " succinctness with --limit",
     )
 
 
 class Found(Protocol):
-    """What a task hands on."""
+    """The result of a command."""
 
     @property
     def partial(self) -> bool: ...
@@ -115,7 +115,7 @@ class Found(Protocol):
 
 
 def format_of(written: Written, *, page: bool = False) -> str:
-    """The format that was asked for, or the default one; `page`: whether there is HTML.
+    """The requested format, or the default one. `page`: whether the command writes HTML.
 
     Raises InputError for a file that can't be written.
     """
@@ -124,13 +124,13 @@ def format_of(written: Written, *, page: bool = False) -> str:
 
 
 def only_text_and_json(option: str, form: str) -> None:
-    """Raise UsageError where an option is given that has two formats only, and another one is asked for."""
+    """Raise UsageError unless the format is one of the two that an option has."""
     if form not in ("text", "json"):
         raise click.UsageError(f"{option} has the formats text and json, not {form}.")
 
 
 def check_sql_table(name: str | None) -> None:
-    """Faults in a table's name, before any work."""
+    """Raise InputError before any work for what is no name of a table."""
     from tuplewise.engine.report import sql
 
     if name is not None:
@@ -138,11 +138,11 @@ def check_sql_table(name: str | None) -> None:
 
 
 def check_sql_tables(given: Mapping[str, str], tables: Sequence[str]) -> None:
-    """Faults in the names of tables in a database, before any work."""
+    """Raise InputError before any work for unknown tables, or names that are none."""
     for name, written in given.items():
         if name not in tables:
             hint = near_names(name, tables)
-            raise InputError(message("--sql-table for a table that isn't there", name, hint=hint))
+            raise InputError(message("--sql-table for an unknown table", name, hint=hint))
         check_sql_table(written)
 
 
@@ -168,7 +168,7 @@ def write_found(listing: Written, form: str, state: State, find: Callable[[Progr
 
 
 def _listen_to_log(state: State) -> None:
-    """Our log goes to stderr, as much of it as was asked for."""
+    """Send our log to stderr, at the level of --quiet and --verbose."""
     logger = logging.getLogger("tuplewise")
     levels = [logging.WARNING, logging.INFO, logging.DEBUG]
     logger.setLevel(logging.ERROR if state.quiet else levels[min(state.verbose, 2)])

@@ -1,4 +1,4 @@
-"""The run of a command: opening its table, and meanwhile getting the kernels ready that it will need."""
+"""The run of a command: opens its table, and prepares the kernels at the same time."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 def keep_pandas_out() -> None:
-    """Tell Arrow that there is no pandas, which it imports when first it converts a value: half a second for nothing.
+    """Hide pandas from Arrow, which imports it at the first conversion of a value and takes half a second for that.
 
-    For a process of our own, which hands frames to nobody.
+    For a process of our own, which never returns data frames.
     """
     if "pandas" in sys.modules or "pyarrow" in sys.modules:
         return
@@ -46,11 +46,11 @@ class _NoPandas(MetaPathFinder):
 
 
 class CommandRun(TaskRun):
-    """The run of a command: it tells the terminal how far it is, and gets kernels ready while a table is read.
+    """The run of a command: shows progress on the terminal, and prepares kernels while a table is read.
 
     Parameters
     ----------
-    command : whose kernels are needed; None: none are
+    command : the command whose kernels are prepared; None: no kernels
     """
 
     def __init__(self, command: str | None, progress: Progress, state: State, limits: Limits | None = None) -> None:
@@ -63,14 +63,14 @@ class CommandRun(TaskRun):
 
     @property
     def verbose(self) -> bool:
-        """Whether more than usual is to be said."""
+        """Whether --verbose is given."""
         return self._state.verbose > 0
 
     def step(self, name: str) -> None:
         self._shown.step(name)
 
     def get_ready(self) -> None:
-        """Get the kernels ready before anything is read, where reading calls some of them."""
+        """Wait for the kernels before anything is read, for commands whose reading calls some."""
         if self._kernels is not None:
             self._kernels.start()
             self._wait_for_kernels()
@@ -81,10 +81,10 @@ class CommandRun(TaskRun):
             self.notes += self._kernels.notes
 
     def _open(self, source: Any, options: LoadOptions | None, how: Mapping[str, Any]) -> Table:
-        """The table, when the kernels are ready too: they get ready while it is read."""
+        """Open the table while the kernels are prepared, and wait for both."""
         from tuplewise.engine.table.table import open_table
 
-        if how["device"] not in ("auto", "cpu"):  # a device that can't be had is known before the table is read
+        if how["device"] not in ("auto", "cpu"):  # an unavailable device is an error before the table is read
             from tuplewise.gpu_kernels.device import pick_device
 
             pick_device(how["device"])
@@ -103,7 +103,7 @@ class CommandRun(TaskRun):
             self._wait_for_kernels()
 
     def _let_spark_go(self, table: Table) -> None:
-        """Clear away what Spark leaves behind, where the table is here and the process ours: it is needed no more."""
+        """Stop Spark once the table is in memory, in a process of our own."""
         from tuplewise.engine.table.relation import Relation
 
         if self._state.own_process and isinstance(table, Relation) and table.spark is not None:

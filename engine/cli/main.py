@@ -24,8 +24,8 @@ _ending = threading.Event()
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run a command line and leave the process with its exit code.
 
-    The work is done in a thread of its own, so that Ctrl-C is heard at once whatever the work is doing (Spark would
-    replace the handler, and kernels don't look), and ends it all.
+    The work runs in a thread of its own, so that Ctrl-C ends it at once: Spark would replace the signal handler, and
+    kernels never check for signals.
     """
     codes: list[int] = []
     try:
@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 def run(argv: Sequence[str] | None = None, *, own_process: bool = False) -> int:
     """Run a command line; returns the exit code (interface.md).
 
-    `own_process`: nothing else runs in this process, so Spark may be stopped as soon as it is not needed.
+    `own_process`: nothing else runs in this process, so Spark may be stopped once it is no longer needed.
     """
     try:
         import click
@@ -82,7 +82,7 @@ def run(argv: Sequence[str] | None = None, *, own_process: bool = False) -> int:
 
 
 def _report(state: State, text: str, code: int) -> int:
-    """One message on stderr; with -v the traceback before it. None where Ctrl-C is what made the work fail."""
+    """Print one message to stderr, after the traceback with -v. Prints nothing where Ctrl-C made the work fail."""
     if _ending.is_set():
         return code
     if state.verbose:
@@ -94,7 +94,7 @@ def _report(state: State, text: str, code: int) -> int:
 
 
 def _interrupted() -> int:
-    """Stop what was started, whatever the user presses meanwhile."""
+    """Stop all work, and ignore further Ctrl-C meanwhile."""
     _ending.set()
     with contextlib.suppress(ValueError):  # not the main thread
         signal.signal(signal.SIGINT, signal.SIG_IGN)

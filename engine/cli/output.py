@@ -31,7 +31,7 @@ def terminal(output: str | None) -> dict[str, Any]:
 
 
 def surprising_format(form: str, output: str | None) -> str | None:
-    """A note where a file's name speaks of another format than the default that it gets."""
+    """A note where the name of a file suggests another format than the default one."""
     by_name = _SUFFIX_FORMS.get(Path(output).suffix.lower()) if output else None
     if by_name is None or by_name == form:
         return None
@@ -39,7 +39,7 @@ def surprising_format(form: str, output: str | None) -> str | None:
 
 
 def check_output(output: str | None) -> None:
-    """Raise InputError now where a file could not be written later, after the work."""
+    """Raise InputError before the work where the file could not be written after it."""
     if output is None:
         return
     files.check_target("output file", output)

@@ -25,7 +25,7 @@ class Bytes(click.ParamType):  # type: ignore[type-arg]
 
 
 class Names(click.ParamType):  # type: ignore[type-arg]
-    """Column names with commas between them; a name that holds a comma stands in double quotes."""
+    """Column names separated by commas. A name with a comma stands in double quotes."""
 
     name = "names"
 
@@ -43,7 +43,7 @@ class Names(click.ParamType):  # type: ignore[type-arg]
 
 
 class WholeNumbers(click.ParamType):  # type: ignore[type-arg]
-    """Whole numbers, 0 or more, with commas between them."""
+    """Whole numbers, 0 or more, separated by commas."""
 
     name = "numbers"
 
@@ -58,7 +58,7 @@ class WholeNumbers(click.ParamType):  # type: ignore[type-arg]
 
 
 class Assignment(click.ParamType):  # type: ignore[type-arg]
-    """`name=value`; what is before the last `=` (the first, where `first` is set) is the name."""
+    """`name=value`. The name ends at the last `=`, or at the first one if `first` is set."""
 
     name = "name=value"
 

@@ -1,4 +1,4 @@
-"""What a person sees while a command works: the step and how far it is, on stderr, on a terminal only."""
+"""The progress of a command on stderr, for terminals only: the step, and the share of it that is done."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ class Progress:
             self._bar.stop()
 
     def step(self, name: str) -> None:
-        """A step begins whose length nobody knows."""
+        """Begin a step of unknown length."""
         if self._bar is not None:
             self._shown = name
             self._bar.update(self._task, description=self._description, total=None)
 
     def share(self, name: str, share: float) -> None:
-        """So much of a step is done (0 to 1)."""
+        """Show the share of a step that is done (0 to 1)."""
         if self._bar is not None:
             if name != self._shown:
                 self._shown = name
@@ -69,7 +69,7 @@ class Progress:
             self._bar.update(self._task, total=1.0, completed=share)
 
     def beside(self, name: str | None) -> None:
-        """What goes on at the same time as the steps, until it is told that nothing does."""
+        """Show work that runs beside the steps; None ends it."""
         self._beside = name
         if self._bar is not None:
             self._bar.update(self._task, description=self._description)
@@ -79,7 +79,7 @@ class Progress:
         return "; ".join(_STEPS.get(name, name) for name in (self._shown, self._beside) if name)
 
     def say(self, text: str) -> None:
-        """One line on stderr, beside the bar."""
+        """Print one line to stderr, above the bar."""
         if self._quiet:
             return
         if self._bar is not None:

@@ -1,4 +1,4 @@
-"""Options of commands, made of their declarations, and the declared options made of what a command was given."""
+"""Options of commands, made from their declarations, and option objects made from a command's arguments."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ OF_THE_ROWS = READING - {"columns", "exclude", "types", "null_tokens", "rows"}
 
 @dataclass
 class State:
-    """How much to say, and whether the process is ours to arrange and end as we like."""
+    """The level of output, and whether the process is ours alone (`own_process`)."""
 
     verbose: int = 0
     quiet: bool = False
@@ -40,9 +40,9 @@ class State:
 
 
 def options(*kinds: type[Options], only: Collection[str] | None = None) -> Callable[[F], F]:
-    """What dataclasses declare, as options of a command: the task's, then how it runs, then how tables are read.
+    """The options that dataclasses declare, for a command: the task's, then how it runs, then how tables are read.
 
-    `only`: these of them.
+    `only`: the names of the options to take.
     """
     found = {name: declared for kind in kinds for name, declared in declarations(kind).items()}
     places = declarations(RunOptions)
@@ -56,7 +56,7 @@ def _together(decorators: list[Callable[[F], F]]) -> Callable[[F], F]:
 
 
 class DeclaredOption(click.Option):
-    """An option of a command that is made of its declaration."""
+    """An option of a command, made from its declaration."""
 
     def __init__(self, *names: Any, declared: Option, **more: Any) -> None:
         super().__init__(*names, **more)
@@ -64,7 +64,7 @@ class DeclaredOption(click.Option):
 
 
 def _click_option(declared: Option) -> Callable[[F], F]:
-    """One option. Its value is None, or empty, where it isn't given: its default is told by the declaration."""
+    """One option. Its value is None or empty unless given: the declaration has the default."""
     more: dict[str, Any] = {"type": _type(declared), "metavar": declared.metavar}
     if declared.type is bool:
         more = {"is_flag": True, "flag_value": not declared.default}
@@ -75,7 +75,7 @@ def _click_option(declared: Option) -> Callable[[F], F]:
 
 
 def _help(declared: Option, again: bool) -> str:
-    """What it does, with names of options as the command line spells them, and its default where there is one."""
+    """The help of an option, with the spelling of the command line, and its default if it has one."""
     text = Wording(declared.off or declared.help).spelled(command_line_option)
     plain = isinstance(declared.default, (str, int, Decimal)) and declared.type is not bool
     default = declared.default_is or (str(declared.default) if plain else "")
@@ -83,7 +83,7 @@ def _help(declared: Option, again: bool) -> str:
 
 
 def _type(declared: Option) -> Any:
-    """How the text of the command line is read. What is left a text is read by the declaration."""
+    """The type that reads the text of the command line. The declaration reads what stays text."""
     if declared.choices:
         return click.Choice(declared.choices)
     kind = get_origin(declared.type) or declared.type
@@ -97,7 +97,7 @@ def _type(declared: Option) -> Any:
 
 
 def given_of(given: Mapping[str, Any], kind: type[Options], among: Collection[str] | None = None) -> list[str]:
-    """The options of a kind that the command line has, as it spells them. `among`: of these."""
+    """The options of a kind that are on the command line, spelled as there. `among`: the ones to look for."""
     found = declarations(kind)
     return [found[n].spelled for n in found if (among is None or n in among) and _is_given(given.get(n))]
 
@@ -113,7 +113,7 @@ def made(given: Mapping[str, Any], first: type[A], second: type[B], /) -> tuple[
 @overload
 def made(given: Mapping[str, Any], first: type[A], second: type[B], third: type[C], /) -> tuple[A, B, C]: ...
 def made(given: Mapping[str, Any], *kinds: type[Any]) -> tuple[Any, ...]:
-    """Options of several kinds of what a command was given. All their faults come in one error."""
+    """Option objects of several kinds from a command's arguments. One error lists all faults."""
     found, faults = [], []
     for kind in kinds:
         values = {name: given[name] for name in kind.__dataclass_fields__ if _is_given(given.get(name))}
@@ -126,14 +126,14 @@ def made(given: Mapping[str, Any], *kinds: type[Any]) -> tuple[Any, ...]:
 
 
 def with_key(reading: LoadOptions, key: Collection[str]) -> LoadOptions:
-    """Where columns are chosen, those of a key are read too."""
+    """Reading options that read the columns of a key as well, where columns are chosen."""
     if reading.columns is None:
         return reading
     return replace(reading, columns=(*reading.columns, *(name for name in key if name not in reading.columns)))
 
 
 def _set(state_field: str) -> Callable[[click.Context, click.Parameter, Any], Any]:
-    """A callback that also keeps an option's value in the State, for whoever reports an error."""
+    """A callback that stores an option's value in the State, for the report of errors."""
 
     def keep(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
         setattr(ctx.ensure_object(State), state_field, value)
@@ -143,7 +143,7 @@ def _set(state_field: str) -> Callable[[click.Context, click.Parameter, Any], An
 
 
 def output_options(*formats: str) -> Callable[[F], F]:
-    """What is written, where, and what is said meanwhile."""
+    """The options of output: format, file, and messages during the work."""
     option = click.option
     page = "html for FILE.html, " if "html" in formats else ""
     default = f"[default: text on a terminal, {page}else json]"

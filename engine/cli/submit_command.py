@@ -55,8 +55,8 @@ def submit(
 ) -> int:
     """Run a COMMAND of tuplewise by spark-submit: tuplewise submit --profile k8s-gpu --master URL -- dc discover TABLE.
 
-    A driver here takes both its outputs to stdout, as spark-submit has it: write results to a file (-o). One in the
-    cluster writes them to its log. The exit code is the command's; of one in the cluster, 0 where it ended well.
+    For a driver here, spark-submit sends stdout and stderr to stdout: write results to a file (-o). A driver in the
+    cluster writes both to its log. The exit code is the command's; for a driver in the cluster, 0 if it succeeded.
     """
     with tempfile.TemporaryDirectory(prefix="tuplewise-submit-") as folder:
         packed = None
@@ -83,7 +83,7 @@ def submit_line(
     Raises
     ------
     InputError
-        With all that makes the configuration impossible.
+        With all faults of the configuration.
     """
     name = profile or default_profile(master or conf.get("spark.master"))
     of_profile = read_profile(name)
@@ -109,7 +109,7 @@ def submit_line(
 
 
 def _spark_submit() -> str:
-    """The program that comes with pyspark, which fits it."""
+    """The program that comes with pyspark, of the same version."""
     found = find_spec("pyspark")
     if found is None or found.origin is None:
         raise InputError(message("pyspark is not installed", hint="pip install pyspark==4.1.3"))
@@ -117,7 +117,7 @@ def _spark_submit() -> str:
 
 
 def _as_zip(wheel: Path, folder: Path) -> Path:
-    """A copy of a wheel, which is a zip, by a name that Python workers import from."""
+    """A copy of a wheel with the ending .zip, which Python workers import from."""
     if not wheel.name.startswith("tuplewise-") or wheel.suffix != ".whl":
         hint = "Build it with: make wheel, or pip wheel --no-deps"
         raise InputError(message("--py-files", str(wheel), "a wheel of tuplewise", hint))

@@ -1,4 +1,4 @@
-"""Inclusion dependencies, `child.a <= parent.b`: what they are, how they are written and read."""
+"""Inclusion dependencies, such as `child.a <= parent.b`: definition, and reading and writing of their text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NO_NAME = re.compile(r"[`\"\[\]()]")
 
 
 class Attribute(NamedTuple):
-    """A column of a table, by names. `str` writes it as `parse_attribute` reads it.
+    """A column of a table, by names. `str` writes the text that `parse_attribute` reads.
 
     Examples
     --------
@@ -41,15 +41,16 @@ class Attribute(NamedTuple):
 
 @dataclass(frozen=True, order=True)
 class InclusionDependency:
-    """`A <= B`: every value of the dependent columns, rows with a null left out, is one of the referenced columns.
+    """`A <= B`: every value of the dependent columns occurs in the referenced columns. Rows with a null don't count.
 
     Attributes
     ----------
-    dependent, referenced : as many columns each, at least one; those of one side are different columns of one table
+    dependent, referenced : columns, the same number on both sides, at least one; each side has different columns of
+        one table
 
     Raises
     ------
-    RuleError : where they are not
+    RuleError : for other sides
 
     Examples
     --------
@@ -109,7 +110,7 @@ def parse_ind(text: str, tables: Mapping[str, Sequence[str]]) -> InclusionDepend
 
     Raises
     ------
-    RuleError : with the position, what was expected, and names like an unknown one
+    RuleError : with the position, what was expected, and names similar to an unknown one
 
     Examples
     --------
@@ -124,7 +125,7 @@ def parse_ind(text: str, tables: Mapping[str, Sequence[str]]) -> InclusionDepend
 
 
 def parse_attribute(text: str, tables: Mapping[str, Sequence[str]]) -> Attribute:
-    """Read `table.column`. Errors are those of `parse_ind`.
+    """Read `table.column`. Raises RuleError as `parse_ind` does.
 
     Examples
     --------
@@ -136,9 +137,9 @@ def parse_attribute(text: str, tables: Mapping[str, Sequence[str]]) -> Attribute
 
 
 def ind_of_record(record: Mapping[str, Any], tables: Mapping[str, Sequence[str]]) -> InclusionDependency:
-    """The dependency of an entry of our JSON: `{"dependent": "t.a", "referenced": "u.b"}`, lists of several columns.
+    """The dependency of a JSON entry `{"dependent": "t.a", "referenced": "u.b"}`; several columns are a list.
 
-    Raises RuleError for another shape, and for unknown names.
+    Raises RuleError for an entry of another form, and for unknown names.
 
     Examples
     --------
@@ -157,12 +158,12 @@ def ind_of_record(record: Mapping[str, Any], tables: Mapping[str, Sequence[str]]
 
 
 def names_record(side: Sequence[Attribute]) -> str | list[str]:
-    """One side as JSON has it: `"t.a"`, or a list of several columns."""
+    """One side as in JSON: `"t.a"`, or a list of several columns."""
     return str(side[0]) if len(side) == 1 else [str(a) for a in side]
 
 
 def _side_problem(side: Sequence[Attribute]) -> str | None:
-    """What is wrong with one side."""
+    """The fault of one side, or None."""
     if not side:
         return "a side without columns"
     other = next((a for a in side if a.table != side[0].table), None)
@@ -173,7 +174,7 @@ def _side_problem(side: Sequence[Attribute]) -> str | None:
 
 
 def _size_problem(dependent: Sequence[Attribute], referenced: Sequence[Attribute]) -> str | None:
-    """What is wrong with two sides together."""
+    """The fault of sides of different sizes, or None."""
     if len(dependent) == len(referenced):
         return None
     return f"{_counted(dependent)} on the left, {_counted(referenced)} on the right"
@@ -233,7 +234,7 @@ class _IndReader(Scanner):
         return self._columns(table, BRACKETS[bracket])
 
     def _table_before(self, follows: re.Pattern[str]) -> str | None:
-        """The table that is next, if what follows it matches: quoted, a known one, or a word that is unknown."""
+        """The table that is next, if `follows` matches behind it: a quoted name, a known one, or an unknown word."""
         start = self.skip_blanks()
         if self.sees("`", '"'):
             name = self.quoted()
@@ -246,12 +247,12 @@ class _IndReader(Scanner):
             return self._known_table(self.text[start:end], start)
         match = re.compile(rf"([^\s`\"\[\](),]+){follows.pattern}").match(self.text, start)
         if match is None or ("." in match[1] and follows.match("[")):
-            return None  # `t.a[` is a column and something wrong behind it
+            return None  # in `t.a[` the fault is behind the column
         self.at = match.end(1)
         return self._known_table(match[1], start)
 
     def _columns(self, table: str, closing: str) -> tuple[Attribute, ...]:
-        """Names of columns up to the closing bracket, which is passed."""
+        """Columns up to the closing bracket, and past it."""
         return tuple(self.separated(lambda: self._of_table(table), closing))
 
     def _attributes(self) -> tuple[Attribute, ...]:
@@ -279,7 +280,7 @@ class _IndReader(Scanner):
         return Attribute(table, self._column(table))
 
     def _unknown_attribute(self, start: int) -> Attribute:
-        """A bare `table.column` of which one is not known: the table is the longest known one, or ends at a dot."""
+        """A bare `table.column` with an unknown name: the table is the longest known one, or ends at the first dot."""
         self.at = start
         end = _END.search(self.text, start)
         written = self.text[start : end.start() if end else len(self.text)]
@@ -302,7 +303,7 @@ class _IndReader(Scanner):
         return f"Write {' or '.join(holders)}" if holders else None
 
     def _column(self, table: str) -> str:
-        """The column that is next: quoted, known, or all up to what can't belong to a name."""
+        """The column that is next: a quoted name, a known one, or all text up to a sign."""
         at = self.skip_blanks()
         columns = self.tables.get(table)
         name = self.quoted() if self.sees("`", '"') else self.bare_name(columns or (), _END, _END)
@@ -312,18 +313,18 @@ class _IndReader(Scanner):
         return name
 
     def _known_column(self, table: str) -> str | None:
-        """The bare column of a table that is next: a plain word before the longest name."""
+        """The known column of a table that is next, without quotes; None for another text."""
         at = self.skip_blanks()
         ends = self.ends_of(at, self.tables.get(table, ()), _END)
         return self.text[at : ends[0]] if ends else None
 
     def _spelled_tables(self) -> list[str]:
-        """The tables as a text may name them bare: with the ending of a file too."""
+        """The tables, and the tables with the endings of files that the text has."""
         with_ending = (f"{name}{m.group()}" for name in self.tables for m in _endings(self.text))
         return [*self.tables, *with_ending]
 
     def _known_table(self, spelled: str, at: int) -> str:
-        """The name of a table, without a file's ending where only that makes it known."""
+        """The name of a table: as spelled, or without the ending of a file if that is a known one."""
         bare = _FILE_ENDING.sub("", spelled)
         name = spelled if spelled in self.tables or bare not in self.tables else bare
         if name not in self.tables:
@@ -332,5 +333,5 @@ class _IndReader(Scanner):
 
 
 def _endings(text: str) -> Iterable[re.Match[str]]:
-    """What looks like the ending of a file anywhere in a text."""
+    """All endings of files in a text."""
     return re.finditer(_FILE_ENDING.pattern.removesuffix("$"), text, re.IGNORECASE)

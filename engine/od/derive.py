@@ -11,36 +11,34 @@ from tuplewise.engine.errors import InputError, Wording, message
 from tuplewise.engine.od.dependency import ASCENDING, members
 from tuplewise.engine.od.found import Discovery
 from tuplewise.engine.od.implied import SavedOds, known_ods
-from tuplewise.engine.od.lexicographic import SignedColumn
-from tuplewise.engine.od.list_od import ListOd, OrderedColumn
+from tuplewise.engine.od.lexicographic import Signed, SignedColumn, named
+from tuplewise.engine.od.list_od import ListOd
 
 MOST_STEPS = 1_000_000
-
-Signed = tuple[SignedColumn, ...]
 
 
 def derive_list_ods(source: SavedOds | Discovery, most: int) -> list[ListOd]:
     """Derive the list order dependencies `X -> Y` of at most `most` columns a side, without implied ones.
 
-    Listed is every `X -> Y` that the discovered dependencies imply, of lists of at most `most` columns without a
-    repeated one, in which
+    The result has every `X -> Y` that the discovered dependencies imply, over lists of at most `most` different
+    columns, if
 
-    1. Y is no prefix of X, so that it may fail on some table;
-    2. no column of either list is determined by those in front of it in the list (it would order nothing): constants
-       are in no list, and what only says that X determines Y's columns is among the constancies;
-    3. X is no longer than it has to be: no proper prefix of X orders Y;
-    4. Y does not fall apart: X orders no proper suffix of Y (`X -> Y` and `X -> Z` give `X -> YZ`);
-    5. with Z the longest common prefix of X and Y: no column of Z can be left out of both lists;
-    6. X and Y do not end in the same item behind lists that order each other (any item may stand behind such lists);
-    7. of those that say the same one is listed: Z in the table's order of columns, ascending, and ascending the column
-       of X behind it (all directions behind Z turned round say the same; neither order nor directions of Z matter).
+    1. Y is no prefix of X: it is not trivial;
+    2. no column of either list is determined by the columns in front of it, where it would order nothing. So constants
+       are in no list, and a dependency that only says that X determines Y's columns is left to the constancies;
+    3. no proper prefix of X orders Y: X is as short as possible;
+    4. X orders no proper suffix of Y: Y can't be split (`X -> Y` and `X -> Z` imply `X -> YZ`);
+    5. no column of Z, the longest common prefix of X and Y, can be left out of both lists;
+    6. X and Y do not end in the same item behind lists that order each other (any item may follow such lists);
+    7. it stands for its equivalents: Z is ascending and in the table's order of columns, and the column of X behind Z
+       is ascending. (The order and the directions of Z don't matter, and all directions behind Z may be reversed.)
 
-    Every list dependency of that length which holds follows from these and the constancies, by 1 to 7.
+    Every list dependency of that length that holds follows from these and the constancies, by 1 to 7.
 
     Parameters
     ----------
-    source : what `od discover` found, here or saved. Where that is limited (`max_context`, a time limit), list
-        dependencies may be missing, and some may be listed that follow from missing ones.
+    source : the result of `od discover`, in memory or saved. With a limited result (`max_context`, a time limit), list
+        dependencies may be missing, and the list may have some that follow from missing ones.
     most : 1 or more
 
     Returns
@@ -51,14 +49,14 @@ def derive_list_ods(source: SavedOds | Discovery, most: int) -> list[ListOd]:
     Raises
     ------
     InputError
-        Where more than `MOST_STEPS` lists would have to be looked at; for an approximate discovery.
+        If more than `MOST_STEPS` lists would have to be tried; for an approximate discovery.
 
     Notes
     -----
-    Where X and Y part behind Z at columns A and B, `Z: A ~ B` holds and neither is constant under Z (2): so some pair
-    `C: A ~ B` was discovered with C inside Z. The search starts at those, lets X grow as long as no rows that X orders
-    one way are ordered the other way by [Z, B], and Y as long as X orders it. Cost: a look-up for each list met and
-    each column that may follow it; the number grows with the power of `most` in columns.
+    Let A and B be the columns behind Z in X and in Y. Then `Z: A ~ B` holds, and neither is constant under Z (2), so
+    some `C: A ~ B` was discovered with C inside Z. The search starts at those. It extends X as long as X and [Z, B]
+    order no rows in opposite ways, and Y as long as X orders it. Cost: a look-up for each list tried and each column
+    that may follow it; their number is a power of the number of columns, with `most` as exponent.
     """
     if most < 1:
         raise InputError(message("columns of a list", most, "1 or more"))
@@ -66,7 +64,8 @@ def derive_list_ods(source: SavedOds | Discovery, most: int) -> list[ListOd]:
     for shared, first, second in search.starts():
         search.grow_left((*shared, first), (*shared, second), len(shared))
     found = sorted(search.found, key=lambda od: (len(od[0]) + len(od[1]), _place(od[0]), _place(od[1])))
-    return [ListOd(search.named(left), search.named(right)) for left, right in found]
+    names = search.known.names
+    return [ListOd(named(left, names), named(right, names)) for left, right in found]
 
 
 def _place(items: Signed) -> tuple[tuple[int, bool], ...]:
@@ -84,10 +83,6 @@ class _Derivation:
         dependencies = known.dependencies
         sizes = np.bitwise_count(dependencies.contexts).sum(axis=1)
         self._pairs = dependencies.take((dependencies.kind >= ASCENDING) & (sizes < most))
-
-    def named(self, items: Signed) -> tuple[OrderedColumn, ...]:
-        """The list with the columns' names."""
-        return tuple(OrderedColumn(self.known.names[c], "asc" if ascends else "desc") for c, ascends in items)
 
     def starts(self) -> Iterator[tuple[Signed, SignedColumn, SignedColumn]]:
         """Each common prefix, with two columns that may follow it on the left and on the right."""

@@ -33,9 +33,9 @@ class SavedOds:
     Notes
     -----
     `X: [] -> A` holds iff A is in X or `Y: [] -> A` was found for some Y inside X. `X: A ~ B` holds iff A or B is
-    constant under X, or `Y: A ~ B` of that direction was found for some Y inside X. Both follow from what minimal means
-    (Li et al., ICDE 2023, section III). An answer costs a pass over the constancies for each new
-    context, and one over the contexts found for the pair; answers are kept.
+    constant under X, or `Y: A ~ B` of that direction was found for some Y inside X. Both follow from the definition of
+    minimal (Li et al., ICDE 2023, section III). An answer costs a pass over the constancies for each new context, and
+    one over the contexts found for the pair. Answers are cached.
     """
 
     def __init__(
@@ -110,25 +110,25 @@ class SavedOds:
         """Whether there may be further dependencies: not all contexts of all sizes were searched."""
         return not self.complete or (self.max_context is not None and self.max_context < len(self.names) - 1)
 
-    def holds(self, asked: SetOd) -> bool | None:
+    def holds(self, wanted: SetOd) -> bool | None:
         """Whether a set-based dependency holds; None if the limited result can't tell."""
-        if self.implies(asked):
+        if self.implies(wanted):
             return True
-        within = self.max_context is None or len(asked.context) <= self.max_context
+        within = self.max_context is None or len(wanted.context) <= self.max_context
         return False if self.complete and within else None
 
-    def implies(self, asked: SetOd) -> bool:
+    def implies(self, wanted: SetOd) -> bool:
         """Whether a set-based dependency follows from the discovered ones."""
-        determined = self.determined(asked.context)
-        if asked.left in determined or asked.right in determined:
+        determined = self.determined(wanted.context)
+        if wanted.left in determined or wanted.right in determined:
             return True
-        if asked.kind == CONSTANT:
+        if wanted.kind == CONSTANT:
             return False
-        known = self._implied.get(asked)
+        known = self._implied.get(wanted)
         if known is None:
-            contexts = self._pairs.get(asked[1:])
-            known = contexts is not None and bool(_within(contexts, self._mask(asked.context)).any())
-            self._implied[asked] = known
+            contexts = self._pairs.get(wanted[1:])
+            known = contexts is not None and bool(_within(contexts, self._mask(wanted.context)).any())
+            self._implied[wanted] = known
         return known
 
     def determined(self, context: frozenset[int]) -> frozenset[int]:
@@ -148,8 +148,8 @@ class SavedOds:
         orders), if `front` alone is."""
         columns = frozenset(c for c, _ in front)
         for j, opposite in enumerate(other):
-            asked = ordered_pair(columns.union(c for c, _ in other[:j]), item, opposite)
-            if asked is not None and not self.implies(asked):
+            wanted = ordered_pair(columns.union(c for c, _ in other[:j]), item, opposite)
+            if wanted is not None and not self.implies(wanted):
                 return False
         return True
 
@@ -187,9 +187,9 @@ def known_ods(source: SavedOds | Discovery) -> SavedOds:
     return SavedOds.of(source) if isinstance(source, Discovery) else source
 
 
-def check_names(asked: Iterable[str], names: Sequence[str]) -> None:
-    """Raise InputError for the first name that no column has."""
-    for name in asked:
+def check_names(given: Iterable[str], names: Sequence[str]) -> None:
+    """Raise InputError for the first name that is no column."""
+    for name in given:
         if name not in names:
             what = "no column of that name in the discovery"
             raise InputError(message(what, name, hint=near_names(name, names)))

@@ -22,7 +22,8 @@ from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.order import PartitionedRows, lay_out_orders
 
 SignedColumn = tuple[int, bool]
-"""A column by its position, and whether its direction is ascending."""
+"""A column by its position, and whether it is ascending."""
+Signed = tuple[SignedColumn, ...]
 
 
 class SetOd(NamedTuple):
@@ -77,6 +78,11 @@ def signed(items: Iterable[OrderedColumn], names: Sequence[str]) -> list[SignedC
     return list(found.items())
 
 
+def named(items: Iterable[SignedColumn], names: Sequence[str]) -> tuple[OrderedColumn, ...]:
+    """A list with the names of its columns, as `read_od` reads it."""
+    return tuple(OrderedColumn(names[column], "asc" if ascends else "desc") for column, ascends in items)
+
+
 def pair_kind(left_ascends: bool, right_ascends: bool) -> int:
     """ASCENDING for two columns of the same direction, else DESCENDING."""
     return ASCENDING if left_ascends == right_ascends else DESCENDING
@@ -106,15 +112,15 @@ def set_based(left: Sequence[SignedColumn], right: Sequence[SignedColumn]) -> li
     Notes
     -----
     `X -> Y` holds iff (a) rows equal on X are equal on Y: `set(X): [] -> Yj` for each j; and (b) no two rows are before
-    on X and behind on Y. Such two rows are equal on X1..Xi-1 and on Y1..Yj-1 for the first i and j on which they
-    differ, and Xi and Yj order them in opposite ways: `{X1..Xi-1, Y1..Yj-1}: Xi ~ Yj` forbids just that. So each two
-    rows that break a dependency of (a) are a split of `X -> Y`, and each two that break one of (b) a swap.
+    on X and behind on Y. Let i and j be the first places where two such rows differ. They are equal on X1..Xi-1 and on
+    Y1..Yj-1, and Xi and Yj order them in opposite ways, which is what `{X1..Xi-1, Y1..Yj-1}: Xi ~ Yj` forbids. So two
+    rows that break a dependency of (a) are a split of `X -> Y`, and two that break one of (b) a swap.
 
     At most |Y| + |X| |Y| dependencies.
 
     Examples
     --------
-    `month -> week`, and what HyOD's paper says of `AB -> CD`, without the constancies:
+    `month -> week`, and the example `AB -> CD` of the HyOD paper, without the constancies:
 
     >>> set_based([(0, True)], [(1, True)])
     [SetOd(context=frozenset({0}), kind=1, left=1, right=-1), SetOd(context=frozenset(), kind=2, left=0, right=1)]
@@ -147,7 +153,7 @@ def check_orders(
 
     Parameters
     ----------
-    ods : as `read_od` gives them for the relation's columns
+    ods : as `read_od` reads them, over the relation's columns
     device : "auto", "cpu", "cuda" or "cuda:N"
     run : reports "checking"; dependencies undecided at its time limit have `holds` None
 
@@ -160,8 +166,8 @@ def check_orders(
 
     Notes
     -----
-    Cost: a pass over the rows for each set-based dependency and context (`set_based` says how many those are); the
-    classes of contexts that dependencies share are made once.
+    Cost: a pass over the rows for each set-based dependency and context (`set_based` has their number). Classes of
+    contexts that dependencies share are built once.
     """
     for od in ods:
         for item in (*od.left, *od.right):

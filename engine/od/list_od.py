@@ -46,8 +46,8 @@ class OrderedColumn(NamedTuple):
 class ListOd:
     """An order dependency `left -> right`: rows sorted by the left list are sorted by the right one.
 
-    It holds where no two rows t, u with t before u on the left list, or equal to it, have t after u on the right one.
-    An empty left list says that the columns on the right are constant. `str` writes it as `read_od` reads it.
+    It is violated by two rows t, u if t is before u or equal to u on the left list, and after u on the right list.
+    With an empty left list, the columns on the right are constant. `str` writes the text that `read_od` reads.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def read_od(text: str, names: Sequence[str]) -> ListOd:
 
     Raises
     ------
-    RuleError : with the position, what was expected, and names like an unknown one
+    RuleError : with the position, what was expected, and names similar to an unknown one
 
     Examples
     --------
@@ -96,7 +96,7 @@ def read_order_by(text: str, names: Sequence[str]) -> tuple[OrderedColumn, ...]:
 
     Raises
     ------
-    RuleError : as `read_od` does
+    RuleError : as for `read_od`
 
     Examples
     --------

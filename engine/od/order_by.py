@@ -9,12 +9,10 @@ from dataclasses import dataclass
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.od.found import Discovery
 from tuplewise.engine.od.implied import SavedOds, check_names, known_ods
-from tuplewise.engine.od.lexicographic import SignedColumn, signed
+from tuplewise.engine.od.lexicographic import Signed, SignedColumn, named, signed
 from tuplewise.engine.od.list_od import OrderedColumn
 
-MOST_STEPS = 100_000  # lists that are looked at
-
-Signed = tuple[SignedColumn, ...]
+MOST_STEPS = 100_000  # lists that are tried
 
 
 @dataclass(frozen=True)
@@ -35,36 +33,37 @@ class ShortOrder:
 def shortest_order_by(items: Sequence[tuple[str, str]], source: SavedOds | Discovery) -> ShortOrder:
     """The shortest ORDER BY, over any columns, that sorts the table the same way as a given one.
 
-    The two are equivalent: rows that one sorts before, behind or beside each other are so sorted by the other
-    (`X -> Y` and `Y -> X` both hold). "asc" is nulls first, "desc" nulls last. It is for the table as it was when it
-    was discovered.
+    The two lists are equivalent (`X -> Y` and `Y -> X` hold): of any two rows, both put the same one first, or both
+    leave the order open. "asc" puts nulls first, "desc" nulls last. The result is valid for the table as it was when
+    its dependencies were discovered.
 
     Parameters
     ----------
     items : (name, "asc" or "desc") in order; `read_order_by` reads them from text
-    source : what `od discover` found, here or saved. Where that is limited, the result is still equivalent, but there
-        may be a shorter one.
+    source : the result of `od discover`, in memory or saved. With a limited result, the list is still equivalent, but
+        a shorter one may exist.
 
     Returns
     -------
     ShortOrder
-        Of several of the same length one over the given columns is preferred, of these one that keeps the given order
-        and directions, then one of columns given earlier; other columns come after them, in the table's order. No items
-        where all columns are constant.
+        Of several shortest lists, one over the given columns is preferred; among those, one that keeps the given order
+        and directions, then one of columns given earlier. Other columns come last, in the table's order. The list is
+        empty if all columns are constant.
 
     Raises
     ------
     InputError
-        For a column that the discovery did not have, with names near to it; another direction; an approximate
+        For a column that the discovery did not have, with similar names; for another direction; for an approximate
         discovery.
 
     Notes
     -----
-    Columns determined by those in front of them are left out first. Of what is left, X, a list Y is equivalent iff X
-    determines its columns, they determine those of X, and no two rows are ordered opposite ways by X and Y. So the sets
-    of columns that X determines, and that determine X, are tried by size, each in the given order, then in every other
-    in which each prefix is compatible with X; a column that no others determine is in each of them. After `MOST_STEPS`
-    sets and prefixes the result is the given list without each column that can go, which may not be the shortest.
+    Columns determined by those in front of them are left out first; let X be the rest. A list Y is equivalent to X iff
+    X determines the columns of Y, these determine the columns of X, and no two rows are ordered opposite ways by X and
+    Y. So the column sets that X determines and that determine X are tried by size: each in the given order, then in
+    every other order whose prefixes are all compatible with X. A column that no other columns determine is in each of
+    these sets. After `MOST_STEPS` sets and prefixes the search ends. The result is then the given list without each
+    column that can be left out, which may not be the shortest.
     """
     known = known_ods(source)
     for name, direction in items:
@@ -73,7 +72,7 @@ def shortest_order_by(items: Sequence[tuple[str, str]], source: SavedOds | Disco
     check_names([name for name, _ in items], known.names)
     given = signed([OrderedColumn(name, "asc" if d == "asc" else "desc") for name, d in items], known.names)
     search = _Reduction(known, given)
-    found = tuple(OrderedColumn(known.names[c], "asc" if ascends else "desc") for c, ascends in search.shortest())
+    found = named(search.shortest(), known.names)
     notes = []
     if search.gave_up and found:
         notes.append(f"the search ended after {MOST_STEPS:,} lists: there may be a shorter one that sorts alike")
@@ -137,7 +136,7 @@ class _Reduction:
                 yield tuple(item for item in items if item in chosen)
 
     def _without_what_can_go(self) -> Signed:
-        """The list without each column that can go, the last first."""
+        """The list without each column that can be left out, the last one first."""
         best = self._given
         for item in reversed(self._given):
             shorter = tuple(kept for kept in best if kept != item)
@@ -146,7 +145,7 @@ class _Reduction:
         return best
 
     def _arranged(self, front: Signed, items: Signed) -> Iterator[Signed]:
-        """Lists of the items, in any order and direction, that begin with `front` and are compatible with the given."""
+        """Orders and directions of the items that follow `front` and are compatible with the given list."""
         if not items:
             yield front
             return

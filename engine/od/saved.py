@@ -110,7 +110,7 @@ class _JsonObject:
         return self.values[key]
 
     def value(self, key: str, kind: type, *, null: bool = False) -> Any:
-        """The value of a key, of this type. `null`: it may be null."""
+        """The value of a key, which has to be of this type. `null`: it may be null."""
         value = self.any_value(key)
         if null and value is None:
             return None
@@ -139,7 +139,7 @@ class _JsonObject:
         return [self._place_of(entry, f"{key}[{number}]", places) for number, entry in enumerate(listed)]
 
     def unlike(self, key: str, value: object, allowed: str) -> InputError:
-        """What is wrong with a value."""
+        """The error of a value that is not allowed."""
         return InputError(message(f"saved result {self._name!r}: {self._place}{key}", value, allowed, _AGAIN))
 
     def _place_of(self, column: str, key: str, places: Mapping[str, int]) -> int:

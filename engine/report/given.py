@@ -1,4 +1,4 @@
-"""Dependencies as a caller gives them: texts, objects, and files of them, one a line or our JSON."""
+"""Reads dependencies from texts, objects and files: one a line, or our JSON."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ T = TypeVar("T")
 
 
 class Dependencies(NamedTuple, Generic[T]):
-    """Dependencies of one kind, and how they are read.
+    """A kind of dependencies, and how to read them.
 
     Attributes
     ----------
-    several, one : what they are called, "order dependencies" and "an order dependency"
-    objects : types that are read beside text
+    several, one : names in messages, such as "order dependencies" and "an order dependency"
+    objects : types that are read as well as text
     allowed : these types in words
     example : one as text
-    accepted : what a fault says at its end
-    of_file : what a file may hold
-    read : makes one of its text, object or entry in JSON; raises RuleError
+    accepted : the accepted spellings, which end an error
+    of_file : the allowed content of a file
+    read : makes a dependency from text, an object or a JSON entry; raises RuleError
     of_json : the entries of a saved result, given its document and its name; raises RuleError
     """
 
@@ -39,13 +39,13 @@ class Dependencies(NamedTuple, Generic[T]):
     of_json: Callable[[Any, str], list[Any]]
 
     def read_all(self, given: Any, *, may_be_none: bool = False) -> tuple[list[T], list[str]]:
-        """Each dependency once, and a note on each that was given again.
+        """Each dependency once, and a note on each repeated one.
 
         Raises
         ------
-        RuleError : one error with all faults of all of them; where there is none, unless a saved result tells of none
-            or it `may_be_none`
-        InputError : for what is none of the types
+        RuleError : one error with all faults; also for no dependency at all, unless a saved result says so or
+            `may_be_none` is set
+        InputError : for another type
         """
         several = isinstance(given, Iterable) and not isinstance(given, (str, *self.objects))
         found: dict[T, str] = {}
@@ -72,7 +72,7 @@ class Dependencies(NamedTuple, Generic[T]):
         return list(found), notes
 
     def _entries(self, given: Any) -> Iterator[tuple[Any, str]]:
-        """What one thing that was given holds, each with its place in a file."""
+        """The entries of one of the given things, each with its place in a file."""
         if isinstance(given, (str, *self.objects)):
             yield given, ""
         elif isinstance(given, PurePath):
@@ -83,7 +83,7 @@ class Dependencies(NamedTuple, Generic[T]):
     def _in_file(self, path: Path) -> list[tuple[Any, str]]:
         """The dependencies of a file, each with its place: one a line with `#` comments, or our JSON.
 
-        None only where our JSON says that there are none.
+        Empty only if our JSON says that nothing was found.
         """
         content = content_of(path, f"file of {self.several}")
         if content.lstrip().startswith("{"):

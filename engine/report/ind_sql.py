@@ -1,4 +1,4 @@
-"""Inclusion dependencies as SQL: for each a query that lists its missing values, for Spark, DuckDB or standard SQL."""
+"""Inclusion dependencies as SQL: a query for each that lists missing values, for Spark, DuckDB or standard SQL."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _TEXT = {"spark": "STRING", "duckdb": "VARCHAR", "ansi": "VARCHAR(65535)"}
 
 @dataclass(frozen=True)
 class IndWriter:
-    """Writes queries against some tables.
+    """Writes queries on several tables.
 
     Attributes
     ----------
-    tables : those that were discovered or checked
-    names : what tables are called in the database, as one writes it there; others by the names they were loaded under
-    as_text : values are compared as text
+    tables : the searched or checked tables
+    names : names of tables in the database, as written there; other tables keep the names they were loaded under
+    as_text : whether values are compared as text
 
     Raises
     ------
-    InputError : for another dialect, a table that isn't there, a name that is none
+    InputError : for another dialect, an unknown table, or a text that is no name
     """
 
     tables: tuple[TableFound, ...]
@@ -40,7 +40,7 @@ class IndWriter:
         known = [table.name for table in self.tables]
         for name, given in self.names.items():
             if name not in known:
-                raise InputError(message("SQL name for a table that isn't there", name, hint=near_names(name, known)))
+                raise InputError(message("SQL name for an unknown table", name, hint=near_names(name, known)))
             sql.table_parts(given)
 
     def script(self, inds: Iterable[InclusionDependency]) -> Iterator[str]:
@@ -50,7 +50,7 @@ class IndWriter:
             yield "\n" + self.query(ind)
 
     def heading(self) -> str:
-        """What a reader of the queries has to know, as comments."""
+        """Comments for the reader of the queries."""
         lines = [
             f"Each query lists the missing values of one inclusion dependency (SQL dialect: {self.dialect}), and how "
             "many rows have each. It is empty where the dependency holds.",
@@ -72,7 +72,7 @@ class IndWriter:
         return "".join(map(sql.comment, lines))
 
     def query(self, ind: InclusionDependency) -> str:
-        """The query that lists the missing values of one dependency, those of most rows first."""
+        """The query that lists the missing values of one dependency, the most frequent first."""
         own = [f"d.{self._quote(a.column)}" for a in ind.dependent]
         theirs = [f"r.{self._quote(b.column)}" for b in ind.referenced]
         same = " AND ".join(f"{self._compared(b)} = {self._compared(a)}" for a, b in zip(own, theirs, strict=True))

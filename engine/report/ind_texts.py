@@ -1,4 +1,4 @@
-"""Inclusion dependencies as a caller gives them: texts, files of them, or results."""
+"""Reads inclusion dependencies from texts, files and results."""
 
 from __future__ import annotations
 
@@ -18,17 +18,16 @@ _FILE = "one inclusion dependency a line, or JSON of `ind discover` or `ind chec
 def read_all_inds(
     given: Any, tables: Mapping[str, Sequence[str]]
 ) -> tuple[list[InclusionDependency], list[str]]:
-    """Each inclusion dependency once, and a note on each that was given again.
+    """Each inclusion dependency once, and a note on each repeated one.
 
     Parameters
     ----------
-    given : text of one, an InclusionDependency, what `discover_inds` returned, a pathlib.Path of a file of them, or a
-        list of these
+    given : text, an InclusionDependency, a result of `discover_inds`, the pathlib.Path of a file, or a list of these
     tables : the columns of each table, by its name
 
     Raises
     ------
-    RuleError : one error with all faults of all of them; where there is none, unless a result tells of none
+    RuleError : one error with all faults; also for no dependency at all, unless a result says so
     InputError : for anything else
     """
 
@@ -36,7 +35,7 @@ def read_all_inds(
         if isinstance(one, Mapping):
             return ind_of_record(one, tables)
         text = str(one.ind if isinstance(one, FoundInd) else one)
-        return parse_ind(text, tables)  # its names have to be those of the tables
+        return parse_ind(text, tables)  # checks its names against the tables
 
     inds: Dependencies[InclusionDependency] = Dependencies(
         several="inclusion dependencies",

@@ -1,4 +1,4 @@
-"""Order dependencies as a caller gives them: texts, files of them, or results."""
+"""Reads order dependencies from texts, files and results."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _FILE = Wording("one order dependency a line, or JSON of `od check`, or of `od d
 
 
 def read_all_ods(given: Any, names: Sequence[str]) -> tuple[list[ListOd], list[str]]:
-    """Each order dependency once, and a note on each that was given again.
+    """Each order dependency once, and a note on each repeated one.
 
     Parameters
     ----------
-    given : text of one, a ListOd, a pathlib.Path of a file of them, or a list of these
+    given : text, a ListOd, the pathlib.Path of a file, or a list of these
     names : the columns of the table
 
     Raises
     ------
-    RuleError : one error with all faults of all of them; where there is none, unless a saved result tells of none
+    RuleError : one error with all faults; also for no dependency at all, unless a saved result says so
     InputError : for anything else
     """
     ods: Dependencies[ListOd] = Dependencies(
@@ -42,14 +42,13 @@ def read_all_ods(given: Any, names: Sequence[str]) -> tuple[list[ListOd], list[s
 
 
 def _of_json(document: Any, name: str) -> list[str]:
-    """The texts of a saved result. Raises RuleError where it has none."""
+    """The texts of a saved result. Raises RuleError for other documents."""
     command, result = document.get("command"), document.get("result")
     lists = [result[key] for key in _LISTS if key in result] if isinstance(result, dict) else []
     if not lists:
         hint: str | None = None if command is None else f"It is of {command}"
         if command == "od discover":
-            said = "It was discovered without {lexicographic:N}, so that it lists no dependencies between lists"
-            hint = Wording(said)
+            hint = Wording("It was discovered without {lexicographic:N}: it has no dependencies between lists")
         raise RuleError(message("no list of order dependencies in JSON file", name, _FILE, hint))
     entries = lists[0] if isinstance(lists[0], list) else [lists[0]]
     found = []

@@ -64,6 +64,5 @@ def shorten(columns: str, against: str) -> Shortened:
         raise RuleError(message("columns of ORDER BY", columns, 'one or more, such as "year, month desc"'))
     found = shortest_order_by(items, saved)
     clock.lap("shortening")
-    timings = {**clock.seconds, "total": sum(clock.seconds.values())}
     shortest = write_order(found.items) or "[]"
-    return Shortened(write_order(items), shortest, against, found.shortest, found.notes, timings)
+    return Shortened(write_order(items), shortest, against, found.shortest, found.notes, clock.with_total())

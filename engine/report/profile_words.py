@@ -1,4 +1,4 @@
-"""Rules of a profile in plain English, and the rows that break them."""
+"""Rules of a profile, and the rows that break them, in plain English."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _names(relation: Relation, columns: Sequence[int]) -> tuple[str, ...]:
 
 
 def english(table: ProfiledTable, listed: Listed) -> str:
-    """What a rule says, and how many rows break it."""
+    """The meaning of a rule, and the number of rows that break it."""
     rule, relation = listed.rule, table.relation
     left, right = [f"`{n}`" for n in _names(relation, rule.left)], [f"`{n}`" for n in _names(relation, rule.right)]
     own = {"key": _key, "fd": _functional, "od": _order, "row": _row, "constant": _constant}[rule.kind]
@@ -96,7 +96,7 @@ def _all(names: Sequence[str]) -> str:
 
 
 def _converse(listed: Listed) -> Rule | None:
-    """The FD with the sides exchanged, where both sides determine each other."""
+    """The FD with exchanged sides, if both sides determine each other."""
     left, right = listed.rule.left, listed.rule.right
     return next((one for one in listed.implies if one.kind == "fd" and (one.left, one.right) == (right, left)), None)
 
@@ -105,7 +105,7 @@ _VERBS = {"key": ("repeats another", "repeat another"), "fd": ("differs", "diffe
 
 
 def _broken(table: ProfiledTable, listed: Listed) -> str:
-    """How many rows break a rule, and how many it doesn't speak of."""
+    """The number of rows that break a rule, and of those that nulls leave out."""
     rule, converse = listed.rule, _converse(listed)
     left_out = table.count - rule.rows
     nulls = f", and {number_of(left_out, 'row')} with a null {'is' if left_out == 1 else 'are'} left out"
@@ -119,7 +119,7 @@ def _broken(table: ProfiledTable, listed: Listed) -> str:
 
 
 def inclusion_english(inclusion: Inclusion) -> str:
-    """What a likely foreign key says, and how many values break it."""
+    """The meaning of a likely foreign key, and the number of values that break it."""
     dependent, referenced = inclusion.ind.dependent[0], inclusion.ind.referenced[0]
     found = f"`{referenced.table}.{referenced.column}`"
     if not inclusion.exceptions:
@@ -177,7 +177,7 @@ def _value(relation: Relation, column: int, row: int) -> Any:
 
 
 def shown(value: Any) -> str:
-    """A value as a sentence has it: text in quotes, cut where it is long."""
+    """A value in a sentence: text in quotes, shortened if it is long."""
     if value is None:
         return "null"
     if not isinstance(value, str):

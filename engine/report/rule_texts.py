@@ -1,4 +1,4 @@
-"""Denial constraints as a caller gives them: texts, files of them, or results."""
+"""Reads denial constraints from texts, files and results."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from tuplewise.engine.report.dc_result import DcResult
 def read_all_rules(
     given: Any, columns: Sequence[str], syntax: RulesSyntax
 ) -> tuple[list[DenialConstraint], list[str]]:
-    """Each rule once, and a note on each that was given again.
+    """Each rule once, and a note on each repeated one.
 
     Parameters
     ----------
-    given : text of a rule, or of several; a DenialConstraint, what a discovery found, a pathlib.Path of a file of
-        rules, or a list of these
+    given : text of one rule or several, a DenialConstraint, a DcResult, the pathlib.Path of a file of rules, or a list
+        of these
 
     Raises
     ------
-    RuleError : one error with all faults of all of them
+    RuleError : one error with all faults
     InputError : for anything else
     """
     several = isinstance(given, Sequence) and not isinstance(given, str)
@@ -47,7 +47,7 @@ def read_all_rules(
 
 
 def _rules(given: Any, columns: Sequence[str], syntax: RulesSyntax) -> Iterator[tuple[DenialConstraint, str]]:
-    """What one thing that was given holds, each with where it stands."""
+    """The rules of one of the given things, each with its place."""
     if isinstance(given, str):
         yield from ((rule, repr(given)) for rule in read_rules(given, columns=columns, syntax=syntax))
     elif isinstance(given, PurePath):

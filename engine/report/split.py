@@ -1,8 +1,8 @@
-"""A table split in two: the rows that violate no rule, and those that violate one, each with which and where it stood.
+"""Splits a table in two: rows that violate no rule, and violating rows, each with its position and its rules.
 
-Rows of local CSV files stand in the new files byte for byte as they stood (in the encoding of the source), rows of
-local Parquet files with the values and types of their file, columns that were not loaded included. Rows of any other
-source are written to Parquet with the values that were loaded.
+Rows of local CSV files are copied byte for byte (in the encoding of the source). Rows of local Parquet files keep the
+values and types of their file, including columns that were not loaded. Rows of any other source are written to Parquet
+with the values that were loaded.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ ROW, RULES = "row_position", "violated_rules"
 
 @dataclass(frozen=True)
 class Violators:
-    """Which rows violate which rules.
+    """The rules that each row violates.
 
     Attributes
     ----------
-    group : int32 (rows,), into `rules`; 0 is no rule
-    rules : ids of the rules of each group; the first is empty
+    group : int32 (rows,), index into `rules`; 0 for no rule
+    rules : ids of the violated rules of each group; the first is empty
     """
 
     group: NDArray[np.int32]
@@ -47,7 +47,7 @@ class Violators:
 
     @classmethod
     def of(cls, rows: int, ids: Sequence[str], counts: Sequence[NDArray[np.int64]]) -> Violators:
-        """From the number of violating pairs that each row is in: int64 (rows,) for each rule."""
+        """From the violating pairs of each row: int64 (rows,) for each rule."""
         group = np.zeros(rows, dtype=np.int32)
         some = np.zeros(rows, dtype=np.bool_)
         for c in counts:
@@ -71,7 +71,7 @@ def file_names(source: Source) -> tuple[str, str]:
 
 
 def check_split_folder(given: str, table: str) -> None:
-    """Raise InputError now where the two files could not be written later, or would not be alone in their folder."""
+    """Raise InputError before the work where the two files could not be written, or the folder holds other files."""
     source, path = find_source(table), Path(os.path.realpath(given))
     names = file_names(source)
     if any(Path(os.path.realpath(f)).parent == path for f in source.files):
@@ -93,18 +93,18 @@ def check_split_folder(given: str, table: str) -> None:
 
 
 def split(given: str, relation: Relation, violators: Violators, table: str, options: LoadOptions) -> str:
-    """Write both files, whole or not at all; rows keep their order. Gives back a sentence on what was written.
+    """Write both files, whole or not at all; rows keep their order. Returns a sentence on the two files.
 
     Parameters
     ----------
     given : the folder; see `check_split_folder`
     relation, violators : the table and its violating rows
-    table, options : where and how the table was read
+    table, options : the source, and how it was read
 
     Raises
     ------
     InputError
-        Where a file can't be written, or the source has changed since it was loaded.
+        If a file can't be written, or the source has changed since it was loaded.
     """
     source, path = find_source(table), Path(os.path.realpath(given))
     names = file_names(source)
@@ -139,7 +139,7 @@ def _write(
 
 
 def _common_schema(source: Source) -> pa.Schema | None:
-    """The schema of local Parquet files; None where they differ, or names of folders hold columns."""
+    """The schema of local Parquet files; None if they differ, or names of folders hold columns."""
     if not source.local or source.format != "parquet" or any("=" in os.path.dirname(f) for f in source.files):
         return None
     import pyarrow.parquet as pq
@@ -150,7 +150,7 @@ def _common_schema(source: Source) -> pa.Schema | None:
 
 
 def _stored(source: Source) -> Iterator[tuple[int, pa.Table]]:
-    """Rows of Parquet files as they are stored: the position of the first, and a batch of them."""
+    """Rows as stored in Parquet files, in batches, each with the position of its first row."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -163,7 +163,7 @@ def _stored(source: Source) -> Iterator[tuple[int, pa.Table]]:
 
 
 def _loaded(cells: Cells, columns: Sequence[tuple[str, pa.DataType]]) -> Iterator[tuple[int, pa.Table]]:
-    """Rows as they were loaded. The position of the first row is -1: they are the relation's, one by one."""
+    """Rows as loaded, in batches. The position is -1 in place of the first row's: the rows are the relation's."""
     import pyarrow as pa
 
     for start in range(0, cells.relation.rows, _BATCH_ROWS):
@@ -203,7 +203,7 @@ def _write_parquet(
 
 
 def _rows_within(relation: Relation, start: int, size: int) -> NDArray[np.int64]:
-    """Index in the relation of the rows at `size` positions from `start` on; -1 for those that it does not have."""
+    """Index in the relation of the rows at `size` positions from `start` on; -1 for rows that were not loaded."""
     wanted = np.arange(start, start + size, dtype=np.int64)
     if relation.positions is None:
         return np.where(wanted < relation.rows, wanted, -1)
@@ -214,7 +214,7 @@ def _rows_within(relation: Relation, start: int, size: int) -> NDArray[np.int64]
 
 
 def check_count(relation: Relation, written: int) -> None:
-    """Raise InputError where the source does not hold the rows that were loaded."""
+    """Raise InputError where the source has not as many rows as were loaded."""
     if written != relation.rows:
         raise InputError(
             message("rows of the source when it was split", written, f"{relation.rows}, as when it was loaded")

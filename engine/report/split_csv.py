@@ -1,4 +1,4 @@
-"""CSV files split in two with each record as it stands: only where records begin and end is looked at."""
+"""Splits CSV files in two. Records are copied as they are: only their beginnings and ends are scanned."""
 
 from __future__ import annotations
 
@@ -26,10 +26,9 @@ def split(
 ) -> None:
     """Write each row of local CSV files to one of two files, in the source's own dialect and encoding.
 
-    The files of a folder or a glob follow one another, their header stands once; lines in front of it and a footer stay
-    behind. Lines of the violating rows begin with
-    the row's position and the ids of its rules (a blank between them): put in front, they stay fields whatever the
-    rest of the line is.
+    The files of a folder or a glob follow one another below one header. Lines in front of it and a footer are left out.
+    Lines of violating rows begin with the row's position and the ids of its rules, separated by blanks. In front of the
+    line, these are fields whatever the rest of the line is.
     """
     table = scan_table(source, options)
     sep = table.dialect.sep
@@ -68,9 +67,9 @@ def split(
 
 
 def _records(name: str, encoding: str, scan: CsvScan, one_column: bool, header: bool) -> Iterator[str]:
-    """The records of a file without their line ends, the header among them.
+    """The records of a file, its header included, without their line ends.
 
-    Blank lines are left out, but in a table of one column each is a row, of null.
+    Blank lines are left out, except in a table of one column, where each is a row with a null.
     """
     line_end, starts = _line_end(name), scan.lines
     with opened(name) as stream:
@@ -85,7 +84,7 @@ def _records(name: str, encoding: str, scan: CsvScan, one_column: bool, header: 
         for blank in islice(lines, int(starts[0]) - 1 - scan.skipped_lines):
             if one_column and not header:
                 yield blank.rstrip(_LINE_ENDS)
-        for size in [*np.diff(starts).tolist(), None]:  # of the last record nobody says how many lines it has
+        for size in [*np.diff(starts).tolist(), None]:  # the last record has all lines that are left
             parts = list(islice(lines, size))
             if first:
                 parts[0], first = parts[0].removeprefix("\ufeff"), False
@@ -96,7 +95,7 @@ def _records(name: str, encoding: str, scan: CsvScan, one_column: bool, header: 
 
 
 def _rows(parts: list[str], one_column: bool) -> Iterator[str]:
-    """A record of some lines, and the blank lines after it where they are rows."""
+    """A record of several lines, and the blank lines after it if they are rows."""
     last = len(parts)
     while last > 1 and not parts[last - 1].strip(_LINE_ENDS):
         last -= 1
@@ -106,7 +105,7 @@ def _rows(parts: list[str], one_column: bool) -> Iterator[str]:
 
 
 def _line_end(name: str) -> Literal["\n", "\r"]:
-    """What the scan of the file took for the end of a line."""
+    """The line end that the scan of the file used."""
     with opened(name) as stream:
         begin = stream.read(1 << 20)
     return "\r" if b"\r" in begin and b"\n" not in begin else "\n"

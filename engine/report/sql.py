@@ -1,4 +1,4 @@
-"""Rules as SQL: for each rule a query that lists its violations, for Spark SQL, DuckDB or standard SQL."""
+"""Rules as SQL: one query a rule that lists its violations, for Spark SQL, DuckDB or standard SQL."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from tuplewise.engine.table.relation import Relation, TypeName
 Dialect = Literal["spark", "duckdb", "ansi"]
 DIALECTS: tuple[str, ...] = get_args(Dialect)
 Ordered = tuple[str, bool]
-"""An item of ORDER BY: a column, and whether its direction is ascending."""
+"""An item of ORDER BY: a column, and whether it is ascending."""
 
 _SQL_OPERATOR = {"==": "=", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 
 
 def check_dialect(dialect: str) -> None:
-    """Raise InputError where `dialect` is none of ours."""
+    """Raise InputError for an unknown dialect."""
     if dialect not in DIALECTS:
         raise InputError(message("dialect", dialect, ", ".join(map(repr, DIALECTS))))
 
 
 def quote(name: str, dialect: str) -> str:
-    """A column or table name, quoted, so that any text can be a name."""
+    """The quoted name of a column or table."""
     mark = "`" if dialect == "spark" else '"'
     return mark + name.replace(mark, mark * 2) + mark
 
 
 def table_parts(text: str) -> list[str]:
-    """The parts of a table name as a user writes it: `db.orders`, `"my db"."a.b"`; dots inside quotes don't part.
+    """The parts of a table's name: `db.orders`, `"my db"."a.b"`. Dots inside quotes belong to a part.
 
     Raises InputError for an open quote or an empty part.
     """
@@ -70,9 +70,9 @@ def comment(text: str) -> str:
 
 
 def _condition(p: Predicate, dialect: str, nulls: str, types: Mapping[str, TypeName] | None = None) -> str:
-    """One predicate. Where null is a value it equals itself and is lower than every other value.
+    """One predicate. As a value, null equals itself and is lower than every other value.
 
-    `types`: of the columns, for the literals of constants.
+    `types`: the columns' types, for the literals of constants.
     """
     x = f"{p.left_role}.{quote(p.left, dialect)}"
     if p.operator in ("is", "is not"):
@@ -98,7 +98,7 @@ def _condition(p: Predicate, dialect: str, nulls: str, types: Mapping[str, TypeN
 
 
 def _literal(constant: Constant, type_: TypeName, column: str, dialect: str) -> str:
-    """Of the column's type; of its own where the column had no value that told its type (check_types lets it pass)."""
+    """A literal of the column's type, or of its own type beside a column without values (check_types allows it)."""
     try:
         return literal(constant, type_, column, dialect)
     except RuleError:
@@ -107,9 +107,9 @@ def _literal(constant: Constant, type_: TypeName, column: str, dialect: str) -> 
 
 
 def writer_of(relation: Relation, dialect: str, table: str | None, nulls: str) -> Writer:
-    """What writes queries against a table. `table`: its name in the database; None: the one that it was loaded under.
+    """The writer of queries on a table. `table`: its name in the database; None: the name that it was loaded under.
 
-    Raises InputError for another dialect, or what is no name.
+    Raises InputError for another dialect, or a text that is no name.
     """
     check_dialect(dialect)
     parts = [relation.name] if table is None else table_parts(table)
@@ -117,7 +117,7 @@ def writer_of(relation: Relation, dialect: str, table: str | None, nulls: str) -
 
 
 def unused(wanted: str, taken: Sequence[str]) -> str:
-    """`wanted`, with a number where one of `taken` is the same to an engine that ignores case."""
+    """`wanted`, with a number if `taken` has the name in any case."""
     used = {name.casefold() for name in taken}
     name, number = wanted, 2
     while name.casefold() in used:
@@ -127,15 +127,15 @@ def unused(wanted: str, taken: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Writer:
-    """Writes queries against one table.
+    """Writes queries on one table.
 
     Attributes
     ----------
     columns : all column names of the table, in order; `types` their types, for the heading and for constants.
     table : parts of the table's name (catalog, schema, name, or fewer).
     nulls : "unknown" or "value": the rule that the constraints were found under.
-    key : columns that are listed for each row, the first ones
-    key_tells_apart : whether no two rows are alike in all of them (a null taken as a value): they need no number then
+    key : columns that are listed first for each row
+    key_tells_apart : whether no two rows are equal in all of them (null as a value); rows need no number then
     """
 
     columns: Sequence[str]
@@ -147,7 +147,7 @@ class Writer:
     key_tells_apart: bool = False
 
     def heading(self) -> str:
-        """What a reader of the queries has to know, as comments."""
+        """Comments for the reader of the queries."""
         names = ".".join(quote(part, self.dialect) for part in self.table)
         listed = ", ".join(f"{quote(c, self.dialect)} {t}" for c, t in zip(self.columns, self.types, strict=True))
         lines = [
@@ -187,7 +187,7 @@ class Writer:
         )
 
     def query(self, rule: DenialConstraint, title: str | None = None) -> str:
-        """The query that lists the violations of one rule: which rows, and the cells that the rule names.
+        """The query that lists the violations of one rule: rows, with their cells in the columns of the rule.
 
         Rows are `t` and `u` (row numbers), or `t_` and `u_` before the name of each key column.
         """
@@ -198,8 +198,8 @@ class Writer:
         return self._query(rule.columns, tuples, conditions, title)
 
     def order_query(self, left: Sequence[Ordered], right: Sequence[Ordered], title: str | None = None) -> str:
-        """The query that lists the pairs of rows of which one list puts t before u, or beside it, and the other one t
-        behind u."""
+        """The query that lists violations of `left -> right`: t is before u or equal to it on the left list, and
+        behind u on the right list."""
         conditions = [self._apart(once=False)]
         if left:
             conditions.append(self._before(left, beside=True))
@@ -209,7 +209,7 @@ class Writer:
     def _query(
         self, columns: Iterable[str], tuples: Sequence[str], conditions: Sequence[str], title: str | None
     ) -> str:
-        """The query that lists rows, or pairs of them, with their cells in these columns."""
+        """The query that lists rows or pairs of rows, with their cells in these columns."""
         used = list(dict.fromkeys([*self.key, *columns]))
         shown = [] if self.key_tells_apart else [f"{x}.{self._row} AS {self._q(x)}" for x in tuples]
         shown += [f"{x}.{self._q(c)} AS {self._q(f'{x}_{c}')}" for c in used for x in tuples]
@@ -225,7 +225,7 @@ class Writer:
         return query if title is None else comment(title) + query
 
     def _apart(self, once: bool) -> str:
-        """That t and u are two rows; with `once`, of the two orders of a pair one only."""
+        """The condition that t and u are different rows; with `once`, only one of the two orders of a pair."""
         if not self.key_tells_apart:
             return f"t.{self._row} {'<' if once else '<>'} u.{self._row}"
 
@@ -240,7 +240,7 @@ class Writer:
         return before
 
     def _before(self, items: Sequence[Ordered], *, beside: bool) -> str:
-        """That a list puts t before u; with `beside`, or that both are equal on it."""
+        """The condition that a list puts t before u; with `beside`, that t is before u or equal to it."""
 
         def compare(item: Ordered, ascending: Operator, descending: Operator) -> str:
             return self._condition(Predicate("t", item[0], ascending if item[1] else descending, "u", item[0]))
@@ -251,7 +251,7 @@ class Writer:
         return text
 
     def script(self, rules: Iterator[tuple[str, DenialConstraint]]) -> Iterator[str]:
-        """The heading, then one query a rule; `rules` gives each rule's title and predicates."""
+        """The heading, then one query for each (title, rule)."""
         yield self.heading()
         for title, rule in rules:
             yield "\n" + self.query(rule, title)

@@ -1,4 +1,4 @@
-"""Constants of rules as SQL literals of the type of the column that they stand beside."""
+"""Constants of rules as SQL literals of the type of the column that they are compared with."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ _TIMESTAMPS: dict[str, Callable[[str], str]] = {
 
 
 def text_literal(text: str, dialect: str) -> str:
-    """Text between single quotes, so that the engine reads the same text again.
+    """Text in single quotes that the engine reads back unchanged.
 
-    Spark takes backslashes as escapes, joins texts that stand side by side, and replaces `${...}` before it parses;
-    DuckDB has no way to write the character 0 between quotes.
+    Spark takes backslashes as escapes, joins adjacent literals, and replaces `${...}` before it parses. DuckDB can't
+    write the character 0 in quotes.
     """
     if dialect == "spark":
         escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("\0", "\\0").replace("${", "\\u0024{")
@@ -52,10 +52,10 @@ def text_literal(text: str, dialect: str) -> str:
 
 
 def _number(value: Decimal, dialect: str, *, of_integers: bool) -> str:
-    """Digits where 38 of them hold the number, else a double: no number of 38 digits lies between them.
+    """A decimal literal of at most 38 digits, else a double: no number of 38 digits lies between the two.
 
-    Spark 4.1 takes a comparison of an integer column with a decimal literal beyond the column's range for true, in rows
-    with null too; a cast keeps it from looking.
+    Spark 4.1 evaluates a comparison of an integer column with a decimal literal outside the column's range as true,
+    even for null. A cast prevents that.
     """
     if value == 0:
         return "0"

@@ -153,7 +153,7 @@ def test_what_was_gained_and_lost_since(work: Work) -> None:
     assert "--since has the formats text and json, not csv" in work.refused(
         "show", work.state, "--since", "0", "--format", "csv"
     )
-    assert "--revision N and --since N: one of both" in work.refused(
+    assert "Give --revision N or --since N, not both" in work.refused(
         "show", work.state, "--since", "0", "--revision", "1"
     )
     assert "without --rank-by and --limit" in work.refused("show", work.state, "--since", "0", "--limit", "3")
@@ -239,8 +239,8 @@ def test_errors_are_one_message(work: Work) -> None:
     assert "the folder of the state is not empty" in again
     assert "rows are added to a state by dc insert" in again
     assert "dc init" in work.refused("show", str(work.folder / "none"))
-    assert "one of both" in work.refused("delete", work.state)
-    assert "one of both" in work.refused("delete", work.state, "--ids", "1", "--keys", work.people)
+    assert "not by both" in work.refused("delete", work.state)
+    assert "not by both" in work.refused("delete", work.state, "--ids", "1", "--keys", work.people)
     assert "'x' is not a whole number; numbers are written as 3,7" in work.refused("delete", work.state, "--ids", "1,x")
     assert "no row of the state has the id: 9. Nothing was applied" in work.refused(
         "delete", work.state, "--ids", "1,9"

@@ -124,7 +124,7 @@ def test_two_tables_of_one_name(tables: tuple[str, str], tmp_path: Path, capsys:
         (["--ind", IND, "--error", "1"], "error: '1'; allowed: 0 <= error < 1"),
         (["--ind", IND, "--nulls", "value"], "nulls of inclusion dependencies: 'value'; allowed: 'unknown'"),
         (["--ind", IND, "--device", "cuda"], "device of a check of inclusion dependencies: 'cuda'"),
-        (["--ind", IND, "--sql-table", "o=x"], "--sql-table for a table that isn't there: 'o'"),
+        (["--ind", IND, "--sql-table", "o=x"], "--sql-table for an unknown table: 'o'"),
         (["--ind", IND, "--exclude", "nosuch"], "no table has a column of that name: 'nosuch'"),
         (["--inds", "nosuch.txt"], "file of inclusion dependencies can't be read: 'nosuch.txt'"),
     ],

@@ -83,7 +83,7 @@ def test_every_format(work: Work) -> None:
     assert script.count("NOT EXISTS") == 2
     assert "db" in script
     unknown = work.ind("show", work.state, "--format", "sql", "--sql-table", "u=db.t")
-    assert (unknown.code, "--sql-table for a table that isn't there: 'u'" in unknown.err) == (2, True)
+    assert (unknown.code, "--sql-table for an unknown table: 'u'" in unknown.err) == (2, True)
     document = json.loads(work.ind("show", work.state, "--format", "json").out)
     assert (document["command"], document["options"]["track_rows"]) == ("ind show", False)
     assert [c["nulls"] for c in document["tables"][0]["columns"]] == [0, 0, 0, 0]
@@ -115,7 +115,7 @@ def test_errors_are_one_message(work: Work) -> None:
     again = work.ind("init", work.state, table)
     assert (again.code, "the folder of the state is not empty" in again.err) == (2, True)
     assert "no such state" in work.ind("show", str(work.folder / "none")).err
-    assert "Nothing is to be applied" in work.ind("apply", work.state).err
+    assert "Nothing to apply" in work.ind("apply", work.state).err
     gone = work.ind("apply", work.state, "--delete", work.file("gone.csv", "A,B,C,D\na,a,f,a\na,a,f,a\n"))
     assert gone.code == 2
     said = "table 't', column 'A': line 3 to delete has a value that the column does not have so often"

@@ -187,7 +187,7 @@ def test_sql_as_text_and_other_names() -> None:
     script = checked.to_sql("spark", tables={"t": 'db."my t"'})
     assert "FROM `db`.`my t` AS d" in script
     assert "FROM `u` AS r" in script
-    with pytest.raises(InputError, match="SQL name for a table that isn't there: 'tt'"):
+    with pytest.raises(InputError, match="SQL name for an unknown table: 'tt'"):
         checked.to_sql("spark", tables={"tt": "x"})
     with pytest.raises(InputError, match="dialect: 'oracle'"):
         checked.to_sql("oracle")

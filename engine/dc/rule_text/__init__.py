@@ -1,4 +1,4 @@
-"""Rules as text: read in every syntax in use, written in most, bound to the types of columns."""
+"""Rules as text: reads every common syntax, writes most of them, and checks rules against the types of columns."""
 
 from tuplewise.engine.dc.rule_text.constants import check_types, place_constant
 from tuplewise.engine.dc.rule_text.files import read_rule_file

@@ -1,10 +1,10 @@
-"""Constants of rules against typed columns: what a constant means for a column, and where it stands among its values.
+"""Constants of rules beside typed columns: the value of a constant, and its rank among the values of a column.
 
-A constant takes the type of the column that it is compared with. Numbers stand against number columns by value (`5.0`
-equals the integer 5), against double columns as the nearest double. Text in quotes stands against any column whose type
-its text spells, as in SQL: `'2024-01-31'` against dates, ISO 8601 against timestamps (a value without a zone is UTC, a
-day alone is its first moment), `'5'` against numbers, `'NaN'` and `'inf'` against doubles. A number or `true` against a
-text column is an error: whether `5` should equal the text `05` is not ours to guess.
+A constant takes the type of the column that it is compared with. Beside number columns, numbers compare by value (`5.0`
+equals the integer 5); beside double columns, as the nearest double. Text in quotes can be compared with any column
+whose type its text spells, as in SQL: `'2024-01-31'` with dates, ISO 8601 with timestamps (without a zone it is UTC, a
+day alone is its first moment), `'5'` with numbers, `'NaN'` and `'inf'` with doubles. A number or `true` beside a text
+column is an error, since it is not known whether `5` should equal the text `05`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Value = str | bool | int | float | Decimal
-"""A number as Decimal, a double as float, a date as days and a timestamp as nanoseconds since 1970, else as it is."""
+"""A number as Decimal, a double as float, a date as days and a timestamp as nanoseconds since 1970."""
 
 _NUMBERS = ("integer", "decimal", "double")
 _NUMBER_TEXT = re.compile(FITS["decimal"] + r"([eE][+-]?[0-9]{1,4})?", re.ASCII)
@@ -35,11 +35,11 @@ _UNIT_NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
 def value_of(constant: Constant, type_: TypeName, column: str) -> Value:
-    """What a constant means beside a column of this type.
+    """The value of a constant beside a column of this type.
 
     Raises
     ------
-    RuleError : where it has no meaning there
+    RuleError : if it can't be compared with such a column
     """
     text = constant.text
     value: Value | None = None
@@ -80,7 +80,7 @@ def _misfit(constant: Constant, type_: TypeName, column: str) -> str:
 
 
 def _days(text: str) -> int | None:
-    """Days since 1970 of `YYYY-MM-DD`; None for other text and for days that the calendar lacks."""
+    """Days since 1970 of `YYYY-MM-DD`; None for other text and impossible dates."""
     if not re.fullmatch(DATE, text):
         return None
     try:
@@ -104,23 +104,23 @@ def _nanoseconds(text: str) -> int | None:
 
 
 def utc_text(nanoseconds: int) -> str:
-    """A moment as SQL writes it, in UTC without a zone: `2024-01-31 10:00:00.5`."""
+    """A timestamp in SQL, in UTC without a zone: `2024-01-31 10:00:00.5`."""
     moment = _EPOCH + datetime.timedelta(microseconds=nanoseconds // 1000)
     text = moment.isoformat(sep=" ")
     return text.rstrip("0") if "." in text else text
 
 
 def place_constant(relation: Relation, column: int, constant: Constant) -> tuple[int, bool]:
-    """Where a constant stands in the dictionary of a column.
+    """The rank of a constant in the dictionary of a column.
 
     Returns
     -------
-    rank : of the first value that is not lower than the constant (the number of values where there is none)
+    rank : of the first value that is not lower than the constant, or the number of values
     present : whether that value equals the constant
 
     Raises
     ------
-    RuleError : where the constant can't be compared with the column
+    RuleError : if the constant can't be compared with the column
 
     Notes
     -----
@@ -144,7 +144,7 @@ def place_constant(relation: Relation, column: int, constant: Constant) -> tuple
 
 
 def _reader(column: Column, dictionary: pa.Array) -> Callable[[int], Value]:
-    """Reads one value of the dictionary in the form that `value_of` gives constants."""
+    """A function that reads a value of the dictionary in the form of `value_of`."""
     if column.domain == "date":
         return lambda i: int(dictionary[i].value)
     if column.domain == "timestamp":
@@ -161,7 +161,7 @@ def _sortable(value: Value) -> Any:
 
 
 def check_types(relation: Relation, rule: DenialConstraint) -> None:
-    """Raise RuleError where the rule names columns that aren't there or compares what can't be; it lists all faults."""
+    """Raise RuleError, with all faults, for unknown columns and for types that can't be compared."""
     columns = {c.name: c for c in relation.columns}
     faults: list[str] = []
     for name in rule.columns:
@@ -180,9 +180,9 @@ def check_types(relation: Relation, rule: DenialConstraint) -> None:
 
 
 def _fault(p: Predicate, left: Column, right: Column | None = None) -> str | None:
-    """What is wrong with one predicate, or None. A column without values can be compared with anything: none satisfies.
+    """The fault of one predicate, or None. A column without values can be compared with anything.
 
-    (Its type is only what is left where no value speaks: a file without rows would fail rules that fit its next rows.)
+    Its type is a guess then: a file without rows must not fail rules that fit its later rows.
     """
     if p.operator in ("is", "is not") or left.distinct == 0 or (right is not None and right.distinct == 0):
         return None
@@ -200,7 +200,7 @@ def _fault(p: Predicate, left: Column, right: Column | None = None) -> str | Non
 
 
 def _type_hint(left: Column, right: Column) -> str:
-    """What to set so that both columns have one type, changing the one that has a lossless way."""
+    """The types to set so that both columns have one type, by a lossless conversion."""
     for one, other in ((left, right), (right, left)):
         if one.domain == "number" and other.domain == "double":
             return Wording("Read both as doubles: {types}", types={one.name: "double"})

@@ -22,7 +22,7 @@ def arrow_ahead(cursor: Cursor) -> bool:
 
 
 def read_dependency(cursor: Cursor) -> list[DenialConstraint]:
-    """Read `X -> Y`: one rule for each column of Y. The cursor is behind it then."""
+    """Read `X -> Y`, and move past it: one rule for each column of Y."""
     left, bracketed = _side(cursor)
     if not cursor.take(*ARROWS):
         raise cursor.fault("expected ->")
@@ -35,7 +35,7 @@ def read_dependency(cursor: Cursor) -> list[DenialConstraint]:
 
 
 def read_key(cursor: Cursor) -> DenialConstraint:
-    """Read `[a, b]`: a key. The cursor is behind it then."""
+    """Read `[a, b]`, a key, and move past it."""
     names, _ = _side(cursor)
     if not names:
         raise cursor.fault("expected the name of a column")
@@ -60,7 +60,7 @@ def _side(cursor: Cursor) -> tuple[list[DraftReference], bool]:
 
 
 def _name(cursor: Cursor, closing: str | None) -> DraftReference:
-    """One name: quoted, a known one, or all up to what can't belong to a name."""
+    """One name: a quoted one, a known one, or all text up to a sign."""
     at = cursor.skip_blanks()
     if cursor.sees('"', "`"):
         return DraftReference("", cursor.quoted(), at, at, quoted=True)

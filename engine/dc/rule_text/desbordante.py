@@ -1,8 +1,7 @@
-"""Rules as Desbordante's verifier reads them: `!(t.State == s.State and s.City == New York)`.
+"""Rules in the syntax of Desbordante's verifier: `!(t.State == s.State and s.City == New York)`.
 
-Its constants stand bare: what is between a comparison sign and ` and ` or the end belongs to them, quotes and brackets
-included. So does a number of a column, `t.0`. Where a constant holds what ends one (` and `, ` == `) the text does not
-tell what is meant, and is refused.
+Constants have no quotes: all text between a comparison sign and ` and ` or the end belongs to them, quotes and brackets
+included. Columns may be numbers, as in `t.0`. A constant that contains ` and ` or ` == ` is ambiguous, and an error.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ def read_desbordante(cursor: Cursor) -> RuleDraft:
 
 
 def _known_references(cursor: Cursor, start: int, end: int) -> dict[int, tuple[DraftReference, int]]:
-    """Columns with known names, by their place, with their ends: what they hold is no sign of the rule."""
+    """Columns with known names, by their place, with their ends. Signs inside these names are not signs of the rule."""
     found: dict[int, tuple[DraftReference, int]] = {}
     names = sorted(filter(None, cursor.columns or ()), key=len, reverse=True)
     if not names:
@@ -55,14 +54,14 @@ def _known_references(cursor: Cursor, start: int, end: int) -> dict[int, tuple[D
 def _places(
     text: str, pattern: re.Pattern[str], start: int, end: int, references: dict[int, tuple[DraftReference, int]]
 ) -> list[tuple[int, int]]:
-    """Where the pattern stands outside of known names."""
+    """The matches of the pattern outside of known names."""
     inside = [(at, stop) for at, (_, stop) in references.items()]
     found = (m.span() for m in pattern.finditer(text[:end], start))
     return [(at, stop) for at, stop in found if not any(a < stop and at < b for a, b in inside)]
 
 
 def _comparison(text: str, start: int, end: int, references: dict[int, tuple[DraftReference, int]]) -> DraftComparison:
-    """One comparison: a sign with blanks round it goes before one without."""
+    """One comparison. A sign between blanks takes precedence over one without."""
     signs = _places(text, _SPACED, start, end, references) or _places(text, _TIGHT, start, end, references)
     if len(signs) != 1:
         what = "expected a comparison (==, !=, <, <=, >, >=)" if not signs else "two comparison signs"
@@ -82,7 +81,7 @@ def _comparison(text: str, start: int, end: int, references: dict[int, tuple[Dra
 def _operand(
     text: str, start: int, end: int, references: dict[int, tuple[DraftReference, int]]
 ) -> DraftReference | DraftLiteral:
-    """A column of t or s, or a bare constant: a number where it spells one, else text."""
+    """A column of t or s, or a bare constant: a number if it spells one, else text."""
     given = text[start:end]
     start += len(given) - len(given.lstrip())
     word = given.strip()

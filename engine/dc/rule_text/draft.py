@@ -1,4 +1,4 @@
-"""A rule as it was read, with the names that its text uses for tuples and columns; and what becomes of it."""
+"""Rules as read, with the names of their text for tuples and columns, and their conversion to constraints."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from tuplewise.engine.dc.constraint import EXCHANGED, Constant, DenialConstraint
 from tuplewise.engine.errors import Fault, Faults, Wording, near_hint
 
 KNOWN_PAIRS = (("t", "u"), ("t", "s"), ("t", "t'"), ("t1", "t2"), ("t0", "t1"))
-"""Names of tuples that mean (t, u) in this order, whichever appears first."""
+"""Names of tuples that mean (t, u) in this order, whichever comes first in a rule."""
 
 _TABLE_FILE = re.compile(r"(.+\.(?:csv|tsv|txt))\.(.+)", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class DraftReference:
-    """`variable.name`: where it stands, where its name stands, and whether the name is to be taken as it is."""
+    """`variable.name`, with its place, the place of its name, and whether the name is final (`quoted`)."""
 
     variable: str
     name: str
@@ -28,7 +28,7 @@ class DraftReference:
 
 @dataclass(frozen=True, slots=True)
 class DraftLiteral:
-    """A constant. `bare`: a word without quotes, which only some syntaxes take for text."""
+    """A constant. `bare`: a word without quotes, which is text in some syntaxes only."""
 
     constant: Constant
     at: int
@@ -37,7 +37,7 @@ class DraftLiteral:
 
 @dataclass(frozen=True, slots=True)
 class DraftComparison:
-    """Two operands and what is asked of them."""
+    """Two operands, and the operator between them."""
 
     left: DraftReference | DraftLiteral
     operator: Operator
@@ -47,13 +47,13 @@ class DraftComparison:
 
 @dataclass
 class RuleDraft:
-    """A rule about tuples as it was read.
+    """A rule about tuples, as read.
 
     Attributes
     ----------
     comparisons : in order
-    declared : names of tuples that the text declares before it uses them, with their places
-    negation, connectives : the signs that were used; they tell whose syntax it is
+    declared : names of tuples that the text declares, with their places
+    negation, connectives : the signs of the text, which identify its syntax
     """
 
     comparisons: list[DraftComparison] = field(default_factory=list)
@@ -76,7 +76,7 @@ class RuleDraft:
         return DenialConstraint(tuple(_predicate(c, roles, names) for c in self.comparisons)).normalised()
 
     def _roles(self) -> dict[str, Role]:
-        """Which tuple each name is."""
+        """The tuple that each name stands for."""
         places: dict[str, int] = {}
         for c in self.comparisons:
             for side in (c.left, c.right):
@@ -95,7 +95,7 @@ class RuleDraft:
         return dict(zip(order, ("t", "u"), strict=False))
 
     def _check_bare(self, columns: Sequence[str] | None, variables: set[str]) -> None:
-        """Bare words are text only in the syntaxes that know no quotes, and there only where nothing else is meant."""
+        """Raise Faults for bare words, except as text in the syntaxes without quotes."""
         desbordante = self.negation == "!" and variables <= {"t", "s"} and self.connectives <= {"and"}
         nadeef = self.negation == "not" and variables <= {"t1", "t2"} and self.connectives <= {"&"}
         metanome = self.negation == "¬" and variables <= {"t0", "t1"} and self.connectives <= {"^", "∧"}
@@ -139,11 +139,10 @@ def _predicate(c: DraftComparison, roles: dict[str, Role], names: dict[int, str]
 def resolve(
     references: Sequence[DraftReference], columns: Sequence[str] | None, *, tables: bool = False
 ) -> dict[int, str]:
-    """The column that each reference means, by the place of its name. Raises Faults with all that are unknown.
+    """The column of each reference, by the place of its name. Raises Faults with all unknown names.
 
-    `tables`: a table's name and a dot may stand in front of each name (always so beside t0 and t1, as Metanome writes
-    rules). With known columns the longest that ends the name is meant; without, what is in front is told from the name
-    by being common to all.
+    `tables`: names may have a table and a dot in front (names of t0 and t1 always may, as in Metanome's rules). If the
+    columns are known, the longest one that ends the name is taken; otherwise the front that all names share is removed.
     """
     if columns is None:
         return _without_tables(references, tables=tables)
@@ -187,7 +186,7 @@ def _by_number(name: str, columns: Sequence[str]) -> str | None:
 
 
 def _without_tables(references: Sequence[DraftReference], *, tables: bool) -> dict[int, str]:
-    """Names as they are, less the table that all of them begin with where the syntax puts one there."""
+    """The names, without the table that all of them begin with if the syntax has one."""
     bare = [r.name for r in references if not r.quoted]
     front = ""
     if tables and len(bare) > 1 and len(bare) == len(references):
@@ -200,7 +199,7 @@ def _without_tables(references: Sequence[DraftReference], *, tables: bool) -> di
 
 
 def _common_front(names: Sequence[str]) -> str:
-    """The longest beginning that ends in a dot and that all names have, with something behind it."""
+    """The longest common beginning that ends in a dot, shorter than every name."""
     front = ""
     for i, char in enumerate(names[0][:-1]):
         if char == "." and all(len(n) > i + 1 and n.startswith(names[0][: i + 1]) for n in names):

@@ -1,4 +1,4 @@
-"""Files of rules: one a line with `#` comments, or the JSON that `dc discover` and `dc check` write."""
+"""Files of rules: one a line with `#` comments, or the JSON of `dc discover` and `dc check`."""
 
 from __future__ import annotations
 
@@ -36,32 +36,33 @@ _TYPES: tuple[str, ...] = get_args(ConstantType)
 def read_rule_file(
     path: str | os.PathLike[str], *, columns: Sequence[str] | None = None, syntax: RulesSyntax | str = "auto"
 ) -> list[Placed]:
-    """Read all rules of a file, each with where it stands (`rules.txt line 3`, `found.json rule 7`).
+    """Read all rules of a file, each with its place (`rules.txt line 3`, `found.json rule 7`).
 
     Parameters
     ----------
-    path : UTF-8 text (a byte order mark and CRLF are fine): one rule a line, blank lines and lines that begin with `#`
-        left out; or JSON as `dc discover` and `dc check` write it, or a list of rules, known by its content.
+    path : UTF-8 text (with a byte order mark and CRLF, or without): one rule a line, except for blank lines and lines
+        that begin with `#`; or the JSON of `dc discover` or `dc check`, or a list of rules, recognised by content.
     columns, syntax : as for `read_rule`
 
     Raises
     ------
-    RuleError : one error with all faults of the file, each with its line; also where the file holds no rule, unless it
-        is a saved result of none
+    RuleError : one error with all faults of the file, each with its line; also for a file without rules, unless it is
+        a saved result that found none
     """
     check_syntax(syntax)
     name, text = Path(path).name, content_of(Path(path))
     if _JSON_START.match(text):
-        document = _json(text)
-        if document is not None:
-            return _from_json(document, name, columns, syntax)
-        if _OBJECT_START.match(text):
-            raise RuleError(message(f"rules file {name!r} begins as JSON and isn't", _json_fault(text)))
+        try:
+            return _from_json(json.loads(text), name, columns, syntax)
+        except json.JSONDecodeError as fault:
+            if _OBJECT_START.match(text):
+                where = f"line {fault.lineno}, column {fault.colno}: {fault.msg}"
+                raise RuleError(message(f"rules file {name!r} begins as JSON and isn't", where)) from None
     return _from_lines(text, name, columns, syntax)
 
 
 def content_of(path: Path, thing: str = "rules file") -> str:
-    """The text of a file of rules, called `thing`. Raises RuleError where it can't be read, or is not UTF-8."""
+    """The text of a file of rules. `thing`: its name in errors. Raises RuleError if it can't be read as UTF-8."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -92,7 +93,7 @@ def _from_lines(text: str, name: str, columns: Sequence[str] | None, syntax: str
 
 
 def tells_of_none(document: Any, key: str, count: str = "count") -> bool:
-    """Whether one of our saved results says that nothing was found: its list of that key is empty, and was not cut."""
+    """Whether one of our saved results says that nothing was found: its list of that key is empty, and complete."""
     result = document.get("result") if isinstance(document, dict) and "command" in document else None
     return isinstance(result, dict) and result.get(key) == [] and not result.get(count)
 
@@ -103,21 +104,6 @@ def _checked(found: list[Placed], faults: list[str], name: str, *, may_be_none: 
     if not found and not may_be_none:
         raise RuleError(message("no rules in file", name, "one rule a line, or JSON of `dc discover` or `dc check`"))
     return found
-
-
-def _json(text: str) -> Any | None:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return None
-
-
-def _json_fault(text: str) -> str:
-    try:
-        json.loads(text)
-    except json.JSONDecodeError as error:
-        return f"line {error.lineno}, column {error.colno}: {error.msg}"
-    raise AssertionError("called for text that is no JSON")
 
 
 def _entries(document: Any, name: str) -> list[Any]:
@@ -160,7 +146,7 @@ def _listed(faults: Faults | Iterable[Fault], place: str) -> str:
 
 
 def rule_of_triples(predicates: Sequence[Any], columns: Sequence[str] | None = None) -> DenialConstraint:
-    """The rule of `[["t.a", "==", "u.a"], ...]` as our JSON has it, normalised. Raises Fault.
+    """The normalised rule of `[["t.a", "==", "u.a"], ...]`, as in our JSON. Raises Fault.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Rules as HoloClean and Delphi write them: `t1&t2&EQ(t1.a,t2.a)&IQ(t1.b,t2.b)`.
+"""Rules in the syntax of HoloClean and Delphi: `t1&t2&EQ(t1.a,t2.a)&IQ(t1.b,t2.b)`.
 
-Read more freely than they do: blanks anywhere, comparisons in any order and case, either side a constant. A rule whose
-first comparison is IQ keeps it (HoloClean's own parser loses it without a word).
+More is allowed than there: blanks anywhere, comparisons in any order and case, a constant on either side. An IQ as
+first comparison is kept (HoloClean's own parser silently drops it).
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _RAW_LITERAL = re.compile(r"""(["'])(.*?)\1(?=\s*\)\s*(?:&|;|$))""", re.DOTALL)
 
 
 def starts_here(cursor: Cursor, *, loose: bool = False) -> bool:
-    """Whether a rule of this form begins at the cursor; `loose`: as far as its first sign tells."""
+    """Whether a rule of this form begins at the cursor. `loose`: judge by its first sign."""
     return (_LOOSE_START if loose else _START).match(cursor.text, cursor.skip_blanks()) is not None
 
 
 def read_holoclean(cursor: Cursor, *, raw: bool = False) -> RuleDraft:
-    """Read a rule of this form; the cursor is behind it then. `raw`: quotes inside a text are not doubled."""
+    """Read a rule of this form, and move past it. `raw`: quotes inside a text are not doubled."""
     draft = RuleDraft(negation="&")
     while True:
         comparison = _raw_comparison(cursor) if raw else named_comparison(cursor)
@@ -46,7 +46,7 @@ def read_holoclean(cursor: Cursor, *, raw: bool = False) -> RuleDraft:
 
 
 def _raw_comparison(cursor: Cursor) -> DraftComparison | None:
-    """As `named_comparison`, with HoloClean's own literals: everything between the quotes, as it stands."""
+    """As `named_comparison`, with HoloClean's literals: everything between the quotes, unchanged."""
     start = cursor.skip_blanks()
     word = cursor.word()
     if word is None or word.lower() not in NAMED_OPERATORS:

@@ -1,12 +1,12 @@
-"""Rules as a negated conjunction, as logic and most tools write it: `not(t.a == u.a and t.b != u.b)` and its like.
+"""Rules as a negated conjunction, the form of logic and most tools: `not(t.a == u.a and t.b != u.b)` and the like.
 
     rule := [("∀" | "forall" | "for all") variables] NOT ( "(" conjunction ")" | "{" conjunction "}" )
     conjunction := predicate (AND predicate)* ;  predicate := term OPERATOR term | term IS [NOT] NULL
         | EQ(term, term) ... | "(" conjunction ")"
     NOT := not ! ¬ ~ ;  AND := and & && ∧ ⋀ ^ ,
 
-Read here: our own text, papers' notation, NADEEF, the miners of Desbordante, FastADC and Metanome, and Desbordante's
-verifier as far as its constants can't be mistaken (desbordante.py reads all of it).
+This covers our own text, the notation of papers, NADEEF, the miners of Desbordante, FastADC and Metanome, and
+Desbordante's verifier as far as its constants are unambiguous (desbordante.py reads all of it).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def starts_here(cursor: Cursor) -> bool:
 
 
 def read_logic(cursor: Cursor) -> RuleDraft:
-    """Read a rule of this form; the cursor is behind it then."""
+    """Read a rule of this form, and move past it."""
     draft = RuleDraft()
     closing = open_rule(cursor, draft)
     _conjunction(cursor, draft, closing)
@@ -52,7 +52,7 @@ def read_logic(cursor: Cursor) -> RuleDraft:
 
 
 def open_rule(cursor: Cursor, draft: RuleDraft) -> str:
-    """Read up to the bracket that the comparisons follow; the bracket that will close them."""
+    """Read up to the bracket in front of the comparisons. Returns the bracket that closes them."""
     _quantifier(cursor, draft)
     sign = cursor.take("!", "¬", "~") or cursor.take_word("not")
     if sign is None:
@@ -65,7 +65,7 @@ def open_rule(cursor: Cursor, draft: RuleDraft) -> str:
 
 
 def _quantifier(cursor: Cursor, draft: RuleDraft) -> None:
-    """`∀t,s∈R:` in front of a rule, in its many spellings."""
+    """Read `∀t,s∈R:` in front of a rule, in any spelling."""
     if not (cursor.take("∀") or cursor.take_word("forall") or _take_for_all(cursor)):
         return
     while True:
@@ -112,7 +112,7 @@ def _conjunction(cursor: Cursor, draft: RuleDraft, closing: str) -> None:
 
 
 def _misplaced_hint(cursor: Cursor, draft: RuleDraft) -> str | None:
-    """What may help where something else follows a comparison."""
+    """A hint on the text behind a comparison."""
     if (cursor.word() or "").lower() == "or":
         return "A rule has no `or`: write a rule for each part"
     right = draft.comparisons[-1].right
@@ -148,7 +148,7 @@ def predicate(cursor: Cursor) -> DraftComparison:
 
 
 def named_comparison(cursor: Cursor) -> DraftComparison | None:
-    """`EQ(t1.a, t2.a)` and its like, if that is next."""
+    """Read `EQ(t1.a, t2.a)` or the like, if it is next."""
     at, word = cursor.skip_blanks(), cursor.word()
     if word is None:
         return None

@@ -1,4 +1,4 @@
-"""Rules from text, whichever of the known forms it has. A text that can't be read is an error, never half a rule."""
+"""Reads rules from text in any known form. A text that can't be read is an error, never half a rule."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ SYNTAXES: tuple[str, ...] = get_args(RulesSyntax)
 def read_rule(
     text: str, *, columns: Sequence[str] | None = None, syntax: RulesSyntax | str = "auto"
 ) -> DenialConstraint:
-    """Read one rule, in any of the accepted forms, and write it the one way that all its spellings share.
+    """Read one rule, in any of the accepted forms, and normalise it: all spellings of a rule become equal.
 
     Parameters
     ----------
     text : the rule. `read_rules` reads texts that hold several.
-    columns : names of the table's columns. They are checked then, and may stand without quotes where no other reading
-        is possible; without them names are taken as they are.
-    syntax : "auto" tells the form by its shape. "holoclean" takes the text between HoloClean's quotes as it stands,
-        "desbordante" takes bare text as constants, as those tools do; other forms are read as with "auto".
+    columns : names of the table's columns. If given, names in the rule are checked, and need no quotes where no other
+        reading is possible. Without them, names are taken as they are.
+    syntax : "auto" recognises the form by its shape. "holoclean" takes the text between HoloClean's quotes unchanged,
+        "desbordante" takes bare text as constants, as those tools do. Other forms are read as with "auto".
 
     Raises
     ------
-    RuleError : with the position, what was expected, names like an unknown one, and the accepted forms
+    RuleError : with the position, what was expected, names similar to an unknown one, and the accepted forms
 
     Notes
     -----
-    Tuples: `t` and `u` mean themselves; `t, s`, `t, t'`, `t1, t2` and `t0, t1` mean t, u in this order, whichever
-    appears first. Of other names the first to appear is t; so is the only one of a rule about one tuple.
+    Tuples: `t` and `u` mean themselves. `t, s`, `t, t'`, `t1, t2` and `t0, t1` mean t, u in this order, whichever comes
+    first. Of other names, the first in the rule is t, and so is the only one of a rule about one tuple.
 
     Constants: text in single quotes (doubled inside), or in double quotes where no dot stands in front; numbers; true
-    and false; `is null`, `is not null`. A bare word is text only in the shapes of Desbordante, NADEEF and Metanome, and
-    only if it is no column. What a constant means is decided by its column's type (constants.py).
+    and false; `is null`, `is not null`. A bare word is text only in the forms of Desbordante, NADEEF and Metanome, and
+    only if it is no column. The type of the column decides the value of a constant (constants.py).
 
     Examples
     --------
@@ -57,7 +57,7 @@ def read_rule(
 def read_rules(
     text: str, *, columns: Sequence[str] | None = None, syntax: RulesSyntax | str = "auto"
 ) -> list[DenialConstraint]:
-    """Read a text that may hold several rules: parted by semicolons, or an FD with several columns on the right.
+    """Read a text of one or more rules: separated by semicolons, or an FD with several columns on the right.
 
     Parameters and errors are those of `read_rule`.
 
@@ -76,7 +76,7 @@ def read_rules(
 
 
 def check_syntax(syntax: str) -> None:
-    """Raise InputError where `syntax` is none of ours."""
+    """Raise InputError for an unknown syntax."""
     if syntax not in SYNTAXES:
         raise InputError(message("rules syntax", syntax, ", ".join(map(repr, SYNTAXES))))
 

@@ -1,4 +1,4 @@
-"""A place in a text, and what is read there: blanks, words, quoted text, numbers, operators, names of columns."""
+"""A place in the text of a rule, and the reading of words, constants, operators and columns there."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ _ODD_NAME = re.compile(rf"[{_NO_BARE.removeprefix(chr(92) + 's')}]|(?i:\b(?:and|
 
 
 def spells_number(text: str) -> bool:
-    """Whether a bare text is a number literal as rules write one."""
+    """Whether a bare text is a number literal of rules."""
     return _NUMBER.fullmatch(text) is not None
 
 
 def number_constant(text: str, at: int = 0) -> Constant:
-    """The constant of a number literal, written the one way: no plus, a digit before the point, a plain exponent.
+    """The constant of a number literal, normalised: no plus, a digit before the point, a plain exponent.
 
-    Raises Fault for leading zeros (such a text is a code, not a number) and for what no number type keeps.
+    Raises Fault for leading zeros (such a text is a code, not a number) and for numbers that no type can hold.
     """
     match = _NUMBER.fullmatch(text)
     if match is None:
@@ -85,7 +85,7 @@ class Cursor(Scanner):
         return match.group() if match else None
 
     def take_word(self, *words: str) -> str | None:
-        """Move past one of these words, in any case, where it is next and whole."""
+        """Move past one of these words, in any case, if it is the next whole word."""
         found = self.word()
         if found is None or found.lower() not in words:
             return None
@@ -93,7 +93,7 @@ class Cursor(Scanner):
         return found.lower()
 
     def variable(self) -> str | None:
-        """Move past the name of a tuple (`t`, `t1`, `t'`), if one is next; subscripts and primes as plain signs."""
+        """Move past the name of a tuple (`t`, `t1`, `t'`), if one is next. Subscripts and primes become plain signs."""
         match = PLAIN.match(self.text, self.skip_blanks())
         if match is None:
             return None
@@ -127,9 +127,9 @@ class Cursor(Scanner):
         return DraftReference(variable, match.group(), start, at, quoted=False)
 
     def _known_name(self, at: int) -> str | None:
-        """The known name that stands at a place: names with blanks need no quotes then.
+        """The known name at a place, which may have blanks without quotes.
 
-        A name without signs goes before the word that stands there, the word before a name that holds signs.
+        A name without signs takes precedence over the word at the place, and that over a name with signs.
         """
         match = _BARE.match(self.text, at)
         word = match.group() if match else ""
@@ -139,7 +139,7 @@ class Cursor(Scanner):
         return word
 
     def _end_behind_table(self, at: int) -> int | None:
-        """Where a known name ends that a table's name and a dot stand in front of, as Metanome writes it."""
+        """The end of a known name behind a table's name and a dot, as in Metanome's rules."""
         match = _BARE.match(self.text, at)
         for dot in re.finditer(r"\.", match.group() if match else ""):
             name = self._longest([*self._plain, *self._odd], at + dot.end())
@@ -151,7 +151,7 @@ class Cursor(Scanner):
         return next((c for c in names if self.text.startswith(c, at) and self._ends(at + len(c))), None)
 
     def _ends(self, at: int) -> bool:
-        """Whether a name can end before this place."""
+        """Whether a name can end here."""
         return at == len(self.text) or _BARE.match(self.text, at) is None
 
     def literal(self) -> DraftLiteral | None:

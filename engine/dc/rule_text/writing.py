@@ -1,4 +1,4 @@
-"""Rules written in the syntaxes of other tools; an error where one can't say a rule exactly."""
+"""Writes rules in the syntaxes of other tools, or an error if a syntax can't express a rule exactly."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _DESBORDANTE_SIGNS = re.compile(r"==|!=|<|>|\band\b|\\")
 def write_rule(rule: DenialConstraint, syntax: WrittenSyntax | str = "tuplewise") -> str:
     """Write a rule: "tuplewise" (its own text), "logic" (`∀t,u: ¬(...)`), "holoclean", "desbordante" or "nadeef".
 
-    What is written reads back as the same rule: with `read_rule(..., syntax=...)` of the same name for HoloClean and
-    Desbordante, else with "auto".
+    The text reads back as the same rule: by `read_rule` with the same syntax for "holoclean" and "desbordante", with
+    "auto" for the others.
 
     Raises
     ------
-    RuleError : where the syntax has no way to say the rule exactly, with the reason
+    RuleError : if the syntax can't express the rule exactly, with the reason
 
     Examples
     --------
@@ -61,7 +61,7 @@ def _refused(syntax: str, what: object, reason: str) -> RuleError:
 
 
 def _column(p: Predicate, roles: Mapping[str, str], name: Callable[[str], str]) -> tuple[str, str | None]:
-    """Both operands as text; None where the right one is a constant."""
+    """Both operands as text; None for a constant on the right."""
     left = f"{roles[p.left_role]}.{name(p.left)}"
     if p.right_role is None or isinstance(p.right, Constant):
         return left, None
@@ -135,7 +135,7 @@ def _desbordante(rule: DenialConstraint) -> str:
 
 
 def _bare(syntax: str, constant: str | Constant) -> str:
-    """A constant without quotes, where that keeps its type."""
+    """A constant without quotes, if that keeps its type."""
     if isinstance(constant, Constant) and constant.type in ("integer", "decimal", "double"):
         return constant.text
     if not isinstance(constant, Constant) or constant.type != "text":
