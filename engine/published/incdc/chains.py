@@ -84,7 +84,7 @@ def optimal_chains(
 
     Parameters
     ----------
-    keys : int32 (1 or 2, points), as `Order.keys` gives them
+    keys : int32 (1 or 2, points), the result of `ChainOrder.keys`
 
     Returns
     -------
@@ -99,7 +99,7 @@ def optimal_chains(
 
     Examples
     --------
-    >>> order, offsets = optimal_chains(np.array([[1, 2, 3], [7, 9, 8]], dtype=np.int32), Order(0, 1))
+    >>> order, offsets = optimal_chains(np.array([[1, 2, 3], [7, 9, 8]], dtype=np.int32), ChainOrder(0, 1))
     >>> order.tolist(), offsets.tolist()
     ([0, 1, 2], [0, 2, 3])
     """
