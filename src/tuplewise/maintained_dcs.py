@@ -60,7 +60,7 @@ def maintain_dcs(
     >>> with tempfile.TemporaryDirectory() as folder, tw.maintain_dcs(folder, table) as state:
     ...     change = state.insert({"zip": "02", "city": "C"})
     ...     print(change.revision, *(f"{lost.rule} broken by {lost.broken_by}" for lost in change.lost), sep="; ")
-    1; not(t.zip == u.zip and t.city != u.city) broken by (2, 3)
+    1; not(t.zip == u.zip and t.city != u.city) broken by (3, 2)
     """
     from tuplewise.engine.dc.incremental.state import DcState
     from tuplewise.engine.errors import InputError, message
