@@ -22,7 +22,8 @@ def modules_with_examples() -> list[str]:
         for path, prefix in found
         if ">>> " in path.read_text(encoding="utf-8")
     ]
-    public = sorted(path for path in (ROOT / "src/tuplewise").glob("*.py") if ">>> " in path.read_text(encoding="utf-8"))
+    own = sorted((ROOT / "src/tuplewise").glob("*.py"))
+    public = [path for path in own if ">>> " in path.read_text(encoding="utf-8")]
     return [*(f"tuplewise.{path.stem}".removesuffix(".__init__") for path in public), *names]
 
 
