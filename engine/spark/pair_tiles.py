@@ -17,7 +17,7 @@ from tuplewise.engine.spark.tasks import spare_zip_reading
 from tuplewise.engine.spark.tiles import WAVES
 from tuplewise.gpu_kernels.evidence import ClueSet
 from tuplewise.gpu_kernels.evidence_tiles import PairTriangle, count_tile, merged, of_all_tiles
-from tuplewise.gpu_kernels.hashing import mix_word
+from tuplewise.gpu_kernels.word_hash import mix_word
 
 LEAST_TILE_PAIRS = 1 << 27
 """Pairs that a task compares in about the time that it takes to start."""

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.gpu_kernels.hashing import SPREAD
 from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS
+from tuplewise.gpu_kernels.word_hash import SPREAD
 
 LEFT = 1
 RIGHT = 2

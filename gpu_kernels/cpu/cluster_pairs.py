@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.gpu_kernels.compiled import helper, kernel
+from tuplewise.gpu_kernels.compiled import helper, inlined, kernel
 from tuplewise.gpu_kernels.cpu.arrays import copy
 from tuplewise.gpu_kernels.cpu.seen_keys import LANES, LANES_TYPE, LOG, Lanes, Log, all_seen, keep_new  # noqa: F401
 
@@ -70,12 +70,12 @@ def _threshold(table, t, terms, k):
     return np.int32(-1) if terms[k, OF_NULL] else code
 
 
-@helper
+@inlined
 def _term(table, t, terms, k):
     return Term(terms[k, U_COLUMN], _threshold(table, t, terms, k), np.uint32(terms[k, WEIGHT]))
 
 
-@helper
+@inlined
 def _term_at(terms, k):
     return TermAt(terms[k, T_COLUMN], terms[k, U_COLUMN], np.uint32(terms[k, WEIGHT]))
 

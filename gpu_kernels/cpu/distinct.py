@@ -19,7 +19,7 @@ from numba.extending import intrinsic
 
 from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.cpu.hashing import mix_word
-from tuplewise.gpu_kernels.hashing import SPREAD
+from tuplewise.gpu_kernels.word_hash import SPREAD
 
 HEAD = 1  # words in front of a value's bytes
 AHEAD = 64  # cells whose places are asked for before the first is looked at

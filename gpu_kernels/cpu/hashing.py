@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tuplewise.gpu_kernels import hashing
-from tuplewise.gpu_kernels.compiled import helper, inlined
+from tuplewise.gpu_kernels import word_hash
+from tuplewise.gpu_kernels.compiled import inlined
 
-mix_word = helper(hashing.mix_word)
+mix_word = inlined(word_hash.mix_word)
 
 
 @inlined

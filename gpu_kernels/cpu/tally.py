@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from tuplewise.gpu_kernels.compiled import helper
 from tuplewise.gpu_kernels.cpu.arrays import copy
 from tuplewise.gpu_kernels.cpu.hashing import mix_word
-from tuplewise.gpu_kernels.hashing import SPREAD
+from tuplewise.gpu_kernels.word_hash import SPREAD
 
 
 @helper

@@ -26,7 +26,7 @@ from tuplewise.engine.dc.vertices import Sets, Vertices
 from tuplewise.engine.local_table import count_agreeing
 from tuplewise.gpu_kernels.column_set_index import EXCHANGED, SortedRows
 from tuplewise.gpu_kernels.column_set_types import Queries, Term
-from tuplewise.gpu_kernels.hashing import mix_word
+from tuplewise.gpu_kernels.word_hash import mix_word
 from tuplewise.gpu_kernels.words import ACROSS
 
 # What is chosen depends on the ratios of these only.
