@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from tuplewise.engine.report.ind_result import IndResult
     from tuplewise.engine.report.od_check_result import OdCheckResult
     from tuplewise.engine.report.profile_result import ProfileResult
+    from tuplewise.engine.table.in_spark import Table
     from tuplewise.engine.table.read_table import Needed
     from tuplewise.engine.table.relation import Relation
-    from tuplewise.engine.table.table import Table
 
 Shown = Mapping[str, Any] | None
 """Options that a result shows besides those of the task and of reading; None: it shows only the task's."""

@@ -17,7 +17,7 @@ from tuplewise.engine.run import Limits
 from tuplewise.engine.tasks import TaskRun
 
 if TYPE_CHECKING:
-    from tuplewise.engine.table.table import Table
+    from tuplewise.engine.table.in_spark import Table
 
 
 def keep_pandas_out() -> None:

@@ -13,9 +13,8 @@ from tuplewise.engine.dc.predicate import PredicateSpace
 from tuplewise.engine.options import DcDiscoverOptions
 from tuplewise.engine.placement import most_bytes_unless, refuse_spark
 from tuplewise.engine.run import Run
-from tuplewise.engine.table.in_spark import TableInSpark
+from tuplewise.engine.table.in_spark import Table, TableInSpark
 from tuplewise.engine.table.relation import Relation
-from tuplewise.engine.table.table import Table
 
 
 def most_bytes_to_search(options: DcDiscoverOptions) -> int | None:

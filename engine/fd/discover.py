@@ -7,7 +7,7 @@ from tuplewise.engine.od.discover import discover
 from tuplewise.engine.od.found import Discovery
 from tuplewise.engine.options import FdDiscoverOptions, KeyDiscoverOptions
 from tuplewise.engine.run import Run
-from tuplewise.engine.table.table import Table
+from tuplewise.engine.table.in_spark import Table
 
 
 def discover_functional(

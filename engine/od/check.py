@@ -12,7 +12,7 @@ from tuplewise.engine.od.lexicographic import OdCheck, check_orders
 from tuplewise.engine.od.list_od import ListOd
 from tuplewise.engine.placement import refuse_spark
 from tuplewise.engine.run import Run
-from tuplewise.engine.table.in_spark import TableInSpark
+from tuplewise.engine.table.in_spark import Table, TableInSpark
 from tuplewise.engine.table.schema import note_on_text
 from tuplewise.gpu_kernels.device import pick_device
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from tuplewise.engine.od.found import Discovery
     from tuplewise.engine.options import OdCheckOptions
     from tuplewise.engine.table.relation import Relation
-    from tuplewise.engine.table.table import Table
 
 
 OTHER_ROWS = "checked in Spark's tasks: another run may show other two rows of those that break a dependency"

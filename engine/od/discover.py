@@ -13,8 +13,8 @@ from tuplewise.engine.od.local_discover import discover_here
 from tuplewise.engine.options import DependencyOptions, Nulls, OdDiscoverOptions
 from tuplewise.engine.placement import most_bytes_unless, refuse_spark
 from tuplewise.engine.run import Run
+from tuplewise.engine.table.in_spark import Table
 from tuplewise.engine.table.relation import Relation
-from tuplewise.engine.table.table import Table
 
 
 def discover_orders(

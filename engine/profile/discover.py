@@ -14,8 +14,8 @@ from tuplewise.engine.profile.inclusions import Inclusion, inclusions
 from tuplewise.engine.profile.search import Profiled, profile_table
 from tuplewise.engine.profile.table import ProfiledTable, TableHere
 from tuplewise.engine.run import Clock, Run
+from tuplewise.engine.table.in_spark import Table
 from tuplewise.engine.table.relation import Relation
-from tuplewise.engine.table.table import Table
 from tuplewise.gpu_kernels.device import Device, pick_device
 
 

@@ -1,4 +1,4 @@
-"""A table whose rows stay in Spark."""
+"""The table type of all tasks, and a table whose rows stay in Spark."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.table.relation import TypeName
+from tuplewise.engine.table.relation import Relation, TypeName
 
 if TYPE_CHECKING:
     from tuplewise.engine.spark.session import OpenSession
@@ -54,3 +54,7 @@ class TableInSpark:
         """The same table with these columns only, in this order."""
         kept = [self.selection.names.index(name) for name in names]
         return replace(self, selection=replace(self.selection, kept=kept))
+
+
+Table = Relation | TableInSpark
+"""What every task takes: a table whose codes are here, or one whose rows stay in Spark."""

@@ -1,4 +1,4 @@
-"""The table type of all tasks, and the function that opens tables.
+"""The function that opens tables.
 
 A `Relation` holds its codes in this process; the rows of a `TableInSpark` stay in Spark. Each task has one function
 that takes either.
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.table.frames import kind_of
-from tuplewise.engine.table.in_spark import TableInSpark
+from tuplewise.engine.table.in_spark import Table
 from tuplewise.engine.table.read_table import Needed, ReadTable, encoded, of_frame, of_raw, typed
 from tuplewise.engine.table.reader import Reader, choose_reader, open_here, unreadable
 from tuplewise.engine.table.relation import CODE_BYTES, Relation
@@ -25,7 +25,6 @@ from tuplewise.engine.table.source import Source, find_source, why_not_spark
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Table = Relation | TableInSpark
 Progress = Callable[[str], None]
 
 

@@ -13,8 +13,8 @@ from tuplewise.engine.dc.predicate import PredicateSpace
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import DcDiscoverOptions, LoadOptions, fixed_by_a_state
 from tuplewise.engine.run import Run
+from tuplewise.engine.table.in_spark import Table
 from tuplewise.engine.table.relation import DOMAIN_OF_TYPE, Relation, TypeName
-from tuplewise.engine.table.table import Table
 
 
 @dataclass(frozen=True, eq=False)

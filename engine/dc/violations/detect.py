@@ -29,8 +29,8 @@ from tuplewise.engine.grouping import Work, agreeing, start
 from tuplewise.engine.options import DcCheckOptions
 from tuplewise.engine.placement import refuse_spark
 from tuplewise.engine.run import Run
+from tuplewise.engine.table.in_spark import Table
 from tuplewise.engine.table.relation import Relation
-from tuplewise.engine.table.table import Table
 from tuplewise.gpu_kernels.clusters import ClusterPairs
 from tuplewise.gpu_kernels.control import usable_cores
 from tuplewise.gpu_kernels.device import pick_device
