@@ -1,4 +1,4 @@
-"""Discovery of functional dependencies and keys: that of order dependencies with other targets."""
+"""Discovery of functional dependencies and keys: order dependency discovery with other targets."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ def discover_functional(
     options: FdDiscoverOptions | None = None,
     run: Run | None = None,
 ) -> Discovery:
-    """The minimal functional dependencies X -> A, A not in X (semantics.md, "FD and key").
+    """Discover the minimal functional dependencies X -> A, A not in X (semantics.md, "FD and key").
 
     Parameters and errors are those of `od.discover.discover_orders`; `options.nulls` is the null rule. Under
-    "unknown" a null agrees with nothing and differs from nothing.
+    "unknown", a null neither agrees nor differs with anything.
     """
     options = options or FdDiscoverOptions()
     targets = Targets.of_functional(len(table.column_names))
@@ -30,9 +30,9 @@ def discover_keys(
     options: KeyDiscoverOptions | None = None,
     run: Run | None = None,
 ) -> Discovery:
-    """The minimal sets of columns that no two rows share (semantics.md, "FD and key").
+    """Discover the minimal keys: column sets on which no two rows agree (semantics.md, "FD and key").
 
-    Parameters and errors are those of `discover_functional`. Under "unknown" a key may hold rows with nulls.
+    Parameters and errors are those of `discover_functional`. Under "unknown", a key may hold rows with nulls.
     """
     options = options or KeyDiscoverOptions()
     return discover(table, Targets.of_keys(), options, options.nulls, run)

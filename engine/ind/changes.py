@@ -1,4 +1,4 @@
-"""Rows that come to the tables of a partitioned state, and go, as cells in Spark: of files, frames, streams."""
+"""Inserted and deleted rows of a partitioned state, as cells in Spark: from files, frames and streams."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 CHANGE = "_change"
-"""The column of a changed row that says what became of it."""
+"""Column of a changed row with the kind of its change."""
 KINDS = ("insert", "delete")
 
 
@@ -44,8 +44,8 @@ class ChangedCells:
 
     Attributes
     ----------
-    table : its number
-    rows : by how many it grows
+    table : number of the table
+    rows : growth of the table in rows, negative for deletions
     cells : attribute, KEY, BY
     """
 
@@ -60,9 +60,9 @@ class SparkRows:
 
     Attributes
     ----------
-    count : how many they are
-    cells : attribute, KEY, and BY, which is 1
-    held : lets go of what Spark holds of them
+    count : number of rows
+    cells : attribute, KEY, and BY (always 1)
+    held : releases what Spark holds of the rows
     """
 
     count: int
@@ -70,14 +70,14 @@ class SparkRows:
     held: ExitStack
 
     def batch(self, table: int, kind: str) -> ChangedCells:
-        """The rows as ones that come to a table ("insert"), or go."""
+        """The rows as insertions into a table ("insert"), or as deletions."""
         if kind == "insert":
             return ChangedCells(table, self.count, self.cells)
         return ChangedCells(table, -self.count, turned(self.cells))
 
 
 def batch_cells(batches: Sequence[ChangedCells]) -> DataFrame:
-    """The cells of all batches; they are of one session."""
+    """The cells of all batches, which belong to one session."""
     cells = batches[0].cells
     for batch in batches[1:]:
         cells = cells.unionAll(batch.cells)
@@ -87,9 +87,9 @@ def batch_cells(batches: Sequence[ChangedCells]) -> DataFrame:
 def rows_in_spark(
     spark: SparkSession, manifest: Manifest, source: Any, attributes: Attributes, options: LoadOptions
 ) -> ReadRows:
-    """Rows for a table of a state, in Spark: of a path, or a pandas, Polars, Arrow or Spark frame.
+    """Rows for a table of a state, in Spark, from a path, or a pandas, Polars, Arrow or Spark frame.
 
-    Raises InputError where columns are missing or unknown, or a value doesn't fit.
+    Raises InputError if columns are missing or unknown, or a value doesn't fit.
     """
     name = manifest.tables[attributes.table].name
     kind = kind_of(source)
@@ -122,7 +122,7 @@ def _frame_here(spark: SparkSession, source: Any, kind: str) -> DataFrame:
 
 
 def _types(manifest: Manifest, attributes: Attributes) -> dict[str, TypeName]:
-    """The types that text is read as, by column."""
+    """The types to parse text as, by column."""
     return {} if manifest.options.as_text else dict(zip(attributes.names, attributes.types, strict=True))
 
 
@@ -149,7 +149,7 @@ def frame_cells(manifest: Manifest, frame: DataFrame, attributes: Attributes, he
 
 
 def _refuse_bad(frame: DataFrame, table: str) -> None:
-    """Raise InputError where a record has another number of fields than columns."""
+    """Raise InputError if a record's number of fields differs from the number of columns."""
     bad = frame.where(f"{BAD} is not null").select(BAD).toArrow()[BAD].to_pylist()
     if bad:
         hint = f"A record has the table's columns in their order, then {CHANGE}. {NOTHING}"
@@ -158,7 +158,7 @@ def _refuse_bad(frame: DataFrame, table: str) -> None:
 
 
 def _opened(frame: DataFrame, given: list[str], attributes: Attributes, manifest: Manifest, table: str) -> TableInSpark:
-    """A frame of changes as an opened table; text is read as the type of its column."""
+    """A frame of changes as an opened table. Text is parsed as the type of its column."""
     spark = frame.sparkSession
     whole = frame_table(frame.select(*(_quoted(name) for name in given)), "Spark")
     plain = frame.select(*(frame[_quoted(name)].alias(f"c{i}") for i, name in enumerate(given)), frame[CHANGE])
@@ -170,7 +170,7 @@ def _opened(frame: DataFrame, given: list[str], attributes: Attributes, manifest
 
 
 def _read_texts(raw: RawFrame) -> RawFrame:
-    """A table whose text is read as the types that are asked for, also where it is text in its source."""
+    """A table with text parsed as the requested types, even text that is of type text in its source."""
     readings: list[Reading] = [
         "infer" if reading == "typed" and is_text(raw.frame.schema[f"c{i}"].dataType) else reading
         for i, reading in enumerate(raw.readings)

@@ -1,4 +1,4 @@
-"""Whether given inclusion dependencies hold, and which values and rows break those that don't."""
+"""Check of given inclusion dependencies, with the values and rows that violate them."""
 
 from __future__ import annotations
 
@@ -37,31 +37,31 @@ def check_dependencies(
     load_options: LoadOptions | None = None,
     run: Run | None = None,
 ) -> CheckedInds:
-    """Check inclusion dependencies: in this process, or by Spark where the tables are large (`distributed.place_for`).
+    """Check inclusion dependencies: in this process, or by Spark if the tables are large (`distributed.place_for`).
 
     Parameters
     ----------
     tables : paths, frames or Relations, by name
-    read : the dependencies, given the columns of each table
-    run : None: one that begins now, with the options' limits
+    read : returns the dependencies, given the columns of each table
+    run : None: a run that begins now, with the options' limits
 
     Returns
     -------
     CheckedInds
-        One check a dependency, in the order of `read`. Where a limit comes, the rest are undecided and a note says so.
+        One check per dependency, in the order of `read`. After a limit, the rest are undecided and a note says so.
 
     Raises
     ------
-    InputError : where a table can't be read
-    RuleError : of `read`
+    InputError : if a table can't be read
+    RuleError : from `read`
 
     Notes
     -----
-    A dependency holds where no value is missing; with `options.error`, where no more than that share of distinct values
-    is. Nulls: rows with a null in a dependent column are counted apart, and rows with one in a referenced column
-    provide no value; there it hides nothing, as it would from SQL's `NOT IN`. Columns of types that are not compared
-    (text and numbers) have no value in common: the check says so and goes on.
-    Only the columns that dependencies name are read. Time and memory: `tuples.TupleSet` for each.
+    A dependency holds if no value is missing or, with `options.error`, if at most that share of distinct values is.
+    Nulls: rows with a null in a dependent column are counted apart. Rows with a null in a referenced column provide no
+    value; such a null hides no missing value, unlike in SQL's `NOT IN`. Columns whose types are not compared (text and
+    numbers) have no value in common: the check says so and goes on.
+    Only the columns named in dependencies are read. Time and memory: those of a `tuples.TupleSet`, for each dependency.
     """
     run, clock = run or Run(options), Clock()
     of_tables = options_of_tables(tables, load_options)
@@ -108,7 +108,7 @@ def check_dependencies(
 
 
 def _columns_of(table: Any, options: LoadOptions) -> list[str]:
-    """The columns that are read of a table, which is opened where they can't be told otherwise."""
+    """The columns to read from a table. The table is opened if there is no other way to know them."""
     known = known_columns(table, replace(options, columns=None, exclude=(), types={}))
     if known is None and isinstance(table, (str, os.PathLike)):
         source = find_source(os.fspath(table))
@@ -124,7 +124,7 @@ def _columns_of(table: Any, options: LoadOptions) -> list[str]:
 def _check_all(
     rows: CodedTables, inds: Sequence[InclusionDependency], options: IndCheckOptions, run: Run
 ) -> tuple[list[IndCheck], str | None]:
-    """A check for each, and the limit that ended the work."""
+    """A check of each dependency, and the limit that ended the work, if any."""
     checks: list[IndCheck] = []
     reached = None
     report = run.minded("checking")
@@ -171,7 +171,7 @@ def _check_one(rows: CodedTables, ind: InclusionDependency, options: IndCheckOpt
 
 
 def _not_compared(rows: CodedTables, ind: InclusionDependency) -> str | None:
-    """Why columns have no value in common, whatever they hold."""
+    """Why two sides can have no value in common, whatever they hold; None if they can."""
     for a, b in zip(ind.dependent, ind.referenced, strict=True):
         if rows.family(a) != rows.family(b):
             return not_compared(f"{a} is {rows.type_of(a)}", f"{b} is {rows.type_of(b)}")
@@ -179,7 +179,7 @@ def _not_compared(rows: CodedTables, ind: InclusionDependency) -> str | None:
 
 
 def _described(rows: CodedTables, table: ReadTable) -> TableFound:
-    """A table and those of its columns that were read."""
+    """Description of a table and its columns that were read."""
     columns = tuple(
         Column(c.name, c.type, c.why, rows.distinct(Attribute(table.name, c.name)), int((c.index == NULL_CODE).sum()))
         for c in table.columns

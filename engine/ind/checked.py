@@ -1,4 +1,4 @@
-"""What a check of inclusion dependencies found."""
+"""Results of a check of inclusion dependencies."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SHOWN_ROWS = 5
-"""Rows that are named of each missing value, at most."""
+"""Maximum number of rows named for each missing value."""
 
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """Some missing values of a dependency, those of most rows first; of as many rows, the one that comes first.
+    """Some missing values of a dependency: those with the most rows first, ties in order of first appearance.
 
     Attributes
     ----------
-    values : for each dependent column its values, pyarrow arrays (examples,)
-    counts : rows with each value, int64 (examples,)
-    rows : positions of the first rows with each, `SHOWN_ROWS` at most
+    values : values of each dependent column, pyarrow arrays (examples,)
+    counts : number of rows with each value, int64 (examples,)
+    rows : positions of the first rows with each value, `SHOWN_ROWS` at most
     """
 
     values: tuple[pa.Array, ...]
@@ -39,16 +39,16 @@ class Examples:
 
 @dataclass(frozen=True, eq=False)
 class IndCheck:
-    """Whether one dependency holds. All counts are None where a limit came before.
+    """Whether one dependency holds. All counts are None if a limit was reached first.
 
     Attributes
     ----------
-    holds : None where it is not known
-    dependent_distinct, referenced_distinct : distinct values (lists of values, of several columns) without nulls
-    missing_values : distinct values of the dependent side that the referenced side lacks
-    rows_missing : rows of the dependent table that have them
-    rows_null : rows of the dependent table with a null in a dependent column: the dependency says nothing of them
-    reason : why no value was compared, where the types of columns that have values forbid it
+    holds : None if undecided
+    dependent_distinct, referenced_distinct : distinct values (tuples, for several columns) without nulls
+    missing_values : distinct values of the dependent side that are missing from the referenced side
+    rows_missing : rows of the dependent table with a missing value
+    rows_null : rows of the dependent table with a null in a dependent column; the dependency does not apply to them
+    reason : why no values were compared, if the columns have values but of types that can't be compared
     """
 
     ind: InclusionDependency
@@ -69,7 +69,7 @@ class CheckedInds:
 
     Attributes
     ----------
-    tables : those that the dependencies name, with the columns that they name
+    tables : tables named in the dependencies, with their columns named there
     work : "driver": in this process; "spark": in tasks of Spark
     """
 
@@ -86,16 +86,16 @@ class CheckedInds:
 
     @property
     def partial(self) -> bool:
-        """Whether a limit left some undecided."""
+        """Whether a limit left some dependencies undecided."""
         return any(check.holds is None for check in self.checks)
 
 
 def not_compared(left: str, right: str) -> str:
-    """What is said of two columns whose types forbid to compare them."""
+    """A note on two columns whose types can't be compared."""
     return Wording("{} and {}: values of these types are not compared. As text they are: {as_text}", left, right)
 
 
 def undecided_note(reached: str, checks: Sequence[IndCheck]) -> str:
-    """What is said where a limit was reached."""
+    """A note for a check that reached a limit."""
     undecided = sum(check.holds is None for check in checks)
     return f"{reached}: {undecided:,} of {len(checks):,} dependencies are undecided"

@@ -1,9 +1,9 @@
-"""Attribute clustering: for each set of attributes, how many values occur in exactly these. All INDs follow from it.
+"""Attribute clustering: how many values occur in exactly each set of attributes. It determines all INDs.
 
 Source: Bauckmann, Leser, Naumann, "Efficiently computing inclusion dependencies for schema discovery", ICDE Workshops
-2006, has the grouping by value; Shaabani and Meinel, "Incrementally updating unary inclusion dependencies in dynamic
-data", Distributed and Parallel Databases 37, 2019, the distinct clusters. Departure: clusters keep how many values they
-hold, so that partial inclusions and distinct values come out of the same few rows.
+2006, for the grouping by value; Shaabani and Meinel, "Incrementally updating unary inclusion dependencies in dynamic
+data", Distributed and Parallel Databases 37, 2019, for the distinct clusters. Departure: clusters keep the
+number of their values, so that partial inclusions and distinct values follow from the same few rows.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class AttributeClustering:
     Attributes
     ----------
     attributes : all columns, tables in order
-    families : of each attribute; values of two families are different values
+    families : family of each attribute; values of different families are never equal
     masks : uint64 (clusters, words), distinct, ascending (word 0 first); attribute a is bit a % 64 of word a // 64
     values : int64 (clusters,), distinct values that occur in exactly these attributes, at least 1
     """
@@ -46,7 +46,7 @@ class AttributeClustering:
         masks: NDArray[np.uint64],
         values: NDArray[np.int64],
     ) -> AttributeClustering:
-        """Clusters in any order, some perhaps in several parts: parts are added up, empty ones left out."""
+        """Build from clusters in any order. Equal masks are added up, and empty clusters are dropped."""
         words = inclusion.mask_words(len(attributes))
         masks = np.ascontiguousarray(masks, dtype=np.uint64).reshape(-1, words)
         values = np.asarray(values, dtype=np.int64)
@@ -61,23 +61,23 @@ class AttributeClustering:
 
     @cached_property
     def distinct(self) -> NDArray[np.int64]:
-        """Distinct values of each attribute, int64 (attributes,)."""
+        """Number of distinct values of each attribute, int64 (attributes,)."""
         return inclusion.count_distinct(self.masks, self.values, len(self.attributes))
 
     def included(self, device: Device | str = "cpu") -> NDArray[np.bool_]:
         """Whether every value of attribute a occurs in b, bool (attributes, attributes).
 
-        Of an attribute without values this says true for each b of its family.
+        An attribute without values is included in each b of its family.
         """
         inside = inclusion.intersect_clusters(self.masks, len(self.attributes), device=device)
         return inside & self.compared
 
     def common(self, device: Device | str = "cpu") -> NDArray[np.int64]:
-        """Distinct values that attributes a and b share, int64 (attributes, attributes), symmetric."""
+        """Number of distinct values that attributes a and b share, int64 (attributes, attributes), symmetric."""
         return inclusion.count_common(self.masks, self.values, len(self.attributes), device=device)
 
     @cached_property
     def compared(self) -> NDArray[np.bool_]:
-        """Whether a and b are of one family, bool (attributes, attributes)."""
+        """Whether a and b are of the same family, bool (attributes, attributes)."""
         numbers = np.array([FAMILIES.index(family) for family in self.families], dtype=np.int8)
         return np.asarray(numbers[:, None] == numbers[None, :])

@@ -1,7 +1,7 @@
-"""Local CSV files to the distinct values of each column, in one pass over the bytes, on all cores, without a JVM.
+"""Distinct values of each column of local CSV files, in one pass over the bytes, on all cores, without a JVM.
 
-Only what is read exactly as loading reads it (semantics.md, "Types of text columns") is read here; whatever is odd
-about a file, and each error, is left to loading, so that there is one reading and one message.
+This reader takes only files that it reads exactly as loading does (semantics.md, "Types of text columns"). Odd files
+and all errors are left to loading, so that there is one reading and one message.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from tuplewise.engine.table.source import Source, opened
 from tuplewise.gpu_kernels.control import usable_cores
 from tuplewise.gpu_kernels.distinct import PADDING, DistinctCells
 
-BLOCK_BYTES = 1 << 20  # read at once; cells of a block stay in the cache while columns take them in turn
+BLOCK_BYTES = 1 << 20  # read at once; the cells of a block stay in the cache while each column takes its own
 BLOCK_BYTES_PER_COLUMN = 1 << 12
-MOST_BLOCK_BYTES = 1 << 30  # of a record; a longer one is left to loading
+MOST_BLOCK_BYTES = 1 << 30  # of one record; longer ones are left to loading
 _SEPARATOR, _NEWLINE, _QUOTE, _RETURN = 1, 2, 3, 4
 
 
 class _Odd(Exception):
-    """What another reader has to look at."""
+    """A file that is left to another reader."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,10 +44,10 @@ class CsvCells:
     Attributes
     ----------
     names : the header as it stands in the file
-    columns : for each column that was asked for, its values in parts; other columns have none
-    rows : without those that are blank, except in a table of one column
-    blank_rows : rows of a table of one column that are blank, so null; else 0
-    notes : what loading says of such a file
+    columns : values of each requested column, in parts; other columns have none
+    rows : number of rows, without blank ones unless the table has one column
+    blank_rows : number of blank (so null) rows in a table of one column; else 0
+    notes : the notes of loading such a file
     """
 
     names: list[str]
@@ -65,22 +65,22 @@ def read_csv_cells(
     *,
     threads: int | None = None,
 ) -> CsvCells | None:
-    """The distinct values of the columns of CSV files.
+    """Read the distinct values of the columns of CSV files.
 
     Parameters
     ----------
-    kept : from the header, which columns are wanted
-    tell : called with the share of bytes that was read; what it raises ends the reading
+    kept : returns the wanted columns, given the header
+    tell : called with the fraction of bytes read so far; an exception from it ends the reading
 
     Returns
     -------
-    CsvCells, or None where loading has to read the table: files that aren't here or aren't UTF-8, an escape character,
-    a number of rows, a separator of several bytes; bytes that UTF-8 doesn't allow, NUL, quotes inside of fields or not
-    closed, carriage returns that end no line, lines that end in two ways, headers that differ, records of other lengths
+    CsvCells, or None if loading has to read the table: files that aren't local or aren't UTF-8, an escape character, a
+    number of rows, a separator of several bytes; invalid UTF-8, NUL, quotes inside fields or left open, carriage
+    returns inside lines, mixed line endings, headers that differ, records of differing lengths
 
     Notes
     -----
-    Each byte is looked at three times (is it text, where do records end, where do fields end), each cell once. Memory:
+    Each byte is read three times (to check the text, find record ends and find field ends), each cell once. Memory:
     the distinct values of each thread (see DistinctCells) and a block for each thread.
     """
     if not _readable(source, options):
@@ -107,7 +107,7 @@ def _readable(source: Source, options: LoadOptions) -> bool:
 
 @dataclass(eq=False)
 class _Worker:
-    """What one thread has found."""
+    """Results of one thread."""
 
     cells: list[DistinctCells]
     rows: int = 0
@@ -189,7 +189,7 @@ class _Reading:
             file.skip(record)
 
     def _doubtful(self, header: list[str]) -> bool:
-        """Whether another separator may be found."""
+        """Whether loading may detect another separator."""
         return self._sep == "," and len(header) == 1 and any(sep in header[0] for sep in OTHER_SEPARATORS)
 
     def _work(self, worker: _Worker, file: _File) -> None:
@@ -225,7 +225,7 @@ class _Reading:
         return kinds
 
     def _check_bytes(self, data: NDArray[np.uint8]) -> None:
-        """Raise _Odd for what UTF-8 (or ASCII) doesn't allow, and for NUL."""
+        """Raise _Odd for invalid UTF-8 (or ASCII), and for NUL."""
         import pyarrow as pa
 
         lowest, highest = int(data.min()), int(data.max())
@@ -267,7 +267,7 @@ class _Reading:
 
 
 class _File:
-    """Hands out blocks of whole records of a file, to several threads."""
+    """Source of blocks of whole records of a file, for several threads."""
 
     def __init__(self, stream: IO[bytes], size: int, quote: int) -> None:
         self._stream, self.size, self._quote = stream, size, quote
@@ -277,7 +277,7 @@ class _File:
         self.blank = 0
 
     def stop(self) -> None:
-        """Hand out no more."""
+        """Hand out no more blocks."""
         with self._lock:
             self._ended, self._rest = True, self._rest[:0]
 
@@ -285,7 +285,7 @@ class _File:
         return not self._ended
 
     def first_record(self) -> bytes | None:
-        """The first record that isn't blank, with its line end; None where there is none. Nothing is taken."""
+        """The first record that isn't blank, with its line end, or None. Nothing is consumed."""
         from tuplewise.gpu_kernels.cpu import distinct_csv as cpu
 
         data = self._read(BLOCK_BYTES)
@@ -310,7 +310,7 @@ class _File:
 
     def _read(self, wanted: int) -> bytes:
         data = bytes(self._stream.read(wanted))
-        if len(data) < wanted:  # of a compressed stream a read may be short before the end
+        if len(data) < wanted:  # a read of a compressed stream may be short before its end
             parts = [data]
             while parts[-1]:
                 parts.append(bytes(self._stream.read(wanted)))
@@ -319,7 +319,7 @@ class _File:
         return data
 
     def block(self, data: NDArray[np.uint8], size: int) -> tuple[NDArray[np.uint8], int]:
-        """Whole records at the front of `data`, or of a larger array, and their bytes; 0: no more."""
+        """Read whole records to the front of `data` or a larger array; returns it and their bytes, 0 at the end."""
         from tuplewise.gpu_kernels.cpu import distinct_csv as cpu
 
         with self._lock:

@@ -1,4 +1,4 @@
-"""Inclusion dependencies, such as `child.a <= parent.b`: definition, and reading and writing of their text."""
+"""Inclusion dependencies, such as `child.a <= parent.b`: definition, parsing and writing."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class InclusionDependency:
 
     Raises
     ------
-    RuleError : for other sides
+    RuleError : for sides of any other form
 
     Examples
     --------
@@ -76,7 +76,7 @@ class InclusionDependency:
 
     @property
     def size(self) -> int:
-        """Columns of each side."""
+        """Number of columns on each side."""
         return len(self.dependent)
 
 
@@ -92,20 +92,20 @@ def unary(dependent: Attribute, referenced: Attribute) -> InclusionDependency:
 
 
 def write_side(side: Sequence[Attribute]) -> str:
-    """One side as text: `t.a`, or `t[a, b]` of several columns."""
+    """One side as text: `t.a`, or `t[a, b]` for several columns."""
     if len(side) == 1:
         return str(side[0])
     return f"{quote_name(side[0].table)}[{', '.join(quote_name(a.column) for a in side)}]"
 
 
 def parse_ind(text: str, tables: Mapping[str, Sequence[str]]) -> InclusionDependency:
-    """Read an inclusion dependency.
+    """Parse an inclusion dependency.
 
     Parameters
     ----------
     text : two sides with `<=`, `⊆`, `[=`, `->` or `→` between them. A side is `t.a`; `t.a, t.b`, in brackets or not;
-        `t[a, b]` or `t(a, b)`; or `(t.csv, [a, b])`. Names that are no plain word stand in back-quotes or double
-        quotes (doubled inside), or bare where no other reading is possible. A table may have its file's ending.
+        `t[a, b]` or `t(a, b)`; or `(t.csv, [a, b])`. Names that are not plain words stand in back-quotes or
+        double quotes (doubled inside), or bare if no other reading is possible. A table may have its file's ending.
     tables : the columns of each table, by its name
 
     Raises
@@ -125,7 +125,7 @@ def parse_ind(text: str, tables: Mapping[str, Sequence[str]]) -> InclusionDepend
 
 
 def parse_attribute(text: str, tables: Mapping[str, Sequence[str]]) -> Attribute:
-    """Read `table.column`. Raises RuleError as `parse_ind` does.
+    """Parse `table.column`. Raises RuleError as `parse_ind` does.
 
     Examples
     --------
@@ -158,7 +158,7 @@ def ind_of_record(record: Mapping[str, Any], tables: Mapping[str, Sequence[str]]
 
 
 def names_record(side: Sequence[Attribute]) -> str | list[str]:
-    """One side as in JSON: `"t.a"`, or a list of several columns."""
+    """One side for JSON: `"t.a"`, or a list for several columns."""
     return str(side[0]) if len(side) == 1 else [str(a) for a in side]
 
 
@@ -185,7 +185,7 @@ def _counted(side: Sequence[Attribute]) -> str:
 
 
 class _IndReader(Scanner):
-    """A text over tables. `unknown`: a fault for each name that no table or column has."""
+    """Parser of a text about given tables. `unknown`: a fault for each unknown table or column."""
 
     def __init__(self, text: str, tables: Mapping[str, Sequence[str]]) -> None:
         super().__init__(text)
@@ -234,7 +234,7 @@ class _IndReader(Scanner):
         return self._columns(table, BRACKETS[bracket])
 
     def _table_before(self, follows: re.Pattern[str]) -> str | None:
-        """The table that is next, if `follows` matches behind it: a quoted name, a known one, or an unknown word."""
+        """The next table, if `follows` matches behind it: a quoted name, a known one, or an unknown word."""
         start = self.skip_blanks()
         if self.sees("`", '"'):
             name = self.quoted()
@@ -303,7 +303,7 @@ class _IndReader(Scanner):
         return f"Write {' or '.join(holders)}" if holders else None
 
     def _column(self, table: str) -> str:
-        """The column that is next: a quoted name, a known one, or all text up to a sign."""
+        """The next column: a quoted name, a known one, or all text up to a sign."""
         at = self.skip_blanks()
         columns = self.tables.get(table)
         name = self.quoted() if self.sees("`", '"') else self.bare_name(columns or (), _END, _END)
@@ -313,18 +313,18 @@ class _IndReader(Scanner):
         return name
 
     def _known_column(self, table: str) -> str | None:
-        """The known column of a table that is next, without quotes; None for another text."""
+        """The next column, if it is a known column of the table without quotes; else None."""
         at = self.skip_blanks()
         ends = self.ends_of(at, self.tables.get(table, ()), _END)
         return self.text[at : ends[0]] if ends else None
 
     def _spelled_tables(self) -> list[str]:
-        """The tables, and the tables with the endings of files that the text has."""
+        """The table names, bare and with each file ending that occurs in the text."""
         with_ending = (f"{name}{m.group()}" for name in self.tables for m in _endings(self.text))
         return [*self.tables, *with_ending]
 
     def _known_table(self, spelled: str, at: int) -> str:
-        """The name of a table: as spelled, or without the ending of a file if that is a known one."""
+        """The name of a table: as spelled, or without its file ending if that is a known table."""
         bare = _FILE_ENDING.sub("", spelled)
         name = spelled if spelled in self.tables or bare not in self.tables else bare
         if name not in self.tables:
@@ -333,5 +333,5 @@ class _IndReader(Scanner):
 
 
 def _endings(text: str) -> Iterable[re.Match[str]]:
-    """All endings of files in a text."""
+    """All file endings in a text."""
     return re.finditer(_FILE_ENDING.pattern.removesuffix("$"), text, re.IGNORECASE)

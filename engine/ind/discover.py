@@ -1,4 +1,4 @@
-"""Discovery of inclusion dependencies: from tables to all unary ones that hold."""
+"""Discovery of inclusion dependencies: from tables to all unary dependencies that hold."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tuplewise.gpu_kernels.device import Device, pick_device
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-NOTED_COLUMNS = 5  # that a note names
+NOTED_COLUMNS = 5  # named in a note
 
 
 def discover(
@@ -35,24 +35,24 @@ def discover(
     spark: SparkSession | None = None,
     run: Run | None = None,
 ) -> FoundInds:
-    """The inclusion dependencies between the columns of tables (semantics.md, "Unary IND"), of up to so many columns.
+    """Discover inclusion dependencies between columns of tables, up to a maximum arity (semantics.md, "Unary IND").
 
     Parameters
     ----------
     tables : paths, frames or Relations by name, see `name_tables`
-    load_options : how they are read; columns are named as in `options_of_tables`
-    run : None: one that begins now, with the options' limits
+    load_options : how the tables are read; columns are named as in `options_of_tables`
+    run : None: a run that begins now, with the options' limits
 
     Raises
     ------
     InputError
-        Where a table can't be read, or Spark is asked for and a table is held in this process.
+        If a table can't be read, or Spark is requested for a table held in this process.
     DeviceError
-        For a device that was asked for and can't be had.
+        If the requested device is not available.
 
     Notes
     -----
-    Where a limit comes first, nothing is listed: what holds of some values need not hold of all.
+    If a limit is reached, nothing is listed: what holds for some values need not hold for all.
     """
     options = options or IndDiscoverOptions()
     run = run or Run(options)
@@ -97,7 +97,7 @@ def _nothing_in_time(
 
 
 def found_in(clustered: Clustered, options: IndDiscoverOptions, device: Device, place: Placement) -> FoundInds:
-    """What a clustering says, with what there is to say of the work."""
+    """Dependencies in a clustering, with the record of the work."""
     clock = Clock()
     inds, trivial = unary_inds(clustered.clustering, Fraction(options.error), device)
     clock.lap("intersecting")
@@ -120,8 +120,8 @@ def found_in(clustered: Clustered, options: IndDiscoverOptions, device: Device, 
 
 
 def _not_compared(clustering: AttributeClustering) -> list[str]:
-    """A note where there are doubles and whole numbers or decimals: a column of whole numbers with nulls is one of
-    doubles in pandas, and then no foreign key."""
+    """A note for tables with both doubles and whole numbers or decimals. In pandas a column of whole numbers with
+    nulls becomes one of doubles, and then no foreign key is found."""
     doubles = [str(a) for a, f in zip(clustering.attributes, clustering.families, strict=True) if f == "double"]
     if not doubles or "number" not in clustering.families:
         return []
@@ -136,7 +136,7 @@ def _not_compared(clustering: AttributeClustering) -> list[str]:
 def unary_inds(
     clustering: AttributeClustering, error: Fraction = Fraction(0), device: Device | str = "cpu"
 ) -> tuple[list[FoundInd], int]:
-    """The inclusions A <= B, A not B, in result order, and how many there are of attributes without values.
+    """The inclusions A <= B, A not B, in result order, and the number of those whose A has no values.
 
     `error`: the share of A's distinct values that B may lack.
     """

@@ -1,4 +1,4 @@
-"""The attribute clustering of tables beyond one machine, by Spark."""
+"""The attribute clustering of tables too large for one machine, by Spark."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def cluster_on_spark(
     as_text: bool = False,
     run: Run | None = None,
 ) -> Clustered:
-    """The attribute clustering of opened tables; that of `unary.cluster_tables`.
+    """The attribute clustering of opened tables: the same as from `unary.cluster_tables`.
 
     Parameters
     ----------
@@ -41,18 +41,18 @@ def cluster_on_spark(
 
     Raises
     ------
-    InputError : where a column can only be read in this process
-    LimitReached : where time is up; half a clustering says nothing
+    InputError : if a column can only be read in this process
+    LimitReached : if time is up; half a clustering is of no use
 
     Notes
     -----
-    All columns of all tables are put in the long form (attribute, value), grouped by value to the set of its
-    attributes, and by set. What comes here is the distinct sets. Cost: each cell through one shuffle, equal ones of a
-    task as one; jobs for rows, types and nulls of each table before that.
+    All columns of all tables are put in the long form (attribute, value) and grouped by value into attribute sets, then
+    by set. Only the distinct sets come to this process. Cost: one shuffle of all cells, equal ones within a task
+    merged; before that, jobs for rows, types and nulls of each table.
 
     Source: Bauckmann, Leser, Naumann, "Efficiently computing inclusion dependencies for schema discovery", ICDE
     Workshops 2006; Kruse, Papenbrock, Naumann, "Scaling out the discovery of inclusion dependencies", BTW 2015
-    (SINDY), which groups by value and by set in the same way. Departure: sets keep how many values they hold.
+    (SINDY), which groups by value and by set in the same way. Departure: sets keep the number of their values.
     """
     run, begin = run or Run(), time.perf_counter()
     session = next(iter(opened.values())).session
@@ -110,7 +110,7 @@ def all_cells(
 ) -> DataFrame:
     """The cells of all tables as one frame of a session.
 
-    `beside`: columns of the tables' frames to take along. `wide`: write numbers as digits even where all fit 64 bits.
+    `beside`: other columns of the tables' frames to keep. `wide`: write numbers as digits even if all fit 64 bits.
     """
     wide = wide or needs_wide([c for t in typed.values() for c in t.typed])
     cells: DataFrame | None = None
@@ -147,7 +147,7 @@ def _described(
 
 @contextmanager
 def _within(spark: SparkSession, deadline: float | None) -> Iterator[None]:
-    """Jobs of the block end at the deadline; LimitReached is raised for them."""
+    """End jobs of the block at the deadline, and raise LimitReached for them."""
     try:
         with jobs.until(spark, deadline):
             yield

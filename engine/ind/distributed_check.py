@@ -1,4 +1,4 @@
-"""Checks inclusion dependencies of tables beyond one machine, by Spark."""
+"""Check of inclusion dependencies of tables too large for one machine, by Spark."""
 
 from __future__ import annotations
 
@@ -39,22 +39,22 @@ def check_on_spark(
     reason: str,
     run: Run | None = None,
 ) -> CheckedInds:
-    """Check inclusion dependencies in tasks of Spark: the counts of `check.check_dependencies`.
+    """Check inclusion dependencies in tasks of Spark. Counts are the same as from `check.check_dependencies`.
 
     Parameters
     ----------
-    tables : paths and Spark frames, by name: those that the dependencies name
-    load_options : how each is read, by name: the columns that the dependencies name
-    reason : why in Spark
+    tables : paths and Spark frames, by name: exactly those named in the dependencies
+    load_options : how each is read, by name: only the columns named in the dependencies
+    reason : why Spark is used
 
     Raises
     ------
-    InputError : where a column can only be read in this process
+    InputError : if a column can only be read in this process
 
     Notes
     -----
-    Of each example one row is named; of as many rows, examples may be others than in-process. Cost:
-    `missing_values.find_missing` for each dependency, and three jobs for each table.
+    One row is named for each example. Examples with equal numbers of rows may differ from those found in-process.
+    Cost: `missing_values.find_missing` for each dependency, and three jobs for each table.
     """
     run, clock = run or Run(), Clock()
     opened = open_tables(tables, load_options)
@@ -104,7 +104,7 @@ class _Work:
             typed.close()
 
     def table(self, name: str) -> TableFound:
-        """Types a table, and counts in its columns."""
+        """Type a table, and count in its columns."""
         opened = self._opened[name]
         typed = self.typed[name] = type_for_spark(opened, self._options.as_text)
         names = [opened.selection.names[i] for i in opened.selection.kept]

@@ -1,4 +1,4 @@
-"""What speaks for an inclusion dependency being a foreign key: coverage, names, key-ness; and one score to rank by."""
+"""Evidence that an inclusion dependency is a foreign key: coverage, names, key-ness; and one score for ranking."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ _LONGEST = 64  # of names that are compared
 
 @dataclass(frozen=True, slots=True)
 class ForeignKeyEvidence:
-    """What speaks for a dependency being a foreign key, each from 0 to 1.
+    """Evidence that a dependency is a foreign key, each number from 0 to 1.
 
     Attributes
     ----------
     coverage : share of the referenced side's distinct values that the dependent side uses
-    name_likeness : how like the names are, see `name_likeness`; of several columns the mean
-    key : the referenced side's distinct values by the rows of its table
+    name_likeness : similarity of the names, see `name_likeness`; the mean over several columns
+    key : distinct values of the referenced side, divided by the rows of its table
     unique : whether the referenced side is a key without nulls
-    score : `key * (0.5 * name_likeness + 0.3 * coverage + 0.2 * text)`; text is the share of the columns that hold text
+    score : `key * (0.5 * name_likeness + 0.3 * coverage + 0.2 * text)`; text is the share of column pairs of text
 
     Notes
     -----
     The features are among those of Rostin, Albrecht, Bauckmann, Naumann, Leser, "A machine learning approach to foreign
-    key discovery", WebDB 2009; the score is ours, its weights are set, not learned. What a foreign key refers to is a
-    key, so key-ness multiplies the rest. Small whole numbers are included in any column that counts rows, by chance and
-    with little coverage, and text hardly ever is: so numbers need names or coverage, and text has a lead.
+    key discovery", WebDB 2009; the score is ours, its weights are set, not learned. A foreign key refers to a key,
+    so key-ness multiplies the rest. Small whole numbers are often included by chance, with little coverage, in a column
+    that counts rows; text hardly ever is. So numbers need names or coverage, and text has a lead.
     """
 
     coverage: float
@@ -48,7 +48,7 @@ class ForeignKeyEvidence:
 
 
 class Evidence:
-    """Finds what speaks for the dependencies between some tables.
+    """Finder of foreign key evidence for the dependencies between some tables.
 
     Parameters
     ----------
@@ -69,8 +69,8 @@ class Evidence:
         }
 
     def of(self, found: FoundInd, referenced_rows: int | None = None) -> ForeignKeyEvidence:
-        """Of one dependency. `referenced_rows`: rows without a null on its referenced side, where that is known; of a
-        single column it is."""
+        """Evidence for one dependency. `referenced_rows`: rows without a null on its referenced side, if known; for a
+        single column it is computed."""
         ind = found.ind
         table = self._tables[ind.referenced[0].table]
         if referenced_rows is None and ind.size == 1:
@@ -88,25 +88,25 @@ class Evidence:
 
 
 def with_evidence(found: FoundInds) -> FoundInds:
-    """What was found, each dependency with what speaks for it."""
+    """The same results, with evidence for each dependency."""
     evidence = Evidence(found.tables)
     judged = (one if one.evidence is not None else replace(one, evidence=evidence.of(one)) for one in found.inds)
     return replace(found, inds=tuple(judged))
 
 
 def ranked(inds: Sequence[FoundInd]) -> list[FoundInd]:
-    """The likeliest foreign keys first; of one score, in the order given."""
+    """The dependencies, likeliest foreign keys first; equal scores keep the given order."""
     return sorted(inds, key=lambda found: -found.evidence.score)
 
 
 def name_likeness(dependent: Attribute, referenced: Attribute, columns: Mapping[str, Sequence[str]]) -> float:
-    """How like the names of two columns are, 0 to 1.
+    """Similarity of the names of two columns, 0 to 1.
 
-    Names are taken as words (`customerId` and `customer_id` are two). Left out are words that all columns of a table
-    begin with (TPC-H's `l_`), and words that say only that something is told apart (id, key, code, number); a column of
-    such words alone is called by its table (`customers.id`: customer). Then: 1 for the same words, 0.9 where those of
-    the referenced column are among the dependent one's, 0.8 where one begins with the other, else 2r - 1 where that is
-    above 0, r being the share of characters in matching blocks (Python's difflib).
+    Names are split into words (`customerId` and `customer_id` have two). Two kinds of words are dropped: those that all
+    columns of a table begin with (TPC-H's `l_`), and those that only mean an identifier (id, key, code, number). A
+    column of such words alone is named after its table (`customers.id`: customer). Then: 1 for the same words, 0.9 if
+    those of the referenced column are among the dependent one's, 0.8 if one begins with the other, else 2r - 1 if that
+    is above 0, where r is the share of characters in matching blocks (Python's difflib).
 
     Parameters
     ----------
@@ -138,14 +138,14 @@ def own_words(names: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def specific_words(words: Sequence[str], table: str) -> tuple[str, ...]:
-    """The words that say what is meant; those of the table's name where there are none."""
+    """The words that carry meaning; those of the table's name if there are none."""
     kept = [_without_ending(w) for w in words if w not in _GENERIC]
     return tuple(map(_singular, kept or _words(table) or words))
 
 
 @lru_cache(maxsize=1 << 16)
 def words_likeness(dependent: tuple[str, ...], referenced: tuple[str, ...]) -> float:
-    """How like two names are, as `name_likeness` says."""
+    """Similarity of two names, defined in `name_likeness`."""
     left, right = "".join(dependent)[:_LONGEST], "".join(referenced)[:_LONGEST]
     if left == right:
         return 1.0

@@ -1,4 +1,4 @@
-"""What a discovery of inclusion dependencies found, and what it says of it."""
+"""Results of a discovery of inclusion dependencies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class TableFound:
 
     Attributes
     ----------
-    path : as it was given; None for tables in memory
+    path : as given; None for tables in memory
     columns : with distinct values and nulls counted
     """
 
@@ -29,12 +29,12 @@ class TableFound:
 
 @dataclass(frozen=True, eq=False)
 class Clustered:
-    """Tables, clustered.
+    """Tables and their attribute clustering.
 
     Attributes
     ----------
-    notes : what loading says, after the name of its table
-    search : what was done, for results
+    notes : notes from loading, each prefixed with the name of its table
+    search : record of the work, for results
     """
 
     tables: tuple[TableFound, ...]
@@ -47,13 +47,13 @@ class Clustered:
 
 @dataclass(frozen=True)
 class FoundInd:
-    """An inclusion dependency that holds, or misses no more than was allowed.
+    """An inclusion dependency that holds, exactly or within the allowed error.
 
     Attributes
     ----------
-    dependent_distinct, referenced_distinct : distinct values (lists of values, of several columns) without nulls
-    missing_values : distinct values of the dependent side that the referenced side lacks
-    evidence : what speaks for a foreign key; None before it was looked for
+    dependent_distinct, referenced_distinct : distinct values (tuples, for several columns) without nulls
+    missing_values : distinct values of the dependent side that are missing from the referenced side
+    evidence : evidence for a foreign key; None before it was computed
     """
 
     ind: InclusionDependency
@@ -69,13 +69,13 @@ class FoundInds:
 
     Attributes
     ----------
-    tables : in the order in which they were given
+    tables : in the order given
     attributes : all columns, tables in order
     inds : by size, then by dependent attributes, then by referenced ones, in the order of `attributes`
-    trivial : pairs A <= B of different attributes where A has no values: it is included everywhere
+    trivial : number of pairs A <= B of different attributes where A has no values, so is included everywhere
     work : "driver": in this process; "spark": in tasks of Spark
-    spark : "version" and "master" of the session that took part, or None
-    partial : whether a limit ended the work; `notes` say what that means
+    spark : "version" and "master" of the session used, or None
+    partial : whether a limit ended the work; `notes` explain the effect
     """
 
     tables: tuple[TableFound, ...]

@@ -1,11 +1,11 @@
-"""Values put into and taken out of a state's store: the merge and the extract operator, over many values at once.
+"""Values put into and taken out of a state's store: the merge and the extract operator, for many values at once.
 
 Source: Shaabani and Meinel, "Incremental Discovery of Inclusion Dependencies", SSDBM 2017, sections 4.2 and 5: merge
 (Definition 4.4, Algorithms 1 to 4) and extract (Definition 4.8, Algorithms 5 and 6). Departures: a change is folded to
-one count for each value and attribute before the store is asked, so that each value is read and written once however
-many rows have it (which is what the paper's ValCache saves, within a change; between changes the store's file is mapped
-into memory, and a read is a walk down pages that the system caches). A step from a cluster to the one with an attribute
-more or less is remembered. Counts of values are kept of all clusters, see `kept_clusters`.
+one count for each value and attribute before the store is read, so that each value is read and written once however
+many rows have it. (Within a change this saves what the paper's ValCache saves. Between changes the store's file stays
+mapped into memory, and a read walks down pages that the system caches.) Steps from a cluster to the one with an
+attribute more or less are remembered. Counts of values are kept for all clusters, see `kept_clusters`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tuplewise.engine.ind.sorted_values import SortedValues, cut
 from tuplewise.engine.ind.store import LONG, LONGEST_NAME, long_key
 
 Counts = dict[int, int]
-"""How often each attribute holds a value, by the attribute's number."""
+"""Number of occurrences of a value in each attribute, by attribute number."""
 Names = Mapping[bytes, Counts]
 """Values by name: the prefix of their family and their canonical bytes."""
 
@@ -38,19 +38,19 @@ _LONG_ENTRY = struct.Struct("<QI")
 def record_layout(attributes: int, *, wide: bool = False) -> struct.Struct:
     """A value's record: its cluster, then how often each attribute of the cluster holds it, ascending.
 
-    32 bits each, 64 (`wide`) where one needs more; the record's length tells which.
+    32 bits each, or 64 each (`wide`) if one needs more; the record's length tells which.
     """
     return struct.Struct(f"<I{attributes}{'Q' if wide else 'I'}")
 
 
 class BelowZero(Exception):
-    """A value, or a row, that is to be taken away more often than it is there.
+    """A value or row deleted more often than it occurs.
 
     Attributes
     ----------
     name : the value's name, or the row's key
     attribute : number of the attribute; -1 for a row
-    held : how often it is there
+    held : number of its occurrences
     """
 
     def __init__(self, name: bytes, attribute: int, held: int) -> None:
@@ -59,18 +59,18 @@ class BelowZero(Exception):
 
 
 class Fold:
-    """One transaction's work on values.
+    """Changes to values within one transaction.
 
     Parameters
     ----------
-    transaction : of the store
-    clusters : of the state; not changed, but for clusters without values that are met
-    frequencies : False keeps only which attributes hold a value, so that nothing can be taken away
+    transaction : transaction of the store
+    clusters : clusters of the state; unchanged, except for new ones without values
+    frequencies : False keeps only which attributes hold a value, so that nothing can be deleted
     next_long : number of the next value too long for a key
 
     Attributes
     ----------
-    moved : values that each cluster has got (or, below 0, lost)
+    moved : number of values that each cluster gained (or, below 0, lost)
     """
 
     def __init__(self, transaction: Any, clusters: KeptClusters, *, frequencies: bool, next_long: int) -> None:
@@ -80,7 +80,7 @@ class Fold:
         self._long_names: dict[bytes, bytes] = {}
 
     def merge(self, names: SortedValues | Names) -> None:
-        """Put values in, each as often as each attribute holds it more."""
+        """Insert values, each with its number of new occurrences in each attribute."""
         if isinstance(names, SortedValues):
             names = self._most(names, 1)
         keyed = self._keyed(names, new=True)
@@ -95,7 +95,7 @@ class Fold:
         self._transaction.cursor().putmulti(records)
 
     def extract(self, names: SortedValues | Names) -> None:
-        """Take values out. Raises BelowZero where a value isn't there so often."""
+        """Delete values. Raises BelowZero if a value occurs too seldom."""
         if isinstance(names, SortedValues):
             names = self._most(names, -1)
         keyed = self._keyed(names, new=False)
@@ -121,7 +121,7 @@ class Fold:
     def _one_number(
         self, keyed: Names, keys: Sequence[bytes], found: Mapping[bytes, bytes], sign: int
     ) -> tuple[list[tuple[bytes, bytes]], Sequence[bytes]]:
-        """Records in which one number changes, as in most of them; and the keys of the others."""
+        """Records in which a single number changes (most of them), and the keys of the other records."""
         if not self._frequencies:
             return [], keys
         records, rest = [], []
@@ -141,9 +141,9 @@ class Fold:
         return records, rest
 
     def _most(self, values: SortedValues, sign: int) -> Names:
-        """Put in (1) or take out (-1) what needs no step from a cluster to another, all at once; gives the rest.
+        """Insert (1) or delete (-1), all at once, the values that need no step between clusters; returns the rest.
 
-        That are values of one attribute which are new, gone, or stay where they are: most of a large change.
+        These are values of one attribute that appear, disappear, or keep their cluster: most of a large change.
         """
         alone = np.flatnonzero(values.sizes == 1)
         if not self._frequencies or len(alone) < max(1, _WORTHWHILE):
@@ -185,7 +185,7 @@ class Fold:
         changed: list[bytes | None],
         done: NDArray[np.bool_],
     ) -> None:
-        """Change one number of each record where its cluster stays, or the value is gone (`changed` stays None)."""
+        """Change one number of each record whose cluster stays, or whose value is gone (`changed` stays None)."""
         sizes = np.fromiter(map(len, records), dtype=np.int64, count=len(records)) // 4
         ends = np.cumsum(sizes)
         starts = ends - sizes
@@ -219,7 +219,7 @@ class Fold:
         changed: list[bytes | None],
         done: NDArray[np.bool_],
     ) -> None:
-        """The records of values that are new."""
+        """Make the records of new values."""
         new = new[counts[new] <= _NARROW]
         which, places, times = np.unique(attributes[new], return_inverse=True, return_counts=True)
         clusters = [self._clusters.grown(None, attribute).number for attribute in which.tolist()]
@@ -233,7 +233,7 @@ class Fold:
         done[new] = True
 
     def _merged(self, record: bytes | None, counts: Counts) -> bytes | None:
-        """A value's record, None where it is new, with counts added; the same object where nothing changes."""
+        """A value's record (None: a new value) with counts added; the same object if nothing changes."""
         cluster, held = (None, list[int]()) if record is None else self._read(record)
         start = cluster
         for attribute, count in counts.items():
@@ -251,7 +251,7 @@ class Fold:
         return _write(cluster, held)
 
     def _extracted(self, record: bytes, counts: Counts, key: bytes) -> bytes | None:
-        """A value's record with counts taken off; None where nothing is left."""
+        """A value's record with counts subtracted; None if nothing is left."""
         start, held = self._read(record)
         cluster: Cluster | None = start
         for attribute, count in counts.items():
@@ -267,7 +267,7 @@ class Fold:
         return None if cluster is None else _write(cluster, held)
 
     def _read(self, record: bytes) -> tuple[Cluster, list[int]]:
-        """The cluster of a record, and how often each of its attributes holds the value (empty: not kept)."""
+        """The cluster of a record, and the occurrences in each of its attributes (empty: not kept)."""
         (number,) = _NUMBER.unpack_from(record)
         cluster = self._clusters.by_number[number]
         if not self._frequencies:
@@ -285,7 +285,7 @@ class Fold:
             self.moved[end.number] = self.moved.get(end.number, 0) + 1
 
     def _keyed(self, names: Names, *, new: bool) -> Names:
-        """Counts by the store's key of each name. `new`: long values that aren't there get a number."""
+        """Counts by the store's key of each name. `new`: assign numbers to new long values."""
         if not names or len(max(names, key=len)) <= LONGEST_NAME:
             return names
         keyed = {}
@@ -301,7 +301,7 @@ class Fold:
         return keyed
 
     def _long(self, name: bytes, new: bool) -> int | None:
-        """The number of a long value: by its hash, then by all of its bytes."""
+        """The number of a long value, found by its hash, then by all its bytes."""
         key = long_hash(name)
         bucket = self._transaction.get(key) or b""
         for number, held in long_entries(bucket):
@@ -330,7 +330,7 @@ def _write(cluster: Cluster, held: Sequence[int]) -> bytes:
 
 
 def long_hash(name: bytes) -> bytes:
-    """The key under which the long values of one hash stand."""
+    """The key of the long values with one hash."""
     return LONG + hashlib.blake2b(name, digest_size=16).digest()
 
 
@@ -339,7 +339,7 @@ def long_entry(number: int, name: bytes) -> bytes:
 
 
 def long_entries(bucket: bytes) -> list[tuple[int, bytes]]:
-    """The long values of one hash, and their numbers."""
+    """The long values with one hash, and their numbers."""
     entries, at = [], 0
     while at < len(bucket):
         number, size = _LONG_ENTRY.unpack_from(bucket, at)
@@ -353,14 +353,14 @@ _TIMES = struct.Struct("<Q")
 
 
 def merge_rows(transaction: Any, keys: Mapping[bytes, int]) -> None:
-    """Count rows in, by their keys."""
+    """Add to the counts of rows, by key."""
     found = dict(transaction.cursor().getmulti(list(keys)))
     records = sorted((k, _TIMES.pack(n + (_TIMES.unpack(found[k])[0] if k in found else 0))) for k, n in keys.items())
     transaction.cursor().putmulti(records)
 
 
 def extract_rows(transaction: Any, keys: Mapping[bytes, int]) -> None:
-    """Count rows out. Raises BelowZero where a row isn't there so often."""
+    """Subtract from the counts of rows. Raises BelowZero if a row occurs too seldom."""
     found = dict(transaction.cursor().getmulti(list(keys)))
     records = []
     for key, count in keys.items():

@@ -1,4 +1,4 @@
-"""The public functions about inclusion dependencies; `tuplewise` hands them on."""
+"""Public functions for inclusion dependencies, exported by `tuplewise`."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ def discover_inds(
     progress: Callable[[str, float], None] | None = None,
     **options: Unpack[IndDiscoverKeywords],
 ) -> IndResult:
-    """The inclusion dependencies between the columns of tables: A <= B, every value of A occurs in B.
+    """Discover the inclusion dependencies between table columns. A <= B: every value of A occurs in B.
 
-    Nulls are no values, on either side. Values are compared by type: whole numbers and decimals with each other,
-    doubles with doubles, dates and timestamps with each other, text with text.
+    Nulls do not count as values on either side. Values are compared by type: whole numbers and decimals with each
+    other, doubles with doubles, dates and timestamps with each other, text with text.
 
     Parameters
     ----------
     tables : list of tables, or tables by name
-        Each a path, a frame, or what `load` returns. Paths are called by their file's name, frames need a name:
+        Each is a path, a frame, or what `load` returns. A path takes its name from the file; a frame needs a name:
         `{"orders": frame}`.
-    progress : called with the stage and the share of it that is done
+    progress : called with the stage and the fraction of it that is done
 
     Returns
     -------
     IndResult
-        With `.inds`, `.ranked()`, `.to_pandas()`, `.to_json()`, `.to_csv()`, `.to_sql()`, `.to_dict()`; of each
-        dependency with what speaks for a foreign key.
+        With `.inds`, `.ranked()`, `.to_pandas()`, `.to_json()`, `.to_csv()`, `.to_sql()`, `.to_dict()`. Each
+        dependency comes with the evidence that it is a foreign key.
 
     Raises
     ------
     InputError
-        Where a table or an option can't be used, or two tables have one name.
+        If a table or an option can't be used, or two tables have the same name.
     DeviceError
-        Where a device that was asked for can't be had.
+        If the requested device is not available.
 
     Examples
     --------
@@ -72,28 +72,28 @@ def check_inds(
     progress: Callable[[str, float], None] | None = None,
     **options: Unpack[IndCheckKeywords],
 ) -> IndCheckResult:
-    """Whether inclusion dependencies hold, and which values and rows break those that don't.
+    """Check whether inclusion dependencies hold, and find the values and rows that violate them.
 
-    A null in the dependent column is not applicable and counted apart; one in the referenced column hides nothing.
+    Nulls in a dependent column are no violations; they are counted apart. Nulls in a referenced column match nothing.
 
     Parameters
     ----------
     tables : as for `discover_inds`
-    inds : text such as "child.a <= parent.b" or "child[a, b] <= parent[x, y]", an InclusionDependency, what
-        `discover_inds` returned, a `pathlib.Path` of a file of such lines, or a list of these
+    inds : text such as "child.a <= parent.b" or "child[a, b] <= parent[x, y]", an InclusionDependency, a
+        result of `discover_inds`, a `pathlib.Path` of a file of such lines, or a list of these
 
     Returns
     -------
     IndCheckResult
-        With `.holds`, `.inds` (of each the verdict, counts and some missing values), `.to_pandas()`, `.to_json()`,
+        With `.holds`, `.inds` (each with verdict, counts and some missing values), `.to_pandas()`, `.to_json()`,
         `.to_csv()`, `.to_sql()`, `.to_dict()`.
 
     Raises
     ------
     RuleError
-        Where a dependency can't be read, or names an unknown table or column.
+        If a dependency can't be parsed, or names an unknown table or column.
     InputError
-        Where a table or an option can't be used.
+        If a table or an option can't be used.
 
     Examples
     --------

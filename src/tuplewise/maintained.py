@@ -1,4 +1,4 @@
-"""The public function that keeps inclusion dependencies current, and what it returns; `tuplewise` hands them on."""
+"""Public function and class for maintained inclusion dependencies, exported by `tuplewise`."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def maintain_inds(
     tables: Any = None,
     **options: Unpack[IndStateKeywords],
 ) -> MaintainedInds:
-    """The unary inclusion dependencies of tables in a folder, kept current as rows come, go and change.
+    """Maintain the unary inclusion dependencies of tables as rows are inserted, deleted and updated.
 
     Parameters
     ----------
-    state : folder. With `tables` a new or an empty one, in which the state is built; without, one that was built
-        before, with the options that it was built with.
-    tables : list of tables, or tables by name, as for `discover_inds`; the types of their columns are fixed
+    state : folder of the state. With `tables`, a new or empty folder, where the state is built. Without, the folder of
+        an existing state, which keeps the options of its build.
+    tables : list of tables, or tables by name, as for `discover_inds`. The column types are fixed from then on.
 
     Returns
     -------
@@ -41,8 +41,8 @@ def maintain_inds(
     Raises
     ------
     InputError
-        Where the folder holds something, or is no state, damaged, of another version or written by another process;
-        where a table or an option can't be used.
+        If the folder should be empty and isn't, or is not a state, is damaged, is of another version, or is in use by
+        another writer. If a table or an option can't be used.
 
     Examples
     --------
@@ -70,11 +70,11 @@ def maintain_inds(
 
 
 class MaintainedInds(ClosedOnExit):
-    """An open state; close it, or use it in a `with` statement.
+    """An open state. Close it, or use it in a `with` statement.
 
     Attributes
     ----------
-    notes : what was to be said of the tables that it was built of
+    notes : notes from the build on its tables; empty for a state opened without `tables`
     """
 
     def __init__(self, state: AnyState, notes: tuple[str, ...] = ()) -> None:
@@ -88,23 +88,23 @@ class MaintainedInds(ClosedOnExit):
 
     @property
     def revision(self) -> int:
-        """How many changes there were."""
+        """Number of changes since the build."""
         return self._state.revision
 
     @property
     def rows(self) -> dict[str, int]:
-        """Rows of each table, by its name."""
+        """Number of rows of each table, by table name."""
         return self._state.rows
 
     def insert(self, rows: Any, *, table: str | None = None, bad_rows: str = "fail") -> Applied:
-        """Rows that come to a table.
+        """Insert rows into a table.
 
         Parameters
         ----------
-        rows : a mapping by column names, or a list of such, or of sequences of values in the order of the columns; or a
-            path, a frame, or what `load` returns
-        table : its name; may be left out where there is one
-        bad_rows : "report" leaves rows out that have a value that doesn't fit its column's type, and notes it
+        rows : a mapping by column names; a list of such mappings, or of sequences of values in column order; a path; a
+            frame; or what `load` returns
+        table : name of the table; optional if there is only one
+        bad_rows : "report" skips rows with a value that doesn't fit its column's type, and adds a note; "fail" raises
 
         Returns
         -------
@@ -114,21 +114,21 @@ class MaintainedInds(ClosedOnExit):
         return self._apply([("insert", rows)], table, bad_rows)
 
     def delete(self, rows: Any, *, table: str | None = None, bad_rows: str = "fail") -> Applied:
-        """Rows that go, as for `insert`. Raises InputError where a value is not there so often: nothing is changed."""
+        """Delete rows, given as for `insert`. Raises InputError if a value occurs too seldom: nothing is changed."""
         return self._apply([("delete", rows)], table, bad_rows)
 
     def update(self, old: Any, new: Any, *, table: str | None = None) -> Applied:
-        """Rows that change, as one revision: as they were, and, in the same order, as they are."""
+        """Replace rows, as one revision. `new` has the same number of rows as `old`, in the same order."""
         return self._apply([("old", old), ("new", new)], table, "fail")
 
     def result(self) -> IndStateResult:
-        """All that `tuplewise ind show` says."""
+        """Everything that `tuplewise ind show` reports."""
         from tuplewise.engine.report.ind_state import IndStateResult
 
         return IndStateResult(self._state)
 
     def close(self) -> None:
-        """Let go of the folder."""
+        """Close the state and release its folder."""
         self._state.close()
 
     def __repr__(self) -> str:
