@@ -1,7 +1,7 @@
-"""A state built from tables: every value with its frequencies sorted and appended, not put in one by one.
+"""Build of a state from tables: all values with their frequencies are sorted and appended, not inserted one by one.
 
-The folder is built beside its place and renamed to it when it is complete and on the disk, so that a build that is
-ended leaves no half of a state.
+The folder is built next to its final place and renamed once it is complete and on disk. An interrupted build thus
+leaves no half-built state.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Built:
-    """What a state was built from.
+    """Result of a build.
 
     Attributes
     ----------
-    values : different values of all families
-    notes : what reading says, after the name of its table
+    values : number of distinct values of all families
+    notes : notes from reading, each prefixed with the name of its table
     """
 
     folder: Path
@@ -70,19 +70,19 @@ def build(
 
     Parameters
     ----------
-    folder : that is not there, or is empty
+    folder : a folder that does not exist or is empty
     tables : paths, frames or Relations by name, see `name_tables`
-    written_by : the version that the state says it is of
+    written_by : version to record in the state
 
     Raises
     ------
     InputError
-        Where the folder holds something, a table can't be read, or there is no space on the disk.
+        If the folder is not empty, a table can't be read, or the disk is full.
 
     Notes
     -----
-    Cost: the values of each column hashed (Arrow), the distinct ones of all columns sorted, and appended to the store
-    in order. Memory: one table's values and the distinct values of all columns, about three times over.
+    Cost: hashing the values of each column (Arrow), sorting the distinct ones of all columns, and appending them to the
+    store in order. Memory: one table's values and the distinct values of all columns, about three times over.
     """
     target = real_folder(folder)
     report = progress or _ignore
@@ -115,17 +115,17 @@ def build(
 
 
 def _ignore(step: str) -> None:
-    """Progress that nobody asked for."""
+    """Discard progress."""
 
 
 def _empty_columns(table: ReadTable) -> list[str]:
-    """A note on each column of text whose type had no value to be told by."""
+    """A note on each text column that has no values to infer a type from."""
     empty = [c.name for c, text in zip(table.columns, table.inferred, strict=True) if text and not len(c.values)]
     return [note_on_no_values(name) for name in empty]
 
 
 class _Gathered:
-    """Names of the values of all columns, how often each column has them, and the hashes of rows."""
+    """Names of the values of all columns, their counts per column, and the hashes of rows."""
 
     def __init__(self, options: IndStateOptions) -> None:
         self._options = options
@@ -149,7 +149,7 @@ class _Gathered:
 
 
 def _clusters(values: SortedValues, words: int) -> tuple[NDArray[np.int64], list[int], list[int]]:
-    """The number of each value's cluster, and the masks and counts of values of all clusters."""
+    """The cluster number of each value, and the mask and number of values of each cluster."""
     masks = np.zeros((len(values.starts), words), dtype=np.uint64)
     bit = np.uint64(1) << (values.attributes % BITS).astype(np.uint64)
     for word in range(words if len(values.starts) else 0):
@@ -166,7 +166,7 @@ def _clusters(values: SortedValues, words: int) -> tuple[NDArray[np.int64], list
 def _records(
     values: SortedValues, numbers: NDArray[np.int64], start: int, stop: int, insert_only: bool
 ) -> list[bytes]:
-    """The records of some values, by the numbers of their clusters."""
+    """The records of some values, given their cluster numbers."""
     if insert_only:
         return cut(numbers[start:stop].astype("<u4").tobytes(), np.arange(stop - start + 1) * 4)
     ends = np.append(values.starts, len(values.attributes))[start + 1 : stop + 1]
@@ -189,7 +189,7 @@ def _records(
 def _fill(
     place: Path, manifest: Manifest, gathered: _Gathered, rows: tuple[list[int], list[int]], report: Progress
 ) -> int:
-    """Write the store; gives how many values it has. `rows`: of each table, and of each attribute those not null."""
+    """Write the store; returns its number of values. `rows`: of each table, and non-null rows of each attribute."""
     report("sorting values")
     values = SortedValues.of(gathered.names, gathered.attributes, gathered.counts)
     gathered.names.clear()
@@ -228,7 +228,7 @@ def _appended(
     row_keys: Sequence[tuple[bytes, NDArray[np.uint64]]],
     long: list[Record],
 ) -> Iterator[list[Record]]:
-    """Records of rows and values in the order of their keys, in parts. Values with long names are put into `long`."""
+    """Records of rows and values in key order, in parts. Records of values with long names go to `long`."""
     for prefix, hashes in row_keys:
         order = np.lexsort((hashes[:, 1], hashes[:, 0]))
         hashes = hashes[order]
@@ -257,7 +257,7 @@ def _append(transaction: Any, records: list[Record]) -> None:
 
 
 def _put_long(transaction: Any, records: Sequence[Record]) -> None:
-    """Values too long for a key: numbered, their names under their hashes."""
+    """Store values too long for a key: number them, and file their names under their hashes."""
     for number, (name, record) in enumerate(records):
         key = long_hash(name)
         transaction.put(key, (transaction.get(key) or b"") + long_entry(number, name))

@@ -1,10 +1,10 @@
 """The attribute clustering of a state in memory: clusters, how many values each holds, and the INDs they allow.
 
 Source: Shaabani and Meinel, "Incremental Discovery of Inclusion Dependencies", SSDBM 2017, section 5.1. The counts of
-values per cluster are kept of all clusters and exact (the paper's CountCache knows some and asks the database for the
-rest). Departure: dependencies are not derived from all clusters after a change. For each pair (A, B) it is kept how
-many clusters hold A without B; a cluster that appears or disappears changes the pairs of its own attributes, and
-A <= B holds where that number is 0.
+values per cluster are exact and kept for all clusters (the paper's CountCache keeps some and reads the rest from the
+database). Departure: dependencies are not derived from all clusters after a change. For each pair (A, B) the number of
+clusters that hold A without B is kept. A cluster that appears or disappears changes the pairs of its own attributes,
+and A <= B holds if that number is 0.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tuplewise.engine.ind.dependency import Attribute
 from tuplewise.engine.ind.values import Family
 
-_CHUNK = 1 << 16  # clusters that are compared at once
+_CHUNK = 1 << 16  # clusters compared at once
 
 Pair = tuple[int, int]
 
@@ -29,9 +29,9 @@ class Cluster:
     ----------
     mask : bit a is attribute a
     members : its attributes, ascending
-    slots : where each stands among them
-    places : where in a value's record of 32-bit numbers each begins, in bytes
-    record_bytes : of such a record
+    slots : position of each attribute in `members`
+    places : byte offset of each attribute's count in a value's record of 32-bit numbers
+    record_bytes : length of such a record
     """
 
     __slots__ = ("mask", "members", "number", "places", "record_bytes", "slots")
@@ -50,12 +50,12 @@ class KeptClusters:
     Parameters
     ----------
     attributes, families : columns, tables in order
-    counts : of each cluster's number, its mask and how many values it holds, at least 1
+    counts : by cluster number, the cluster's mask and number of values, at least 1
 
     Attributes
     ----------
-    by_number : clusters, those without values that were met since the state was opened too
-    values : how many values each cluster holds, of those that hold some
+    by_number : all clusters, including empty ones met since the state was opened
+    values : number of values of each non-empty cluster
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class KeptClusters:
             self._count(self._bits_of(masks[start : start + _CHUNK]), 1)
 
     def of_mask(self, mask: int) -> Cluster:
-        """The cluster of these attributes; made where it wasn't met yet."""
+        """The cluster of these attributes, created if new."""
         number = self._numbers.get(mask)
         if number is None:
             number, self._next = self._next, self._next + 1
@@ -89,7 +89,7 @@ class KeptClusters:
         return self.by_number[number]
 
     def grown(self, cluster: Cluster | None, attribute: int) -> Cluster:
-        """The cluster with an attribute more; None: without any."""
+        """The cluster with one attribute more. None: the cluster without attributes."""
         number = -1 if cluster is None else cluster.number
         found = self._grown.get((number, attribute))
         if found is None:
@@ -98,7 +98,7 @@ class KeptClusters:
         return found
 
     def shrunk(self, cluster: Cluster, attribute: int) -> Cluster | None:
-        """The cluster with an attribute less; None where none is left."""
+        """The cluster with one attribute less; None if no attribute is left."""
         key = cluster.number, attribute
         if key not in self._shrunk:
             mask = cluster.mask & ~(1 << attribute)
@@ -106,12 +106,12 @@ class KeptClusters:
         return self._shrunk[key]
 
     def change(self, moved: Mapping[int, int]) -> tuple[list[Pair], list[Pair]]:
-        """Take over how many values clusters have got or lost; gives the dependencies gained and lost, ascending.
+        """Apply changes to the clusters' numbers of values; returns the dependencies gained and lost, ascending.
 
         Notes
         -----
-        Work is done only where a cluster appears (0 to more) or disappears: rows of its attributes in a matrix of
-        attributes times attributes.
+        Only clusters that appear (from 0 values) or disappear cost work: the rows of their attributes in a matrix
+        of attributes times attributes.
         """
         appeared, gone = [], []
         for number, by in moved.items():
@@ -151,7 +151,7 @@ class KeptClusters:
         return bits[:, : len(self.attributes)].astype(np.float32)
 
     def _count(self, bits: NDArray[np.float32], sign: int) -> None:
-        if len(bits) == 1:  # one cluster: its rows only
+        if len(bits) == 1:  # one cluster: only its rows
             inside = np.flatnonzero(bits[0])
             self._lacking[np.ix_(inside, np.flatnonzero(bits[0] == 0))] += sign
             self._holders[inside] += sign
@@ -166,7 +166,7 @@ class KeptClusters:
 
     @property
     def distinct(self) -> NDArray[np.int64]:
-        """Distinct values of each attribute, int64 (attributes,)."""
+        """Number of distinct values of each attribute, int64 (attributes,)."""
         found = np.zeros(len(self.attributes), dtype=np.int64)
         numbers, counts = list(self.values), np.fromiter(self.values.values(), dtype=np.int64, count=len(self.values))
         for start in range(0, len(numbers), _CHUNK):
@@ -176,7 +176,7 @@ class KeptClusters:
 
 
 def _bits(mask: int) -> Iterable[int]:
-    """The bits that are set, ascending."""
+    """The set bits, ascending."""
     while mask:
         low = mask & -mask
         yield low.bit_length() - 1

@@ -1,4 +1,4 @@
-"""What is fixed when a state of inclusion dependencies is built: tables, columns and their types, options."""
+"""Fixed part of a state of inclusion dependencies: tables, columns and their types, options."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tuplewise.engine.table.rows import KeptColumn
 
 @dataclass(frozen=True)
 class KeptTable:
-    """A table of a state. `path`: what it was built from, None for tables in memory."""
+    """A table of a state. `path`: its source at the build; None for tables in memory."""
 
     name: str
     path: str | None
@@ -26,7 +26,7 @@ class KeptTable:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What is fixed when a state is built."""
+    """The fixed part of a state, set by its build."""
 
     tables: tuple[KeptTable, ...]
     options: IndStateOptions
@@ -40,11 +40,11 @@ class Manifest:
 
     @property
     def families(self) -> tuple[Family, ...]:
-        """What the values of each attribute are compared with."""
+        """The family of each attribute."""
         return tuple(family_of(c.type, self.options.as_text) for table in self.tables for c in table.columns)
 
     def table(self, name: str | None) -> Attributes:
-        """The columns of a table, None: of the only one. Raises InputError with near names where there is none."""
+        """The columns of a table (None: of the only one). Raises InputError with similar names for an unknown name."""
         names = [table.name for table in self.tables]
         if name is None and len(names) > 1:
             hint = Wording("Name the table: {table:NAME}")
@@ -62,12 +62,12 @@ class Manifest:
         )
 
     def write(self, folder: Path) -> None:
-        """Write it, and hand it to the disk."""
+        """Write the manifest and sync it to disk."""
         write_state_file(folder, INDS, asdict(self))
 
     @classmethod
     def read(cls, folder: Path) -> Manifest:
-        """Raises InputError where the folder is no state, is damaged, or is of another version."""
+        """Read a manifest. Raises InputError if the folder is no state, is damaged, or is of another version."""
         record = read_state_file(folder, INDS)
         try:
             tables = tuple(

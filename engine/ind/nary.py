@@ -1,4 +1,4 @@
-"""Inclusion dependencies of several columns, level by level from those of fewer."""
+"""Inclusion dependencies of several columns, found level by level from those of fewer columns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tuplewise.engine.ind.tuples import MISSING, CodedTables, TupleSet
 from tuplewise.engine.options import IndDiscoverOptions, LoadOptions
 from tuplewise.engine.run import Run
 
-_KEPT_BYTES = 1 << 28  # of tuples of dependent sides, which serve several candidates
+_KEPT_BYTES = 1 << 28  # of tuples of dependent sides, reused by several candidates
 AttributePair = tuple[int, int]  # a dependent and a referenced attribute, by position
 Candidate = tuple[AttributePair, ...]  # ascending by dependent attribute
 
@@ -32,34 +32,34 @@ def with_several_columns(
     load_options: Mapping[str, LoadOptions],
     run: Run | None = None,
 ) -> FoundInds:
-    """What was found of single columns, with the dependencies of up to `options.max_arity` columns behind it.
+    """Extend unary results with the dependencies of up to `options.max_arity` columns, listed after them.
 
     Parameters
     ----------
     found : the unary dependencies
     tables : paths, frames or Relations, by the names that `found` uses
     load_options : how each is read, by name
-    run : None: one that begins now, with the options' limits
+    run : None: a run that begins now, with the options' limits
 
     Returns
     -------
     FoundInds
-        `search` has `levels`: of each size the candidates, how many were checked, and how many hold. `trivial` also
-        counts those that hold because no row has a value in each dependent column; they are not listed, and nothing is
-        built on them. Where a limit came first it is partial, and `notes` say how far it got.
+        `search` has `levels`: for each size the number of candidates, of those checked, and of those that hold.
+        `trivial` also counts those that hold because no row has a value in each dependent column; they are not listed,
+        and no candidates are built on them. After a limit it is partial, and `notes` say how far it got.
 
     Notes
     -----
-    A candidate of k columns is made of two of k - 1 that share their first k - 2 parts, and taken where all its k parts
-    of k - 1 columns hold (De Marchi, Lopes, Petit, "Unary and n-ary inclusion dependency discovery in relational
+    A candidate of k columns joins two of k - 1 that share their first k - 2 pairs. It is kept if all its k parts of
+    k - 1 columns hold (De Marchi, Lopes, Petit, "Unary and n-ary inclusion dependency discovery in relational
     databases", Journal of Intelligent Information Systems 32, 2009, algorithm MIND). The columns of a side are of one
-    table; each pairing is found once, dependent columns ascending; a column is not paired with itself. Departures: rows
+    table; each pairing is found once, dependent columns ascending; no column is paired with itself. Departures: rows
     are compared by codes in hash tables, not by SQL, and the hash table of a referenced side serves all its candidates;
     an exact candidate is dropped at its first missing tuple.
-    With an error, a dependency of several columns is found where it and all its parts miss no more than that share: the
+    With an error, a dependency of several columns is found only if it and all its parts miss at most that share: the
     share of missing tuples may be smaller than the share of missing values.
     Time: for each candidate at most the rows of both tables times the columns. Memory: hash tables of 24 to 48 bytes
-    for each row and column of one referenced and one dependent side at a time.
+    per row and column, for one referenced and one dependent side at a time.
     """
     needed: dict[str, dict[str, None]] = {name: {} for name in tables}
     for attribute in (a for f in found.inds for a in (*f.ind.dependent, *f.ind.referenced)):
@@ -95,7 +95,7 @@ def with_several_columns(
 
 @dataclass(frozen=True)
 class _Judged:
-    """A candidate that holds: its different tuples, those of the referenced side and their rows, those missing."""
+    """Counts of a candidate that holds: distinct tuples, those of the referenced side and their rows, missing ones."""
 
     distinct: int
     referenced_distinct: int
@@ -124,7 +124,7 @@ class _Levels:
         return [(part,) for part in sorted(self._unary)]
 
     def level(self, size: int, valid: Sequence[Candidate], run: Run) -> list[Candidate]:
-        """Those of `size` columns that hold, from those of one less. Raises LimitReached; what was found is kept."""
+        """The valid candidates of `size` columns, from those of one less. Raises LimitReached and keeps results."""
         record = {"columns": size, "candidates": 0, "checked": 0, "hold": 0}
         self.records.append(record)
         report = run.minded("several columns")
@@ -153,7 +153,7 @@ class _Levels:
         return [candidate for candidate, _ in holding]
 
     def _candidates(self, valid: Sequence[Candidate]) -> Iterator[Candidate]:
-        """Those of one column more of which all parts hold."""
+        """Candidates of one column more, all of whose parts hold."""
 
         def joins_with(candidate: Candidate) -> tuple[Candidate, int, int]:
             a, b = candidate[-1]
@@ -173,14 +173,14 @@ class _Levels:
     def _judge(
         self, by_side: Mapping[tuple[int, ...], Sequence[Candidate]]
     ) -> Iterator[tuple[Candidate, _Judged | None]]:
-        """Each candidate, with None where it doesn't hold. `by_side`: those of the same referenced columns."""
+        """Each candidate, with None if it doesn't hold. `by_side`: candidates grouped by referenced columns."""
         for columns in sorted(by_side):
             referenced = TupleSet([self._rows.codes(self._attributes[b]) for b in columns])
             for candidate in by_side[columns]:
                 yield candidate, self._check(candidate, referenced)
 
     def _check(self, candidate: Candidate, referenced: TupleSet) -> _Judged | None:
-        """Whether a candidate holds. `referenced`: the tuples of its referenced columns, ascending."""
+        """Check a candidate; None if it doesn't hold. `referenced`: the tuples of its referenced columns, ascending."""
         parts = sorted(candidate, key=lambda part: part[1])
         columns = [self._rows.translated(self._attributes[a], self._attributes[b]) for a, b in parts]
         exact = self._error == 0
@@ -196,7 +196,7 @@ class _Levels:
         return _Judged(distinct, referenced.distinct, int(np.count_nonzero(referenced.numbers >= 0)), lacking)
 
     def _dependent(self, columns: tuple[int, ...]) -> tuple[NDArray[np.int32], int]:
-        """The number of each row's tuple in some columns, and how many tuples there are. Some are kept."""
+        """The tuple number of each row in some columns, and the number of tuples. Partly cached."""
         if columns not in self._kept:
             tuples = TupleSet([self._rows.codes(self._attributes[a]) for a in columns])
             self._kept[columns] = tuples.numbers, tuples.distinct

@@ -32,7 +32,7 @@ def build_state(
 ) -> Built:
     """Build a state of some tables; see `initial.build` and `partitioned_build.build`.
 
-    `run_on`: "driver" or "auto" keep it by one process; "spark" in partitions, for tables beyond one machine.
+    `run_on`: "driver" or "auto": kept by one process; "spark": in partitions, for tables too large for one machine.
     """
     if run_on not in get_args(RunOn):
         raise InputError(message("run_on", run_on, ", ".join(map(repr, get_args(RunOn)))))
@@ -44,7 +44,7 @@ def build_state(
 
 
 def open_state(folder: str | os.PathLike[str], *, write: bool = True) -> AnyState:
-    """Open a state of the kind that the folder holds; see `IndState` and `PartitionedIndState`."""
+    """Open a state of either kind; see `IndState` and `PartitionedIndState`."""
     if not (Path(folder).expanduser() / FILE).is_file():
         return IndState(folder, write=write)
     from tuplewise.engine.ind.partitioned import PartitionedIndState

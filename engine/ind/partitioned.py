@@ -1,16 +1,16 @@
-"""A state beyond one machine: how often each attribute holds each value, in files by bucket; Spark changes them.
+"""A state too large for one machine: counts of each value in each attribute, in files by bucket, changed by Spark.
 
-The folder holds `state.json` (what is fixed when it is built, as of every state), `partitions.json` (the revision, the
-clusters with their counts, which files are the current ones, how far streams were applied) and the files, under
-`values`. All machines of the cluster must see the folder under one path.
+The folder holds `state.json` (the fixed part, as in every state), `partitions.json` (the revision, the clusters with
+their counts, the names of the current files, the progress of streams) and the files, under `values`. All machines of
+the cluster must see the folder under the same path.
 
-A batch writes new files beside the current ones, for the buckets that it touches, and then puts `partitions.json` in
-the place of the last one. So, killed at any moment, the state is before the batch or after it. Files that no revision
-names any more are removed when the state is opened for the next batch, and when it is closed.
+A batch writes new files next to the current ones, for the buckets that it touches, and then replaces `partitions.json`.
+So a process killed at any moment leaves the state before the batch or after it. Files that the current revision no
+longer names are removed when the state is opened for the next batch, and when it is closed.
 
-Source: Shaabani and Meinel, "Incremental Discovery of Inclusion Dependencies", SSDBM 2017: frequencies of each value in
-each attribute, and clusters. Departure: a batch is folded to one change for each value and attribute, and joined with
-the frequencies as a whole, not value by value.
+Source: Shaabani and Meinel, "Incremental Discovery of Inclusion Dependencies", SSDBM 2017: frequencies of each value
+in each attribute, and clusters. Departure: a batch is folded to one change for each value and attribute, and joined
+with the frequencies as a whole, not value by value.
 """
 
 from __future__ import annotations
@@ -64,23 +64,23 @@ class PartitionedIndState(ClosedOnExit):
 
     Parameters
     ----------
-    folder : that `partitioned_build.build` made
-    write : whether batches are to be applied; others may then read, not write
-    spark : the session to work in; None: the active one, or one that is started with the first batch
+    folder : made by `partitioned_build.build`
+    write : whether batches will be applied; others may then read, but not write
+    spark : session to work in; None: the active one, or one started with the first batch
 
     Attributes
     ----------
-    manifest : what was fixed when it was built
+    manifest : the fixed part of the state
 
     Raises
     ------
     InputError
-        Where the folder is no state of this kind, is damaged, of another version, or written by another process.
+        If the folder is no state of this kind, is damaged, of another version, or in use by another writer.
 
     Notes
     -----
-    Opening and looking need no Spark. A batch costs two shuffles of its cells and one of the frequencies in the buckets
-    that it touches, which are read and written whole.
+    Opening and reading need no Spark. A batch costs two shuffles of its cells, and one of the frequencies in the
+    buckets that it touches; those are read and written whole.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class PartitionedIndState(ClosedOnExit):
         self.folder = real_folder(folder)
         self.manifest = Manifest.read(self.folder)
         self._lock = WriterLock(self.folder, INDS) if write else None
-        self._working = threading.RLock()  # streams hand over their batches in threads of their own
+        self._working = threading.RLock()  # streams deliver their batches in threads of their own
         self._given = spark
         self._session: SparkSession | None = None
         try:
@@ -103,7 +103,7 @@ class PartitionedIndState(ClosedOnExit):
         return Partitions.read(self.folder, len(self.manifest.tables), len(self.manifest.attributes))
 
     def close(self) -> None:
-        """Let go of the folder, after the batch that another thread is applying. May be called again."""
+        """Release the folder, after any batch that another thread is applying. May be called again."""
         with self._working:
             if self._lock is not None:
                 if hasattr(self, "_now"):
@@ -113,37 +113,37 @@ class PartitionedIndState(ClosedOnExit):
 
     @property
     def revision(self) -> int:
-        """0 when it was built, one more with every batch that was applied."""
+        """Number of batches applied since the build."""
         return self._now.revision
 
     @property
     def rows(self) -> dict[str, int]:
-        """Rows of each table."""
+        """Number of rows of each table."""
         return {table.name: rows for table, rows in zip(self.manifest.tables, self._now.rows, strict=True)}
 
     @property
     def streams(self) -> Mapping[str, StreamPlace]:
-        """How far each stream was applied, by name."""
+        """Progress of each stream, by name."""
         return self._now.streams
 
     @property
     def dialect(self) -> Mapping[str, str | None]:
-        """How CSV files of changes are written."""
+        """CSV dialect of change files."""
         return self._now.dialect
 
     @property
     def spark(self) -> SparkSession:
-        """A session of the state's own, with the catalog of the given one."""
+        """The state's own session, with the catalog of the given one."""
         if self._session is None:
             self.connect(LoadOptions())
         assert self._session is not None
         return self._session
 
     def connect(self, options: LoadOptions) -> None:
-        """Open the session: with the master, profile and settings of `options`, where one is to be started."""
+        """Open the session, with the master, profile and settings of `options` if one must be started."""
         opened = open_session(self._given, master=options.master, profile=options.profile, conf=options.conf)
         self._session = opened.spark
-        self._session.conf.set("spark.sql.caseSensitive", "true")  # columns are told apart as loading does
+        self._session.conf.set("spark.sql.caseSensitive", "true")  # distinguish columns as loading does
 
     def clustering(self) -> AttributeClustering:
         """The attribute clustering."""
@@ -152,7 +152,7 @@ class PartitionedIndState(ClosedOnExit):
 
     @property
     def used_bytes(self) -> int:
-        """Bytes of the current files; of those that a writer hasn't replaced meanwhile."""
+        """Bytes of the current files, without those that a writer has replaced meanwhile."""
         place, size = self.folder / VALUES, 0
         for bucket, name in self._now.folders.items():
             for file in bucket_folder(place / name, bucket).glob("*.parquet"):
@@ -161,7 +161,7 @@ class PartitionedIndState(ClosedOnExit):
         return size
 
     def found(self) -> FoundInds:
-        """The dependencies that hold, as a discovery in the same rows finds them."""
+        """The dependencies that hold, equal to those of a discovery on the same rows."""
         clustering = self.clustering()
         holds, distinct = clustering.included(), clustering.distinct
         return found_in_state(self.manifest, holds, distinct, self._now.rows, self._now.filled)
@@ -169,19 +169,19 @@ class PartitionedIndState(ClosedOnExit):
     def read_rows(
         self, source: Any, table: str | None = None, load_options: LoadOptions | None = None, *, leave_out: bool = False
     ) -> ReadRows:
-        """Rows for a table of the state, columns matched by name. Spark holds them until they are applied.
+        """Read rows for a table of the state, with columns matched by name. Spark holds them until they are applied.
 
         Parameters
         ----------
         source : a path, or a pandas, Polars, Arrow or Spark frame
-        table : None for the only one
-        load_options : None: files are written as the tables were
+        table : None: the only one
+        load_options : None: files have the format of the tables
         leave_out : must be False
 
         Raises
         ------
         InputError
-            Where columns are missing or unknown, or a value doesn't fit.
+            If columns are missing or unknown, or a value doesn't fit.
         """
         if leave_out:
             hint = "Leave such rows out beforehand"
@@ -191,16 +191,16 @@ class PartitionedIndState(ClosedOnExit):
         return rows_in_spark(self.spark, self.manifest, source, self.manifest.table(table), options)
 
     def apply(self, changes: Sequence[Change]) -> Applied:
-        """Take rows away and add rows, as one revision.
+        """Delete and insert rows, as one revision.
 
-        All of it is one batch: only what is left of each value when rows that come and rows that go are counted up
-        must not be below nothing.
+        All changes are one batch: inserted and deleted rows are first added up, and only the resulting count of each
+        value must not be negative.
 
         Raises
         ------
         InputError
-            Where the state is closed or only read, or a value goes more often than its column has it; nothing is then
-            changed.
+            If the state is closed or read-only, or a value is deleted more often than its column has it. Nothing is
+            then changed.
         """
         rows: list[Any] = [change.rows for change in changes]
         with self._working, ExitStack() as held:
@@ -220,22 +220,22 @@ class PartitionedIndState(ClosedOnExit):
 
         Parameters
         ----------
-        frame : the columns of the table, and `_change`: "insert" or "delete" (an update is a row of each). A column of
-            text is read as the type that its column has in the state.
-        batch_id : ascending. A batch whose number isn't above the last one of its stream was applied before: nothing is
-            done.
+        frame : the columns of the table, and `_change`: "insert" or "delete" (an update is a row of each). Text is
+            parsed as the type of its column in the state.
+        batch_id : ascending. A number not above the last one of its stream means that the batch was applied before:
+            nothing is done.
         table : None: the only one
-        stream : what tells the numbers of several queries apart; None: the table's name
+        stream : name that separates the numbers of several queries; None: the table's name
         query : identity of the query that numbers the batches
 
         Returns
         -------
-        None where the batch was applied before
+        None if the batch was applied before
 
         Raises
         ------
         InputError
-            As `apply`; or where the stream was applied by another query, whose numbers mean other batches.
+            As `apply`; or if the stream was applied by another query, whose numbers mean other batches.
         """
         attributes = self.manifest.table(table)
         name = stream if stream is not None else self.manifest.tables[attributes.table].name
@@ -245,12 +245,12 @@ class PartitionedIndState(ClosedOnExit):
             if place is None:
                 return None
             if self._given is None:
-                self._given = frame.sparkSession  # none may be active in this thread
+                self._given = frame.sparkSession  # this thread may have no active session
             batch = frame_cells(self.manifest, in_session(frame, self.spark), attributes, held)
             return self._fold([batch], {**self._now.streams, name: place})
 
     def _next_place(self, name: str, batch_id: int, query: str | None) -> StreamPlace | None:
-        """Where a stream is after a batch; None where the batch was applied before."""
+        """Progress of a stream after a batch; None if the batch was applied before."""
         last = self._now.streams.get(name)
         if last is not None and query is not None and last.query not in (None, query):
             hint = "Go on with its checkpoint, or name the new stream otherwise"
@@ -293,7 +293,7 @@ class PartitionedIndState(ClosedOnExit):
                 filled=filled,
             )  # fmt: skip
             then.write(self.folder)
-        except BaseException:  # Ctrl-C may come when the new revision is in place: its files stay
+        except BaseException:  # Ctrl-C may come once the new revision is in place: its files stay
             self._now = self._read()
             self._clear()
             raise
@@ -302,7 +302,7 @@ class PartitionedIndState(ClosedOnExit):
         return Applied(then.revision, gained, lost, self.rows)
 
     def _write(self, cells: DataFrame, folder: str) -> tuple[list[int], Moved]:
-        """Write the files of the buckets that some changes touch; gives the buckets, and which values moved."""
+        """Write the files of the buckets touched by changes; returns the buckets, and which values moved."""
         now, place = self._now, self.folder / VALUES
         attributes = len(self.manifest.attributes)
         changes = fold_changes(cells).persist()
@@ -341,7 +341,7 @@ class PartitionedIndState(ClosedOnExit):
         return InputError(message(fault, shortened(shown), hint=NOTHING))
 
     def _clear(self) -> None:
-        """Remove files that the current revision doesn't name: of earlier ones, and of batches that were killed."""
+        """Remove files that the current revision doesn't name: those of earlier revisions and of killed batches."""
         place = self.folder / VALUES
         if self._lock is None or not place.is_dir():
             return
@@ -358,13 +358,13 @@ class PartitionedIndState(ClosedOnExit):
 
 
 def not_shared(folder: Path) -> InputError:
-    """The error of a folder that some machines don't see."""
+    """The error for a folder that some machines don't see."""
     hint = "Put the state in a folder that all machines of the cluster share, under one path"
     return InputError(message("what tasks wrote isn't all seen here", str(folder), hint=hint))
 
 
 def hand_to_disk(folder: Path) -> None:
-    """Hand the files of a folder to the disk, and their names."""
+    """Sync the files of a folder, and their names, to disk."""
     for path in (*folder.rglob("*"), folder, folder.parent):
         sync_path(path)
 

@@ -1,4 +1,4 @@
-"""A state in partitions built from tables by Spark: frequencies of all values in one pass."""
+"""Build of a partitioned state from tables by Spark: frequencies of all values in one pass."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 CELLS_A_BUCKET = 500_000
 LEAST_BUCKETS, MOST_BUCKETS = 8, 4096
-"""A batch rewrites the buckets that it touches: many small ones are less to rewrite, and more files to open."""
+"""Bounds on the number of buckets. A batch rewrites each bucket it touches: more buckets mean less data, more files."""
 
 
 def build(
@@ -58,19 +58,19 @@ def build(
 
     Parameters
     ----------
-    folder : that is not there, or is empty; all machines of the cluster must see it under this path
+    folder : a folder that does not exist or is empty; all machines of the cluster must see it under this path
     tables : paths and Spark frames by name
-    written_by : the version that the state says it is of
+    written_by : version to record in the state
 
     Raises
     ------
     InputError
-        Where the folder holds something, a table can't be read by Spark, or an option is not for this kind of state.
+        If the folder is not empty, a table can't be read by Spark, or an option is not for this kind of state.
 
     Notes
     -----
-    Cost: two shuffles of all cells, equal ones of a task as one; what is written is a row for each distinct value of
-    each column. Nothing that grows with the tables comes to this process.
+    Cost: two shuffles of all cells, equal ones within a task merged. One row is written for each distinct value of each
+    column. Nothing that grows with the tables comes to this process.
     """
     given = [n for n in ("insert_only", "track_rows") if getattr(options, n)]
     if given:

@@ -1,4 +1,4 @@
-"""A folder of change files, applied to a partitioned state by Structured Streaming, each file once."""
+"""Change files of a folder, each applied once to a partitioned state by Structured Streaming."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FORMATS = ("csv", "json", "parquet")
 
 @dataclass(frozen=True)
 class StreamApplied:
-    """What was applied of a folder: each batch, and all of them together."""
+    """Changes applied from a folder: each batch, and all batches together."""
 
     batches: tuple[Applied, ...]
     together: Applied
@@ -44,34 +44,34 @@ def start_stream(
 
     Parameters
     ----------
-    folder : of files of changed rows: the columns of the table, and `_change`, "insert" or "delete"; an update is a row
-        of each, the old one and the new one. CSV files have a header line with the table's columns in their order, then
-        `_change`, and are written as the tables were (separator, quote, encoding); JSON files an object a line; Parquet
-        files the columns in any order. A file must appear in the folder as a whole (written elsewhere, then renamed),
-        is never changed, and its name doesn't begin with `_` or a dot.
+    folder : files of changed rows: the columns of the table, and `_change`, "insert" or "delete"; an update is a row of
+        each, the old one and the new one. CSV files have a header line with the table's columns in order, then
+        `_change`, and use the dialect of the tables (separator, quote, encoding). JSON files have one object a line;
+        Parquet files have the columns in any order. A file must appear in the folder whole (written elsewhere, then
+        renamed) and never change, and its name must not begin with `_` or a dot.
     table : None: the only one of the state
-    stream : its name, under which the state remembers how far it was applied; None: the table's name
-    format : "csv", "json" or "parquet"; None: that of the files that are there
-    available_now : end when the files that are there are applied; else wait for more, until `.query.stop()`
-    files_a_batch : at most; None: all that are there
+    stream : name under which the state records its progress; None: the table's name
+    format : "csv", "json" or "parquet"; None: that of the existing files
+    available_now : end once the existing files are applied; else wait for more, until `.query.stop()`
+    files_a_batch : maximum number of files in a batch; None: all that exist
     told : called after each batch
 
     Returns
     -------
     ChangeStream
-        `.query` is Spark's; `.wait()` raises what ended it. Keep the state open meanwhile.
+        `.query` is Spark's; `.wait()` raises the error that ended it. Keep the state open meanwhile.
 
     Raises
     ------
     InputError
-        Where the folder can't be read as a stream; `.wait()`: where a batch can't be applied. It is then not applied at
-        all, and comes again with the next start.
+        If the folder can't be read as a stream; from `.wait()`, if a batch can't be applied. No part of that batch is
+        then applied, and it is tried again at the next start.
 
     Notes
     -----
-    Spark's checkpoint, in the state's folder, says which files are batch n before the batch is applied; the state says
-    in the same file as the result that batch n is applied. Whatever is killed, each batch is applied once. Rows of a
-    batch are counted up together: their order in it does not matter.
+    Spark's checkpoint, in the state's folder, records the files of batch n before the batch is applied. The state
+    records that batch n is applied in the same file as the result. Whatever is killed, each batch is applied once. Rows
+    of a batch are added up together, so their order does not matter.
     """
     attributes = state.manifest.table(table)
     kept = state.manifest.tables[attributes.table]
@@ -98,7 +98,7 @@ def apply_stream(
     state: PartitionedIndState, folder: str | os.PathLike[str], *, table: str | None = None, stream: str | None = None,
     format: str | None = None, files_a_batch: int | None = None,
 ) -> StreamApplied:  # fmt: skip
-    """Apply the files of a folder that were not applied yet, and end. See `start_stream`."""
+    """Apply the files of a folder not applied yet, and end. See `start_stream`."""
     before = state.clustering()
     batches: list[Applied] = []
     with callbacks_closed(state.spark):
@@ -147,7 +147,7 @@ def _reading(
         **plain_options(dialect),
         "escape": escape if escape is not None else quoted,
         "header": "true",
-        "enforceSchema": "false",  # a file whose header is another one is refused
+        "enforceSchema": "false",  # refuse a file with another header
         "multiLine": "true",
     }
 

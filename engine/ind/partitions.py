@@ -1,4 +1,4 @@
-"""What a partitioned state is at one moment: one small file, which is put in the place of the last one as a whole."""
+"""One revision of a partitioned state: a small file, replaced as a whole by that of the next revision."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _WORD_BYTES = 8
 
 @dataclass(frozen=True)
 class StreamPlace:
-    """How far a stream of batches has been applied.
+    """Progress of a stream of batches.
 
-    `batch`: the number of the last one. `query`: the identity of the query that numbers them, None where the caller
-    does.
+    `batch`: number of the last batch applied. `query`: identity of the query that numbers the batches; None if the
+    caller does.
     """
 
     batch: int
@@ -36,13 +36,13 @@ class Partitions:
 
     Attributes
     ----------
-    rows : of each table
-    filled : of each attribute, rows where it isn't null
-    buckets : how many there are
-    folders : of each bucket that has a file, the name of the folder that holds it
-    masks, values : of the attribute clustering
-    streams : by name
-    dialect : how CSV files of changes are written: sep, quote, escape, encoding
+    rows : number of rows of each table
+    filled : number of non-null rows of each attribute
+    buckets : number of buckets
+    folders : by bucket with a file, the name of the folder that holds it
+    masks, values : arrays of the attribute clustering
+    streams : progress of each stream, by name
+    dialect : CSV dialect of change files: sep, quote, escape, encoding
     """
 
     revision: int
@@ -56,7 +56,7 @@ class Partitions:
     dialect: Mapping[str, str | None] = field(default_factory=dict)
 
     def write(self, folder: Path) -> None:
-        """Put it in the place of the last one, and hand it to the disk. Killed at any moment, one of both is there."""
+        """Replace the last revision, and sync to disk. A process killed at any moment leaves one of both."""
         clusters = [
             [int.from_bytes(mask.astype("<u8").tobytes(), "little"), int(count)]
             for mask, count in zip(self.masks, self.values, strict=True)
@@ -75,7 +75,7 @@ class Partitions:
 
     @classmethod
     def read(cls, folder: Path, tables: int, attributes: int) -> Partitions:
-        """Raises InputError where the file is damaged."""
+        """Read the current revision. Raises InputError if the file is damaged."""
         try:
             record = json.loads((folder / FILE).read_text(encoding="utf-8"))
             found = cls(

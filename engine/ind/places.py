@@ -1,4 +1,4 @@
-"""Where tables are clustered and checked, in this process or in Spark; and how Spark opens and types them."""
+"""Placement of work on tables, in this process or in Spark; and how Spark opens and types the tables."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 HINT = Wording("Discover in this process: {run_on}", run_on="driver")
 PACKED = 4
-"""Parquet and ORC files are taken to be so much smaller than what they hold."""
+"""Assumed size of the contents of Parquet and ORC files, relative to the size of the files."""
 
 
 @dataclass(frozen=True)
 class Placement:
-    """Where tables are worked on.
+    """Place where tables are processed.
 
     Attributes
     ----------
     on_spark : whether in tasks of Spark
-    reason : why
+    reason : reason for the choice
     """
 
     on_spark: bool
@@ -41,15 +41,15 @@ class Placement:
 def place_for(
     tables: Mapping[str, Any], options: PlacementOptions, load_options: LoadOptions, spark: SparkSession | None = None
 ) -> Placement:
-    """Where tables are to be clustered: in this process what fits it, else in Spark.
+    """Choose where to cluster tables: in this process if they fit, else in Spark.
 
-    They fit where their bytes (fourfold for Parquet and ORC files, which are packed; of frames, catalog tables and
-    files elsewhere what Spark's plan says) take no more than a quarter of this machine's memory, or of
-    `options.memory_limit`.
+    They fit if their bytes take at most a quarter of this machine's memory, or of `options.memory_limit`. Parquet and
+    ORC files count fourfold, as they are compressed. For frames, catalog tables and remote files the bytes are those of
+    Spark's plan.
 
     Raises
     ------
-    InputError : where Spark is asked for a table that is held in this process, or for what only this process does
+    InputError : if Spark is requested for a table held in this process, or for work that only this process can do
     """
     only_here: tuple[str, str, str] | None = None
     arity = getattr(options, "max_arity", 1)
@@ -75,12 +75,12 @@ def place_for(
 
 
 def read_by_spark(table: Any) -> bool:
-    """Whether Spark can read a table: a path, or a frame of its own."""
+    """Whether Spark can read a table: a path, or a Spark frame."""
     return isinstance(table, (str, os.PathLike)) or kind_of(table) in ("spark", "connect")
 
 
 def _bytes_of(table: Any, load_options: LoadOptions, spark: SparkSession | None) -> int:
-    """Bytes of local files, without starting Spark; else what Spark says."""
+    """Bytes of local files, without starting Spark; else Spark's estimate."""
     source = None if kind_of(table) else find_source(os.fspath(table))
     if source is not None and source.local:
         return sum(os.path.getsize(f) for f in source.files) * (PACKED if source.format in ("parquet", "orc") else 1)
@@ -91,13 +91,13 @@ def _bytes_of(table: Any, load_options: LoadOptions, spark: SparkSession | None)
 def open_tables(
     tables: Mapping[str, Any], load_options: LoadOptions | Mapping[str, LoadOptions], spark: SparkSession | None = None
 ) -> dict[str, TableInSpark]:
-    """Paths and Spark frames, opened in one session; nothing of them is brought here.
+    """Open paths and Spark frames in one session; no data comes to this process.
 
-    `load_options` : how they are read; by name where they are read in several ways
+    `load_options` : how they are read; by table name if this differs between tables
 
     Raises
     ------
-    InputError : where a table can't be read by Spark
+    InputError : if a table can't be read by Spark
     """
     from tuplewise.engine.table.spark_load import open_with_spark
 
@@ -114,7 +114,7 @@ def open_tables(
 
 
 def type_for_spark(opened: TableInSpark, as_text: bool, hint: str = HINT) -> TypedFrame:
-    """See `spark_values.type_frame`. Raises InputError where a column can only be typed in this process."""
+    """Type a table, see `spark_values.type_frame`. Raises InputError if a column can only be typed in this process."""
     from tuplewise.engine.table.spark_encode import NotInSpark
     from tuplewise.engine.table.spark_load import spark_failures
     from tuplewise.engine.table.spark_values import type_frame

@@ -1,4 +1,4 @@
-"""What the records of a state's store hold: its heading, clusters, and the names of values; see `store`."""
+"""Records of a state's store: its heading, clusters, and the names of values; see `store`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tuplewise.engine.table.relation import TypeName
 
 
 def mask_bytes(attributes: int) -> int:
-    """Bytes of a cluster's mask in the store."""
+    """Length of a cluster's mask in the store, in bytes."""
     return -(-attributes // 8)
 
 
 def put_cluster(transaction: Any, number: int, mask: int, values: int, attributes: int) -> None:
-    """Write how many values a cluster holds; no cluster without values stands in the store."""
+    """Write the number of values of a cluster; empty clusters are not stored."""
     key = CLUSTER + number.to_bytes(4, "big")
     if values:
         transaction.put(key, values.to_bytes(8, "little") + mask.to_bytes(mask_bytes(attributes), "little"))
@@ -28,23 +28,23 @@ def put_cluster(transaction: Any, number: int, mask: int, values: int, attribute
 
 
 def cluster_of(record: bytes) -> tuple[int, int]:
-    """Mask and values of a cluster's record."""
+    """Mask and number of values from a cluster's record."""
     return int.from_bytes(record[8:], "little"), int.from_bytes(record[:8], "little")
 
 
 def heading(revision: int, next_long: int, rows: Sequence[int], filled: Sequence[int]) -> bytes:
-    """The record of META. `filled`: rows of each attribute that are not null."""
+    """The record of META. `filled`: non-null rows of each attribute."""
     return struct.pack(f"<{2 + len(rows) + len(filled)}Q", revision, next_long, *rows, *filled)
 
 
 def heading_numbers(record: bytes) -> list[int]:
-    """Revision, number of the next long value, rows of each table, and of each attribute those that are not null."""
+    """Revision, number of the next long value, rows of each table, and non-null rows of each attribute."""
     numbers: list[int] = np.frombuffer(record, dtype="<u8").tolist()
     return numbers
 
 
 def value_text(name: bytes, type_: TypeName) -> str:
-    """A value as people write it, from its name."""
+    """A value as readable text, from its name."""
     family, canonical = FAMILIES[name[0] & 0x0F], name[1:]
     if family == "double":
         return repr(float(np.frombuffer(canonical, dtype=">f8")[0]))

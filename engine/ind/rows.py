@@ -1,4 +1,4 @@
-"""Rows of a change: which values they put into which attributes, how often, and under which key each row is known."""
+"""Rows of a change: the values for each attribute, with counts, and the key of each row."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Attributes:
     Attributes
     ----------
     table : number of the table
-    first : number of its first attribute; the others follow
+    first : number of its first attribute; the others follow in order
     """
 
     table: int
@@ -49,23 +49,23 @@ class TypedRows(Protocol):
     def count(self) -> int: ...
 
     def filled(self) -> list[int]:
-        """Rows of each column that are not null."""
+        """Number of non-null rows of each column."""
 
     def tally(self) -> SortedValues | dict[bytes, dict[int, int]]:
-        """How often each attribute has a value, by the value's name."""
+        """Number of occurrences of each value in each attribute, by the value's name."""
 
     def hashes(self) -> Iterator[bytes]:
         """The key of each row: equal for equal rows."""
 
     def place(self, name: bytes, attribute: int, nth: int) -> str:
-        """Where the row stands in which an attribute has a value for the nth time, from 0."""
+        """Position of the row with the nth occurrence (from 0) of a value in an attribute."""
 
     def locate(self, row: int) -> str:
-        """Where a row stands."""
+        """Position of a row."""
 
 
 class ColumnRows:
-    """Rows as columns of values: of a file or a frame."""
+    """Rows as columns of values, from a file or a frame."""
 
     def __init__(self, table: ReadTable, attributes: Attributes) -> None:
         self._table, self._attributes = table, attributes
@@ -76,7 +76,7 @@ class ColumnRows:
         ]
 
     def columns(self) -> Iterator[tuple[int, pa.Array, Any]]:
-        """Of each column its attribute, names of the values that some row has (large_binary), and how many rows have
+        """For each column: its attribute, the names of values that occur (large_binary), and the number of rows with
         each (int64)."""
         for c, (names, column) in enumerate(zip(self._names, self._table.columns, strict=True)):
             counts = np.bincount(column.index.astype(np.int64) + 1, minlength=len(names) + 1)[1:]
@@ -93,7 +93,7 @@ class ColumnRows:
         return SortedValues.of(parts, attributes, counts)
 
     def hashes(self) -> Iterator[bytes]:
-        pieces = [[*map(_piece, names.to_pylist()), _NULL] for names in self._names]  # -1 is the last: null
+        pieces = [[*map(_piece, names.to_pylist()), _NULL] for names in self._names]  # index -1 is the last entry: null
         prefix = _row_prefix(self._attributes)
         for start in range(0, self.count, _ROWS_AT_ONCE):
             stop = start + _ROWS_AT_ONCE
@@ -110,14 +110,14 @@ class ColumnRows:
 
 
 def _names(family: Family, values: pa.Array) -> pa.Array:
-    """The names of values: prefix of the family and canonical bytes, large_binary."""
+    """The names of values, large_binary: prefix of the family and canonical bytes."""
     canonical = canonical_array(family, values)
     prefix = pa.scalar(value_prefix(family), pa.large_binary())
     return pc.binary_join_element_wise(prefix, canonical, pa.scalar(b"", pa.large_binary()))
 
 
 def _piece(name: bytes) -> bytes:
-    """A cell as a row's hash takes it: no two lists of cells give the same bytes."""
+    """Encode a cell for a row's hash. No two lists of cells give the same bytes."""
     return _SIZE.pack(len(name)) + name
 
 
@@ -126,21 +126,21 @@ def _row_prefix(attributes: Attributes) -> bytes:
 
 
 class PlainRows:
-    """Rows as Python objects: mappings by column names, or sequences in the order of the columns.
+    """Rows as Python objects: mappings by column names, or sequences in column order.
 
     Parameters
     ----------
     tokens : text that means null
-    leave_out : leave rows out that have a value that doesn't fit its column's type
+    leave_out : leave out rows with a value that doesn't fit its column's type
 
     Attributes
     ----------
-    left_out : numbers of these rows
+    left_out : numbers of the rows left out
 
     Raises
     ------
     InputError
-        Where a row has other columns, or a value doesn't fit and is not left out.
+        If a row has other columns, or a value doesn't fit and its row is not left out.
     """
 
     def __init__(
@@ -194,5 +194,5 @@ class PlainRows:
 def _name_writers(
     types: tuple[TypeName, ...], families: tuple[Family, ...]
 ) -> list[tuple[bytes, Callable[[Any], bytes]]]:
-    """For each column what its names begin with, and what writes the rest."""
+    """For each column, the prefix of its names and the function that writes the rest."""
     return [(value_prefix(family), canonical_bytes(type_)) for type_, family in zip(types, families, strict=True)]

@@ -1,4 +1,4 @@
-"""Values with the attributes that have them, in the order of the store's keys."""
+"""Values with their attributes and counts, in the order of the store's keys."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class SortedValues:
-    """Different values, ascending by name.
+    """Distinct values, ascending by name.
 
     Attributes
     ----------
     names : large_binary (values,)
-    starts : int64 (values,), where each value's attributes begin
+    starts : int64 (values,), start of each value's entries
     attributes, counts : int32 and int64 (entries,), ascending within a value
     """
 
@@ -30,14 +30,14 @@ class SortedValues:
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """How many attributes each value has."""
+        """Number of attributes of each value."""
         return np.diff(np.append(self.starts, len(self.attributes)))
 
     @classmethod
     def of(
         cls, parts: Sequence[pa.Array], attributes: Sequence[NDArray[np.int32]], counts: Sequence[NDArray[np.int64]]
     ) -> SortedValues:
-        """From names of values, column by column: a value may stand in several columns, and in one more than once."""
+        """Build from names of values, column by column. A value may occur in several columns, and repeatedly in one."""
         names = pa.concat_arrays(list(parts))
         order = pc.sort_indices(names)
         names = names.take(order)
@@ -50,7 +50,7 @@ class SortedValues:
         names = names if len(starts) == len(names) else names.take(pa.array(starts))
         if not ((own[1:] <= own[:-1]) & ~new[1:]).any():
             return cls(names, starts, own, held)
-        value = np.cumsum(new) - 1  # equal values of a column that is spelled in two ways, or columns out of order
+        value = np.cumsum(new) - 1  # equal values of one column spelled in two ways, or columns out of order
         order = np.lexsort((own, value))
         own, held, value = own[order], held[order], value[order]
         entry = np.ones(len(value), dtype=np.bool_)
@@ -61,7 +61,7 @@ class SortedValues:
         )
 
     def counts_of(self, values: NDArray[np.int64]) -> dict[bytes, dict[int, int]]:
-        """How often each attribute has some of the values, by name."""
+        """Occurrences of the given values in each attribute, by name."""
         ends = self.starts[values] + self.sizes[values]
         attributes, counts = self.attributes, self.counts
         return {
@@ -73,5 +73,5 @@ class SortedValues:
 
 
 def cut(raw: bytes, places: NDArray[np.int64]) -> list[bytes]:
-    """The parts between places."""
+    """Slices between consecutive places."""
     return [raw[a:b] for a, b in pairwise(places.tolist())]

@@ -1,7 +1,7 @@
-"""A state: the unary INDs of some tables in a folder, kept current as rows come and go.
+"""A state: the unary INDs of some tables in a folder, kept current as rows are inserted and deleted.
 
 The folder holds `state.json` (tables, columns and their types, options: fixed when the state is built), LMDB's file
-(`store`), and two files of locks.
+(`store`), and two lock files.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tuplewise.engine.table.rows import plain_rows
 
 @dataclass(frozen=True)
 class Change:
-    """Rows that come to a table, or go."""
+    """Rows to insert into a table, or to delete from it."""
 
     kind: Literal["insert", "delete"]
     attributes: Attributes
@@ -42,7 +42,7 @@ class Change:
 
 @dataclass(frozen=True)
 class ReadRows:
-    """Rows for a table, and what reading them says."""
+    """Rows for a table, and notes from reading them."""
 
     attributes: Attributes
     rows: TypedRows
@@ -50,7 +50,7 @@ class ReadRows:
 
 
 def update_of(old: ReadRows, new: ReadRows) -> list[Change]:
-    """Rows that change: as they were, and as they are, in one order. Raises InputError where the numbers differ."""
+    """Changes that replace old rows by new ones, in the same order. Raises InputError if their numbers differ."""
     if old.rows.count != new.rows.count:
         counts = f"{old.rows.count} old, {new.rows.count} new"
         raise InputError(message("an update has not as many new rows as old ones", counts, hint=NOTHING))
@@ -59,14 +59,14 @@ def update_of(old: ReadRows, new: ReadRows) -> list[Change]:
 
 @dataclass(frozen=True)
 class Applied:
-    """What a revision brought.
+    """Effects of a revision.
 
     Attributes
     ----------
-    gained, lost : dependencies that are listed now and were not before, and the other way round; of an attribute that
-        has lost its last value no dependency is listed: it is included everywhere
-    rows : of each table
-    notes : what reading the rows says
+    gained, lost : dependencies newly listed, and no longer listed. An attribute without values is included everywhere,
+        so its dependencies are not listed.
+    rows : number of rows of each table
+    notes : notes from reading the rows
     """
 
     revision: int
@@ -81,23 +81,23 @@ class IndState(ClosedOnExit):
 
     Parameters
     ----------
-    folder : that `initial.build` made
-    write : whether rows are to be applied; other processes may then read, not write
+    folder : made by `initial.build`
+    write : whether changes will be applied; other processes may then read, but not write
 
     Attributes
     ----------
-    manifest : what was fixed when it was built
-    revision : 0 when it was built, one more with every change
+    manifest : the fixed part of the state
+    revision : number of changes since the build
 
     Raises
     ------
     InputError
-        Where the folder is no state, is damaged, of another version, or written by another process.
+        If the folder is no state, is damaged, of another version, or in use by another writer.
 
     Notes
     -----
-    Opening costs one pass over the clusters. A change costs a read and a write for each different value of each
-    attribute, whatever the size of the tables (a walk of the height of a B-tree).
+    Opening costs one pass over the clusters. A change costs a read and a write for each distinct value of each
+    attribute, whatever the size of the tables (a walk down the height of a B-tree).
     """
 
     def __init__(self, folder: str | os.PathLike[str], *, write: bool = True) -> None:
@@ -139,7 +139,7 @@ class IndState(ClosedOnExit):
         self._clusters = KeptClusters(attributes, families, counts)
 
     def close(self) -> None:
-        """Let go of the folder. May be called again."""
+        """Release the folder. May be called again."""
         if self._open:
             self._open = False
             self._store.close()
@@ -148,12 +148,12 @@ class IndState(ClosedOnExit):
 
     @property
     def rows(self) -> dict[str, int]:
-        """Rows of each table."""
+        """Number of rows of each table."""
         return {table.name: rows for table, rows in zip(self.manifest.tables, self._rows, strict=True)}
 
     @property
     def used_bytes(self) -> int:
-        """Bytes of the store that hold something or did."""
+        """Bytes of the store in use or used before."""
         return self._store.used_bytes
 
     @property
@@ -161,25 +161,25 @@ class IndState(ClosedOnExit):
         return self._clusters
 
     def found(self) -> FoundInds:
-        """The dependencies that hold, as a discovery in the same rows finds them."""
+        """The dependencies that hold, equal to those of a discovery on the same rows."""
         clusters = self._clusters
         return found_in_state(self.manifest, clusters.holds, clusters.distinct, self._rows, self._filled)
 
     def read_rows(
         self, source: Any, table: str | None = None, load_options: LoadOptions | None = None, *, leave_out: bool = False
     ) -> ReadRows:
-        """Rows for a table of the state, columns matched by name.
+        """Read rows for a table of the state, with columns matched by name.
 
         Parameters
         ----------
-        source : path, frame or Relation; one mapping by column names; or a list of such, or of sequences of values
-        table : None for the only one
-        leave_out : leave rows out that have a value that doesn't fit its column's type
+        source : path, frame or Relation; a mapping by column names; or a list of mappings, or of sequences of values
+        table : None: the only one
+        leave_out : leave out rows with a value that doesn't fit its column's type
 
         Raises
         ------
         InputError
-            Where columns are missing or unknown, or a value doesn't fit: with its row and column.
+            If columns are missing or unknown, or a value doesn't fit (with its row and column).
         """
         attributes = self._tables.get(table)
         if attributes is None:
@@ -195,12 +195,12 @@ class IndState(ClosedOnExit):
         return ReadRows(attributes, ColumnRows(fitting, attributes), fitting.notes)
 
     def apply(self, changes: Sequence[Change]) -> Applied:
-        """Take rows away and add rows, as one revision: rows that go are of those that were there before.
+        """Delete and insert rows, as one revision. Only rows present before it can be deleted.
 
         Raises
         ------
         InputError
-            Where the state is closed or only read, or a row that goes isn't there; nothing is then changed.
+            If the state is closed or read-only, or a row to delete isn't there. Nothing is then changed.
         """
         self._check_open(changes)
         ordered = sorted(changes, key=lambda change: change.kind != "delete")
@@ -238,7 +238,7 @@ class IndState(ClosedOnExit):
             gained, lost = self._clusters.change({n: by for n, by in fold.moved.items() if by})
         except InputError:
             raise
-        except BaseException:  # Ctrl-C may come when the revision is written and not all of it is known here
+        except BaseException:  # Ctrl-C may come once the revision is written but not yet fully known here
             self._store.read(self._load)
             raise
         return Applied(self.revision, self._inds(gained), self._inds(lost), self.rows)
@@ -252,7 +252,7 @@ class IndState(ClosedOnExit):
             raise InputError(message("this state takes no deletes and no updates", hint=hint))
 
     def _tracked(self, change: Change) -> dict[bytes, int]:
-        """How often each row occurs in a change, by its key; nothing where rows are not tracked."""
+        """Number of occurrences of each row in a change, by row key; empty if rows are not tracked."""
         counts: dict[bytes, int] = {}
         if self.manifest.options.track_rows:
             for key in change.rows.hashes():
@@ -311,14 +311,14 @@ def found_in_state(
     rows: Sequence[int],
     filled: Sequence[int],
 ) -> FoundInds:
-    """What a state's clusters say.
+    """The dependencies in a state's clusters.
 
     Parameters
     ----------
-    holds : bool (attributes, attributes), whether a is included in b; what it says of a and a, or of an a without
-        values, does not count
-    distinct : int64 (attributes,), values of each
-    rows, filled : rows of each table, and of each attribute those that aren't null
+    holds : bool (attributes, attributes), whether a is included in b. Entries with a = b, or with an a without values,
+        are ignored.
+    distinct : int64 (attributes,), number of distinct values of each
+    rows, filled : rows of each table, and non-null rows of each attribute
     """
     attributes, values, first = manifest.attributes, distinct.tolist(), 0
     inds = tuple(
@@ -350,9 +350,9 @@ def found_in_state(
 
 
 def absent_nulls(manifest: Manifest, attributes: Attributes, filled: Sequence[int], rows: int) -> InputError | None:
-    """The error of a change that takes more nulls away than a table has: it would leave more values than rows.
+    """The error for a change that deletes more nulls than a table has: it would leave more values than rows.
 
-    `filled`: rows with a value, of each attribute of the state, and `rows` of the table, both behind the change.
+    `filled`: non-null rows of each attribute of the state; `rows`: rows of the table; both after the change.
     """
     for attribute, name in enumerate(attributes.names, start=attributes.first):
         if filled[attribute] > rows:

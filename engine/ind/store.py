@@ -1,15 +1,15 @@
 """The embedded store of a state: LMDB, a B-tree in one file that is mapped into memory.
 
-A transaction is complete in the file's pages before its root is named, so that a process that is killed leaves the
-state before it or after it; the system's page cache keeps what a killed process has written. A loss of power is
-another matter: only a state with `sync` hands each transaction to the disk before it is said to be done.
+A transaction is complete in the file's pages before its root is named. A killed process thus leaves the state before
+the transaction or after it; the system's page cache keeps what the process has written. Loss of power differs: only a
+state with `sync` writes each transaction to disk before reporting it done.
 
-Keys begin with a byte that says what they are:
+Keys begin with a byte for their kind:
 
 - `META`: one record: the revision, the number of the next long value, the rows of each table
-- `CLUSTER`, then the cluster's number: how many values it holds, and which attributes it is (a bit each)
-- `ROW`, then the table and a hash of 128 bits: how often the table holds the row (where rows are tracked)
-- `LONG`, then a hash of 128 bits: the values longer than a key may be that have it, each with a number
+- `CLUSTER`, then the cluster's number: its number of values, and its attributes (a bit each)
+- `ROW`, then the table and a hash of 128 bits: how often the table holds the row (if rows are tracked)
+- `LONG`, then a hash of 128 bits: the values with this hash too long for a key, each with a number
 - `VALUE` and the family, then the value's canonical bytes (or the number of a long one): the number of its cluster,
   and how often each attribute of the cluster holds it
 """
@@ -33,43 +33,43 @@ ROW = b"\x02"
 LONG = b"\x03"
 _VALUE, _LONG_VALUE = 0x10, 0x20
 LONGEST_NAME = 500
-"""Bytes of a key, at most: LMDB has 511."""
+"""Maximum length of a key, in bytes; the limit of LMDB is 511."""
 
 _FILE = "data.mdb"
 _LEAST_ROOM = 64 << 20
 _ROOM_SHARE = 8  # an eighth more than there is
-_OPEN: dict[tuple[int, str], tuple[Any, int]] = {}  # by process and folder: what is open, and by how many
+_OPEN: dict[tuple[int, str], tuple[Any, int]] = {}  # by process and folder: the open store, and its number of users
 T = TypeVar("T")
 
 
 def value_prefix(family: Family) -> bytes:
-    """What the names of a family's values begin with."""
+    """Prefix of the names of a family's values."""
     return bytes([_VALUE + FAMILIES.index(family)])
 
 
 def long_key(name: bytes, number: int) -> bytes:
-    """The key of a value that is too long to be one itself. `name`: prefix and canonical bytes."""
+    """The key of a value too long to be a key itself. `name`: prefix and canonical bytes."""
     return bytes([_LONG_VALUE - _VALUE + name[0]]) + number.to_bytes(8, "big")
 
 
 class Store:
-    """An open store. One process writes, any number read meanwhile, each the revision that was last when it began.
+    """An open store. One process writes; any number read, each at the last revision when it began.
 
     Parameters
     ----------
-    folder : that holds the file
-    sync : hand each transaction to the disk before it is done
+    folder : holds the file
+    sync : sync each transaction to disk before it is done
     write : False for a reader
 
     Raises
     ------
     InputError
-        Where the file is damaged, missing, or there is no space on the disk.
+        If the file is damaged or missing, or the disk is full.
 
     Notes
     -----
-    The file is as long as the map, and its space is taken from the disk ahead: a page that is written to has its place,
-    so that a full disk is met as an error where the map grows, before a transaction, never as a fault in a write.
+    The file is as long as the map, and its disk space is allocated ahead, so every written page has its place. A full
+    disk thus shows as an error when the map grows, before a transaction, never as a fault during a write.
     """
 
     def __init__(self, folder: Path, *, sync: bool = False, write: bool = True) -> None:
@@ -104,7 +104,7 @@ class Store:
         _OPEN[self._key] = self._environment, 1
 
     def close(self) -> None:
-        """Let go of the file, when everybody in this process does."""
+        """Release the file; it is closed once all users in this process have done so."""
         environment, users = _OPEN.pop(self._key)
         if users > 1:
             _OPEN[self._key] = environment, users - 1
@@ -112,18 +112,18 @@ class Store:
             environment.close()
 
     def sync(self) -> None:
-        """Hand everything to the disk."""
+        """Sync everything to disk."""
         with self._understood():
             self._environment.sync(True)
 
     @property
     def used_bytes(self) -> int:
-        """Bytes of the pages that hold something or did; the file is longer."""
+        """Bytes of pages in use or used before; the file is longer."""
         pages = int(self._environment.info()["last_pgno"]) + 1
         return pages * int(self._environment.stat()["psize"])
 
     def read(self, work: Callable[[Any], T]) -> T:
-        """What `work` makes of a transaction that sees the last revision."""
+        """Result of `work` on a transaction that sees the last revision."""
         import lmdb
 
         with self._understood():
@@ -136,9 +136,9 @@ class Store:
                 return work(transaction)
 
     def write(self, work: Callable[[Any], T]) -> T:
-        """What `work` makes of a transaction, when that is done. All of it or, where something is raised, nothing.
+        """Result of `work` on a transaction, once committed. After an exception, nothing of it is written.
 
-        `work` is called again where the map was full. Raises InputError where the disk is.
+        `work` is called again if the map was full. Raises InputError if the disk is full.
         """
         import lmdb
 
@@ -157,11 +157,11 @@ class Store:
                     raise
 
     def begin(self) -> Any:
-        """A transaction that writes."""
+        """Begin a write transaction."""
         return self._environment.begin(write=True)
 
     def reserve(self, more: int) -> None:
-        """Make room for so many bytes."""
+        """Make room for `more` bytes."""
         if self.used_bytes + more > self._size:
             self._grow(self.used_bytes + more - self._size)
 
@@ -183,7 +183,7 @@ class Store:
 
     @contextlib.contextmanager
     def _understood(self) -> Iterator[None]:
-        """LMDB's errors in our words."""
+        """Turn LMDB's errors into errors of this package."""
         import lmdb
 
         try:
@@ -199,8 +199,8 @@ class Store:
 
 
 def allocate(descriptor: int, size: int) -> None:
-    """Give a file this length and its place on the disk. Raises OSError where there is none."""
+    """Set the length of a file and allocate its disk space. Raises OSError if the disk is full."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(descriptor, 0, size)
-    else:  # macOS: the space is not taken ahead
+    else:  # macOS: the space is not allocated ahead
         os.ftruncate(descriptor, max(size, os.fstat(descriptor).st_size))

@@ -1,4 +1,4 @@
-"""Options that name columns, for several tables: what each table is to be told of them."""
+"""Options that name columns, split between several tables."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tuplewise.engine.table.schema import ALL_COLUMNS
 
 
 def options_of_tables(tables: Mapping[str, Any], options: LoadOptions | None = None) -> dict[str, LoadOptions]:
-    """How each table is read.
+    """Load options for each table.
 
     `columns`, `exclude` and `types` name columns of any of the tables, as `column` (of each table that has it) or as
-    `table.column`. A name that is in no table whose columns can be told before loading is left to the others.
+    `table.column`. A name missing from all tables with columns known before loading is left to the other tables.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def options_of_tables(tables: Mapping[str, Any], options: LoadOptions | None = N
     Raises
     ------
     InputError
-        One error for all names that no table has, with near ones; or where a table has none of `columns`.
+        One error for all names that no table has, with similar names; or if a table has none of `columns`.
 
     Examples
     --------
@@ -57,13 +57,13 @@ def options_of_tables(tables: Mapping[str, Any], options: LoadOptions | None = N
 
 
 def options_for_columns(options: LoadOptions, columns: Sequence[str]) -> LoadOptions:
-    """How one table is read, of which only these columns are needed."""
+    """Load options for one table, restricted to these columns."""
     types = {column: type_ for column, type_ in options.types.items() if column in (*columns, ALL_COLUMNS)}
     return replace(options, columns=tuple(columns), exclude=(), types=types)
 
 
 def _own(named: Iterable[str], table: str, known: Sequence[str] | None) -> tuple[str, ...]:
-    """Those of the named columns that are this table's, without its name."""
+    """The named columns of this table, without the table's name."""
     found = []
     for name in named:
         bare = name.removeprefix(f"{table}.")

@@ -1,4 +1,4 @@
-"""The tables that take part, by names that are told apart."""
+"""Naming of the input tables, with distinct names."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def name_tables(given: Any) -> dict[str, Any]:
     Parameters
     ----------
     given : a mapping of names to tables, a list of tables, or one table; a table is a path, a frame or a Relation. In a
-        list a path is called by its file's name without endings, a Relation by its own, a frame "table".
+        list, a path is named after its file without endings, a Relation keeps its name, and a frame is "table".
 
     Raises
     ------
     InputError
-        Where there is no table, or two have one name, or a path names no file.
+        If there is no table, two have the same name, or a path names no file.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Rows of tables as tuples of codes that can be compared across tables: which tuples of one side the other lacks."""
+"""Rows as tuples of codes, comparable across tables, to find tuples of one side that are missing from the other."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from tuplewise.gpu_kernels.compiled import inlined, kernel
 from tuplewise.gpu_kernels.cpu.hashing import mix_word
 
 MISSING = -2
-"""Stands for a value, or a tuple, that the other side lacks."""
+"""Code of a value, or number of a tuple, that is missing from the other side."""
 
-_KEPT_BYTES = 1 << 28  # of translations between columns, which are used again
-_LOAD = 2  # slots of a hash table for each tuple that it may get
+_KEPT_BYTES = 1 << 28  # of translations between columns, for reuse
+_LOAD = 2  # hash table slots for each tuple that may come
 
 
 class CodedTables:
-    """The rows of some tables. Of each only the columns that are needed are read, when it is first asked for.
+    """Rows of tables. Only the needed columns of a table are read, on first use.
 
     Parameters
     ----------
     tables : paths, frames or Relations, by the names that attributes use
     options : how each is read, by name
-    needed : the columns of each that will be asked for
-    as_text : values of all types are compared as text
+    needed : the columns used of each
+    as_text : compare values of all types as text
     """
 
     def __init__(
@@ -70,26 +70,26 @@ class CodedTables:
         return self._read[name]
 
     def positions(self, name: str, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Where rows of a table stand in its source."""
+        """Positions of rows of a table in its source."""
         return self._positions[name][rows] if name in self._positions else rows
 
     def type_of(self, attribute: Attribute) -> TypeName:
         return self._column(attribute).type
 
     def family(self, attribute: Attribute) -> Family:
-        """What its values are compared with."""
+        """The family of an attribute's values."""
         return family_of(self.type_of(attribute), self.as_text)
 
     def distinct(self, attribute: Attribute) -> int:
-        """How many different values a column has, without null."""
+        """Number of distinct values of a column, without null."""
         return len(self._coded(attribute).values)
 
     def codes(self, attribute: Attribute) -> NDArray[np.int32]:
-        """A number for each row's value, int32 (rows,), from 0; `NULL_CODE` for null. Equal values have equal ones."""
+        """Code of each row's value, int32 (rows,), from 0; `NULL_CODE` for null. Equal values have equal codes."""
         return self._coded(attribute).of_place[self._column(attribute).index]
 
     def values(self, attribute: Attribute, rows: NDArray[np.int64]) -> pa.Array:
-        """The values of a column at some rows, of its own type, none of them null."""
+        """The values of a column at given non-null rows, of the column's type."""
         column = self._column(attribute)
         return column.values.take(pa.array(column.index[rows]))
 
@@ -99,8 +99,8 @@ class CodedTables:
         Returns
         -------
         int32 (rows of the dependent table,)
-            `NULL_CODE` for null, `MISSING` for a value that the referenced column lacks: each value, where the two are
-            of families that are not compared.
+            `NULL_CODE` for null, `MISSING` for a value missing from the referenced column: every value, if the two
+            columns are of different families.
         """
         table = self._tables.get((dependent, referenced))
         if table is None:
@@ -111,7 +111,7 @@ class CodedTables:
         return table[self._column(dependent).index]
 
     def _translation(self, dependent: Attribute, referenced: Attribute) -> NDArray[np.int32]:
-        """By place in the dependent column's values, the referenced column's code; the last entry is null's."""
+        """The referenced column's code for each place of the dependent column's values; the last entry is null's."""
         own, theirs = self._coded(dependent), self._coded(referenced)
         if self.family(dependent) == self.family(referenced):
             translated = _places(own.values, theirs.values)
@@ -135,8 +135,8 @@ class _Codes:
 
     Attributes
     ----------
-    values : large_binary (distinct,), each value that a row has once, as bytes that are equal where values are
-    of_place : int32 (places + 1,), the code of each place of the column's values, `NULL_CODE` where no row has it; the
+    values : large_binary (distinct,), each value in use once, as bytes that are equal if the values are
+    of_place : int32 (places + 1,), the code of each place of the column's values, `NULL_CODE` if no row has it; the
         last entry is null's
     """
 
@@ -155,21 +155,21 @@ def _code(column: TypedColumn, family: Family) -> _Codes:
 
 
 def _places(values: pa.Array, others: pa.Array) -> NDArray[np.int32]:
-    """Where each of some values stands among others; `MISSING` where it doesn't."""
+    """Index of each value among others; `MISSING` if it isn't there."""
     places = pc.fill_null(pc.index_in(values, value_set=others), MISSING)
     return np.asarray(places.to_numpy(zero_copy_only=False), dtype=np.int32)
 
 
 class TupleSet:
-    """The different tuples of some columns of one table; rows with a null in one of them are left out.
+    """The distinct tuples of some columns of one table, without rows that have a null in one of them.
 
     Parameters
     ----------
-    columns : int32 (rows,) each, at least one: codes, negative ones are nulls. Kept, not changed.
+    columns : int32 (rows,) each, at least one: codes; negative ones are nulls. Kept, not modified.
 
     Notes
     -----
-    Tuples are numbered column by column: a tuple's number and the next column's code are a key of 64 bits, so that
+    Tuples are numbered column by column: a tuple's number and the next column's code form a key of 64 bits, so that
     tuples of any length are compared exactly. Expected time and memory: rows times columns.
     """
 
@@ -183,27 +183,27 @@ class TupleSet:
             self._steps.append((keys, kept))
             numbers = out
         self.numbers = numbers
-        """Of each row its tuple's number, int32 (rows,); negative where it has a null. Codes, of a single column."""
+        """Tuple number of each row, int32 (rows,); negative if it has a null. For a single column, its codes."""
 
     @cached_property
     def distinct(self) -> int:
-        """How many tuples there are."""
+        """Number of distinct tuples."""
         if self._count >= 0:
             return self._count
         return int(np.count_nonzero(np.unique(self.numbers) >= 0))
 
     def find(self, columns: Sequence[NDArray[np.int32]], *, first_missing: bool = False) -> NDArray[np.int32]:
-        """The numbers that tuples of another table have here.
+        """Look up the numbers of tuples of another table.
 
         Parameters
         ----------
-        columns : int32 (rows,) each, as `CodedTables.translated` gives them
-        first_missing : stop at the first tuple that is missing; entries behind it are not set
+        columns : int32 (rows,) each, from `CodedTables.translated`
+        first_missing : stop at the first missing tuple; later entries are not set
 
         Returns
         -------
         int32 (rows,)
-            `NULL_CODE` where a column is null, `MISSING` where the tuple is not here.
+            `NULL_CODE` if a column is null, `MISSING` if the tuple is not in this set.
         """
         numbers = columns[0]
         for i, (column, (keys, kept)) in enumerate(zip(columns[1:], self._steps, strict=True)):
@@ -214,14 +214,14 @@ class TupleSet:
 
 
 def _table(rows: int) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-    """An empty hash table: keys, and the numbers of those that are there (-1: none)."""
+    """An empty hash table: keys, and their numbers (-1: empty slot)."""
     slots = 1 << max(4, int(_LOAD * rows - 1).bit_length())
     return np.empty(slots, dtype=np.uint64), np.full(slots, -1, dtype=np.int32)
 
 
 @inlined
 def _slot(key: np.uint64, slots: int) -> np.int64:
-    """Where to look for a key first. `slots`: a power of two."""
+    """First slot to probe for a key. `slots`: a power of two."""
     return np.int64(mix_word(mix_word(np.uint64(0), key), np.uint64(0)) & np.uint64(slots - 1))
 
 
@@ -233,7 +233,7 @@ def number_pairs(
     numbers: NDArray[np.int32],
     out: NDArray[np.int32],
 ) -> int:
-    """out[i] = the number of (left[i], right[i]) by first appearance; -1 where one is negative. Returns how many."""
+    """out[i] = the number of (left[i], right[i]) by first appearance; -1 if one is negative. Returns how many."""
     count = 0
     for i in range(len(left)):
         if left[i] < 0 or right[i] < 0:
@@ -260,8 +260,8 @@ def find_pairs(
     first_missing: bool,
     out: NDArray[np.int32],
 ) -> None:
-    """out[i] = the number of (left[i], right[i]); -1 where one is null (-1), -2 where it is not in the table, or one is
-    missing (-2). With `first_missing` it ends there."""
+    """out[i] = the number of (left[i], right[i]); -1 if one is null (-1), -2 if the pair is not in the table, or
+    one is missing (-2). With `first_missing` it stops there."""
     for i in range(len(left)):
         if left[i] == -1 or right[i] == -1:
             out[i] = -1

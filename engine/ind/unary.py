@@ -1,4 +1,4 @@
-"""The attribute clustering of tables, in this process: distinct values of each column, and which columns share them."""
+"""The attribute clustering of tables, in this process: the distinct values of columns, and the columns with each."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ from tuplewise.gpu_kernels.inclusion import mask_words
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-READING = "reading"  # what progress is told
+READING = "reading"  # stage name for progress
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnValues:
-    """The distinct values of a column, in parts that may share some, as canonical bytes of its family."""
+    """The distinct values of a column, as canonical bytes of its family, in parts that may overlap."""
 
     name: str
     type: TypeName
@@ -64,7 +64,7 @@ class _Table:
 
 
 class _Misfit(Exception):
-    """A value does not fit the type that was asked for: loading says which."""
+    """A value that does not fit the requested type; loading reports which."""
 
 
 def cluster_tables(
@@ -80,22 +80,22 @@ def cluster_tables(
     Parameters
     ----------
     tables : paths, frames or Relations, by name
-    load_options : how they are read; by name where they are read in several ways
+    load_options : how they are read; by table name if this differs between tables
     as_text : compare all values as text: as it stands in the file, or as Spark casts typed values to it
 
     Raises
     ------
     InputError
-        Where a table can't be read.
+        If a table can't be read.
     LimitReached
-        Where time or memory is up: half of the values say nothing.
+        If time or memory runs out; half of the values are of no use.
 
     Notes
     -----
-    Local CSV files are read by `read_csv_cells`, what else this process can read by `read_table`, the rest through
-    Spark. Each table's distinct values join those of the tables before, so that memory holds all distinct values once,
-    and those of one table's columns a second time. Cost: each byte of a file, each cell once, each distinct value of
-    each column once.
+    Local CSV files are read by `read_csv_cells`, other tables that this process can read by `read_table`, the rest
+    through Spark. Each table's distinct values are added to those of the tables before, so memory holds all distinct
+    values once, and those of one table's columns a second time. Cost: each byte of a file, each cell once, each
+    distinct value of each column once.
 
     Source: see clusters.py. Departure: Spider (Bauckmann et al., "Efficiently computing inclusion dependencies for
     schema discovery", 2006) sorts each column and merges all; here each value is found in a hash table, and carries a
@@ -141,7 +141,7 @@ def cluster_tables(
 def _join(
     sets: dict[Family, ValueSets], families: Sequence[Family], first: int, columns: Sequence[ColumnValues]
 ) -> None:
-    """Give the columns' values to the sets of their families, and free them."""
+    """Move the columns' values to the sets of their families, and free them."""
     for family in FAMILIES:
         own = [i for i in range(len(columns)) if families[first + i] == family]
         if own:
@@ -178,7 +178,7 @@ def _read(table: Any, options: LoadOptions, name: str, as_text: bool, spark: Spa
                 try:
                     return _of_csv(cells, source.given, options, name, as_text)
                 except _Misfit:
-                    pass  # reading says which value
+                    pass  # reading reports the value
     if as_text and _typed_by_spark(table, options):
         return _texts_of_spark(table, options, name, spark)
     read = read_table(table, options, name)
@@ -188,7 +188,7 @@ def _read(table: Any, options: LoadOptions, name: str, as_text: bool, spark: Spa
 
 
 def _typed_by_spark(table: Any, options: LoadOptions) -> bool:
-    """Whether Spark reads the table, whose types say how its values are written."""
+    """Whether Spark reads the table, so that Spark's types decide how values are written."""
     if not isinstance(table, (str, os.PathLike)):
         return kind_of(table) in ("spark", "connect")
     source = find_source(os.fspath(table))
@@ -197,7 +197,7 @@ def _typed_by_spark(table: Any, options: LoadOptions) -> bool:
 
 
 def _texts_of_spark(table: Any, options: LoadOptions, name: str, spark: SparkSession | None) -> _Table:
-    """The columns as text, cast by Spark, of which rows come here."""
+    """The columns as text, cast by Spark, whose rows come to this process."""
     from tuplewise.engine.ind.places import open_tables, type_for_spark
     from tuplewise.engine.table.spark_load import spark_failures
 
@@ -221,7 +221,7 @@ def _texts_of_spark(table: Any, options: LoadOptions, name: str, spark: SparkSes
 
 
 def _of_csv(cells: CsvCells, path: str, options: LoadOptions, name: str, as_text: bool) -> _Table:
-    """A CSV table's columns with the types that their values spell, or that are asked for."""
+    """A CSV table's columns with the types inferred from their values, or requested."""
     names, notes = repair_names(cells.names)
     overrides = type_overrides(names, options.types, name)
     notes += cells.notes
@@ -232,7 +232,7 @@ def _of_csv(cells: CsvCells, path: str, options: LoadOptions, name: str, as_text
         wanted: TypeName | None = "text" if as_text else overrides.get(names[c])
         return _typed_column(names[c], cells.columns[c], wanted, tokens, cells.blank_rows)
 
-    with ThreadPoolExecutor(usable_cores()) as pool:  # Arrow leaves the interpreter to others while it works
+    with ThreadPoolExecutor(usable_cores()) as pool:  # Arrow releases the GIL while it works
         found = list(pool.map(typed_column, kept))
     notes += [note for _, note in found if note]
     return _Table(path, cells.rows, [column for column, _ in found], notes, "bytes")
@@ -241,7 +241,7 @@ def _of_csv(cells: CsvCells, path: str, options: LoadOptions, name: str, as_text
 def _typed_column(
     name: str, parts: list[DistinctCells], wanted: TypeName | None, tokens: Sequence[bytes], blank_rows: int
 ) -> tuple[ColumnValues, str | None]:
-    """A column of a CSV table with its type, and a note on it. Its parts take no more cells afterwards."""
+    """A column of a CSV table with its type, and a note on it. Its parts accept no more cells afterwards."""
     for part in parts:
         part.finish()
         for token in tokens:
@@ -254,14 +254,14 @@ def _typed_column(
 
 
 def _texts(part: DistinctCells) -> tuple[pa.Array, NDArray[np.int64]]:
-    """The values as large_string, and how many rows have each."""
+    """The values as large_string, and the number of rows with each."""
     offsets, data, rows = part.values()
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
     return pa.Array.from_buffers(pa.large_string(), len(rows), buffers), rows
 
 
 def _infer(name: str, parts: Sequence[DistinctCells]) -> tuple[TypeName, str, str | None]:
-    """The type that all values of all parts spell, why, and a note."""
+    """The type that fits all values of all parts, the reason, and a note."""
     counts: dict[Spelling, SpellingCount] = {}
     for part in parts:
         for spelling, own in count_spellings(*_texts(part)).items():
@@ -279,7 +279,7 @@ def _infer(name: str, parts: Sequence[DistinctCells]) -> tuple[TypeName, str, st
 
 
 def _retyped(part: DistinctCells, type_: TypeName) -> DistinctCells:
-    """The canonical values of a part whose texts spell a type."""
+    """The canonical values of a part whose texts are all of a type."""
     texts, _ = _texts(part)
     values, misfits = parse(texts, type_)
     if len(misfits):
@@ -288,7 +288,7 @@ def _retyped(part: DistinctCells, type_: TypeName) -> DistinctCells:
 
 
 def cells_of(values: pa.Array) -> DistinctCells:
-    """The distinct ones of some large_binary or large_string values, no nulls."""
+    """The distinct values of a large_binary or large_string array without nulls."""
     cells = DistinctCells()
     if len(values):
         offsets = np.frombuffer(values.buffers()[1], dtype=np.int64, count=len(values) + 1 + values.offset)
@@ -315,7 +315,7 @@ def _of_columns(read: ReadTable, as_text: bool, how: str) -> _Table:
 
 
 def _used_values(column: TypedColumn) -> tuple[pa.Array, int]:
-    """The values that some row has, and how many rows have none."""
+    """The values that occur in rows, and the number of null rows."""
     rows = np.bincount(column.index.astype(np.int64) - NULL_CODE, minlength=len(column.values) + 1)
     places = np.flatnonzero(rows[1:])
     values = column.values if len(places) == len(column.values) else column.values.take(pa.array(places))

@@ -1,8 +1,8 @@
-"""Which values are compared with which, and how a value is written as bytes that are equal when values are.
+"""Families of comparable values, and canonical bytes that are equal exactly when values are.
 
-Values of one *family* are compared. Whole numbers and decimals are one (compared exactly), dates and timestamps
-another: a date is its midnight in UTC, so that Spark's common type of the two loses nothing. Doubles stand alone, since
-64-bit integers do not fit a double; text is never compared with others. With `as_text` all are one family: text.
+Only values of the same *family* are compared. Whole numbers and decimals form one family (compared exactly), dates and
+timestamps another: a date is its midnight in UTC, so Spark's common type of the two loses nothing. Doubles stand alone,
+as 64-bit integers do not fit a double. Text is never compared with others. With `as_text` all are one family: text.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ def family_of(type_name: TypeName, as_text: bool = False) -> Family:
 
 
 def canonical_bytes(type_: TypeName) -> Callable[[Any], bytes]:
-    """What writes plain values (`engine.table.rows`) of a type as bytes: those of two values of a family are equal
+    """Function from plain values (`engine.table.rows`) of a type to bytes. Bytes of two values of a family are equal
     exactly when the values are.
 
     Notes
     -----
-    number: digits without zeros that mean nothing, `-1.5`, `100`. double: its 8 bytes, most significant first, one NaN,
-    0.0 for -0.0. instant: whole microseconds since 1970 as digits, and of those with nanoseconds the three more digits
-    behind a point. boolean: `true`, `false`. text: UTF-8.
+    number: digits without redundant zeros, `-1.5`, `100`. double: its 8 bytes, most significant first, one NaN,
+    0.0 for -0.0. instant: whole microseconds since 1970 as digits; with nanoseconds, three more digits after a
+    point. boolean: `true`, `false`. text: UTF-8.
 
     Examples
     --------
@@ -106,8 +106,8 @@ def canonical_array(family: Family, values: pa.Array) -> pa.Array:
     Parameters
     ----------
     values : pyarrow array (values,), no nulls
-        int64 or decimal (number), float64, date32 or timestamp (instant), bool, large_string: what columns of a
-        relation hold.
+        int64 or decimal (number), float64, date32 or timestamp (instant), bool, large_string: the types of a
+        relation's columns.
 
     Returns
     -------
@@ -136,7 +136,7 @@ def _fixed_width(values: np.ndarray[Any, Any]) -> pa.Array:
 
 
 def _numbers(values: pa.Array) -> pa.Array:
-    """Plain digits; zeros at the end of a fraction left out."""
+    """Plain digits, without trailing zeros of a fraction."""
     import pyarrow as pa
 
     if not pa.types.is_decimal(values.type):
@@ -145,7 +145,7 @@ def _numbers(values: pa.Array) -> pa.Array:
 
 
 def _instants(values: pa.Array) -> pa.Array:
-    """Microseconds; three digits more where a value has nanoseconds."""
+    """Microseconds; three more digits if a value has nanoseconds."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
