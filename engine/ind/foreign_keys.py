@@ -17,7 +17,7 @@ NAMES_WEIGHT, COVERAGE_WEIGHT, TEXT_WEIGHT = 0.5, 0.3, 0.2
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\dA-Z_]+|\d+")
 _GENERIC = frozenset({"id", "ids", "key", "keys", "no", "nr", "num", "number", "code", "pk", "fk", "ref", "name"})
 _ENDINGS = ("key", "code", "number", "num")
-_LONGEST = 64  # of names that are compared
+_LONGEST = 64  # length of names in comparisons
 
 
 @dataclass(frozen=True, slots=True)

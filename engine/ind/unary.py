@@ -197,7 +197,7 @@ def _typed_by_spark(table: Any, options: LoadOptions) -> bool:
 
 
 def _texts_of_spark(table: Any, options: LoadOptions, name: str, spark: SparkSession | None) -> _Table:
-    """The columns as text, cast by Spark, whose rows come to this process."""
+    """The columns as text, cast by Spark; all rows come to this process."""
     from tuplewise.engine.ind.places import open_tables, type_for_spark
     from tuplewise.engine.table.spark_load import spark_failures
 

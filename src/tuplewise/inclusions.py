@@ -74,7 +74,7 @@ def check_inds(
 ) -> IndCheckResult:
     """Check whether inclusion dependencies hold, and find the values and rows that violate them.
 
-    Nulls in a dependent column are no violations; they are counted apart. Nulls in a referenced column match nothing.
+    Nulls in a dependent column are not violations, but counted apart. Nulls in a referenced column are ignored.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ def maintain_inds(
     tables: Any = None,
     **options: Unpack[IndStateKeywords],
 ) -> MaintainedInds:
-    """Maintain the unary inclusion dependencies of tables as rows are inserted, deleted and updated.
+    """Maintain the unary inclusion dependencies of tables, in a folder, as rows are inserted, deleted and updated.
 
     Parameters
     ----------
@@ -41,8 +41,8 @@ def maintain_inds(
     Raises
     ------
     InputError
-        If the folder should be empty and isn't, or is not a state, is damaged, is of another version, or is in use by
-        another writer. If a table or an option can't be used.
+        If the folder for a new state is not empty; if an existing one is no state, is damaged, is of another version,
+        or is in use by another writer; if a table or an option can't be used.
 
     Examples
     --------
