@@ -64,7 +64,7 @@ class Vertices:
         return self.edges_of_evidence(clues)
 
     def edges_of_evidence(self, clues: NDArray[np.uint64]) -> Sets:
-        """The edge of each clue, if clues cover groups of the space only (evidence.cut_clues)."""
+        """The edge of each clue; clues cover groups of the space only (evidence.cut_clues)."""
         evidence = EvidenceSet(self.space, clues, np.ones(len(clues), dtype=np.int64), 0, 2, False)
         return evidence.atom_edges() if self.by_atom else evidence.predicate_edges()
 

@@ -16,15 +16,15 @@ from tuplewise.engine.table.relation import NULL_CODE, Relation
 from tuplewise.gpu_kernels.control import usable_cores
 from tuplewise.gpu_kernels.words import EQUAL, GREATER, LESS, UNKNOWN, WITHIN_T, WITHIN_U, merge_clues
 
-# Without a limit by the user: more atoms than this make minimal hitting sets without end; longer than this is refused.
+# Without a user limit: with more atoms, minimal hitting sets take endless time; longer estimates are refused.
 MOST_ATOMS = 400
 MOST_SECONDS = 4 * 3600.0
-# Below this nobody needs to estimate; each distinct clue is held about so many times (table, both orders, sort, edges).
+# Bytes below which no estimate is needed; copies of each distinct clue in memory (table, both orders, sort, edges).
 SMALL_BYTES = 1 << 30
 COPIES = 6
 SAMPLED_PAIRS = 1 << 15
 _HYBRID = "compares pairs that agree on chosen column sets, validates the rest"
-# All pairs must take so long, for each row, before choosing among them surely pays (benchmarks, group `dc_hybrid`: the
+# Seconds per row that all pairs must take before choosing among them surely pays (benchmarks, group `dc_hybrid`: the
 # search takes far less on large tables, but up to this on tables of some 80,000 rows with many constraints).
 _WORTH_SECONDS_A_ROW = 5e-5
 _SECONDS_PER_DRAW = 5e-7  # for 16 comparisons: a random pair counted in both orders
@@ -142,7 +142,7 @@ def _another_way(work: Workload, options: DcDiscoverOptions) -> str:
 
 
 def sample_size(error: Decimal) -> int:
-    """Number of pairs to estimate g1 near the error to about a tenth; 10**6 to 10**8, rounded to one digit.
+    """Number of pairs to estimate g1 near the error to about a tenth; 10**6 to 10**8, rounded up to one digit.
 
     Some 400 of these pairs then violate a constraint at the error, twenty times their standard deviation.
 
