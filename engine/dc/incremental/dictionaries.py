@@ -162,7 +162,7 @@ class Dictionaries:
         for domain, values in relation.dictionaries.items():
             used = _used(relation, domain, len(values))
             codes = new.codes_of(domain, self._of(domain), keys_of_arrow(domain, values).take(used))
-            lookups[domain] = np.full(len(values) + 1, NULL_CODE, dtype=np.int32)  # the last entry, index -1, is for null
+            lookups[domain] = np.full(len(values) + 1, NULL_CODE, dtype=np.int32)  # last entry (index -1): null
             lookups[domain][used] = codes
         return _looked_up(relation, lookups), new.additions()
 

@@ -34,10 +34,10 @@ from tuplewise.gpu_kernels.compiled import kernel
 
 CODES = 1 << 30
 _FIRST, _SPAN = CODES // 4, CODES // 2
-_FEW = 64  # values up to which they are kept one by one
+_FEW = 64  # up to this many values are kept one by one
 _MOST_SINGLE = 4096
 _GROWTH = 4
-_SHARE = 64  # of the room beyond the last code, what one batch takes at most
+_SHARE = 64  # one batch takes at most 1 / 64 of the room beyond the last code
 _REMEMBERED = 1 << 16
 _SURE_SCALE = MOST_DIGITS - 19  # whole numbers of 64 bits have at most 19 digits
 _FIRST_NANO, _LAST_NANO = -(1 << 63) // 1000 + 1, (1 << 63) // 1000 - 1  # in microseconds
