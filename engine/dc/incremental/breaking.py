@@ -42,7 +42,7 @@ class Breaking:
         self._comparing = Comparing(fixed.space.layout, fixed.options.discover.nulls)
 
     def pairs(self, lost: Sequence[Numbers]) -> list[Any]:
-        """Row names [t, u] for each constraint violated now, u None if it is about one row; None for other constraints."""
+        """Row names [t, u] for each constraint violated now, u None if it is about one row; None for the others."""
         if not lost:
             return []
         masks = self._vertices.of_each(lost)

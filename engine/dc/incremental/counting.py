@@ -1,4 +1,4 @@
-"""The counting mode: the state counts the pairs that leave each clue. New and deleted rows are compared with all others.
+"""The counting mode: the state counts the pairs that leave each clue. New and deleted rows meet all others.
 
 A few rows are compared by the loop that also returns the pair of a new clue. More rows, and all rows on a GPU, are
 compared by the kernel of evidence, which doesn't return pairs.

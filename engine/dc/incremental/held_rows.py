@@ -47,7 +47,7 @@ class HeldRows:
 
     @property
     def scanned(self) -> NDArray[np.int32]:
-        """Rows from `scanned_from` on, int32 (columns, rows + SPARE or more); the last entries are padding, not rows."""
+        """Rows from `scanned_from` on, int32 (columns, rows + SPARE or more); the last entries are padding."""
         return self._columns
 
     @property

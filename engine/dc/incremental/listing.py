@@ -1,4 +1,4 @@
-"""The constraints that a state lists, and the differences of two lists."""
+"""Constraints listed by a state, and the differences between two lists."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tuplewise.engine.dc.vertices import Sets
 from tuplewise.engine.table.relation import Relation
 from tuplewise.gpu_kernels.words import WITHIN_T
 
-Numbers = tuple[int, ...]  # predicates of a constraint by their numbers in the space
+Numbers = tuple[int, ...]  # predicate numbers of a constraint in its space
 
 
 @dataclass(frozen=True, eq=False)
