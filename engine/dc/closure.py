@@ -1,16 +1,16 @@
-"""What follows from a conjunction of predicates: entailment over all operands of both tuples, in an unbounded order.
+"""Consequences of a conjunction of predicates: entailment over all operands of both tuples, in an unbounded order.
 
 A conjunction of comparisons is a graph over its operands (column of t, column of u) with edges `<=`, `<` and `!=`.
 Its consequences are found by closing the graph:
 
-1. `<=` transitively; `<` along every path of `<=` with a strict edge. An operand below itself: unsatisfiable.
-2. operands with `<=` both ways are equal; `!=` holds between whatever is equal to its ends. Within one class of equals:
-   unsatisfiable.
+1. `<=` is transitive; `<` holds along every path of `<=` with a strict edge. An operand below itself: unsatisfiable.
+2. Operands with `<=` both ways are equal; `!=` extends to all operands equal to its ends. `!=` within one class of
+   equals: unsatisfiable.
 3. s != t with v <= s, v <= t, s <= w, t <= w gives v < w: the case that path consistency misses.
 
-Every consequence `x op y` of a satisfiable conjunction is found this way (P. van Beek, R. Cohen, Exact and approximate
-reasoning about temporal relations, Computational Intelligence 1990, for 3; tests hold it against an enumeration of
-models).
+Closing finds every consequence `x op y` of a satisfiable conjunction (for 3: P. van Beek, R. Cohen, Exact and
+approximate reasoning about temporal relations, Computational Intelligence 1990; tests compare it with an enumeration
+of models).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def close(
     below: NDArray[np.bool_],
     differ: NDArray[np.bool_],
 ) -> bool:
-    """Consequences of predicates left[i] operator[i] right[i] over operands numbered from 0; False: unsatisfiable.
+    """Close predicates left[i] operator[i] right[i] over operands numbered from 0; returns False if unsatisfiable.
 
     Fills the bool squares `at_most`, `below` and `differ`. Cost: the cube of the number of operands.
     """
@@ -62,7 +62,7 @@ def close(
                 for j in range(n):
                     if at_most[k, j]:
                         at_most[i, j] = True
-    for k in range(len(left)):  # from every strict edge x < y: all below x are below all above y
+    for k in range(len(left)):  # for every strict edge x < y: all below x are below all above y
         op = operator[k]
         x, y = (left[k], right[k]) if op == BELOW else (right[k], left[k])
         if op in (BELOW, ABOVE):

@@ -1,4 +1,4 @@
-"""Predicates and denial constraints as values: how they are written, named and told apart."""
+"""Predicates and denial constraints as values: their text, names and equality."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ EXCHANGED: dict[Operator, Operator] = {
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A value that a rule names, with the type it is written as.
+    """A constant in a rule, with the type of its literal.
 
     Attributes
     ----------
-    text : what is meant, without quotes: `Texas`, `5`, `1.50`, `true`; empty for null
-    type : type of the literal. Dates and timestamps are written as text and get their type from their column.
+    text : the value without quotes: `Texas`, `5`, `1.50`, `true`; empty for null
+    type : type of the literal; dates and timestamps are written as text and get their type from their column
 
     Examples
     --------
@@ -57,7 +57,7 @@ class Constant:
 
     @property
     def record(self) -> dict[str, str | int | bool | None]:
-        """As JSON has it. Decimals and doubles stay text there, so that no digit is lost."""
+        """The constant for JSON. Decimals and doubles stay text, so that no digit is lost."""
         value: str | int | bool | None = self.text
         if self.type == "integer":
             value = int(self.text)
@@ -75,7 +75,7 @@ NULL = Constant("", "null")
 class Predicate:
     """`left_role.left operator right_role.right`, columns by name; or a column compared with a constant.
 
-    `right_role` is None exactly where `right` is a constant; "is" and "is not" stand with `NULL` only.
+    `right_role` is None exactly if `right` is a constant; "is" and "is not" take `NULL` only.
 
     Examples
     --------
@@ -99,48 +99,48 @@ class Predicate:
 
     @property
     def same_column(self) -> bool:
-        """Whether it compares one column of t with the same column of u."""
+        """Whether the predicate compares a column of t with the same column of u."""
         return self.right_role is not None and self.left == self.right and self.left_role != self.right_role
 
     @property
     def right_column(self) -> str | None:
-        """Name of the column on the right; None where a constant stands there."""
+        """Name of the right column; None for a constant."""
         return self.right if isinstance(self.right, str) else None
 
     @property
     def constant(self) -> Constant | None:
-        """The constant on the right; None where a column stands there."""
+        """The right constant; None for a column."""
         return self.right if isinstance(self.right, Constant) else None
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that it names, left first: two, or one beside a constant."""
+        """Columns of the predicate, left first: two, or one if the other operand is a constant."""
         return (self.left, self.right) if isinstance(self.right, str) else (self.left,)
 
     @property
     def roles(self) -> frozenset[Role]:
-        """The tuples that it names."""
+        """Tuple variables of the predicate."""
         return frozenset({self.left_role} if self.right_role is None else {self.left_role, self.right_role})
 
     @property
     def triple(self) -> tuple[Operand, str, Operand]:
-        """As JSON lists it: `("t.a", "==", "u.a")`; a name that holds a dot makes the operand a pair, a constant is
-        a mapping with "value" and "type"."""
+        """The predicate for JSON: `("t.a", "==", "u.a")`. An operand is a pair if its column name contains a dot. A
+        constant is a mapping with "value" and "type"."""
         left = _operand(self.left_role, self.left)
         if isinstance(self.right, Constant):
             return left, self.operator, self.right.record
         return left, self.operator, _operand(self.right_role or "t", self.right)
 
     def mirror(self) -> Predicate:
-        """The same with t and u exchanged, written with t on the left where both tuples take part."""
+        """The predicate with t and u exchanged, written with t on the left if it names both tuples."""
         if isinstance(self.right, str) and self.right_role not in (None, self.left_role):
             return Predicate(self.left_role, self.right, EXCHANGED[self.operator], self.right_role, self.left)
         role: Role = "u" if self.left_role == "t" else "t"
         return Predicate(role, self.left, self.operator, None if self.right_role is None else role, self.right)
 
     def normalised(self, position: Mapping[str, int] | None = None) -> Predicate:
-        """The same comparison, written the one way: t on the left of u, within one tuple the lower name on the left
-        (the earlier column, where `position` tells places of columns).
+        """The same comparison in canonical form: t on the left of u; within one tuple, the lower name on the left (the
+        earlier column, if `position` gives column positions).
 
         Examples
         --------
@@ -164,7 +164,7 @@ def _operand(role: Role, name: str) -> Operand:
 
 
 def _place(p: Predicate, position: Mapping[str, int]) -> tuple[object, ...]:
-    """Where a predicate stands among those of its rule: by columns, across tuples before within one, by operator."""
+    """Sort key of a predicate within its rule: by columns, across tuples before within one, by operator."""
     last = len(position)
     left = position.get(p.left, last)
     right = position.get(p.right, last) if isinstance(p.right, str) else last
@@ -176,7 +176,7 @@ def _place(p: Predicate, position: Mapping[str, int]) -> tuple[object, ...]:
 class DenialConstraint:
     """`not(p1 and ... and pm)`: no ordered pair of tuples satisfies all predicates.
 
-    Equal when the predicates are equal, in order; sorted by size, then by text.
+    Constraints are equal if their predicates are equal, in order. They sort by size, then by text.
 
     Examples
     --------
@@ -212,26 +212,26 @@ class DenialConstraint:
 
     @property
     def names_one_tuple(self) -> bool:
-        """Whether it is about one row: it names t only, or u only."""
+        """Whether the constraint is about one row: it names t only, or u only."""
         return len({role for p in self.predicates for role in p.roles}) == 1
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that it names, each once, in order of appearance."""
+        """Columns of the constraint, each once, in order of appearance."""
         return tuple(dict.fromkeys(name for p in self.predicates for name in p.columns))
 
     @property
     def is_symmetric(self) -> bool:
-        """Whether it is its own mirror, up to the order of its predicates."""
+        """Whether the constraint is its own mirror, up to the order of its predicates."""
         return set(self.mirror().predicates) == set(self.predicates)
 
     @property
     def kind(self) -> Kind:
-        """The special kind it is, by its form.
+        """Special kind of the constraint, by its form.
 
-        "key": every predicate is `t.X == u.X`. "constant": it is `not(t.A != u.A)`. "fd": one `t.A != u.A`, all
-        others `t.X == u.X`. "od" (pointwise order dependency): at least two predicates, each of one column, no `!=`,
-        some operator that orders. Anything else is "dc".
+        "key": every predicate is `t.X == u.X`. "constant": `not(t.A != u.A)`. "fd": one `t.A != u.A`, all others
+        `t.X == u.X`. "od" (pointwise order dependency): at least two predicates, each of one column, no `!=`, at least
+        one order operator. Anything else is "dc".
         """
         if not all(p.same_column for p in self.predicates):
             return "dc"
@@ -246,15 +246,14 @@ class DenialConstraint:
         return "od" if unequal == 0 and len(operators) > 1 else "dc"
 
     def mirror(self) -> DenialConstraint:
-        """The constraint with t and u exchanged: it holds exactly when this one does."""
+        """The constraint with t and u exchanged, which holds exactly if this one holds."""
         return DenialConstraint(tuple(p.mirror() for p in self.predicates))
 
     def normalised(self, columns: Sequence[str] | None = None) -> DenialConstraint:
-        """The same rule, written the one way that all its spellings share: checked rules are named by this text.
+        """The same rule in canonical form, shared by all its spellings. Checked rules are named by this text.
 
-        Predicates are normalised, repeated ones dropped, and sorted: by column positions and operator, as discovery
-        lists them, where the table's `columns` are known, else by their text. The one tuple that a rule about one row
-        names is t.
+        Predicates are normalised, deduplicated and sorted. With the table's `columns` they are sorted by column
+        positions and operator, as in discovery; otherwise by their text. A rule about one row names t.
         """
         predicates = self.predicates
         if self.names_one_tuple and predicates[0].left_role == "u":

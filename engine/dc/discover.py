@@ -1,4 +1,4 @@
-"""Discovery of denial constraints: one call from a table to its minimal constraints, wherever its rows lie."""
+"""Discovery of denial constraints: one call from a table, in this process or in Spark, to its minimal constraints."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from tuplewise.engine.table.relation import Relation
 
 
 def most_bytes_to_search(options: DcDiscoverOptions) -> int | None:
-    """Bytes that the codes of a table may take for a discovery in this process; None: any. See `load`.
+    """Most bytes that the codes of a table may take for a discovery in this process; None: no limit. See `load`.
 
-    Raises InputError where Spark is asked for what only this process does.
+    Raises InputError if Spark is requested for an option that only works in this process.
     """
     only_here: tuple[str, str, str] | None = None
     if options.algorithm == "hydra" or (options.algorithm == "hybrid" and options.error > 0):
@@ -33,7 +33,7 @@ def most_bytes_to_search(options: DcDiscoverOptions) -> int | None:
 
 
 def by_all_pairs(options: DcDiscoverOptions) -> bool:
-    """Whether a discovery in Spark compares all pairs: asked for, or approximate (which needs their counts)."""
+    """Whether a discovery in Spark compares all pairs: on request, or if approximate (which needs their counts)."""
     return options.algorithm == "evidence" or (options.algorithm == "auto" and options.error > 0)
 
 
@@ -44,30 +44,30 @@ def discover(
     space: PredicateSpace | None = None,
     run: Run | None = None,
 ) -> DcDiscovery:
-    """The minimal denial constraints of a table (semantics.md, "Reported DCs").
+    """Find the minimal denial constraints of a table (semantics.md, "Reported DCs").
 
     Parameters
     ----------
     table : Relation or TableInSpark
-        Of the latter the rows stay where they are, unless all pairs are compared.
+        Rows of a TableInSpark stay in Spark, unless all pairs are compared.
     options : DcDiscoverOptions or None
     space : PredicateSpace or None
-        Of another table with these columns, of these types; None: the table's own.
+        The space of another table with the same columns and types; None: the table's own.
     run : Run or None
-        Told of the stages (of evidence: "evidence", "inversion"); None: one that begins now, with the options' limits.
+        Reports the stages (for evidence: "evidence", "inversion"); None: one that begins now, with the options' limits.
 
     Raises
     ------
     InputError
-        For work that would not end or not fit, with what to do.
+        If the work would not end or not fit; the message says what to do.
     DeviceError
-        For a device that was asked for and can't be had.
+        If a requested device is not available.
 
     Notes
     -----
-    Cost: that of the algorithm (workload.choose_algorithm takes one): rows squared times comparisons for the evidence
-    of all pairs, or what hybrid.py or hydra say; and the minimal hitting sets of distinct evidences, whose number no
-    bound in the size of the table limits.
+    Cost: that of the algorithm (chosen by workload.choose_algorithm): rows squared times comparisons for the evidence
+    of all pairs, or the cost given in hybrid.py or hydra; plus the minimal hitting sets of distinct evidences, whose
+    number is not bounded by the size of the table.
     """
     options = options or DcDiscoverOptions()
     run = run or Run(options)
@@ -91,9 +91,9 @@ def discover(
 def _discover_by_all_pairs(
     opened: TableInSpark, options: DcDiscoverOptions, space: PredicateSpace | None, run: Run
 ) -> DcDiscovery:
-    """The table comes here, its pairs are compared in Spark's tasks.
+    """Read the table into this process and compare its pairs in Spark tasks.
 
-    Raises DeviceError, before anything is read, where tasks can't use a GPU that was asked for.
+    Raises DeviceError, before anything is read, if tasks can't use a requested GPU.
     """
     from tuplewise.engine.dc.distributed_evidence import PairsInSpark
     from tuplewise.engine.table.spark_load import bring_here

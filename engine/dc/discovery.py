@@ -26,7 +26,7 @@ NAMES_SHOWN = 10
 
 
 class ConstraintList(Sequence[DenialConstraint]):
-    """Constraints as objects, made from the arrays when they are asked for."""
+    """Constraints as objects, made from the arrays on access."""
 
     def __init__(self, space: PredicateSpace, arrays: ConstraintArrays) -> None:
         self._space, self._arrays = space, arrays
@@ -52,7 +52,7 @@ class ConstraintList(Sequence[DenialConstraint]):
 
 @dataclass(frozen=True, eq=False)
 class DcDiscovery:
-    """What a discovery found, and how.
+    """Result of a discovery, and how it was found.
 
     Attributes
     ----------
@@ -61,13 +61,13 @@ class DcDiscovery:
     ranking : Ranking
         Succinctness, coverage and g1, in the same order.
     distinct_evidences : int or None
-        None where the evidence was not completed.
+        None if the evidence was not completed.
     partial : bool
-        Whether a limit ended the work; `notes` say what that means.
+        Whether a limit ended the work; `notes` explain the consequences.
     search : mapping or None
-        What a search that doesn't compare all pairs did (result.search in JSON); None for evidence.
+        Statistics of a search that doesn't compare all pairs (result.search in JSON); None for evidence.
     estimate : Estimate or None
-        How sure the figures are, where pairs were sampled; None where all are exact.
+        Confidence of the figures if pairs were sampled; None if all figures are exact.
     """
 
     relation: Relation
@@ -108,7 +108,7 @@ def discovery_of(
     device_reason: str,
     clock: Clock,
 ) -> DcDiscovery:
-    """The discovery that a search makes: its constraints ranked, with notes."""
+    """Make a discovery from the result of a search: constraints ranked, with notes."""
     ranking = found.ranking
     if ranking is None:
         counts = found.outcome_counts
@@ -143,7 +143,7 @@ def _names(relation: Relation, columns: NDArray[np.int64] | list[int]) -> str:
 
 
 def _notes_on_table(relation: Relation, options: DcDiscoverOptions, space: PredicateSpace) -> list[str]:
-    """Notes on what in the table makes results empty or options idle."""
+    """Notes on properties of the table that make results empty or options ineffective."""
     notes = []
     if options.single_tuple and not options.cross_columns:
         notes.append("single_tuple compares the column pairs that cross_columns=False leaves out: it has no effect")
@@ -176,7 +176,7 @@ def _count(number: int, thing: str) -> str:
 
 
 def _notes_on_nulls(relation: Relation, options: DcDiscoverOptions, space: PredicateSpace) -> list[str]:
-    """How much the rule "unknown" leaves out."""
+    """Notes on how much the rule "unknown" leaves out."""
     if options.nulls != "unknown" or relation.rows < 2:
         return []
     with_null = int(np.count_nonzero(np.any(relation.codes[space.columns] == NULL_CODE, axis=0)))
@@ -184,7 +184,7 @@ def _notes_on_nulls(relation: Relation, options: DcDiscoverOptions, space: Predi
 
 
 def notes_on_nulls(with_null: int, rows: int, undecided_pairs: int) -> list[str]:
-    """How much the rule "unknown" leaves out of a table: rows with a null, and ordered pairs that compare one."""
+    """Notes on how much the rule "unknown" leaves out: rows with a null, and ordered pairs that compare a null."""
     return [
         f"nulls (rule unknown): {with_null:,} of {rows:,} rows have a null in a used column; {undecided_pairs:,} of "
         f"{rows * (rows - 1):,} pairs compare a null somewhere, and satisfy no predicate there"

@@ -1,6 +1,6 @@
-"""Discovery of denial constraints on a table whose codes stay in Spark: candidates are validated in its tasks.
+"""Discovery of denial constraints on a table whose codes stay in Spark: candidates are validated in Spark tasks.
 
-Validation is that of rule checking in Spark; the rest of the table is that of every discovery (`engine.spark_table`).
+Validation uses rule checking in Spark; the rest of the table is common to all discoveries (`engine.spark_table`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from tuplewise.gpu_kernels.words import ClueLayout
 
 @dataclass(frozen=True, eq=False)
 class ViolatingPairs:
-    """What the tasks of a job compare: the pairs that violate a rule; the clue, the null rule."""
+    """Violating pairs of a rule to compare in Spark tasks, with the clue layout and the null rule."""
 
     layout: ClueLayout
     nulls: Nulls
@@ -46,7 +46,7 @@ class ViolatingPairs:
 def compare_violating(
     codes: NDArray[np.int32], asked: ViolatingPairs, left: RowChoice, right: RowChoice, device: Device | str
 ) -> TileClues:
-    """Clues of the violating pairs of a tile; see `engine.spark.agreeing.CompareTile`. One thread: tasks are many."""
+    """Clues of the violating pairs of a tile; see `engine.spark.agreeing.CompareTile`. Uses one thread a task."""
     picked = pick_device(device)
     work, made, pairs = prepared(codes, asked.program, left, right, picked, threads=1)
     clues, listed = [np.zeros((0, asked.layout.words), dtype=np.uint64)], 0
@@ -63,7 +63,7 @@ KERNELS = ClueKernels(compare_violating, sample_rows)
 
 
 class SparkDcTable(SparkTable):
-    """Rows in Spark, checked as rules are (`hybrid.ValidatingTable`). Close it after use."""
+    """A table in Spark that validates by rule checking (`hybrid.ValidatingTable`). Close it after use."""
 
     def __init__(
         self,
@@ -85,12 +85,12 @@ class SparkDcTable(SparkTable):
         self, rules: Sequence[DenialConstraint], limit: int
     ) -> tuple[list[Clues], NDArray[np.int32]]:
         """Clues of at most `limit` violating pairs of each rule (about two rows) and of the exchanged pairs; and the
-        first of these pairs where it was found in Spark.
+        first of these pairs if it was found in Spark.
 
         Notes
         -----
-        A sample of rows in this process refutes most violated rules. The others are checked in Spark: their
-        witnesses come by position, and one job more brings the codes of those rows.
+        A sample of rows in this process refutes most violated rules. The others are checked in Spark, which returns
+        witnesses by position; one more job fetches the codes of those rows.
         """
         rows = NO_ROWS
         with self._within_time():
@@ -106,14 +106,14 @@ class SparkDcTable(SparkTable):
         return clues, rows
 
     def estimate_violations(self, rule: DenialConstraint) -> float:
-        """Estimated from the sample of rows."""
+        """Estimated number of violating ordered pairs, from the sample of rows."""
         sampled = self._sample_codes.shape[1]
         found = count_program(self._sample_codes, bind(rule, self._here, self._nulls), device="cpu")
         scale: float = self.rows * (self.rows - 1) / max(1, sampled * (sampled - 1))
         return found * scale
 
     def all_violating_clues(self, rule: DenialConstraint, most: int) -> Clues | None:
-        """Counts pairs in tasks, and lists them there if there are no more than `most`."""
+        """Count the pairs in tasks, and list them there if there are at most `most`."""
         program = bind(rule, self._distinct.header, self._nulls)
         with self._within_time():
             if run.count_pairs(rule_on(self._distinct, program, self._device)) > most:
@@ -139,5 +139,5 @@ class SparkDcTable(SparkTable):
 
     @property
     def _here(self) -> Relation:
-        """The sample of rows that estimates come from."""
+        """The sample of rows for estimates."""
         return replace(self._distinct.header, codes=self._sample_codes, positions=None)

@@ -1,4 +1,4 @@
-"""Discovery for tables beyond one machine: the constraints that are found in-process, by few pairs (`hybrid`)."""
+"""Discovery for tables beyond one machine: the same constraints as in-process, from few pairs (`hybrid`)."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from tuplewise.gpu_kernels.device import pick_device
 def discover_on_spark(
     table: EncodedFrame, options: DcDiscoverOptions, *, space: PredicateSpace | None, run: Run
 ) -> DcDiscovery:
-    """The minimal denial constraints of a table of two rows or more in Spark; see `discover.discover`.
+    """Find the minimal denial constraints of a table of two rows or more in Spark; see `discover.discover`.
 
     Notes
     -----
-    Its relation holds no rows (`table_rows` says how many there are). What comes here: figures of columns, codes of
-    some rows, clues. Cost beside that of `hybrid`: a shuffle of all codes to collapse equal rows, and one of those rows
-    for each column set.
+    The result's relation holds no rows (`table_rows` is their number). Only figures of columns, codes of some rows and
+    clues are sent to this process. Cost in addition to that of `hybrid`: a shuffle of all codes to collapse equal rows,
+    and a shuffle of the collapsed rows for each column set.
     """
     relation = replace(table.excerpt(np.zeros(0, dtype=np.int64)), table_rows=table.rows)
     clock, figures = Clock(), SparkFigures(table)

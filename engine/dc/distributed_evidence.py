@@ -1,6 +1,6 @@
-"""Discovery by all pairs with the comparing in Spark's tasks: the table comes to this process, its codes go out.
+"""Discovery by all pairs compared in Spark tasks: this process reads the table and sends its codes to the tasks.
 
-The evidence is that of `evidence.collect_evidence`, byte for byte; inverting it and ranking are done there.
+The evidence equals that of `evidence.collect_evidence`, byte for byte; inversion and ranking happen in this process.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class PairsInSpark:
-    """Compares all pairs as `gpu_kernels.evidence.collect_clues` does, in tasks.
+    """Comparison of all pairs in Spark tasks, as in `gpu_kernels.evidence.collect_clues`.
 
     Attributes
     ----------
-    ran : the devices that do it, and why
+    ran : the devices that compare, and why
 
     Raises
     ------
     DeviceError
-        Where tasks can't use a GPU that was asked for.
+        If tasks can't use a requested GPU.
     """
 
     spark: SparkSession
@@ -45,7 +45,7 @@ class PairsInSpark:
 
     @property
     def slots(self) -> int:
-        """Tasks that run at the same time."""
+        """Number of tasks that run at the same time."""
         return int(self.spark.sparkContext.defaultParallelism)
 
     def __call__(

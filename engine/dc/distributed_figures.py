@@ -1,4 +1,4 @@
-"""Figures of the columns of a table in Spark, in the form that predicate spaces and rankings take them."""
+"""Figures of the columns of a table in Spark, in the form needed by predicate spaces and rankings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tuplewise.gpu_kernels.words import EQUAL, GREATER, LESS, UNKNOWN
 
 @dataclass(frozen=True)
 class SparkFigures:
-    """What a predicate space is built from (`shared_values.ColumnFigures`), and what constraints are ranked by."""
+    """Figures for building a predicate space (`shared_values.ColumnFigures`) and for ranking constraints."""
 
     table: EncodedFrame
 
@@ -42,7 +42,7 @@ class SparkFigures:
         return tuple(means)
 
     def outcome_counts(self, space: PredicateSpace) -> NDArray[np.int64]:
-        """See `outcome_counts.table_outcome_counts`. Values of columns that are compared with others come here."""
+        """See `outcome_counts.table_outcome_counts`. Fetches the values of columns that are compared with others."""
         nulls, rows = space.options.nulls == "value", self.table.rows
         equal = spark_figures.equal_pairs(self.table, nulls=nulls)
         values: dict[int, Values] = {}
@@ -62,7 +62,7 @@ class SparkFigures:
         return outcome_totals(space, rows, self._own_outcomes(space), compare)
 
     def _own_outcomes(self, space: PredicateSpace) -> list[NDArray[np.int64]]:
-        """Rows with each outcome of each group in the pair with themselves. One job."""
+        """Number of rows with each outcome of each group in the pair with itself. One job."""
         conditions = []
         for g in range(space.groups):
             t, u = f"c{space.left[g]}", f"c{space.right[g]}"
@@ -75,7 +75,7 @@ class SparkFigures:
         return list(np.array(counts, dtype=np.int64).reshape(-1, 4))
 
     def rows_with_null(self, space: PredicateSpace) -> int:
-        """Rows with a null in some column of the space. One job."""
+        """Number of rows with a null in some column of the space. One job."""
         columns = space.columns.tolist()
         if not columns:
             return 0

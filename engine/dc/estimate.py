@@ -1,13 +1,13 @@
 """Constraints of a table too large to compare all its pairs: g1 estimated from random pairs, with confidence intervals.
 
-N pairs of different rows are drawn, each by itself and with equal chances, and both orders of each are counted: a rule
-that v of the 2 N ordered pairs violate has the estimate v / (2 N). Both orders belong together (a rule and its mirror
-have one g1, and inversion takes evidence that is closed under exchange), so v is not binomial: a drawn pair adds 0, 1
-or 2. The interval is that of C. Clopper and E. Pearson (The use of confidence or fiducial limits illustrated in the
-case of the binomial, Biometrika 26, 1934) for v / 2 successes in N draws. For a rule that is its own mirror that is
-their interval itself. For others a draw scatters less than a binomial one of the same mean (W. Hoeffding, Probability
-inequalities for sums of bounded random variables, JASA 58, 1963, section 5), and the interval is too wide rather than
-too narrow: the tests enumerate both tails over all shares of pairs that add 1 and 2.
+N pairs of different rows are drawn independently with equal chances, and both orders of each are counted. If v of the
+2 N ordered pairs violate a rule, its estimate is v / (2 N). Both orders belong together (a rule and its mirror have one
+g1, and inversion takes evidence that is closed under exchange), so v is not binomial: a drawn pair adds 0, 1 or 2. The
+interval is that of C. Clopper and E. Pearson (The use of confidence or fiducial limits illustrated in the case of the
+binomial, Biometrika 26, 1934) for v / 2 successes in N draws. For a rule that is its own mirror, it is exactly their
+interval. For other rules a draw varies less than a binomial one of the same mean (W. Hoeffding, Probability
+inequalities for sums of bounded random variables, JASA 58, 1963, section 5), so the interval is too wide rather than
+too narrow. The tests enumerate both tails over all shares of pairs that add 1 and 2.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ from tuplewise.gpu_kernels.words import merge_clues
 
 CONFIDENCE = 0.95
 DRAWS_AT_ONCE = 1 << 20
-# A pair that is drawn costs as much as hundreds that are compared in order; but more pairs leave more distinct
-# evidence, which inversion has to read, so a small sample stays one.
+# A drawn pair costs as much as hundreds of pairs compared in order. But more pairs leave more distinct evidence for
+# inversion to read, so a small sample is not replaced by all pairs.
 SHARE_TO_COMPARE_ALL = 8
 
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """How sure the figures of constraints are that were found on a sample of pairs.
+    """Confidence of the figures of constraints found on a sample of pairs.
 
     Attributes
     ----------
-    sampled_pairs : pairs that were drawn; both orders of each were counted
-    confidence : chance, before the draw, that the interval of a given rule holds its g1
-    low, high : float64 (constraints,), ends of that interval; both are g1 where it is known
+    sampled_pairs : number of drawn pairs; both orders of each were counted
+    confidence : chance, before the draw, that the interval of a given rule contains its g1
+    low, high : float64 (constraints,), ends of that interval; both equal g1 if it is known
     estimated : bool (constraints,), False for rules about one row, whose rows were all counted
     """
 
@@ -60,7 +60,7 @@ class Estimate:
 
 
 def compares_all(rows: int, pairs: int) -> bool:
-    """Whether a sample of so many pairs is better replaced by all pairs: that is exact, and takes no longer.
+    """Whether comparing all pairs takes no longer than a sample of `pairs` pairs, and is preferable because exact.
 
     Examples
     --------
@@ -78,12 +78,12 @@ def find(
     run: Run,
     lap: Callable[[str], None],
 ) -> FoundConstraints:
-    """The minimal constraints of a sample of pairs, of as many as the options of the space say.
+    """Find the minimal constraints of a sample of pairs; the options of the space set the sample size.
 
     Parameters
     ----------
     run : Run
-        Told of "sample" and "inversion"; its limits end the work.
+        Reports progress of "sample" and "inversion"; its limits end the work.
     lap : callable
         Called with a stage's name when its work is over.
     """
@@ -124,14 +124,14 @@ def sampled_evidence(
     *,
     run: Run | None = None,
 ) -> EvidenceSet:
-    """Evidences of `pairs` random pairs of rows, both orders of each counted.
+    """Collect evidences of `pairs` random pairs of rows, with both orders of each counted.
 
-    `ordered_pairs` of the result is 2 * pairs, so that inversion allows floor(error * 2 * pairs) violations. Where
-    `compares_all` says so, it is the evidence of all pairs, with their number: nothing is estimated then.
+    `ordered_pairs` of the result is 2 * pairs, so that inversion allows floor(error * 2 * pairs) violations. If
+    `compares_all` is true, the result is the evidence of all pairs, with their number: nothing is estimated then.
 
     Notes
     -----
-    Cost: pairs times comparisons, rows read at random places; then distinct clues of each million of draws sorted.
+    Cost: pairs times comparisons, with random access to rows; then a sort of the distinct clues of each million draws.
     """
     run, rows = run or Run(), relation.rows
     if compares_all(rows, pairs) or space.groups == 0:
@@ -160,13 +160,13 @@ def sampled_evidence(
 def estimate_figures(
     relation: Relation, evidence: EvidenceSet, arrays: ConstraintArrays
 ) -> tuple[ConstraintArrays, Ranking, Estimate, list[str]]:
-    """Figures of the constraints that `invert` found on sampled evidence, and what to say about them.
+    """Figures of the constraints that `invert` found on sampled evidence, with notes.
 
-    Rules about one row are counted on the whole table; those that turn out to break the error go.
+    Rules about one row are counted on the whole table; those that exceed the error are dropped.
 
     Returns
     -------
-    arrays : with violations counted (rules about one row) or, of estimated rules, those among the drawn ordered pairs
+    arrays : with counted violations (rules about one row) or, for estimated rules, those among the drawn ordered pairs
     ranking : g1 estimated; coverage from exact counts of each predicate and the estimated violations
     estimate, notes
     """
@@ -192,7 +192,7 @@ def estimate_figures(
 def _count_rules_about_rows(
     relation: Relation, space: PredicateSpace, arrays: ConstraintArrays
 ) -> tuple[ConstraintArrays, int]:
-    """Constraints with the exact violations of those about one row, less those that break the error, and how many."""
+    """Constraints with exact violations for those about one row, without those that exceed the error; and how many."""
     violations, kept = arrays.violations.copy(), np.ones(len(arrays), dtype=np.bool_)
     allowed = allowed_violations(space.options.error, relation.rows)
     for i in np.flatnonzero(arrays.one_row).tolist():
@@ -208,10 +208,10 @@ def _count_rules_about_rows(
 
 
 def interval(successes: float, draws: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """The interval of Clopper and Pearson for a share, of which `draws` independent draws gave so many successes.
+    """The interval of Clopper and Pearson for a share, given the number of successes in `draws` independent draws.
 
-    The lower end is the share at which that many or more come with a chance of (1 - confidence) / 2; the upper end so
-    with that many or fewer. Halves of a success are allowed (see above).
+    At the lower end, the chance of that many or more successes is (1 - confidence) / 2; at the upper end, that is the
+    chance of that many or fewer. Half successes are allowed (see above).
 
     Examples
     --------
@@ -226,7 +226,7 @@ def interval(successes: float, draws: int, confidence: float = CONFIDENCE) -> tu
 
 @kernel("float64, float64, float64")
 def _beta_quantile(share: float, a: float, b: float) -> float:
-    """Where the beta distribution has `share` of its mass below: bisection, to twelve digits."""
+    """Quantile of the beta distribution with `share` of its mass below it, by bisection to twelve digits."""
     low, high = 0.0, 1.0
     while high - low > 1e-12 * high:
         middle = (low + high) / 2
@@ -241,8 +241,8 @@ def _beta_quantile(share: float, a: float, b: float) -> float:
 def _beta_below(x: float, a: float, b: float) -> float:
     """The regularised incomplete beta function I_x(a, b), 0 < x < 1.
 
-    Its continued fraction (Abramowitz and Stegun, 26.5.8) by Lentz's method, on the side where it converges fast: in
-    about the root of max(a, b) steps.
+    Evaluates the continued fraction (Abramowitz and Stegun, 26.5.8) by Lentz's method, on the side where it converges
+    fast: in about sqrt(max(a, b)) steps.
     """
     if x > (a + 1) / (a + b + 2):
         above: float = _beta_below(1 - x, b, a)

@@ -1,4 +1,4 @@
-"""Evidence: what every pair of tuples says about the groups of a predicate space."""
+"""Evidence: the outcomes of the groups of a predicate space on every pair of tuples."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from tuplewise.gpu_kernels.words import (
 
 
 class ComparePairs(Protocol):
-    """Compares all pairs of rows: `gpu_kernels.evidence.collect_clues`, wherever it is done."""
+    """Comparison of all pairs of rows: `gpu_kernels.evidence.collect_clues`, in this process or elsewhere."""
 
     @property
     def slots(self) -> int:
-        """Cores or devices that compare at the same time."""
+        """Number of cores or devices that compare at the same time."""
 
     def __call__(
         self,
@@ -57,10 +57,10 @@ class EvidenceSet:
     clues : uint64 (evidences, words), sorted
         Outcomes of the groups of the space (group g in bits 2 * (g % 32) of word g // 32).
     counts : int64 (evidences,)
-        Ordered pairs that left each evidence; of a table of one row, rows.
+        Number of ordered pairs that left each evidence; for a table of one row, of rows.
     ordered_pairs : n (n - 1)
     rows : n
-    complete : False where a deadline ended the collection: then nothing follows from it
+    complete : False if a deadline ended the collection: then nothing follows from the evidence
     """
 
     space: PredicateSpace
@@ -75,7 +75,7 @@ class EvidenceSet:
 
     @cached_property
     def outcome_counts(self) -> NDArray[np.int64]:
-        """int64 (groups, 4): ordered pairs with each outcome of each group; column 3 is UNKNOWN."""
+        """Number of ordered pairs with each outcome of each group, int64 (groups, 4); column 3 is UNKNOWN."""
         totals = np.zeros((self.space.groups, 4), dtype=np.int64)
         for g in range(self.space.groups):
             outcome = outcomes(self.clues, g)
@@ -84,7 +84,7 @@ class EvidenceSet:
         return totals
 
     def undecided_pairs(self) -> int:
-        """Ordered pairs that compare a null in some group, under the rule "unknown"."""
+        """Number of ordered pairs that compare a null in some group, under the rule "unknown"."""
         unknown = np.zeros(len(self), dtype=np.bool_)
         low = np.uint64(0x5555555555555555)
         for word in self.clues.T:
@@ -95,14 +95,14 @@ class EvidenceSet:
         """The outcomes of each evidence as atoms; uint64 (evidences, words), atom a is bit a % 64 of word a // 64.
 
         A set of atoms (outcomes excluded by predicates) is violated by exactly the evidences it doesn't hit. A group
-        whose outcome is unknown satisfies no predicate, so it puts all of its atoms into the edge.
+        with an unknown outcome satisfies no predicate, so all of its atoms are in the edge.
         """
         space = self.space
         masks = [[0b001, 0b010, 0b100, 0b111] if o else [0b01, 0b10, 0b01, 0b11] for o in space.ordered]
         return self._edges(masks, space.first_atom)
 
     def predicate_edges(self) -> NDArray[np.uint64]:
-        """The predicates that each evidence does not satisfy, as bits; uint64 (evidences, words)."""
+        """Predicates that each evidence does not satisfy, as bits; uint64 (evidences, words)."""
         space = self.space
         masks = []
         for ordered in space.ordered:
@@ -112,7 +112,7 @@ class EvidenceSet:
         return self._edges(masks, space.first_predicate)
 
     def _edges(self, masks: list[list[int]], first: NDArray[np.int32]) -> NDArray[np.uint64]:
-        """Bits masks[g][outcome of g], shifted to first[g], of every group."""
+        """Bits masks[g][outcome of g], shifted to first[g], for every group."""
         words = max(1, -(-int(first[-1]) // 64))
         edges = np.zeros((len(self), words), dtype=np.uint64)
         for g, group_masks in enumerate(masks):
@@ -128,7 +128,7 @@ class EvidenceSet:
 
     @property
     def _known_groups(self) -> NDArray[np.bool_]:
-        """bool (groups,): groups that the evidences tell about; of a single row, those within a tuple."""
+        """Groups with known outcomes, bool (groups,); for a single row, those within a tuple."""
         if self.rows == 1:
             return np.asarray(self.space.scope == WITHIN_T)
         return np.ones(self.space.groups, dtype=np.bool_)
@@ -143,13 +143,13 @@ def collect_evidence(
     stage: str = "evidence",
     comparing: ComparePairs | None = None,
 ) -> EvidenceSet:
-    """Evidences of all ordered pairs of a relation.
+    """Collect the evidences of all ordered pairs of a relation.
 
-    Clues hold both directions of each column pair (so that the clue of (u, t) follows from that of (t, u)); what lies
-    outside the space is cut off and clues that become equal are merged. A table of one row has no pairs; the row
-    itself then leaves one evidence, which only speaks about groups within a tuple.
+    Clues hold both directions of each column pair, so that the clue of (u, t) follows from that of (t, u). Comparisons
+    outside the space are cut off, and clues that become equal are merged. A table of one row has no pairs; the row
+    itself then leaves one evidence, which covers only groups within a tuple.
 
-    The run is told of `stage`. `comparing` compares pairs elsewhere; else the kernels do it here, on the device.
+    The run reports `stage`. `comparing` compares pairs elsewhere; if None, the kernels compare here, on the device.
 
     Notes
     -----
@@ -180,7 +180,7 @@ def cut_clues(clues: NDArray[np.uint64], groups: int) -> NDArray[np.uint64]:
 
 
 def _single_row(relation: Relation, space: PredicateSpace) -> NDArray[np.uint64]:
-    """The clue of the one row with itself; none where there is no row or nothing within a tuple is compared."""
+    """The clue of the one row with itself; empty if there is no row or no group within a tuple."""
     if relation.rows != 1 or not (space.scope != ACROSS).any():
         return np.zeros((0, clue_words(space.groups)), dtype=np.uint64)
     row = relation.codes[:, 0].astype(np.int64)

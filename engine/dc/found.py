@@ -1,4 +1,4 @@
-"""The result of a search for denial constraints, whatever its algorithm, and what a limit means for it."""
+"""Result of a search for denial constraints, for any algorithm, and the consequences of a limit."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ OTHERS_MISSING = "each one listed holds, others are missing"
 
 @dataclass(frozen=True, eq=False)
 class FoundConstraints:
-    """What a search found.
+    """Result of a search.
 
     Attributes
     ----------
-    arrays : the constraints that are decided; all of them where no limit was reached
-    reached : which limit ended the work, and what that means; None: none did
-    evidences : distinct evidences; None where they were not all compared
-    search : what was done (result.search in JSON); None where all pairs were compared, or a sample of them
-    outcome_counts : of all pairs, for the ranking; None: counted on the table
-    ranking : None: made from these counts
-    estimate : how sure the figures are, where pairs were sampled
-    notes : what else there is to say
-    pairs_missing : whether a limit came before all pairs were compared
+    arrays : the decided constraints; all constraints if no limit was reached
+    reached : the limit that ended the work, and its consequences; None: no limit was reached
+    evidences : number of distinct evidences; None if not all pairs were compared
+    search : statistics of the search (result.search in JSON); None if all pairs, or a sample of them, were compared
+    outcome_counts : of all pairs, for the ranking; None: to be counted on the table
+    ranking : None: to be made from these counts
+    estimate : confidence of the figures if pairs were sampled
+    notes : further notes
+    pairs_missing : whether a limit was reached before all pairs were compared
     """
 
     arrays: ConstraintArrays
@@ -48,7 +48,7 @@ class FoundConstraints:
 
 
 def implied_by_missing(space: PredicateSpace) -> str:
-    """Text to add where missing constraints may imply listed ones; empty where none can."""
+    """Text to add if missing constraints may imply listed ones; empty if none can."""
     if space.closed or space.options.minimality != "implication":
         return ""
     return "; one that is missing may imply one that is listed (columns are compared with each other)"

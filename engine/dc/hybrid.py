@@ -1,11 +1,11 @@
-"""Denial constraints of large tables: the loop of every discovery, over atoms, with rule checking as validator.
+"""Denial constraints of large tables: the loop common to all discoveries, over atoms, validated by rule checking.
 
 A candidate is a minimal hitting set of the atoms of the clues seen so far (inversion.py). Its equalities are the groups
-whose every other outcome it excludes; a pair that violates it agrees on them. Candidates about one row are decided by
-the sample, which has every row in a pair.
+for which it excludes every outcome but "equal"; a violating pair agrees on them. The sample decides candidates about
+one row, because it has every row in a pair.
 
-Rows that are equal on all columns of the predicate space are collapsed into one; such a class leaves the clue of its
-own pair.
+Rows that are equal on all columns of the predicate space are collapsed into one; such a class leaves the clue of a
+pair of its own rows.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.hitting import extend_hitting_sets, mirrored, misses_some
 from tuplewise.gpu_kernels.words import ClueLayout
 
-WITNESSES = 64  # violating pairs that a violated candidate gives back
+WITNESSES = 64  # violating pairs returned for a violated candidate
 CACHED_GROUPINGS = 8
-# Effort of a validation, in validations of at most two inequalities (`DcCandidates._effort`).
+# Effort of a validation, in units of a validation with at most two inequalities (`DcCandidates._effort`).
 TREE_LEVELS = 8.0  # factor of the third and each further inequality: half of the bits of a rank
-EASY_EFFORT = 4.0  # more is decided by listing the pairs that satisfy a part of the predicates
+EASY_EFFORT = 4.0  # above this, candidates are decided by listing the pairs that satisfy a part of the predicates
 MOST_EFFORT = 8.0  # cost of that listing
-ROWS_A_COMBINATION = 4  # rows for each combination of a candidate's values: with more, collapsing them pays
-LISTED_PAIRS_A_ROW = 40  # estimated pairs of a part that are listed at most
+ROWS_A_COMBINATION = 4  # rows per combination of a candidate's values above which collapsing pays
+LISTED_PAIRS_A_ROW = 40  # most estimated pairs of a part to list, per row
 LISTED_AT_ONCE = 1 << 20
 
 
@@ -63,15 +63,15 @@ def find(
     lap: Callable[[str], None],
     table: ValidatingTable | None = None,
 ) -> FoundConstraints:
-    """The minimal denial constraints of a relation of two rows or more, exactly.
+    """Find the minimal denial constraints of a relation of two rows or more, exactly.
 
     Parameters
     ----------
     run : Run
-        What is decided at its limits is returned.
+        At its limits, the constraints decided so far are returned.
     lap : callable
         Called with a stage's name when some of its work is over.
-    table : where the rows are; None: in this process
+    table : table that holds the rows; None: in this process
 
     Notes
     -----
@@ -90,7 +90,7 @@ def find(
 def found_constraints(
     arrays: ConstraintArrays, search: dict[str, Any] | None, undecided: int, reached: str | None, space: PredicateSpace
 ) -> FoundConstraints:
-    """The result of a search that a limit, `reached`, may have ended with so many candidates undecided."""
+    """Result of a search that the limit `reached` may have ended, with the number of undecided candidates."""
     if reached is not None and not len(arrays):
         reached = f"{reached} before any constraint was decided"
     elif reached is not None:
@@ -99,21 +99,21 @@ def found_constraints(
 
 
 class ValidatingTable(LoopTable, Protocol):
-    """A table that also says whether constraints hold."""
+    """A table that can also validate constraints."""
 
     def violating_clues(self, rules: Sequence[DenialConstraint], limit: int) -> tuple[list[Clues], NDArray[np.int32]]:
-        """Clues of at most `limit` violating pairs of each constraint, none where it holds; and some of these pairs,
-        int32 (pairs, 2), may be none. Raises LimitReached."""
+        """Clues of at most `limit` violating pairs of each constraint, none if it holds; and some of these pairs,
+        int32 (pairs, 2), possibly none. Raises LimitReached."""
 
     def estimate_violations(self, rule: DenialConstraint) -> float:
-        """About how many ordered pairs violate a constraint of equalities and at most two inequalities."""
+        """Estimated number of ordered pairs that violate a constraint of equalities and at most two inequalities."""
 
     def all_violating_clues(self, rule: DenialConstraint, most: int) -> Clues | None:
-        """Clues, new ones only, of all pairs that violate such a constraint; None where these are more than `most`."""
+        """New clues of all pairs that violate such a constraint; None if there are more than `most` pairs."""
 
 
 class LocalDcTable(LocalTable):
-    """Rows in this process, with rule checking. `layout`: of clues; None: that of the space."""
+    """A table in this process, with rule checking. `layout`: clue layout; None: that of the space."""
 
     def __init__(
         self,
@@ -152,7 +152,7 @@ class LocalDcTable(LocalTable):
         for pairs in witnesses:
             t, u = (np.ascontiguousarray(pairs[:, side], dtype=np.int32) for side in (0, 1))
             found = self._comparable.of_pairs(t, u, counting=True)
-            self._noted(self._comparable.of_pairs(t, u))  # they are met now
+            self._noted(self._comparable.of_pairs(t, u))  # these clues count as met now
             clues.append(found.clues)
         rows = np.concatenate([np.zeros((0, 2), dtype=np.int32), *(p[:1] for p in witnesses if len(p))])
         return clues, rows[np.all(rows >= 0, axis=1)].astype(np.int32)
@@ -199,7 +199,7 @@ class LocalDcTable(LocalTable):
 
 
 class DcCandidates:
-    """Minimal hitting sets of what is known, and which of them are decided."""
+    """Minimal hitting sets of the known clues, and which of them are decided."""
 
     def __init__(self, space: PredicateSpace, deadline: float | None) -> None:
         self._space, self._deadline = space, deadline
@@ -209,8 +209,8 @@ class DcCandidates:
         self._edges = np.zeros((0, words), dtype=np.uint64)
         self._sets = np.zeros((1, words), dtype=np.uint64)
         self._decided = np.zeros(1, dtype=np.bool_)
-        self._exhausted: list[NDArray[np.uint64]] = []  # all pairs that satisfy these were compared
-        self._listed: list[NDArray[np.uint64]] = []  # the same, whose clues are still to be learnt
+        self._exhausted: list[NDArray[np.uint64]] = []  # all pairs that satisfy these sets were compared
+        self._listed: list[NDArray[np.uint64]] = []  # likewise, but their clues are still to be learnt
 
     @property
     def column_pairs(self) -> Sequence[tuple[int, int]]:
@@ -218,12 +218,12 @@ class DcCandidates:
 
     @property
     def sets(self) -> Sets:
-        """The candidates: minimal hitting sets, one of each mirror pair."""
+        """Candidates: minimal hitting sets, one of each mirror pair."""
         return self._sets
 
     @property
     def exhausted(self) -> Sets:
-        """Vertices of predicates of which all pairs that satisfy them were compared, and all their clues learnt."""
+        """Sets of predicates, as vertices, whose satisfying pairs were all compared and their clues learnt."""
         return np.array(self._exhausted, dtype=np.uint64).reshape(-1, self._vertices.words)
 
     def learn(self, clues: Clues) -> None:
@@ -245,7 +245,7 @@ class DcCandidates:
         self._settle()
 
     def _settle(self) -> None:
-        """Mark what was listed as decided, now that its clues are learnt."""
+        """Mark listed sets as decided, now that their clues are learnt."""
         for vertices in self._listed:
             self._decide(vertices)
             if self._vertices.wanted.symmetric:
@@ -297,8 +297,8 @@ class DcCandidates:
     def _list_parts(self, table: ValidatingTable, chosen: NDArray[np.int64]) -> tuple[list[Clues], list[int]]:
         """List, for each candidate, the pairs that satisfy its equalities and two of its inequalities.
 
-        Their clues decide it, and every other candidate with these predicates. Returns the clues, and the candidates
-        with too many such pairs."""
+        Their clues decide the candidate and every other candidate with these predicates. Returns the clues, and the
+        candidates with too many such pairs."""
         clues, left = [], []
         for candidate, rule in zip(chosen.tolist(), self._vertices.rules(self._sets[chosen]), strict=True):
             if any(np.all(self._sets[candidate] & part == part) for part in self._listed):
@@ -330,16 +330,16 @@ class DcCandidates:
         self._sets, self._decided = self._sets[kept], self._decided[kept]
 
     def constraints(self, rows: int, complete: bool) -> ConstraintArrays:
-        """The decided constraints, of a table of so many rows."""
+        """The decided constraints, for a table of `rows` rows."""
         sets = self._sets[self._decided]
         return constraints_of(sets, np.zeros(len(sets), dtype=np.int64), complete, self._space, rows)
 
     def _effort(self, sets: NDArray[np.uint64]) -> NDArray[np.float64]:
-        """What checking each set costs, in checks of at most two inequalities: float64 (sets,), at most MOST_EFFORT.
+        """Cost of checking each set, in checks of at most two inequalities: float64 (sets,), at most MOST_EFFORT.
 
         effort = TREE_LEVELS ** max(0, i - 2) * 2 ** max(0, min(n, n + i - 1)) with i inequalities and n non-equalities.
         Each inequality beyond two is a range tree, with levels for the bits of a rank. Each non-equality doubles the
-        terms of inclusion and exclusion; where there is no inequality, one of them is free.
+        terms of inclusion and exclusion; without inequalities, one non-equality is free.
         """
         predicates, _ = self._vertices.predicates_of(sets)
         operators = np.where(predicates >= 0, self._space.predicate_operator[predicates], 0)
@@ -351,7 +351,7 @@ class DcCandidates:
         return np.asarray(np.minimum(effort, MOST_EFFORT))
 
     def _decided_by_comparing(self, sets: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Whether each set holds the equalities of an exhausted set, or is about one row."""
+        """Whether each set contains the equalities of an exhausted set, or is about one row."""
         decided = self._vertices.about_one_row(sets)
         for vertices in self._exhausted:
             decided |= np.all(sets & vertices == vertices, axis=1)

@@ -1,6 +1,6 @@
-"""Which constraints of a list follow from others of it: closure of each one's predicates, then a search for subsets.
+"""Implication within a list of constraints: closure of each one's predicates, then a search for subsets.
 
-What follows from a conjunction is in closure.py; here it is done for whole lists, in arrays of bits.
+closure.py finds the consequences of one conjunction; this module handles whole lists, in arrays of bits.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _closures(
     starts: Ints,
     comparisons: Ints,
 ) -> tuple[Bits, Flags]:
-    """The atoms that each constraint excludes, with all that follow: bits of `closed`; and whether it is satisfiable.
+    """Closure of the atoms that each constraint excludes, as bits; and whether the constraint is satisfiable.
 
     Comparisons that start at node x: comparisons[starts[x] : starts[x + 1]].
     """
@@ -76,7 +76,7 @@ def _closures(
                 for outcome in range(3):
                     if outcome == 1:
                         excluded = differ[i, j]
-                    elif outcome == 0:  # less, or different where there is no order
+                    elif outcome == 0:  # less, or different if there is no order
                         excluded = at_most[j, i] and (ordered[comparison] or at_most[i, j])
                     else:
                         excluded = ordered[comparison] and at_most[i, j]
@@ -103,7 +103,7 @@ def _atoms(
     first_atom: Ints,
     mirrored: bool,
 ) -> Bits:
-    """The atoms that each constraint's predicates (of its mirror: `mirrored`) exclude by themselves, as bits."""
+    """Atoms that each constraint's predicates (with `mirrored`, its mirror's) exclude without closure, as bits."""
     words = (first_atom[-1] + 63) // 64
     bits = np.zeros((len(sizes), words), dtype=np.uint64)
     for c in range(len(sizes)):
@@ -133,9 +133,9 @@ def _within(part: Bits, whole: Bits) -> bool:
 
 @kernel("uint64[:, ::1]")
 def _build_trie(forms: Bits) -> tuple[Numbers, Ints, Ints, Ints]:
-    """Sets as a trie in preorder. forms: bits, atom 0 highest, rows sorted.
+    """Build a trie of sets in preorder. forms: bits, atom 0 highest, rows sorted.
 
-    Node i holds atom[i]; its subtree ends before skip[i]; the sets that end in it are rows first[i] to last[i].
+    Node i holds atom[i]; its subtree ends before skip[i]; the sets that end at it are rows first[i] to last[i].
     """
     count, words = forms.shape
     total = 1
@@ -199,7 +199,7 @@ def _mark_implied(
     first: Ints,
     last: Ints,
 ) -> Flags:
-    """Whether each constraint stays: satisfiable, nothing stronger among the others, first of its equivalents."""
+    """Whether each constraint stays: satisfiable, not implied by a stronger one, and first of its equivalents."""
     count, words = own.shape
     stays = satisfiable.copy()
     for g in range(count):
@@ -223,7 +223,7 @@ def _mark_implied(
 
 
 def _plan(space: PredicateSpace) -> dict[str, Any]:
-    """Arrays over the comparisons of a space's layout (closed under exchange) that the compiled loops read."""
+    """Arrays for the compiled loops, over the comparisons of a space's layout (closed under exchange)."""
     layout = space.layout
     left = 2 * layout.left.astype(np.int64) + (layout.scope == WITHIN_U)
     right = 2 * layout.right.astype(np.int64) + np.where(layout.scope == ACROSS, 1, layout.scope == WITHIN_U)
@@ -245,16 +245,16 @@ def _plan(space: PredicateSpace) -> dict[str, Any]:
 def keep_strongest(
     predicates: NDArray[np.int32], sizes: NDArray[np.int32], space: PredicateSpace, *, implication: bool = True
 ) -> NDArray[np.bool_]:
-    """Which constraints are non-trivial and not implied by another of the list.
+    """Select the constraints that are non-trivial and not implied by another constraint of the list.
 
     Parameters
     ----------
     predicates : int32 (constraints, width), in result order, padded with -1
-        Predicate numbers. No constraint's excluded outcomes may contain another's, or those of the mirror of another
-        that is of same-column predicates only (minimal hitting sets don't).
+        Predicate numbers. No constraint's excluded outcomes may contain those of another, or those of the mirror of
+        another with same-column predicates only (true of minimal hitting sets).
     sizes : int32 (constraints,)
     implication : bool
-        False: only the trivial ones go.
+        False: drop only the trivial constraints.
 
     Returns
     -------
@@ -262,9 +262,9 @@ def keep_strongest(
 
     Notes
     -----
-    f implies g when the atoms of f, or of f's mirror, lie within the closure of g. Atoms of the list are an antichain,
-    so only a g whose closure adds atoms can be implied; for those, a trie of all constraints and mirrors is walked
-    along the atoms of the closure. Cost: constraints times (operands cubed + trie nodes within a closure).
+    f implies g if the atoms of f, or of f's mirror, lie within the closure of g. The atom sets of the list are an
+    antichain, so g can be implied only if its closure adds atoms. For each such g, a trie of all constraints and
+    mirrors is walked along the atoms of the closure. Cost: constraints times (operands cubed + nodes in a closure).
     """
     if len(sizes) == 0:
         return np.zeros(0, dtype=np.bool_)

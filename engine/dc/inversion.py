@@ -1,10 +1,10 @@
-"""From evidence to constraints: minimal hitting sets, read as predicates, reduced and put into result order.
+"""Constraints from evidence: minimal hitting sets, read as predicates, reduced and put into result order.
 
-A set of atoms (outcomes that its predicates exclude) is a constraint that holds when it hits every evidence, or all but
-a weight of them that the error allows. A smaller set of atoms is a stronger constraint, so the minimal hitting sets are
-the constraints that are minimal under implication between operators of one group. Three steps remain: one of each
-mirror pair is kept; constraints that no values could violate go; and, where columns are compared with each other,
-constraints that follow from others through transitivity go (implication.py).
+A set of atoms (outcomes excluded by its predicates) is a constraint. The constraint holds if the set hits every
+evidence, up to the weight that the error allows. A smaller set of atoms is a stronger constraint, so the minimal
+hitting sets are the constraints that are minimal under implication between operators of one group. Three steps remain:
+keep one of each mirror pair; drop constraints that no values could violate; and, if columns are compared with each
+other, drop constraints that follow from others through transitivity (implication.py).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tuplewise.gpu_kernels.hitting import minimal_hitting_sets
 from tuplewise.gpu_kernels.hitting_types import Wanted, wanted_sets
 from tuplewise.gpu_kernels.words import WITHIN_T
 
-# Operator of each set of excluded outcomes; -1 where none excludes just that.
+# Operator of each set of excluded outcomes; -1 if no operator excludes exactly that set.
 _OF_ORDERED = np.full(8, -1, dtype=np.int8)
 _OF_ORDERED[list(EXCLUDED_ORDERED)] = np.arange(6, dtype=np.int8)
 _OF_UNORDERED = np.full(8, -1, dtype=np.int8)
@@ -49,10 +49,10 @@ class ConstraintArrays:
         Predicate numbers of the space, ascending.
     sizes : int32 (constraints,)
     violations : int64 (constraints,)
-        Violating ordered pairs; of a constraint about one row, violating rows.
+        Number of violating ordered pairs; for a constraint about one row, of violating rows.
     one_row : bool (constraints,)
-        Whether it names t only.
-    complete : False where a deadline ended the search: more would have been found
+        Whether the constraint names t only.
+    complete : False if a deadline ended the search before all constraints were found
     """
 
     predicates: NDArray[np.int32]
@@ -65,7 +65,7 @@ class ConstraintArrays:
         return len(self.sizes)
 
     def take(self, index: NDArray[np.int64] | NDArray[np.bool_]) -> ConstraintArrays:
-        """These constraints only, in this order."""
+        """Select constraints by index or mask, in this order."""
         parts = (self.predicates[index], self.sizes[index], self.violations[index], self.one_row[index])
         return ConstraintArrays(*parts, complete=self.complete)
 
@@ -78,18 +78,18 @@ class ConstraintArrays:
 
 
 def invert(evidence: EvidenceSet, run: Run | None = None, *, threads: int | None = None) -> ConstraintArrays:
-    """The constraints that hold on the pairs that left this evidence.
+    """Find the constraints that hold on the pairs that left this evidence.
 
     Parameters
     ----------
     evidence : EvidenceSet
-        Complete. Its space's options say error, max_predicates and minimality.
+        Complete. The options of its space set error, max_predicates and minimality.
 
     Notes
     -----
-    With `max_predicates` K the constraints of at most K predicates compete among themselves: one that only a longer one
-    implies (possible across columns) is kept. Set-minimal output takes one predicate of a group at most; two of one
-    group are the same as one, or contradict each other.
+    With `max_predicates` K, only constraints of at most K predicates are compared: one that is implied only by a longer
+    one (possible across columns) is kept. Set-minimal output takes at most one predicate of a group; two of one group
+    are equivalent to one, or contradict each other.
     """
     run = run or Run()
     space = evidence.space
@@ -115,7 +115,7 @@ def invert(evidence: EvidenceSet, run: Run | None = None, *, threads: int | None
 
 
 def wanted_of(space: PredicateSpace) -> Wanted:
-    """The hitting sets that mean constraints of a space: over atoms, or over predicates where these are minimal."""
+    """Conditions on hitting sets that are constraints of a space: over atoms, or over predicates if set-minimal."""
     by_atom = space.options.minimality == "implication"
     first = space.first_atom if by_atom else space.first_predicate
     return wanted_sets(
@@ -127,8 +127,8 @@ def wanted_of(space: PredicateSpace) -> Wanted:
 
 
 def _chances(evidence: EvidenceSet, total: int, by_atom: bool) -> NDArray[np.float64]:
-    """The share of pairs that satisfy what some vertices of a group say: their outcome is known, and none of these
-    atoms; or it is one that a predicate has. float64 (groups, patterns), for `minimal_hitting_sets`."""
+    """Share of pairs that satisfy each pattern of vertices of a group, float64 (groups, patterns), for
+    `minimal_hitting_sets`. Atoms: the outcome is known and not one of them. Predicates: the predicate has it."""
     space, counts = evidence.space, evidence.outcome_counts
     chances = np.ones((space.groups, 64))
     if by_atom:
@@ -145,14 +145,14 @@ def _chances(evidence: EvidenceSet, total: int, by_atom: bool) -> NDArray[np.flo
 def constraints_of(
     sets: NDArray[np.uint64], uncovered: NDArray[np.int64], complete: bool, space: PredicateSpace, rows: int
 ) -> ConstraintArrays:
-    """The constraints that minimal hitting sets say: in result order, one of each mirror pair, the strongest only.
+    """Constraints of minimal hitting sets: in result order, one of each mirror pair, the strongest only.
 
     Parameters
     ----------
-    sets : uint64 (sets, words), of atoms, or of predicates where the space's options ask for set-minimal output
-    uncovered : int64 (sets,), violating ordered pairs
-    complete : whether there are no others
-    rows : of the table
+    sets : uint64 (sets, words), of atoms, or of predicates if the space's options request set-minimal output
+    uncovered : int64 (sets,), number of violating ordered pairs
+    complete : whether these are all minimal hitting sets
+    rows : number of rows of the table
     """
     if len(sets) == 0:
         return ConstraintArrays.none(complete)
@@ -174,7 +174,7 @@ def constraints_of(
 
 
 def mirror_of_bits(space: PredicateSpace, by_atom: bool) -> NDArray[np.int32]:
-    """The permutation of atoms (of predicates) that exchanging t and u makes, in a space of same-column groups."""
+    """The permutation of atoms (or predicates) from exchanging t and u, in a space of same-column groups."""
     if by_atom:
         group = np.repeat(np.arange(space.groups), np.diff(space.first_atom))
         within = np.arange(space.atoms) - space.first_atom[group]
@@ -187,7 +187,7 @@ def mirror_of_bits(space: PredicateSpace, by_atom: bool) -> NDArray[np.int32]:
 def read_sets(
     sets: NDArray[np.uint64], space: PredicateSpace, by_atom: bool
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Predicate numbers of each set, int32 (sets, width) padded with -1, and how many there are, int32 (sets,)."""
+    """Predicate numbers of each set, int32 (sets, width) padded with -1, and their count, int32 (sets,)."""
     first = (space.first_atom if by_atom else space.first_predicate).astype(np.int64)
     group = np.repeat(np.arange(space.groups, dtype=np.int64), np.diff(first))
     operator = np.where(space.ordered[:, None], _OF_ORDERED, _OF_UNORDERED)
@@ -206,7 +206,7 @@ def _read_bits(
     by_atom: bool,
     most_bits: int,
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Predicates of each set: its bits themselves, or number[g, excluded outcomes of g] where bits are atoms."""
+    """Predicates of each set: the bits themselves, or number[g, excluded outcomes of g] if bits are atoms."""
     predicates = np.full((len(sets), most_bits), -1, dtype=np.int32)
     sizes = np.zeros(len(sets), dtype=np.int32)
     for i in range(len(sets)):
@@ -226,10 +226,10 @@ def _read_bits(
 
 
 def first_of_pair(predicates: NDArray[np.int32], sizes: NDArray[np.int32], space: PredicateSpace) -> None:
-    """Write each constraint as the first, in result order, of itself and its mirror; in place.
+    """Replace each constraint by the first, in result order, of itself and its mirror; in place.
 
-    Only constraints of same-column predicates have a mirror in the space. Groups are the same in both, so the first
-    operator that orders decides: `<` and `<=` come before `>` and `>=`.
+    Only constraints of same-column predicates have a mirror in the space. Both have the same groups, so the first
+    order operator decides: `<` and `<=` come before `>` and `>=`.
     """
     _first_of_pair(predicates, sizes, space.predicate_group, space.predicate_operator, space.same_column, _EXCHANGED)
 
@@ -259,7 +259,7 @@ def _first_of_pair(
 
 
 def result_order(predicates: NDArray[np.int32], sizes: NDArray[np.int32], space: PredicateSpace) -> NDArray[np.int64]:
-    """Order by size, then column positions, then operators; int64 (constraints,). Keys are packed into 64-bit words."""
+    """Order by size, then column positions, then operators; int64 (constraints,). Keys are packed in 64-bit words."""
     count, width = predicates.shape
     present = predicates >= 0
     group = np.where(present, space.predicate_group[predicates] + 1, 0).astype(np.uint64)

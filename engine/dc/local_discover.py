@@ -1,4 +1,4 @@
-"""Discovery of denial constraints in this process: from a relation to its minimal constraints."""
+"""Discovery of the minimal denial constraints of a relation in this process."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def discover_here(
     run: Run,
     comparing: ComparePairs | None = None,
 ) -> DcDiscovery:
-    """The minimal denial constraints of a relation; see `discover.discover`.
+    """Find the minimal denial constraints of a relation; see `discover.discover`.
 
     Parameters
     ----------
     comparing : callable or None
-        Compares all pairs elsewhere, where the algorithm is "evidence": no GPU of this process is used then.
+        Compares all pairs elsewhere if the algorithm is "evidence"; no GPU of this process is used then.
     """
     device = pick_device(options.device if comparing is None else "cpu")
     clock = Clock()
@@ -59,7 +59,7 @@ def discover_here(
 
 
 def _search_of(algorithm: str, comparing: ComparePairs | None) -> Callable[..., FoundConstraints]:
-    """The search of an algorithm: what finds the constraints of a relation in a space."""
+    """The search function of an algorithm, which finds the constraints of a relation in a space."""
     if algorithm == "hybrid":
         return hybrid.find
     if algorithm == "evidence":
@@ -78,7 +78,7 @@ def _find_by_evidence(
     lap: Callable[[str], None],
     comparing: ComparePairs | None,
 ) -> FoundConstraints:
-    """All pairs compared once, and their evidence inverted."""
+    """Compare all pairs once, and invert their evidence."""
     nothing = ConstraintArrays.none(False)
     try:
         evidence = collect_evidence(relation, space, device=device, run=run, comparing=comparing)

@@ -1,6 +1,6 @@
-"""How many pairs have each outcome of each group, from values instead of pairs: exact, in rows log rows a column.
+"""Numbers of pairs with each outcome of each group, from values instead of pairs: exact, in rows log rows a column.
 
-What `EvidenceSet.outcome_counts` and `undecided_pairs` say of all pairs, for searches that don't compare them all.
+Replaces `EvidenceSet.outcome_counts` and `undecided_pairs` in searches that don't compare all pairs.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ Values = tuple[NDArray[np.int32], NDArray[np.int64]]
 
 
 def table_outcome_counts(relation: Relation, space: PredicateSpace) -> NDArray[np.int64]:
-    """Ordered pairs of different rows with each outcome of each group of a space.
+    """Count ordered pairs of different rows with each outcome of each group of a space.
 
     Returns
     -------
     int64 (groups, 4)
-        Columns LESS (of groups without an order: different), EQUAL, GREATER, UNKNOWN. A row stands for n - 1 pairs in
-        groups within a tuple; of a table of one row they count that row, and other groups have no pairs.
+        Columns LESS (for groups without an order: different), EQUAL, GREATER, UNKNOWN. In groups within a tuple a row
+        stands for n - 1 pairs; in a table of one row they count that row, and other groups have no pairs.
 
     Notes
     -----
-    Of two columns with counts l(v) and r(v) of each value, `t.left < u.right` has the sum of l(v) times the number of
-    right values above v; pairs of a row with itself are in there, and are taken off by comparing both columns row by
-    row. Cost: one sort a column, and one search of the distinct left values among the right ones for each group across
-    columns.
+    For two columns with counts l(v) and r(v) of each value, `t.left < u.right` holds for the sum of l(v) times the
+    number of right values above v. This includes pairs of a row with itself, which are subtracted after comparing both
+    columns row by row. Cost: one sort per column, and for each group across columns one search of the distinct left
+    values among the right ones.
     """
     unknown = space.options.nulls == "unknown"
     values: dict[int, Values] = {}
@@ -52,10 +52,10 @@ def outcome_totals(
     own: Sequence[NDArray[np.int64]],
     compare: Callable[[int, int], NDArray[np.int64]],
 ) -> NDArray[np.int64]:
-    """What `table_outcome_counts` returns, wherever the rows are.
+    """The result of `table_outcome_counts`, independent of where the rows are.
 
-    `own`: outcomes of each group over the pairs of each row with itself, int64 (4,); `compare`: those of a left and a
-    right column over all pairs of a left and a right row, a row with itself too, as `compare_values` has them.
+    `own`: outcomes of each group over the pairs of each row with itself, int64 (4,). `compare`: outcomes of a left and
+    a right column over all pairs of a left and a right row, including a row with itself, as in `compare_values`.
     """
     totals = np.zeros((space.groups, 4), dtype=np.int64)
     for g in range(space.groups):
@@ -85,9 +85,9 @@ def row_outcomes(relation: Relation, space: PredicateSpace, group: int) -> NDArr
 
 
 def undecided_pairs(relation: Relation, space: PredicateSpace) -> int:
-    """Ordered pairs that compare a null in some group, under the rule "unknown": those without null as t or u left out.
+    """Count ordered pairs that compare a null in some group, under the rule "unknown": all pairs minus those without.
 
-    Cost: one look at each code.
+    Cost: one read of each code.
     """
     if space.options.nulls != "unknown" or relation.rows < 2:
         return 0
@@ -101,20 +101,20 @@ def undecided_pairs(relation: Relation, space: PredicateSpace) -> int:
 
 
 def operand_columns(space: PredicateSpace) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """The columns that the groups of a space read of t and of u, ascending."""
+    """Columns of t and columns of u that the groups of a space read, ascending."""
     across = space.scope == ACROSS
     return np.unique(np.concatenate([space.left, space.right[~across]])), np.unique(space.right[across])
 
 
 def _values(codes: NDArray[np.int32], unknown: bool) -> Values:
-    """Distinct codes, ascending, and the rows of each; without null where it is unknown."""
+    """Distinct codes, ascending, and the number of rows of each; without null if null is unknown."""
     values, counts = np.unique(codes, return_counts=True)
     known = slice(1 if unknown and len(values) and values[0] == NULL_CODE else 0, None)
     return values[known], counts[known].astype(np.int64)
 
 
 def compare_values(left: Values, right: Values, rows: int) -> NDArray[np.int64]:
-    """Outcomes over all pairs of a left and a right row, a row with itself too; int64 (4,)."""
+    """Outcomes over all pairs of a left and a right row, including a row with itself; int64 (4,)."""
     values, counts = left
     up_to = np.concatenate([np.zeros(1, np.int64), np.cumsum(right[1])])
     below = up_to[np.searchsorted(right[0], values, side="left")]

@@ -1,8 +1,8 @@
-"""The predicate space: which column pairs are compared, with which operators, and why (semantics.md, "Predicate").
+"""The predicate space: compared column pairs, their operators, and the reasons (semantics.md, "Predicate").
 
 A *group* is one column pair of the space with its scope; its *outcome* on a pair of tuples is one of `<`, `=`, `>`
-(of `!=`, `=` where the group has no order). An *atom* is one outcome of one group. A predicate is the set of outcomes
-it excludes, so a set of predicates is a set of atoms (inversion.py says what follows).
+(of `!=`, `=` if the group has no order). An *atom* is one outcome of one group. A predicate is the set of outcomes it
+excludes, so a set of predicates is a set of atoms (see inversion.py).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ EXCLUDED_UNORDERED = (0b01, 0b10)
 
 @dataclass(frozen=True, slots=True)
 class ExplainedPair:
-    """Why a column pair is, or isn't, in the space. Means are None where they play no part."""
+    """Explanation of why a column pair is, or isn't, in the space. Means are None if they play no part."""
 
     left: str
     right: str
@@ -45,8 +45,8 @@ class ExplainedPair:
 class CandidatePairs:
     """Pairs of different columns of one type class. All arrays (pairs,), in order of (left, right).
 
-    `left`, `right` int32; `shared` int64 common distinct values and `larger` int64 the larger number of distinct
-    values; `kept` and `ordered` bool; `compared_means` bool, whether means were compared.
+    `left`, `right` int32; `shared` int64, number of common distinct values; `larger` int64, the larger number of
+    distinct values; `kept` and `ordered` bool; `compared_means` bool, whether means were compared.
     """
 
     left: NDArray[np.int32]
@@ -70,8 +70,8 @@ class PredicateSpace:
     scope : int8 (groups,), ACROSS or WITHIN_T
     ordered : bool (groups,)
         Whether the group has all six operators.
-    candidates : what was decided about pairs of different columns
-    options : the options it was built under
+    candidates : decisions about pairs of different columns
+    options : the options that the space was built with
     """
 
     names: tuple[str, ...]
@@ -83,7 +83,7 @@ class PredicateSpace:
     options: DcDiscoverOptions
 
     def without(self, columns: NDArray[np.bool_]) -> PredicateSpace:
-        """Without the groups of these columns, bool (columns,)."""
+        """The space without the groups of these columns, bool (columns,)."""
         kept = ~(columns[self.left] | columns[self.right])
         return replace(
             self, left=self.left[kept], right=self.right[kept], scope=self.scope[kept], ordered=self.ordered[kept]
@@ -95,12 +95,12 @@ class PredicateSpace:
 
     @property
     def columns(self) -> NDArray[np.int32]:
-        """int32 (columns,): those that take part, ascending."""
+        """Columns that take part, int32 (columns,), ascending."""
         return np.unique(np.concatenate((self.left, self.right)))
 
     @property
     def same_column(self) -> NDArray[np.bool_]:
-        """bool (groups,): `t.A op u.A`."""
+        """Groups of the form `t.A op u.A`, bool (groups,)."""
         own: NDArray[np.bool_] = (self.left == self.right) & (self.scope == ACROSS)
         return own
 
@@ -111,7 +111,7 @@ class PredicateSpace:
 
     @cached_property
     def first_predicate(self) -> NDArray[np.int32]:
-        """int32 (groups + 1,): predicates of group g are first_predicate[g] up to first_predicate[g + 1]."""
+        """int32 (groups + 1,): predicates of group g are first_predicate[g] up to, not including, the next entry."""
         return _offsets(np.where(self.ordered, 6, 2))
 
     @cached_property
@@ -129,12 +129,12 @@ class PredicateSpace:
 
     @cached_property
     def predicate_group(self) -> NDArray[np.int32]:
-        """int32 (predicates,)."""
+        """The group of each predicate, int32 (predicates,)."""
         return np.repeat(np.arange(self.groups, dtype=np.int32), np.diff(self.first_predicate))
 
     @cached_property
     def predicate_operator(self) -> NDArray[np.int8]:
-        """int8 (predicates,): index into OPERATORS."""
+        """The operator of each predicate as an index into OPERATORS, int8 (predicates,)."""
         within = np.arange(self.predicates, dtype=np.int32) - self.first_predicate[self.predicate_group]
         return within.astype(np.int8)
 
@@ -178,7 +178,7 @@ class PredicateSpace:
 def _verdict(
     kept: bool, ordered: bool, compared: bool, share: float, means: list[float | None], options: DcDiscoverOptions
 ) -> tuple[str, str]:
-    """What became of a column pair, and why."""
+    """The decision about a column pair, and its reason."""
     percent = f"{100 * share:.4g} % of the distinct values are shared"
     if not kept:
         return "left out", f"{percent}, fewer than {(100 * options.shared_values).normalize():f} %"
@@ -204,18 +204,18 @@ def _offsets(sizes: NDArray[np.int64]) -> NDArray[np.int32]:
 def build_space(
     relation: Relation, options: DcDiscoverOptions, figures: ColumnFigures | None = None
 ) -> PredicateSpace:
-    """The predicate space of a relation.
+    """Build the predicate space of a relation.
 
     Parameters
     ----------
     relation : Relation
-        Only its columns are looked at where `figures` are given.
+        Only its columns are read if `figures` are given.
     options : DcDiscoverOptions
-        Uses cross_columns, single_tuple, order_text, shared_values, comparable_means. Booleans are never ordered; text
-        is when `order_text` asks for it, and is then always comparable. Without cross columns there are no
-        single-tuple predicates either: they stand for the same column pairs.
+        Uses cross_columns, single_tuple, order_text, shared_values, comparable_means. Booleans are never ordered. Text
+        is ordered with `order_text`, and is then always comparable. Without cross columns there are no single-tuple
+        predicates either, because they use the same column pairs.
     figures : ColumnFigures or None
-        Where common values and means come from, for a table that isn't here; None: from the relation's codes.
+        Source of common values and means for a table outside this process; None: the relation's codes.
 
     Notes
     -----
@@ -251,12 +251,12 @@ def build_space(
 def space_to_search(
     relation: Relation, options: DcDiscoverOptions, figures: ColumnFigures | None = None
 ) -> PredicateSpace:
-    """The predicate space of a relation, without columns whose rules would hold for want of values only."""
+    """The predicate space of a relation, without columns whose rules would hold only because values are missing."""
     return build_space(relation, options, figures).without(idle_columns(relation, options.nulls))
 
 
 def given_space(space: PredicateSpace, relation: Relation, options: DcDiscoverOptions) -> PredicateSpace:
-    """A space that was built of another table, for this one. Raises InputError where the columns are others."""
+    """Apply a space built from another table to this one. Raises InputError if the columns differ."""
     if list(space.names) != relation.column_names:
         known = ", ".join(map(repr, space.names))
         raise InputError(message("columns that the predicate space is not of", relation.column_names, known))
@@ -266,7 +266,7 @@ def given_space(space: PredicateSpace, relation: Relation, options: DcDiscoverOp
 def space_of_groups(names: tuple[str, ...], groups: NDArray[np.int64], options: DcDiscoverOptions) -> PredicateSpace:
     """The space of given groups, int64 (groups, 4): left and right column, scope, whether it has all six operators.
 
-    Nothing is known about why they are in it.
+    It has no explanation of why the groups are in it.
     """
     return PredicateSpace(
         names=names,
@@ -315,7 +315,7 @@ def _at_least(part: NDArray[np.int64], whole: NDArray[np.int64], numerator: int,
 
 
 def satisfied_pairs(space: PredicateSpace, outcome_counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Ordered pairs that satisfy each predicate (of a table of one row: rows); int64 (predicates,)."""
+    """Number of ordered pairs that satisfy each predicate (for a table of one row: of rows); int64 (predicates,)."""
     counts = np.zeros(space.predicates, dtype=np.int64)
     for i in range(space.predicates):
         group = space.predicate_group[i]

@@ -1,9 +1,9 @@
-"""How interesting a constraint is: succinctness and coverage (X. Chu, I. Ilyas, P. Papotti, Discovering Denial
+"""Interestingness of constraints: succinctness and coverage (X. Chu, I. Ilyas, P. Papotti, Discovering Denial
 Constraints, PVLDB 2013, section 5), and g1.
 
-Readings chosen here. The length of a constraint is its number of distinct symbols: tuple variables, columns and
-operators; `not(t.a == u.a)` has four, none can have fewer, so succinctness is 4 / length and does not depend on what
-else was found. Coverage is averaged over the pairs that don't violate the constraint.
+Interpretations: The length of a constraint is its number of distinct symbols: tuple variables, columns and operators.
+`not(t.a == u.a)` has four, and none can have fewer. So succinctness is 4 / length and does not depend on the other
+constraints. Coverage is averaged over the pairs that don't violate the constraint.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ Figure = Literal["succinctness", "coverage", "g1"]
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """Figures of constraints, float64 (constraints,) each; coverage is NaN where every pair violates.
+    """Figures of constraints, float64 (constraints,) each; coverage is NaN if every pair violates.
 
-    `chance`: the share of pairs that would violate it, were its predicates independent.
+    `chance`: the share of pairs that would violate the constraint if its predicates were independent.
     """
 
     succinctness: NDArray[np.float64]
@@ -43,13 +43,13 @@ class Ranking:
 
 
 def order_by(ranking: Ranking, by: Figure) -> NDArray[np.int64]:
-    """Indexes from best to worst: most succinct, most covering, or fewest violations; ties as they came."""
+    """Indexes from best to worst: most succinct, most covering, or fewest violations; ties keep their order."""
     figure = {"succinctness": -ranking.succinctness, "coverage": -ranking.coverage, "g1": ranking.g1}[by]
     return np.argsort(figure, kind="stable")
 
 
 def rank(arrays: ConstraintArrays, evidence: EvidenceSet) -> Ranking:
-    """Succinctness, coverage and g1 of constraints that were found on an evidence set of all pairs."""
+    """Compute succinctness, coverage and g1 of constraints found on an evidence set of all pairs."""
     return rank_counted(arrays, evidence.space, evidence.outcome_counts, evidence.rows)
 
 
@@ -60,27 +60,27 @@ def rank_counted(
     rows: int,
     g1: NDArray[np.float64] | None = None,
 ) -> Ranking:
-    """Succinctness, coverage and g1 of constraints, from counts of single predicates.
+    """Compute succinctness, coverage and g1 of constraints from counts of single predicates.
 
     Parameters
     ----------
     outcome_counts : int64 (groups, 4)
-        Ordered pairs of the whole table with each outcome of each group: of an evidence set, or outcome_counts.py's.
+        Ordered pairs of the whole table with each outcome of each group, from an evidence set or outcome_counts.py.
     rows : n
     g1 : float64 (constraints,) or None
-        Where it is estimated; None: from the violations.
+        Estimated g1; None: computed from the violations.
 
     Notes
     -----
     Coverage weighs each pair that satisfies k of the m predicates, k < m, with (k + 1) / m. Let S_p be the number of
-    pairs that satisfy predicate p, T all pairs and V those that satisfy all m. The sum of k over all pairs is the sum
-    of S_p over the predicates; the violating ones put V m into it. So the sum of k + 1 over the others is
+    pairs that satisfy predicate p, T that of all pairs and V that of pairs that satisfy all m. The sum of k over all
+    pairs is the sum of S_p over the predicates; violating pairs contribute V m. So the sum of k + 1 over the others is
     sum S_p - V m + (T - V), and
 
         coverage = (sum S_p + T - V (m + 1)) / (m (T - V)),
 
-    which needs one count a predicate and no pass over the evidence for each constraint. For V = 0 it is
-    (1 + sum of shares S_p / T) / m. Of a constraint about one row, pairs are rows (each stands for n - 1 pairs).
+    which needs one count per predicate and no pass over the evidence for each constraint. For V = 0 it is
+    (1 + sum of shares S_p / T) / m. For a constraint about one row, pairs are rows (each stands for n - 1 pairs).
     """
     if len(arrays) == 0:
         return Ranking.none()
@@ -99,7 +99,7 @@ def rank_counted(
 
 
 def operator_groups(arrays: ConstraintArrays, space: PredicateSpace) -> NDArray[np.int64]:
-    """Numbers that constraints share where they differ in operators only; int64 (constraints,)."""
+    """Group numbers, equal for constraints that differ only in operators; int64 (constraints,)."""
     numbers = np.zeros(len(arrays), dtype=np.int64)
     group = np.where(arrays.predicates >= 0, space.predicate_group[arrays.predicates].astype(np.int64) + 1, 0)
     for column in group.T:
@@ -108,7 +108,7 @@ def operator_groups(arrays: ConstraintArrays, space: PredicateSpace) -> NDArray[
 
 
 def lengths(arrays: ConstraintArrays, space: PredicateSpace) -> NDArray[np.int64]:
-    """Distinct tuple variables, columns and operators of each constraint; int64 (constraints,)."""
+    """Number of distinct tuple variables, columns and operators of each constraint; int64 (constraints,)."""
     symbols: NDArray[np.int64] = _count_symbols(
         arrays.predicates,
         arrays.sizes,
@@ -127,7 +127,7 @@ def _count_symbols(
     right: NDArray[np.int32],
     operator: NDArray[np.int32],
 ) -> NDArray[np.int64]:
-    """Distinct columns and operators (numbered after the columns); `seen` holds the constraint that met each last."""
+    """Count distinct columns and operators (numbered after the columns); `seen`: the last constraint with each."""
     counts = np.zeros(len(sizes), dtype=np.int64)
     seen = np.full(max(left.max(), right.max(), operator.max()) + 1, -1, dtype=np.int64)
     for i in range(len(sizes)):

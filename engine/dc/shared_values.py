@@ -1,4 +1,4 @@
-"""Figures about pairs of columns that decide the predicate space: common distinct values, and means."""
+"""Figures of column pairs that determine the predicate space: common distinct values, and means."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class ColumnFigures(Protocol):
-    """What is asked of the values of a table, wherever it is."""
+    """Figures of the values of a table, in this process or elsewhere."""
 
     def shared_distinct(self, left: NDArray[np.int32], right: NDArray[np.int32]) -> NDArray[np.int64]:
         """See the function of this name."""
@@ -30,7 +30,7 @@ class ColumnFigures(Protocol):
 
 @dataclass(frozen=True)
 class FiguresOf:
-    """The figures of a relation, from its codes."""
+    """Figures of a relation, from its codes."""
 
     relation: Relation
 
@@ -42,13 +42,13 @@ class FiguresOf:
 
 
 def shared_distinct(codes: NDArray[np.int32], left: NDArray[np.int32], right: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Number of distinct non-null codes that two columns have in common.
+    """Number of distinct non-null codes common to two columns.
 
     Parameters
     ----------
     codes : int32 (columns, rows), C order
     left, right : int32 (pairs,)
-        Columns that share a dictionary.
+        Columns with a common dictionary.
 
     Returns
     -------
@@ -72,7 +72,7 @@ def shared_distinct(codes: NDArray[np.int32], left: NDArray[np.int32], right: ND
 def _count_common(
     values: NDArray[np.int32], offsets: NDArray[np.int64], left: NDArray[np.int32], right: NDArray[np.int32]
 ) -> NDArray[np.int64]:
-    """One merge of two ascending runs of `values` for each pair."""
+    """Count common values by one merge of two ascending runs of `values` for each pair."""
     common = np.zeros(len(left), dtype=np.int64)
     for k in range(len(left)):
         i, i_end = offsets[left[k]], offsets[left[k] + 1]
@@ -88,10 +88,10 @@ def _count_common(
 
 
 def column_means(relation: Relation, columns: NDArray[np.int32]) -> tuple[Fraction | None, ...]:
-    """Mean of the non-null values of some columns; None for the others and where the mean isn't a finite number.
+    """Mean of the non-null values of some columns; None for other columns and if the mean isn't a finite number.
 
-    Integers and decimals are summed exactly. Doubles are summed in value order, so that the order of the rows plays no
-    part; the mean is then the double that comes out.
+    Integers and decimals are summed exactly. Doubles are summed in value order, so the mean, a double, doesn't depend
+    on the order of the rows.
     """
     means: list[Fraction | None] = [None] * len(relation.columns)
     for column in columns.tolist():
@@ -111,7 +111,7 @@ def _as_arrow(codes: NDArray[np.int32]) -> pa.Array:
 
 
 def exact_sum(values: pa.Array, counts: NDArray[np.int64]) -> Fraction | None:
-    """Sum of values times counts; None where it is not finite."""
+    """Sum of values times counts; None if it is not finite."""
     import pyarrow as pa
 
     if isinstance(values, pa.ChunkedArray):
@@ -132,7 +132,7 @@ def exact_sum(values: pa.Array, counts: NDArray[np.int64]) -> Fraction | None:
 def _sum_words(words: NDArray[np.int64], counts: NDArray[np.int64]) -> int:
     """Exact sum of two's-complement numbers times counts; words: int64 (values, words), least significant first.
 
-    Halves of 32 bits times counts whose sum is below 2**31 stay below 2**63.
+    The sum of 32-bit halves times counts stays below 2**63 if the counts sum to less than 2**31.
     """
     total = 0
     last = words.shape[1] - 1
@@ -149,7 +149,7 @@ def mean_ratio_above(
 ) -> NDArray[np.bool_]:
     """Whether two means have one sign and the smaller is over `threshold` of the larger in size; bool (pairs,).
 
-    Floating point decides where the ratio is clearly on one side, fractions where it is near the threshold.
+    Floating point decides if the ratio is clearly on one side, fractions if it is near the threshold.
     """
     if len(left) == 0:
         return np.zeros(0, dtype=np.bool_)
@@ -169,7 +169,7 @@ def mean_ratio_above(
 
 
 def _rough(mean: Fraction | None) -> float:
-    """A double near the mean; the largest one where it is beyond them (doubles in the data are finite)."""
+    """A double near the mean; the largest double if the mean is beyond it (doubles in the data are finite)."""
     if mean is None:
         return 0.0
     try:

@@ -1,7 +1,7 @@
-"""Candidates as sets of vertices: what a hitting set means in terms of predicates, and what a clue is as an edge.
+"""Candidates as sets of vertices: the predicates of a hitting set, and the edge of a clue.
 
-Where constraints are minimal under implication, vertices are atoms (outcomes that predicates exclude); where they are
-to be minimal as sets of predicates, vertices are predicates.
+For constraints minimal under implication, vertices are atoms (outcomes that predicates exclude). For constraints
+minimal as sets of predicates, vertices are predicates.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class Vertices:
 
     Attributes
     ----------
-    count, words : how many there are, and 64-bit words of a set of them
-    wanted : the hitting sets that mean constraints: the group of each vertex, its mirror, and so on
-    column_pairs : of equalities of t with u that the space has, in order
+    count, words : number of vertices, and of 64-bit words of a set of vertices
+    wanted : conditions on hitting sets that are constraints: the group of each vertex, its mirror, and so on
+    column_pairs : column pairs of the space's equalities of t with u, in order
     equality : uint64 (column pairs, words), the vertices of each equality
     """
 
@@ -43,7 +43,7 @@ class Vertices:
         self.words = words_of(self.count)
         across = np.flatnonzero(space.scope == ACROSS)
         self.column_pairs = [(int(space.left[g]), int(space.right[g])) for g in across]
-        # What each equality is made of: all outcomes but EQUAL of its group, or its predicate `==`.
+        # Vertices of each equality: all outcomes but EQUAL of its group, or its predicate `==`.
         self.equality = np.zeros((len(across), self.words), dtype=np.uint64)
         for place, g in enumerate(across.tolist()):
             wanted = ((0, 2) if space.ordered[g] else (0,)) if self.by_atom else (0,)
@@ -57,21 +57,21 @@ class Vertices:
         return mask
 
     def edges_of(self, clues: NDArray[np.uint64]) -> Sets:
-        """The edges of clues of both orders; where the space is not closed, distinct ones in sorted order."""
+        """Edges of clues in both orders; if the space is not closed, distinct edges in sorted order."""
         ones = np.ones(len(clues), dtype=np.int64)
         if not self.space.closed:
             clues, ones = merge_clues(cut_clues(clues, self.space.groups), ones)
         return self.edges_of_evidence(clues)
 
     def edges_of_evidence(self, clues: NDArray[np.uint64]) -> Sets:
-        """The edge of each clue, of groups of the space only (evidence.cut_clues)."""
+        """The edge of each clue; clues cover groups of the space only (evidence.cut_clues)."""
         evidence = EvidenceSet(self.space, clues, np.ones(len(clues), dtype=np.int64), 0, 2, False)
         return evidence.atom_edges() if self.by_atom else evidence.predicate_edges()
 
     def weighted_edges_of(
         self, clues: NDArray[np.uint64], counts: NDArray[np.int64]
     ) -> tuple[Sets, NDArray[np.int64]]:
-        """The edges of clues with how many pairs left them, int64 (edges,)."""
+        """Edges of clues with the number of pairs that left them, int64 (edges,)."""
         if not self.space.closed:
             clues, counts = merge_clues(cut_clues(clues, self.space.groups), counts)
         return self.edges_of_evidence(clues), counts
@@ -81,7 +81,7 @@ class Vertices:
         return self.edges_of_evidence(clues if self.space.closed else cut_clues(clues, self.space.groups))
 
     def agreements(self, sets: Sets) -> NDArray[np.bool_]:
-        """bool (sets, column pairs): which equalities each set holds."""
+        """Equalities contained in each set, bool (sets, column pairs)."""
         has = np.ones((len(sets), len(self.equality)), dtype=np.bool_)
         for place, needed in enumerate(self.equality):
             for word in np.flatnonzero(needed):
@@ -89,20 +89,20 @@ class Vertices:
         return has
 
     def about_one_row(self, sets: Sets) -> NDArray[np.bool_]:
-        """bool (sets,): which say nothing of two rows."""
+        """Sets that are about one row, bool (sets,)."""
         alone: NDArray[np.bool_] = ~np.any(sets & self._across, axis=1)
         return alone
 
     def equalities(self, places: list[int]) -> NDArray[np.uint64]:
-        """The vertices of equalities of some column pairs, uint64 (words,)."""
+        """Vertices of the equalities of some column pairs, uint64 (words,)."""
         return np.asarray(np.bitwise_or.reduce(self.equality[places], axis=0, initial=np.uint64(0)))
 
     def of_numbers(self, numbers: Iterable[int]) -> NDArray[np.uint64]:
-        """The vertices of predicates by their numbers, uint64 (words,)."""
+        """Vertices of predicates given by number, uint64 (words,)."""
         return self._mask([vertex for number in numbers for vertex in self._vertices_of[number]])
 
     def of_each(self, numbers: Sequence[Sequence[int]]) -> Sets:
-        """The vertices of sets of predicates by their numbers."""
+        """Vertices of each set of predicates given by number."""
         width = max(map(len, numbers), default=0)
         every = np.zeros((self.space.predicates + 1, self.words), dtype=np.uint64)  # the last stands for none
         for number in range(self.space.predicates):
@@ -116,12 +116,12 @@ class Vertices:
         return found
 
     def of_predicates(self, predicates: tuple[Predicate, ...]) -> NDArray[np.uint64]:
-        """The vertices of predicates of the space, uint64 (words,)."""
+        """Vertices of predicates of the space, uint64 (words,)."""
         return self.of_numbers(self._numbers[p] for p in predicates)
 
     @cached_property
     def _vertices_of(self) -> list[list[int]]:
-        """The vertices that each predicate is made of."""
+        """Vertices of each predicate."""
         if not self.by_atom:
             return [[number] for number in range(self.space.predicates)]
         found = []
@@ -136,10 +136,10 @@ class Vertices:
         return {self.space.predicate(i): i for i in range(self.space.predicates)}
 
     def predicates_of(self, sets: Sets) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Predicate numbers of each set, int32 (sets, width) padded with -1, and how many, int32 (sets,)."""
+        """Predicate numbers of each set, int32 (sets, width) padded with -1, and their count, int32 (sets,)."""
         return read_sets(sets, self.space, self.by_atom)
 
     def rules(self, sets: Sets) -> list[DenialConstraint]:
-        """The constraints that sets are."""
+        """Constraints of sets of vertices."""
         predicates, sizes = self.predicates_of(sets)
         return [self.space.constraint(p[:n].tolist()) for p, n in zip(predicates, sizes, strict=True)]

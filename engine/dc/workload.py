@@ -1,4 +1,4 @@
-"""What a discovery will cost, before it starts, and when it should not start."""
+"""Cost of a discovery, estimated before it starts, and refusal of hopeless work."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from tuplewise.engine.table.relation import NULL_CODE, Relation
 from tuplewise.gpu_kernels.control import usable_cores
 from tuplewise.gpu_kernels.words import EQUAL, GREATER, LESS, UNKNOWN, WITHIN_T, WITHIN_U, merge_clues
 
-# Without a limit by the user: more atoms than this make minimal hitting sets without end; longer than this is refused.
+# Without a user limit: with more atoms, minimal hitting sets take endless time; longer estimates are refused.
 MOST_ATOMS = 400
 MOST_SECONDS = 4 * 3600.0
-# Below this nobody needs to estimate; each distinct clue is held about so many times (table, both orders, sort, edges).
+# Bytes below which no estimate is needed; copies of each distinct clue in memory (table, both orders, sort, edges).
 SMALL_BYTES = 1 << 30
 COPIES = 6
 SAMPLED_PAIRS = 1 << 15
 _HYBRID = "compares pairs that agree on chosen column sets, validates the rest"
-# All pairs must take so long, for each row, before choosing among them surely pays (benchmarks, group `dc_hybrid`: the
+# Seconds per row that all pairs must take before choosing among them surely pays (benchmarks, group `dc_hybrid`: the
 # search takes far less on large tables, but up to this on tables of some 80,000 rows with many constraints).
 _WORTH_SECONDS_A_ROW = 5e-5
-_SECONDS_PER_DRAW = 5e-7  # of 16 comparisons: a random pair and its order exchanged, counted
-_SECONDS_PER_PAIR = {"cpu": 2.5e-9, "cuda": 2e-11}  # of 16 comparisons, on one core or one device
+_SECONDS_PER_DRAW = 5e-7  # for 16 comparisons: a random pair counted in both orders
+_SECONDS_PER_PAIR = {"cpu": 2.5e-9, "cuda": 2e-11}  # for 16 comparisons, on one core or one device
 
 
 @dataclass(frozen=True)
 class Workload:
-    """What comparing all pairs takes. `evidence_bytes` is a lower estimate, from a sample where it may be large."""
+    """Cost of comparing all pairs. `evidence_bytes` is a low estimate, from a sample if it may be large."""
 
     ordered_pairs: int
     comparisons: int
@@ -44,7 +44,7 @@ class Workload:
 
 
 def refuse_many_columns(relation: Relation, options: DcDiscoverOptions) -> None:
-    """Refuse a table whose columns alone make too many atoms, before pairs of columns are looked at."""
+    """Refuse a table with too many atoms from single columns, before column pairs are examined."""
     columns = len(relation.columns)
     ordered = sum(c.ordered for c in relation.columns)
     if not _limited(options) and 2 * columns + ordered > MOST_ATOMS:
@@ -52,13 +52,13 @@ def refuse_many_columns(relation: Relation, options: DcDiscoverOptions) -> None:
 
 
 def refuse_many_atoms(relation: Relation, atoms: int, options: DcDiscoverOptions) -> None:
-    """Refuse a predicate space with so many atoms that minimal hitting sets would not end."""
+    """Refuse a predicate space with so many atoms that the search for minimal hitting sets would not end."""
     if not _limited(options) and atoms > MOST_ATOMS:
         raise InputError(_too_many(len(relation.columns), atoms))
 
 
 def estimate(relation: Relation, space: PredicateSpace, device_kind: str, slots: int | None = None) -> Workload:
-    """Pairs, comparisons, seconds and bytes of the evidence of a relation. `slots`: cores elsewhere that compare."""
+    """Estimate pairs, comparisons, seconds and bytes of the evidence. `slots`: cores elsewhere that compare."""
     pairs = relation.rows * (relation.rows - 1)
     layout = space.layout
     cores = slots or (usable_cores() if device_kind == "cpu" else 1)
@@ -73,7 +73,7 @@ def estimate(relation: Relation, space: PredicateSpace, device_kind: str, slots:
 def choose_algorithm(
     work: Workload, rows: int, options: DcDiscoverOptions, available_bytes: int
 ) -> tuple[Literal["evidence", "hybrid", "hydra"], str]:
-    """The algorithm, and why."""
+    """Choose the algorithm, with the reason."""
     if rows < 2:
         return "evidence", "there are no pairs of rows to choose from"
     if options.algorithm == "hydra":
@@ -100,10 +100,10 @@ def _duration(seconds: float) -> str:
 
 
 def refuse_hopeless(work: Workload, relation: Relation, options: DcDiscoverOptions, available_bytes: int) -> None:
-    """Raise InputError, with what to do, for work that would not end or not fit.
+    """Raise InputError for work that would not end or not fit; the message says what to do.
 
-    A limit that the user gives (time, or predicates of a constraint) lets long work start; memory that is not there
-    does not.
+    Long work may start if the user gives a limit (time, or predicates of a constraint). Work that doesn't fit in
+    memory may not.
     """
     refuse_many_atoms(relation, work.atoms, options)
     if work.evidence_seconds > MOST_SECONDS and not _limited(options):
@@ -126,13 +126,13 @@ def refuse_hopeless(work: Workload, relation: Relation, options: DcDiscoverOptio
 
 
 def what_would_do(work: Workload, options: DcDiscoverOptions) -> str:
-    """The time that comparing all pairs takes, and a way to find constraints without it."""
+    """Text with the time for comparing all pairs, and another way to find constraints."""
     text = "All pairs take about {} here; or {}"
     return Wording(text, _duration(work.evidence_seconds), _another_way(work, options))
 
 
 def _another_way(work: Workload, options: DcDiscoverOptions) -> str:
-    """A way to find constraints without comparing all pairs: few of them for exact ones, a sample for others."""
+    """Text on finding constraints without comparing all pairs: few pairs for exact constraints, a sample for others."""
     if options.error == 0:
         return Wording("compare few pairs ({algorithm})", algorithm="hybrid")
     pairs = sample_size(options.error)
@@ -142,9 +142,9 @@ def _another_way(work: Workload, options: DcDiscoverOptions) -> str:
 
 
 def sample_size(error: Decimal) -> int:
-    """Pairs enough to tell the g1 of a constraint near the error to a tenth or so; 10**6 to 10**8, one digit.
+    """Number of pairs to estimate g1 near the error to about a tenth; 10**6 to 10**8, rounded up to one digit.
 
-    A constraint at the error is then violated by some 400 of them, twenty times their standard deviation.
+    Some 400 of these pairs then violate a constraint at the error, twenty times their standard deviation.
 
     Examples
     --------
@@ -171,10 +171,10 @@ def _gib(size: int) -> str:
 
 
 def _distinct_clues(relation: Relation, space: PredicateSpace) -> int:
-    """At least so many distinct clues: the inverse of the chance that two random pairs leave the same one.
+    """Lower estimate of the number of distinct clues: the inverse of the chance that two random pairs leave the same.
 
-    (Simpson's index, without bias; skewed evidence has many more distinct clues than this. It refuses only what is sure
-    to be too large.)
+    (Simpson's index, without bias; skewed evidence has many more distinct clues than this. Only work that is sure to be
+    too large is refused.)
     """
     sample = _sampled_clues(relation, space)
     _, counts = merge_clues(sample, np.ones(len(sample), dtype=np.int64))

@@ -1,4 +1,4 @@
-"""The public functions that find and check denial constraints; `tuplewise` hands them on."""
+"""Public functions for finding and checking denial constraints, re-exported by `tuplewise`."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def discover_dcs(
     progress: Callable[[str, float], None] | None = None,
     **options: Unpack[DcKeywords],
 ) -> DcResult:
-    """The minimal denial constraints that hold in a table.
+    """Find the minimal denial constraints that hold in a table.
 
     Parameters
     ----------
     table : what `load` returns, or anything that `load` reads
-    space_from : folder of a state (`maintain_dcs`) that says which rules there are: its columns, types, nulls and
-        predicates, and its options of these, which are not given then
-    progress : called with the stage ("evidence", "inversion" and the like) and the share of it that is done
+    space_from : folder of a state (`maintain_dcs`). Its columns, types, nulls, predicates and related options define
+        the rules; these options must not be given then.
+    progress : called with the stage ("evidence", "inversion" and the like) and the finished share of that stage
 
     Returns
     -------
@@ -41,9 +41,9 @@ def discover_dcs(
     Raises
     ------
     InputError
-        Where the table or an option can't be used, or the work would not end.
+        If the table or an option can't be used, or the work would not end.
     DeviceError
-        Where a device that was asked for can't be had.
+        If a requested device is not available.
 
     Examples
     --------
@@ -76,14 +76,14 @@ def check(
     progress: Callable[[str, float], None] | None = None,
     **options: Unpack[CheckKeywords],
 ) -> CheckResult:
-    """Whether rules hold in a table, and which pairs of rows violate them.
+    """Check whether rules hold in a table, and which pairs of rows violate them.
 
     Parameters
     ----------
     table : what `load` returns, or anything that `load` reads
-    rules : text of a rule (or of several, with `;` between them), a DenialConstraint, what `discover_dcs` returned, a
-        `pathlib.Path` of a file of rules, or a list of these
-    progress : called with the stage ("checking") and the share of it that is done
+    rules : text of one rule (or several, separated by `;`), a DenialConstraint, a result of `discover_dcs`, a
+        `pathlib.Path` to a file of rules, or a list of these
+    progress : called with the stage ("checking") and the finished share of that stage
 
     Returns
     -------
@@ -94,11 +94,11 @@ def check(
     Raises
     ------
     RuleError
-        Where a rule can't be read, names an unknown column, or compares what can't be compared.
+        If a rule can't be read, names an unknown column, or compares types that can't be compared.
     InputError
-        Where the table or an option can't be used.
+        If the table or an option can't be used.
     DeviceError
-        Where a device that was asked for can't be had.
+        If a requested device is not available.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The public function that keeps denial constraints current, and what it returns; `tuplewise` hands them on."""
+"""Public function for keeping denial constraints current, and its result type, re-exported by `tuplewise`."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ def maintain_dcs(
     progress: Callable[[str], None] | None = None,
     **options: Unpack[DcStateKeywords],
 ) -> MaintainedDcs:
-    """The minimal denial constraints of a table in a folder, kept current as rows come, go and change.
+    """Maintain the minimal denial constraints of a table in a folder as rows are inserted, deleted and updated.
 
     Parameters
     ----------
-    state : folder. With `table` a new or an empty one, in which the state is built; without, one that was built
-        before, with the options that it was built with.
+    state : folder. With `table`, a new or empty folder in which the state is built. Without `table`, the folder of an
+        existing state, opened with the options it was built with.
     table : what `load` returns, or anything that `load` reads. Its columns, their types and the predicate space are
         fixed from now on.
-    progress : called with the name of each step, while the state is built
+    progress : called with the name of each step while the state is built
 
     Returns
     -------
@@ -48,10 +48,10 @@ def maintain_dcs(
     Raises
     ------
     InputError
-        Where the folder holds something, or is no state, damaged, of another version or written by another process;
-        where the table or an option can't be used.
+        If a new state's folder is not empty; if the folder is not a state, is damaged, has another version or is
+        written by another process; if the table or an option can't be used.
     DeviceError
-        Where a device that was asked for can't be had.
+        If a requested device is not available.
 
     Examples
     --------
@@ -86,70 +86,70 @@ def maintain_dcs(
 
 
 class MaintainedDcs(ClosedOnExit):
-    """An open state; close it, or use it in a `with` statement.
+    """An open state. Close it after use, or use it in a `with` statement.
 
     Attributes
     ----------
-    notes : what was to be said of the table that it was built of
+    notes : notes on the table that the state was built from
     """
 
     def __init__(self, state: DcState, notes: Sequence[str] = ()) -> None:
         self._state = state
         self.notes = list(notes)
-        self._working = threading.RLock()  # batches of a stream come in threads of their own
+        self._working = threading.RLock()  # batches of a stream arrive in their own threads
 
     @property
     def constraints(self) -> Sequence[DenialConstraint]:
-        """The constraints that are listed now, in result order."""
+        """The constraints listed now, in result order."""
         with self._working:
             return self._state.constraints()
 
     @property
     def revision(self) -> int:
-        """How many changes there were."""
+        """Number of revisions so far."""
         return self._state.revision
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return self._state.rows
 
     def insert(self, rows: Any, *, bad_rows: str = "fail") -> AppliedRevision:
-        """Rows that come, as one revision.
+        """Insert rows as one revision.
 
         Parameters
         ----------
-        rows : a mapping by column names, or a list of such, or of sequences of values in the order of the columns; or a
-            path, a frame, or what `load` returns
-        bad_rows : "report" leaves rows out that have a value that doesn't fit its column's type, and notes it
+        rows : a mapping by column names, a list of such mappings, or a list of sequences of values in column order; or
+            a path, a frame, or what `load` returns
+        bad_rows : "report" leaves out rows with a value that doesn't fit its column's type, and adds a note
 
         Returns
         -------
-        Applied
-            With `revision`, `rows`, `gained` (constraints), `lost` (each with `rule` and `broken_by`, the names of the
-            rows t and u that violate it, or None where a constraint that is listed implies it), `row_ids` and `notes`.
+        AppliedRevision
+            With `revision`, `rows`, `gained` (constraints), `lost`, `row_ids` and `notes`. Each entry of `lost` has
+            `rule` and `broken_by`: the names of violating rows t and u, or None if a listed constraint implies it.
         """
         return self._apply(rows, None, bad_rows, lambda batch: self._state.insert(batch))
 
     def update(self, ids: Any, rows: Any, *, bad_rows: str = "fail") -> AppliedRevision:
-        """Rows that change, as one revision: they keep their ids.
+        """Update rows as one revision. They keep their ids.
 
         Parameters
         ----------
-        ids : the id of each row; None: rows are told by the key of the state, or by a column row_id beside the others
+        ids : the id of each row; None: rows are found by the state's key, or by an extra column `row_id`
         rows, bad_rows : as for `insert`
 
         Raises
         ------
         InputError
-            Where a row isn't there: nothing is changed.
+            If a row doesn't exist; nothing is changed then.
         """
         return self._apply(rows, (ids,), bad_rows, lambda batch: self._state.update(batch))
 
     def delete(self, ids: int | Iterable[int] | None = None, *, keys: Any = None) -> AppliedRevision:
-        """Rows that go, as one revision, named by their ids or by their keys (a table with the key's columns).
+        """Delete rows as one revision, by their ids or by their keys (a table with the key's columns).
 
-        Raises InputError where a row isn't there: nothing is changed.
+        Raises InputError if a row doesn't exist; nothing is changed then.
         """
         from tuplewise.engine.errors import InputError
 
@@ -159,37 +159,37 @@ class MaintainedDcs(ClosedOnExit):
             return self._state.delete(self._state.row_ids_of(keys) if ids is None else _row_ids(ids))
 
     def changes(self, since: int, until: int | None = None) -> RuleChanges:
-        """What was gained and lost since a revision (until another one; None: now), as `insert` says it."""
+        """Constraints gained and lost between two revisions (`until` None: now), in the form that `insert` returns."""
         with self._working:
             return self._state.changes(since, until)
 
     def result(self, revision: int | None = None) -> DcStateResult:
-        """All that `tuplewise dc show` says, of now or of an earlier revision: what `discover_dcs` would return."""
+        """The result that `discover_dcs` would return now or at an earlier revision, as in `tuplewise dc show`."""
         from tuplewise.engine.report.dc_state import DcStateResult
 
         with self._working:
             return DcStateResult(self._state, revision=revision)
 
     def foreach_batch(self, stream: str = "stream", *, bad_rows: str = "fail") -> Callable[[Any, int], None]:
-        """What a Structured Streaming query of Spark calls with its batches: `frame.writeStream.foreachBatch(...)`.
+        """Make the function that a Spark Structured Streaming query takes: `frame.writeStream.foreachBatch(...)`.
 
-        Each batch of rows is inserted once, as one revision: one that comes again, because the query ended before Spark
-        had written down that it was done, changes nothing. What can't be inserted ends the query, with nothing of the
-        batch applied, and comes again with the next start. Keep the state open as long as the query runs; other
-        methods may be called meanwhile, and the batches of several queries, which wait for each other.
+        Each batch is inserted exactly once, as one revision. Spark repeats a batch if the query ended before it
+        recorded the batch as done; the repeat changes nothing. A batch that can't be inserted ends the query. Nothing
+        of that batch is applied, and Spark repeats it at the next start. Keep the state open while the query runs.
+        Other methods may be called meanwhile. Batches of several queries wait for each other.
 
         Parameters
         ----------
-        stream : name of the query, under which the state remembers the number of its last batch. Queries that don't
-            share a checkpoint number their batches apart: each needs a name of its own in a state.
-        bad_rows : "report" leaves rows out that have a value that doesn't fit its column's type, with a warning in the
-            log `tuplewise`
+        stream : name of the query. The state stores the number of the query's last batch under this name. Queries
+            without a common checkpoint number their batches separately, so each needs its own name in a state.
+        bad_rows : "report" leaves out rows with a value that doesn't fit its column's type, with a warning in the log
+            `tuplewise`
 
         Returns
         -------
         callable
-            Takes a frame, whose columns are those of the state, and the batch's number. Raises InputError as `insert`
-            does, and for a batch older than the last one, which must be another query's.
+            Takes a frame with the state's columns, and the batch's number. Raises InputError as `insert` does, and for
+            a batch older than the last one, which must belong to another query.
 
         Examples
         --------
@@ -207,7 +207,7 @@ class MaintainedDcs(ClosedOnExit):
         return insert
 
     def close(self) -> None:
-        """Let go of the folder."""
+        """Close the state and release its folder."""
         with self._working:
             self._state.close()
 
@@ -220,7 +220,7 @@ class MaintainedDcs(ClosedOnExit):
     def _apply(
         self, rows: Any, named: tuple[Any] | None, bad_rows: str, apply: Callable[[RowBatch], AppliedRevision]
     ) -> AppliedRevision:
-        """Rows to insert; with `named` to update: by these ids, or by what is in the rows."""
+        """Insert rows; with `named`, update them by these ids or by the keys or ids in the rows."""
         from dataclasses import replace
 
         from tuplewise.engine.errors import InputError, message
@@ -240,7 +240,7 @@ class MaintainedDcs(ClosedOnExit):
 
 
 def _leaves_out(bad_rows: str) -> bool:
-    """Whether rows with a value that doesn't fit are left out. Raises InputError for what is no such option."""
+    """Whether rows with a value that doesn't fit are left out. Raises InputError for an unknown option."""
     from tuplewise.engine.errors import InputError, message
 
     if bad_rows not in ("fail", "report"):
@@ -249,7 +249,7 @@ def _leaves_out(bad_rows: str) -> bool:
 
 
 def _row_ids(ids: Any) -> Any:
-    """Ids as int64 (ids,). Raises InputError for what is no id."""
+    """Ids as int64 (ids,). Raises InputError for a value that is not an id."""
     import numpy as np
 
     from tuplewise.engine.errors import InputError, message

@@ -1,4 +1,4 @@
-"""Typed values as keys, and keys as typed values: those that the dictionaries of a Relation have."""
+"""Conversion between keys and typed values of the dictionaries of a Relation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MOST_DIGITS = 38
 
 
 def keys_of_arrow(domain: Domain, values: pa.Array) -> Keys:
-    """Keys of typed values (no nulls) in the order in which they stand.
+    """Keys of typed values (no nulls), in the order given.
 
     Parameters
     ----------
@@ -82,11 +82,11 @@ def _decimals(values: pa.Array) -> Numbers | WideNumbers:
 
 
 def arrow_of_keys(domain: Domain, keys: Keys, *, decimal_type: bool = False) -> pa.Array:
-    """The values of keys, of the type that the dictionary of a Relation has.
+    """Values of keys, with the type of a Relation's dictionary.
 
     Parameters
     ----------
-    decimal_type : numbers are decimals, also where they are whole
+    decimal_type : numbers are decimals, even if they are whole
     """
     import pyarrow as pa
 
@@ -123,7 +123,7 @@ def _timestamps(keys: Numbers | WideNumbers) -> pa.Array:
 
 
 def _decimal_array(keys: Numbers | WideNumbers) -> pa.Array:
-    """decimal128 of 38 digits where these hold all of them, else decimal256 of 76."""
+    """decimal128 of 38 digits if all numbers fit, else decimal256 of 76 digits."""
     import pyarrow as pa
 
     wide_type = pa.decimal256(2 * _MOST_DIGITS, keys.scale)

@@ -1,4 +1,4 @@
-"""The pair of rows that broke a constraint that is no longer listed."""
+"""Search for the pair of rows that broke a constraint no longer listed."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from tuplewise.gpu_kernels.hitting import first_missed
 
 
 class Breaking:
-    """Finds the pairs that broke constraints.
+    """Search for the pairs that broke constraints.
 
     Parameters
     ----------
-    dictionaries, additions : values that are known, and that came with the revision
-    fresh, first : clues from the one number on and rows from the other are new
+    dictionaries, additions : known values, and new values of the revision
+    fresh, first : numbers of the first new clue and of the first new row
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Breaking:
         self._comparing = Comparing(fixed.space.layout, fixed.options.discover.nulls)
 
     def pairs(self, lost: Sequence[Numbers]) -> list[Any]:
-        """Names [t, u] for each constraint that is violated now, u None where it is about one row; None for others."""
+        """Row names [t, u] for each constraint violated now, u None if it is about one row; None for the others."""
         if not lost:
             return []
         masks = self._vertices.of_each(lost)
@@ -62,9 +62,9 @@ class Breaking:
         return found
 
     def _witnesses(self, wanted: NDArray[np.int64]) -> NDArray[np.int32]:
-        """A pair of rows for each new clue, as far as it is wanted (-1 is none), int32 (new clues, 2).
+        """A pair of rows for each wanted new clue (-1: none), int32 (new clues, 2).
 
-        The kernel of evidence doesn't tell them: the new rows are then compared once more.
+        The kernel of evidence doesn't return pairs; after it, the new rows are compared once more.
         """
         witnesses = self._known.clues.witnesses[self._fresh :]
         chosen = np.unique(wanted[wanted >= 0])
@@ -84,7 +84,7 @@ class Breaking:
         return witnesses
 
     def _violations(self, mask: NDArray[np.uint64]) -> int:
-        """How many ordered pairs violate a constraint, where pairs are counted."""
+        """Number of ordered pairs that violate a constraint, if the state counts pairs."""
         clues = self._known.clues
         edges = self._vertices.edge_of_each(clues.clues)
         return int(clues.counts[~np.any(edges & mask, axis=1)].sum())
@@ -94,7 +94,7 @@ class Breaking:
         return allowed_violations(self._fixed.options.discover.error, rows * (rows - 1))
 
     def _search(self, mask: NDArray[np.uint64], one_row: bool) -> list[int] | None:
-        """Rows (t, u) that violate a constraint, one of them new."""
+        """Find rows (t, u) that violate a constraint, one of them new."""
         held = self._held
         everyone = held.living_rows.astype(np.int32)
         for row in range(self._first, held.used):

@@ -1,7 +1,7 @@
 """The counting mode: the state counts the pairs that leave each clue. New and deleted rows meet all others.
 
-A few rows by the loop that also tells which pair left a new clue; more of them, and all on a GPU, by the kernel of
-evidence, which does not.
+A few rows are compared by the loop that also returns the pair of a new clue. More rows, and all rows on a GPU, are
+compared by the kernel of evidence, which doesn't return pairs.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from tuplewise.gpu_kernels.column_set_index import SPARE, ClueTable, Comparing
 from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.evidence import collect_clues, collect_clues_between
 
-FEW_ROWS = {"cpu": 64, "cuda": 0}  # that the loop compares, by the kind of device
+FEW_ROWS = {"cpu": 64, "cuda": 0}  # most rows for the loop, by kind of device
 
 
 class Counting:
-    """Counts the pairs of rows that are held."""
+    """Counts of pairs of held rows."""
 
     def __init__(
         self, held: HeldRows, fixed: Fixed, vertices: Vertices, device: Device, comparing: Comparing, deciding: Deciding
@@ -36,9 +36,9 @@ class Counting:
         self, before: Known, edges: Sets, codes: NDArray[np.int32], ids: NDArray[np.int64], killed: NDArray[np.int64],
         table: ClueTable,
     ) -> tuple[Known, NDArray[np.bool_] | None, ClueTable]:  # fmt: skip
-        """The knowledge after rows were deleted and others inserted, which clues went, and the clues by number.
+        """Knowledge after rows were deleted and inserted, with a mask of the lost clues, and the clues by number.
 
-        `edges`: of what was known; `table`: its clues, which are told of new ones.
+        `edges`: edges of the old knowledge; `table`: its clues, to which new clues are added.
         """
         held, clues = self._held, before.clues
         few = FEW_ROWS[self._device.kind]
@@ -57,7 +57,7 @@ class Counting:
         return self._known(before, edges, clues, stay, gone), gone[: len(before.clues)], stay.lookup()
 
     def _subtract(self, clues: WitnessedClues, killed: NDArray[np.int64], table: ClueTable) -> WitnessedClues:
-        """The clues without the pairs of deleted rows."""
+        """Subtract the pairs of deleted rows from the clues."""
         held, own = self._held, np.ascontiguousarray(self._held.codes[killed])
         _, with_others = self._comparing.scan(
             held.codes, held.alive, killed.astype(np.int32), 0, held.used, held.scanned, table, only_before=False,
@@ -70,7 +70,7 @@ class Counting:
         return clues.counted(with_others + among_them, -1, table)
 
     def _add(self, clues: WitnessedClues, new: NDArray[np.int64], table: ClueTable) -> WitnessedClues:
-        """The clues with the pairs of the last rows."""
+        """Add the pairs of the last rows to the clues."""
         held = self._held
         met, counts = self._comparing.scan(
             held.codes, held.alive, new.astype(np.int32), 0, held.used, held.scanned, table, only_before=True,
@@ -79,13 +79,13 @@ class Counting:
         return clues.counted(counts, 1, table).with_met(met, table)
 
     def _by_kernel(self, clues: WitnessedClues, rows: NDArray[np.int64], sign: int, table: ClueTable) -> WitnessedClues:
-        """The clues with pairs of some rows added (sign 1) or subtracted (-1): with living others and among them."""
+        """Add (sign 1) or subtract (-1) the pairs of some rows, with other living rows and among themselves."""
         held, layout = self._held, self._fixed.space.layout
         columns = np.ascontiguousarray(held.scanned[:, : held.used])
         others = np.setdiff1d(np.flatnonzero(held.alive[: held.used]), rows)
         nulls = self._fixed.options.discover.nulls
         found = collect_clues_between(columns, layout, rows, others, nulls=nulls, device=self._device)
-        own = np.unique(held.codes[rows], return_inverse=True)[1].reshape(len(rows), -1)  # ranks as dense as can be
+        own = np.unique(held.codes[rows], return_inverse=True)[1].reshape(len(rows), -1)  # densest ranks
         own = (own - int((held.codes[rows] < 0).any())).astype(np.int32)
         among_them = collect_clues(np.ascontiguousarray(own.T), layout, nulls=nulls, device=self._device)
         for part in (found, among_them):
@@ -96,7 +96,7 @@ class Counting:
     def _known(
         self, before: Known, edges: Sets, clues: WitnessedClues, stay: WitnessedClues, gone: NDArray[np.bool_]
     ) -> Known:
-        """The knowledge from counts. `clues`: with new ones; `stay`: without those that no pair leaves any more."""
+        """Knowledge from counts. `clues`: with new clues; `stay`: without clues that no pair leaves any more."""
         if self._fixed.options.discover.error > 0:
             found = counted_sets(stay, self._vertices, self._held.living)
             return Known(stay, found.sets, found.uncovered, before.index)

@@ -1,9 +1,8 @@
-"""Deletions: clues whose pair of rows has gone are looked for anew, and new hitting sets are decided on the table.
+"""Deletions: search again for clues whose pair of rows was deleted, and decide new hitting sets on the table.
 
-A clue whose pair of rows has gone is looked for anew. Where it is found nowhere, its edge goes, and hitting sets that
-miss it may be new; where the search had to end before, the clue may still be there, and probes whose predicates it
-satisfies promise no more. A new hitting set that contains a promised probe holds; any other is checked on the table,
-and what violates it is learnt.
+If no other pair leaves such a clue, its edge is removed, and hitting sets that miss it may be new. If the search ended
+early, the clue may still exist, and probes whose predicates it satisfies promise nothing any more. A new hitting set
+that contains a promised probe holds. Any other is checked on the table, and the clues of its violations are learnt.
 
 Source: the conditions for deletions in this project's notes; no published tool of its kind handles them.
 """
@@ -30,13 +29,13 @@ from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.hitting import Extended, extend_hitting_sets, without_edges
 from tuplewise.gpu_kernels.words import mirror_clues
 
-MOST_SOUGHT = 256  # lost clues that are looked for one by one; with more, everything is worked out anew
-MOST_DECIDED = 64  # new hitting sets that are decided one by one
-WITNESSES = 16  # violating pairs that a violated one gives back
+MOST_SOUGHT = 256  # most lost clues to search for one by one; with more, everything is recomputed
+MOST_DECIDED = 64  # most new hitting sets to decide one by one
+WITNESSES = 16  # violating pairs returned for a violated set
 SEEK_COMPARISONS = 2_000_000  # for one clue
-SEEK_COMPARISONS_A_ROW = 400  # of tables so small that this is no time: the search is then complete
+SEEK_COMPARISONS_A_ROW = 400  # for tables so small that this is fast: the search is then complete
 SMALL_ROWS = 1 << 16
-MOST_TAIL = 2048  # rows since the checkpoint that are compared with each other to look for clues
+MOST_TAIL = 2048  # most rows since the checkpoint to compare with each other in a search for clues
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,11 +44,11 @@ class Loss:
 
     Attributes
     ----------
-    before : what was known
-    edges : of the clues before
-    gone : bool (clues before,), which it is
-    clues : the others, and those that were met with rows that came
-    old_table, table : the clues before, and these, by number
+    before : the old knowledge
+    edges : edges of the old clues
+    gone : bool (old clues,), the lost clues
+    clues : the other clues, and clues met with inserted rows
+    old_table, table : the old clues and the new `clues`, by number
     """
 
     before: Known
@@ -61,7 +60,7 @@ class Loss:
 
 
 class Deciding:
-    """Decides on the rows that are held, alive ones only. `relation` gives them as a Relation."""
+    """Decisions on the held rows that are alive. `relation` returns these rows as a Relation."""
 
     def __init__(
         self, held: HeldRows, fixed: Fixed, vertices: Vertices, relation: Callable[[], Relation], device: Device,
@@ -71,18 +70,18 @@ class Deciding:
         self._relation, self._device, self._comparing = relation, device, comparing
 
     def extend(self, sets: Sets, edges: Sets, new_edges: Sets) -> Extended | None:
-        """The hitting sets of more edges; None where they stay as they are."""
+        """Hitting sets after adding edges; None if they don't change."""
         if not len(new_edges):
             return None
         found = extend_hitting_sets(sets, edges, new_edges, self._vertices.wanted)
         return None if len(found.sets) == len(sets) and (found.kept >= 0).all() else found
 
     def without(self, sets: Sets, edges: Sets, removed: Sets) -> Extended:
-        """The hitting sets of `edges`, from those of `edges` and `removed`."""
+        """Hitting sets of `edges`, from those of `edges` and `removed`."""
         return without_edges(sets, edges, removed, self._vertices.wanted)
 
     def after_loss(self, loss: Loss) -> tuple[Known, NDArray[np.bool_]]:
-        """The knowledge when some clues have lost their pairs of rows, and which clues went, bool (clues before,)."""
+        """Knowledge after some clues lost their pairs of rows, and the removed clues, bool (old clues,)."""
         before, gone, clues, old_table, table = loss.before, loss.gone, loss.clues, loss.old_table, loss.table
         old = before.clues
         lost = np.flatnonzero(gone)
@@ -123,7 +122,7 @@ class Deciding:
         return Known(clues, sets, np.zeros(len(sets), dtype=np.int64), index), gone
 
     def _seek(self, clue: NDArray[np.uint64]) -> tuple[int, int, bool]:
-        """A living pair of rows that leaves a clue, or -1; and whether all pairs were looked at."""
+        """Find a living pair of rows that leaves a clue, or -1; and whether all pairs were examined."""
         held, comparing = self._held, self._comparing
         living = np.flatnonzero(held.alive[: held.used]).astype(np.int32)
         most = SEEK_COMPARISONS
@@ -157,8 +156,8 @@ class Deciding:
         return -1, -1, complete
 
     def _index_for(self, clue: NDArray[np.uint64]) -> int:
-        """The order of all rows in which those that leave a clue with a given one lie nearest to each other, -1 where
-        there is none."""
+        """The order of all rows that puts the partners of a given row for a clue closest together; -1 if there is
+        none."""
         fixed = {old for old, operator, _ in terms_of_clue(clue, self._fixed.space.layout) if operator == 0}
         rows = self._held.sorted_rows
         best, most = -1, -1.0
@@ -178,9 +177,9 @@ class Deciding:
         edges: Sets,
         index: ColumnSetIndex,
     ) -> tuple[Sets, WitnessedClues, Sets, ColumnSetIndex] | None:
-        """Hitting sets all of which hold: those that are open are checked on the table, until none is violated.
+        """Check open hitting sets on the table until none is violated, and return hitting sets that all hold.
 
-        None where there are too many to be checked.
+        None if there are too many to check.
         """
         proven: list[NDArray[np.uint64]] = []
         relation, numbers = None, self._held.living_rows
@@ -196,7 +195,7 @@ class Deciding:
             )  # fmt: skip
             pairs = []
             for candidate, rows in zip(candidates.tolist(), found, strict=True):
-                if not sets[candidate].any() and len(numbers) > 1:  # no predicates: any pair violates it
+                if not sets[candidate].any() and len(numbers) > 1:  # no predicates: every pair violates it
                     rows = np.array([[0, 1]], dtype=np.int64)
                 if not len(rows):
                     proven.append(sets[candidate])
@@ -216,7 +215,7 @@ class Deciding:
             new_edges = self._vertices.edges_of(clues.clues[before:])
             still = sets[open_]
             extended = self.extend(sets, edges, new_edges)
-            assert extended is not None  # what violates a set leaves an edge that it misses
+            assert extended is not None  # a pair that violates a set leaves an edge that the set misses
             edges = np.concatenate([edges, new_edges])
             sets = extended.sets
             open_ = (extended.kept < 0) | among(sets, still)
@@ -229,7 +228,7 @@ class Deciding:
         return sets, clues, edges, index
 
     def _anew(self, before: Known) -> tuple[Known, NDArray[np.bool_]]:
-        """The knowledge worked out anew from all rows."""
+        """Recompute the knowledge from all rows."""
         relation, numbers = self._relation(), self._held.living_rows
         searched, _ = search(relation, self._fixed.space, self._vertices)
         clues = replace(searched.clues, witnesses=numbers[searched.clues.witnesses].astype(np.int32))

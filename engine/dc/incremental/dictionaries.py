@@ -1,4 +1,4 @@
-"""The dictionaries of a state: which code each value has, for all columns, and codes for values that are new."""
+"""Dictionaries of a state: the codes of the values of all columns, and codes for new values."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _DOMAINS: tuple[Domain, ...] = tuple(dict.fromkeys(DOMAIN_OF_TYPE.values()))
 
 
 class GapsExhausted(Exception):
-    """Between two codes there is no room for all new values: `Dictionaries.respread` makes room.
+    """No room between two codes for all new values. `Dictionaries.respread` makes room.
 
     Attributes
     ----------
-    wanted : domain to new values, of the domains that have no room
+    wanted : domain to new values, for the domains without room
     """
 
     def __init__(self, wanted: Mapping[Domain, Keys]) -> None:
@@ -64,11 +64,11 @@ class Additions:
 
     @property
     def values(self) -> dict[Domain, pa.Array]:
-        """The new values themselves, by domain."""
+        """The new values by domain."""
         return {domain: arrow_of_keys(domain, keys) for domain, keys in self.keys.items()}
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """As arrays that `of_arrays` takes."""
+        """The additions as arrays for `of_arrays`."""
         found: dict[str, NDArray[Any]] = {}
         for domain, keys in self.keys.items():
             found |= _key_arrays(f"new/{domain}", keys)
@@ -77,7 +77,7 @@ class Additions:
 
     @classmethod
     def of_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Additions:
-        """From `arrays`; others among them are passed over."""
+        """Read additions from `arrays`; other arrays are ignored."""
         domains = [domain for domain in _DOMAINS if f"new/{domain}/codes" in arrays]
         return cls(
             {domain: _keys_of(f"new/{domain}", arrays.__getitem__, arrays) for domain in domains},
@@ -89,7 +89,7 @@ class Dictionaries:
     """The values of all columns and their codes: int32, at least 0 and less than `CODES`; -1 is null.
 
     Columns of one domain share a dictionary: equal values have one code, a lower value has a lower code. Values are
-    equal as they are in a Relation: -0.0 and 0.0 are one, NaN is one and the last, decimals count by value.
+    equal as in a Relation: -0.0 equals 0.0, NaN is a single value and the last, decimals compare by value.
     """
 
     def __init__(self, domains: Mapping[Domain, DomainCodes]) -> None:
@@ -97,7 +97,7 @@ class Dictionaries:
 
     @classmethod
     def of_relation(cls, relation: Relation) -> tuple[Dictionaries, NDArray[np.int32]]:
-        """The dictionaries of a relation's values, and its codes in them.
+        """Make the dictionaries of a relation's values, and its codes in them.
 
         Returns
         -------
@@ -117,7 +117,7 @@ class Dictionaries:
         return dictionaries, _looked_up(relation, lookups)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All values and codes as arrays that `of_arrays` takes."""
+        """All values and codes as arrays for `of_arrays`."""
         found: dict[str, NDArray[Any]] = {}
         for domain, kept in self._domains.items():
             run = kept.whole()
@@ -129,12 +129,12 @@ class Dictionaries:
 
     @classmethod
     def of_arrays(cls, arrays: Callable[[str], NDArray[Any]], names: Collection[str]) -> Dictionaries:
-        """From `arrays`, without copying them: they may be maps of files.
+        """Make dictionaries from `arrays` without copying them; they may be memory-mapped files.
 
         Parameters
         ----------
-        arrays : gives an array by its name
-        names : of all arrays that there are; others among them are passed over
+        arrays : returns an array by its name
+        names : names of all existing arrays; unrelated ones are ignored
         """
         domains = {}
         for domain in _DOMAINS:
@@ -145,7 +145,7 @@ class Dictionaries:
         return cls(domains)
 
     def encode(self, relation: Relation) -> tuple[NDArray[np.int32], Additions]:
-        """The codes of a relation's values; new values get codes in the gaps, which `add` makes known.
+        """Encode a relation's values. New values get codes in the gaps; `add` makes them known.
 
         Returns
         -------
@@ -155,19 +155,19 @@ class Dictionaries:
         Raises
         ------
         GapsExhausted
-            Where new values find no room.
+            If there is no room for new values.
         """
         lookups: dict[Domain, NDArray[np.int32]] = {}
         new = _New()
         for domain, values in relation.dictionaries.items():
             used = _used(relation, domain, len(values))
             codes = new.codes_of(domain, self._of(domain), keys_of_arrow(domain, values).take(used))
-            lookups[domain] = np.full(len(values) + 1, NULL_CODE, dtype=np.int32)  # the last entry is null's: index -1
+            lookups[domain] = np.full(len(values) + 1, NULL_CODE, dtype=np.int32)  # last entry (index -1): null
             lookups[domain][used] = codes
         return _looked_up(relation, lookups), new.additions()
 
     def known(self, relation: Relation) -> NDArray[np.int32]:
-        """The codes of a relation's values, `UNKNOWN_CODE` where one is in no dictionary. int32 (rows, columns)."""
+        """Codes of a relation's values, `UNKNOWN_CODE` for a value in no dictionary. int32 (rows, columns)."""
         lookups = {}
         for domain, values in relation.dictionaries.items():
             codes = self._of(domain).codes(keys_of_arrow(domain, values))
@@ -180,30 +180,30 @@ class Dictionaries:
         return self._domains[domain]
 
     def add(self, additions: Additions) -> None:
-        """Make new values known."""
+        """Add new values to the dictionaries."""
         for domain, keys in additions.keys.items():
             self._of(domain).add(keys, additions.codes[domain])
 
     def respread(
         self, wanted: Mapping[Domain, Keys] | None = None
     ) -> dict[Domain, tuple[NDArray[np.int32], NDArray[np.int32]]]:
-        """Codes anew, spread evenly, so that there is room for the wanted values.
+        """Assign new codes, spread evenly, so that there is room for the wanted values.
 
         Parameters
         ----------
-        wanted : what `GapsExhausted` tells; only these domains get other codes. None: all domains
+        wanted : from `GapsExhausted`; only these domains get new codes. None: all domains
 
         Returns
         -------
-        domain to its old codes (ascending) and the new ones (ascending), int32 (values,) both
+        domain to its old codes (ascending) and its new codes (ascending), int32 (values,) both
         """
         chosen = self._domains if wanted is None else wanted
         return {domain: self._of(domain).respread(None if wanted is None else wanted[domain]) for domain in chosen}
 
     def values(self, domain: Domain, codes: NDArray[np.int32]) -> pa.Array:
-        """The values of codes, as the dictionary of a Relation has them; null where a code is -1.
+        """Values of codes, in the form of a Relation's dictionary; null for code -1.
 
-        Raises KeyError where a code is nobody's.
+        Raises KeyError for a code without a value.
         """
         import pyarrow as pa
 
@@ -216,7 +216,7 @@ class Dictionaries:
     def relation(
         self, columns: Sequence[KeptColumn], codes: NDArray[np.int32], name: str, path: str | None = None
     ) -> Relation:
-        """Rows as a Relation: codes are dense ranks, and the dictionaries hold the values that rows have.
+        """Rows as a Relation: codes become dense ranks, and its dictionaries hold the values of the rows only.
 
         Parameters
         ----------
@@ -232,7 +232,7 @@ class Dictionaries:
     def encode_keys(
         self, domains: Sequence[Domain], columns: Sequence[Sequence[PlainKey | None]]
     ) -> tuple[NDArray[np.int32], Additions]:
-        """`encode` of columns of single keys, None for null."""
+        """`encode` for columns of single keys, None for null."""
         rows = len(columns[0])
         if rows > _FEW_ROWS:
             return self._encode_many(domains, columns)
@@ -260,7 +260,7 @@ class Dictionaries:
     def _encode_many(
         self, domains: Sequence[Domain], columns: Sequence[Sequence[PlainKey | None]]
     ) -> tuple[NDArray[np.int32], Additions]:
-        """`encode_keys`, all distinct values of a domain at once."""
+        """`encode_keys` for all distinct values of a domain at once."""
         found = np.empty((len(columns[0]), len(domains)), dtype=np.int32)
         new = _New()
         for domain in dict.fromkeys(domains):
@@ -274,7 +274,7 @@ class Dictionaries:
         return found, new.additions()
 
     def known_keys(self, domains: Sequence[Domain], columns: Sequence[Sequence[PlainKey | None]]) -> NDArray[np.int32]:
-        """`known` of columns of single keys, None for null."""
+        """`known` for columns of single keys, None for null."""
         found = np.empty((len(columns[0]), len(domains)), dtype=np.int32)
         for c, (domain, keys) in enumerate(zip(domains, columns, strict=True)):
             code = self._of(domain).code
@@ -286,7 +286,7 @@ class Dictionaries:
 
 
 class _New:
-    """The new values of a batch as they are found, and the domains that have no room for theirs."""
+    """New values found in a batch, and the domains without room for them."""
 
     def __init__(self) -> None:
         self._keys: dict[Domain, Keys] = {}
@@ -294,7 +294,7 @@ class _New:
         self._full: dict[Domain, Keys] = {}
 
     def codes_of(self, domain: Domain, kept: DomainCodes, keys: Keys) -> NDArray[np.int32]:
-        """The codes of ascending keys, also of those that are new. Without meaning where there is no room."""
+        """Codes of ascending keys, including new ones. Meaningless if there is no room."""
         try:
             codes, unknown = kept.codes_between(keys)
         except NoCodeLeft:
@@ -307,7 +307,7 @@ class _New:
     def codes_between(
         self, domain: Domain, kept: DomainCodes, between: Mapping[PlainKey, tuple[int, int]]
     ) -> dict[PlainKey, int]:
-        """The codes of new keys, of which the codes before and behind each are known."""
+        """Codes of new keys, given the codes before and after each."""
         plain = sorted(between)  # type: ignore[type-var]
         keys = keys_of_plain(domain, plain)
         try:
@@ -323,14 +323,14 @@ class _New:
         self._keys[domain], self._codes[domain] = keys, codes
 
     def additions(self) -> Additions:
-        """All that is new. Raises GapsExhausted."""
+        """All new values. Raises GapsExhausted."""
         if self._full:
             raise GapsExhausted(self._full)
         return Additions(self._keys, self._codes)
 
 
 def _looked_up(relation: Relation, lookups: Mapping[Domain, NDArray[np.int32]]) -> NDArray[np.int32]:
-    """Each cell's entry in the table of its domain, whose last entry is null's. int32 (rows, columns), C order."""
+    """Look up each cell in its domain's table, where the last entry is for null. int32 (rows, columns), C order."""
     found = np.empty((relation.rows, len(relation.columns)), dtype=np.int32)
     for c, column in enumerate(relation.columns):
         found[:, c] = lookups[column.domain][relation.codes[c]]
@@ -338,7 +338,7 @@ def _looked_up(relation: Relation, lookups: Mapping[Domain, NDArray[np.int32]]) 
 
 
 def _used(relation: Relation, domain: Domain, values: int) -> NDArray[np.int64]:
-    """Which of a domain's values some row has."""
+    """Indexes of a domain's values that occur in some row."""
     used = np.zeros(values + 1, dtype=np.bool_)
     for column, codes in zip(relation.columns, relation.codes, strict=True):
         if column.domain == domain:

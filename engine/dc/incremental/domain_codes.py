@@ -1,8 +1,8 @@
-"""The values of one domain with codes that keep their order and leave room for more.
+"""Values of one domain with codes that keep their order and leave room for more.
 
-Codes are whole numbers from 0 to 2**30 - 1. Values that come together are spread evenly over the middle half, so that
-values beyond the last and before the first find room too: these go on with the distance that values have at first. A
-value between two others gets a code between theirs, in the middle where it comes alone.
+Codes are whole numbers from 0 to 2**30 - 1. Initial values are spread evenly over the middle half, so that there is
+room for values before the first and beyond the last; these continue with the initial distance. A value between two
+others gets a code between theirs, in the middle if it is the only new one.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from tuplewise.gpu_kernels.compiled import kernel
 
 CODES = 1 << 30
 _FIRST, _SPAN = CODES // 4, CODES // 2
-_FEW = 64  # values up to which they are kept one by one
+_FEW = 64  # up to this many values are kept one by one
 _MOST_SINGLE = 4096
 _GROWTH = 4
-_SHARE = 64  # of the room beyond the last code, what one batch takes at most
+_SHARE = 64  # one batch takes at most 1 / 64 of the room beyond the last code
 _REMEMBERED = 1 << 16
 _SURE_SCALE = MOST_DIGITS - 19  # whole numbers of 64 bits have at most 19 digits
 _FIRST_NANO, _LAST_NANO = -(1 << 63) // 1000 + 1, (1 << 63) // 1000 - 1  # in microseconds
 
 
 class NoCodeLeft(Exception):
-    """Between two codes there is no room for the values that belong there."""
+    """No room between two codes for the values that belong there."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,13 +63,13 @@ class DomainCodes:
 
     Parameters
     ----------
-    base : keys of the last checkpoint; arrays may be maps of files
-    decimal_type : numbers are decimals, also where all are whole
+    base : keys of the last checkpoint; arrays may be memory-mapped files
+    decimal_type : numbers are decimals, even if all are whole
 
     Notes
     -----
-    Values that came since are in runs, each more than four times as long as the next, and the last ones one by one. The
-    keys around a new value are the nearest of all lists. Looking up costs a search of the base and of each run.
+    Newer values are in runs, each more than four times as long as the next; the latest are kept one by one. The
+    neighbours of a new value are the nearest keys of all lists. A look-up costs a search of the base and of each run.
     """
 
     def __init__(self, domain: Domain, base: CodedKeys, *, decimal_type: bool = False) -> None:
@@ -81,14 +81,14 @@ class DomainCodes:
         self._runs: list[CodedKeys] = []
         self._single_keys: list[PlainKey] = []
         self._single_codes: list[int] = []
-        self._known: dict[PlainKey, int] = {}  # the single ones, and what was looked up lately
+        self._known: dict[PlainKey, int] = {}  # single keys, and recently looked up ones
         self._step = _step(len(base))
         self.scale = base.keys.scale  # the largest of all keys
         self.wide = isinstance(base.keys, WideNumbers)
 
     @classmethod
     def spread(cls, domain: Domain, keys: Keys, *, decimal_type: bool = False) -> DomainCodes:
-        """Ascending keys with codes that are spread evenly."""
+        """Make a dictionary of ascending keys with evenly spread codes."""
         return cls(domain, CodedKeys(keys, even_codes(len(keys))), decimal_type=decimal_type)
 
     def __len__(self) -> int:
@@ -105,12 +105,12 @@ class DomainCodes:
         return min(low for low, _ in runs), max(high for _, high in runs)  # type: ignore[type-var]
 
     def code(self, key: PlainKey) -> int:
-        """The code of a key; -1 of one that isn't known."""
+        """The code of a key; -1 for an unknown key."""
         found = self.find(key)
         return found if isinstance(found, int) else -1
 
     def find(self, key: PlainKey) -> int | tuple[int, int]:
-        """The code of a key, or of one that isn't known the codes before (or -1) and behind it (or CODES)."""
+        """The code of a key; for an unknown key, the codes before it (or -1) and after it (or CODES)."""
         found = self._known.get(key)
         if found is not None:
             return found
@@ -135,18 +135,18 @@ class DomainCodes:
         return low, high
 
     def codes(self, keys: Keys) -> NDArray[np.int32]:
-        """The codes of ascending keys; -1 of those that aren't known. int32 (k,)."""
+        """Codes of ascending keys; -1 for unknown keys. int32 (k,)."""
         return self._searched(keys)[0]
 
     def codes_between(self, keys: Keys) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """`codes`, and codes that the unknown keys among them can have. Raises NoCodeLeft."""
+        """`codes`, and possible codes for the unknown keys among them. Raises NoCodeLeft."""
         codes, lows, highs = self._searched(keys)
         unknown = np.flatnonzero(codes < 0)
         codes[unknown] = spread_between(lows[unknown], highs[unknown], self._step)
         return codes, unknown
 
     def _searched(self, keys: Keys) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-        """Codes of ascending keys or -1, and the codes of the known keys before (or -1) and behind them (or CODES)."""
+        """Codes of ascending keys or -1, and the codes of the known keys before (or -1) and after them (or CODES)."""
         codes = np.full(len(keys), -1, dtype=np.int32)
         lows = np.full(len(keys), -1, dtype=np.int32)
         highs = np.full(len(keys), CODES, dtype=np.int32)
@@ -168,12 +168,12 @@ class DomainCodes:
         return [*self._lists(), single]
 
     def new_codes(self, between: Sequence[tuple[int, int]]) -> NDArray[np.int32]:
-        """Codes that ascending unknown keys can have, from what `find` gives of them. int32 (k,). Raises NoCodeLeft."""
+        """Possible codes for ascending unknown keys, from their results of `find`. int32 (k,). Raises NoCodeLeft."""
         lows, highs = np.array(between, dtype=np.int32).reshape(-1, 2).T.copy()
         return spread_between(lows, highs, self._step)
 
     def add(self, keys: Keys, codes: NDArray[np.int32]) -> None:
-        """Take in ascending keys that aren't known yet, with codes that the methods above gave."""
+        """Add ascending unknown keys, with codes from the methods above."""
         self.scale = max(self.scale, keys.scale)
         self.wide = self.wide or isinstance(keys, WideNumbers)
         if len(keys) > _FEW:
@@ -203,7 +203,7 @@ class DomainCodes:
         return lists[0]
 
     def respread(self, wanted: Keys | None) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """All codes anew, spread evenly, with room for wanted keys (ascending). Old codes, ascending, and the new."""
+        """Respread all codes evenly, with room for wanted keys (ascending). Returns old codes, ascending, and new."""
         run = self.whole()
         places = np.arange(len(run), dtype=np.int64)
         many = len(run)
@@ -217,7 +217,7 @@ class DomainCodes:
         return run.codes, codes
 
     def keys(self, codes: NDArray[np.int32]) -> Keys:
-        """The keys of codes, in their order. Raises KeyError where a code is nobody's."""
+        """Keys of codes, in the order of the codes given. Raises KeyError for a code without a key."""
         parts, order = [], np.full(len(codes), -1, dtype=np.int64)
         taken = 0
         for run in self._lists_with_single():
@@ -240,10 +240,10 @@ def _merged(left: CodedKeys, right: CodedKeys) -> CodedKeys:
 
 
 def refuse_unlike(kept: DomainCodes, keys: Keys) -> None:
-    """Raise InputError where new values and those that are kept have no type in common.
+    """Raise InputError if new values and kept values have no common type.
 
-    These are timestamps that need nanoseconds, and others of more years than these have; and numbers that have more
-    than 76 digits at the largest scale of all.
+    This happens if some timestamps need nanoseconds and others are outside the range of nanosecond timestamps, or if
+    numbers have more than 76 digits at the largest scale of all.
     """
     scale = max(keys.scale, kept.scale)
     instants = kept.domain == "timestamp" and scale > 0
@@ -263,7 +263,7 @@ def _step(values: int) -> int:
 
 
 def even_codes(values: int) -> NDArray[np.int32]:
-    """Codes of so many values, spread evenly over the middle half of all codes. int32 (values,), ascending."""
+    """Codes of `values` values, spread evenly over the middle half of all codes. int32 (values,), ascending."""
     if values > _SPAN:
         raise InputError(message("more distinct values of a kind than a state has room for", values, f"up to {_SPAN}"))
     twice = 2 * np.arange(values, dtype=np.int64) + 1
@@ -271,10 +271,10 @@ def even_codes(values: int) -> NDArray[np.int32]:
 
 
 def spread_between(lows: NDArray[np.int32], highs: NDArray[np.int32], step: int) -> NDArray[np.int32]:
-    """Codes of ascending values, each between a low and a high code (-1 and CODES: there is none). int32 (k,).
+    """Codes of ascending values, each between a low and a high code (-1 and CODES: no neighbour). int32 (k,).
 
-    Values between the same two codes are spread evenly. Beyond the last code they follow each other by `step`, or less
-    as the room gets scarce, and before the first likewise. Raises NoCodeLeft.
+    Values between the same two codes are spread evenly. Beyond the last code and before the first, they follow at
+    distance `step`, or less as room gets scarce. Raises NoCodeLeft.
     """
     codes = np.empty(len(lows), dtype=np.int32)
     if not _spread_between(lows, highs, step, codes):
@@ -284,7 +284,7 @@ def spread_between(lows: NDArray[np.int32], highs: NDArray[np.int32], step: int)
 
 @kernel("int32[::1], int32[::1], int64, int32[::1]")
 def _spread_between(lows, highs, step, codes):  # type: ignore[no-untyped-def]
-    """Fill in the codes; false where there is no room."""
+    """Fill in the codes; False if there is no room."""
     start = 0
     while start < len(lows):
         low, high = np.int64(lows[start]), np.int64(highs[start])

@@ -1,4 +1,4 @@
-"""The rows of a state in memory: gapped codes, which of them are alive, and how they are named."""
+"""Rows of a state in memory: gapped codes, liveness and names."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.column_set_index import SPARE, SortedRows
 
-ROOM = 1 << 12  # rows that there is room for beside those that there are
+ROOM = 1 << 12  # spare room, in rows
 
 
 class HeldRows:
-    """Rows by number, in the order in which they came. A row that is deleted keeps its number until a checkpoint.
+    """Rows by number, in order of insertion. A deleted row keeps its number until a checkpoint.
 
     Attributes
     ----------
     codes : int32 (room, columns)
     alive : bool (room,)
-    ids : int64 (room,), the ids that the state has given; ascending in the base
-    used : how many numbers are given
-    base : rows of the last checkpoint; those after it are the tail
-    scanned_from : rows from here on are held column by column too, for comparing a row with all of them
-    living : rows that are alive
+    ids : int64 (room,), ids assigned by the state; ascending in the base
+    used : how many row numbers are assigned
+    base : number of rows of the last checkpoint; later rows are the tail
+    scanned_from : rows from here on are also held by column, for comparing a row with all of them
+    living : number of rows that are alive
     """
 
     def __init__(
@@ -47,12 +47,12 @@ class HeldRows:
 
     @property
     def scanned(self) -> NDArray[np.int32]:
-        """The rows from `scanned_from` on, int32 (columns, rows + SPARE or more): what stands last are no rows."""
+        """Rows from `scanned_from` on, int32 (columns, rows + SPARE or more); the last entries are padding."""
         return self._columns
 
     @property
     def living_rows(self) -> NDArray[np.int64]:
-        """Numbers of the rows that are alive, in order of their ids."""
+        """Numbers of the living rows, in order of their ids."""
         rows = np.flatnonzero(self.alive[: self.used])
         return rows[np.argsort(self.ids[rows], kind="stable")]
 
@@ -88,11 +88,11 @@ class HeldRows:
 
     @property
     def key_columns(self) -> NDArray[np.int32]:
-        """The columns that name a row; none where ids do."""
+        """Columns that name a row; none if rows are named by ids."""
         return self.sorted_rows.columns_of(self._key_index) if self._key_index >= 0 else np.zeros(0, dtype=np.int32)
 
     def rows_of_ids(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The living row of each id, -1 where there is none."""
+        """The living row of each id, -1 if there is none."""
         found = np.full(len(ids), -1, dtype=np.int64)
         if self.base:
             place = np.searchsorted(self.ids[: self.base], ids)
@@ -107,7 +107,7 @@ class HeldRows:
         return found
 
     def rows_of_keys(self, keys: NDArray[np.int32]) -> NDArray[np.int64]:
-        """The living row of each key, codes int32 (keys, key columns); -1 where there is none."""
+        """The living row of each key, codes int32 (keys, key columns); -1 if there is none."""
         keys = np.ascontiguousarray(keys)
         found = self.sorted_rows.find(self._key_index, self.codes, self.alive, keys).astype(np.int64)
         if self._tail_of_key:
@@ -118,8 +118,8 @@ class HeldRows:
         return found
 
     def recode(self, columns: Sequence[int], old: NDArray[np.int32], new: NDArray[np.int32]) -> None:
-        """Other codes for some columns: each code of `old`, ascending, becomes that of `new`. Orders stay as they are,
-        zones don't: a checkpoint must follow."""
+        """Recode some columns: each code of `old`, ascending, becomes that of `new`. Orders stay valid, zones don't: a
+        checkpoint must follow."""
         for column in columns:
             values = self.codes[: self.used, column]
             there = values >= 0

@@ -1,4 +1,4 @@
-"""The fixed part of a state for a discovery from scratch (`dc discover --space-from STATE`)."""
+"""The fixed part of a state, for a discovery from scratch (`dc discover --space-from STATE`)."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from tuplewise.engine.table.relation import DOMAIN_OF_TYPE, Relation, TypeName
 
 @dataclass(frozen=True, eq=False)
 class KeptSpace:
-    """The predicate space of a state, its columns and their types, and the options that say which rules there are.
+    """The predicate space of a state, its columns and their types, and the options that define its rules.
 
     Examples
     --------
-    `discover(table read with load_options(...), discover_options(...))` finds what the state would hold, had it been
-    given the rows of the table.
+    `discover(table read with load_options(...), discover_options(...))` finds the constraints that the state would hold
+    for the rows of the table.
     """
 
     space: PredicateSpace
@@ -34,27 +34,27 @@ class KeptSpace:
 
     @classmethod
     def of_state(cls, folder: str | os.PathLike[str]) -> KeptSpace:
-        """That of the state in a folder. Raises InputError as opening the state does."""
+        """Read the space of the state in a folder. Raises InputError as opening the state does."""
         with DcState(folder, write=False, device="cpu") as state:
             types = tuple(column.type for column in state.columns)
             return cls(state.space, state.options.discover, types, tuple(state.null_tokens))
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns, in the order of the state."""
+        """Column names, in the order of the state."""
         return self.space.names
 
     def load_options(self, given: LoadOptions | None = None) -> LoadOptions:
-        """How a table is read: `given`, with the state's columns, types and nulls."""
+        """Options for reading a table: `given`, with the state's columns, types and nulls."""
         types = dict(zip(self.names, self.types, strict=True))
         return replace(
             given or LoadOptions(), columns=self.names, exclude=(), types=types, null_tokens=self.null_tokens
         )
 
     def discover_options(self, options: DcDiscoverOptions, given: Collection[str] = ()) -> DcDiscoverOptions:
-        """How rules are found: `options`, with the state's of which rules there are.
+        """Options for discovery: `options`, with the state's options that define its rules.
 
-        Raises InputError where one of these was asked for: its name is in `given`, or its value is no default.
+        Raises InputError if one of these was requested: its name is in `given`, or its value is not the default.
         """
         plain, fixed = DcDiscoverOptions(), fixed_by_a_state(DcDiscoverOptions)
         asked = [n for n in fixed if n in given or getattr(options, n) != getattr(plain, n)]
@@ -64,13 +64,13 @@ class KeptSpace:
         return replace(options, **{name: getattr(self.options, name) for name in fixed})
 
     def discover(self, table: Table, options: DcDiscoverOptions, run: Run) -> DcDiscovery:
-        """`discover.discover` in this space. Raises InputError where a column is missing or of another type."""
+        """`discover.discover` in this space. Raises InputError if a column is missing or has another type."""
         if isinstance(table, Relation):
             table = self._matched(table)
         return discover(table, options, space=self.space, run=run)
 
     def _matched(self, relation: Relation) -> Relation:
-        """The relation with the state's columns, in the state's order."""
+        """Restrict the relation to the state's columns, in the state's order."""
         chosen = relation.select(self.names)
         faults = self._other_types(chosen)
         if faults:

@@ -1,11 +1,10 @@
-"""Values of a domain as keys that keep their order: whole numbers with a scale, or bytes.
+"""Values of a domain as order-preserving keys: whole numbers with a scale, or bytes.
 
 A number, date, timestamp, boolean or double is a whole number at a *scale*: the key is the value times ten to the
-scale. A date counts days since 1970, a timestamp microseconds (at scale 3 nanoseconds), false is 0, true is 1; a double
-is the whole number that its bits make when those of the negative ones are turned, so that NaN is the last. A text is
-its bytes.
+scale. A date counts days since 1970, a timestamp microseconds (at scale 3 nanoseconds), false is 0, true is 1. A double
+is its bits as a whole number, with the bits of negative doubles inverted, so that NaN is the last. A text is its bytes.
 
-One key by itself is a Python int, a Decimal where it has a fraction, or bytes.
+A single key is a Python int, a Decimal if it has a fraction, or bytes.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 PlainKey = int | decimal.Decimal | bytes
 
-EXACT = decimal.Context(prec=400, Emax=999_999, Emin=-999_999)  # no number here has as many digits
+EXACT = decimal.Context(prec=400, Emax=999_999, Emin=-999_999)  # no number here has this many digits
 MOST_DIGITS = 76  # of a decimal
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 TURN = np.int64(_MOST)
@@ -60,11 +59,11 @@ class Numbers:
         return found
 
     def plain(self) -> list[PlainKey]:
-        """Each key by itself."""
+        """The keys as single keys."""
         return _plain_numbers(self.integers(), self.scale)
 
     def find(self, key: PlainKey) -> tuple[int, bool]:
-        """How many keys are less than a key, and whether it is among them."""
+        """Number of keys less than a key, and whether the key is present."""
         assert not isinstance(key, bytes)
         floor, whole = (key, True) if isinstance(key, int) and not self.scale else _floor(key, self.scale)
         if floor > _MOST:
@@ -77,7 +76,7 @@ class Numbers:
         return place, place < len(self.values) and self.values.item(place) == floor
 
     def search(self, keys: Keys) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """`find` of many keys, ascending: int64 (k,), bool (k,)."""
+        """`find` for many keys, ascending: int64 (k,), bool (k,)."""
         assert not isinstance(keys, Texts)
         if isinstance(keys, WideNumbers) or abs(keys.scale - self.scale) > _LONGEST_SHIFT:
             return _found(self, keys)
@@ -99,11 +98,11 @@ class Numbers:
 
 @dataclass(frozen=True, eq=False)
 class WideNumbers:
-    """Ascending whole numbers of up to 255 bits, for those that 64 don't hold.
+    """Ascending whole numbers of up to 255 bits, for those that don't fit 64 bits.
 
     Attributes
     ----------
-    content : uint8 (n, 32), each number plus 2**255, the most significant byte first: bytes in the order of numbers
+    content : uint8 (n, 32), each number plus 2**255, most significant byte first: bytes sort like numbers
     scale : a value is its number divided by ten to the scale
     """
 
@@ -138,7 +137,7 @@ class WideNumbers:
 
 @dataclass(frozen=True, eq=False)
 class Texts:
-    """Ascending texts as bytes, one after the other.
+    """Ascending texts as concatenated bytes.
 
     Attributes
     ----------
@@ -179,7 +178,7 @@ Keys = Numbers | WideNumbers | Texts
 
 @kernel(*(f"const uint8[::1], const {ends}[::1], const uint8[::1]" for ends in ("int32", "int64")))
 def _find_text(content, ends, sought):  # type: ignore[no-untyped-def]
-    """Twice the number of texts that are less, and one more where the sought text is there."""
+    """Twice the number of smaller texts, plus one if the sought text is present."""
     low, high = 0, len(ends) - 1
     while low < high:
         middle = (low + high) >> 1
@@ -212,7 +211,7 @@ def _find_texts(content, ends, sought, sought_ends, places):  # type: ignore[no-
 
 
 def _floor(key: int | decimal.Decimal, scale: int) -> tuple[int, bool]:
-    """The largest whole number that is not more than the key times ten to the scale, and whether they are equal."""
+    """The largest whole number not above the key times ten to the scale, and whether they are equal."""
     if isinstance(key, int):
         return key * 10**scale if scale else key, True
     moved = key.scaleb(scale, EXACT)
@@ -221,7 +220,7 @@ def _floor(key: int | decimal.Decimal, scale: int) -> tuple[int, bool]:
 
 
 def _found(run: Numbers | WideNumbers, keys: Keys) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Where keys stand in a run, by Python's whole numbers: for those that 64 bits don't hold."""
+    """Places of keys in a run, by Python integers, for numbers that don't fit 64 bits."""
     assert not isinstance(keys, Texts)
     shift = run.scale - keys.scale
     if shift >= 0:
@@ -230,7 +229,7 @@ def _found(run: Numbers | WideNumbers, keys: Keys) -> tuple[NDArray[np.int64], N
         divided = [divmod(v, 10**-shift) for v in keys.integers()]
         floors, whole = [q for q, _ in divided], np.array([r == 0 for _, r in divided], dtype=np.bool_)
     if isinstance(run, WideNumbers):
-        clipped = [min(max(v, -_WIDE_ZERO), _WIDE_ZERO - 1) for v in floors]  # no number of a dictionary is as large
+        clipped = [min(max(v, -_WIDE_ZERO), _WIDE_ZERO - 1) for v in floors]  # no number in a dictionary is this large
         places, equal = run._texts().search(_wide(clipped, run.scale)._texts())
         return places + (equal & ~whole), equal & whole
     inside = np.array([_LEAST <= v <= _MOST for v in floors], dtype=np.bool_)
@@ -267,12 +266,12 @@ def _plain_numbers(integers: list[int], scale: int) -> list[PlainKey]:
 
 
 def key_of_bits(bits: int) -> int:
-    """The key of a double from its bits as a whole number with a sign."""
+    """The key of a double from its bits as a signed whole number."""
     return bits if bits >= 0 else bits ^ _MOST
 
 
 def keys_of_rows(types: Sequence[TypeName], rows: Sequence[PlainRow]) -> list[list[PlainKey | None]]:
-    """For each column the keys of rows of plain values (`engine.table.rows`), None for null."""
+    """Keys of rows of plain values (`engine.table.rows`) for each column, None for null."""
     if not rows:
         return [[] for _ in types]
     makers = [_KEY_OF_VALUE.get(type_) for type_ in types]
@@ -303,13 +302,13 @@ def too_many_digits(scale: int) -> InputError:
 
 
 def digits_at(key: PlainKey, scale: int) -> int:
-    """How many digits a number has at a scale."""
+    """Number of digits of a number at a scale."""
     assert not isinstance(key, bytes)
     return len(str(abs(_floor(key, scale)[0])))
 
 
 def keys_of_plain(domain: Domain, plain: Sequence[PlainKey]) -> Keys:
-    """Keys from single ones, ascending and distinct."""
+    """Keys from single keys, ascending and distinct."""
     if domain == "text":
         texts: list[bytes] = list(plain)  # type: ignore[arg-type]
         ends = np.zeros(len(texts) + 1, dtype=np.int64)
@@ -330,7 +329,7 @@ def _scale_of(key: decimal.Decimal) -> int:
 
 
 def at_scale(keys: Keys, scale: int) -> Keys:
-    """The same values at a scale that is not less."""
+    """The same values at a scale that is not smaller."""
     if isinstance(keys, Texts) or scale == keys.scale:
         return keys
     shift = scale - keys.scale
@@ -342,7 +341,7 @@ def at_scale(keys: Keys, scale: int) -> Keys:
 
 
 def united(parts: Sequence[Keys]) -> Keys:
-    """All keys of the parts, one part after the other, at one scale and in one form."""
+    """Concatenate the keys of the parts, at one scale and in one form."""
     if len(parts) == 1:
         return parts[0]
     if isinstance(parts[0], Texts):
@@ -367,9 +366,9 @@ def widened(keys: Keys) -> WideNumbers:
 
 
 def merged(left: Keys, right: Keys) -> tuple[Keys, NDArray[np.int64]]:
-    """Two ascending lists without a common key as one, and for each place of it which key of left + right stands there.
+    """Merge two ascending lists without common keys. Returns the merged keys, and the index in left + right of each.
 
-    Linear, but for a search of each right key in left.
+    Cost: linear, plus a search of each right key in left.
     """
     places = left.search(right)[0] + np.arange(len(right), dtype=np.int64)
     order = np.empty(len(left) + len(right), dtype=np.int64)
@@ -381,7 +380,7 @@ def merged(left: Keys, right: Keys) -> tuple[Keys, NDArray[np.int64]]:
 
 
 def texts_of(binary: pa.Array) -> Texts:
-    """Texts from large_binary; bytes are shared where they begin at the array's start."""
+    """Texts from large_binary; bytes are shared if they begin at the array's start."""
     _, places, content = binary.buffers()
     if not len(binary) or places is None:
         return Texts(np.empty(0, dtype=np.uint8), np.zeros(len(binary) + 1, dtype=np.int64))

@@ -1,4 +1,4 @@
-"""The constraints that a state lists, and the differences of two lists."""
+"""Constraints listed by a state, and the differences between two lists."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tuplewise.engine.dc.vertices import Sets
 from tuplewise.engine.table.relation import Relation
 from tuplewise.gpu_kernels.words import WITHIN_T
 
-Numbers = tuple[int, ...]  # predicates of a constraint by their numbers in the space
+Numbers = tuple[int, ...]  # predicate numbers of a constraint in its space
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,12 +27,12 @@ class RuleListing:
 
     @cached_property
     def numbers(self) -> list[Numbers]:
-        """Their predicates."""
+        """Predicate numbers of each constraint."""
         rows = zip(self.arrays.predicates.tolist(), self.arrays.sizes.tolist(), strict=True)
         return [tuple(row[:size]) for row, size in rows]
 
     def against(self, before: RuleListing) -> tuple[list[Numbers], list[Numbers]]:
-        """Constraints that are listed here and were not before, and the reverse; both in result order."""
+        """Constraints listed here but not before, and those listed before but not here; both in result order."""
         mine, theirs = set(self.numbers), set(before.numbers)
         return [n for n in self.numbers if n not in theirs], [n for n in before.numbers if n not in mine]
 
@@ -40,14 +40,14 @@ class RuleListing:
 def listing_of(
     sets: Sets, violations: NDArray[np.int64], space: PredicateSpace, rows: int, relation: Callable[[], Relation]
 ) -> RuleListing:
-    """The constraints of minimal hitting sets, for a table of so many rows; without pairs, those of the one row."""
+    """List the constraints of minimal hitting sets for a table of `rows` rows; without pairs, those of the one row."""
     if rows < 2:
         return RuleListing(invert(collect_evidence(relation(), space, device="cpu")))
     return RuleListing(constraints_of(sets, violations, True, space, rows))
 
 
 def listing_of_numbers(numbers: Sequence[Numbers], space: PredicateSpace) -> RuleListing:
-    """Constraints by their predicates, put into result order; their violations are not counted."""
+    """List constraints given by predicate numbers, in result order; their violations are not counted."""
     if not numbers:
         return RuleListing(ConstraintArrays.none())
     width = max(map(len, numbers))

@@ -1,4 +1,4 @@
-"""Gapped codes as dense ranks, for work on a whole table."""
+"""Conversion of gapped codes to dense ranks, for work on a whole table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tuplewise.engine.table.rows import KeptColumn
 
 
 def ranked(columns: Sequence[KeptColumn], codes: NDArray[np.int32], name: str) -> Relation:
-    """Rows as a Relation whose values are known by their ranks only. `codes`: int32 (rows, columns)."""
+    """Rows as a Relation with ranks only, without values. `codes`: int32 (rows, columns)."""
     ranks, described, _ = rank_codes(columns, codes)
     return Relation(name, None, described, ranks, {})
 
@@ -20,7 +20,7 @@ def ranked(columns: Sequence[KeptColumn], codes: NDArray[np.int32], name: str) -
 def rank_codes(
     columns: Sequence[KeptColumn], codes: NDArray[np.int32]
 ) -> tuple[NDArray[np.int32], tuple[Column, ...], dict[Domain, NDArray[np.int32]]]:
-    """Ranks that are dense over each domain.
+    """Convert codes to ranks that are dense over each domain.
 
     Parameters
     ----------
@@ -29,8 +29,8 @@ def rank_codes(
     Returns
     -------
     ranks : int32 (columns, rows), C order, read-only
-    columns : with distinct values and nulls counted
-    used : the codes of each domain that rows have, ascending
+    columns : with counts of distinct values and nulls
+    used : codes of each domain that occur in rows, ascending
     """
     ranks = np.empty(codes.shape[::-1], dtype=np.int32)
     described: dict[int, Column] = {}
@@ -52,7 +52,7 @@ def rank_codes(
 
 
 def _distinct(codes: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """The distinct codes of a column, ascending, and for each row which one it has."""
+    """Distinct codes of a column, ascending, and the index of each row's code among them."""
     import pyarrow as pa
 
     encoded = pa.array(np.ascontiguousarray(codes)).dictionary_encode()

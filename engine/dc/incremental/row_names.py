@@ -1,4 +1,4 @@
-"""Names of rows in a state with a key: the values of the key, as JSON writes them."""
+"""Names of rows in a state with a key: the values of the key, in JSON form."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from tuplewise.engine.table.rows import KeptColumn
 def key_of_row(
     columns: list[KeptColumn], codes: NDArray[np.int32], dictionaries: Dictionaries, additions: Additions
 ) -> dict[str, Any]:
-    """The values of a key by column names.
+    """Values of a key by column names.
 
     Parameters
     ----------
-    columns : of the key
+    columns : columns of the key
     codes : int32 (columns,), none is null
-    additions : new values that the dictionaries don't know yet
+    additions : new values that are not in the dictionaries yet
     """
     name = {}
     for column, code in zip(columns, codes.tolist(), strict=True):
@@ -33,7 +33,7 @@ def key_of_row(
 
 
 def _value(column: KeptColumn, code: int, dictionaries: Dictionaries, additions: Additions) -> Any:
-    """The value that a code stands for."""
+    """The value of a code."""
     domain = DOMAIN_OF_TYPE[column.type]
     new = additions.codes.get(domain)
     if new is not None:
@@ -44,9 +44,9 @@ def _value(column: KeptColumn, code: int, dictionaries: Dictionaries, additions:
 
 
 def plain_value(value: Any, type_: TypeName) -> Any:
-    """A value of a column as JSON has it: whole numbers, doubles and booleans as they are, others as text.
+    """A value of a column in JSON form: whole numbers, doubles and booleans unchanged, others as text.
 
-    Columns of numbers share a dictionary, so a whole number may come as a decimal.
+    Columns of numbers share a dictionary, so a whole number may be given as a decimal.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""New rows of a state, from any source: matched by column names, typed by the state's types, encoded."""
+"""New rows for a state from any source: matched by column names, given the state's types, and encoded."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class RowBatch:
     Attributes
     ----------
     codes : int32 (rows, columns), C order
-    additions : the values among them that are new to the dictionaries
-    row_ids : int64 (rows,), the ids of the rows that these stand for; None where they don't say
-    notes : what was seen while reading
-    version : of the dictionaries that `codes` are of
+    additions : values that are new to the dictionaries
+    row_ids : int64 (rows,), the ids of the rows that these replace; None if the rows have no ids
+    notes : notes from reading
+    version : version of the dictionaries of `codes`
     """
 
     codes: NDArray[np.int32]
@@ -53,21 +53,21 @@ def read_batch(
     leave_out: bool = False,
     with_row_id: bool = False,
 ) -> RowBatch:
-    """Rows for a state, columns matched by name.
+    """Read rows for a state, with columns matched by name.
 
     Parameters
     ----------
-    source : path, frame or Relation; one mapping by column names; or a list of such, or of sequences of values
-    null_tokens : text that means null
-    leave_out : leave rows out that have a value that doesn't fit its column's type
-    with_row_id : a column `row_id` beside the others says for which row of the state each row stands
+    source : path, frame or Relation; one mapping by column names; or a list of mappings or of sequences of values
+    null_tokens : texts that mean null
+    leave_out : leave out rows with a value that doesn't fit its column's type
+    with_row_id : an extra column `row_id` gives the row of the state that each row replaces
 
     Raises
     ------
     InputError
-        Where columns are missing or unknown, or a value doesn't fit: with its row and column.
+        If columns are missing or unknown, or a value doesn't fit; the message names its row and column.
     GapsExhausted
-        Where new values find no room in the dictionaries.
+        If the dictionaries have no room for new values.
     """
     with_row_id = with_row_id and all(column.name != ROW_ID for column in columns)
     rows = plain_rows(source)
@@ -92,12 +92,12 @@ def keys_of(
     null_tokens: Sequence[str],
     load_options: LoadOptions | None = None,
 ) -> NDArray[np.int32]:
-    """The codes of the key columns of rows, which may lack other columns.
+    """Codes of the key columns of rows, which may lack other columns.
 
     Parameters
     ----------
-    source : as of `read_batch`; sequences have values of the key columns only
-    columns : of the key
+    source : as for `read_batch`; sequences have values of the key columns only
+    columns : columns of the key
 
     Returns
     -------
@@ -106,7 +106,7 @@ def keys_of(
     Raises
     ------
     InputError
-        Where a column of the key is missing, or a value doesn't fit.
+        If a column of the key is missing, or a value doesn't fit.
     """
     rows = plain_rows(source)
     if rows is not None:
@@ -120,21 +120,21 @@ def keys_of(
 def read_keys(
     columns: Sequence[KeptColumn], rows: Sequence[Any], null_tokens: Sequence[str] = (), *, leave_out: bool = False
 ) -> tuple[list[list[PlainKey | None]], list[int]]:
-    """`read_rows`, the values of each column as keys."""
+    """`read_rows` with the values of each column as keys."""
     names, types = [column.name for column in columns], [column.type for column in columns]
     read, left_out = read_rows(rows, names, types, null_tokens, leave_out=leave_out)
     return keys_of_rows(types, read), left_out
 
 
 def _only(row: Any, names: Sequence[str]) -> Any:
-    """The wanted part of a mapping, if it has all of it."""
+    """The wanted part of a mapping, if it is complete."""
     if isinstance(row, Mapping) and len(row) > len(names) and all(name in row for name in names):
         return {name: row[name] for name in names}
     return row
 
 
 def _names_rows(rows: Sequence[Any]) -> bool:
-    """Whether rows are mappings that say for which row of the state each stands."""
+    """Whether rows are mappings with the id of the row of the state that each replaces."""
     return any(isinstance(row, Mapping) and ROW_ID in row for row in rows)
 
 
@@ -161,7 +161,7 @@ def _read_relation(
     with_row_id: bool = False,
     others: bool = False,
 ) -> tuple[Relation, NDArray[np.int64] | None, tuple[str, ...]]:
-    """Rows of a file, a frame or a Relation, typed; their ids, and notes."""
+    """Read typed rows of a file, a frame or a Relation; with their ids, and notes."""
     names = [column.name for column in columns]
     beside = ROW_ID if with_row_id else None
     read = read_columns(source, names, load_options or LoadOptions(), "rows", "the batch", beside=beside, others=others)

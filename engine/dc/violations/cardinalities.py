@@ -1,13 +1,12 @@
-"""How many distinct values columns have, alone and together: the basis of plans.
+"""Numbers of distinct values of columns and of column combinations: the basis of plans.
 
-An encoded table knows the distinct values of each column from its dictionaries, exactly and for nothing. Combinations
-of columns are estimated from a sample of rows, corrected by how far the same estimate is off on each column alone.
+The dictionaries of an encoded table give the distinct values of each column, exactly and at no cost. Combinations of
+columns are estimated from a sample of rows, corrected by the error of the same estimate on each single column.
 
 Source: Freitag, Neumann, "Every Row Counts", CIDR 2019, as used by Pena, de Almeida, Naumann (PVLDB 15(4), 2022),
-section 6.1. Departures: exact numbers take the place of HyperLogLog sketches, which would cost a pass over each
-column to estimate what encoding has counted; the estimate from the sample is the larger of two that are both low:
-that of Charikar et al. (PODS 2000), square root of n / s for values seen once, and the one by how often drawn rows
-meet.
+section 6.1. Departures: exact numbers replace HyperLogLog sketches, which would cost a pass over each column to
+estimate numbers known from encoding. The estimate from the sample is the larger of two underestimates: that of
+Charikar et al. (PODS 2000), square root of n / s for values seen once, and one based on how often sampled rows agree.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ class Cardinalities:
     Attributes
     ----------
     rows : rows of the table
-    distinct : distinct values of each column, known or estimated
+    distinct : number of distinct values of each column, known or estimated
     sample : int32 (columns, sampled rows), codes of rows drawn at random
     """
 
@@ -44,7 +43,7 @@ class Cardinalities:
 
     @classmethod
     def of_codes(cls, codes: NDArray[np.int32], seed: int = 0) -> Cardinalities:
-        """Cardinalities of codes alone, int32 (columns, rows): single columns are estimated from the sample, too."""
+        """Cardinalities from codes alone, int32 (columns, rows); single columns are estimated from the sample, too."""
         sizes = cls(codes.shape[1], (), drawn_rows(codes, seed))
         if sizes.sample.shape[1] == 0:
             return cls(sizes.rows, [1.0] * len(codes), sizes.sample)
@@ -52,7 +51,7 @@ class Cardinalities:
         return cls(sizes.rows, alone, sizes.sample)
 
     def of(self, columns: Iterable[int]) -> float:
-        """Distinct combinations of values of some columns, estimated; of one column as known."""
+        """Estimated number of distinct combinations of values of some columns; for one column, the known number."""
         key = tuple(sorted(set(columns)))
         if not key:
             return 1.0
@@ -72,19 +71,19 @@ class Cardinalities:
         return float(min(most, max(*alone, corrected)))
 
     def alone(self, columns: Iterable[int]) -> float:
-        """Rows expected to agree with no other row on some columns, as if combinations were equally likely."""
+        """Expected rows that agree with no other row on some columns, if combinations were equally likely."""
         share = min(1.0, self.of(columns) / max(1, self.rows))
-        low, high = 0.0, 1e9  # rows for each possible combination, found by its distinct share: (1 - e^-x) / x
+        low, high = 0.0, 1e9  # rows per possible combination, found from its distinct share: (1 - e^-x) / x
         for _ in range(40):
             middle = (low + high) / 2
             low, high = (middle, high) if -math.expm1(-middle) / middle > share else (low, middle)
         return self.rows * math.exp(-high)
 
     def _from_sample(self, columns: tuple[int, ...]) -> float:
-        """Distinct combinations of all rows by those of the sample: the larger of two estimates that are both low.
+        """Distinct combinations of all rows, estimated from the sample: the larger of two underestimates.
 
-        Values seen once times sqrt(n / s), and the others (low where nearly all are different); as many as equally
-        likely combinations would give that meet as often in the sample (low where a few are frequent).
+        First: values seen once times sqrt(n / s), plus the others (low if nearly all values differ). Second: the number
+        of equally likely combinations with the same rate of agreement in the sample (low if a few are frequent).
         """
         _, counts = np.unique(_combined(self.sample, columns), return_counts=True)
         sampled = int(counts.sum())
@@ -96,7 +95,7 @@ class Cardinalities:
 
 
 def _combined(codes: NDArray[np.int32], columns: tuple[int, ...]) -> NDArray[np.int64]:
-    """One key for each combination of codes. int64 (rows,)."""
+    """A key for each combination of codes, int64 (rows,)."""
     keys = np.zeros(codes.shape[1], dtype=np.int64)
     for column in columns:
         span = int(codes[column].max(initial=-1)) + 2
@@ -107,7 +106,7 @@ def _combined(codes: NDArray[np.int32], columns: tuple[int, ...]) -> NDArray[np.
 
 
 def cardinalities(relation: Relation, seed: int = 0) -> Cardinalities:
-    """Of a loaded relation: exact for single columns.
+    """Cardinalities of a loaded relation, exact for single columns.
 
     Examples
     --------

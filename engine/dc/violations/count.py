@@ -1,9 +1,9 @@
-"""Violating pairs counted without listing them, in all and for each row.
+"""Counts of violating pairs, in all and for each row, without listing the pairs.
 
 Inequalities are counted by the join of the plan. Non-equalities are counted by inclusion and exclusion over equality
-counts: pairs that differ on A and B are all pairs, less those that agree on A, less those that agree on B, and those
-that agree on both once more. Terms share their groups, and end early: where no two rows agree any more, neither do
-they with more columns.
+counts: the pairs that differ on A and B are all pairs, minus those that agree on A, minus those that agree on B, plus
+those that agree on both. Terms share their groups. They end early: if no two rows agree on some columns, none agree on
+more columns.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from tuplewise.gpu_kernels.device import Device, pick_device
 from tuplewise.gpu_kernels.join_types import Algorithm, Comparison, KdTreePairJoin, PairJoin
 from tuplewise.gpu_kernels.refine import join
 
-SAMPLED_ROWS = 256  # left rows that tell what a k-d tree costs
+SAMPLED_ROWS = 256  # left rows sampled to estimate the cost of a k-d tree
 WORTH_SAMPLING_SECONDS = 0.2
 
 
 def count_pairs(
     work: Work, plan: CheckPlan, pairs: ClusterPairs, keep_nulls: bool, counts: NDArray[np.int64] | None = None
 ) -> int:
-    """Ordered pairs of different rows that violate, inside cluster pairs that agree on the plan's equalities.
+    """Count violating ordered pairs of different rows, inside cluster pairs that agree on the plan's equalities.
 
-    `counts`, int64 (rows,), gets the partners of each left row added. Raises TimeoutError at the deadline.
+    Adds the number of partners of each left row to `counts`, int64 (rows,). Raises TimeoutError at the deadline.
     """
     total = 0
     for sign, term in _terms(work, pairs, plan.excluded, keep_nulls):
@@ -54,10 +54,10 @@ def prepare(
     *,
     listing: bool = False,
 ) -> PairJoin:
-    """The join of a plan, or of other comparisons than it plans (at most one).
+    """The join of a plan, or of other comparisons instead of the planned ones (at most one).
 
-    A range tree gives way to a k-d tree where a sample of rows shows that this costs less (where few pairs are near
-    the boundary, which no estimate tells), and for listing, which it doesn't do.
+    A k-d tree replaces a range tree if it costs less on a sample of rows (few pairs near the boundary; no estimate
+    predicts this), and always for listing, which a range tree can't do.
     """
     chosen = made.compared if compared is None else compared
 
@@ -97,7 +97,7 @@ def _terms(
 def _with_themselves(
     codes: NDArray[np.int32], compared: Sequence[Comparison], pairs: ClusterPairs
 ) -> NDArray[np.int32]:
-    """Rows whose pair with themselves the join counts."""
+    """Rows for which the join counts the pair with itself."""
     satisfied = satisfied_with_itself(codes, compared)
     if satisfied is None or not pairs.clusters:
         return np.empty(0, dtype=np.int32)
@@ -106,7 +106,7 @@ def _with_themselves(
 
 
 def mirrored(plan: CheckPlan) -> CheckPlan:
-    """The plan of the rule with t and u exchanged, over exchanged cluster pairs."""
+    """The plan of the rule with t and u exchanged, for exchanged cluster pairs."""
     return replace(
         plan,
         equalities=tuple((b, a) for a, b in plan.equalities),
@@ -118,7 +118,7 @@ def mirrored(plan: CheckPlan) -> CheckPlan:
 def both_counts(
     work: Work, plan: CheckPlan, pairs: ClusterPairs, keep_nulls: bool, symmetric: bool
 ) -> tuple[int, NDArray[np.int64], NDArray[np.int64]]:
-    """Violating pairs, and for each row its pairs as t and as u, int64 (rows,) each."""
+    """Number of violating pairs, and each row's number of pairs as t and as u, int64 (rows,) each."""
     as_left = np.zeros(work.rows, dtype=np.int64)
     total = count_pairs(work, plan, pairs, keep_nulls, as_left)
     if symmetric or not total:
@@ -137,7 +137,7 @@ def count_program(
     *,
     threads: int | None = None,
 ) -> int:
-    """Ordered pairs (t in left, u in right) of different rows that violate a program. Additive over tiles.
+    """Count ordered pairs (t in left, u in right) of different rows that violate a program. Additive over tiles.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def row_counts(
     *,
     threads: int | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Violating pairs of each row as t and as u, int64 (rows,) each; parameters as for `count_program`."""
+    """Number of violating pairs of each row as t and as u, int64 (rows,) each; parameters as for `count_program`."""
     work, made, pairs = prepared(codes, program, left, right, device, threads)
     if pairs is None:
         return np.zeros(work.rows, dtype=np.int64), np.zeros(work.rows, dtype=np.int64)
@@ -175,7 +175,7 @@ def prepared(
     device: Device | str,
     threads: int | None = None,
 ) -> tuple[Work, CheckPlan, ClusterPairs | None]:
-    """A program planned by the codes alone and refined up to its join; no cluster pairs where nothing can violate."""
+    """Plan a program from the codes alone and refine it up to its join; no cluster pairs if no pair can violate it."""
     picked = pick_device(device) if isinstance(device, str) else device
     work = Work(codes, picked, threads)
     sizes = Cardinalities.of_codes(codes)

@@ -1,7 +1,7 @@
-"""Checks rules on a table: whether they hold, how many pairs and rows violate them, and which.
+"""Checks of rules on a table: whether they hold, how many pairs and rows violate them, and which.
 
 Source of the whole: FACET (Pena, de Almeida, Naumann, "Fast Detection of Denial Constraint Violations", PVLDB 15(4),
-2022); each module names its departures. The largest: pairs are counted without being made.
+2022). Each module names its departures. The largest: pairs are counted without being materialised.
 """
 
 from __future__ import annotations
@@ -47,21 +47,21 @@ def check_rules(
     Parameters
     ----------
     table : Relation or TableInSpark
-    rules : of two tuples or of one
+    rules : about two tuples or one
     options : DcCheckOptions or None
-    run : told of "checking"; None: one that begins now, with the options' limits
+    run : reports progress of "checking"; None: a run that begins now, with the options' limits
 
     Raises
     ------
     RuleError
-        Where a rule can't be bound to the table: before any work.
+        If a rule can't be bound to the table; raised before any work.
     DeviceError
-        For a device that was asked for and can't be had.
+        If a requested device is not available.
 
     Notes
     -----
-    Cost for n rows, near-linear where a rule has equalities, at most two inequalities and up to six non-equalities; see
-    `count` and `gpu_kernels.refine.join` for the others. Memory: 30 to 60 bytes a row, whatever the number of pairs.
+    Cost for n rows: near-linear for a rule with equalities, at most two inequalities and up to six non-equalities. For
+    other rules see `count` and `gpu_kernels.refine.join`. Memory: 30 to 60 bytes a row, for any number of pairs.
     """
     options = options or DcCheckOptions()
     run = run or Run(options)
@@ -101,7 +101,7 @@ def check_rules(
 def _roots(
     programs: Sequence[Program], plans: Sequence[CheckPlan], sizes: Cardinalities, options: DcCheckOptions
 ) -> tuple[list[trie.TrieRoot], list[str]]:
-    """Tries, or one for each rule; and a note on what sharing saves."""
+    """Tries of shared equalities, or one for each rule; and a note on the work that sharing saves."""
     pairwise = [n for n, program in enumerate(programs) if not program.one_row and not program.never]
     alone = [root for n in pairwise for root in trie.build(programs, plans, "cost", sizes, [n])]
     if options.together == "none" or len(pairwise) < 2:
@@ -116,7 +116,7 @@ def _roots(
 
 
 class _Runner:
-    """Checks rules along tries; results by number of the rule."""
+    """Check of rules along tries; results are by rule number."""
 
     def __init__(
         self,
@@ -134,7 +134,7 @@ class _Runner:
         self.reached: str | None = None
 
     def run(self, roots: list[trie.TrieRoot]) -> None:
-        """All tries, beside each other where there are several and the CPU does the work."""
+        """Check all tries; several tries run in parallel on the CPU."""
         for n, program in enumerate(self._programs):
             if program.one_row:
                 self._keep(n, self._check_one_row(n))
@@ -173,7 +173,7 @@ class _Runner:
             self._walk(child, pairs, work)
 
     def _over(self) -> bool:
-        """Whether a limit was reached. Looked at before each refinement and each rule."""
+        """Whether a limit was reached. Called before each refinement and each rule."""
         limit = self._run.memory_limit
         if self._run.over():
             self.reached = self.reached or "the time limit was reached before every rule was checked"
@@ -200,7 +200,7 @@ class _Runner:
         if total:
             try:
                 listed = first_pairs(work, made, pairs, as_left, program.symmetric, options.pairs)
-            except TimeoutError:  # what is known stays known
+            except TimeoutError:  # results so far are kept
                 self.reached = "the time limit was reached before all pairs were listed"
         counts = as_left if program.symmetric else as_left + as_right
         return self._made(n, total, int(np.count_nonzero(counts)), listed, counts, began, work.taken)
@@ -252,7 +252,7 @@ class _Runner:
 
 
 def _steps_taken(made: CheckPlan, taken: Sequence[str]) -> list[dict[str, Any]]:
-    """The planned steps, with the algorithm that the join took where it isn't the planned one."""
+    """The planned steps, with the join's actual algorithm if it differs from the plan."""
     steps = [dict(step) for step in made.steps]
     for step in steps:
         if taken and step["algorithm"] == made.algorithm != taken[0]:

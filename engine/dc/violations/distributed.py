@@ -1,7 +1,7 @@
-"""Checks rules on a table whose codes stay in Spark: the same figures as in-process, for tables beyond one machine.
+"""Checks of rules on a table whose codes stay in Spark: the same figures as in-process, for tables beyond one machine.
 
-`engine.spark.run` cuts the pairs into tiles and adds up; here rules are bound, tasks get their kernels, and what comes
-back is put together.
+`engine.spark.run` cuts the pairs into tiles and adds up their results. This module binds rules, gives tasks their
+kernels, and assembles the results.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Codes = NDArray[np.int32]
 def list_tile(
     codes: Codes, rule: Program, left: RowChoice, right: RowChoice, one_way: bool, device: Device | str
 ) -> Iterator[NDArray[np.int64]]:
-    """Chunks of the violating pairs of a tile, in order."""
+    """List the violating pairs of a tile in chunks, in order."""
     work, made, pairs = prepared(codes, rule, left, right, device, threads=1)
     if pairs is None:
         return
@@ -57,7 +57,7 @@ def list_tile(
 def find_in_tile(
     codes: Codes, rule: Program, left: RowChoice, right: RowChoice, limit: int, device: Device | str
 ) -> NDArray[np.int64]:
-    """At most `limit` violating pairs of a tile."""
+    """Find at most `limit` violating pairs of a tile."""
     work, made, pairs = prepared(codes, rule, left, right, device, threads=1)
     if pairs is None:
         return np.empty((0, 2), dtype=np.int64)
@@ -73,7 +73,7 @@ def check_in_spark(
     options: DcCheckOptions,
     run: Run,
 ) -> DcCheck:
-    """Check rules on a table whose rows stay in Spark; of its columns those that the rules name are encoded."""
+    """Check rules on a table whose rows stay in Spark. Only columns named by the rules are encoded."""
     used = {name for rule in rules for name in rule.columns}
     table = encode_for("checked", opened, sorted(used) or opened.column_names[:1], run.step, shown=options.key)
     found = check_on_spark(table, rules, options, run)
@@ -92,8 +92,8 @@ def check_on_spark(
     Returns
     -------
     DcCheck
-        Its relation holds only the rows that are listed (`table_rows` says how many the table has). `row_counts` are
-        those of the `WORST_ROWS` rows in most pairs; of the other rows that are listed they are 0.
+        Its relation holds only the listed rows (`table_rows` is the size of the table). `row_counts` covers the
+        `WORST_ROWS` rows with the most pairs; it is 0 for the other listed rows.
     """
     run, began = run or Run(options), time.monotonic()
     spark = table.frame.sparkSession
@@ -135,7 +135,7 @@ def check_on_spark(
 
 
 class SparkPairs:
-    """All pairs of a check, as long as somebody may ask for them."""
+    """All pairs of a check, computed when they are written."""
 
     def __init__(
         self,
@@ -149,7 +149,7 @@ class SparkPairs:
     def write_pairs(
         self, folder: str, columns: Sequence[Cell], own: Sequence[Sequence[Cell]], deadline: float | None
     ) -> None:
-        """See `found.ViolatingPairsOnSpark`. Values are joined to pairs by position; files are in no order."""
+        """See `found.ViolatingPairsOnSpark`. Values are joined to pairs by position; files are unordered."""
         with contextlib.ExitStack() as stack:
             stack.enter_context(jobs.until(self._table.frame.sparkSession, deadline))
             lists = []
@@ -176,7 +176,7 @@ def count_pairs_on_spark(
     table: EncodedFrame, rules: Sequence[DenialConstraint], *, nulls: str = "unknown", device: str = "auto",
     deadline: float | None = None,
 ) -> list[int]:  # fmt: skip
-    """The violating ordered pairs of each rule about two rows; TimeoutError at the deadline."""
+    """Number of violating ordered pairs of each rule about two rows. Raises TimeoutError at the deadline."""
     spark = table.frame.sparkSession
 
     def pairs(program: Program) -> int:
@@ -207,7 +207,7 @@ def find_witnesses_on_spark(
 
 
 def rule_on(table: EncodedFrame, program: Program, device: str = "auto", seed: int = 0) -> on_spark.RuleOnSpark:
-    """A bound rule on the columns of the table that it reads."""
+    """A bound rule together with the table columns it reads."""
     narrowed, columns = narrow(program)
     frame = table.frame.selectExpr("position", *(f"c{c} as c{i}" for i, c in enumerate(columns)))
     sizes = on_spark.cluster_sizes(table.frame.sparkSession, table.rows, len(columns))
@@ -215,7 +215,7 @@ def rule_on(table: EncodedFrame, program: Program, device: str = "auto", seed: i
 
 
 def narrow(program: Program) -> tuple[Program, list[int]]:
-    """The program over the columns that it reads alone, numbered anew, and which they are."""
+    """The program with only the columns it reads, renumbered, and their original numbers."""
     tests = (*program.left_tests, *program.right_tests)
     read = {c.left for c in program.comparisons} | {c.right for c in program.comparisons}
     read |= {t.left for t in tests} | {t.right for t in tests if t.kind == "columns"}
@@ -237,17 +237,17 @@ def narrow(program: Program) -> tuple[Program, list[int]]:
 
 
 def cardinalities_on_spark(table: EncodedFrame, seed: int) -> Cardinalities:
-    """Distinct values of the columns as they were counted, and a sample of rows."""
+    """Cardinalities from the counted distinct values of the columns and a sample of rows."""
     share = min(1.0, LARGEST_SAMPLE / max(1, table.rows))
     sample = table.frame.sample(share, seed).toArrow()
     drawn = np.zeros((len(table.header.columns), len(sample)), dtype=np.int32)
-    for name in sample.column_names[1:]:  # behind position
+    for name in sample.column_names[1:]:  # after position
         drawn[int(name[1:])] = sample[name].to_numpy()
     return Cardinalities(table.rows, [c.distinct for c in table.header.columns], drawn)
 
 
 def _check_one(table: EncodedFrame, program: Program, options: DcCheckOptions) -> on_spark.Violations | int:
-    """What violates one rule; with `count_only` only how many pairs."""
+    """Violations of one rule; with `count_only`, only the number of pairs."""
     if program.never:
         return 0 if options.count_only else on_spark.NOTHING
     asked = rule_on(table, program, options.device, options.seed)
@@ -260,13 +260,13 @@ def _check_one(table: EncodedFrame, program: Program, options: DcCheckOptions) -
 
 
 def _rows_unknown(table: EncodedFrame, programs: Sequence[Program]) -> list[int]:
-    """Rows that nulls leave out of each rule. One job."""
+    """Number of rows that nulls leave out of each rule. One job."""
     named = [[f"c{c} = {NULL_CODE}" for c in program.named] for program in programs]
     return on_spark.count_where(table.frame, [" or ".join(conditions) for conditions in named])
 
 
 def _listed_positions(found: Sequence[on_spark.Violations | int | None]) -> NDArray[np.int64]:
-    """Positions of all rows that some list names, ascending."""
+    """Positions of all listed rows, ascending."""
     parts = [np.zeros(0, dtype=np.int64)]
     for figures in found:
         if isinstance(figures, on_spark.Violations):
@@ -279,7 +279,7 @@ def _as_check(
     relation: Relation, rule: DenialConstraint, program: Program, options: DcCheckOptions,
     figures: on_spark.Violations | int | None, rows_unknown: int, steps: list[dict[str, Any]], seconds: float,
 ) -> RuleCheck:  # fmt: skip
-    """The figures of one rule with rows by their index in the excerpt."""
+    """The figures of one rule, with rows given by their index in the excerpt."""
     positions = relation.positions if relation.positions is not None else np.arange(relation.rows)
     pairs = np.empty((0, 2), dtype=np.int64)
     counts = rows = None

@@ -1,8 +1,8 @@
-"""Does any pair violate? At most a few witnesses, found by passes that stop early: what discovery validates with.
+"""Existence of violating pairs: a few witnesses, found by passes that stop early. Discovery validates with these.
 
-Equalities alone, with one inequality, or with one non-equality stop at the first group that shows it; two
-inequalities take one pass with running extremes, after sorting; three and more descend a k-d tree. Non-equalities
-beside others are counted (in near-linear time), and listed only where there are any.
+Equalities alone, with one inequality, or with one non-equality stop at the first group with a violation. Two
+inequalities take one pass with running extremes after sorting; three or more descend a k-d tree. Other combinations
+with non-equalities are counted (in near-linear time), and listed only if the count is not zero.
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ def find_witnesses(
     device: Device | str = "auto",
     deadline: float | None = None,
 ) -> list[NDArray[np.int64]]:
-    """At most `limit` violating pairs of each rule; an empty array says that the rule holds.
+    """Find at most `limit` violating pairs of each rule. An empty array means that the rule holds.
 
     Returns
     -------
     list of int64 arrays (found, 2)
-        Row indexes t, u; u = -1 for rules about one row. Which pairs are found is the algorithm's choice, the same in
-        each run: not in general the first ones.
+        Row indexes t, u; u = -1 for rules about one row. The algorithm decides which pairs it finds: the same in each
+        run, but not in general the first ones.
 
     Raises
     ------
     ValueError
-        Where `limit` is below 1.
+        If `limit` is below 1.
     TimeoutError
         At the deadline.
 
     Notes
     -----
-    Cost: n log n for rules with at most two inequalities, whatever the number of violating pairs.
+    Cost: n log n for rules with at most two inequalities, for any number of violating pairs.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def _witnesses(
 
 
 def find_pairs(work: Work, made: CheckPlan, pairs: ClusterPairs, keep_nulls: bool, limit: int) -> NDArray[np.int64]:
-    """At most `limit` violating pairs inside cluster pairs, int64 (found, 2)."""
+    """Find at most `limit` violating pairs inside cluster pairs, int64 (found, 2)."""
     if not pairs.clusters:
         return np.empty((0, 2), dtype=np.int64)
     compared, excluded = made.compared, made.excluded

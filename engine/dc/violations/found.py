@@ -1,4 +1,4 @@
-"""What a check of rules found."""
+"""Results of a check of rules."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ Cell = tuple[Role, str]
 
 @dataclass(frozen=True, eq=False)
 class RuleCheck:
-    """What was found about one rule.
+    """Result of a check of one rule.
 
     Attributes
     ----------
-    holds : None where a limit came before it was known
-    violating_pairs : ordered pairs, exact (of a rule about one row: rows); None where not known
-    violating_rows : rows in at least one violating pair; None where not known or not asked for (`count_only`)
-    rows_unknown : rows that nulls leave out
+    holds : whether the rule holds; None if a limit was reached first
+    violating_pairs : exact number of ordered pairs (for a rule about one row: of rows); None if unknown
+    violating_rows : number of rows in at least one violating pair; None if unknown or not requested (`count_only`)
+    rows_unknown : number of rows that nulls leave out
     pairs : int64 (k, 2), row indexes t, u of the first violating pairs by (t, u); u = -1 for rules about one row
-    pairs_in_list : how many the complete list has: each pair once where the rule is its own mirror
-    row_counts : int64 (rows,), pairs that each row is in, as t or as u (each pair of rows once where the rule is its
+    pairs_in_list : length of the complete list, which has each pair once if the rule is its own mirror
+    row_counts : int64 (rows,), number of pairs with each row as t or as u (each pair of rows once if the rule is its
         own mirror); None with `count_only`
-    plan : steps as they were planned
+    plan : the planned steps
     """
 
     rule: DenialConstraint
@@ -48,26 +48,26 @@ class RuleCheck:
 
 
 class ViolatingPairsOnSpark(Protocol):
-    """Writes the pairs of a check whose rows stayed in Spark."""
+    """Writer of the pairs of a check whose rows stayed in Spark."""
 
     def write_pairs(
         self, folder: str, columns: Sequence[Cell], own: Sequence[Sequence[Cell]], deadline: float | None
     ) -> None:
-        """Write all pairs of all rules as a folder of Parquet files, whole or not at all.
+        """Write all pairs of all rules as a folder of Parquet files, completely or not at all.
 
         Parameters
         ----------
-        columns : cells (role, column) of the list, which come after the rule and the rows
-        own : the cells that each rule has; null in the others
-        deadline : `time.monotonic()` value; TimeoutError is raised there
+        columns : cells (role, column) of the list, written after the rule and the rows
+        own : the cells of each rule; other cells are null
+        deadline : `time.monotonic()` value at which TimeoutError is raised
         """
 
 
 @dataclass(frozen=True, eq=False)
 class DcCheck:
-    """What was found about all rules, in their order.
+    """Results of all rules, in their order.
 
-    `on_spark`: what lists all pairs where the rows are in Spark, and only those that are listed in `relation`.
+    `on_spark`: writer of all pairs if the rows are in Spark; `relation` then holds only the listed rows.
     """
 
     relation: Relation

@@ -1,7 +1,7 @@
-"""Violating pairs listed in order of (t, u): the first ones, or all of them as a stream.
+"""Lists of violating pairs in order of (t, u): the first pairs, or all of them as a stream.
 
-Only rows that have a partner are looked up (their numbers are known from counting), so the cost grows with what is
-listed. Non-equalities that were counted by inclusion and exclusion are filtered from what the other predicates leave.
+Only rows with a partner are looked up (the number of partners is known from counting), so the cost grows with the
+length of the list. Non-equalities counted by inclusion and exclusion filter the pairs left by the other predicates.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ def iterate_pairs(
     deadline: float | None = None,
     chunk_pairs: int = CHUNK_PAIRS,
 ) -> Iterator[NDArray[np.int64]]:
-    """All violating pairs of a rule, in order.
+    """Iterate over all violating pairs of a rule, in order.
 
     Yields
     ------
-    int64 array (m, 2), C order, at most about `chunk_pairs` rows (more where one row has more partners)
-        Row indexes t, u, ascending by (t, u). A rule that is its own mirror gives each pair once, t < u. A rule about
-        one row gives its rows, u = -1.
+    int64 array (m, 2), C order, at most about `chunk_pairs` rows (more if one row has more partners)
+        Row indexes t, u, ascending by (t, u). A rule that is its own mirror lists each pair once, t < u. A rule about
+        one row lists its rows, u = -1.
 
     Raises
     ------
     TimeoutError
-        Where the deadline (`time.monotonic()`) comes first.
+        If the deadline (`time.monotonic()`) comes first.
     """
     program = bind(rule, relation, nulls)
     work = Work(relation.codes, pick_device(device) if isinstance(device, str) else device, deadline=deadline)
@@ -81,7 +81,7 @@ def violating_rows(work: Work, program: Program) -> NDArray[np.int32]:
 def first_pairs(
     work: Work, made: CheckPlan, pairs: ClusterPairs, as_left: NDArray[np.int64], symmetric: bool, limit: int
 ) -> NDArray[np.int64]:
-    """The first `limit` pairs of all, int64 (at most limit, 2)."""
+    """The first `limit` pairs, int64 (at most limit, 2)."""
     found = [np.empty((0, 2), dtype=np.int64)]
     listed = 0
     if limit > 0:
@@ -102,13 +102,13 @@ def pairs_in_order(
     first_chunk: int,
     chunk_pairs: int,
 ) -> Iterator[NDArray[np.int64]]:
-    """Chunks of the pairs inside cluster pairs, some empty; `as_left`, int64 (rows,), tells how many a row has as t."""
+    """Chunks of the pairs inside cluster pairs, some empty. `as_left`, int64 (rows,), counts each row's pairs as t."""
     rows = np.flatnonzero(as_left).astype(np.int32)
     if made.excluded:
         join, candidates, filtered = _fewest_candidates(work, made, pairs)
     else:
         join, filtered = prepare(work, made, pairs, listing=True), ()
-        candidates = as_left + 1  # its own pair, which may come with the others
+        candidates = as_left + 1  # the pair with itself may be among the candidates
     ends = np.cumsum(candidates[rows])
     at, room = 0, first_chunk
     while at < len(rows):
@@ -126,9 +126,9 @@ def pairs_in_order(
 def _fewest_candidates(
     work: Work, made: CheckPlan, pairs: ClusterPairs
 ) -> tuple[PairJoin, NDArray[np.int64], tuple[Comparison, ...]]:
-    """The join to list by where not all comparisons fit one: the planned one or a non-equality, whichever leaves less.
+    """Choose the join for listing if not all comparisons fit one: the planned join or a non-equality, by candidates.
 
-    Returns it, the candidates of each row as t, int64 (rows,), and the comparisons that are left to filter by.
+    Returns the join, the number of candidates of each row as t, int64 (rows,), and the comparisons left to filter by.
     """
     choices = [(made.compared, made.excluded)] if made.compared else []
     choices += [((c,), tuple(o for o in (*made.compared, *made.excluded) if o != c)) for c in made.excluded]

@@ -1,12 +1,12 @@
-"""In which order the predicates of a rule are refined, and by which algorithm.
+"""Plans of a rule: the order in which its predicates are refined, and the algorithm.
 
 Source: Pena, de Almeida, Naumann (PVLDB 15(4), 2022), section 6.2: equalities before inequalities before
-non-equalities, inside each class by column cardinalities, GreedyHLL for three and more equalities, the algorithm of
-inequalities by cardinality and by what the equalities leave. Departures: neighbouring equalities are one step of our
-kernel, so their order matters only for sharing between rules; two inequalities are one join whatever their
-cardinalities, since a wavelet matrix costs one step a bit of the smaller column and has no bad case; non-equalities
-are counted by inclusion and exclusion, not by differences of sets. The thresholds are measured on these kernels
-(benchmarks, group `check_choice`).
+non-equalities, each class ordered by column cardinalities, GreedyHLL for three or more equalities, the algorithm of
+inequalities chosen by cardinality and by what the equalities leave. Departures: adjacent equalities are one step of our
+kernel, so their order matters only for sharing between rules. Two inequalities are one join for any cardinalities,
+since a wavelet matrix costs one step a bit of the smaller column and has no bad case. Non-equalities are counted by
+inclusion and exclusion, not by differences of sets. The thresholds are measured on these kernels (benchmarks, group
+`check_choice`).
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ from tuplewise.engine.dc.violations.program import Program
 from tuplewise.engine.grouping import Equality
 from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS, Algorithm, Comparison
 
-# Seconds for a left row on one core, measured (benchmarks, group `check_choice`): a wavelet join; a node of a k-d tree;
-# one comparison with a block of bitmaps, or row by row with a cluster that is too small for them.
+# Seconds per left row on one core, measured (benchmarks, group `check_choice`): a wavelet join; a node of a k-d tree;
+# one comparison with a block of bitmaps, or row by row with a cluster too small for bitmaps.
 WAVELET_SECONDS = 4.4e-7
 NODE_SECONDS = 8e-8
 BLOCK_SECONDS = 2.4e-7
 BLOCK_ROWS, SMALL_ROWS = 2048, 64
 SMALL_SECONDS, SMALL_SECONDS_PER_ROW = 7e-8, 4e-9
-MOST_EXCLUDED = 6  # non-equalities that inclusion and exclusion takes: 2^6 terms
+MOST_EXCLUDED = 6  # most non-equalities for inclusion and exclusion: 2^6 terms
 
 _SIGNS = {LESS: "<", LESS | EQUAL: "<=", EQUAL: "==", LESS | GREATER: "!=", GREATER: ">", GREATER | EQUAL: ">="}
 
 
 @dataclass(frozen=True)
 class CheckPlan:
-    """How a rule is checked.
+    """Plan for checking a rule.
 
     Attributes
     ----------
     equalities : (left column, right column) in order of refinement
-    compared : what the join after them satisfies, in its order
-    algorithm : of the join
-    tree_row_seconds : what a left row of a range tree is expected to cost, for three and more inequalities
-    excluded : non-equalities that are counted by inclusion and exclusion, or filtered when pairs are listed
-    steps : the same for people; entries of "plan" in results
+    compared : comparisons of the join after the equalities, in its order
+    algorithm : algorithm of the join
+    tree_row_seconds : expected seconds per left row of a range tree, for three or more inequalities
+    excluded : non-equalities counted by inclusion and exclusion, or filtered when pairs are listed
+    steps : the plan in readable form; entries of "plan" in results
     """
 
     equalities: tuple[Equality, ...]
@@ -57,9 +57,9 @@ class CheckPlan:
 
 
 def plan(program: Program, sizes: Cardinalities, names: Sequence[str]) -> CheckPlan:
-    """The plan of one rule. `names`: of the columns, for the steps.
+    """Plan one rule. `names`: names of the columns, for the steps.
 
-    A rule about one row is one step: its tests.
+    A rule about one row has one step: its tests.
     """
     if program.never:
         why = "no values satisfy all of its predicates"
@@ -112,7 +112,7 @@ def plan(program: Program, sizes: Cardinalities, names: Sequence[str]) -> CheckP
 def _join(
     inequalities: list[Comparison], unequals: list[Comparison], cluster_rows: float, tree_row_seconds: float
 ) -> tuple[list[Comparison], Algorithm, list[Comparison], str]:
-    """What the join compares, how, what is left to inclusion and exclusion, and why."""
+    """Choose the comparisons and algorithm of the join, and those left to inclusion and exclusion; with reasons."""
     both = inequalities + unequals
     if len(both) <= 1:
         return both, "hsm", [], "slices of one sorted side"
@@ -131,7 +131,7 @@ def _join(
 
 
 def range_tree_seconds(inequalities: Sequence[Comparison], sizes: Cardinalities) -> float:
-    """For a left row of a range tree: half of the rows take part in each level, a level for each bit."""
+    """Seconds per left row of a range tree: half of the rows take part in each level; one level for each bit."""
     seconds = WAVELET_SECONDS
     for distinct in sorted(_smaller(c, sizes) for c in inequalities)[: max(0, len(inequalities) - 2)]:
         seconds *= max(1.0, math.log2(max(2.0, distinct)) / 2)
@@ -139,14 +139,14 @@ def range_tree_seconds(inequalities: Sequence[Comparison], sizes: Cardinalities)
 
 
 def bitmap_seconds(comparisons: int, cluster_rows: float) -> float:
-    """For a left row: the blocks of its cluster, or the rows of a small one."""
+    """Seconds per left row of bitmaps, from the blocks of its cluster, or the rows of a small cluster."""
     if cluster_rows <= SMALL_ROWS:
         return comparisons * (SMALL_SECONDS + SMALL_SECONDS_PER_ROW * cluster_rows)
     return comparisons * BLOCK_SECONDS * max(1.0, cluster_rows / BLOCK_ROWS)
 
 
 def order_equalities(equalities: list[Equality], sizes: Cardinalities) -> list[Equality]:
-    """Equalities of a column with itself first, fewest distinct values first; three and more of those by GreedyHLL."""
+    """Equalities of a column with itself first, by ascending distinct values; three or more of them by GreedyHLL."""
     same = sorted((e for e in equalities if e[0] == e[1]), key=lambda e: (sizes.of([e[0]]), e))
     across = sorted(
         (e for e in equalities if e[0] != e[1]), key=lambda e: (_smaller(Comparison(e[0], e[1], EQUAL), sizes), e)
@@ -155,7 +155,7 @@ def order_equalities(equalities: list[Equality], sizes: Cardinalities) -> list[E
 
 
 def greedy_hll(equalities: list[Equality], sizes: Cardinalities) -> list[Equality]:
-    """Pairs of equalities by what they leave and what they cost, best first; inside a pair fewest values first."""
+    """Order pairs of equalities by remaining rows and cost, best first; in a pair, fewest distinct values first."""
     ranked = []
     for first, second in combinations(sorted(equalities, key=lambda e: (sizes.of([e[0]]), e)), 2):
         together = sizes.of([first[0], second[0]])
@@ -181,7 +181,7 @@ def _text(c: Comparison, names: Sequence[str]) -> str:
 
 
 def _filter_steps(program: Program) -> list[dict[str, Any]]:
-    """Tests of single rows, t's and u's."""
+    """Steps for the single-row tests of t and u."""
     texts = [test.text for test in (*program.left_tests, *program.right_tests)]
     if not texts:
         return []

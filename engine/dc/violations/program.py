@@ -1,4 +1,4 @@
-"""A rule bound to a table: what is asked of each row alone, and what of each pair, over numbers of columns and codes.
+"""Rules bound to a table: tests of single rows and comparisons of pairs, over column numbers and codes.
 
 A `Program` holds no names, values or relation, so it can be sent to a Spark task and run there on the codes alone.
 """
@@ -24,16 +24,16 @@ EXCHANGED_OUTCOMES = [((o & LESS) and GREATER) | (o & EQUAL) | ((o & GREATER) an
 
 @dataclass(frozen=True, slots=True)
 class OneRowTest:
-    """What one row has to satisfy alone.
+    """A test of a single row.
 
     Attributes
     ----------
     kind : "columns" (two columns of the row), "constant" (a column against a place in its dictionary), "null"
         (`outcomes` EQUAL: the column is null; LESS | GREATER: it isn't)
-    left, right : column numbers; `right` counts for "columns" only
-    outcomes : bits of the outcomes that satisfy it
-    text : how the rule writes it, for people
-    place : twice the rank of the constant, less one where it lies just before that rank; null is -2
+    left, right : column numbers; `right` is used for "columns" only
+    outcomes : bits of the outcomes that satisfy the test
+    text : the test as the rule writes it, for people
+    place : twice the rank of the constant, minus one if it lies just before that rank; null is -2
     """
 
     kind: Literal["columns", "constant", "null"]
@@ -50,14 +50,14 @@ class Program:
 
     Attributes
     ----------
-    left_tests, right_tests : tests of the row that is t, of the row that is u
-    comparisons : what a pair has to satisfy, t's column on the left; one for each pair of columns
-    left_needed, right_needed : columns that must not be null in t, in u (rule "unknown"; empty under "value")
+    left_tests, right_tests : tests of row t and of row u
+    comparisons : comparisons that a violating pair satisfies, t's column on the left; one for each pair of columns
+    left_needed, right_needed : columns that must not be null in t and in u (rule "unknown"; empty under "value")
     named : columns whose nulls leave a row out (rule "unknown"; empty under "value")
     keep_nulls : whether null is a value (rule "value")
-    one_row : whether the rule is about one row, which is t then
-    never : whether no pair of values could satisfy it
-    symmetric : whether it is its own mirror
+    one_row : whether the rule is about one row, which is then t
+    never : whether no pair of values could satisfy the program
+    symmetric : whether the rule is its own mirror
     """
 
     left_tests: tuple[OneRowTest, ...]
@@ -85,13 +85,13 @@ class Program:
 
     @property
     def columns(self) -> list[int]:
-        """All columns that it looks at, ascending."""
+        """All columns that the program reads, ascending."""
         tests = (*self.left_tests, *self.right_tests)
         compared = {c for pair in self.comparisons for c in (pair.left, pair.right)}
         return sorted(compared | {c for test in tests for c in (test.left, test.right) if c >= 0})
 
     def rows_unknown(self, codes: NDArray[np.int32]) -> int:
-        """Rows that nulls leave out: a null in a column that the rule compares."""
+        """Number of rows left out because of a null in a column that the rule compares."""
         unknown = np.zeros(codes.shape[1], dtype=np.bool_)
         for column in self.named:
             unknown |= codes[column] == NULL_CODE
@@ -99,7 +99,7 @@ class Program:
 
 
 def bind(rule: DenialConstraint, relation: Relation, nulls: str) -> Program:
-    """The program of a rule on a table.
+    """Bind a rule to a table.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def bind(rule: DenialConstraint, relation: Relation, nulls: str) -> Program:
     Raises
     ------
     RuleError
-        Where the rule names an unknown column, or compares what can't be compared.
+        If the rule names an unknown column, or compares types that can't be compared.
     """
     check_types(relation, rule)
     tests: dict[Role, list[OneRowTest]] = {"t": [], "u": []}
@@ -175,7 +175,7 @@ def exchange(c: Comparison) -> Comparison:
 def passing_rows(
     codes: NDArray[np.int32], tests: Sequence[OneRowTest], needed: Sequence[int]
 ) -> NDArray[np.bool_] | None:
-    """Rows that pass these tests and have no null in the columns `needed`. bool (rows,); None where all do."""
+    """Rows that pass these tests and have no null in the columns `needed`, bool (rows,); None if all do."""
     passing: NDArray[np.bool_] | None = None
     for column in needed:
         there = codes[column] != NULL_CODE
@@ -192,7 +192,7 @@ def passing_rows(
 
 
 def satisfied_with_itself(codes: NDArray[np.int32], comparisons: Sequence[Comparison]) -> NDArray[np.bool_] | None:
-    """Rows that satisfy these comparisons with themselves. bool (rows,); None where none can."""
+    """Rows that satisfy these comparisons with themselves, bool (rows,); None if none can."""
     if any(c.left == c.right and not c.outcomes & EQUAL for c in comparisons):
         return None
     passing = np.ones(codes.shape[1], dtype=np.bool_)
@@ -205,7 +205,7 @@ def satisfied_with_itself(codes: NDArray[np.int32], comparisons: Sequence[Compar
 def satisfied(
     left: NDArray[np.signedinteger], right: NDArray[np.signedinteger] | int, outcomes: int
 ) -> NDArray[np.bool_]:
-    """Where the outcome of left against right is one of `outcomes`."""
+    """Mask of places where the outcome of left against right is one of `outcomes`."""
     good = np.zeros(len(left), dtype=np.bool_)
     if outcomes & LESS:
         good |= left < right

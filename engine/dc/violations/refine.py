@@ -1,4 +1,4 @@
-"""Which rows take part in a rule by themselves, before its equalities group them."""
+"""Filter of the rows that can take part in a rule, before its equalities group them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from tuplewise.gpu_kernels.clusters import ClusterPairs, restrict
 
 
 def without_unfit(work: Work, program: Program, pairs: ClusterPairs, kinds: str = "tests and nulls") -> ClusterPairs:
-    """Without the rows that can't take part by themselves.
+    """Remove rows that can't take part in any violation.
 
-    `kinds`: "tests" of single rows, "nulls" in columns that are compared, or both.
+    `kinds`: "tests" of single rows, "nulls" in compared columns, or both.
     """
     sides = []
     for tests, needed in (

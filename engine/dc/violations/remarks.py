@@ -1,4 +1,4 @@
-"""What is to be said of rules on a table, whatever is found: the same here and in Spark."""
+"""Notes on rules and a table that don't depend on the results: the same in-process and in Spark."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ORDERING = ("<", "<=", ">", ">=")
 
 
 def remarks(rules: Sequence[DenialConstraint], relation: Relation) -> list[str]:
-    """Notes on rules; `relation` has the columns that they name."""
+    """Notes on rules; `relation` has the columns named by the rules."""
     if not rules:
         return ["no rules: nothing to check"]
     comparisons = [p for rule in rules for p in rule.predicates if p.operator in ORDERING]

@@ -1,10 +1,10 @@
-"""Tries of equalities: rules that share equalities share the groups that these leave.
+"""Tries of equalities: rules with common equalities share the resulting groups.
 
 Source: Pena, de Almeida, Naumann (PVLDB 15(4), 2022), section 4, "Multi-constraint execution", after Hydra.
-Departures: only equalities make nodes, since what follows them is a join that holds no pairs; rows that can't take
-part by themselves (constants and the like) are told apart at the root, nulls of other columns after the equalities.
-Beside the published orders, by cost and by frequency, there is one by saving: our kernel refines several equalities
-in one sort, so a shared step pays where it leaves few rows, whichever column has few values.
+Departures: only equalities make nodes, since they are followed by a join that holds no pairs. Rows that can't take
+part (constants and the like) are removed at the root, nulls of other columns after the equalities. Besides the
+published orders, by cost and by frequency, there is an order by saving: our kernel refines several equalities in one
+sort, so a shared step pays if it leaves few rows, no matter which column has few values.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from tuplewise.engine.grouping import Equality
 
 Order = Literal["cost", "frequency", "saving"]
 RowTests = tuple[tuple[OneRowTest, ...], tuple[OneRowTest, ...]]
-MOST_RULES_PAIRED = 200  # rules whose common equalities are all looked at; of more, the first ones
+MOST_RULES_PAIRED = 200  # rules whose common equalities are all considered; with more rules, only the first ones
 
 
 @dataclass
 class TrieNode:
-    """Equalities that are refined in one step, the rules that end here, and what follows."""
+    """Equalities refined in one step, the rules that end here, and the child nodes."""
 
     equalities: tuple[Equality, ...]
     rules: list[int] = field(default_factory=list)
@@ -45,10 +45,10 @@ class TrieRoot:
 def build(
     programs: Sequence[Program], plans: Sequence[CheckPlan], order: Order, sizes: Cardinalities, numbers: Sequence[int]
 ) -> list[TrieRoot]:
-    """Tries over the rules with these numbers.
+    """Build tries over the rules with these numbers.
 
-    "cost": equalities of each rule as planned. "frequency": what most rules have first, ties as planned. "saving": at
-    each node the common equalities that save the most rows sorted.
+    Order "cost": equalities of each rule as planned. "frequency": equalities of most rules first, ties as planned.
+    "saving": at each node, the common equalities that save the most sorted rows.
     """
     by_tests: dict[RowTests, list[int]] = {}
     for number in numbers:
@@ -62,14 +62,14 @@ def build(
             _grow_by_saving(root, left, plans, (), float(sizes.rows), sizes)
         else:
             _grow(root, rules, _paths(rules, plans, order), 0)
-        # each first step makes a trie of its own: they don't depend on each other, and can run beside each other
+        # each first step makes its own trie: the tries are independent and can run in parallel
         roots += [TrieRoot(tests, child) for child in root.children]
         roots += [TrieRoot(tests, TrieNode((), [r])) for r in root.rules]
     return roots
 
 
 def _paths(rules: Sequence[int], plans: Sequence[CheckPlan], order: Order) -> dict[int, tuple[Equality, ...]]:
-    """The equalities of each rule in the order in which they are refined."""
+    """The equalities of each rule in order of refinement."""
     paths = {r: plans[r].equalities for r in rules}
     if order == "frequency":
         frequency = Counter(e for path in paths.values() for e in path)
@@ -78,7 +78,7 @@ def _paths(rules: Sequence[int], plans: Sequence[CheckPlan], order: Order) -> di
 
 
 def _grow(node: TrieNode, rules: Sequence[int], paths: dict[int, tuple[Equality, ...]], depth: int) -> None:
-    """Put the rest of each path below `node`; equalities that no rule leaves or enters between become one step."""
+    """Put the rest of each path below `node`. Equalities between which no rule branches off or ends become one step."""
     following: dict[Equality, list[int]] = {}
     for r in rules:
         if len(paths[r]) == depth:
@@ -106,9 +106,9 @@ def _grow_by_saving(
     rows: float,
     sizes: Cardinalities,
 ) -> None:
-    """Put rules below `node`, which `rows` rows reach; `left`: the equalities that each rule has still to refine.
+    """Put rules below `node`, which `rows` rows reach. `left`: the equalities still to refine for each rule.
 
-    A step that k rules share costs `rows` once, and k times what it leaves; alone they would cost k times `rows`.
+    A step shared by k rules costs `rows` once plus k times the remaining rows; unshared, it costs k times `rows`.
     """
     open_rules = {}
     for r, equalities in left.items():
@@ -137,7 +137,7 @@ def _grow_by_saving(
 
 
 def _common(left: dict[int, frozenset[Equality]]) -> list[frozenset[Equality]]:
-    """The sets of equalities that two rules have in common."""
+    """Sets of equalities that two rules have in common."""
     some = [left[r] for r in sorted(left)[:MOST_RULES_PAIRED]]
     return sorted({a & b for a, b in combinations(some, 2) if a & b}, key=sorted)
 
@@ -147,7 +147,7 @@ def _as_planned(step: frozenset[Equality], made: CheckPlan) -> tuple[Equality, .
 
 
 def work_of(roots: Sequence[TrieRoot], sizes: Cardinalities) -> float:
-    """Rows that the refinements of some tries take in, estimated: what sharing saves shows here."""
+    """Estimated number of input rows of all refinements in the tries, for comparing the work that sharing saves."""
 
     def below(node: TrieNode, rows: float, path: tuple[Equality, ...]) -> float:
         path += node.equalities
