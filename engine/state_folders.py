@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,12 +50,12 @@ INDS = StateKind("inclusion dependencies", "tables", "ind", "apply")
 DCS = StateKind("denial constraints", "table", "dc", "insert")
 
 
-class ClosedOnExit:
-    """What is closed at the end of a `with` statement."""
+class ClosedOnExit(ABC):
+    """Closed at the end of a `with` statement."""
 
+    @abstractmethod
     def close(self) -> None:
-        """Let go of it. May be called again."""
-        raise NotImplementedError
+        """Release what is held. May be called again."""
 
     def __enter__(self) -> Self:
         return self
