@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tuplewise.engine.errors import Face, InputError, message, near_names, python_option
 from tuplewise.engine.options import (
+    ContractCheckOptions,
     DcCheckOptions,
     DcDiscoverOptions,
     DependencyOptions,
@@ -19,10 +21,13 @@ from tuplewise.engine.options import (
     OdCheckOptions,
     OdDiscoverOptions,
     ProfileOptions,
+    RunOptions,
 )
 from tuplewise.engine.run import Limits, Progress, Run
 
 if TYPE_CHECKING:
+    from tuplewise.engine.contract.contract import Contract
+    from tuplewise.engine.contract.result import ContractResult
     from tuplewise.engine.dc.constraint import DenialConstraint
     from tuplewise.engine.dc.incremental.kept_space import KeptSpace
     from tuplewise.engine.od.list_od import ListOd
@@ -243,19 +248,52 @@ def profile(
     run: TaskRun,
     *,
     reading: LoadOptions | None = None,
+    contract: str | os.PathLike[str] | None = None,
     shown: Shown = None,
 ) -> ProfileResult:
-    """Find the few rules worth keeping of tables, given by name."""
-    from tuplewise.engine.ind.table_options import options_of_tables
-    from tuplewise.engine.placement import most_bytes_here
+    """Find the few rules worth keeping of tables, given by name. `contract`: the file that they are proposed in."""
+    from tuplewise.engine.contract.file import ContractFile
     from tuplewise.engine.profile.discover import profile as search
     from tuplewise.engine.report.profile_result import ProfileResult
 
+    kept = None if contract is None else ContractFile.opened(contract, options.nulls)
+    opened = _open_all(tables, options, run, reading)
+    found = search(opened, options, run, sources=tables, reading=reading)
+    if kept is not None:
+        run.notes.append(kept.propose(found))
+    return ProfileResult(found, **run.handed_on(_record(options, reading, shown)))
+
+
+def check_contract(
+    tables: Any,
+    contract: Contract,
+    options: ContractCheckOptions,
+    run: TaskRun,
+    *,
+    reading: LoadOptions | None = None,
+    shown: Shown = None,
+) -> ContractResult:
+    """Check the accepted rules of a contract on its tables: by their names there, a single one by any name."""
+    from tuplewise.engine.contract.check import check_contract as check
+    from tuplewise.engine.contract.result import ContractResult
+    from tuplewise.engine.contract.tables import tables_of_contract
+
+    named = tables_of_contract(contract, tables)
+    opened = _open_all(named, options, run, reading)
+    found = check(contract, opened, options, run, sources=named, reading=reading)
+    return ContractResult(found, **run.handed_on(_record(options, reading, shown)))
+
+
+def _open_all(
+    tables: Mapping[str, Any], options: RunOptions, run: TaskRun, reading: LoadOptions | None
+) -> dict[str, Table]:
+    """Tables of any size, opened under their names."""
+    from tuplewise.engine.ind.table_options import options_of_tables
+    from tuplewise.engine.placement import most_bytes_here
+
     each, most = options_of_tables(tables, reading), most_bytes_here(options)
     read = {name: run.open(table, each[name], most, options.device) for name, table in tables.items()}
-    opened = {name: replace(table, name=name) for name, table in read.items()}
-    found = search(opened, options, run, sources=tables, reading=reading)
-    return ProfileResult(found, **run.handed_on(_record(options, reading, shown)))
+    return {name: replace(table, name=name) for name, table in read.items()}
 
 
 def _needed(named: set[str], reading: LoadOptions | None) -> frozenset[str] | None:

@@ -29,8 +29,9 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("engine.fd", "engine.published"),
     ("engine.profile", "engine.together"),
     ("engine.report", "engine.doctor"),
+    ("engine.contract",),
     ("engine.tasks",),
-    ("engine.cli", "dependencies", "inclusions", "maintained", "maintained_dcs", "profiles"),
+    ("engine.cli", "contracts", "dependencies", "inclusions", "maintained", "maintained_dcs", "profiles"),
     ("__init__",),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
@@ -55,10 +56,12 @@ OUTSIDE = {
     "rich": ("engine/cli/", "engine/report/"),
     "jinja2": ("engine/report/",),
     "lmdb": ("engine/ind/store.py",),
+    "ruamel": ("engine/contract/file.py",),
+    "jsonschema": ("engine/contract/file.py",),
 }
 LATE = (
     "numpy", "numba", "pyspark", "pandas", "pyarrow", "cupy", "cudf", "pylibcudf", "polars", "click", "rich", "jinja2",
-    "lmdb",
+    "lmdb", "ruamel", "jsonschema",
 )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from tuplewise.engine.cli.contract_commands import check
 from tuplewise.engine.cli.dc_state_commands import dc
 from tuplewise.engine.cli.dependency_commands import fd, key, od
 from tuplewise.engine.cli.doctor_command import doctor
@@ -27,10 +28,10 @@ def _print_version(ctx: click.Context, param: click.Parameter, value: bool) -> N
 def cli() -> None:
     """Finds the rules that hold in tables by looking at pairs of rows.
 
-    Exit codes: 0 done; 1 rules are violated (dc, od, ind check); 2 bad usage, rule, input or device; 3 a time or
-    memory limit was reached (what was found is printed and marked partial); 130 interrupted.
+    Exit codes: 0 done; 1 rules are violated (check, and dc, od, ind check); 2 bad usage, rule, input or device; 3 a
+    time or memory limit was reached (what was found is printed and marked partial); 130 interrupted.
     """
 
 
-for _command in (profile, dc, fd, key, od, ind, doctor, submit):
+for _command in (profile, check, dc, fd, key, od, ind, doctor, submit):
     cli.add_command(_command)

@@ -122,6 +122,13 @@ NEEDED: dict[str, tuple[str, ...]] = {
         f"{_CPU}.wavelet.build_levels",
         f"{_CPU}.wavelet.count_dominated",
     ),
+    "check": (
+        *_GROUPS,
+        f"{_CPU}.grouping.runs_to_clusters",
+        *_SCATTER,
+        f"{_CPU}.agreement.add_classes",
+        f"{_CPU}.grouping.mark_values",
+    ),
     "ind check": ("engine.ind.tuples.number_pairs", "engine.ind.tuples.find_pairs"),
 }
 """The kernels that a command calls on a small table, in order of need. Others are compiled when they are called."""

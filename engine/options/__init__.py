@@ -5,6 +5,7 @@
 
 from tuplewise.engine.options.checking import CheckKeywords, DcCheckOptions, FailOn, RulesSyntax
 from tuplewise.engine.options.common import ErrorMeasure, LimitOptions, Nulls, RunOn, RunOptions, SparkOptions
+from tuplewise.engine.options.contract import ContractCheckOptions, ContractKeywords
 from tuplewise.engine.options.dc_state import OF_A_STATE, DcStateKeywords, DcStateOptions
 from tuplewise.engine.options.dependencies import (
     DependencyKeywords,
@@ -46,6 +47,8 @@ from tuplewise.engine.options.profile import ProfileKeywords, ProfileOptions
 __all__ = [
     "OF_A_STATE",
     "CheckKeywords",
+    "ContractCheckOptions",
+    "ContractKeywords",
     "DcCheckOptions",
     "DcDiscoverOptions",
     "DcKeywords",

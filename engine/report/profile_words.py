@@ -52,11 +52,19 @@ def _names(relation: Relation, columns: Sequence[int]) -> tuple[str, ...]:
 
 def english(table: ProfiledTable, listed: Listed) -> str:
     """The meaning of a rule, and the number of rows that break it."""
+    return f"{_said(table, listed)}{_broken(table, listed)}"
+
+
+def meaning(table: ProfiledTable, rule: Rule) -> str:
+    """The meaning of a rule, whatever breaks it."""
+    return _said(table, Listed(rule))
+
+
+def _said(table: ProfiledTable, listed: Listed) -> str:
     rule, relation = listed.rule, table.relation
     left, right = [f"`{n}`" for n in _names(relation, rule.left)], [f"`{n}`" for n in _names(relation, rule.right)]
     own = {"key": _key, "fd": _functional, "od": _order, "row": _row, "constant": _constant}[rule.kind]
-    text = own(table, listed, left, right)
-    return f"{text}{_broken(table, listed)}"
+    return own(table, listed, left, right)
 
 
 def _key(table: ProfiledTable, listed: Listed, left: list[str], right: list[str]) -> str:
@@ -123,9 +131,15 @@ def inclusion_english(inclusion: Inclusion) -> str:
     dependent, referenced = inclusion.ind.dependent[0], inclusion.ind.referenced[0]
     found = f"`{referenced.table}.{referenced.column}`"
     if not inclusion.exceptions:
-        return f"each `{dependent.table}.{dependent.column}` occurs in {found}"
+        return inclusion_meaning(inclusion)
     kept = inclusion.values - inclusion.exceptions
     return f"{kept:,} of {inclusion.values:,} values of `{dependent.table}.{dependent.column}` occur in {found}"
+
+
+def inclusion_meaning(inclusion: Inclusion) -> str:
+    """The meaning of a likely foreign key, whatever breaks it."""
+    dependent, referenced = inclusion.ind.dependent[0], inclusion.ind.referenced[0]
+    return f"each `{dependent.table}.{dependent.column}` occurs in `{referenced.table}.{referenced.column}`"
 
 
 def examples(relation: Relation, rule: Rule, found: Exceptions) -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypedDict, Unpack
 
@@ -139,6 +139,10 @@ class Result(ABC):
     def _queries(self, chosen: Chosen, dialect: str, table: str | None, tables: Mapping[str, str]) -> Iterator[str]:
         """The queries of SQL; kinds without them don't have the format."""
         return iter(())
+
+    def _other_forms(self) -> Mapping[str, Callable[[], Iterable[str]]]:
+        """What makes the texts of formats that only this kind has."""
+        return {}
 
     @abstractmethod
     def _sections(self, chosen: Chosen, most: int, *, html: bool) -> list[Section]:
@@ -307,6 +311,9 @@ class Result(ABC):
             return self._csv(chosen)
         if form == "sql":
             return self._queries(chosen, dialect, table, tables or {})
+        own = self._other_forms()
+        if form in own:
+            return iter(own[form]())
         return iter([self.to_html(**listed)])
 
     def _described(self, said: str, lines: Sequence[str], count: int) -> str:

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tuplewise.constraints import check, discover_dcs
+    from tuplewise.contracts import check_contract
     from tuplewise.dependencies import check_ods, discover_fds, discover_keys, discover_ods
+    from tuplewise.engine.contract.result import ContractResult
     from tuplewise.engine.dc.constraint import DenialConstraint, Predicate
     from tuplewise.engine.errors import DeviceError, InputError, LimitReached, RuleError, TuplewiseError
     from tuplewise.engine.ind.dependency import InclusionDependency
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "CheckResult": "engine.report.check_result",
+    "ContractResult": "engine.contract.result",
     "DcResult": "engine.report.dc_result",
     "DenialConstraint": "engine.dc.constraint",
     "FdResult": "engine.report.fd_result",
@@ -58,6 +61,7 @@ _HOMES = {
     "RuleError": "engine.errors",
     "TuplewiseError": "engine.errors",
     "check": "constraints",
+    "check_contract": "contracts",
     "check_inds": "inclusions",
     "check_ods": "dependencies",
     "discover_dcs": "constraints",
@@ -74,6 +78,7 @@ _HOMES = {
 
 __all__ = [
     "CheckResult",
+    "ContractResult",
     "DcResult",
     "DenialConstraint",
     "DeviceError",
@@ -95,6 +100,7 @@ __all__ = [
     "TuplewiseError",
     "__version__",
     "check",
+    "check_contract",
     "check_inds",
     "check_ods",
     "discover_dcs",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from tuplewise.engine.options import DcCheckOptions, DcDiscoverOptions, takes
 
@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from os import PathLike
     from typing import Unpack
 
-    from tuplewise.engine.options import CheckKeywords, DcKeywords
+    from tuplewise.engine.contract.result import ContractResult
+    from tuplewise.engine.options import CheckKeywords, ContractKeywords, DcKeywords
     from tuplewise.engine.report.check_result import CheckResult
     from tuplewise.engine.report.dc_result import DcResult
 
@@ -68,14 +69,31 @@ def discover_dcs(
     return tasks.discover_dcs(table, checked, run, reading=space.load_options(), space=space)
 
 
-@takes(DcCheckOptions)
+@overload
 def check(
     table: Any,
     rules: Any,
     *,
     progress: Callable[[str, float], None] | None = None,
     **options: Unpack[CheckKeywords],
-) -> CheckResult:
+) -> CheckResult: ...
+@overload
+def check(
+    table: Any,
+    *,
+    contract: Any,
+    progress: Callable[[str, float], None] | None = None,
+    **options: Unpack[ContractKeywords],
+) -> ContractResult: ...
+@takes(DcCheckOptions)
+def check(
+    table: Any,
+    rules: Any = None,
+    *,
+    contract: Any = None,
+    progress: Callable[[str, float], None] | None = None,
+    **options: Any,
+) -> CheckResult | ContractResult:
     """Check whether rules hold in a table, and which pairs of rows violate them.
 
     Parameters
@@ -83,6 +101,7 @@ def check(
     table : what `load` returns, or anything that `load` reads
     rules : text of one rule (or several, separated by `;`), a DenialConstraint, a result of `discover_dcs`, a
         `pathlib.Path` to a file of rules, or a list of these
+    contract : in place of rules, a contract or the path of its file: see `check_contract`, whose options it then takes
     progress : called with the stage ("checking") and the finished share of that stage
 
     Returns
@@ -112,6 +131,14 @@ def check(
     from tuplewise.engine.report.rule_texts import read_all_rules
     from tuplewise.engine.tasks import TaskRun
 
+    if contract is not None:
+        from tuplewise.contracts import check_contract
+
+        if rules is not None:
+            raise TypeError("check() takes rules or a contract, not both")
+        return check_contract(table, contract, progress=progress, **options)
+    if rules is None:
+        raise TypeError("check() needs rules, or a contract")
     checked = DcCheckOptions.of("check", options)
     run = TaskRun(checked, progress)
     return tasks.check_dcs(table, lambda names: read_all_rules(rules, names, checked.rules_syntax), checked, run)

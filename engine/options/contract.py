@@ -1,0 +1,28 @@
+"""What the check of a contract can be told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tuplewise.engine.options.common import RunKeywords, RunOptions
+from tuplewise.engine.options.option import option
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContractCheckOptions(RunOptions):
+    """How the accepted rules of a contract are checked, and what fails beside them."""
+
+    sample: int | None = option(
+        None, "Check so many random rows of each table. A rule that holds in them may be broken in others.",
+        least=1, metavar="N", default_is="all rows",
+    )
+    fail_on_new_columns: bool = option(False, "The check fails where a table has columns that the contract lacks.")
+    examples: int = option(5, "Most rows or pairs that are listed of each violated rule.", least=0, metavar="N")
+
+
+class ContractKeywords(RunKeywords, total=False):
+    """ContractCheckOptions, for editors."""
+
+    sample: int | None
+    fail_on_new_columns: bool
+    examples: int

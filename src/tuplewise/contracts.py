@@ -1,0 +1,64 @@
+"""The public function that checks contracts; `tuplewise` hands it on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tuplewise.engine.options import ContractCheckOptions, takes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Unpack
+
+    from tuplewise.engine.contract.result import ContractResult
+    from tuplewise.engine.options import ContractKeywords
+
+
+@takes(ContractCheckOptions)
+def check_contract(
+    tables: Any,
+    contract: Any,
+    *,
+    progress: Callable[[str, float], None] | None = None,
+    **options: Unpack[ContractKeywords],
+) -> ContractResult:
+    """Check whether tables keep the accepted rules of a contract.
+
+    Parameters
+    ----------
+    tables : a table, a list of tables, or tables by their names in the contract
+        Each a path, a frame, or what `load` returns. None: those that the contract names the paths of.
+    contract : path of its file
+    progress : called with the stage and the share of it that is done
+
+    Returns
+    -------
+    ContractResult
+        With `.failed`, `.rules`, `.columns`, `.to_pandas()`, `.to_json()`, `.to_csv()`, `.to_junit()`, `.to_html()`,
+        `.to_text()`, `.to_dict()`.
+
+    Raises
+    ------
+    InputError
+        Where the contract, a table or an option can't be used.
+    RuleError
+        Where a rule can't be read, or can't be bound to the table.
+    DeviceError
+        Where a device that was asked for can't be had.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile, pandas as pd, tuplewise as tw
+    >>> text = "tuplewise_contract: 1\\ntables: {t: }\\nrules:\\n- {id: city, kind: fd, rule: zip -> city}"
+    >>> file = pathlib.Path(tempfile.mkdtemp(), "rules.yaml")
+    >>> count = file.write_text(text)
+    >>> found = tw.check_contract(pd.DataFrame({"zip": [1, 1], "city": ["A", "B"]}), file)
+    >>> found.failed, found.rules[0]["exceptions"]
+    (True, 1)
+    """
+    from tuplewise.engine import tasks
+    from tuplewise.engine.contract.file import read_contract
+    from tuplewise.engine.tasks import TaskRun
+
+    checked = ContractCheckOptions.of("check_contract", options)
+    return tasks.check_contract(tables, read_contract(contract), checked, TaskRun(checked, progress))
