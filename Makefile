@@ -11,7 +11,7 @@ PYTEST := $(BIN)/python -m pytest
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kernels demo lint types test test-sim test-spark test-readers test-cluster test-gpu wheel image readme options ci bench
+.PHONY: help setup dbt kernels demo lint types test test-sim test-spark test-readers test-cluster test-gpu wheel image readme options ci bench
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -38,6 +38,11 @@ $(VENV)/.installed-dev: pyproject.toml $(VENV)/pyvenv.cfg
 	@touch $@ $(VENV)/.installed
 
 setup: $(VENV)/.installed-dev kernels  ## install the package and all that tests need into .venv
+
+# Its own environment, since dbt needs an older pathspec than mypy; dbt-core 1.11 and newer fetch from outside of PyPI
+dbt: setup  ## install dbt into an environment of its own, for the tests of exports to it
+	$(BIN)/python -m venv $(VENV)/dbt
+	$(VENV)/dbt/bin/python -m pip install --quiet --disable-pip-version-check "dbt-core>=1.10,<1.11" "dbt-duckdb>=1.10,<1.11"
 
 kernels: $(VENV)/.installed  ## compile the kernels that have changed, on all cores
 	@$(BIN)/python -m tuplewise.gpu_kernels.building
