@@ -18,6 +18,7 @@ from benchmarks.choice_cases import CHOICE_CASES
 from benchmarks.cluster_cases import CLUSTER_CASES
 from benchmarks.commands import run_command
 from benchmarks.compile_cases import COMPILE_CASES
+from benchmarks.contract_cases import CONTRACT_CASES
 from benchmarks.datasets import Source
 from benchmarks.dc_state_cases import DC_STATE_CASES
 from benchmarks.discoveries import timed_discovery
@@ -223,5 +224,6 @@ CASES: dict[str, Case] = {
         *COMPILE_CASES,
         *READING_CASES,
         *PROFILE_CASES,
+        *CONTRACT_CASES,
     )
 }

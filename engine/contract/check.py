@@ -25,6 +25,7 @@ from tuplewise.engine.contract.forms import (
     read_inclusion,
 )
 from tuplewise.engine.dc.constraint import DenialConstraint
+from tuplewise.engine.dc.rule_text.constants import check_types
 from tuplewise.engine.errors import LimitReached, RuleError, placed
 from tuplewise.engine.options import ContractCheckOptions, DcCheckOptions, IndCheckOptions, LoadOptions, ProfileOptions
 from tuplewise.engine.profile.orders import order_of
@@ -195,7 +196,8 @@ def check_contract(
     Raises
     ------
     RuleError
-        For rules that can't be bound to the table, all in one error. A rule on a missing column fails instead.
+        For rules that can't be read once the columns are known, all in one error. A rule on a missing column, or on
+        columns whose types can't be compared as it does, fails.
     DeviceError
         For a device that was asked for and can't be had.
     """
@@ -336,7 +338,14 @@ class _Opened:
         if faults:
             raise RuleError("\n".join(faults))
         counted = [rule for rule in todo if isinstance(rule.form, (Key, FunctionalDependency, OrderCompatibility))]
-        others = [rule for rule in todo if rule not in counted]
+        others = []
+        for rule in todo:
+            if rule not in counted:
+                reason = self._not_compared(rule.form)
+                if reason:
+                    found.append(CheckedRule(rule, None, 0, "rows", reason=reason))
+                else:
+                    others.append(rule)
         ways: list[tuple[Callable[[list[ContractRule]], list[CheckedRule]], list[ContractRule]]] = []
         ways = [(self._count, counted), (self._check_constraints, others)]
         for way, own in ways:
@@ -373,8 +382,7 @@ class _Opened:
                 else:
                     order = order_of(one)
                     (removed,) = self._rows.rows_to_remove([order])
-                    (found,) = self._rows.count_orders([order], [0])
-                    counts[rule_id] = (removed, found.rows)
+                    counts[rule_id] = (removed, self._rows_with_values(one.columns))
         except LimitReached as error:
             self.notes.append(str(error))
         return [
@@ -383,6 +391,13 @@ class _Opened:
             else _undecided(rule)
             for rule in rules
         ]
+
+    def _rows_with_values(self, columns: Sequence[int]) -> int:
+        """The rows with a value in each of some columns."""
+        if all(self._rows.filled[column] == self._rows.count for column in columns):
+            return self._rows.count
+        (found,) = self._rows.count_keys([tuple(columns)])
+        return found.rows
 
     def _profiled(self, form: Form) -> Rule:
         """A key, FD or order rule by numbers of columns."""
@@ -405,32 +420,53 @@ class _Opened:
         return tuple(Example(one["text"], tuple(one["rows"])) for one in found)
 
     def _check_constraints(self, rules: list[ContractRule]) -> list[CheckedRule]:
-        """Check rules that are denial constraints: together, then the violated ones again for their rows."""
-        constraints = [(rule, dc) for rule in rules for dc in _constraints(rule.form)]
-        counted = self._denied([dc for _, dc in constraints], DcCheckOptions(count_only=True))
-        violated = [n for n, one in enumerate(counted.rules) if one.violating_pairs]
-        shown: dict[int, tuple[Relation, RuleCheck]] = {}
-        if violated and self._options.examples:
-            listing = DcCheckOptions(pairs=self._options.examples)
-            listed = self._denied([constraints[n][1] for n in violated], listing)
-            shown = {n: (listed.relation, one) for n, one in zip(violated, listed.rules, strict=True)}
-        self.notes += [note for note in counted.notes if note not in self.notes]
+        """Check rules that are denial constraints: those on one row together, and those on two."""
+        constraints = [dc for rule in rules for dc in _constraints(rule.form)]
+        checks: dict[DenialConstraint, tuple[Relation, RuleCheck]] = {}
+        for one_row in (True, False):
+            own = list(dict.fromkeys(dc for dc in constraints if dc.names_one_tuple is one_row))
+            checks |= self._denied_with_rows(own, one_row) if own else {}
         rows = self._rows.count
-        found, number = [], 0
+        found = []
         for rule in rules:
-            own = range(number, number + len(_constraints(rule.form)))
-            number = own.stop
-            checks = [counted.rules[n] for n in own]
-            if any(one.violating_pairs is None for one in checks):
+            own_checks = [checks[dc] for dc in _constraints(rule.form)]
+            if any(check.violating_pairs is None for _, check in own_checks):
                 found.append(_undecided(rule))
                 continue
-            one_row = checks[0].one_row
-            of = rows - checks[0].rows_unknown if one_row else rows * (rows - 1)
-            examples = [example for n in own if n in shown for example in _in_words(*shown[n])]
-            broken = sum(one.violating_pairs or 0 for one in checks)
-            unit: Unit = "rows" if one_row else "pairs"
+            first = own_checks[0][1]
+            of = rows - first.rows_unknown if first.one_row else rows * (rows - 1)
+            examples = [example for shown in own_checks for example in _in_words(*shown)]
+            broken = sum(check.violating_pairs or 0 for _, check in own_checks)
+            unit: Unit = "rows" if first.one_row else "pairs"
             found.append(CheckedRule(rule, broken, of, unit, tuple(examples[: self._options.examples])))
         return found
+
+    def _denied_with_rows(
+        self, constraints: Sequence[DenialConstraint], one_row: bool
+    ) -> dict[DenialConstraint, tuple[Relation, RuleCheck]]:
+        """Each constraint with its check and the first rows or pairs that violate it.
+
+        Those on one row are counted first, since a list takes eight bytes a row for each; then the violated are listed.
+        """
+        listing = DcCheckOptions(pairs=self._options.examples)
+        counting = DcCheckOptions(count_only=True)
+        found = self._denied(constraints, counting if one_row or not self._options.examples else listing)
+        self.notes += [note for note in found.notes if note not in self.notes]
+        checks = {dc: (found.relation, check) for dc, check in zip(constraints, found.rules, strict=True)}
+        violated = [dc for dc, (_, check) in checks.items() if check.violating_pairs and not len(check.pairs)]
+        if violated and self._options.examples:
+            listed = self._denied(violated, listing)
+            checks |= {dc: (listed.relation, check) for dc, check in zip(violated, listed.rules, strict=True)}
+        return checks
+
+    def _not_compared(self, form: Form) -> str:
+        """Why the values that a rule compares can't be compared, or "": a column may have become one of text."""
+        try:
+            for constraint in _constraints(form):
+                check_types(self.relation, constraint)
+        except RuleError as error:
+            return str(error.said).split("; allowed", 1)[0]
+        return ""
 
     def _denied(self, rules: Sequence[DenialConstraint], options: DcCheckOptions) -> DcCheck:
         options = replace(options, nulls=self._nulls, device=self._options.device)
@@ -502,7 +538,7 @@ def _check_inclusions(
     if in_spark and sources is not None:
         tables = sources
     inds = [read_inclusion(rule.text, names) for rule in todo]
-    checking = options.part(IndCheckOptions, examples=options.examples)
+    checking = options.part(IndCheckOptions)
     checked = check_dependencies(tables, lambda _: inds, checking, reading, Run(deadline=run.deadline))
     notes += [note for note in checked.notes if not note.endswith("it was not read")]
     rows = {name: one.relation.all_rows for name, one in opened.items()}

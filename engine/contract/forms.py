@@ -235,8 +235,10 @@ class _FormReader(Cursor):
 
     def constant(self) -> Constant:
         """Text in quotes, a number, true or false."""
+        at = self.skip_blanks()
         found = self.literal()
         if found is None or found.bare or found.constant.type == "null":
+            self.at = at
             raise self.fault("expected text in single quotes, a number, true or false")
         return found.constant
 

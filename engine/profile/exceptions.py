@@ -80,13 +80,18 @@ def _repeats(rows: CountedRelation, rule: Rule) -> Exceptions:
 def _minorities(rows: CountedRelation, rule: Rule) -> Exceptions:
     """Rows that lack their class's most frequent value (the lowest among equals), clearest majorities first."""
     groups = rows.classes(rule.left, also_filled=rule.right).groups
-    if not len(groups.left):
-        return _alone(np.zeros(0, dtype=np.int64))
-    sizes = np.diff(groups.left_offsets)
-    number = np.repeat(np.arange(len(sizes)), sizes)
     codes = rows.codes[rule.right[0]][groups.left]
-    order = np.lexsort((groups.left, codes, number))
-    number, codes, members = number[order], codes[order], groups.left[order].astype(np.int64)
+    sizes = np.diff(groups.left_offsets)
+    starts = groups.left_offsets[:-1]
+    broken = np.minimum.reduceat(codes, starts) != np.maximum.reduceat(codes, starts) if len(codes) else starts > 0
+    if not broken.any():
+        return _alone(np.zeros(0, dtype=np.int64))
+    kept = np.repeat(broken, sizes)
+    sizes = sizes[broken]
+    number = np.repeat(np.arange(len(sizes)), sizes)
+    codes, members = codes[kept], groups.left[kept]
+    order = np.lexsort((members, codes, number))
+    number, codes, members = number[order], codes[order], members[order].astype(np.int64)
     starts = np.flatnonzero(np.append(True, (np.diff(number) != 0) | (np.diff(codes) != 0)))
     runs, of_group = np.diff(np.append(starts, len(codes))), number[starts]
     largest = np.maximum.reduceat(runs, np.flatnonzero(np.append(True, np.diff(of_group) != 0)))
