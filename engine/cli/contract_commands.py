@@ -26,6 +26,9 @@ class ContractListing(Written):
     """Which contract is checked."""
 
     contract: str | None = option(None, "The file of the contract.", metavar="FILE")
+    repairs: str | None = option(
+        None, "Write the fewest rows or cells to change so that broken rules hold: .parquet or .csv.", metavar="FILE"
+    )
 
 
 @click.command("check")
@@ -47,14 +50,19 @@ def check(state: State, /, tables: Sequence[str], **given: Any) -> int:
     if listing.contract is None:
         raise click.UsageError("Missing option '--contract'.")
     form = format_of(listing, page=True)
+    if listing.repairs is not None:
+        from tuplewise.engine.contract.repairs import check_repairs_file
+
+        check_repairs_file(listing.repairs)
 
     def find(progress: Progress) -> ContractResult:
         from tuplewise.engine.contract.file import read_contract
 
         contract = read_contract(listing.contract)
         run = CommandRun("check", progress, state, options)
-        shown = {"contract": listing.contract}
+        shown = {"contract": listing.contract, "repairs": listing.repairs}
         named = named_tables(tables) if tables else None
-        return tasks.check_contract(named, contract, options, run, reading=reading, shown=shown)
+        found = tasks.check_contract(named, contract, options, run, reading=reading, shown=shown)
+        return found if listing.repairs is None else found.with_notes(found.write_repairs(listing.repairs))
 
     return write_found(listing, form, state, find)

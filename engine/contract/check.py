@@ -149,11 +149,11 @@ class CheckedContract:
 
     Attributes
     ----------
-    relations : the tables by name, without rows where these are in Spark
+    opened : the tables by name, for further looks at their rows
     """
 
     contract: Contract
-    relations: Mapping[str, Relation]
+    opened: Mapping[str, OpenedTable]
     rules: tuple[CheckedRule, ...]
     columns: tuple[CheckedColumn, ...]
     options: ContractCheckOptions
@@ -169,9 +169,14 @@ class CheckedContract:
         return sum(one.failed for one in self.rules) + sum(one.failed for one in self.columns)
 
     @property
+    def relations(self) -> dict[str, Relation]:
+        """The tables by name, without rows where these are in Spark."""
+        return {name: one.relation for name, one in self.opened.items()}
+
+    @property
     def relation(self) -> Relation:
         """The first table."""
-        return next(iter(self.relations.values()))
+        return next(iter(self.opened.values())).relation
 
 
 def check_contract(
@@ -205,7 +210,7 @@ def check_contract(
     run = run or Run(options)
     device = pick_device(options.device)
     clock = Clock()
-    opened = {name: _Opened(table, contract, options, device, run) for name, table in tables.items()}
+    opened = {name: OpenedTable(table, contract, options, device, run) for name, table in tables.items()}
     columns = [column for name, one in opened.items() for column in one.columns(contract.tables[name])]
     clock.lap("columns")
     found: dict[str, CheckedRule] = {}
@@ -226,7 +231,7 @@ def check_contract(
     rules = tuple(found[rule.id] for rule in contract.accepted() if rule.id in found)
     return CheckedContract(
         contract=contract,
-        relations={name: one.relation for name, one in opened.items()},
+        opened=opened,
         rules=rules,
         columns=tuple(columns),
         options=options,
@@ -249,14 +254,20 @@ def _left_out(contract: Contract, opened: Mapping[str, Any]) -> Iterator[str]:
         yield f"table {name!r} was not given: {count:,} of its rules were not checked"
 
 
-class _Opened:
-    """A table of a contract that is being checked."""
+class OpenedTable:
+    """A table of a contract that is being checked.
+
+    Attributes
+    ----------
+    relation : names and types of its columns; its rows, where they are in this process
+    rows : what counts them
+    """
 
     def __init__(
         self, table: Table, contract: Contract, options: ContractCheckOptions, device: Device, run: Run
     ) -> None:
         self.notes: list[str] = []
-        self._options, self._run, self._nulls = options, run, contract.nulls
+        self._options, self._run, self.nulls, self.device = options, run, contract.nulls, device
         profiling = options.part(ProfileOptions, nulls=contract.nulls)
         self._encoded: Any = None
         if not isinstance(table, Relation):
@@ -270,15 +281,20 @@ class _Opened:
             refuse_spark(options, table.name)
             table = self._sampled(table)
         self.relation: Relation
-        self._rows: ProfiledTable
+        self.rows: ProfiledTable
         if self._encoded is None:
             self.relation = table
-            self._rows = TableHere(table, profiling, device, run)
+            self.rows = TableHere(table, profiling, device, run)
         else:
             from tuplewise.engine.profile.spark_table import TableInTasks
 
             rows = TableInTasks(self._encoded, profiling, run)
-            self.relation, self._rows = rows.relation, rows
+            self.relation, self.rows = rows.relation, rows
+
+    @property
+    def in_spark(self) -> bool:
+        """Whether its rows are in Spark."""
+        return self._encoded is not None
 
     def _sampled(self, table: Relation | None) -> Relation:
         """The rows to check, where they are few enough or here already; else the rows stay in Spark."""
@@ -360,28 +376,28 @@ class _Opened:
         """Count the rows that break keys, FDs and order rules, in batches; after the time limit none any more."""
         counts: dict[str, tuple[int, int]] = {}
         of_fds: dict[tuple[int, ...], list[int]] = {}
-        profiled = {rule.id: self._profiled(rule.form) for rule in rules}
+        profiled = {rule.id: self.profiled(rule.form) for rule in rules}
         try:
             for one in profiled.values():
                 if one.kind == "fd":
                     of_fds.setdefault(tuple(sorted(one.left)), []).append(one.right[0])
             sides = list(of_fds)
             fds: dict[Any, Any] = {}
-            for start in range(0, len(sides), self._rows.at_once):
+            for start in range(0, len(sides), self.rows.at_once):
                 self._run.mind()
-                batch = sides[start : start + self._rows.at_once]
-                fds |= self._rows.count_fds({left: sorted(set(of_fds[left])) for left in batch})
+                batch = sides[start : start + self.rows.at_once]
+                fds |= self.rows.count_fds({left: sorted(set(of_fds[left])) for left in batch})
             for rule_id, one in profiled.items():
                 self._run.mind()
                 if one.kind == "fd":
                     found = fds[tuple(sorted(one.left)), one.right[0]]
                     counts[rule_id] = (found.exceptions, found.rows)
                 elif one.kind == "key":
-                    (found,) = self._rows.count_keys([one.left])
+                    (found,) = self.rows.count_keys([one.left])
                     counts[rule_id] = (found.exceptions, found.rows)
                 else:
                     order = order_of(one)
-                    (removed,) = self._rows.rows_to_remove([order])
+                    (removed,) = self.rows.rows_to_remove([order])
                     counts[rule_id] = (removed, self._rows_with_values(one.columns))
         except LimitReached as error:
             self.notes.append(str(error))
@@ -394,12 +410,12 @@ class _Opened:
 
     def _rows_with_values(self, columns: Sequence[int]) -> int:
         """The rows with a value in each of some columns."""
-        if all(self._rows.filled[column] == self._rows.count for column in columns):
-            return self._rows.count
-        (found,) = self._rows.count_keys([tuple(columns)])
+        if all(self.rows.filled[column] == self.rows.count for column in columns):
+            return self.rows.count
+        (found,) = self.rows.count_keys([tuple(columns)])
         return found.rows
 
-    def _profiled(self, form: Form) -> Rule:
+    def profiled(self, form: Form) -> Rule:
         """A key, FD or order rule by numbers of columns."""
         index = self.relation.index_of
         if isinstance(form, Key):
@@ -415,7 +431,7 @@ class _Opened:
     def _examples(self, rule: Rule, exceptions: int) -> tuple[Example, ...]:
         if not exceptions or not self._options.examples:
             return ()
-        relation, broken = self._rows.broken(rule, self._options.examples)
+        relation, broken = self.rows.broken(rule, self._options.examples)
         found = profile_words.examples(relation, rule, broken)
         return tuple(Example(one["text"], tuple(one["rows"])) for one in found)
 
@@ -426,7 +442,7 @@ class _Opened:
         for one_row in (True, False):
             own = list(dict.fromkeys(dc for dc in constraints if dc.names_one_tuple is one_row))
             checks |= self._denied_with_rows(own, one_row) if own else {}
-        rows = self._rows.count
+        rows = self.rows.count
         found = []
         for rule in rules:
             own_checks = [checks[dc] for dc in _constraints(rule.form)]
@@ -469,7 +485,7 @@ class _Opened:
         return ""
 
     def _denied(self, rules: Sequence[DenialConstraint], options: DcCheckOptions) -> DcCheck:
-        options = replace(options, nulls=self._nulls, device=self._options.device)
+        options = replace(options, nulls=self.nulls, device=self._options.device)
         run = Run(deadline=self._run.deadline)
         if self._encoded is not None:
             from tuplewise.engine.dc.violations.distributed import check_on_spark
@@ -508,7 +524,7 @@ def _in_words(relation: Relation, check: RuleCheck) -> Iterator[Example]:
 
 def _check_inclusions(
     rules: Sequence[ContractRule],
-    opened: Mapping[str, _Opened],
+    opened: Mapping[str, OpenedTable],
     options: ContractCheckOptions,
     run: Run,
     sources: Mapping[str, Any] | None,
@@ -533,7 +549,7 @@ def _check_inclusions(
             todo.append(rule)
     if not todo:
         return found, notes
-    in_spark = any(one._encoded is not None for one in opened.values()) or options.sample is not None
+    in_spark = any(one.in_spark for one in opened.values()) or options.sample is not None
     tables: Mapping[str, Any] = {name: one.relation for name, one in opened.items()}
     if in_spark and sources is not None:
         tables = sources

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tuplewise.engine.contract import ci
 from tuplewise.engine.contract.check import CheckedColumn, CheckedContract, CheckedRule
+from tuplewise.engine.contract.repairs import suggestions, write_suggestions
 from tuplewise.engine.errors import number_of
 from tuplewise.engine.report.checked_result import CheckedResult
 from tuplewise.engine.report.result import Chosen, Fields
 from tuplewise.engine.report.sections import Entry, Fold, Section
 from tuplewise.engine.table.relation import Relation
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FIELDS = (
     "id", "table", "kind", "rule", "english", "severity", "holds", "failed", "exceptions", "of", "unit", "tolerance",
@@ -58,6 +62,12 @@ class ContractResult(CheckedResult):
     def columns(self) -> list[dict[str, Any]]:
         """The columns of the contract, and those that tables have beside them."""
         return [_column_record(one) for one in self._found.columns]
+
+    def with_notes(self, notes: Sequence[str]) -> ContractResult:
+        """The same result with more notes."""
+        more = [*self._more_notes, *notes]
+        seconds = self._total_seconds
+        return ContractResult(self._found, options=self._options, notes=more, total_seconds=seconds, face=self._face)
 
     @property
     def checked(self) -> CheckedContract:
@@ -105,6 +115,23 @@ class ContractResult(CheckedResult):
     def to_junit(self) -> str:
         """The check as JUnit XML: a test case for each rule and column."""
         return "".join(self.pieces("junit"))
+
+    def repairs(self, limit: int | None = None) -> pd.DataFrame:
+        """The fewest rows or cells to change so that broken rules hold: all, or the first `limit` of each rule.
+
+        For keys, FDs, order rules and rules of one row. Nothing is changed.
+
+        Returns
+        -------
+        DataFrame
+            rule_id, table, kind, row (0-based position), action ("change" or "remove"), column, value, suggested, why
+        """
+        found, _ = suggestions(self._found, limit)
+        return found.to_pandas()
+
+    def write_repairs(self, path: str) -> list[str]:
+        """Write all of `repairs` to a Parquet or CSV file, whole or not at all. Returns notes on what was written."""
+        return write_suggestions(self._found, path)
 
     def _sections(self, chosen: Chosen, most: int, *, html: bool) -> list[Section]:
         """Columns that are not as they should be, and the rules: in text a line each, then what breaks them."""
