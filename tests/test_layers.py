@@ -32,6 +32,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("engine.contract",),
     ("engine.tasks",),
     ("engine.cli", "contracts", "dependencies", "inclusions", "maintained", "maintained_dcs", "profiles"),
+    ("stream", "testing"),
     ("__init__",),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

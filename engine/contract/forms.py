@@ -185,8 +185,26 @@ def read_form(kind: Kind, text: str, columns: Sequence[str] = ()) -> Form:
 
 
 def read_inclusion(text: str, tables: Mapping[str, Sequence[str]]) -> InclusionDependency:
-    """Read the text of an inclusion dependency between tables, given with their columns."""
-    return parse_ind(text, tables)
+    """Read the text of an inclusion dependency between tables, given with their columns.
+
+    Of a table without columns the plain or quoted names that the text has behind its name are taken.
+
+    Examples
+    --------
+    >>> print(read_inclusion("orders.person <= people.id", {"orders": ["no", "person"], "people": []}))
+    orders.person <= people.id
+    """
+    return parse_ind(text, {name: columns or _named_in(text, name) for name, columns in tables.items()})
+
+
+def _named_in(text: str, table: str) -> list[str]:
+    """The plain or quoted names behind the name of a table: `table.a`, `table[a, b]`."""
+    name = r"(?:`(?:[^`]|``)*`|\"(?:[^\"]|\"\")*\"|[^\W\d]\w*)"
+    before = rf"(?<!\w)[`\"]?{re.escape(table)}[`\"]?"
+    found = re.findall(rf"{before}\s*\.\s*({name})", text)
+    for listed in re.findall(rf"{before}\s*\[([^\]]*)\]", text):
+        found += re.findall(name, listed)
+    return [one[1:-1].replace(one[0] * 2, one[0]) if one[0] in "`\"" else one for one in found]
 
 
 def constant_of(value: Any) -> Constant:

@@ -79,6 +79,16 @@ class ContractResult(CheckedResult):
         """Whether the check fails."""
         return self._found.failures > 0
 
+    def failures(self) -> str:
+        """What makes the check fail, a line for each rule and column, with rows that break it."""
+        lines = [f"{self._summary()} (contract {self._found.contract.name!r})"]
+        lines += [f"  {one.table}: {one.said}" for one in self._found.columns if one.failed]
+        for rule in self._found.rules:
+            if rule.failed or rule.within is None:
+                lines.append(f"  {rule.rule.id}: {rule.rule.text}: {rule.said}")
+                lines += [f"    {example.text}" for example in rule.examples]
+        return "\n".join(lines)
+
     @property
     def _verdicts(self) -> Sequence[bool | None]:
         return [one.holds for one in self._found.rules]

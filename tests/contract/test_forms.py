@@ -6,7 +6,7 @@ import datetime
 from decimal import Decimal
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tuplewise.engine.contract.forms import (
@@ -70,6 +70,7 @@ FORMS: st.SearchStrategy[tuple[Kind, Form]] = st.one_of(
 )  # fmt: skip
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(FORMS, st.booleans())
 def test_what_is_written_is_read_again(written: tuple[Kind, Form], known: bool) -> None:
     kind, form = written
