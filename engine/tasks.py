@@ -246,7 +246,7 @@ def profile(
     shown: Shown = None,
 ) -> ProfileResult:
     """Find the few rules worth keeping of tables, given by name."""
-    from tuplewise.engine.ind.table_options import options_of_tables
+    from tuplewise.engine.ind.tables import options_of_tables
     from tuplewise.engine.placement import most_bytes_here
     from tuplewise.engine.profile.discover import profile as search
     from tuplewise.engine.report.profile_result import ProfileResult

@@ -12,11 +12,18 @@ from typing import Any
 import numpy as np
 
 from tuplewise.engine.errors import LimitReached, placed
-from tuplewise.engine.ind.checked import SHOWN_ROWS, CheckedInds, Examples, IndCheck, not_compared, undecided_note
 from tuplewise.engine.ind.dependency import Attribute, InclusionDependency
-from tuplewise.engine.ind.found import TableFound
+from tuplewise.engine.ind.found import (
+    SHOWN_ROWS,
+    CheckedInds,
+    Examples,
+    IndCheck,
+    TableFound,
+    not_compared,
+    undecided_note,
+)
 from tuplewise.engine.ind.places import Placement, open_tables, place_for
-from tuplewise.engine.ind.table_options import options_for_columns, options_of_tables
+from tuplewise.engine.ind.tables import options_for_columns, options_of_tables
 from tuplewise.engine.ind.tuples import MISSING, CodedTables, TupleSet
 from tuplewise.engine.options import IndCheckOptions, LoadOptions
 from tuplewise.engine.run import Clock, Run

@@ -15,7 +15,7 @@ from tuplewise.engine.ind.dependency import unary
 from tuplewise.engine.ind.found import Clustered, FoundInd, FoundInds
 from tuplewise.engine.ind.nary import with_several_columns
 from tuplewise.engine.ind.places import Placement, open_tables, place_for
-from tuplewise.engine.ind.table_options import options_of_tables
+from tuplewise.engine.ind.tables import options_of_tables
 from tuplewise.engine.ind.unary import cluster_tables
 from tuplewise.engine.options import IndDiscoverOptions, LoadOptions
 from tuplewise.engine.run import Clock, Run

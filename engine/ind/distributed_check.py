@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tuplewise.engine.errors import placed
-from tuplewise.engine.ind.checked import CheckedInds, Examples, IndCheck, not_compared, undecided_note
 from tuplewise.engine.ind.dependency import Attribute, InclusionDependency
-from tuplewise.engine.ind.found import TableFound
+from tuplewise.engine.ind.found import CheckedInds, Examples, IndCheck, TableFound, not_compared, undecided_note
 from tuplewise.engine.ind.places import open_tables, type_for_spark
 from tuplewise.engine.ind.values import family_of
 from tuplewise.engine.options import IndCheckOptions, LoadOptions

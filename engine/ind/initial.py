@@ -20,11 +20,9 @@ from numpy.typing import NDArray
 from tuplewise.engine.errors import placed
 from tuplewise.engine.ind.incremental import long_entry, long_hash, record_layout
 from tuplewise.engine.ind.manifest import KeptTable, Manifest
-from tuplewise.engine.ind.records import heading, put_cluster
-from tuplewise.engine.ind.rows import ColumnRows
-from tuplewise.engine.ind.sorted_values import SortedValues, cut
-from tuplewise.engine.ind.store import LONGEST_NAME, META, Store, long_key
-from tuplewise.engine.ind.table_options import options_of_tables
+from tuplewise.engine.ind.rows import ColumnRows, SortedValues, cut
+from tuplewise.engine.ind.store import LONGEST_NAME, META, Store, heading, long_key, put_cluster
+from tuplewise.engine.ind.tables import options_of_tables
 from tuplewise.engine.options import IndStateOptions, LoadOptions
 from tuplewise.engine.state_folders import INDS, beside, real_folder
 from tuplewise.engine.table.read_table import ReadTable, typed

@@ -17,7 +17,7 @@ from tuplewise.engine.ind.manifest import KeptTable, Manifest
 from tuplewise.engine.ind.partitioned import VALUES, hand_to_disk, not_shared
 from tuplewise.engine.ind.partitions import Partitions
 from tuplewise.engine.ind.places import open_tables, type_for_spark
-from tuplewise.engine.ind.table_options import options_of_tables
+from tuplewise.engine.ind.tables import options_of_tables
 from tuplewise.engine.options import IndStateOptions, LoadOptions
 from tuplewise.engine.spark.attribute_values import count_filled
 from tuplewise.engine.spark.value_counts import (

@@ -20,9 +20,18 @@ from tuplewise.engine.ind.found import FoundInd, FoundInds, TableFound
 from tuplewise.engine.ind.incremental import BelowZero, Fold, extract_rows, merge_rows
 from tuplewise.engine.ind.kept_clusters import KeptClusters, Pair
 from tuplewise.engine.ind.manifest import Manifest
-from tuplewise.engine.ind.records import cluster_of, heading, heading_numbers, mask_bytes, put_cluster, value_text
 from tuplewise.engine.ind.rows import Attributes, ColumnRows, PlainRows, TypedRows
-from tuplewise.engine.ind.store import CLUSTER, META, Store
+from tuplewise.engine.ind.store import (
+    CLUSTER,
+    META,
+    Store,
+    cluster_of,
+    heading,
+    heading_numbers,
+    mask_bytes,
+    put_cluster,
+    value_text,
+)
 from tuplewise.engine.options import IndDiscoverOptions, LoadOptions
 from tuplewise.engine.state_folders import INDS, ClosedOnExit, WriterLock, damaged, real_folder
 from tuplewise.engine.table.read_table import fit_types, left_out_note

@@ -16,8 +16,7 @@ from tuplewise.engine.profile.candidates import Columns, Search
 from tuplewise.engine.profile.counting import CandidateCounts, ColumnComparison
 from tuplewise.engine.profile.cover import cover
 from tuplewise.engine.profile.keys import single_keys
-from tuplewise.engine.profile.orders import Order, order_of
-from tuplewise.engine.profile.rule import Listed, Rule
+from tuplewise.engine.profile.rule import Listed, Order, Rule, order_of
 from tuplewise.engine.profile.table import ProfiledTable
 from tuplewise.engine.run import Run
 from tuplewise.engine.table.relation import NULL_CODE

@@ -17,9 +17,8 @@ from tuplewise.engine.profile.candidates import Columns
 from tuplewise.engine.profile.columns import Frequent, Histogram, distribution
 from tuplewise.engine.profile.counting import CandidateCounts, ColumnComparison
 from tuplewise.engine.profile.exceptions import Exceptions
-from tuplewise.engine.profile.orders import Order, order_constraints
 from tuplewise.engine.profile.rows import CountedRelation
-from tuplewise.engine.profile.rule import Rule
+from tuplewise.engine.profile.rule import Order, Rule, order_constraints
 from tuplewise.engine.run import TIME_LIMIT, Run
 from tuplewise.engine.table.relation import NULL_CODE, Relation
 from tuplewise.gpu_kernels.device import Device

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tuplewise.engine.report import model
 from tuplewise.engine.report.change import Change
-from tuplewise.engine.report.ind_result import IndResult
-from tuplewise.engine.report.ind_tables import table_records
+from tuplewise.engine.report.ind_result import IndResult, table_records
 from tuplewise.engine.report.result import Ran
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.ind.dependency import Attribute, InclusionDependency, parse_ind
 from tuplewise.engine.ind.found import FoundInd, FoundInds, TableFound
 from tuplewise.engine.ind.nary import with_several_columns
-from tuplewise.engine.ind.table_options import options_of_tables
+from tuplewise.engine.ind.tables import options_of_tables
 from tuplewise.engine.ind.tuples import MISSING, CodedTables, TupleSet
 from tuplewise.engine.options import IndDiscoverOptions
 from tuplewise.engine.run import Run
