@@ -164,7 +164,7 @@ def _check_one(rows: CodedTables, ind: InclusionDependency, options: IndCheckOpt
         missing_values=missing,
         rows_missing=len(lacking),
         rows_null=int(np.count_nonzero(found == NULL_CODE)),
-        reason=_not_compared(rows, ind) if dependent.distinct and referenced.distinct else None,
+        reason=not_compared(ind, rows.type_of, options.as_text) if dependent.distinct and referenced.distinct else None,
         examples=Examples(
             tuple(rows.values(a, lacking[first[best]]) for a in ind.dependent),
             counts[best],
@@ -175,14 +175,6 @@ def _check_one(rows: CodedTables, ind: InclusionDependency, options: IndCheckOpt
         ),
         seconds=time.perf_counter() - started,
     )
-
-
-def _not_compared(rows: CodedTables, ind: InclusionDependency) -> str | None:
-    """Why two sides can have no value in common, whatever they hold; None if they can."""
-    for a, b in zip(ind.dependent, ind.referenced, strict=True):
-        if rows.family(a) != rows.family(b):
-            return not_compared(f"{a} is {rows.type_of(a)}", f"{b} is {rows.type_of(b)}")
-    return None
 
 
 def _described(rows: CodedTables, table: ReadTable) -> TableFound:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from tuplewise.engine.errors import Wording
 from tuplewise.engine.ind.clusters import AttributeClustering
 from tuplewise.engine.ind.dependency import Attribute, InclusionDependency
+from tuplewise.engine.ind.values import family_of
 from tuplewise.engine.options import IndCheckOptions
-from tuplewise.engine.table.relation import Column
+from tuplewise.engine.table.relation import Column, TypeName
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -89,17 +90,17 @@ class FoundInds:
     partial : whether a limit ended the work; `notes` explain the effect
     """
 
-    tables: tuple[TableFound, ...]
-    attributes: tuple[Attribute, ...]
-    inds: tuple[FoundInd, ...]
-    trivial: int
     options: Any
     work: Literal["driver", "spark"]
     work_reason: str
     device: str
     device_reason: str
     timings_seconds: Mapping[str, float]
-    partial: bool
+    tables: tuple[TableFound, ...] = ()
+    attributes: tuple[Attribute, ...] = ()
+    inds: tuple[FoundInd, ...] = ()
+    trivial: int = 0
+    partial: bool = False
     notes: tuple[str, ...] = ()
     spark: Mapping[str, str] | None = None
     search: Mapping[str, Any] = field(default_factory=dict)
@@ -174,9 +175,13 @@ class CheckedInds:
         return any(check.holds is None for check in self.checks)
 
 
-def not_compared(left: str, right: str) -> str:
-    """A note on two columns whose types can't be compared."""
-    return Wording("{} and {}: values of these types are not compared. As text they are: {as_text}", left, right)
+def not_compared(ind: InclusionDependency, types: Callable[[Attribute], TypeName], as_text: bool) -> str | None:
+    """Why two sides can have no value in common, whatever they hold; None if they can."""
+    for a, b in zip(ind.dependent, ind.referenced, strict=True):
+        if family_of(types(a), as_text) != family_of(types(b), as_text):
+            said = "{} is {} and {} is {}: values of these types are not compared. As text they are: {as_text}"
+            return Wording(said, a, types(a), b, types(b))
+    return None
 
 
 def undecided_note(reached: str, checks: Sequence[IndCheck]) -> str:

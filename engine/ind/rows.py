@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -108,30 +108,14 @@ def cut(raw: bytes, places: NDArray[np.int64]) -> list[bytes]:
     return [raw[a:b] for a, b in pairwise(places.tolist())]
 
 
-class TypedRows(Protocol):
-    """Rows of a table of a state, typed."""
-
-    @property
-    def count(self) -> int: ...
-
-    def filled(self) -> list[int]:
-        """Number of non-null rows of each column."""
-
-    def tally(self) -> SortedValues | dict[bytes, dict[int, int]]:
-        """Number of occurrences of each value in each attribute, by the value's name."""
-
-    def hashes(self) -> Iterator[bytes]:
-        """The key of each row: equal for equal rows."""
-
-    def place(self, name: bytes, attribute: int, nth: int) -> str:
-        """Position of the row with the nth occurrence (from 0) of a value in an attribute."""
-
-    def locate(self, row: int) -> str:
-        """Position of a row."""
-
-
 class ColumnRows:
-    """Rows as columns of values, from a file or a frame."""
+    """Rows as columns of values, from a file or a frame.
+
+    Attributes
+    ----------
+    count : number of rows
+    locate : function from the number of a row to its position, as text
+    """
 
     def __init__(self, table: ReadTable, attributes: Attributes) -> None:
         self._table, self._attributes = table, attributes
@@ -151,14 +135,17 @@ class ColumnRows:
             yield self._attributes.first + c, names, counts[used]
 
     def filled(self) -> list[int]:
+        """Number of non-null rows of each column."""
         return [int(np.count_nonzero(column.index >= 0)) for column in self._table.columns]
 
     def tally(self) -> SortedValues:
+        """Number of occurrences of each value in each attribute, by the value's name."""
         numbers, parts, counts = zip(*self.columns(), strict=True)
         attributes = [np.full(len(names), number, dtype=np.int32) for number, names in zip(numbers, parts, strict=True)]
         return SortedValues.of(parts, attributes, counts)
 
     def hashes(self) -> Iterator[bytes]:
+        """The key of each row: equal for equal rows."""
         pieces = [[*map(_piece, names.to_pylist()), _NULL] for names in self._names]  # index -1 is the last entry: null
         prefix = _row_prefix(self._attributes)
         for start in range(0, self.count, _ROWS_AT_ONCE):
@@ -169,6 +156,7 @@ class ColumnRows:
                 yield prefix + hashlib.blake2b(b"".join(row), digest_size=16).digest()
 
     def place(self, name: bytes, attribute: int, nth: int) -> str:
+        """Position of the row with the nth occurrence (from 0) of a value in an attribute."""
         c = attribute - self._attributes.first
         having = [i for i, n in enumerate(self._names[c].to_pylist()) if n == name]
         rows = np.flatnonzero(np.isin(self._table.columns[c].index, having))
@@ -192,7 +180,7 @@ def _row_prefix(attributes: Attributes) -> bytes:
 
 
 class PlainRows:
-    """Rows as Python objects: mappings by column names, or sequences in column order.
+    """Rows as Python objects: mappings by column names, or sequences in column order. Methods: as of ColumnRows.
 
     Parameters
     ----------
@@ -254,6 +242,9 @@ class PlainRows:
         for number in self.left_out:  # ascending
             row += number <= row
         return f"row {row}"
+
+
+TypedRows = ColumnRows | PlainRows
 
 
 @cache

@@ -165,10 +165,6 @@ class IndState(ClosedOnExit):
         """Bytes of the store in use or used before."""
         return self._store.used_bytes
 
-    @property
-    def clusters(self) -> KeptClusters:
-        return self._clusters
-
     def found(self) -> FoundInds:
         """The dependencies that hold, equal to those of a discovery on the same rows."""
         clusters = self._clusters
@@ -354,7 +350,6 @@ def found_in_state(
         device="cpu",
         device_reason="only counts of clusters are added up",
         timings_seconds={},
-        partial=False,
     )
 
 

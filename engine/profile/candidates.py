@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -239,6 +239,11 @@ class Search:
         rows = self._table_rows * float(np.prod(filled))
         shares: NDArray[np.float64] = 1.0 - self._rows.differing[list(columns)]
         return rows * (rows - 1) / 2 * float(np.prod(shares))
+
+
+def parts_of(left: Columns) -> Iterable[Columns]:
+    """Left sides of one column less, but not of none."""
+    return itertools.combinations(left, len(left) - 1) if len(left) > 1 else ()
 
 
 def _count_both(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> NDArray[np.int64]:

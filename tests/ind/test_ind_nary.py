@@ -54,7 +54,8 @@ def unary_found(tables: Tables, relations: Mapping[str, Relation], options: IndD
     described = tuple(TableFound(name, None, r.rows, r.columns) for name, r in relations.items())
     attributes = tuple(Attribute(name, c) for name, table in tables.items() for c in table)
     how: dict[str, Any] = {"work": "driver", "work_reason": "", "device": "cpu", "device_reason": ""}
-    return FoundInds(described, attributes, tuple(listed), trivial, options, timings_seconds={}, partial=False, **how)
+    how |= {"tables": described, "attributes": attributes, "inds": tuple(listed), "trivial": trivial}
+    return FoundInds(options=options, timings_seconds={}, **how)
 
 
 def search(tables: Tables, error: str = "0", max_arity: int = 3, **how: Any) -> FoundInds:
