@@ -39,12 +39,14 @@ from tuplewise.engine.table.reader import read_columns
 from tuplewise.engine.table.relation import Column
 from tuplewise.engine.table.rows import plain_rows
 
+Kind = Literal["insert", "delete"]
+
 
 @dataclass(frozen=True)
 class Change:
     """Rows to insert into a table, or to delete from it."""
 
-    kind: Literal["insert", "delete"]
+    kind: Kind
     attributes: Attributes
     rows: TypedRows
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Sequence
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +98,9 @@ class SavedOds:
 
     @classmethod
     def _of(cls, saved: Saved, name: str) -> SavedOds:
-        _refuse_error(saved.error, name)
+        if saved.error != 0:  # what is approximate implies nothing, since errors add up
+            what = f"order dependencies of {name!r} that rows may break: error"
+            raise InputError(message(what, str(saved.error), "0", Wording("Discover them without {error}")))
         if not saved.partial:
             return cls(saved.names, saved.dependencies, max_context=saved.max_context)
         size = -1 if saved.complete_context is None else saved.complete_context
@@ -199,10 +200,3 @@ def _within(contexts: Mask, context: Mask) -> NDArray[np.bool_]:
     """The contexts that are subsets of one context, as a mask."""
     found: NDArray[np.bool_] = np.all(contexts & context == contexts, axis=1)
     return found
-
-
-def _refuse_error(error: Decimal, name: str) -> None:
-    """Raise InputError for approximate dependencies, which imply nothing since errors add up."""
-    if error != 0:
-        what = f"order dependencies of {name!r} that rows may break: error"
-        raise InputError(message(what, str(error), "0", Wording("Discover them without {error}")))

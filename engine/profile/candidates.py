@@ -108,7 +108,8 @@ class Search:
         """Draw pairs that agree on a context, and keep the candidates that they don't contradict."""
         classes = self._rows.classes(context)
         if len(context) == 2:
-            self._key_of_two(context, classes)
+            self.found.tried["key"] += 1
+            self._consider_key(context, classes.pairs * self._scale**2)
         if not classes.groups.clusters:
             return
         pairs = SampledPairs(self._rows, classes, self._pairs, self._rng)
@@ -192,10 +193,6 @@ class Search:
         """The estimated gamma of two columns over all pairs of rows."""
         i, j = sorted((self._ordered.index(a), self._ordered.index(b)))
         return float(self._gammas[i, j])
-
-    def _key_of_two(self, context: Columns, classes: Classes) -> None:
-        self.found.tried["key"] += 1
-        self._consider_key(context, classes.pairs * self._scale**2)
 
     def _longer_keys(self, context: Columns, classes: Classes, pairs: SampledPairs) -> None:
         """Keys of three and four columns: columns on which pairs of the context never agree, alone or together."""

@@ -50,22 +50,15 @@ class Profiled:
     notes: tuple[str, ...]
 
 
-def profile_table(
-    table: ProfiledTable,
-    options: ProfileOptions,
-    run: Run,
-) -> Profiled:
-    """The rules of a table that are worth keeping.
+class RuleSearch:
+    """A search for the rules of a table that are worth keeping; `run` returns them.
 
     Notes
     -----
     Cost: a grouping of the rows for each column and each pair of columns, at most `MOST_CONTEXTS`; then one for each
     left side of a candidate, and a pass for each of its targets. Memory: some 30 bytes a row beside the codes.
     """
-    return _Profile(table, options, run).run()
 
-
-class _Profile:
     def __init__(self, table: ProfiledTable, options: ProfileOptions, run: Run) -> None:
         self._table, self._options, self._run = table, options, run
         self._columns = table.relation.columns

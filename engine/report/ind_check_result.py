@@ -75,10 +75,6 @@ class IndCheckResult(IndTables, CheckedResult):
         referenced_distinct, reason, seconds."""
         return super().to_pandas(**listed).astype(dict.fromkeys(COUNTS, "Int64"))
 
-    @property
-    def _verdicts(self) -> list[bool | None]:
-        return [one.holds for one in self.inds]
-
     def _summary(self) -> str:
         return super()._summary() + (" (compared as text)" if self._found.options.as_text else "")
 
