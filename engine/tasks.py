@@ -288,7 +288,7 @@ def _open_all(
     tables: Mapping[str, Any], options: RunOptions, run: TaskRun, reading: LoadOptions | None
 ) -> dict[str, Table]:
     """Tables of any size, opened under their names."""
-    from tuplewise.engine.ind.table_options import options_of_tables
+    from tuplewise.engine.ind.tables import options_of_tables
     from tuplewise.engine.placement import most_bytes_here
 
     each, most = options_of_tables(tables, reading), most_bytes_here(options)

@@ -51,7 +51,6 @@ def dc() -> None:
 @click.argument("table")
 @settings.options(DcDiscoverOptions, DcListing, LoadOptions)
 @settings.output_options("text", "json", "csv", "sql", "html")
-@click.pass_obj
 def dc_discover(state: State, /, table: str, **given: Any) -> int:
     """The minimal denial constraints that hold in TABLE.
 
@@ -123,7 +122,6 @@ def _explain(
 @click.argument("table")
 @settings.options(CheckListing, DcCheckOptions, LoadOptions)
 @settings.output_options("text", "json", "csv", "sql", "html")
-@click.pass_obj
 def dc_check(state: State, /, table: str, **given: Any) -> int:
     """The pairs of rows of TABLE that violate given rules.
 

@@ -66,7 +66,6 @@ class _ShowListing(RankedListing):
 @click.argument("table", metavar="TABLE")
 @settings.options(DcStateOptions, DcDiscoverOptions, LoadOptions, only=_BUILT)
 @settings.output_options("text", "json")
-@click.pass_obj
 def dc_init(state: State, /, folder: str, table: str, **given: Any) -> int:
     """Build a STATE of TABLE, to keep its rules current.
 
@@ -118,7 +117,6 @@ def _build(
 @click.argument("table", metavar="TABLE")
 @settings.options(LimitOptions, LoadOptions, only=_BATCH)
 @settings.output_options("text", "json")
-@click.pass_obj
 def dc_insert(state: State, /, folder: str, table: str, **given: Any) -> int:
     """Insert the rows of TABLE into a STATE.
 
@@ -139,7 +137,6 @@ def dc_insert(state: State, /, folder: str, table: str, **given: Any) -> int:
 @click.argument("table", metavar="TABLE")
 @settings.options(LimitOptions, LoadOptions, only=_BATCH)
 @settings.output_options("text", "json")
-@click.pass_obj
 def dc_update(state: State, /, folder: str, table: str, **given: Any) -> int:
     """Change rows of a STATE to what TABLE says.
 
@@ -160,7 +157,6 @@ def dc_update(state: State, /, folder: str, table: str, **given: Any) -> int:
 @click.option("--keys", type=click.Path(), metavar="TABLE", help="Rows by their keys: a table with the key's columns.")
 @settings.options(LimitOptions, LoadOptions, only=_BATCH)
 @settings.output_options("text", "json")
-@click.pass_obj
 def dc_delete(state: State, /, folder: str, ids: tuple[int, ...] | None, keys: str | None, **given: Any) -> int:
     """Delete rows of a STATE.
 
@@ -222,7 +218,6 @@ def _change(
 @click.argument("folder", metavar="STATE")
 @settings.options(_ShowListing)
 @settings.output_options("text", "json", "csv", "sql", "html")
-@click.pass_obj
 def dc_show(state: State, /, folder: str, **given: Any) -> int:
     """The rules of a STATE, or what it gained and lost.
 

@@ -91,7 +91,6 @@ def od() -> None:
 @click.argument("table")
 @settings.options(FdDiscoverOptions, DependencyListing, LoadOptions)
 @settings.output_options("text", "json", "csv", "sql", "html")
-@click.pass_obj
 def fd_discover(state: State, /, table: str, **given: Any) -> int:
     """The minimal functional dependencies that hold in TABLE.
 
@@ -105,7 +104,6 @@ def fd_discover(state: State, /, table: str, **given: Any) -> int:
 @click.argument("table")
 @settings.options(KeyDiscoverOptions, DependencyListing, LoadOptions)
 @settings.output_options("text", "json", "csv", "sql", "html")
-@click.pass_obj
 def key_discover(state: State, /, table: str, **given: Any) -> int:
     """The minimal keys (unique column combinations) of TABLE.
 
@@ -119,7 +117,6 @@ def key_discover(state: State, /, table: str, **given: Any) -> int:
 @click.argument("table")
 @settings.options(OdDiscoverOptions, DependencyListing, LoadOptions)
 @settings.output_options("text", "json", "csv", "sql", "html")
-@click.pass_obj
 def od_discover(state: State, /, table: str, **given: Any) -> int:
     """The minimal set-based order dependencies that hold in TABLE.
 
@@ -146,7 +143,6 @@ def _discover(state: State, table: str, kind: type[DependencyOptions], given: di
 @click.argument("table", required=False)
 @settings.options(OrderListing, OdCheckOptions, LoadOptions)
 @settings.output_options("text", "json", "csv")
-@click.pass_obj
 def od_check(state: State, /, table: str | None, **given: Any) -> int:
     """Whether order dependencies hold in TABLE, and two rows that break each violated one.
 
@@ -186,7 +182,6 @@ def od_check(state: State, /, table: str | None, **given: Any) -> int:
 @click.argument("columns")
 @click.option("--against", required=True, metavar="RESULT", help="The JSON that od discover wrote for the table.")
 @settings.output_options("text", "json")
-@click.pass_obj
 def od_order_by(state: State, /, columns: str, against: str, **given: Any) -> int:
     """The shortest ORDER BY that sorts a table as COLUMNS do.
 

@@ -39,7 +39,6 @@ WAIT_SECONDS = 120.0
 @click.option("--warm", is_flag=True, help="Compile all kernels now, on all cores, so that no later run has to.")
 @settings.options(LoadOptions)
 @settings.output_options("text", "json")
-@click.pass_obj
 def doctor(state: State, /, **given: Any) -> int:
     """Check Java, Spark, its plugin, GPUs and kernels, and say what to do where something is missing."""
     _refuse_options_of_others(given)

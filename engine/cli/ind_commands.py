@@ -50,7 +50,6 @@ def ind() -> None:
 @click.argument("tables", nargs=-1, required=True, metavar="TABLE...")
 @settings.options(IndDiscoverOptions, IndListing, LoadOptions)
 @settings.output_options("text", "json", "csv", "sql", "html")
-@click.pass_obj
 def ind_discover(state: State, /, tables: Sequence[str], **given: Any) -> int:
     """The inclusion dependencies between the columns of TABLEs: A <= B, where every value of A occurs in B.
 
@@ -73,7 +72,6 @@ def ind_discover(state: State, /, tables: Sequence[str], **given: Any) -> int:
 @click.argument("tables", nargs=-1, required=True, metavar="TABLE...")
 @settings.options(IndCheckListing, IndCheckOptions, LoadOptions)
 @settings.output_options("text", "json", "csv", "sql")
-@click.pass_obj
 def ind_check(state: State, /, tables: Sequence[str], **given: Any) -> int:
     """Whether inclusion dependencies hold in TABLEs, and which values are missing where they don't.
 

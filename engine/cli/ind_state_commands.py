@@ -45,7 +45,6 @@ class _Changes(Written):
 @click.argument("tables", nargs=-1, required=True, metavar="TABLE...")
 @settings.options(IndInitOptions, LoadOptions)
 @settings.output_options("text", "json")
-@click.pass_obj
 def ind_init(state: State, /, folder: str, tables: Sequence[str], **given: Any) -> int:
     """Build a STATE of TABLEs: a folder that keeps their inclusion dependencies current as rows come and go.
 
@@ -90,7 +89,6 @@ def _build(
 @click.option("--update", nargs=2, metavar="OLD NEW", help="Rows as they were, and as they are, in one order.")
 @settings.options(LoadOptions, only=settings.OF_THE_ROWS)
 @settings.output_options("text", "json")
-@click.pass_obj
 def ind_apply(state: State, /, folder: str, **given: Any) -> int:
     """Apply rows that come to a table of a STATE, go, or change: all of them as one revision, or none.
 
@@ -184,7 +182,6 @@ def _read_changes(
 @click.argument("folder", metavar="STATE")
 @settings.options(IndListing)
 @settings.output_options("text", "json", "csv", "sql", "html")
-@click.pass_obj
 def ind_show(state: State, /, folder: str, **given: Any) -> int:
     """The inclusion dependencies of a STATE as of its last revision, even while another process writes it."""
     (listing,) = settings.made(given, IndListing)

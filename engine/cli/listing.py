@@ -14,6 +14,7 @@ from tuplewise.engine.cli.progress import Progress
 from tuplewise.engine.cli.settings import State
 from tuplewise.engine.errors import InputError, message, near_names
 from tuplewise.engine.options import Options, RankBy, declarations, option
+from tuplewise.engine.report import files
 
 EXIT_VIOLATED = 1
 EXIT_LIMIT = 3
@@ -119,7 +120,8 @@ def format_of(written: Written, *, page: bool = False) -> str:
 
     Raises InputError for a file that can't be written.
     """
-    output.check_output(written.output)
+    if written.output is not None:
+        files.check_target("output file", written.output)
     return written.form or output.default_format(written.output, page=page)
 
 

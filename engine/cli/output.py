@@ -38,13 +38,6 @@ def surprising_format(form: str, output: str | None) -> str | None:
     return f"{output!r} gets {form}; --format {by_name} would write {by_name}"
 
 
-def check_output(output: str | None) -> None:
-    """Raise InputError before the work where the file could not be written after it."""
-    if output is None:
-        return
-    files.check_target("output file", output)
-
-
 def write(pieces: Iterable[str], output: str | None) -> None:
     """Write a result. A reader that goes away early (`| head`) ends the writing quietly."""
     if files.given_up():

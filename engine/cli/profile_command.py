@@ -34,7 +34,6 @@ class ProfileListing(SqlListing):
 @click.argument("tables", nargs=-1, required=True, metavar="TABLE...")
 @settings.options(ProfileOptions, ProfileListing, LoadOptions)
 @settings.output_options("text", "json", "csv", "sql", "html")
-@click.pass_obj
 def profile(state: State, /, tables: Sequence[str], **given: Any) -> int:
     """The few rules of TABLEs that a person would keep, best first.
 

@@ -51,7 +51,7 @@ def options(*kinds: type[Options], only: Collection[str] | None = None) -> Calla
     return _together([_click_option(found[name]) for name in names])
 
 
-def _together(decorators: list[Callable[[F], F]]) -> Callable[[F], F]:
+def _together(decorators: list[Any]) -> Callable[[F], F]:
     return lambda command: functools.reduce(lambda inner, decorate: decorate(inner), reversed(decorators), command)
 
 
@@ -143,7 +143,7 @@ def _set(state_field: str) -> Callable[[click.Context, click.Parameter, Any], An
 
 
 def output_options(*formats: str) -> Callable[[F], F]:
-    """The options of output: format, file, and messages during the work."""
+    """The options of output: format, file, and messages during the work. The command gets the State first."""
     option = click.option
     page = "html for FILE.html, " if "html" in formats else ""
     default = f"[default: text on a terminal, {page}else json]"
@@ -153,5 +153,6 @@ def output_options(*formats: str) -> Callable[[F], F]:
             option("-o", "--output", metavar="FILE", help="Write to this file, whole or not at all."),
             option("--quiet", is_flag=True, callback=_set("quiet"), help="No progress and no notes on stderr."),
             option("-v", "--verbose", count=True, callback=_set("verbose"), help="Say more; tracebacks with errors."),
+            click.pass_obj,
         ]
     )

@@ -28,8 +28,7 @@ from tuplewise.engine.dc.constraint import DenialConstraint
 from tuplewise.engine.dc.rule_text.constants import check_types
 from tuplewise.engine.errors import LimitReached, RuleError, placed
 from tuplewise.engine.options import ContractCheckOptions, DcCheckOptions, IndCheckOptions, LoadOptions, ProfileOptions
-from tuplewise.engine.profile.orders import order_of
-from tuplewise.engine.profile.rule import Rule
+from tuplewise.engine.profile.rule import Rule, order_of
 from tuplewise.engine.profile.table import ProfiledTable, TableHere, chosen_rows
 from tuplewise.engine.report import profile_words
 from tuplewise.engine.run import Clock, Run
@@ -38,7 +37,7 @@ from tuplewise.gpu_kernels.device import Device, pick_device
 
 if TYPE_CHECKING:
     from tuplewise.engine.dc.violations.found import DcCheck, RuleCheck
-    from tuplewise.engine.ind.checked import IndCheck
+    from tuplewise.engine.ind.found import IndCheck
     from tuplewise.engine.table.in_spark import Table
 
 Unit = Literal["rows", "pairs"]

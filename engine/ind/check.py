@@ -12,11 +12,18 @@ from typing import Any
 import numpy as np
 
 from tuplewise.engine.errors import LimitReached, placed
-from tuplewise.engine.ind.checked import SHOWN_ROWS, CheckedInds, Examples, IndCheck, not_compared, undecided_note
 from tuplewise.engine.ind.dependency import Attribute, InclusionDependency
-from tuplewise.engine.ind.found import TableFound
+from tuplewise.engine.ind.found import (
+    SHOWN_ROWS,
+    CheckedInds,
+    Examples,
+    IndCheck,
+    TableFound,
+    not_compared,
+    undecided_note,
+)
 from tuplewise.engine.ind.places import Placement, open_tables, place_for
-from tuplewise.engine.ind.table_options import options_for_columns, options_of_tables
+from tuplewise.engine.ind.tables import options_for_columns, options_of_tables
 from tuplewise.engine.ind.tuples import MISSING, CodedTables, TupleSet
 from tuplewise.engine.options import IndCheckOptions, LoadOptions
 from tuplewise.engine.run import Clock, Run
@@ -157,7 +164,7 @@ def _check_one(rows: CodedTables, ind: InclusionDependency, options: IndCheckOpt
         missing_values=missing,
         rows_missing=len(lacking),
         rows_null=int(np.count_nonzero(found == NULL_CODE)),
-        reason=_not_compared(rows, ind) if dependent.distinct and referenced.distinct else None,
+        reason=not_compared(ind, rows.type_of, options.as_text) if dependent.distinct and referenced.distinct else None,
         examples=Examples(
             tuple(rows.values(a, lacking[first[best]]) for a in ind.dependent),
             counts[best],
@@ -168,14 +175,6 @@ def _check_one(rows: CodedTables, ind: InclusionDependency, options: IndCheckOpt
         ),
         seconds=time.perf_counter() - started,
     )
-
-
-def _not_compared(rows: CodedTables, ind: InclusionDependency) -> str | None:
-    """Why two sides can have no value in common, whatever they hold; None if they can."""
-    for a, b in zip(ind.dependent, ind.referenced, strict=True):
-        if rows.family(a) != rows.family(b):
-            return not_compared(f"{a} is {rows.type_of(a)}", f"{b} is {rows.type_of(b)}")
-    return None
 
 
 def _described(rows: CodedTables, table: ReadTable) -> TableFound:

@@ -46,18 +46,19 @@ class AttributeClustering:
         masks: NDArray[np.uint64],
         values: NDArray[np.int64],
     ) -> AttributeClustering:
-        """Build from clusters in any order. Equal masks are added up, and empty clusters are dropped."""
+        """Build from clusters in any order. Equal masks are added up; values of no attribute and empty clusters are
+        dropped."""
         words = inclusion.mask_words(len(attributes))
         masks = np.ascontiguousarray(masks, dtype=np.uint64).reshape(-1, words)
         values = np.asarray(values, dtype=np.int64)
-        masks, values = masks[values > 0], values[values > 0]
         order = np.lexsort(masks.T[::-1]) if len(masks) else np.empty(0, dtype=np.int64)
         masks, values = masks[order], values[order]
         new = np.ones(len(masks), dtype=np.bool_)
         new[1:] = (masks[1:] != masks[:-1]).any(axis=1)
         starts = np.flatnonzero(new)
         totals = np.add.reduceat(values, starts) if len(starts) else values
-        return cls(tuple(attributes), tuple(families), np.ascontiguousarray(masks[starts]), totals)
+        kept = (totals > 0) & masks[starts].any(axis=1)
+        return cls(tuple(attributes), tuple(families), np.ascontiguousarray(masks[starts][kept]), totals[kept])
 
     @cached_property
     def distinct(self) -> NDArray[np.int64]:

@@ -11,6 +11,7 @@ import io
 import os
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from typing import IO
 
@@ -146,27 +147,13 @@ class _Reading:
         self._take_header(first, file)
         if not self._workers:
             self._workers = [_Worker([DistinctCells() for _ in self._columns]) for _ in range(threads)]
-        failures: list[BaseException] = []
-
-        def work(worker: _Worker) -> None:
+        workers = self._workers if file.more() else self._workers[:1]
+        with ThreadPoolExecutor(len(workers)) as pool:
             try:
-                self._work(worker, file)
-            except BaseException as failure:
-                failures.append(failure)
+                for one in as_completed([pool.submit(self._work, worker, file) for worker in workers]):
+                    one.result()
+            finally:
                 file.stop()
-
-        many = self._workers if file.more() else self._workers[:1]
-        others = [threading.Thread(target=work, args=(w,), daemon=True) for w in many[1:]]
-        for thread in others:
-            thread.start()
-        try:
-            work(many[0])
-        finally:
-            file.stop()
-            for thread in others:
-                thread.join()
-        if failures:
-            raise failures[0]
 
     def _take_header(self, record: bytes, file: _File) -> None:
         dialect = Dialect(self._sep, self._options.quote, None, "utf-8")
@@ -177,8 +164,10 @@ class _Reading:
         if len(scan.lines) != 1 or scan.inner_newlines or b"\0" in record:
             raise _Odd
         header = scan.first_record
-        if self._options.sep is None and (self._doubtful(header) or named_separator(record.decode(), dialect.quote)):
-            raise _Odd
+        if self._options.sep is None:  # loading may detect another separator
+            other = self._sep == "," and len(header) == 1 and any(sep in header[0] for sep in OTHER_SEPARATORS)
+            if other or named_separator(record.decode(), dialect.quote):
+                raise _Odd
         if self._header is None:
             self._header = header if self._options.header else numbered_names(len(header))
             self._columns = list(self._kept(self._header))
@@ -188,10 +177,6 @@ class _Reading:
         if self._options.header:
             file.skip(record)
 
-    def _doubtful(self, header: list[str]) -> bool:
-        """Whether loading may detect another separator."""
-        return self._sep == "," and len(header) == 1 and any(sep in header[0] for sep in OTHER_SEPARATORS)
-
     def _work(self, worker: _Worker, file: _File) -> None:
         from tuplewise.gpu_kernels.cpu import distinct_csv as cpu
 
@@ -200,7 +185,10 @@ class _Reading:
         block = max(BLOCK_BYTES, BLOCK_BYTES_PER_COLUMN * fields)
         data = np.zeros(2 * block + PADDING, dtype=np.uint8)
         starts = sizes = np.empty((fields, 0), dtype=np.int32)
-        kinds = self._kinds()
+        kinds = np.zeros(256, dtype=np.uint8)
+        kinds[ord("\n")], kinds[ord("\r")], kinds[ord(self._sep)] = _NEWLINE, _RETURN, _SEPARATOR
+        if self._quote >= 0:
+            kinds[self._quote] = _QUOTE
         while True:
             data, used = file.block(data, block)
             if used == 0:
@@ -216,13 +204,6 @@ class _Reading:
             for cells, c in zip(worker.cells, self._columns, strict=True):
                 cells.add(data, starts[c, :rows], sizes[c, :rows])
             self._tell(used, file)
-
-    def _kinds(self) -> NDArray[np.uint8]:
-        kinds = np.zeros(256, dtype=np.uint8)
-        kinds[ord("\n")], kinds[ord("\r")], kinds[ord(self._sep)] = _NEWLINE, _RETURN, _SEPARATOR
-        if self._quote >= 0:
-            kinds[self._quote] = _QUOTE
-        return kinds
 
     def _check_bytes(self, data: NDArray[np.uint8]) -> None:
         """Raise _Odd for invalid UTF-8 (or ASCII), and for NUL."""

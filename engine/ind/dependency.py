@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -320,7 +320,8 @@ class _IndReader(Scanner):
 
     def _spelled_tables(self) -> list[str]:
         """The table names, bare and with each file ending that occurs in the text."""
-        with_ending = (f"{name}{m.group()}" for name in self.tables for m in _endings(self.text))
+        endings = re.findall(_FILE_ENDING.pattern.removesuffix("$"), self.text, re.IGNORECASE)
+        with_ending = (f"{name}{ending}" for name in self.tables for ending in endings)
         return [*self.tables, *with_ending]
 
     def _known_table(self, spelled: str, at: int) -> str:
@@ -330,8 +331,3 @@ class _IndReader(Scanner):
         if name not in self.tables:
             self.unknown.append(Fault(f"no table of the name {name!r}", at, near_hint(name, list(self.tables))))
         return name
-
-
-def _endings(text: str) -> Iterable[re.Match[str]]:
-    """All file endings in a text."""
-    return re.finditer(_FILE_ENDING.pattern.removesuffix("$"), text, re.IGNORECASE)

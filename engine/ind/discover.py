@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from tuplewise.engine.errors import LimitReached, Wording
 from tuplewise.engine.ind.clusters import AttributeClustering
 from tuplewise.engine.ind.dependency import unary
-from tuplewise.engine.ind.found import Clustered, FoundInd, FoundInds
+from tuplewise.engine.ind.found import FoundInd, FoundInds
 from tuplewise.engine.ind.nary import with_several_columns
-from tuplewise.engine.ind.places import Placement, open_tables, place_for
-from tuplewise.engine.ind.table_options import options_of_tables
+from tuplewise.engine.ind.places import open_tables, place_for
+from tuplewise.engine.ind.tables import options_of_tables
 from tuplewise.engine.ind.unary import cluster_tables
 from tuplewise.engine.options import IndDiscoverOptions, LoadOptions
 from tuplewise.engine.run import Clock, Run
@@ -60,6 +60,10 @@ def discover(
     clock = Clock()
     each = options_of_tables(tables, load_options)
     place = place_for(tables, options, load_options or LoadOptions(), spark)
+    how: dict[str, Any] = {
+        "options": options, "work": "spark" if place.on_spark else "driver", "work_reason": place.reason,
+        "device": device.described, "device_reason": device.reason,
+    }  # fmt: skip
     try:
         if place.on_spark:
             from tuplewise.engine.ind.distributed import cluster_on_spark
@@ -68,55 +72,27 @@ def discover(
         else:
             clustered = cluster_tables(tables, each, as_text=options.as_text, spark=spark, run=run)
     except LimitReached as limit:
-        return _nothing_in_time(str(limit), options, device, clock, place)
-    found = found_in(clustered, options, device, place)
-    if options.max_arity == 1:
-        return found
-    return with_several_columns(found, tables, options, each, run)
-
-
-def _nothing_in_time(
-    limit: str, options: IndDiscoverOptions, device: Device, clock: Clock, place: Placement
-) -> FoundInds:
-    clock.lap("reading")
-    note = f"{limit} before all values were read: no dependency is listed, since one that holds of some may fail of all"
-    return FoundInds(
-        tables=(),
-        attributes=(),
-        inds=(),
-        trivial=0,
-        options=options,
-        work="spark" if place.on_spark else "driver",
-        work_reason=place.reason,
-        device=device.described,
-        device_reason=device.reason,
-        timings_seconds=clock.seconds,
-        partial=True,
-        notes=(note,),
-    )
-
-
-def found_in(clustered: Clustered, options: IndDiscoverOptions, device: Device, place: Placement) -> FoundInds:
-    """Dependencies in a clustering, with the record of the work."""
+        clock.lap("reading")
+        what = "no dependency is listed, since one that holds of some may fail of all"
+        notes = (f"{limit} before all values were read: {what}",)
+        return FoundInds(timings_seconds=clock.seconds, partial=True, notes=notes, **how)
     clock = Clock()
     inds, trivial = unary_inds(clustered.clustering, Fraction(options.error), device)
     clock.lap("intersecting")
-    return FoundInds(
+    found = FoundInds(
         tables=clustered.tables,
         attributes=clustered.clustering.attributes,
         inds=tuple(inds),
         trivial=trivial,
-        options=options,
-        work="spark" if place.on_spark else "driver",
-        work_reason=place.reason,
-        device=device.described,
-        device_reason=device.reason,
         timings_seconds={**clustered.timings_seconds, **clock.seconds},
-        partial=False,
         notes=(*clustered.notes, *_not_compared(clustered.clustering)),
         spark=clustered.spark,
         search=clustered.search,
+        **how,
     )
+    if options.max_arity == 1:
+        return found
+    return with_several_columns(found, tables, options, each, run)
 
 
 def _not_compared(clustering: AttributeClustering) -> list[str]:

@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tuplewise.engine.errors import placed
-from tuplewise.engine.ind.checked import CheckedInds, Examples, IndCheck, not_compared, undecided_note
 from tuplewise.engine.ind.dependency import Attribute, InclusionDependency
-from tuplewise.engine.ind.found import TableFound
+from tuplewise.engine.ind.found import CheckedInds, Examples, IndCheck, TableFound, not_compared, undecided_note
 from tuplewise.engine.ind.places import open_tables, type_for_spark
-from tuplewise.engine.ind.values import family_of
 from tuplewise.engine.options import IndCheckOptions, LoadOptions
 from tuplewise.engine.run import TIME_LIMIT, Clock, Run
 from tuplewise.engine.spark import jobs
@@ -123,7 +121,7 @@ class _Work:
         left = [self._columns[a] for a in ind.dependent]
         right = [self._columns[b] for b in ind.referenced]
         wide = needs_wide([*left, *right])
-        reason = self._not_compared(ind)
+        reason = not_compared(ind, lambda a: self._columns[a].type, self._options.as_text)
         dependent, referenced = self.typed[ind.dependent[0].table], self.typed[ind.referenced[0].table]
         shown = [c.expression for c in left]
         with spark_failures(f"{ind.dependent[0].table}, {ind.referenced[0].table}"):
@@ -146,13 +144,6 @@ class _Work:
             examples=_examples(found, dependent, ind.size),
             seconds=time.perf_counter() - started,
         )
-
-    def _not_compared(self, ind: InclusionDependency) -> str | None:
-        for a, b in zip(ind.dependent, ind.referenced, strict=True):
-            left, right = self._columns[a].type, self._columns[b].type
-            if family_of(left, self._options.as_text) != family_of(right, self._options.as_text):
-                return not_compared(f"{a} is {left}", f"{b} is {right}")
-        return None
 
 
 def _examples(found: Missing, dependent: TypedFrame, columns: int) -> Examples:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import lru_cache
@@ -27,7 +27,7 @@ class ForeignKeyEvidence:
     Attributes
     ----------
     coverage : share of the referenced side's distinct values that the dependent side uses
-    name_likeness : similarity of the names, see `name_likeness`; the mean over several columns
+    name_likeness : similarity of the names, see `words_likeness`; the mean over several columns
     key : distinct values of the referenced side, divided by the rows of its table
     unique : whether the referenced side is a key without nulls
     score : `key * (0.5 * name_likeness + 0.3 * coverage + 0.2 * text)`; text is the share of column pairs of text
@@ -99,37 +99,8 @@ def ranked(inds: Sequence[FoundInd]) -> list[FoundInd]:
     return sorted(inds, key=lambda found: -found.evidence.score)
 
 
-def name_likeness(dependent: Attribute, referenced: Attribute, columns: Mapping[str, Sequence[str]]) -> float:
-    """Similarity of the names of two columns, 0 to 1.
-
-    Names are split into words (`customerId` and `customer_id` have two). Two kinds of words are dropped: those that all
-    columns of a table begin with (TPC-H's `l_`), and those that only mean an identifier (id, key, code, number). A
-    column of such words alone is named after its table (`customers.id`: customer). Then: 1 for the same words, 0.9 if
-    those of the referenced column are among the dependent one's, 0.8 if one begins with the other, else 2r - 1 if that
-    is above 0, where r is the share of characters in matching blocks (Python's difflib).
-
-    Parameters
-    ----------
-    columns : all columns of both tables, by the table's name
-
-    Examples
-    --------
-    >>> columns = {"orders": ["id", "customer_id"], "customers": ["id", "name"]}
-    >>> name_likeness(Attribute("orders", "customer_id"), Attribute("customers", "id"), columns)
-    1.0
-    >>> name_likeness(Attribute("orders", "id"), Attribute("customers", "id"), columns)
-    0.0
-    """
-    words = []
-    for attribute in (dependent, referenced):
-        names = list(columns[attribute.table])
-        own = own_words(names)[names.index(attribute.column)]
-        words.append(specific_words(own, attribute.table))
-    return words_likeness(words[0], words[1])
-
-
 def own_words(names: Sequence[str]) -> list[tuple[str, ...]]:
-    """The words of each column of a table, without those that all of them begin with."""
+    """The words of each column of a table, without those that all of them begin with (TPC-H's `l_`)."""
     words = [_words(name) for name in names]
     front = 0
     while len(words) > 1 and all(len(w) > front + 1 for w in words) and len({w[front] for w in words}) == 1:
@@ -138,14 +109,19 @@ def own_words(names: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def specific_words(words: Sequence[str], table: str) -> tuple[str, ...]:
-    """The words that carry meaning; those of the table's name if there are none."""
+    """The words that do more than mean an identifier (id, key, code, number); those of the table's name if there are
+    none (`customers.id`: customer)."""
     kept = [_without_ending(w) for w in words if w not in _GENERIC]
     return tuple(map(_singular, kept or _words(table) or words))
 
 
 @lru_cache(maxsize=1 << 16)
 def words_likeness(dependent: tuple[str, ...], referenced: tuple[str, ...]) -> float:
-    """Similarity of two names, defined in `name_likeness`."""
+    """Similarity of the names of two columns, 0 to 1, by their words (`own_words`, `specific_words`).
+
+    1 for the same words, 0.9 if those of the referenced column are among the dependent one's, 0.8 if one begins with
+    the other, else 2r - 1 if that is above 0, where r is the share of characters in matching blocks (Python's difflib).
+    """
     left, right = "".join(dependent)[:_LONGEST], "".join(referenced)[:_LONGEST]
     if left == right:
         return 1.0

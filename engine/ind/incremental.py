@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.ind.kept_clusters import Cluster, KeptClusters
-from tuplewise.engine.ind.sorted_values import SortedValues, cut
+from tuplewise.engine.ind.rows import SortedValues, cut
 from tuplewise.engine.ind.store import LONG, LONGEST_NAME, long_key
 
 Counts = dict[int, int]

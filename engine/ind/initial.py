@@ -20,14 +20,12 @@ from numpy.typing import NDArray
 from tuplewise.engine.errors import placed
 from tuplewise.engine.ind.incremental import long_entry, long_hash, record_layout
 from tuplewise.engine.ind.manifest import KeptTable, Manifest
-from tuplewise.engine.ind.records import heading, put_cluster
-from tuplewise.engine.ind.rows import ColumnRows
-from tuplewise.engine.ind.sorted_values import SortedValues, cut
-from tuplewise.engine.ind.store import LONGEST_NAME, META, Store, long_key
-from tuplewise.engine.ind.table_options import options_of_tables
+from tuplewise.engine.ind.rows import ColumnRows, SortedValues, cut
+from tuplewise.engine.ind.store import LONGEST_NAME, META, Store, heading, long_key, put_cluster
+from tuplewise.engine.ind.tables import options_of_tables
 from tuplewise.engine.options import IndStateOptions, LoadOptions
 from tuplewise.engine.state_folders import INDS, beside, real_folder
-from tuplewise.engine.table.read_table import ReadTable, typed
+from tuplewise.engine.table.read_table import typed
 from tuplewise.engine.table.reader import read_table
 from tuplewise.engine.table.rows import KeptColumn
 from tuplewise.engine.table.text_types import note_on_no_values
@@ -85,7 +83,7 @@ def build(
     store in order. Memory: one table's values and the distinct values of all columns, about three times over.
     """
     target = real_folder(folder)
-    report = progress or _ignore
+    report = progress or (lambda step: None)
     with beside(target, INDS) as place:
         load_options = load_options or LoadOptions()
         of_tables = options_of_tables(tables, load_options)
@@ -99,7 +97,9 @@ def build(
             report(f"reading {name}")
             own = of_tables[name]
             table = typed(read_table(source, own, name), own, as_text=options.as_text)
-            notes += placed(name, (*table.notes, *_empty_columns(table)))
+            inferred = zip(table.columns, table.inferred, strict=True)
+            empty = [note_on_no_values(c.name) for c, text in inferred if text and not len(c.values)]
+            notes += placed(name, (*table.notes, *empty))
             columns = tuple(KeptColumn(c.name, c.type, c.why) for c in table.columns)
             kept.append(KeptTable(name, table.path, columns))
             rows.append(table.rows)
@@ -112,16 +112,6 @@ def build(
         values = _fill(place, manifest, gathered, (rows, filled), report)
         manifest.write(place)
     return Built(target, values, tuple(notes), spark)
-
-
-def _ignore(step: str) -> None:
-    """Discard progress."""
-
-
-def _empty_columns(table: ReadTable) -> list[str]:
-    """A note on each text column that has no values to infer a type from."""
-    empty = [c.name for c, text in zip(table.columns, table.inferred, strict=True) if text and not len(c.values)]
-    return [note_on_no_values(name) for name in empty]
 
 
 class _Gathered:

@@ -373,12 +373,7 @@ def _moved(before: AttributeClustering, moved: Moved) -> AttributeClustering:
     """The clustering after values have moved."""
     masks = np.concatenate([before.masks, moved.before, moved.after])
     values = np.concatenate([before.values, -moved.values, moved.values])
-    words = masks.shape[1]
-    there = masks.any(axis=1)
-    distinct, places = np.unique(masks[there], axis=0, return_inverse=True)
-    totals = np.zeros(len(distinct), dtype=np.int64)
-    np.add.at(totals, places.ravel(), values[there])
-    return AttributeClustering.of(before.attributes, before.families, distinct.reshape(-1, words), totals)
+    return AttributeClustering.of(before.attributes, before.families, masks, values)
 
 
 def difference(

@@ -17,7 +17,7 @@ from tuplewise.engine.ind.manifest import KeptTable, Manifest
 from tuplewise.engine.ind.partitioned import VALUES, hand_to_disk, not_shared
 from tuplewise.engine.ind.partitions import Partitions
 from tuplewise.engine.ind.places import open_tables, type_for_spark
-from tuplewise.engine.ind.table_options import options_of_tables
+from tuplewise.engine.ind.tables import options_of_tables
 from tuplewise.engine.options import IndStateOptions, LoadOptions
 from tuplewise.engine.spark.attribute_values import count_filled
 from tuplewise.engine.spark.value_counts import (
@@ -77,13 +77,12 @@ def build(
         hint = "It keeps frequencies always, and rows never; leave the option out, or build it in this process"
         raise InputError(message("a state in Spark doesn't take", given[0], hint=hint))
     load_options = load_options or LoadOptions()
-    target = real_folder(folder)
+    target, report = real_folder(folder), progress or (lambda step: None)
     with beside(target, INDS) as place, ExitStack() as held:
         opened = open_tables(tables, options_of_tables(tables, load_options), spark)
         typed = {}
         for name, table in opened.items():
-            if progress is not None:
-                progress(f"reading {name}")
+            report(f"reading {name}")
             typed[name] = type_for_spark(table, options.as_text)
             held.callback(typed[name].close)
         attributes, families = attributes_of(opened, typed, options.as_text)
@@ -102,8 +101,7 @@ def build(
         filled = [n for t in typed.values() for n in count_filled(t.base, [c.expression for c in t.typed])]
         for one in typed.values():
             one.base = all_of(one.base, 1)
-        if progress is not None:
-            progress("writing the state")
+        report("writing the state")
         first = f"{0:08}-first"
         masks: Any = np.zeros((0, mask_words(len(attributes))), dtype=np.uint64)
         values = np.zeros(0, dtype=np.int64)

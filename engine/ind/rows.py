@@ -7,13 +7,14 @@ import struct
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Protocol
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from tuplewise.engine.ind.sorted_values import SortedValues
 from tuplewise.engine.ind.store import ROW, value_prefix
 from tuplewise.engine.ind.values import Family, canonical_array, canonical_bytes
 from tuplewise.engine.table.read_table import ReadTable
@@ -42,30 +43,79 @@ class Attributes:
     families: tuple[Family, ...]
 
 
-class TypedRows(Protocol):
-    """Rows of a table of a state, typed."""
+@dataclass(frozen=True, eq=False)
+class SortedValues:
+    """Distinct values, ascending by name.
+
+    Attributes
+    ----------
+    names : large_binary (values,)
+    starts : int64 (values,), start of each value's entries
+    attributes, counts : int32 and int64 (entries,), ascending within a value
+    """
+
+    names: pa.Array
+    starts: NDArray[np.int64]
+    attributes: NDArray[np.int32]
+    counts: NDArray[np.int64]
 
     @property
-    def count(self) -> int: ...
+    def sizes(self) -> NDArray[np.int64]:
+        """Number of attributes of each value."""
+        return np.diff(np.append(self.starts, len(self.attributes)))
 
-    def filled(self) -> list[int]:
-        """Number of non-null rows of each column."""
+    @classmethod
+    def of(
+        cls, parts: Sequence[pa.Array], attributes: Sequence[NDArray[np.int32]], counts: Sequence[NDArray[np.int64]]
+    ) -> SortedValues:
+        """Build from names of values, column by column. A value may occur in several columns, and repeatedly in one."""
+        names = pa.concat_arrays(list(parts))
+        order = pc.sort_indices(names)
+        names = names.take(order)
+        places = order.to_numpy()
+        own, held = np.concatenate(attributes)[places], np.concatenate(counts)[places]
+        new = np.ones(len(names), dtype=np.bool_)
+        if len(names):
+            new[1:] = pc.not_equal(names.slice(1), names.slice(0, len(names) - 1)).to_numpy(zero_copy_only=False)
+        starts = np.flatnonzero(new)
+        names = names if len(starts) == len(names) else names.take(pa.array(starts))
+        if not ((own[1:] <= own[:-1]) & ~new[1:]).any():
+            return cls(names, starts, own, held)
+        value = np.cumsum(new) - 1  # equal values of one column spelled in two ways, or columns out of order
+        order = np.lexsort((own, value))
+        own, held, value = own[order], held[order], value[order]
+        entry = np.ones(len(value), dtype=np.bool_)
+        entry[1:] = (value[1:] != value[:-1]) | (own[1:] != own[:-1])
+        kept = np.flatnonzero(entry)
+        return cls(
+            names, np.searchsorted(value[kept], np.arange(len(starts))), own[kept], np.add.reduceat(held, kept)
+        )
 
-    def tally(self) -> SortedValues | dict[bytes, dict[int, int]]:
-        """Number of occurrences of each value in each attribute, by the value's name."""
+    def counts_of(self, values: NDArray[np.int64]) -> dict[bytes, dict[int, int]]:
+        """Occurrences of the given values in each attribute, by name."""
+        ends = self.starts[values] + self.sizes[values]
+        attributes, counts = self.attributes, self.counts
+        return {
+            name: dict(zip(attributes[start:end].tolist(), counts[start:end].tolist(), strict=True))
+            for name, start, end in zip(
+                self.names.take(pa.array(values)).to_pylist(), self.starts[values].tolist(), ends.tolist(), strict=True
+            )
+        }
 
-    def hashes(self) -> Iterator[bytes]:
-        """The key of each row: equal for equal rows."""
 
-    def place(self, name: bytes, attribute: int, nth: int) -> str:
-        """Position of the row with the nth occurrence (from 0) of a value in an attribute."""
-
-    def locate(self, row: int) -> str:
-        """Position of a row."""
+def cut(raw: bytes, places: NDArray[np.int64]) -> list[bytes]:
+    """Slices between consecutive places."""
+    return [raw[a:b] for a, b in pairwise(places.tolist())]
 
 
 class ColumnRows:
-    """Rows as columns of values, from a file or a frame."""
+    """Rows as columns of values, from a file or a frame.
+
+    Attributes
+    ----------
+    count : number of rows
+    locate : function from the number of a row to its position, as text
+    """
 
     def __init__(self, table: ReadTable, attributes: Attributes) -> None:
         self._table, self._attributes = table, attributes
@@ -85,14 +135,17 @@ class ColumnRows:
             yield self._attributes.first + c, names, counts[used]
 
     def filled(self) -> list[int]:
+        """Number of non-null rows of each column."""
         return [int(np.count_nonzero(column.index >= 0)) for column in self._table.columns]
 
     def tally(self) -> SortedValues:
+        """Number of occurrences of each value in each attribute, by the value's name."""
         numbers, parts, counts = zip(*self.columns(), strict=True)
         attributes = [np.full(len(names), number, dtype=np.int32) for number, names in zip(numbers, parts, strict=True)]
         return SortedValues.of(parts, attributes, counts)
 
     def hashes(self) -> Iterator[bytes]:
+        """The key of each row: equal for equal rows."""
         pieces = [[*map(_piece, names.to_pylist()), _NULL] for names in self._names]  # index -1 is the last entry: null
         prefix = _row_prefix(self._attributes)
         for start in range(0, self.count, _ROWS_AT_ONCE):
@@ -103,6 +156,7 @@ class ColumnRows:
                 yield prefix + hashlib.blake2b(b"".join(row), digest_size=16).digest()
 
     def place(self, name: bytes, attribute: int, nth: int) -> str:
+        """Position of the row with the nth occurrence (from 0) of a value in an attribute."""
         c = attribute - self._attributes.first
         having = [i for i, n in enumerate(self._names[c].to_pylist()) if n == name]
         rows = np.flatnonzero(np.isin(self._table.columns[c].index, having))
@@ -126,7 +180,7 @@ def _row_prefix(attributes: Attributes) -> bytes:
 
 
 class PlainRows:
-    """Rows as Python objects: mappings by column names, or sequences in column order.
+    """Rows as Python objects: mappings by column names, or sequences in column order. Methods: as of ColumnRows.
 
     Parameters
     ----------
@@ -188,6 +242,9 @@ class PlainRows:
         for number in self.left_out:  # ascending
             row += number <= row
         return f"row {row}"
+
+
+TypedRows = ColumnRows | PlainRows
 
 
 @cache

@@ -20,9 +20,18 @@ from tuplewise.engine.ind.found import FoundInd, FoundInds, TableFound
 from tuplewise.engine.ind.incremental import BelowZero, Fold, extract_rows, merge_rows
 from tuplewise.engine.ind.kept_clusters import KeptClusters, Pair
 from tuplewise.engine.ind.manifest import Manifest
-from tuplewise.engine.ind.records import cluster_of, heading, heading_numbers, mask_bytes, put_cluster, value_text
 from tuplewise.engine.ind.rows import Attributes, ColumnRows, PlainRows, TypedRows
-from tuplewise.engine.ind.store import CLUSTER, META, Store
+from tuplewise.engine.ind.store import (
+    CLUSTER,
+    META,
+    Store,
+    cluster_of,
+    heading,
+    heading_numbers,
+    mask_bytes,
+    put_cluster,
+    value_text,
+)
 from tuplewise.engine.options import IndDiscoverOptions, LoadOptions
 from tuplewise.engine.state_folders import INDS, ClosedOnExit, WriterLock, damaged, real_folder
 from tuplewise.engine.table.read_table import fit_types, left_out_note
@@ -30,12 +39,14 @@ from tuplewise.engine.table.reader import read_columns
 from tuplewise.engine.table.relation import Column
 from tuplewise.engine.table.rows import plain_rows
 
+Kind = Literal["insert", "delete"]
+
 
 @dataclass(frozen=True)
 class Change:
     """Rows to insert into a table, or to delete from it."""
 
-    kind: Literal["insert", "delete"]
+    kind: Kind
     attributes: Attributes
     rows: TypedRows
 
@@ -155,10 +166,6 @@ class IndState(ClosedOnExit):
     def used_bytes(self) -> int:
         """Bytes of the store in use or used before."""
         return self._store.used_bytes
-
-    @property
-    def clusters(self) -> KeptClusters:
-        return self._clusters
 
     def found(self) -> FoundInds:
         """The dependencies that hold, equal to those of a discovery on the same rows."""
@@ -345,7 +352,6 @@ def found_in_state(
         device="cpu",
         device_reason="only counts of clusters are added up",
         timings_seconds={},
-        partial=False,
     )
 
 

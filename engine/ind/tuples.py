@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tuplewise.engine.ind.dependency import Attribute
-from tuplewise.engine.ind.table_options import options_for_columns
+from tuplewise.engine.ind.tables import options_for_columns
 from tuplewise.engine.ind.values import Family, canonical_array, family_of
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.table.encode import TypedColumn

@@ -104,7 +104,8 @@ class ContextCandidates:
         return int(np.count_nonzero(now)) + self._decide_implied(now)
 
     def validate(self, table: CheckingTable, most: int) -> ValidatedCandidates:
-        open_ = self._worth_validating()
+        open_ = np.flatnonzero(~self._decided)
+        open_ = open_[~self._within_a_constancy(open_, ~self._decided)]  # others may be implied
         contexts, which = np.unique(self._contexts[open_], axis=0, return_inverse=True)
         sizes = np.bitwise_count(contexts).sum(axis=1, dtype=np.int64)
         smallest = np.argsort(sizes, kind="stable")[: most * most]  # few at first, when nothing is known
@@ -152,11 +153,6 @@ class ContextCandidates:
     def _sizes(self, which: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Attributes of some contexts."""
         return np.asarray(np.bitwise_count(self._contexts[which]).sum(axis=1, dtype=np.int64))
-
-    def _worth_validating(self) -> NDArray[np.int64]:
-        """The undecided candidates, without pairs that an undecided constancy may imply."""
-        open_ = np.flatnonzero(~self._decided)
-        return open_[~self._within_a_constancy(open_, ~self._decided)]
 
     def _decide_implied(self, by: NDArray[np.bool_]) -> int:
         """Decide the pairs whose context makes one of their attributes constant by a marked constancy. Returns their

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tuplewise.engine.od.implied import SavedOds, check_against
@@ -71,38 +71,30 @@ def check_table(
     LimitReached
         If the process holds more than options.memory_limit.
     """
-    run = run or Run(options)
+    run, in_spark = run or Run(options), isinstance(table, TableInSpark)
     if isinstance(table, TableInSpark):
-        return _check_in_spark(table, ods, options, run)
-    relation = table
-    refuse_spark(options, relation.name)
-    device = pick_device(options.device)
-    start = time.perf_counter()
-    checks = check_orders(relation, ods, device=device, run=run)
-    name = device.described
-    return _checked(relation, options, checks, name, device.reason, time.perf_counter() - start)
+        from tuplewise.engine.od import distributed_check
+        from tuplewise.engine.spark.resources import devices_of_tasks
 
-
-def _check_in_spark(opened: TableInSpark, ods: Sequence[ListOd], options: OdCheckOptions, run: Run) -> CheckedOds:
-    """See `check_table`."""
-    from tuplewise.engine.od import distributed_check
-    from tuplewise.engine.spark.resources import devices_of_tasks
-
-    start = time.perf_counter()
-    device, reason = devices_of_tasks(opened.session.spark, options.device)
-    relation, checks = distributed_check.check_in_spark(opened, ods, device=options.device, seed=options.seed, run=run)
+        start = time.perf_counter()
+        device, reason = devices_of_tasks(table.session.spark, options.device)
+        relation, checks = distributed_check.check_in_spark(
+            table, ods, device=options.device, seed=options.seed, run=run
+        )
+    else:
+        relation = table
+        refuse_spark(options, relation.name)
+        picked = pick_device(options.device)
+        device, reason, start = picked.described, picked.reason, time.perf_counter()
+        checks = check_orders(relation, ods, device=picked, run=run)
     seconds = time.perf_counter() - start
-    found = _checked(relation, options, checks, device, reason, seconds)
-    violated = any(check.violation is not None for check in checks)
-    return replace(found, notes=[*found.notes, OTHER_ROWS]) if violated else found
-
-
-def _checked(
-    relation: Relation, options: OdCheckOptions, checks: Sequence[OdCheck], device: str, reason: str, seconds: float
-) -> CheckedOds:
     undecided = sum(check.holds is None for check in checks)
-    reached = f"time limit reached: {undecided:,} of {len(checks):,} dependencies are undecided"
     sorted_by = [item.name for check in checks if check.od.left for item in (*check.od.left, *check.od.right)]
+    notes = note_on_text(relation, sorted_by)
+    if undecided:
+        notes.append(f"time limit reached: {undecided:,} of {len(checks):,} dependencies are undecided")
+    if in_spark and any(check.violation is not None for check in checks):
+        notes.append(OTHER_ROWS)
     return CheckedOds(
         relation=relation,
         options=options,
@@ -111,7 +103,7 @@ def _checked(
         device_reason=reason,
         timings_seconds={"checking": seconds},
         partial=undecided > 0,
-        notes=[*note_on_text(relation, sorted_by), *([reached] if undecided else [])],
+        notes=notes,
     )
 
 

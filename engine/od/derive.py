@@ -109,12 +109,10 @@ class _Derivation:
                     if shared not in seen:
                         seen.add(shared)
                         ordered = tuple(sorted(shared))
-                        if not pair & self.known.determined(shared) and not self._idle(ordered):
+                        if not pair & self.known.determined(shared) and not any(
+                            column in self.known.determined(frozenset(ordered[:i])) for i, column in enumerate(ordered)
+                        ):
                             yield ordered
-
-    def _idle(self, columns: tuple[int, ...]) -> bool:
-        """Whether one of the columns is determined by those before it."""
-        return any(column in self.known.determined(frozenset(columns[:i])) for i, column in enumerate(columns))
 
     def grow_left(self, left: Signed, right: Signed, shared: int) -> None:
         """Extend `left` to lists that are compatible with `right` and order lists that start with `right`."""
@@ -131,7 +129,8 @@ class _Derivation:
 
     def _grow_right(self, left: Signed, right: Signed, shared: int) -> None:
         """Extend `right`, which `left` orders, to longer lists that `left` orders."""
-        if not self._falls_apart(left, right) and self._needed(left, right, shared):
+        falls_apart = any(self.known.orders(left, right[i:]) for i in range(len(right) - 1, 0, -1))
+        if not falls_apart and self._needed(left, right, shared):
             self.found.append((left, right))
         if len(right) == self._most:
             return
@@ -142,10 +141,6 @@ class _Derivation:
                 self._step()
                 if self.known.compatible(right, item, left):
                     self._grow_right(left, (*right, item), shared)
-
-    def _falls_apart(self, left: Signed, right: Signed) -> bool:
-        """Whether `left` orders a proper suffix of `right`."""
-        return any(self.known.orders(left, right[i:]) for i in range(len(right) - 1, 0, -1))
 
     def _needed(self, left: Signed, right: Signed, shared: int) -> bool:
         """Whether neither a shorter left list orders `right`, nor both lists without a common column say the same."""

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 
 import numpy as np
 
-from tuplewise.engine.od.dependency import Targets
-from tuplewise.engine.od.found import Discovery
-from tuplewise.engine.od.local_discover import discover_here
+from tuplewise.engine.errors import InputError, Wording, message
+from tuplewise.engine.od import levelwise, search
+from tuplewise.engine.od.chance import Errors
+from tuplewise.engine.od.dependency import Dependencies, Targets
+from tuplewise.engine.od.found import Discovery, FoundDependencies
+from tuplewise.engine.od.remarks import discovery_of
 from tuplewise.engine.options import DependencyOptions, Nulls, OdDiscoverOptions
 from tuplewise.engine.placement import most_bytes_unless, refuse_spark
-from tuplewise.engine.run import Run
+from tuplewise.engine.run import TIME_LIMIT, Clock, Run
 from tuplewise.engine.table.in_spark import Table
 from tuplewise.engine.table.relation import Relation
+from tuplewise.gpu_kernels.device import pick_device
+
+PARTS = ("contexts", "kind", "left", "right")  # of Dependencies
+SHARE_OF_LEVELS = 0.3  # of the time that is limited, where all can't be decided in the rest of it
+MANY_COLUMNS = 64  # of more, contexts are looked at from small to large, and only within a limit
 
 
 def discover_orders(
@@ -68,12 +77,87 @@ def discover(table: Table, targets: Targets, options: Any, nulls: Nulls, run: Ru
     run = run or Run(options)
     if isinstance(table, Relation):
         refuse_spark(options, table.name)
-        return discover_here(table, targets, options, nulls, run)
+        return _discover_in_process(table, targets, options, nulls, run)
     from tuplewise.engine.table.spark_encoded import encode_for
 
     with closing(encode_for("searched", table, table.column_names, run.step)) as encoded:
         if encoded.rows < 2:
-            return discover_here(encoded.excerpt(np.arange(encoded.rows)), targets, options, nulls, run)
+            return _discover_in_process(encoded.excerpt(np.arange(encoded.rows)), targets, options, nulls, run)
         from tuplewise.engine.od.distributed_discover import discover_on_spark
 
         return discover_on_spark(encoded, targets, options, nulls, run)
+
+
+def _discover_in_process(relation: Relation, targets: Targets, options: Any, nulls: Nulls, run: Run) -> Discovery:
+    """`discover` in a relation."""
+    refuse_many_columns(len(relation.columns), options)
+    device, clock = pick_device(options.device), Clock()
+    algorithm, reason = choose_algorithm(options, len(relation.columns))
+    find: Any = {"hybrid": _by_hybrid, "levelwise": _by_levels}[algorithm]
+    found = find(relation, targets, options, nulls=nulls, device=device, run=run, lap=clock.lap)
+    return discovery_of(relation, options, found, algorithm, reason, device.described, device.reason, clock)
+
+
+def refuse_many_columns(columns: int, options: Any) -> None:
+    """Raise InputError for a table with so many columns that an unlimited search may never end."""
+    if columns > MANY_COLUMNS and options.max_context is None and options.time_limit is None:
+        text = "Bound the search, {max_context} or {time_limit}, or look at fewer columns: {columns}, {exclude}"
+        hint = Wording(text, max_context=2, time_limit=600)
+        raise InputError(message("columns of the table", columns, f"{MANY_COLUMNS} without a bound", hint))
+
+
+def choose_algorithm(options: Any, columns: int) -> tuple[str, str]:
+    """The algorithm for a table of so many columns, and the reason for it."""
+    if options.algorithm != "auto":
+        return options.algorithm, "asked for"
+    if options.error > 0 and options.error_measure != "g3":
+        return "levelwise", "auto: violating pairs are counted on the classes of each candidate"
+    if options.error > 0:
+        return "levelwise", "auto: rows to remove are counted on partitions of each candidate"
+    if columns > MANY_COLUMNS:
+        return "levelwise", "auto: of so many columns small contexts are looked at first"
+    return "hybrid", "auto: compares pairs that agree on chosen column sets, validates the rest"
+
+
+def _by_hybrid(relation: Relation, targets: Targets, options: Any, *, run: Run, **how: Any) -> FoundDependencies:
+    """Search all contexts at once; if time runs out, spend the rest of it on small contexts, level by level.
+
+    The first search leaves much undecided until its end. If the limit is too short for it, simple dependencies are the
+    most useful result.
+    """
+    how |= {"max_context": options.max_context, "seed": options.seed}
+    soon = run.part(1 - SHARE_OF_LEVELS)
+    found = search.find(relation.codes, targets, relation.column_names, run=soon, **how)
+    if found.reached != TIME_LIMIT or run.over():
+        return found
+    return united(found, levelwise.find(relation.codes, targets, run=run, **how))
+
+
+def united(found: FoundDependencies, by_level: FoundDependencies) -> FoundDependencies:
+    """Merge the results of two limited searches of one table. Each dependency holds and is minimal."""
+    said = {**found.search, "by_level": by_level.search}
+    if by_level.reached is None:
+        return FoundDependencies(by_level.dependencies, 0, {**said, "undecided": 0}, None)
+    both = [found.dependencies, by_level.dependencies]
+    contexts, kind, left, right = (np.concatenate([getattr(d, p) for d in both]) for p in PARTS)
+    numbers = np.column_stack([contexts.view(np.int64), kind, left, right])
+    _, first = np.unique(numbers, axis=0, return_index=True)
+    dependencies = Dependencies(contexts, kind, left, right).take(first).in_result_order()
+    complete = max(found.complete_context, by_level.complete_context)
+    return FoundDependencies(dependencies, found.undecided, said, by_level.reached, complete_context=complete)
+
+
+def _by_levels(
+    relation: Relation, targets: Targets, options: Any, *, lap: Callable[[str], None], **how: Any
+) -> FoundDependencies:
+    allowed, errors = None, None
+    if options.error > 0 and options.error_measure == "g3":
+        numerator, denominator = options.error.as_integer_ratio()
+        allowed = numerator * relation.rows // denominator
+    elif options.error > 0:
+        given = options.error_measure, options.error
+        errors = Errors(relation.codes, how["nulls"], *given, device=how["device"], run=how["run"])
+    return levelwise.find(
+        relation.codes, targets, max_context=options.most_context, allowed_removals=allowed, errors=errors,
+        seed=options.seed, lap=lap, **how,
+    )  # fmt: skip

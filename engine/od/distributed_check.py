@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.local_table import ESTIMATE_ROWS
 from tuplewise.engine.od.distributed import ContextsOnSpark
-from tuplewise.engine.od.lexicographic import OdCheck, SetOd, set_based, signed, violation_of
+from tuplewise.engine.od.lexicographic import OdCheck, SetOd, arrays_of, set_based, signed, violation_of
 from tuplewise.engine.od.list_od import ListOd
 from tuplewise.engine.run import Run
 from tuplewise.engine.spark import jobs, run
@@ -114,15 +114,10 @@ class _Rows:
             sample_codes = sampled_rows(frame, columns, rows, ESTIMATE_ROWS, self._seed)
             sizes = run.cluster_sizes(frame.sparkSession, rows, columns)
             self._contexts = ContextsOnSpark(frame, sample_codes, rows, "value", sizes, self._device)
-        contexts = {context: number for number, context in enumerate(dict.fromkeys(p.context for p in parts))}
+        contexts, which, kind, left, right = arrays_of(parts)
         flags = np.zeros((len(contexts), columns), dtype=np.bool_)
-        for context, number in contexts.items():
+        for number, context in enumerate(contexts):
             flags[number, sorted(context)] = True
-        which, left, right = (
-            np.array(numbers, dtype=np.int32)
-            for numbers in ([contexts[p.context] for p in parts], [p.left for p in parts], [p.right for p in parts])
-        )
-        kind = np.array([p.kind for p in parts], dtype=np.int8)
         checks = OrderChecks(flags, which, kind, left, right, np.arange(len(parts), dtype=np.int64))
         self._known |= dict.fromkeys(parts)
         for number, *pair in self._contexts.violations(checks, limit=1).tolist():

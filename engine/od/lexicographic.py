@@ -142,6 +142,15 @@ def each_part(left: Sequence[SignedColumn], right: Sequence[SignedColumn]) -> It
                 yield pair
 
 
+def arrays_of(
+    parts: Sequence[SetOd],
+) -> tuple[list[frozenset[int]], NDArray[np.int32], NDArray[np.int8], NDArray[np.int32], NDArray[np.int32]]:
+    """The distinct contexts; and of each dependency the number of its context, its kind, left and right."""
+    numbers = {context: number for number, context in enumerate(dict.fromkeys(p.context for p in parts))}
+    which, kind, left, right = np.array([(numbers[p.context], *p[1:]) for p in parts], dtype=np.int32).T.copy()
+    return list(numbers), which, kind.astype(np.int8), left, right
+
+
 def check_orders(
     relation: Relation,
     ods: Sequence[ListOd],
@@ -193,17 +202,10 @@ def _check(relation: Relation, rows: PartitionedRows, od: ListOd, run: Run) -> t
         return True, None
     if run.over():
         return None, None
-    contexts = {context: number for number, context in enumerate(dict.fromkeys(w.context for w in wanted))}
+    contexts, which, kind, lefts, rights = arrays_of(wanted)
     words = context_words(len(relation.columns))
-    checked = rows.check(
-        np.array([mask_of(sorted(context), words) for context in contexts]),
-        np.array([contexts[w.context] for w in wanted], dtype=np.int32),
-        np.array([w.kind for w in wanted], dtype=np.int8),
-        np.array([w.left for w in wanted], dtype=np.int32),
-        np.array([w.right for w in wanted], dtype=np.int32),
-        limit=1,
-        deadline=run.deadline,
-    )
+    masks = np.array([mask_of(sorted(context), words) for context in contexts])
+    checked = rows.check(masks, which, kind, lefts, rights, limit=1, deadline=run.deadline)
     if not checked.complete:
         return None, None
     violated = np.flatnonzero(~checked.holds)

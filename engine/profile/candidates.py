@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -108,7 +108,8 @@ class Search:
         """Draw pairs that agree on a context, and keep the candidates that they don't contradict."""
         classes = self._rows.classes(context)
         if len(context) == 2:
-            self._key_of_two(context, classes)
+            self.found.tried["key"] += 1
+            self._consider_key(context, classes.pairs * self._scale**2)
         if not classes.groups.clusters:
             return
         pairs = SampledPairs(self._rows, classes, self._pairs, self._rng)
@@ -193,10 +194,6 @@ class Search:
         i, j = sorted((self._ordered.index(a), self._ordered.index(b)))
         return float(self._gammas[i, j])
 
-    def _key_of_two(self, context: Columns, classes: Classes) -> None:
-        self.found.tried["key"] += 1
-        self._consider_key(context, classes.pairs * self._scale**2)
-
     def _longer_keys(self, context: Columns, classes: Classes, pairs: SampledPairs) -> None:
         """Keys of three and four columns: columns on which pairs of the context never agree, alone or together."""
         equal = pairs.equal[self.usable]
@@ -239,6 +236,11 @@ class Search:
         rows = self._table_rows * float(np.prod(filled))
         shares: NDArray[np.float64] = 1.0 - self._rows.differing[list(columns)]
         return rows * (rows - 1) / 2 * float(np.prod(shares))
+
+
+def parts_of(left: Columns) -> Iterable[Columns]:
+    """Left sides of one column less, but not of none."""
+    return itertools.combinations(left, len(left) - 1) if len(left) > 1 else ()
 
 
 def _count_both(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> NDArray[np.int64]:

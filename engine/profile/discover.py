@@ -11,7 +11,7 @@ from tuplewise.engine.options import LoadOptions, Nulls, ProfileOptions
 from tuplewise.engine.placement import refuse_spark
 from tuplewise.engine.profile.columns import Frequent, Histogram, Warning_, warnings
 from tuplewise.engine.profile.inclusions import Inclusion, inclusions
-from tuplewise.engine.profile.search import Profiled, profile_table
+from tuplewise.engine.profile.search import Profiled, RuleSearch
 from tuplewise.engine.profile.table import ProfiledTable, TableHere
 from tuplewise.engine.run import Clock, Run
 from tuplewise.engine.table.in_spark import Table
@@ -91,7 +91,7 @@ def profile(
     notes: list[str] = []
     for name, opened in tables.items():
         table = _profiled(opened, options, device, run)
-        found = profile_table(table, options, run)
+        found = RuleSearch(table, options, run).run()
         clock.lap("rules")
         profiled[name] = _with_columns(table, options.nulls, found)
         clock.lap("columns")

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.options import DcCheckOptions, Nulls
-from tuplewise.engine.profile.orders import order_constraint
 from tuplewise.engine.profile.rows import CountedRelation
-from tuplewise.engine.profile.rule import Rule
+from tuplewise.engine.profile.rule import Rule, order_constraint
 from tuplewise.engine.table.relation import NULL_CODE, Relation
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tuplewise.engine.od.dependency import ASCENDING, CONSTANT, DESCENDING, KEY, members
 from tuplewise.engine.options import ProfileOptions
 from tuplewise.engine.profile import counting, measures
-from tuplewise.engine.profile.candidates import Columns
+from tuplewise.engine.profile.candidates import Columns, parts_of
 from tuplewise.engine.profile.keys import collisions_by_chance
 from tuplewise.engine.profile.table import TableHere
 from tuplewise.engine.run import Run
@@ -161,7 +161,7 @@ class _Scores:
         """These will be asked for."""
         for of in shapes:
             if of.kind == CONSTANT:
-                for left in (of.context, *_parts(of.context)):
+                for left in (of.context, *parts_of(of.context)):
                     self._needed.setdefault(left, set()).add(of.left)
 
     def score(self, of: RuleColumns, wrong: int | None) -> float:
@@ -187,7 +187,7 @@ class _Scores:
             strength = int(self.rows.values[of.left].max(initial=0)) / max(1, filled)
             return measures.constant_score(filled) * strength**20
         counted = self._figures(of.context)[of.left]
-        parts = [self._figures(part)[of.left].strength for part in _parts(of.context) if part]
+        parts = [self._figures(part)[of.left].strength for part in parts_of(of.context)]
         need, share = counted.strength - max(parts, default=0.0), counted.rows / self.rows.count
         return measures.fd_score(counted.strength, counted.evidence, need, len(of.context), share)
 
@@ -244,8 +244,3 @@ class _Scores:
         strength, share = max(0.0, 1.0 - (wrong or 0) / by_chance), found.rows / self.rows.count
         scored = measures.equality_score if of.operator == "!=" else measures.row_score
         return scored(strength, by_chance, share)
-
-
-def _parts(left: Columns) -> list[Columns]:
-    """Left sides of one column less."""
-    return [left[:i] + left[i + 1 :] for i in range(len(left))]

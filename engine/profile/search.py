@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -12,12 +11,11 @@ import numpy as np
 from tuplewise.engine.errors import LimitReached, Wording
 from tuplewise.engine.options import ProfileOptions
 from tuplewise.engine.profile import measures
-from tuplewise.engine.profile.candidates import Columns, Search
+from tuplewise.engine.profile.candidates import Columns, Search, parts_of
 from tuplewise.engine.profile.counting import CandidateCounts, ColumnComparison
 from tuplewise.engine.profile.cover import cover
 from tuplewise.engine.profile.keys import single_keys
-from tuplewise.engine.profile.orders import Order, order_of
-from tuplewise.engine.profile.rule import Listed, Rule
+from tuplewise.engine.profile.rule import Listed, Order, Rule, order_of
 from tuplewise.engine.profile.table import ProfiledTable
 from tuplewise.engine.run import Run
 from tuplewise.engine.table.relation import NULL_CODE
@@ -52,22 +50,15 @@ class Profiled:
     notes: tuple[str, ...]
 
 
-def profile_table(
-    table: ProfiledTable,
-    options: ProfileOptions,
-    run: Run,
-) -> Profiled:
-    """The rules of a table that are worth keeping.
+class RuleSearch:
+    """A search for the rules of a table that are worth keeping; `run` returns them.
 
     Notes
     -----
     Cost: a grouping of the rows for each column and each pair of columns, at most `MOST_CONTEXTS`; then one for each
     left side of a candidate, and a pass for each of its targets. Memory: some 30 bytes a row beside the codes.
     """
-    return _Profile(table, options, run).run()
 
-
-class _Profile:
     def __init__(self, table: ProfiledTable, options: ProfileOptions, run: Run) -> None:
         self._table, self._options, self._run = table, options, run
         self._columns = table.relation.columns
@@ -180,12 +171,12 @@ class _Profile:
             self._mind(STAGES[1], number * self._table.at_once / len(targets))
             wanted: dict[Columns, set[int]] = {}
             for left in batch:
-                for side in (left, *_parts(left)):
+                for side in (left, *parts_of(left)):
                     wanted.setdefault(side, set()).update(t for t in targets[left] if (side, t) not in counted)
             counted |= self._table.count_fds({left: sorted(own) for left, own in wanted.items() if own})
             for left in batch:
                 for target in sorted(targets[left]):
-                    parts = max((counted[part, target].strength for part in _parts(left)), default=0.0)
+                    parts = max((counted[part, target].strength for part in parts_of(left)), default=0.0)
                     yield from self._judged(left, target, counted[left, target], parts, tried)
 
     def _judged(self, left: Columns, target: int, counted: CandidateCounts, parts: float, tried: int) -> Iterable[Rule]:
@@ -291,10 +282,6 @@ class _Profile:
 
 def _batches(candidates: Sequence[T], size: int) -> Iterator[Sequence[T]]:
     return (candidates[i : i + size] for i in range(0, len(candidates), size))
-
-
-def _parts(left: Columns) -> Iterable[Columns]:
-    return itertools.combinations(left, len(left) - 1) if len(left) > 1 else ()
 
 
 def _rule(kind: str, left: Columns, right: Columns, sense: str, counted: CandidateCounts, score: float) -> Rule:

@@ -24,9 +24,8 @@ from tuplewise.engine.profile.candidates import Columns
 from tuplewise.engine.profile.columns import BINS, FEW_VALUES, SHOWN_VALUES, Frequent, Histogram, as_numbers, spelled
 from tuplewise.engine.profile.counting import CandidateCounts, ColumnComparison, counted_fd, counted_key, counted_order
 from tuplewise.engine.profile.exceptions import LISTED_PAIRS, Exceptions, in_contradicting_pairs
-from tuplewise.engine.profile.orders import Order, order_constraint, order_constraints
 from tuplewise.engine.profile.rows import ClassSizes, CountedRelation
-from tuplewise.engine.profile.rule import Rule
+from tuplewise.engine.profile.rule import Order, Rule, order_constraint, order_constraints
 from tuplewise.engine.profile.table import SomeValues, chosen_rows
 from tuplewise.engine.run import TIME_LIMIT, Run
 from tuplewise.engine.spark import broken_rows, jobs

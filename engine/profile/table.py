@@ -17,9 +17,8 @@ from tuplewise.engine.profile.candidates import Columns
 from tuplewise.engine.profile.columns import Frequent, Histogram, distribution
 from tuplewise.engine.profile.counting import CandidateCounts, ColumnComparison
 from tuplewise.engine.profile.exceptions import Exceptions
-from tuplewise.engine.profile.orders import Order, order_constraints
 from tuplewise.engine.profile.rows import CountedRelation
-from tuplewise.engine.profile.rule import Rule
+from tuplewise.engine.profile.rule import Order, Rule, order_constraints
 from tuplewise.engine.run import TIME_LIMIT, Run
 from tuplewise.engine.table.relation import NULL_CODE, Relation
 from tuplewise.gpu_kernels.device import Device
@@ -122,7 +121,7 @@ class ProfiledTable(Protocol):
 
 
 class TableHere(CountedRelation):
-    """A relation that is profiled: see ProfiledTable."""
+    """A relation that is profiled; its methods are those of ProfiledTable. Pairs of values are never too many."""
 
     at_once = 1
 
@@ -133,7 +132,6 @@ class TableHere(CountedRelation):
 
     @cached_property
     def largest(self) -> NDArray[np.int64]:
-        """See ProfiledTable."""
         return np.array([counts[0] if len(counts) else 0 for counts in self.values], dtype=np.int64)
 
     @cached_property
@@ -141,27 +139,23 @@ class TableHere(CountedRelation):
         return CountedRelation(self.relation, "value", self.device)
 
     def sample(self, most: int, seed: int) -> CountedRelation:
-        """See ProfiledTable."""
         if self.count <= most:
             return self
         codes = np.ascontiguousarray(self.relation.codes[:, chosen_rows(self.count, most, seed)])
         return CountedRelation(replace(self.relation, codes=codes), self._options.nulls, self.device)
 
     def glance(self, most: int, seed: int) -> NDArray[np.int32]:
-        """See ProfiledTable."""
         return self.codes[:, chosen_rows(self.count, most, seed)]
 
     def count_fds(self, wanted: Mapping[Columns, Sequence[int]]) -> dict[tuple[Columns, int], CandidateCounts]:
-        """See ProfiledTable."""
         found = {left: counting.count_fds(self, left, targets) for left, targets in wanted.items()}
         return {(left, target): counted for left, own in found.items() for target, counted in own.items()}
 
     def count_keys(self, keys: Sequence[Columns]) -> list[CandidateCounts]:
-        """See ProfiledTable."""
         return [counting.count_key(self, columns) for columns in keys]
 
     def contradictions(self, orders: Sequence[Order]) -> list[int]:
-        """See ProfiledTable. By the kernels of rule checking."""
+        # By the kernels of rule checking
         from tuplewise.engine.dc.violations.detect import check_rules
 
         rules = order_constraints(self.relation.column_names, orders)
@@ -172,52 +166,42 @@ class TableHere(CountedRelation):
         return [int(rule.violating_pairs or 0) for rule in checked.rules]
 
     def count_orders(self, orders: Sequence[Order], contradictions: Sequence[int]) -> list[CandidateCounts]:
-        """See ProfiledTable."""
         given = zip(orders, contradictions, strict=True)
         return [counting.count_order(self, context, a, b, pairs) for (context, a, b, _), pairs in given]
 
     def rows_to_remove(self, orders: Sequence[Order]) -> list[int]:
-        """See ProfiledTable."""
         return [counting.rows_to_remove(self, *order) for order in orders]
 
     def compare_columns(self, pairs: Sequence[tuple[int, int]]) -> list[ColumnComparison]:
-        """See ProfiledTable."""
         return [counting.compare(self.codes[a], self.codes[b]) for a, b in pairs]
 
     def some_values(self, column: int, most: int, seed: int) -> SomeValues:
-        """See ProfiledTable."""
         codes = self.relation.codes[column]
         rows = codes[codes != NULL_CODE]
         kept = np.unique(rows)
         return SomeValues(kept[chosen_rows(len(kept), most, seed)], int(kept[0]), int(kept[-1]), len(rows))
 
     def lowest_values(self, columns: Sequence[int], most: int) -> list[NDArray[np.int32]]:
-        """See ProfiledTable."""
         codes = (self.relation.codes[column] for column in columns)
         return [np.unique(own[own != NULL_CODE])[:most] for own in codes]
 
     def value_pairs(self, a: int, b: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """See ProfiledTable. They are never too many."""
         left, right = self.relation.codes[[a, b]].astype(np.int64)
         pairs = np.unique((left << 32 | right)[(left != NULL_CODE) & (right != NULL_CODE)])
         return (pairs >> 32).astype(np.int32), (pairs & 0xFFFFFFFF).astype(np.int32)
 
     def commonest(self, column: int) -> Any:
-        """See ProfiledTable."""
         code = int(np.bincount(self.relation.codes[column] + 1).argmax()) - 1
         dictionary = self.relation.dictionaries[self.relation.columns[column].domain]
         return None if code == NULL_CODE else dictionary[code].as_py()
 
     def distributions(self) -> list[Histogram | Frequent | None]:
-        """See ProfiledTable."""
         return [distribution(self.relation, column) for column in range(len(self.relation.columns))]
 
     def repeated(self, columns: Sequence[int]) -> int:
-        """See ProfiledTable."""
         return self._whole.classes(columns).repeated if len(columns) else 0
 
     def broken(self, rule: Rule, limit: int | None) -> tuple[Relation, Exceptions]:
-        """See ProfiledTable."""
         return self.relation, exceptions.exceptions_of(self.relation, self, rule, self._options.nulls).first(limit)
 
 

@@ -10,7 +10,7 @@ from tuplewise.engine.report.result import Chosen, Ran, Result
 from tuplewise.engine.report.sections import Section
 
 
-class Change(Result):
+class ChangeResult(Result):
     """What a revision of a state brought, or several.
 
     Attributes

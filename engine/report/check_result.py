@@ -173,10 +173,6 @@ class CheckResult(CheckedResult):
             raise LimitReached("the time limit came before all pairs were written") from reached
         return sum(rule.how_many(None) or 0 for rule in self.rules)
 
-    @property
-    def _facts(self) -> dict[str, Any]:
-        return {}
-
     def _lists(self, chosen: Chosen) -> dict[str, Iterable[Any]]:
         return {"rules": (rule.to_dict() for rule in self.rules)}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from tuplewise.engine.errors import number_of
 from tuplewise.engine.report import page
@@ -37,9 +37,13 @@ class CheckedResult(Result):
         raise TypeError(f"{article} {type(self).__name__} is neither true nor false: ask .holds, or {self.ASK}")
 
     @property
-    @abstractmethod
     def _verdicts(self) -> Sequence[bool | None]:
         """Whether each holds; None: undecided."""
+        return [one.holds for one in self._found.checks]
+
+    @property
+    def _facts(self) -> dict[str, Any]:
+        return {}
 
     @abstractmethod
     def _entry(self, number: int, most: int, plan: bool) -> Entry:

@@ -18,7 +18,7 @@ from tuplewise.engine.dc.ranking import SHORTEST_LENGTH, Ranking, lengths
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import DcStateOptions, RankBy
 from tuplewise.engine.report import model, sql
-from tuplewise.engine.report.change import Change
+from tuplewise.engine.report.change import ChangeResult
 from tuplewise.engine.report.dc_result import DcResult
 from tuplewise.engine.report.result import Choice, Chosen, Ran
 from tuplewise.engine.run import Clock
@@ -43,7 +43,7 @@ def state_options(options: DcStateOptions, *more: Any, **others: Any) -> dict[st
     return model.options_record(*more, options.discover, **{**own, **others})
 
 
-class DcChange(Change):
+class DcChange(ChangeResult):
     """What a revision of a state of denial constraints brought, or several.
 
     Attributes

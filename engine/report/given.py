@@ -13,7 +13,7 @@ from tuplewise.engine.errors import InputError, RuleError, Wording, joined, mess
 T = TypeVar("T")
 
 
-class Dependencies(NamedTuple, Generic[T]):
+class DependencyReader(NamedTuple, Generic[T]):
     """A kind of dependencies, and how to read them.
 
     Attributes

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from tuplewise.engine.errors import Face, Wording, number_of, spelled
 from tuplewise.engine.ind.check import Names, check_dependencies
-from tuplewise.engine.ind.checked import CheckedInds, IndCheck
 from tuplewise.engine.ind.dependency import InclusionDependency
+from tuplewise.engine.ind.found import CheckedInds, IndCheck
 from tuplewise.engine.options import IndCheckOptions, LoadOptions
 from tuplewise.engine.report import text
 from tuplewise.engine.report.cells import json_values
 from tuplewise.engine.report.checked_result import VERDICTS, CheckedResult
-from tuplewise.engine.report.ind_tables import MEASURE, IndTables
+from tuplewise.engine.report.ind_result import MEASURE, IndTables
 from tuplewise.engine.report.ind_texts import read_all_inds
 from tuplewise.engine.report.result import Choice, Chosen, Fields
 from tuplewise.engine.report.sections import Entry, Fold
@@ -74,10 +74,6 @@ class IndCheckResult(IndTables, CheckedResult):
         """One row a dependency: ind, holds, missing_values, rows_missing, rows_null, dependent_distinct,
         referenced_distinct, reason, seconds."""
         return super().to_pandas(**listed).astype(dict.fromkeys(COUNTS, "Int64"))
-
-    @property
-    def _verdicts(self) -> list[bool | None]:
-        return [one.holds for one in self.inds]
 
     def _summary(self) -> str:
         return super()._summary() + (" (compared as text)" if self._found.options.as_text else "")

@@ -9,16 +9,51 @@ from typing import Any
 from tuplewise.engine.errors import number_of
 from tuplewise.engine.ind.dependency import names_record, write_side
 from tuplewise.engine.ind.foreign_keys import ranked, with_evidence
-from tuplewise.engine.ind.found import FoundInd, FoundInds
-from tuplewise.engine.report import drawing
-from tuplewise.engine.report.ind_tables import MEASURE, IndTables
+from tuplewise.engine.ind.found import FoundInd, FoundInds, TableFound
+from tuplewise.engine.report import drawing, model
+from tuplewise.engine.report.ind_sql import IndWriter
 from tuplewise.engine.report.result import SHOWN_IN_REPR, Chosen, Fields, Result
 from tuplewise.engine.report.sections import Heading, Section
 
+MEASURE = "share of distinct values missing"
 EVIDENCE = ("coverage", "name_likeness", "key", "unique", "score")
 COUNTS = ("dependent_distinct", "referenced_distinct", "missing_values")
 DRAWN = 50
 _SHOWN = {"score": "score", "key": "key", "name_likeness": "names", "coverage": "coverage"}
+
+
+class IndTables:
+    """The part of a result that is about its tables."""
+
+    _found: Any
+
+    @property
+    def tables(self) -> tuple[TableFound, ...]:
+        tables: tuple[TableFound, ...] = self._found.tables
+        return tables
+
+    @property
+    def _relations(self) -> list[Any]:
+        return []
+
+    @property
+    def _tables(self) -> list[dict[str, Any]]:
+        return table_records(self.tables)
+
+    @property
+    def _spark(self) -> Mapping[str, str] | None:
+        spark: Mapping[str, str] | None = self._found.spark
+        return spark
+
+    def _sql_writer(self, dialect: str, tables: Mapping[str, str]) -> IndWriter:
+        return IndWriter(self.tables, dialect, tables, self._found.options.as_text)
+
+
+def table_records(tables: Iterable[TableFound]) -> list[dict[str, Any]]:
+    """The entries of "tables"."""
+    return [
+        {"name": t.name, "path": t.path, "rows": t.rows, "columns": model.columns_record(t.columns)} for t in tables
+    ]
 
 
 class IndResult(IndTables, Result):

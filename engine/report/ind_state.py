@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tuplewise.engine.report import model
-from tuplewise.engine.report.change import Change
-from tuplewise.engine.report.ind_result import IndResult
-from tuplewise.engine.report.ind_tables import table_records
+from tuplewise.engine.report.change import ChangeResult
+from tuplewise.engine.report.ind_result import IndResult, table_records
 from tuplewise.engine.report.result import Ran
 
 if TYPE_CHECKING:
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from tuplewise.engine.ind.state import Applied
 
 
-class IndChange(Change):
+class IndChange(ChangeResult):
     """What a revision of a state of inclusion dependencies brought.
 
     Attributes

@@ -9,7 +9,7 @@ from tuplewise.engine.dc.rule_text.files import tells_of_none
 from tuplewise.engine.errors import RuleError, message
 from tuplewise.engine.ind.dependency import ACCEPTED, InclusionDependency, ind_of_record, parse_ind
 from tuplewise.engine.ind.found import FoundInd
-from tuplewise.engine.report.given import Dependencies
+from tuplewise.engine.report.given import DependencyReader
 from tuplewise.engine.report.ind_result import IndResult
 
 _FILE = "one inclusion dependency a line, or JSON of `ind discover` or `ind check`"
@@ -37,7 +37,7 @@ def read_all_inds(
         text = str(one.ind if isinstance(one, FoundInd) else one)
         return parse_ind(text, tables)  # checks its names against the tables
 
-    inds: Dependencies[InclusionDependency] = Dependencies(
+    inds: DependencyReader[InclusionDependency] = DependencyReader(
         several="inclusion dependencies",
         one="an inclusion dependency",
         objects=(InclusionDependency, FoundInd),

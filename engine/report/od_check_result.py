@@ -67,14 +67,6 @@ class OdCheckResult(CheckedResult):
         """One row a dependency: od, holds, kind ("split" or "swap"), t, u, seconds."""
         return super().to_pandas(**listed).astype({"t": "Int64", "u": "Int64"})
 
-    @property
-    def _verdicts(self) -> list[bool | None]:
-        return [one.holds for one in self.ods]
-
-    @property
-    def _facts(self) -> dict[str, Any]:
-        return {}
-
     def _lists(self, chosen: Chosen) -> dict[str, Iterable[Any]]:
         return {"ods": map(self._record, self.ods)}
 

@@ -8,7 +8,7 @@ from typing import Any
 from tuplewise.engine.dc.rule_text.files import tells_of_none
 from tuplewise.engine.errors import RuleError, Wording, message
 from tuplewise.engine.od.list_od import ACCEPTED, ListOd, read_od
-from tuplewise.engine.report.given import Dependencies
+from tuplewise.engine.report.given import DependencyReader
 
 _LISTS = ("ods", "lexicographic")
 _FILE = Wording("one order dependency a line, or JSON of `od check`, or of `od discover {lexicographic:N}`")
@@ -27,7 +27,7 @@ def read_all_ods(given: Any, names: Sequence[str]) -> tuple[list[ListOd], list[s
     RuleError : one error with all faults; also for no dependency at all, unless a saved result says so
     InputError : for anything else
     """
-    ods: Dependencies[ListOd] = Dependencies(
+    ods: DependencyReader[ListOd] = DependencyReader(
         several="order dependencies",
         one="an order dependency",
         objects=(ListOd,),

@@ -46,7 +46,7 @@ def write_pairs(
     path, ending = Path(os.path.realpath(given)), Path(given).suffix.lower()
     try:
         with files.replacing([path]) as (temporary,):
-            return _write(temporary, ending, tables, schema, progress or _ignore)
+            return _write(temporary, ending, tables, schema, progress or (lambda pairs: None))
     except OSError as error:
         raise InputError(message(_WHAT, given, hint=f"It can't be written: {error.strerror or error}")) from error
 
@@ -73,7 +73,3 @@ def _write(
         for table in counted():
             writer.write_table(table)
     return written
-
-
-def _ignore(pairs: int) -> None:
-    """Progress that nobody asked for."""

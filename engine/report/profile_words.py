@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 from tuplewise.engine.dc.constraint import DenialConstraint, Operator, Predicate
@@ -61,42 +62,28 @@ def meaning(table: ProfiledTable, rule: Rule) -> str:
 
 
 def _said(table: ProfiledTable, listed: Listed) -> str:
-    rule, relation = listed.rule, table.relation
-    left, right = [f"`{n}`" for n in _names(relation, rule.left)], [f"`{n}`" for n in _names(relation, rule.right)]
-    own = {"key": _key, "fd": _functional, "od": _order, "row": _row, "constant": _constant}[rule.kind]
-    return own(table, listed, left, right)
-
-
-def _key(table: ProfiledTable, listed: Listed, left: list[str], right: list[str]) -> str:
-    return f"{_all(left)} {'together identify' if len(left) > 1 else 'identifies'} a row"
-
-
-def _functional(table: ProfiledTable, listed: Listed, left: list[str], right: list[str]) -> str:
-    if _converse(listed) is not None:
-        return f"{left[0]} and {right[0]} determine each other"
-    each = {1: "", 2: "pair of "}.get(len(left), "combination of ")
-    return f"each {each}{_all(left)} has one {right[0]}"
-
-
-def _order(table: ProfiledTable, listed: Listed, left: list[str], right: list[str]) -> str:
-    way = "falls" if listed.rule.sense == "ascending" else "rises"
-    within = f"within each {'' if len(left) == 1 else 'pair of '}{_all(left)}, " if left else ""
-    return f"{within}{right[1]} never {way} as {right[0]} rises"
-
-
-def _row(table: ProfiledTable, listed: Listed, left: list[str], right: list[str]) -> str:
-    times = table.relation.columns[listed.rule.left[0]].domain in ("date", "timestamp")
-    words = {
-        "==": "is equal to",
-        "<": "is always before" if times else "is always below",
-        "<=": "is never after" if times else "is never above",
-    }
-    return f"{left[0]} {words[listed.rule.sense]} {right[0]}"
-
-
-def _constant(table: ProfiledTable, listed: Listed, left: list[str], right: list[str]) -> str:
-    value = table.commonest(listed.rule.right[0])
-    return f"{right[0]} is {shown(value)}" + ("" if listed.rule.exceptions else " in every row")
+    rule = listed.rule
+    left, right = ([f"`{n}`" for n in _names(table.relation, side)] for side in (rule.left, rule.right))
+    if rule.kind == "key":
+        return f"{_all(left)} {'together identify' if len(left) > 1 else 'identifies'} a row"
+    if rule.kind == "fd":
+        if _converse(listed) is not None:
+            return f"{left[0]} and {right[0]} determine each other"
+        each = {1: "", 2: "pair of "}.get(len(left), "combination of ")
+        return f"each {each}{_all(left)} has one {right[0]}"
+    if rule.kind == "od":
+        way = "falls" if rule.sense == "ascending" else "rises"
+        within = f"within each {'' if len(left) == 1 else 'pair of '}{_all(left)}, " if left else ""
+        return f"{within}{right[1]} never {way} as {right[0]} rises"
+    if rule.kind == "row":
+        times = table.relation.columns[rule.left[0]].domain in ("date", "timestamp")
+        words = {
+            "==": "is equal to",
+            "<": "is always before" if times else "is always below",
+            "<=": "is never after" if times else "is never above",
+        }
+        return f"{left[0]} {words[rule.sense]} {right[0]}"
+    return f"{right[0]} is {shown(table.commonest(rule.right[0]))}" + ("" if rule.exceptions else " in every row")
 
 
 def _all(names: Sequence[str]) -> str:
@@ -148,37 +135,27 @@ def examples(relation: Relation, rule: Rule, found: Exceptions) -> list[dict[str
     for i in range(len(found.rows)):
         row, partner = int(found.rows[i]), int(found.partners[i])
         rows = [relation.position_of(row)] + ([relation.position_of(partner)] if partner >= 0 else [])
-        words = _WORDS[rule.kind](relation, rule, row, partner, int(found.alike[i]), int(found.together[i]))
+        words = _contradiction(relation, rule, row, partner, int(found.alike[i]), int(found.together[i]))
         listed.append({"text": f"row {rows[0]}: {words}", "rows": rows})
     return listed
 
 
-def _of_fd(relation: Relation, rule: Rule, row: int, partner: int, alike: int, together: int) -> str:
-    target = rule.right[0]
-    said = f"{_cell(relation, target, row)}; {alike:,} of {together:,} rows"
-    if rule.left:
-        said += " with " + " and ".join(_cell(relation, c, row, " ") for c in rule.left)
-    return f"{said} have {shown(_value(relation, target, partner))}"
-
-
-def _of_key(relation: Relation, rule: Rule, row: int, partner: int, alike: int, together: int) -> str:
-    cells = " and ".join(_cell(relation, c, row) for c in rule.left)
-    return f"{cells}, as in row {relation.position_of(partner)}"
-
-
-def _of_row(relation: Relation, rule: Rule, row: int, partner: int, alike: int, together: int) -> str:
-    return " and ".join(_cell(relation, c, row) for c in rule.columns)
-
-
-def _of_order(relation: Relation, rule: Rule, row: int, partner: int, alike: int, together: int) -> str:
-    said = " and ".join(_cell(relation, c, row) for c in rule.right)
-    if partner < 0:
-        return said
-    others = " and ".join(_cell(relation, c, partner) for c in rule.right)
-    return f"{said}, but in row {relation.position_of(partner)} {others}"
-
-
-_WORDS = {"fd": _of_fd, "constant": _of_fd, "key": _of_key, "row": _of_row, "od": _of_order}
+def _contradiction(relation: Relation, rule: Rule, row: int, partner: int, alike: int, together: int) -> str:
+    """The cells of a row that break a rule, and what contradicts them."""
+    if rule.kind in ("fd", "constant"):
+        target = rule.right[0]
+        said = f"{_cell(relation, target, row)}; {alike:,} of {together:,} rows"
+        if rule.left:
+            said += " with " + " and ".join(_cell(relation, c, row, " ") for c in rule.left)
+        return f"{said} have {shown(_value(relation, target, partner))}"
+    columns = {"key": rule.left, "od": rule.right, "row": rule.columns}[rule.kind]
+    cells = " and ".join(_cell(relation, c, row) for c in columns)
+    if rule.kind == "key":
+        return f"{cells}, as in row {relation.position_of(partner)}"
+    if rule.kind == "row" or partner < 0:
+        return cells
+    others = " and ".join(_cell(relation, c, partner) for c in columns)
+    return f"{cells}, but in row {relation.position_of(partner)} {others}"
 
 
 def _cell(relation: Relation, column: int, row: int, joint: str = " is ") -> str:
@@ -195,12 +172,7 @@ def shown(value: Any) -> str:
     if value is None:
         return "null"
     if not isinstance(value, str):
-        return format(value, "f").rstrip("0").rstrip(".") if _is_decimal(value) and "." in str(value) else str(value)
+        decimal = isinstance(value, Decimal) and "." in str(value)
+        return format(value, "f").rstrip("0").rstrip(".") if decimal else str(value)
     text = "".join(c if c.isprintable() else " " for c in value)
     return f"'{text}'" if len(text) <= LONGEST_VALUE else f"'{text[: LONGEST_VALUE - 1]}…'"
-
-
-def _is_decimal(value: Any) -> bool:
-    from decimal import Decimal
-
-    return isinstance(value, Decimal)

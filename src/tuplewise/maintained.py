@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from tuplewise.engine.ind.dependency import InclusionDependency
     from tuplewise.engine.ind.open_state import AnyState
-    from tuplewise.engine.ind.state import Applied
+    from tuplewise.engine.ind.state import Applied, Kind
     from tuplewise.engine.options import IndStateKeywords
     from tuplewise.engine.report.ind_state import IndStateResult
 
@@ -119,7 +119,7 @@ class MaintainedInds(ClosedOnExit):
 
     def update(self, old: Any, new: Any, *, table: str | None = None) -> Applied:
         """Replace rows, as one revision. `new` has the same number of rows as `old`, in the same order."""
-        return self._apply([("old", old), ("new", new)], table, "fail")
+        return self._apply([("delete", old), ("insert", new)], table, "fail")
 
     def result(self) -> IndStateResult:
         """Everything that `tuplewise ind show` reports."""
@@ -135,7 +135,7 @@ class MaintainedInds(ClosedOnExit):
         tables = ", ".join(f"{name} ({rows:,} rows)" for name, rows in self.rows.items())
         return f"<MaintainedInds: revision {self.revision} of {tables} in {str(self._state.folder)!r}>"
 
-    def _apply(self, given: list[tuple[str, Any]], table: str | None, bad_rows: str) -> Applied:
+    def _apply(self, given: list[tuple[Kind, Any]], table: str | None, bad_rows: str) -> Applied:
         from dataclasses import replace
 
         from tuplewise.engine.errors import InputError, message
@@ -144,10 +144,7 @@ class MaintainedInds(ClosedOnExit):
         if bad_rows not in ("fail", "report"):
             raise InputError(message("bad_rows", bad_rows, "'fail' or 'report'"))
         read = [self._state.read_rows(rows, table, leave_out=bad_rows == "report") for _, rows in given]
-        if len(read) == 2:
-            changes = update_of(*read)
-        else:
-            changes = [Change("insert" if given[0][0] == "insert" else "delete", read[0].attributes, read[0].rows)]
+        changes = update_of(*read) if len(read) == 2 else [Change(given[0][0], read[0].attributes, read[0].rows)]
         applied = self._state.apply(changes)
         notes = tuple(note for one in read for note in one.notes)
         return replace(applied, notes=notes) if notes else applied

@@ -13,6 +13,7 @@ import pytest
 from cli_runs import TABLE, Ran, inside
 
 from tuplewise.engine.cli import output, settings
+from tuplewise.engine.cli.listing import Written, format_of
 from tuplewise.engine.errors import LimitReached
 
 USAGE = 2
@@ -310,7 +311,7 @@ def test_types_of_columns_whose_names_hold_an_equals_sign() -> None:
 
 
 def test_writing_to_a_device_does_not_replace_it(capsys: pytest.CaptureFixture[str]) -> None:
-    output.check_output(os.devnull)
+    format_of(Written(output=os.devnull))
     output.write(["x"], os.devnull)
     assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
 

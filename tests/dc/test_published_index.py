@@ -74,6 +74,12 @@ def fetched(
     return sorted(found)
 
 
+def candidate_pairs(indexes: PublishedIndexes, first: int, codes: Codes) -> chains.Pairs:
+    """What `portions` gives, at once."""
+    found = [(NONE_MARKED, NONE_MARKED), *indexes.portions(first, codes)]
+    return np.concatenate([t for t, _ in found]), np.concatenate([u for _, u in found])
+
+
 def stands(a: int, operator: int, b: int) -> bool:
     return {LESS: a < b, LESS_EQUAL: a <= b, GREATER: a > b, GREATER_EQUAL: a >= b, EQUAL: a == b}[operator]
 
@@ -143,7 +149,7 @@ def test_example_5_and_the_pairs_that_end_a_constraint() -> None:
     space = space_of(TAX, cross_columns=False)
     third = numbers_of(space, (TXA, ">"), (SAL, "<"), (RATE, ">"))
     indexes = PublishedIndexes(TAX[:7], space, [third[:2]], nulls="unknown")
-    t, u = indexes.candidate_pairs(7, TAX[:9])
+    t, u = candidate_pairs(indexes, 7, TAX[:9])
     pairs = set(zip(t.tolist(), u.tolist(), strict=True))
     assert {other for row, other in pairs if row == 8} >= {0, 2, 3, 6}
     assert {(7, 1), (8, 3)} <= pairs
@@ -329,7 +335,7 @@ def violating(
 
 
 def pairs_of(indexes: PublishedIndexes, first: int, codes: Codes) -> set[tuple[int, int]]:
-    t, u = indexes.candidate_pairs(first, codes)
+    t, u = candidate_pairs(indexes, first, codes)
     assert t.dtype == u.dtype == np.int32
     pairs = list(zip(t.tolist(), u.tolist(), strict=True))
     assert len(set(pairs)) == len(pairs)
@@ -435,7 +441,7 @@ def test_rows_in_the_wrong_place_are_refused() -> None:
     codes = np.zeros((4, 1), dtype=np.int32)
     indexes = PublishedIndexes(codes[:2], space_of(codes), [], nulls="unknown")
     with pytest.raises(ValueError, match="first 3 must be the number of rows known, 2, of 4 given"):
-        indexes.candidate_pairs(3, codes)
+        indexes.portions(3, codes)
 
 
 # ---------------------------------------------------------------- SelectIndex

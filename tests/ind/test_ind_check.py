@@ -20,8 +20,8 @@ from oracles import nary_ind as oracle
 
 from tuplewise.engine.errors import InputError, RuleError
 from tuplewise.engine.ind.check import check_dependencies
-from tuplewise.engine.ind.checked import CheckedInds, IndCheck
 from tuplewise.engine.ind.dependency import Attribute, InclusionDependency
+from tuplewise.engine.ind.found import CheckedInds, IndCheck
 from tuplewise.engine.options import IndCheckOptions, LoadOptions
 from tuplewise.engine.report.ind_texts import read_all_inds
 from tuplewise.engine.run import Run

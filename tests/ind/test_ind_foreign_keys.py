@@ -15,7 +15,7 @@ from pyarrow import csv, parquet
 from benchmarks.outside import MissingData, package_folder, package_program
 from tuplewise.engine.ind.dependency import Attribute, unary
 from tuplewise.engine.ind.discover import discover
-from tuplewise.engine.ind.foreign_keys import Evidence, name_likeness, ranked, with_evidence
+from tuplewise.engine.ind.foreign_keys import Evidence, own_words, ranked, specific_words, with_evidence, words_likeness
 from tuplewise.engine.ind.found import FoundInd, TableFound
 from tuplewise.engine.options import IndDiscoverOptions
 from tuplewise.engine.table.relation import Column
@@ -105,7 +105,11 @@ def test_likeness_of_names(dependent: str, referenced: str, likeness: float) -> 
         "sizes": ["Größe", "---"],
     }  # fmt: skip
     left, right = (Attribute(*text.split(".")) for text in (dependent, referenced))
-    assert name_likeness(left, right, columns) == pytest.approx(likeness, abs=0.2 if likeness == 0 else 0)
+    words = []
+    for table, column in (left, right):
+        own = own_words(columns[table])[columns[table].index(column)]
+        words.append(specific_words(own, table))
+    assert words_likeness(words[0], words[1]) == pytest.approx(likeness, abs=0.2 if likeness == 0 else 0)
 
 
 def test_the_score_is_what_its_formula_says() -> None:

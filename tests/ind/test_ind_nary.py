@@ -23,7 +23,7 @@ from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.ind.dependency import Attribute, InclusionDependency, parse_ind
 from tuplewise.engine.ind.found import FoundInd, FoundInds, TableFound
 from tuplewise.engine.ind.nary import with_several_columns
-from tuplewise.engine.ind.table_options import options_of_tables
+from tuplewise.engine.ind.tables import options_of_tables
 from tuplewise.engine.ind.tuples import MISSING, CodedTables, TupleSet
 from tuplewise.engine.options import IndDiscoverOptions
 from tuplewise.engine.run import Run
@@ -54,7 +54,8 @@ def unary_found(tables: Tables, relations: Mapping[str, Relation], options: IndD
     described = tuple(TableFound(name, None, r.rows, r.columns) for name, r in relations.items())
     attributes = tuple(Attribute(name, c) for name, table in tables.items() for c in table)
     how: dict[str, Any] = {"work": "driver", "work_reason": "", "device": "cpu", "device_reason": ""}
-    return FoundInds(described, attributes, tuple(listed), trivial, options, timings_seconds={}, partial=False, **how)
+    how |= {"tables": described, "attributes": attributes, "inds": tuple(listed), "trivial": trivial}
+    return FoundInds(options=options, timings_seconds={}, **how)
 
 
 def search(tables: Tables, error: str = "0", max_arity: int = 3, **how: Any) -> FoundInds:

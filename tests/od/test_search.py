@@ -20,7 +20,7 @@ import tuplewise as tw
 from tuplewise.engine import loop
 from tuplewise.engine.errors import InputError
 from tuplewise.engine.local_table import LocalTable, count_agreeing
-from tuplewise.engine.od import candidates, levelwise, local_discover, search
+from tuplewise.engine.od import candidates, discover, levelwise, search
 from tuplewise.engine.od.dependency import Targets
 from tuplewise.engine.od.discover import discover_orders
 from tuplewise.engine.od.found import Discovery, FoundDependencies
@@ -193,7 +193,7 @@ def test_what_is_left_of_a_time_limit_is_for_small_contexts(monkeypatch: pytest.
     frame = pd.DataFrame({f"c{i}": rng.integers(0, v, 300) for i, v in enumerate((2, 5, 9, 40, 70))})
     relation = tw.load(frame.assign(c1=frame.c4 // 9, c2=-frame.c3 // 4))
     whole = as_set(found_of(discover_orders(relation)))
-    monkeypatch.setattr(local_discover, "SHARE_OF_LEVELS", 1.0)  # none is left for the search of all at once
+    monkeypatch.setattr(discover, "SHARE_OF_LEVELS", 1.0)  # none is left for the search of all at once
     late = discover_orders(relation, OdDiscoverOptions(device="cpu", time_limit=60))
     assert (late.partial, late.complete_context, as_set(found_of(late))) == (False, None, whole)
     assert late.search["by_level"]["levels"]
@@ -213,7 +213,7 @@ def test_what_is_left_of_a_time_limit_is_for_small_contexts(monkeypatch: pytest.
     )
     found = FoundDependencies(some.dependencies.take(np.arange(2)), 3, {}, search.TIME_LIMIT, complete_context=0)
     early = FoundDependencies(some.dependencies, 0, {}, search.TIME_LIMIT, complete_context=1)
-    both = local_discover.united(found, early)
+    both = discover.united(found, early)
     assert as_set(both) == as_set(found_of(some))
     assert (both.undecided, both.complete_context) == (3, 1)
 

@@ -14,9 +14,8 @@ from profile_tables import Table, numbers_of, rows_of, tables, without_none
 from tuplewise.engine.options import Nulls
 from tuplewise.engine.profile import counting
 from tuplewise.engine.profile.candidates import _count_both
-from tuplewise.engine.profile.orders import order_constraint
 from tuplewise.engine.profile.rows import SampledPairs
-from tuplewise.engine.profile.rule import Rule
+from tuplewise.engine.profile.rule import Rule, order_constraint
 
 NULLS = st.sampled_from(["unknown", "value"])
 quick = settings(deadline=None, max_examples=50)

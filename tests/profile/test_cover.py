@@ -17,7 +17,7 @@ import tuplewise as tw
 from tuplewise.engine.options import ProfileOptions
 from tuplewise.engine.profile.cover import cover
 from tuplewise.engine.profile.rule import Listed, Rule
-from tuplewise.engine.profile.search import profile_table
+from tuplewise.engine.profile.search import RuleSearch
 from tuplewise.engine.run import Run
 
 COLUMNS = 6
@@ -227,7 +227,7 @@ def test_columns_that_are_ordered_alike_are_one_group() -> None:
 @pytest.mark.parametrize("name", ["cars", "gapminder", "planes", "seattle", "tax", "weather"])
 def test_laws_on_tables_that_people_profile(name: str, shared: Path) -> None:
     relation = tw.load(shared / f"data/golden/{name}.csv", rows=2000)
-    listed = profile_table(table_of(relation), ProfileOptions(limit=1000), Run()).listed
+    listed = RuleSearch(table_of(relation), ProfileOptions(limit=1000), Run()).run().listed
     assert len(listed) >= 2
     assert_laws(listed, len(relation.columns))
 

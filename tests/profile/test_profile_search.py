@@ -253,7 +253,7 @@ def test_short_rules_come_first_where_time_is_short(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(search.Search, "look", slowly)
     monkeypatch.setattr("tuplewise.engine.run.time.monotonic", lambda: now[0])
     run = Run(deadline=20.0)
-    found = search.profile_table(table_of(tw.load(people()), run), ProfileOptions(), run)
+    found = search.RuleSearch(table_of(tw.load(people()), run), ProfileOptions(), run).run()
     assert found.partial
     assert [len(context) for context in looked] == sorted(len(context) for context in looked)
     assert "sets of columns were looked at in the limited time: there may be more rules" in found.notes[0]

@@ -247,6 +247,7 @@ _CHANGING = [
     (r"(\s)\d+\.\d\d(?=[,)])", r"\g<1>0"),
     (r"(?m)(<div><dt><bdi>[\w ]+</bdi></dt><dd><bdi>0 s</bdi></dd></div>)+", "<dt>seconds</dt>"),
     (r"about \d+\.\d+ s", "about 0 s"),
+    (r"takes up to [\d,]+", "takes up to 0"),
 ]
 
 

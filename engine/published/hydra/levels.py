@@ -40,11 +40,9 @@ def refine_by_order(pairs: ClusterPairs, codes: NDArray[np.int32], c: Comparison
     left_keys, right_keys = np.empty(len(left), dtype=np.int64), np.empty(len(right), dtype=np.int64)
     left_column, right_column = codes[c.left], codes[c.right]
     highest = _rank(
-        left, pairs.left_offsets, left_column, right, pairs.right_offsets, right_column, left_keys, right_keys, 0
+        left, pairs.left_offsets, left_column, right, pairs.right_offsets, right_column, left_keys, right_keys
     )
-    bits = int(highest).bit_length()
-    _rank(left, pairs.left_offsets, left_column, right, pairs.right_offsets, right_column, left_keys, right_keys, bits)
-    for bit in range(bits - 1, -1, -1):
+    for bit in range(int(highest).bit_length() - 1, -1, -1):
         for outcome, low in ((LESS, 0), (GREATER, 1)):
             if c.outcomes & outcome:
                 yield _level(left, left_keys, right, right_keys, bit, low)
@@ -64,10 +62,7 @@ def _level(
     return ClusterPairs(*sides)
 
 
-@kernel(
-    "int32[::1], int64[::1], const int32[::1], int32[::1], int64[::1], const int32[::1], int64[::1], "
-    "int64[::1], int64"
-)
+@kernel("int32[::1], int64[::1], const int32[::1], int32[::1], int64[::1], const int32[::1], int64[::1], int64[::1]")
 def _rank(
     left: NDArray[np.int32],
     loffsets: NDArray[np.int64],
@@ -77,9 +72,8 @@ def _rank(
     rcolumn: NDArray[np.int32],
     lkeys: NDArray[np.int64],
     rkeys: NDArray[np.int64],
-    bits: int,
 ) -> int:
-    """Keys cluster << bits | rank of the code in its cluster pair; returns the highest rank. Sides are sorted so."""
+    """Keys cluster << 32 | rank of the code in its cluster pair; returns the highest rank. Sides are sorted so."""
     highest = 0
     for c in range(len(loffsets) - 1):
         i, iend, j, jend = loffsets[c], loffsets[c + 1], roffsets[c], roffsets[c + 1]
@@ -90,10 +84,10 @@ def _rank(
             else:
                 code = rcolumn[right[j]]
             while i < iend and lcolumn[left[i]] == code:
-                lkeys[i] = c << bits | rank
+                lkeys[i] = c << 32 | rank
                 i += 1
             while j < jend and rcolumn[right[j]] == code:
-                rkeys[j] = c << bits | rank
+                rkeys[j] = c << 32 | rank
                 j += 1
             highest = max(highest, rank)
             rank += 1

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import combinations
 from typing import Literal
 
@@ -124,7 +124,7 @@ class RefinerOrder:
         self._space, self._weights = space, weights
         self._refiners: dict[tuple[int, ...], Refiner] = {}
         self._keys: dict[Refiner, tuple[int, float, tuple[int, ...]]] = {}
-        self._pairs: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
+        self.pair_up = cache(self._pair_up)
 
     def path(self, predicates: Sequence[int]) -> list[Refiner]:
         """The refiners of one constraint in order of evaluation. `predicates`: numbers, ascending."""
@@ -142,13 +142,8 @@ class RefinerOrder:
             self._keys[made] = (RANK[made.kind], -self._weights.weight(*predicates), predicates)
         return self._refiners[predicates]
 
-    def pair_up(self, inequalities: tuple[int, ...]) -> list[tuple[int, ...]]:
-        """Disjoint pairs of the greatest total frequency over total selectivity; of an odd number one stays alone."""
-        if inequalities not in self._pairs:
-            self._pairs[inequalities] = self._pair_up(inequalities)
-        return self._pairs[inequalities]
-
     def _pair_up(self, inequalities: tuple[int, ...]) -> list[tuple[int, ...]]:
+        """Disjoint pairs of the greatest total frequency over total selectivity; of an odd number one stays alone."""
         weights = self._weights
         chosen: list[tuple[int, ...]] = []
         rest = inequalities

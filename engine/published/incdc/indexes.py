@@ -84,21 +84,15 @@ class PublishedIndexes:
         nulls: str,
         seed: int = 0,
     ) -> None:
-        rows = len(codes)
-        self._prepare(codes, space, nulls, seed, np.full(rows, LIVE, dtype=np.uint8))
-        self._indexes = ChainIndexes(self._unknown, rows)
-        self.cover(constraints)
-
-    def _prepare(
-        self, codes: NDArray[np.int32], space: PredicateSpace, nulls: str, seed: int, flags: NDArray[np.uint8]
-    ) -> None:
-        self._codes, self._space, self._nulls, self._seed = codes, space, nulls, seed
+        self._codes, self._space, self._seed = codes, space, seed
         self._unknown = nulls == "unknown"
-        self._flags, self._rows = flags, len(flags)
+        self._rows = len(codes)
+        self._flags = np.full(self._rows, LIVE, dtype=np.uint8)
         self._boxes: set[Box] = set()
         self._one_row: set[tuple[int, ...]] = set()
         self._marked = np.empty(0, dtype=np.int32)
-        self._scores: IndexScores | None = None
+        self._indexes = ChainIndexes(self._unknown, self._rows)
+        self.cover(constraints)
 
     @property
     def rows(self) -> int:
@@ -117,14 +111,6 @@ class PublishedIndexes:
             names = [self._space.names[c] for c in order.columns]
             listed.append({"kind": kind, "columns": names, "along": directions, "rank": rank, "boxes": len(boxes)})
         return listed
-
-    def candidate_pairs(self, first: int, codes: NDArray[np.int32]) -> Pairs:
-        """What `portions` gives, at once: t, u int32 (pairs,)."""
-        found = list(self.portions(first, codes))
-        if len(found) == 1:
-            return found[0]
-        nothing = np.empty(0, dtype=np.int32)
-        return np.concatenate([nothing, *(t for t, _ in found)]), np.concatenate([nothing, *(u for _, u in found)])
 
     def portions(self, first: int, codes: NDArray[np.int32]) -> Iterator[Pairs]:
         """Pairs with a new row, among them all that violate a covered constraint, in either order.
