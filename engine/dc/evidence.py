@@ -10,9 +10,10 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tuplewise.engine.dc.outcome_counts import row_outcomes
 from tuplewise.engine.dc.predicate import EXCLUDED_ORDERED, EXCLUDED_UNORDERED, PredicateSpace
 from tuplewise.engine.run import Run
-from tuplewise.engine.table.relation import NULL_CODE, Relation
+from tuplewise.engine.table.relation import Relation
 from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.evidence import ClueSet, collect_clues
 from tuplewise.gpu_kernels.words import (
@@ -82,14 +83,6 @@ class EvidenceSet:
             for o in (LESS, EQUAL, GREATER, UNKNOWN):
                 totals[g, o] = self.counts[outcome == o].sum()
         return totals
-
-    def undecided_pairs(self) -> int:
-        """Number of ordered pairs that compare a null in some group, under the rule "unknown"."""
-        unknown = np.zeros(len(self), dtype=np.bool_)
-        low = np.uint64(0x5555555555555555)
-        for word in self.clues.T:
-            unknown |= (word & (word >> np.uint64(1)) & low) != 0
-        return int(self.counts[unknown].sum())
 
     def atom_edges(self) -> NDArray[np.uint64]:
         """The outcomes of each evidence as atoms; uint64 (evidences, words), atom a is bit a % 64 of word a // 64.
@@ -183,12 +176,8 @@ def _single_row(relation: Relation, space: PredicateSpace) -> NDArray[np.uint64]
     """The clue of the one row with itself; empty if there is no row or no group within a tuple."""
     if relation.rows != 1 or not (space.scope != ACROSS).any():
         return np.zeros((0, clue_words(space.groups)), dtype=np.uint64)
-    row = relation.codes[:, 0].astype(np.int64)
-    left, right = row[space.left], row[space.right]
-    outcome = np.where(left == right, EQUAL, np.where((left > right) & space.ordered, GREATER, LESS))
-    if space.options.nulls == "unknown":
-        outcome[(left == NULL_CODE) | (right == NULL_CODE)] = UNKNOWN
     clue = np.zeros((1, clue_words(space.groups)), dtype=np.uint64)
-    for g, o in enumerate(outcome.tolist()):
-        clue[0, g // COMPARISONS_PER_WORD] |= np.uint64(o << (2 * (g % COMPARISONS_PER_WORD)))
+    for g in range(space.groups):
+        outcome = int(row_outcomes(relation, space, g)[0])
+        clue[0, g // COMPARISONS_PER_WORD] |= np.uint64(outcome << (2 * (g % COMPARISONS_PER_WORD)))
     return clue

@@ -9,12 +9,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from tuplewise.engine.dc.outcome_counts import pair_outcomes
 from tuplewise.engine.dc.predicate import PredicateSpace
 from tuplewise.engine.errors import InputError, Wording, message
 from tuplewise.engine.options import DcDiscoverOptions
-from tuplewise.engine.table.relation import NULL_CODE, Relation
+from tuplewise.engine.table.relation import Relation
 from tuplewise.gpu_kernels.control import usable_cores
-from tuplewise.gpu_kernels.words import EQUAL, GREATER, LESS, UNKNOWN, WITHIN_T, WITHIN_U, merge_clues
+from tuplewise.gpu_kernels.words import WITHIN_T, WITHIN_U, merge_clues
 
 # Without a user limit: with more atoms, minimal hitting sets take endless time; longer estimates are refused.
 MOST_ATOMS = 400
@@ -193,8 +194,6 @@ def _sampled_clues(relation: Relation, space: PredicateSpace) -> NDArray[np.uint
     for g in range(layout.comparisons):
         x = codes[layout.left[g], u if layout.scope[g] == WITHIN_U else t]
         y = codes[layout.right[g], t if layout.scope[g] == WITHIN_T else u]
-        outcome = np.where(x == y, EQUAL, np.where((x > y) & layout.ordered[g], GREATER, LESS))
-        if space.options.nulls == "unknown":
-            outcome[(x == NULL_CODE) | (y == NULL_CODE)] = UNKNOWN
+        outcome = pair_outcomes(x, y, bool(layout.ordered[g]), space.options.nulls == "unknown")
         clues[:, g // 32] |= outcome.astype(np.uint64) << np.uint64(2 * (g % 32))
     return clues

@@ -19,12 +19,10 @@ from tuplewise.engine.dc.constraint import DenialConstraint
 from tuplewise.engine.dc.violations import trie
 from tuplewise.engine.dc.violations.cardinalities import Cardinalities, cardinalities
 from tuplewise.engine.dc.violations.count import both_counts, count_pairs
-from tuplewise.engine.dc.violations.found import DcCheck, RuleCheck
+from tuplewise.engine.dc.violations.found import DcCheck, RuleCheck, remarks
 from tuplewise.engine.dc.violations.listing import first_pairs, violating_rows
 from tuplewise.engine.dc.violations.planner import CheckPlan, plan
-from tuplewise.engine.dc.violations.program import Program, bind
-from tuplewise.engine.dc.violations.refine import without_unfit
-from tuplewise.engine.dc.violations.remarks import remarks
+from tuplewise.engine.dc.violations.program import Program, bind, without_unfit
 from tuplewise.engine.grouping import Work, agreeing, start
 from tuplewise.engine.options import DcCheckOptions
 from tuplewise.engine.placement import refuse_spark
@@ -221,8 +219,7 @@ class _Runner:
         return self._made(n, 0, 0, None, counts, time.monotonic())
 
     def _unknown(self, n: int) -> RuleCheck:
-        return replace(self._nothing(n), holds=None, violating_pairs=None, violating_rows=None, row_counts=None,
-                       pairs_in_list=None)  # fmt: skip
+        return replace(self._nothing(n), violating_pairs=None, violating_rows=None, row_counts=None)
 
     def _made(
         self,
@@ -237,14 +234,12 @@ class _Runner:
         program = self._programs[n]
         return RuleCheck(
             rule=self._rules[n],
-            holds=total == 0,
             violating_pairs=total,
             violating_rows=violating_rows,
             rows_unknown=program.rows_unknown(self._work.codes),
             symmetric=program.symmetric,
             one_row=program.one_row,
             pairs=np.empty((0, 2), dtype=np.int64) if listed is None else listed,
-            pairs_in_list=total // 2 if program.symmetric else total,
             row_counts=counts,
             plan=_steps_taken(self._plans[n], taken),
             seconds=time.monotonic() - began,

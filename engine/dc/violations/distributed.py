@@ -20,11 +20,10 @@ from tuplewise.engine.dc.constraint import DenialConstraint, Role
 from tuplewise.engine.dc.violations.cardinalities import LARGEST_SAMPLE, Cardinalities
 from tuplewise.engine.dc.violations.count import count_pairs, count_program, prepared, row_counts
 from tuplewise.engine.dc.violations.existence import find_pairs
-from tuplewise.engine.dc.violations.found import Cell, DcCheck, RuleCheck
+from tuplewise.engine.dc.violations.found import Cell, DcCheck, RuleCheck, remarks
 from tuplewise.engine.dc.violations.listing import CHUNK_PAIRS, FIRST_CHUNK_PAIRS, pairs_in_order
 from tuplewise.engine.dc.violations.planner import plan
 from tuplewise.engine.dc.violations.program import OneRowTest, Program, bind
-from tuplewise.engine.dc.violations.remarks import remarks
 from tuplewise.engine.options import DcCheckOptions
 from tuplewise.engine.run import Run
 from tuplewise.engine.spark import jobs
@@ -292,17 +291,14 @@ def _as_check(
         counts[np.searchsorted(positions, figures.worst_rows)] = figures.worst_counts
     elif program.one_row:
         rows = total
-    listed = None if total is None else total // 2 if program.symmetric else total
     return RuleCheck(
         rule=rule,
-        holds=None if total is None else total == 0,
         violating_pairs=total,
         violating_rows=rows,
         rows_unknown=rows_unknown,
         symmetric=program.symmetric,
         one_row=program.one_row,
         pairs=pairs,
-        pairs_in_list=listed,
         row_counts=counts,
         plan=steps,
         seconds=seconds,

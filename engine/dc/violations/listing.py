@@ -15,8 +15,7 @@ from tuplewise.engine.dc.constraint import DenialConstraint
 from tuplewise.engine.dc.violations.cardinalities import cardinalities
 from tuplewise.engine.dc.violations.count import count_pairs, prepare
 from tuplewise.engine.dc.violations.planner import CheckPlan, plan
-from tuplewise.engine.dc.violations.program import Program, bind, passing_rows, satisfied
-from tuplewise.engine.dc.violations.refine import without_unfit
+from tuplewise.engine.dc.violations.program import Program, bind, passing_rows, satisfied, without_unfit
 from tuplewise.engine.grouping import Work, agreeing, start
 from tuplewise.engine.table.relation import Relation
 from tuplewise.gpu_kernels.clusters import ClusterPairs
