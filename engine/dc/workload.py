@@ -46,16 +46,15 @@ class Workload:
 
 def refuse_many_columns(relation: Relation, options: DcDiscoverOptions) -> None:
     """Refuse a table with too many atoms from single columns, before column pairs are examined."""
-    columns = len(relation.columns)
-    ordered = sum(c.ordered for c in relation.columns)
-    if not _limited(options) and 2 * columns + ordered > MOST_ATOMS:
-        raise InputError(_too_many(columns, 2 * columns + ordered))
+    refuse_many_atoms(relation, 2 * len(relation.columns) + sum(c.ordered for c in relation.columns), options)
 
 
 def refuse_many_atoms(relation: Relation, atoms: int, options: DcDiscoverOptions) -> None:
     """Refuse a predicate space with so many atoms that the search for minimal hitting sets would not end."""
     if not _limited(options) and atoms > MOST_ATOMS:
-        raise InputError(_too_many(len(relation.columns), atoms))
+        what = f"{len(relation.columns):,} columns make {atoms:,} outcomes to combine, so the constraints would not end"
+        hint = Wording("Choose columns ({columns}, {exclude}), or set {max_predicates} or {time_limit}")
+        raise InputError(message(what, allowed=f"{MOST_ATOMS} without a limit", hint=hint))
 
 
 def estimate(relation: Relation, space: PredicateSpace, device_kind: str, slots: int | None = None) -> Workload:
@@ -159,12 +158,6 @@ def sample_size(error: Decimal) -> int:
 
 def _limited(options: DcDiscoverOptions) -> bool:
     return options.time_limit is not None or options.max_predicates is not None
-
-
-def _too_many(columns: int, atoms: int) -> str:
-    what = f"{columns:,} columns make {atoms:,} outcomes to combine, so the constraints would not end"
-    hint = Wording("Choose columns ({columns}, {exclude}), or set {max_predicates} or {time_limit}")
-    return message(what, allowed=f"{MOST_ATOMS} without a limit", hint=hint)
 
 
 def _gib(size: int) -> str:

@@ -22,7 +22,7 @@ from tuplewise.engine.report.dc_result import DcResult
 from tuplewise.engine.report.result import Choice, Chosen, Ran
 from tuplewise.engine.run import Clock
 from tuplewise.engine.table.relation import Column, Relation
-from tuplewise.gpu_kernels.device import Device, pick_device
+from tuplewise.gpu_kernels.device import Device
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -218,12 +218,11 @@ def _earlier(state: DcState, revision: int) -> DcDiscovery:
         g1 = unknown if options.error > 0 else np.zeros(len(arrays))
         ranking = Ranking(SHORTEST_LENGTH / lengths(arrays, state.space), unknown, g1, unknown)
     clock.lap("read")
-    device = pick_device("cpu")
-    return DcDiscovery(
-        relation=relation, options=options, space=state.space, arrays=arrays, ranking=ranking,
-        distinct_evidences=None, ordered_pairs=rows * (rows - 1), algorithm=ALGORITHM, algorithm_reason=_WHY,
-        device=device.described, device_reason=_NOT_SEARCHED, timings_seconds=clock.seconds, partial=False, notes=[],
+    found = discovery_of(
+        relation, options, state.space, FoundConstraints(arrays, ranking=ranking), ALGORITHM, _WHY, "cpu",
+        _NOT_SEARCHED, Clock(),
     )  # fmt: skip
+    return replace(found, timings_seconds=clock.seconds, notes=[])
 
 
 def _table_record(state: DcState, rows: int) -> dict[str, Any]:

@@ -23,6 +23,7 @@ class HeldRows:
     used : how many row numbers are assigned
     base : number of rows of the last checkpoint; later rows are the tail
     scanned_from : rows from here on are also held by column, for comparing a row with all of them
+    scanned : int32 (columns, rows from `scanned_from` on + SPARE or more); the last entries are padding
     living : number of rows that are alive
     """
 
@@ -40,15 +41,10 @@ class HeldRows:
         self.alive[: self.used] = True
         self.ids = np.zeros(room, dtype=np.int64)
         self.ids[: self.used] = ids
-        self._columns = np.zeros((codes.shape[1], room - scanned_from + SPARE), dtype=np.int32)
-        self._columns[:, : self.used - scanned_from] = codes[scanned_from:].T
+        self.scanned = np.zeros((codes.shape[1], room - scanned_from + SPARE), dtype=np.int32)
+        self.scanned[:, : self.used - scanned_from] = codes[scanned_from:].T
         self._tail_of_id: dict[int, int] = {}
         self._tail_of_key: dict[bytes, int] = {}
-
-    @property
-    def scanned(self) -> NDArray[np.int32]:
-        """Rows from `scanned_from` on, int32 (columns, rows + SPARE or more); the last entries are padding."""
-        return self._columns
 
     @property
     def living_rows(self) -> NDArray[np.int64]:
@@ -62,7 +58,7 @@ class HeldRows:
         if last > len(self.codes):
             self._grow(max(last, len(self.codes) + len(self.codes) // 4) + ROOM)
         self.codes[first:last], self.ids[first:last], self.alive[first:last] = codes, ids, True
-        self._columns[:, first - self.scanned_from : last - self.scanned_from] = codes.T
+        self.scanned[:, first - self.scanned_from : last - self.scanned_from] = codes.T
         key = self.key_columns
         for row in range(first, last):
             self._tail_of_id[int(self.ids[row])] = row
@@ -79,7 +75,7 @@ class HeldRows:
 
         self.codes = grown(self.codes, (room, self.codes.shape[1]))  # type: ignore[assignment]
         self.alive, self.ids = grown(self.alive, (room,)), grown(self.ids, (room,))  # type: ignore[assignment]
-        self._columns = grown(self._columns, (len(self._columns), room - self.scanned_from + SPARE))  # type: ignore[assignment]
+        self.scanned = grown(self.scanned, (len(self.scanned), room - self.scanned_from + SPARE))  # type: ignore[assignment]
 
     def kill(self, rows: NDArray[np.int64]) -> None:
         """Mark rows as deleted."""

@@ -148,7 +148,14 @@ class SparkPairs:
     def write_pairs(
         self, folder: str, columns: Sequence[Cell], own: Sequence[Sequence[Cell]], deadline: float | None
     ) -> None:
-        """See `found.ViolatingPairsOnSpark`. Values are joined to pairs by position; files are unordered."""
+        """Write all pairs of all rules as a folder of Parquet files, unordered, completely or not at all.
+
+        Parameters
+        ----------
+        columns : cells (role, column) of the list, written after the rule and the rows; joined to pairs by position
+        own : the cells of each rule; other cells are null
+        deadline : `time.monotonic()` value at which TimeoutError is raised
+        """
         with contextlib.ExitStack() as stack:
             stack.enter_context(jobs.until(self._table.frame.sparkSession, deadline))
             lists = []

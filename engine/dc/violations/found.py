@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ from tuplewise.engine.dc.constraint import DenialConstraint, Role
 from tuplewise.engine.options import DcCheckOptions
 from tuplewise.engine.table.relation import Relation
 from tuplewise.engine.table.schema import note_on_text
+
+if TYPE_CHECKING:
+    from tuplewise.engine.dc.violations.distributed import SparkPairs
 
 Cell = tuple[Role, str]
 
@@ -64,22 +67,6 @@ def remarks(rules: Sequence[DenialConstraint], relation: Relation) -> list[str]:
     return note_on_text(relation, [name for p in comparisons for name in p.columns])
 
 
-class ViolatingPairsOnSpark(Protocol):
-    """Writer of the pairs of a check whose rows stayed in Spark."""
-
-    def write_pairs(
-        self, folder: str, columns: Sequence[Cell], own: Sequence[Sequence[Cell]], deadline: float | None
-    ) -> None:
-        """Write all pairs of all rules as a folder of Parquet files, completely or not at all.
-
-        Parameters
-        ----------
-        columns : cells (role, column) of the list, written after the rule and the rows
-        own : the cells of each rule; other cells are null
-        deadline : `time.monotonic()` value at which TimeoutError is raised
-        """
-
-
 @dataclass(frozen=True, eq=False)
 class DcCheck:
     """Results of all rules, in their order.
@@ -95,4 +82,4 @@ class DcCheck:
     timings_seconds: Mapping[str, float]
     partial: bool
     notes: tuple[str, ...]
-    on_spark: ViolatingPairsOnSpark | None = None
+    on_spark: SparkPairs | None = None

@@ -62,8 +62,7 @@ def plan(program: Program, sizes: Cardinalities, names: Sequence[str]) -> CheckP
     A rule about one row has one step: its tests.
     """
     if program.never:
-        why = "no values satisfy all of its predicates"
-        step = {"step": "filter", "predicates": [], "algorithm": "none", "estimated_rows": 0, "why": why}
+        step = _step("filter", [], "none", 0, "no values satisfy all of its predicates")
         return CheckPlan((), (), "hsm", (), 0.0, (step,))
     if program.one_row:
         return CheckPlan((), (), "hsm", (), 0.0, tuple(_filter_steps(program)))
@@ -77,35 +76,18 @@ def plan(program: Program, sizes: Cardinalities, names: Sequence[str]) -> CheckP
     steps = _filter_steps(program)
     for place, (a, b) in enumerate(equalities):
         left_rows = sizes.rows - sizes.alone(c for e in equalities[: place + 1] for c in e)
+        how = "hash" if a == b else "hash, both sides marked"
+        distinct = f"{_smaller(Comparison(a, b, EQUAL), sizes):,.0f} distinct values"
         steps.append(
-            {
-                "step": "equality",
-                "predicates": [f"t.{names[a]} == u.{names[b]}"],
-                "algorithm": "hash" if a == b else "hash, both sides marked",
-                "estimated_rows": round(max(0.0, left_rows)),
-                "why": f"{_smaller(Comparison(a, b, EQUAL), sizes):,.0f} distinct values",
-            }
+            _step("equality", [f"t.{names[a]} == u.{names[b]}"], how, round(max(0.0, left_rows)), distinct)
         )
     if compared or not equalities:
-        steps.append(
-            {
-                "step": "inequality" if inequalities else "non-equality" if compared else "emit",
-                "predicates": [_text(c, names) for c in compared],
-                "algorithm": algorithm,
-                "estimated_rows": sizes.rows,
-                "why": why,
-            }
-        )
+        kind = "inequality" if inequalities else "non-equality" if compared else "emit"
+        steps.append(_step(kind, [_text(c, names) for c in compared], algorithm, sizes.rows, why))
     if excluded:
-        steps.append(
-            {
-                "step": "non-equality",
-                "predicates": [_text(c, names) for c in excluded],
-                "algorithm": "inclusion-exclusion",
-                "estimated_rows": sizes.rows,
-                "why": f"counts over equalities, at most {2 ** len(excluded)} terms; filtered when pairs are listed",
-            }
-        )
+        why = f"counts over equalities, at most {2 ** len(excluded)} terms; filtered when pairs are listed"
+        predicates = [_text(c, names) for c in excluded]
+        steps.append(_step("non-equality", predicates, "inclusion-exclusion", sizes.rows, why))
     return CheckPlan(tuple(equalities), tuple(compared), algorithm, tuple(excluded), tree_row_seconds, tuple(steps))
 
 
@@ -185,4 +167,8 @@ def _filter_steps(program: Program) -> list[dict[str, Any]]:
     texts = [test.text for test in (*program.left_tests, *program.right_tests)]
     if not texts:
         return []
-    return [{"step": "filter", "predicates": texts, "algorithm": "scan", "estimated_rows": None, "why": "one row each"}]
+    return [_step("filter", texts, "scan", None, "one row each")]
+
+
+def _step(kind: str, predicates: list[str], algorithm: str, rows: int | None, why: str) -> dict[str, Any]:
+    return {"step": kind, "predicates": predicates, "algorithm": algorithm, "estimated_rows": rows, "why": why}
