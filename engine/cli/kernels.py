@@ -31,7 +31,6 @@ _EVIDENCE = ("engine.dc.shared_values._count_common", f"{_CPU}.by_code.add_small
 _CONSTRAINTS = (  # sets of bits as constraints, and which of them follow from others
     "engine.dc.inversion._read_bits",
     "engine.dc.implication._closures",
-    "engine.dc.implication._atoms",
     "engine.dc.implication._build_trie",
     "engine.dc.implication._mark_implied",
 )

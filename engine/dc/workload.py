@@ -38,7 +38,6 @@ class Workload:
 
     ordered_pairs: int
     comparisons: int
-    predicates: int
     atoms: int
     evidence_seconds: float
     evidence_bytes: int
@@ -67,7 +66,7 @@ def estimate(relation: Relation, space: PredicateSpace, device_kind: str, slots:
     distinct = pairs
     if pairs * clue_bytes > SMALL_BYTES:
         distinct = min(pairs, _distinct_clues(relation, space))
-    return Workload(pairs, layout.comparisons, space.predicates, space.atoms, seconds, distinct * clue_bytes)
+    return Workload(pairs, layout.comparisons, space.atoms, seconds, distinct * clue_bytes)
 
 
 def choose_algorithm(

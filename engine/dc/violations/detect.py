@@ -98,7 +98,7 @@ def check_rules(
 
 def _roots(
     programs: Sequence[Program], plans: Sequence[CheckPlan], sizes: Cardinalities, options: DcCheckOptions
-) -> tuple[list[trie.TrieRoot], list[str]]:
+) -> tuple[list[trie.TrieNode], list[str]]:
     """Tries of shared equalities, or one for each rule; and a note on the work that sharing saves."""
     pairwise = [n for n, program in enumerate(programs) if not program.one_row and not program.never]
     alone = [root for n in pairwise for root in trie.build(programs, plans, "cost", sizes, [n])]
@@ -131,7 +131,7 @@ class _Runner:
         self._found: dict[int, RuleCheck] = {}
         self.reached: str | None = None
 
-    def run(self, roots: list[trie.TrieRoot]) -> None:
+    def run(self, roots: list[trie.TrieNode]) -> None:
         """Check all tries; several tries run in parallel on the CPU."""
         for n, program in enumerate(self._programs):
             if program.one_row:
@@ -151,9 +151,9 @@ class _Runner:
     def results(self) -> list[RuleCheck]:
         return [self._found.get(n) or self._unknown(n) for n in range(len(self._rules))]
 
-    def _walk_root(self, root: trie.TrieRoot, work: Work) -> None:
-        first = next(iter(root.node.rules or _rules_below(root.node)))
-        self._walk(root.node, without_unfit(work, self._programs[first], start(work), "tests"), work)
+    def _walk_root(self, root: trie.TrieNode, work: Work) -> None:
+        first = next(iter(root.rules or _rules_below(root)))
+        self._walk(root, without_unfit(work, self._programs[first], start(work), "tests"), work)
 
     def _walk(self, node: trie.TrieNode, pairs: ClusterPairs, work: Work) -> None:
         if self._over():
