@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, overload
@@ -46,9 +46,6 @@ class ConstraintList(Sequence[DenialConstraint]):
             return ConstraintList(self._space, self._arrays.take(np.arange(len(self))[index]))
         row = range(len(self))[index]
         return self._space.constraint(self._arrays.predicates[row, : self._arrays.sizes[row]].tolist())
-
-    def __iter__(self) -> Iterator[DenialConstraint]:
-        return (self[i] for i in range(len(self)))
 
 
 @dataclass(frozen=True, eq=False)

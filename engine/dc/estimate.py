@@ -80,12 +80,7 @@ def find(
 ) -> FoundConstraints:
     """Find the minimal constraints of a sample of pairs; the options of the space set the sample size.
 
-    Parameters
-    ----------
-    run : Run
-        Reports progress of "sample" and "inversion"; its limits end the work.
-    lap : callable
-        Called with a stage's name when its work is over.
+    Parameters are those of `hybrid.find`. The run reports "sample" and "inversion".
     """
     options = space.options
     assert options.sample_pairs is not None

@@ -105,11 +105,11 @@ class EvidenceSet:
         return self._edges(masks, space.first_predicate)
 
     def _edges(self, masks: list[list[int]], first: NDArray[np.int32]) -> NDArray[np.uint64]:
-        """Bits masks[g][outcome of g], shifted to first[g], for every group."""
+        """Bits masks[g][outcome of g], shifted to first[g], for every group; of a single row, those within a tuple."""
         words = max(1, -(-int(first[-1]) // 64))
         edges = np.zeros((len(self), words), dtype=np.uint64)
         for g, group_masks in enumerate(masks):
-            if self._known_groups[g]:
+            if self.rows != 1 or self.space.scope[g] == WITHIN_T:
                 word, shift = divmod(int(first[g]), 64)
                 outcome = outcomes(self.clues, g)
                 low = np.array([(m << shift) & (2**64 - 1) for m in group_masks], dtype=np.uint64)
@@ -118,13 +118,6 @@ class EvidenceSet:
                 if high.any():
                     edges[:, word + 1] |= high[outcome]
         return edges
-
-    @property
-    def _known_groups(self) -> NDArray[np.bool_]:
-        """Groups with known outcomes, bool (groups,); for a single row, those within a tuple."""
-        if self.rows == 1:
-            return np.asarray(self.space.scope == WITHIN_T)
-        return np.ones(self.space.groups, dtype=np.bool_)
 
 
 def collect_evidence(

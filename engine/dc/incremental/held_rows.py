@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.column_set_index import SPARE, SortedRows
 
+Name = TypeVar("Name", int, bytes)
 ROOM = 1 << 12  # spare room, in rows
 
 
@@ -95,23 +97,21 @@ class HeldRows:
             place = np.minimum(place, self.base - 1)
             there = (self.ids[place] == ids) & self.alive[place]
             found[there] = place[there]
-        if self._tail_of_id:
-            for i, id_ in enumerate(ids.tolist()):
-                row = self._tail_of_id.get(id_, -1)
-                if row >= 0 and self.alive[row]:
-                    found[i] = row
+        return self._with_tail(found, self._tail_of_id, ids.tolist())
+
+    def _with_tail(self, found: NDArray[np.int64], tail: dict[Name, int], names: Iterable[Name]) -> NDArray[np.int64]:
+        """`found`, which it changes, with the living rows of the tail."""
+        for i, name in enumerate(names if tail else ()):
+            row = tail.get(name, -1)
+            if row >= 0 and self.alive[row]:
+                found[i] = row
         return found
 
     def rows_of_keys(self, keys: NDArray[np.int32]) -> NDArray[np.int64]:
         """The living row of each key, codes int32 (keys, key columns); -1 if there is none."""
         keys = np.ascontiguousarray(keys)
         found = self.sorted_rows.find(self._key_index, self.codes, self.alive, keys).astype(np.int64)
-        if self._tail_of_key:
-            for i in range(len(keys)):
-                row = self._tail_of_key.get(keys[i].tobytes(), -1)
-                if row >= 0 and self.alive[row]:
-                    found[i] = row
-        return found
+        return self._with_tail(found, self._tail_of_key, (key.tobytes() for key in keys))
 
     def recode(self, columns: Sequence[int], old: NDArray[np.int32], new: NDArray[np.int32]) -> None:
         """Recode some columns: each code of `old`, ascending, becomes that of `new`. Orders stay valid, zones don't: a

@@ -63,9 +63,7 @@ class Revising:
     def _lay(self) -> None:
         """Lay the queries of the probes."""
         asked = terms_of(self.known.index.probes, self._vertices)
-        self._queries = None
-        if asked:
-            self._queries = lay_queries(asked, self._held.sorted_rows)
+        self._queries = lay_queries(asked, self._held.sorted_rows) if asked else None
 
     @property
     def _table(self) -> ClueTable:

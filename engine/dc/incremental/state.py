@@ -31,7 +31,7 @@ from tuplewise.engine.dc.incremental.folder import StateFolder
 from tuplewise.engine.dc.incremental.held_rows import HeldRows
 from tuplewise.engine.dc.incremental.initial import refuse_keys, unpacked_columns
 from tuplewise.engine.dc.incremental.listing import Numbers, RuleListing, listing_of, listing_of_numbers
-from tuplewise.engine.dc.incremental.ranks import ranked
+from tuplewise.engine.dc.incremental.ranks import rank_codes
 from tuplewise.engine.dc.incremental.revising import Revising
 from tuplewise.engine.dc.incremental.revision import (
     Known,
@@ -232,7 +232,8 @@ class DcState(ClosedOnExit):
 
     def _ranked(self) -> Relation:
         """The rows as ranks, without values."""
-        return ranked(self.columns, self._held.codes[self._held.living_rows], self.name)
+        ranks, described, _ = rank_codes(self.columns, self._held.codes[self._held.living_rows])
+        return Relation(self.name, None, described, ranks, {})
 
     def differs_today(self) -> list[str]:
         """Types and predicates that a state built today would gain or lose: a sentence each."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -79,7 +79,7 @@ def check_rules(
     notes = [*remarks(rules, relation), *notes]
     planned = time.monotonic()
     work = Work(relation.codes, device, deadline=run.deadline)
-    runner = _Runner(relation, list(rules), programs, plans, options, work, run)
+    runner = _Runner(rules, programs, plans, options, work, run)
     runner.run(roots)
     checks = runner.results()
     if runner.reached is not None:
@@ -113,23 +113,18 @@ def _roots(
     return shared, [f"rules share equalities: {share:.0%} of the rows are sorted that they would sort one by one"]
 
 
+@dataclass(eq=False)
 class _Runner:
-    """Check of rules along tries; results are by rule number."""
+    """Check of rules along tries; results are by rule number. `reached`: the limit that ended it."""
 
-    def __init__(
-        self,
-        relation: Relation,
-        rules: list[DenialConstraint],
-        programs: list[Program],
-        plans: list[CheckPlan],
-        options: DcCheckOptions,
-        work: Work,
-        run: Run,
-    ) -> None:
-        self._relation, self._rules, self._programs, self._plans = relation, rules, programs, plans
-        self._options, self._work, self._run = options, work, run
-        self._found: dict[int, RuleCheck] = {}
-        self.reached: str | None = None
+    _rules: Sequence[DenialConstraint]
+    _programs: list[Program]
+    _plans: list[CheckPlan]
+    _options: DcCheckOptions
+    _work: Work
+    _run: Run
+    _found: dict[int, RuleCheck] = field(default_factory=dict)
+    reached: str | None = None
 
     def run(self, roots: list[trie.TrieNode]) -> None:
         """Check all tries; several tries run in parallel on the CPU."""

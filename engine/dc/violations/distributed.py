@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -133,17 +133,14 @@ def check_on_spark(
     )
 
 
+@dataclass(frozen=True, eq=False)
 class SparkPairs:
     """All pairs of a check, computed when they are written."""
 
-    def __init__(
-        self,
-        table: EncodedFrame,
-        rules: Sequence[DenialConstraint],
-        programs: Sequence[Program],
-        options: DcCheckOptions,
-    ) -> None:
-        self._table, self._rules, self._programs, self._options = table, rules, programs, options
+    _table: EncodedFrame
+    _rules: Sequence[DenialConstraint]
+    _programs: Sequence[Program]
+    _options: DcCheckOptions
 
     def write_pairs(
         self, folder: str, columns: Sequence[Cell], own: Sequence[Sequence[Cell]], deadline: float | None

@@ -67,8 +67,8 @@ def plan(program: Program, sizes: Cardinalities, names: Sequence[str]) -> CheckP
     if program.one_row:
         return CheckPlan((), (), "hsm", (), 0.0, tuple(_filter_steps(program)))
     equalities = order_equalities([(c.left, c.right) for c in program.equalities], sizes)
-    groups = _groups(equalities, sizes)
-    cluster_rows = sizes.rows / groups if equalities else float(sizes.rows)
+    groups = min(sizes.of(a for a, _ in equalities), sizes.of(b for _, b in equalities))
+    cluster_rows = sizes.rows / max(1.0, groups)
     inequalities = sorted(program.inequalities, key=lambda c: (-_smaller(c, sizes), c))
     unequals = sorted(program.unequals, key=lambda c: (-_smaller(c, sizes), c))
     tree_row_seconds = range_tree_seconds(inequalities, sizes)
@@ -152,10 +152,6 @@ def greedy_hll(equalities: list[Equality], sizes: Cardinalities) -> list[Equalit
 
 def _smaller(c: Comparison, sizes: Cardinalities) -> float:
     return min(sizes.of([c.left]), sizes.of([c.right]))
-
-
-def _groups(equalities: Sequence[Equality], sizes: Cardinalities) -> float:
-    return max(1.0, min(sizes.of(a for a, _ in equalities), sizes.of(b for _, b in equalities)))
 
 
 def _text(c: Comparison, names: Sequence[str]) -> str:

@@ -52,19 +52,14 @@ def build(
             left = {r: frozenset(plans[r].equalities) for r in rules}
             _grow_by_saving(root, left, plans, (), float(sizes.rows), sizes)
         else:
-            _grow(root, rules, _paths(rules, plans, order), 0)
+            paths = {r: plans[r].equalities for r in rules}
+            if order == "frequency":
+                frequency = Counter(e for path in paths.values() for e in path)
+                paths = {r: tuple(sorted(p, key=lambda e: (-frequency[e], p.index(e)))) for r, p in paths.items()}
+            _grow(root, rules, paths, 0)
         # each first step makes its own trie: the tries are independent and can run in parallel
         roots += [*root.children, *(TrieNode((), [r]) for r in root.rules)]
     return roots
-
-
-def _paths(rules: Sequence[int], plans: Sequence[CheckPlan], order: Order) -> dict[int, tuple[Equality, ...]]:
-    """The equalities of each rule in order of refinement."""
-    paths = {r: plans[r].equalities for r in rules}
-    if order == "frequency":
-        frequency = Counter(e for path in paths.values() for e in path)
-        paths = {r: tuple(sorted(p, key=lambda e: (-frequency[e], p.index(e)))) for r, p in paths.items()}
-    return paths
 
 
 def _grow(node: TrieNode, rules: Sequence[int], paths: dict[int, tuple[Equality, ...]], depth: int) -> None:
