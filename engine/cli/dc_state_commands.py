@@ -230,18 +230,13 @@ def dc_show(state: State, /, folder: str, **given: Any) -> int:
     check_sql_table(listing.sql_table)
     if listing.since is None:
         return write_found(listing, form, state, lambda progress: _shown(folder, listing, progress))
-    _check_since(listing, form)
-    since, written = listing.since, Written(form=listing.form, output=listing.output)
-    return write_found(written, form, state, lambda progress: _since(folder, since, progress))
-
-
-def _check_since(listing: _ShowListing, form: str) -> None:
-    """Raise UsageError for options that --since does not take."""
     if listing.revision is not None:
         raise click.UsageError("Give --revision N or --since N, not both.")
     only_text_and_json("--since", form)
     if listing.rank_by is not None or listing.limit is not None:
         raise click.UsageError("--since lists all rules that were gained and lost, without --rank-by and --limit.")
+    since, written = listing.since, Written(form=listing.form, output=listing.output)
+    return write_found(written, form, state, lambda progress: _since(folder, since, progress))
 
 
 def _since(folder: str, since: int, progress: Progress) -> DcChange:

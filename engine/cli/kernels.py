@@ -30,9 +30,7 @@ _DEPENDENCIES = (  # what takes longest first
 _EVIDENCE = ("engine.dc.shared_values._count_common", f"{_CPU}.by_code.add_small_groups")
 _CONSTRAINTS = (  # sets of bits as constraints, and which of them follow from others
     "engine.dc.inversion._read_bits",
-    "engine.dc.inversion._first_of_pair",
     "engine.dc.implication._closures",
-    "engine.dc.implication._atoms",
     "engine.dc.implication._build_trie",
     "engine.dc.implication._mark_implied",
 )
@@ -52,11 +50,10 @@ _VALIDATION = (
     f"{_CPU}.sorted_join.find_slices",
     "engine.column_sets.list_subsets",
 )
-_RANKING = "engine.dc.ranking._count_symbols"
 _RANKED_TEXT = (f"{_CPU}.agreement.add_classes", *_SCATTER)  # kernels that rank rules for text
 
 NEEDED: dict[str, tuple[str, ...]] = {
-    "dc discover": (*_EVIDENCE, *_INVERSION, _RANKING),
+    "dc discover": (*_EVIDENCE, *_INVERSION),
     "dc discover --error": (
         *_EVIDENCE,
         f"{_CPU}.hitting_weighted.search_weighted",
@@ -66,8 +63,6 @@ NEEDED: dict[str, tuple[str, ...]] = {
         f"{_CPU}.hitting_weighted.budgets_of",
         f"{_CPU}.hitting_sets.branches",
         "engine.dc.inversion._read_bits",
-        "engine.dc.inversion._first_of_pair",
-        _RANKING,
     ),
     "dc check": (
         *_GROUPS,

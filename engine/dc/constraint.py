@@ -103,16 +103,6 @@ class Predicate:
         return self.right_role is not None and self.left == self.right and self.left_role != self.right_role
 
     @property
-    def right_column(self) -> str | None:
-        """Name of the right column; None for a constant."""
-        return self.right if isinstance(self.right, str) else None
-
-    @property
-    def constant(self) -> Constant | None:
-        """The right constant; None for a column."""
-        return self.right if isinstance(self.right, Constant) else None
-
-    @property
     def columns(self) -> tuple[str, ...]:
         """Columns of the predicate, left first: two, or one if the other operand is a constant."""
         return (self.left, self.right) if isinstance(self.right, str) else (self.left,)

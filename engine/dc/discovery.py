@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, overload
@@ -17,6 +17,7 @@ from tuplewise.engine.dc.inversion import ConstraintArrays
 from tuplewise.engine.dc.outcome_counts import table_outcome_counts, undecided_pairs
 from tuplewise.engine.dc.predicate import PredicateSpace, allowed_violations
 from tuplewise.engine.dc.ranking import Figure, Ranking, order_by, rank_counted
+from tuplewise.engine.errors import number_of
 from tuplewise.engine.options import DcDiscoverOptions
 from tuplewise.engine.run import Clock
 from tuplewise.engine.table.relation import NULL_CODE, Relation, idle_columns, note_on_idle
@@ -45,9 +46,6 @@ class ConstraintList(Sequence[DenialConstraint]):
             return ConstraintList(self._space, self._arrays.take(np.arange(len(self))[index]))
         row = range(len(self))[index]
         return self._space.constraint(self._arrays.predicates[row, : self._arrays.sizes[row]].tolist())
-
-    def __iter__(self) -> Iterator[DenialConstraint]:
-        return (self[i] for i in range(len(self)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +151,7 @@ def _notes_on_table(relation: Relation, options: DcDiscoverOptions, space: Predi
         about = "nothing to learn"
         if relation.all_rows == 1 and (space.scope != ACROSS).any():
             about = "only rules about one row are learnt, from that row"
-        notes.append(f"{_count(relation.all_rows, 'row')}, so there are no pairs of rows: {about}")
+        notes.append(f"{number_of(relation.all_rows, 'row')}, so there are no pairs of rows: {about}")
         return notes
     empty = [i for i, c in enumerate(relation.columns) if c.distinct == 0]
     constant = [i for i, c in enumerate(relation.columns) if c.distinct == 1 and c.nulls == 0]
@@ -161,18 +159,14 @@ def _notes_on_table(relation: Relation, options: DcDiscoverOptions, space: Predi
     if idle.any() and not idle[space.left].any():
         notes += note_on_idle(relation, options.nulls)
     elif empty:
-        notes.append(f"{_count(len(empty), 'column')} with nulls only: {_names(relation, empty)}")
+        notes.append(f"{number_of(len(empty), 'column')} with nulls only: {_names(relation, empty)}")
     if constant:
         whole = ", that is all columns: all rows are equal" if len(constant) == len(relation.columns) else ""
-        notes.append(f"{_count(len(constant), 'column')} with one value only: {_names(relation, constant)}{whole}")
+        notes.append(f"{number_of(len(constant), 'column')} with one value only: {_names(relation, constant)}{whole}")
     pairs = relation.all_rows * (relation.all_rows - 1)
     if options.error > 0 and allowed_violations(options.error, pairs) == 0:
         notes.append(f"error {options.error} of {pairs:,} pairs allows no violating pair: the result is exact")
     return notes
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
 
 
 def _notes_on_nulls(relation: Relation, options: DcDiscoverOptions, space: PredicateSpace) -> list[str]:

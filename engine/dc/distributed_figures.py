@@ -25,11 +25,11 @@ class SparkFigures:
     table: EncodedFrame
 
     def shared_distinct(self, left: NDArray[np.int32], right: NDArray[np.int32]) -> NDArray[np.int64]:
-        """See `shared_values.shared_distinct`."""
+        """See `shared_values.ColumnFigures`."""
         return spark_figures.shared_distinct(self.table, left, right)
 
     def means(self, columns: NDArray[np.int32]) -> tuple[Fraction | None, ...]:
-        """See `shared_values.column_means`."""
+        """See `shared_values.ColumnFigures`."""
         wanted = columns.tolist()
         means: list[Fraction | None] = [None] * len(self.table.header.columns)
         for column, mean in spark_figures.means_of_ranges(self.table, wanted).items():

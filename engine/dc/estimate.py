@@ -24,7 +24,7 @@ from tuplewise.engine.dc.found import FoundConstraints
 from tuplewise.engine.dc.inversion import ConstraintArrays, invert
 from tuplewise.engine.dc.outcome_counts import row_outcomes, table_outcome_counts
 from tuplewise.engine.dc.predicate import EXCLUDED_ORDERED, EXCLUDED_UNORDERED, PredicateSpace, allowed_violations
-from tuplewise.engine.dc.ranking import Ranking, rank, rank_counted
+from tuplewise.engine.dc.ranking import Ranking, rank_counted
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.run import TIME_LIMIT, Run
 from tuplewise.engine.table.relation import Relation
@@ -80,12 +80,7 @@ def find(
 ) -> FoundConstraints:
     """Find the minimal constraints of a sample of pairs; the options of the space set the sample size.
 
-    Parameters
-    ----------
-    run : Run
-        Reports progress of "sample" and "inversion"; its limits end the work.
-    lap : callable
-        Called with a stage's name when its work is over.
+    Parameters are those of `hybrid.find`. The run reports "sample" and "inversion".
     """
     options = space.options
     assert options.sample_pairs is not None
@@ -109,7 +104,9 @@ def find(
     if compares_all(relation.rows, options.sample_pairs):
         pairs = relation.rows * (relation.rows - 1)
         note = f"all {pairs:,} ordered pairs were compared instead of a sample: that takes no longer, and is exact"
-        return FoundConstraints(arrays, missing, len(evidence), ranking=rank(arrays, evidence), notes=[note])
+        return FoundConstraints(
+            arrays, missing, len(evidence), outcome_counts=evidence.outcome_counts, notes=[note]
+        )
     arrays, ranking, estimate, notes = estimate_figures(relation, evidence, arrays)
     lap("ranking")
     return FoundConstraints(arrays, missing, len(evidence), ranking=ranking, estimate=estimate, notes=notes)

@@ -10,9 +10,10 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tuplewise.engine.dc.outcome_counts import row_outcomes
 from tuplewise.engine.dc.predicate import EXCLUDED_ORDERED, EXCLUDED_UNORDERED, PredicateSpace
 from tuplewise.engine.run import Run
-from tuplewise.engine.table.relation import NULL_CODE, Relation
+from tuplewise.engine.table.relation import Relation
 from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.evidence import ClueSet, collect_clues
 from tuplewise.gpu_kernels.words import (
@@ -83,14 +84,6 @@ class EvidenceSet:
                 totals[g, o] = self.counts[outcome == o].sum()
         return totals
 
-    def undecided_pairs(self) -> int:
-        """Number of ordered pairs that compare a null in some group, under the rule "unknown"."""
-        unknown = np.zeros(len(self), dtype=np.bool_)
-        low = np.uint64(0x5555555555555555)
-        for word in self.clues.T:
-            unknown |= (word & (word >> np.uint64(1)) & low) != 0
-        return int(self.counts[unknown].sum())
-
     def atom_edges(self) -> NDArray[np.uint64]:
         """The outcomes of each evidence as atoms; uint64 (evidences, words), atom a is bit a % 64 of word a // 64.
 
@@ -112,11 +105,11 @@ class EvidenceSet:
         return self._edges(masks, space.first_predicate)
 
     def _edges(self, masks: list[list[int]], first: NDArray[np.int32]) -> NDArray[np.uint64]:
-        """Bits masks[g][outcome of g], shifted to first[g], for every group."""
+        """Bits masks[g][outcome of g], shifted to first[g], for every group; of a single row, those within a tuple."""
         words = max(1, -(-int(first[-1]) // 64))
         edges = np.zeros((len(self), words), dtype=np.uint64)
         for g, group_masks in enumerate(masks):
-            if self._known_groups[g]:
+            if self.rows != 1 or self.space.scope[g] == WITHIN_T:
                 word, shift = divmod(int(first[g]), 64)
                 outcome = outcomes(self.clues, g)
                 low = np.array([(m << shift) & (2**64 - 1) for m in group_masks], dtype=np.uint64)
@@ -125,13 +118,6 @@ class EvidenceSet:
                 if high.any():
                     edges[:, word + 1] |= high[outcome]
         return edges
-
-    @property
-    def _known_groups(self) -> NDArray[np.bool_]:
-        """Groups with known outcomes, bool (groups,); for a single row, those within a tuple."""
-        if self.rows == 1:
-            return np.asarray(self.space.scope == WITHIN_T)
-        return np.ones(self.space.groups, dtype=np.bool_)
 
 
 def collect_evidence(
@@ -183,12 +169,8 @@ def _single_row(relation: Relation, space: PredicateSpace) -> NDArray[np.uint64]
     """The clue of the one row with itself; empty if there is no row or no group within a tuple."""
     if relation.rows != 1 or not (space.scope != ACROSS).any():
         return np.zeros((0, clue_words(space.groups)), dtype=np.uint64)
-    row = relation.codes[:, 0].astype(np.int64)
-    left, right = row[space.left], row[space.right]
-    outcome = np.where(left == right, EQUAL, np.where((left > right) & space.ordered, GREATER, LESS))
-    if space.options.nulls == "unknown":
-        outcome[(left == NULL_CODE) | (right == NULL_CODE)] = UNKNOWN
     clue = np.zeros((1, clue_words(space.groups)), dtype=np.uint64)
-    for g, o in enumerate(outcome.tolist()):
-        clue[0, g // COMPARISONS_PER_WORD] |= np.uint64(o << (2 * (g % COMPARISONS_PER_WORD)))
+    for g in range(space.groups):
+        outcome = int(row_outcomes(relation, space, g)[0])
+        clue[0, g // COMPARISONS_PER_WORD] |= np.uint64(outcome << (2 * (g % COMPARISONS_PER_WORD)))
     return clue

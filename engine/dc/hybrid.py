@@ -29,8 +29,7 @@ from tuplewise.engine.dc.violations.count import count_pairs
 from tuplewise.engine.dc.violations.existence import find_pairs
 from tuplewise.engine.dc.violations.listing import pairs_in_order
 from tuplewise.engine.dc.violations.planner import plan
-from tuplewise.engine.dc.violations.program import Program, bind
-from tuplewise.engine.dc.violations.refine import without_unfit
+from tuplewise.engine.dc.violations.program import Program, bind, without_unfit
 from tuplewise.engine.errors import LimitReached
 from tuplewise.engine.grouping import Work, agreeing, start, two_of_each
 from tuplewise.engine.local_table import LocalTable

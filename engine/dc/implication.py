@@ -5,17 +5,15 @@ closure.py finds the consequences of one conjunction; this module handles whole 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.dc.closure import ABOVE, AT_LEAST, AT_MOST, BELOW, DIFFERS, EQUALS, close
+from tuplewise.engine.dc.closure import close
+from tuplewise.engine.dc.predicate import EXCLUDED_ORDERED, EXCLUDED_UNORDERED, PredicateSpace
 from tuplewise.gpu_kernels.compiled import helper, kernel
 from tuplewise.gpu_kernels.words import ACROSS, WITHIN_U
-
-if TYPE_CHECKING:
-    from tuplewise.engine.dc.predicate import PredicateSpace
 
 Ints = NDArray[np.int64]
 Numbers = NDArray[np.int32]
@@ -88,38 +86,19 @@ def _closures(
     return closed, satisfiable
 
 
-@kernel(
-    "int32[:, ::1], int32[::1], int64[::1], int64[::1], int64[::1], boolean[::1], boolean[::1], int64[::1], "
-    "boolean"
-)
-def _atoms(
-    predicates: Numbers,
-    sizes: Numbers,
-    group_of: Ints,
-    operator_of: Ints,
-    mirror: Ints,
-    flips: Flags,
-    ordered: Flags,
-    first_atom: Ints,
-    mirrored: bool,
-) -> Bits:
+def _atoms(predicates: Numbers, space: PredicateSpace, plan: dict[str, Any], mirrored: bool) -> Bits:
     """Atoms that each constraint's predicates (with `mirrored`, its mirror's) exclude without closure, as bits."""
-    words = (first_atom[-1] + 63) // 64
-    bits = np.zeros((len(sizes), words), dtype=np.uint64)
-    for c in range(len(sizes)):
-        for k in range(sizes[c]):
-            group, operator = group_of[predicates[c, k]], operator_of[predicates[c, k]]
-            target = mirror[group] if mirrored else group
-            for outcome in range(3 if ordered[group] else 2):
-                if outcome == 1:
-                    excluded = operator in (DIFFERS, BELOW, ABOVE)
-                elif outcome == 0:
-                    excluded = operator in (EQUALS, ABOVE, AT_LEAST)
-                else:
-                    excluded = operator in (EQUALS, BELOW, AT_MOST)
-                if excluded:
-                    atom = first_atom[target] + (2 - outcome if mirrored and flips[group] else outcome)
-                    bits[c, atom >> 6] |= np.uint64(1) << np.uint64(63 - (atom & 63))
+    first_atom, mirror, flips = (plan[name].tolist() for name in ("first_atom", "mirror", "flips"))
+    excluded = np.zeros((space.predicates + 1, (first_atom[-1] + 63) // 64), dtype=np.uint64)  # the last: of none
+    for p, (g, operator) in enumerate(zip(space.predicate_group, space.predicate_operator, strict=True)):
+        outcomes = (EXCLUDED_ORDERED if space.ordered[g] else EXCLUDED_UNORDERED)[operator]
+        for outcome in (o for o in range(3) if outcomes >> o & 1):
+            turned = 2 - outcome if mirrored and flips[g] else outcome
+            atom = first_atom[mirror[g] if mirrored else g] + turned
+            excluded[p, atom >> 6] |= np.uint64(1 << (63 - (atom & 63)))
+    bits = np.zeros((len(predicates), excluded.shape[1]), dtype=np.uint64)
+    for column in predicates.T:
+        bits |= excluded[column]
     return bits
 
 
@@ -274,9 +253,7 @@ def keep_strongest(
     closed, satisfiable = _closures(predicates, sizes, group_of, operator_of, *graph)
     if not implication:
         return np.asarray(satisfiable)
-    table = [plan[k] for k in ("mirror", "flips", "ordered", "first_atom")]
-    own = _atoms(predicates, sizes, group_of, operator_of, *table, False)
-    mirrored = _atoms(predicates, sizes, group_of, operator_of, *table, True)
+    own, mirrored = (_atoms(predicates, space, plan, mirrored) for mirrored in (False, True))
     forms = np.concatenate((own, mirrored))
     owner = np.tile(np.arange(len(sizes)), 2)
     order = np.lexsort(forms.T[::-1])

@@ -157,7 +157,7 @@ def constraints_of(
     if len(sets) == 0:
         return ConstraintArrays.none(complete)
     predicates, sizes = read_sets(sets, space, space.options.minimality == "implication")
-    first_of_pair(predicates, sizes, space)
+    first_of_pair(predicates, space)
     order = result_order(predicates, sizes, space)
     predicates, violations = predicates[order], uncovered[order].astype(np.int64)
     first = np.ones(len(order), dtype=np.bool_)
@@ -225,37 +225,18 @@ def _read_bits(
     return predicates, sizes
 
 
-def first_of_pair(predicates: NDArray[np.int32], sizes: NDArray[np.int32], space: PredicateSpace) -> None:
+def first_of_pair(predicates: NDArray[np.int32], space: PredicateSpace) -> None:
     """Replace each constraint by the first, in result order, of itself and its mirror; in place.
 
     Only constraints of same-column predicates have a mirror in the space. Both have the same groups, so the first
     order operator decides: `<` and `<=` come before `>` and `>=`.
     """
-    _first_of_pair(predicates, sizes, space.predicate_group, space.predicate_operator, space.same_column, _EXCHANGED)
-
-
-@kernel("int32[:, ::1], int32[::1], int32[::1], int8[::1], boolean[::1], int8[::1]")
-def _first_of_pair(
-    predicates: NDArray[np.int32],
-    sizes: NDArray[np.int32],
-    group_of: NDArray[np.int32],
-    operator_of: NDArray[np.int8],
-    same_column: NDArray[np.bool_],
-    exchanged: NDArray[np.int8],
-) -> None:
-    for i in range(len(sizes)):
-        ordering = -1
-        for k in range(sizes[i]):
-            p = predicates[i, k]
-            if not same_column[group_of[p]]:
-                ordering = -1
-                break
-            if ordering < 0 and operator_of[p] >= 2:
-                ordering = operator_of[p]
-        if ordering >= 4:
-            for k in range(sizes[i]):
-                p = predicates[i, k]
-                predicates[i, k] = p - operator_of[p] + exchanged[operator_of[p]]
+    operator = np.where(predicates >= 0, space.predicate_operator[predicates], np.int8(0))
+    first = np.zeros(len(predicates), dtype=np.int8)
+    for column in operator.T:
+        first = np.where((first < 2) & (column >= 2), column, first)
+    turned = (first >= 4) & np.all((predicates < 0) | space.same_column[space.predicate_group[predicates]], axis=1)
+    predicates[turned] += _EXCHANGED[operator[turned]] - operator[turned]
 
 
 def result_order(predicates: NDArray[np.int32], sizes: NDArray[np.int32], space: PredicateSpace) -> NDArray[np.int64]:

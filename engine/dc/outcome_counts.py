@@ -1,6 +1,6 @@
 """Numbers of pairs with each outcome of each group, from values instead of pairs: exact, in rows log rows a column.
 
-Replaces `EvidenceSet.outcome_counts` and `undecided_pairs` in searches that don't compare all pairs.
+Replaces `EvidenceSet.outcome_counts` in searches that don't compare all pairs.
 """
 
 from __future__ import annotations
@@ -75,11 +75,18 @@ def outcome_totals(
 def row_outcomes(relation: Relation, space: PredicateSpace, group: int) -> NDArray[np.uint8]:
     """Outcome of a group in the pair of each row with itself; uint8 (rows,)."""
     left, right = relation.codes[space.left[group]], relation.codes[space.right[group]]
+    return pair_outcomes(left, right, bool(space.ordered[group]), space.options.nulls == "unknown")
+
+
+def pair_outcomes(
+    left: NDArray[np.int32], right: NDArray[np.int32], ordered: bool, unknown: bool
+) -> NDArray[np.uint8]:
+    """Outcome of each left code against the right one; `unknown`: of a null it is UNKNOWN. uint8 (pairs,)."""
     outcome = np.full(len(left), LESS, dtype=np.uint8)
     outcome[left == right] = EQUAL
-    if space.ordered[group]:
+    if ordered:
         outcome[left > right] = GREATER
-    if space.options.nulls == "unknown":
+    if unknown:
         outcome[(left == NULL_CODE) | (right == NULL_CODE)] = UNKNOWN
     return outcome
 

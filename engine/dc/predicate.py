@@ -150,13 +150,12 @@ class PredicateSpace:
 
     @cached_property
     def _every_predicate(self) -> tuple[Predicate, ...]:
-        return tuple(map(self._predicate, range(self.predicates)))
-
-    def _predicate(self, index: int) -> Predicate:
-        group = int(self.predicate_group[index])
-        role: Role = "u" if self.scope[group] == ACROSS else "t"
-        left, right = self.names[int(self.left[group])], self.names[int(self.right[group])]
-        return Predicate("t", left, OPERATORS[int(self.predicate_operator[index])], role, right)
+        found = []
+        for group, operator in zip(self.predicate_group.tolist(), self.predicate_operator.tolist(), strict=True):
+            role: Role = "u" if self.scope[group] == ACROSS else "t"
+            left, right = self.names[int(self.left[group])], self.names[int(self.right[group])]
+            found.append(Predicate("t", left, OPERATORS[operator], role, right))
+        return tuple(found)
 
     def constraint(self, numbers: list[int]) -> DenialConstraint:
         """The constraint of these predicates, in the given order."""
@@ -236,16 +235,8 @@ def build_space(
         scopes = np.full(len(kept), scope, dtype=np.int8)
         parts.append((candidates.left[kept], candidates.right[kept], scopes, candidates.ordered[kept]))
     left, right, scope_, ordered = (np.concatenate(part) for part in zip(*parts, strict=True))
-    order = np.lexsort((scope_, right, left))
-    return PredicateSpace(
-        names=tuple(relation.column_names),
-        left=left[order].astype(np.int32),
-        right=right[order].astype(np.int32),
-        scope=scope_[order].astype(np.int8),
-        ordered=ordered[order].astype(np.bool_),
-        candidates=candidates,
-        options=options,
-    )
+    groups = np.stack([left, right, scope_, ordered], axis=1).astype(np.int64)[np.lexsort((scope_, right, left))]
+    return replace(space_of_groups(tuple(relation.column_names), groups, options), candidates=candidates)
 
 
 def space_to_search(

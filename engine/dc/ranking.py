@@ -14,10 +14,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.dc.evidence import EvidenceSet
 from tuplewise.engine.dc.inversion import ConstraintArrays
 from tuplewise.engine.dc.predicate import PredicateSpace, satisfied_pairs
-from tuplewise.gpu_kernels.compiled import kernel
+from tuplewise.gpu_kernels.hitting_types import words_of
 
 SHORTEST_LENGTH = 4
 Figure = Literal["succinctness", "coverage", "g1"]
@@ -46,11 +45,6 @@ def order_by(ranking: Ranking, by: Figure) -> NDArray[np.int64]:
     """Indexes from best to worst: most succinct, most covering, or fewest violations; ties keep their order."""
     figure = {"succinctness": -ranking.succinctness, "coverage": -ranking.coverage, "g1": ranking.g1}[by]
     return np.argsort(figure, kind="stable")
-
-
-def rank(arrays: ConstraintArrays, evidence: EvidenceSet) -> Ranking:
-    """Compute succinctness, coverage and g1 of constraints found on an evidence set of all pairs."""
-    return rank_counted(arrays, evidence.space, evidence.outcome_counts, evidence.rows)
 
 
 def rank_counted(
@@ -109,32 +103,12 @@ def operator_groups(arrays: ConstraintArrays, space: PredicateSpace) -> NDArray[
 
 def lengths(arrays: ConstraintArrays, space: PredicateSpace) -> NDArray[np.int64]:
     """Number of distinct tuple variables, columns and operators of each constraint; int64 (constraints,)."""
-    symbols: NDArray[np.int64] = _count_symbols(
-        arrays.predicates,
-        arrays.sizes,
-        space.left[space.predicate_group],
-        space.right[space.predicate_group],
-        space.predicate_operator.astype(np.int32) + len(space.names),
-    )
-    return symbols + np.where(arrays.one_row, 1, 2)
-
-
-@kernel("int32[:, ::1], int32[::1], int32[::1], int32[::1], int32[::1]")
-def _count_symbols(
-    predicates: NDArray[np.int32],
-    sizes: NDArray[np.int32],
-    left: NDArray[np.int32],
-    right: NDArray[np.int32],
-    operator: NDArray[np.int32],
-) -> NDArray[np.int64]:
-    """Count distinct columns and operators (numbered after the columns); `seen`: the last constraint with each."""
-    counts = np.zeros(len(sizes), dtype=np.int64)
-    seen = np.full(max(left.max(), right.max(), operator.max()) + 1, -1, dtype=np.int64)
-    for i in range(len(sizes)):
-        for k in range(sizes[i]):
-            p = predicates[i, k]
-            for symbol in (left[p], right[p], operator[p]):
-                if seen[symbol] != i:
-                    seen[symbol] = i
-                    counts[i] += 1
-    return counts
+    symbols = np.zeros((space.predicates + 1, words_of(len(space.names) + 6)), dtype=np.uint64)  # the last: of none
+    group, operator = space.predicate_group, space.predicate_operator.astype(np.int32) + len(space.names)
+    for symbol in (space.left[group], space.right[group], operator):
+        symbols[np.arange(space.predicates), symbol // 64] |= np.uint64(1) << (symbol % 64).astype(np.uint64)
+    used = np.zeros((len(arrays), symbols.shape[1]), dtype=np.uint64)
+    for column in arrays.predicates.T:
+        used |= symbols[column]
+    counts: NDArray[np.int64] = np.bitwise_count(used).sum(axis=1, dtype=np.int64)
+    return counts + np.where(arrays.one_row, 1, 2)

@@ -22,10 +22,17 @@ class ColumnFigures(Protocol):
     """Figures of the values of a table, in this process or elsewhere."""
 
     def shared_distinct(self, left: NDArray[np.int32], right: NDArray[np.int32]) -> NDArray[np.int64]:
-        """See the function of this name."""
+        """Number of distinct non-null codes common to two columns, int64 (pairs,).
+
+        left, right : int32 (pairs,), columns with a common dictionary
+        """
 
     def means(self, columns: NDArray[np.int32]) -> tuple[Fraction | None, ...]:
-        """See `column_means`."""
+        """Mean of the non-null values of some columns; None for other columns and if the mean isn't a finite number.
+
+        Integers and decimals are summed exactly. Doubles are summed in value order, so the mean, a double, doesn't
+        depend on the order of the rows.
+        """
 
 
 @dataclass(frozen=True)
@@ -35,37 +42,31 @@ class FiguresOf:
     relation: Relation
 
     def shared_distinct(self, left: NDArray[np.int32], right: NDArray[np.int32]) -> NDArray[np.int64]:
-        return shared_distinct(self.relation.codes, left, right)
+        if len(left) == 0:
+            return np.zeros(0, dtype=np.int64)
+        values: list[NDArray[np.int32]] = []
+        offsets = np.zeros(len(self.relation.columns) + 1, dtype=np.int64)
+        for column in np.unique(np.concatenate((left, right))):
+            distinct = np.unique(self.relation.codes[column])
+            distinct = distinct[distinct != NULL_CODE]
+            values.append(distinct)
+            offsets[column + 1] = len(distinct)
+        np.cumsum(offsets, out=offsets)
+        return np.asarray(_count_common(np.concatenate(values), offsets, left, right))
 
     def means(self, columns: NDArray[np.int32]) -> tuple[Fraction | None, ...]:
-        return column_means(self.relation, columns)
+        import pyarrow as pa
 
-
-def shared_distinct(codes: NDArray[np.int32], left: NDArray[np.int32], right: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Number of distinct non-null codes common to two columns.
-
-    Parameters
-    ----------
-    codes : int32 (columns, rows), C order
-    left, right : int32 (pairs,)
-        Columns with a common dictionary.
-
-    Returns
-    -------
-    int64 (pairs,)
-    """
-    if len(left) == 0:
-        return np.zeros(0, dtype=np.int64)
-    used = np.unique(np.concatenate((left, right)))
-    values: list[NDArray[np.int32]] = []
-    offsets = np.zeros(codes.shape[0] + 1, dtype=np.int64)
-    for column in used:
-        distinct = np.unique(codes[column])
-        distinct = distinct[distinct != NULL_CODE]
-        values.append(distinct)
-        offsets[column + 1] = len(distinct)
-    np.cumsum(offsets, out=offsets)
-    return np.asarray(_count_common(np.concatenate(values), offsets, left, right))
+        relation = self.relation
+        means: list[Fraction | None] = [None] * len(relation.columns)
+        for column in columns.tolist():
+            codes = relation.codes[column]
+            distinct, counts = np.unique(codes[codes != NULL_CODE], return_counts=True)
+            if len(distinct):
+                domain = relation.columns[column].domain
+                total = exact_sum(relation.dictionaries[domain].take(pa.array(distinct)), counts.astype(np.int64))
+                means[column] = None if total is None else total / int(counts.sum())
+        return tuple(means)
 
 
 @kernel("int32[::1], int64[::1], int32[::1], int32[::1]")
@@ -85,29 +86,6 @@ def _count_common(
             j += b <= a
         common[k] = count
     return common
-
-
-def column_means(relation: Relation, columns: NDArray[np.int32]) -> tuple[Fraction | None, ...]:
-    """Mean of the non-null values of some columns; None for other columns and if the mean isn't a finite number.
-
-    Integers and decimals are summed exactly. Doubles are summed in value order, so the mean, a double, doesn't depend
-    on the order of the rows.
-    """
-    means: list[Fraction | None] = [None] * len(relation.columns)
-    for column in columns.tolist():
-        codes = relation.codes[column]
-        distinct, counts = np.unique(codes[codes != NULL_CODE], return_counts=True)
-        if len(distinct):
-            domain = relation.columns[column].domain
-            total = exact_sum(relation.dictionaries[domain].take(_as_arrow(distinct)), counts.astype(np.int64))
-            means[column] = None if total is None else total / int(counts.sum())
-    return tuple(means)
-
-
-def _as_arrow(codes: NDArray[np.int32]) -> pa.Array:
-    import pyarrow as pa
-
-    return pa.array(codes)
 
 
 def exact_sum(values: pa.Array, counts: NDArray[np.int64]) -> Fraction | None:

@@ -58,10 +58,7 @@ class Vertices:
 
     def edges_of(self, clues: NDArray[np.uint64]) -> Sets:
         """Edges of clues in both orders; if the space is not closed, distinct edges in sorted order."""
-        ones = np.ones(len(clues), dtype=np.int64)
-        if not self.space.closed:
-            clues, ones = merge_clues(cut_clues(clues, self.space.groups), ones)
-        return self.edges_of_evidence(clues)
+        return self.weighted_edges_of(clues, np.ones(len(clues), dtype=np.int64))[0]
 
     def edges_of_evidence(self, clues: NDArray[np.uint64]) -> Sets:
         """The edge of each clue; clues cover groups of the space only (evidence.cut_clues)."""

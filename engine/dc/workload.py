@@ -9,12 +9,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from tuplewise.engine.dc.outcome_counts import pair_outcomes
 from tuplewise.engine.dc.predicate import PredicateSpace
 from tuplewise.engine.errors import InputError, Wording, message
 from tuplewise.engine.options import DcDiscoverOptions
-from tuplewise.engine.table.relation import NULL_CODE, Relation
+from tuplewise.engine.table.relation import Relation
 from tuplewise.gpu_kernels.control import usable_cores
-from tuplewise.gpu_kernels.words import EQUAL, GREATER, LESS, UNKNOWN, WITHIN_T, WITHIN_U, merge_clues
+from tuplewise.gpu_kernels.words import WITHIN_T, WITHIN_U, merge_clues
 
 # Without a user limit: with more atoms, minimal hitting sets take endless time; longer estimates are refused.
 MOST_ATOMS = 400
@@ -37,7 +38,6 @@ class Workload:
 
     ordered_pairs: int
     comparisons: int
-    predicates: int
     atoms: int
     evidence_seconds: float
     evidence_bytes: int
@@ -45,16 +45,15 @@ class Workload:
 
 def refuse_many_columns(relation: Relation, options: DcDiscoverOptions) -> None:
     """Refuse a table with too many atoms from single columns, before column pairs are examined."""
-    columns = len(relation.columns)
-    ordered = sum(c.ordered for c in relation.columns)
-    if not _limited(options) and 2 * columns + ordered > MOST_ATOMS:
-        raise InputError(_too_many(columns, 2 * columns + ordered))
+    refuse_many_atoms(relation, 2 * len(relation.columns) + sum(c.ordered for c in relation.columns), options)
 
 
 def refuse_many_atoms(relation: Relation, atoms: int, options: DcDiscoverOptions) -> None:
     """Refuse a predicate space with so many atoms that the search for minimal hitting sets would not end."""
     if not _limited(options) and atoms > MOST_ATOMS:
-        raise InputError(_too_many(len(relation.columns), atoms))
+        what = f"{len(relation.columns):,} columns make {atoms:,} outcomes to combine, so the constraints would not end"
+        hint = Wording("Choose columns ({columns}, {exclude}), or set {max_predicates} or {time_limit}")
+        raise InputError(message(what, allowed=f"{MOST_ATOMS} without a limit", hint=hint))
 
 
 def estimate(relation: Relation, space: PredicateSpace, device_kind: str, slots: int | None = None) -> Workload:
@@ -67,7 +66,7 @@ def estimate(relation: Relation, space: PredicateSpace, device_kind: str, slots:
     distinct = pairs
     if pairs * clue_bytes > SMALL_BYTES:
         distinct = min(pairs, _distinct_clues(relation, space))
-    return Workload(pairs, layout.comparisons, space.predicates, space.atoms, seconds, distinct * clue_bytes)
+    return Workload(pairs, layout.comparisons, space.atoms, seconds, distinct * clue_bytes)
 
 
 def choose_algorithm(
@@ -160,12 +159,6 @@ def _limited(options: DcDiscoverOptions) -> bool:
     return options.time_limit is not None or options.max_predicates is not None
 
 
-def _too_many(columns: int, atoms: int) -> str:
-    what = f"{columns:,} columns make {atoms:,} outcomes to combine, so the constraints would not end"
-    hint = Wording("Choose columns ({columns}, {exclude}), or set {max_predicates} or {time_limit}")
-    return message(what, allowed=f"{MOST_ATOMS} without a limit", hint=hint)
-
-
 def _gib(size: int) -> str:
     return f"{size / 2**30:,.1f} GiB" if size >= 2**30 else f"{size / 2**20:,.1f} MiB"
 
@@ -193,8 +186,6 @@ def _sampled_clues(relation: Relation, space: PredicateSpace) -> NDArray[np.uint
     for g in range(layout.comparisons):
         x = codes[layout.left[g], u if layout.scope[g] == WITHIN_U else t]
         y = codes[layout.right[g], t if layout.scope[g] == WITHIN_T else u]
-        outcome = np.where(x == y, EQUAL, np.where((x > y) & layout.ordered[g], GREATER, LESS))
-        if space.options.nulls == "unknown":
-            outcome[(x == NULL_CODE) | (y == NULL_CODE)] = UNKNOWN
+        outcome = pair_outcomes(x, y, bool(layout.ordered[g]), space.options.nulls == "unknown")
         clues[:, g // 32] |= outcome.astype(np.uint64) << np.uint64(2 * (g % 32))
     return clues

@@ -24,8 +24,8 @@ def cells_of(rule: DenialConstraint) -> list[Cell]:
     cells: dict[Cell, None] = {}
     for p in rule.predicates:
         cells[p.left_role, p.left] = None
-        if p.right_role is not None and p.right_column is not None:
-            cells[p.right_role, p.right_column] = None
+        if p.right_role is not None and isinstance(p.right, str):
+            cells[p.right_role, p.right] = None
     if rule.names_one_tuple:  # it is about t, whatever it calls the row
         return [("t", name) for _, name in cells]
     return list(cells)

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.dc.discovery import DcDiscovery, discovery_of
 from tuplewise.engine.dc.found import FoundConstraints
-from tuplewise.engine.dc.inversion import ConstraintArrays
 from tuplewise.engine.dc.ranking import SHORTEST_LENGTH, Ranking, lengths
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import DcStateOptions, RankBy
@@ -23,12 +22,11 @@ from tuplewise.engine.report.dc_result import DcResult
 from tuplewise.engine.report.result import Choice, Chosen, Ran
 from tuplewise.engine.run import Clock
 from tuplewise.engine.table.relation import Column, Relation
-from tuplewise.gpu_kernels.device import Device, pick_device
+from tuplewise.gpu_kernels.device import Device
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tuplewise.engine.dc.constraint import DenialConstraint
     from tuplewise.engine.dc.incremental.applied import AppliedRevision, LostRule
     from tuplewise.engine.dc.incremental.state import DcState
 
@@ -209,7 +207,7 @@ def _now(state: DcState) -> DcDiscovery:
 def _earlier(state: DcState, revision: int) -> DcDiscovery:
     """The same of an earlier revision, whose rows are not kept: figures that need them are not a number."""
     clock = Clock()
-    arrays = _arrays_of(state, state.constraints(revision))
+    arrays = state.arrays(revision)
     rows = next(int(one["rows"]) for one in state.history() if one["revision"] == revision)
     columns = tuple(Column(c.name, c.type, c.why, 0, 0) for c in state.columns)
     nothing = np.zeros((len(columns), 0), dtype=np.int32)
@@ -220,23 +218,11 @@ def _earlier(state: DcState, revision: int) -> DcDiscovery:
         g1 = unknown if options.error > 0 else np.zeros(len(arrays))
         ranking = Ranking(SHORTEST_LENGTH / lengths(arrays, state.space), unknown, g1, unknown)
     clock.lap("read")
-    device = pick_device("cpu")
-    return DcDiscovery(
-        relation=relation, options=options, space=state.space, arrays=arrays, ranking=ranking,
-        distinct_evidences=None, ordered_pairs=rows * (rows - 1), algorithm=ALGORITHM, algorithm_reason=_WHY,
-        device=device.described, device_reason=_NOT_SEARCHED, timings_seconds=clock.seconds, partial=False, notes=[],
+    found = discovery_of(
+        relation, options, state.space, FoundConstraints(arrays, ranking=ranking), ALGORITHM, _WHY, "cpu",
+        _NOT_SEARCHED, Clock(),
     )  # fmt: skip
-
-
-def _arrays_of(state: DcState, rules: Sequence[DenialConstraint]) -> ConstraintArrays:
-    """Rules as numbers of predicates."""
-    numbers = {state.space.predicate(i): i for i in range(state.space.predicates)}
-    sizes = np.array([len(rule) for rule in rules], dtype=np.int32)
-    predicates = np.full((len(rules), int(sizes.max(initial=0))), -1, dtype=np.int32)
-    for i, rule in enumerate(rules):
-        predicates[i, : len(rule)] = [numbers[p] for p in rule.predicates]
-    one_row = np.array([rule.names_one_tuple for rule in rules], dtype=np.bool_)
-    return ConstraintArrays(predicates, sizes, np.zeros(len(rules), dtype=np.int64), one_row)
+    return replace(found, timings_seconds=clock.seconds, notes=[])
 
 
 def _table_record(state: DcState, rows: int) -> dict[str, Any]:

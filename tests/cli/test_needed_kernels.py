@@ -28,11 +28,11 @@ RULES = (
 )
 # Specialisations that a first run compiles before it begins. Each takes a good half of a second: keep them few.
 COMPILED = {
-    "dc discover": 13,
-    "dc discover --error": 11,
+    "dc discover": 10,
+    "dc discover --error": 9,
     "dc check": 19,
-    "dc init": 12,
-    "dc insert": 17,
+    "dc init": 10,
+    "dc insert": 15,
     "fd discover": 11,
     "key discover": 11,
     "od discover": 12,

@@ -128,7 +128,7 @@ def test_constants_are_written_and_recorded(constant: Constant, written: str, re
     predicate = Predicate("u", "a.b", "is" if constant == NULL else "<=", None, constant)
     assert str(predicate) == f"u.`a.b` {predicate.operator} {written}"
     assert predicate.triple == (("u", "a.b"), predicate.operator, record)
-    assert (predicate.columns, predicate.right_column, predicate.constant) == (("a.b",), None, constant)
+    assert (predicate.columns, predicate.right) == (("a.b",), constant)
     assert predicate.roles == {"u"}
 
 

@@ -151,9 +151,9 @@ def test_plain_rows_are_encoded_as_columns_are(data: st.DataObject) -> None:
         found, additions = encode_rows(one, columns, rows)
         expected, same_additions = other.encode(relation(rows))
         assert (found == expected).all()
-        assert additions.values.keys() == same_additions.values.keys()
-        for domain, codes in additions.codes.items():
-            assert codes.tolist() == same_additions.codes[domain].tolist()
+        assert additions.runs.keys() == same_additions.runs.keys()
+        for domain, run in additions.runs.items():
+            assert run.codes.tolist() == same_additions.runs[domain].codes.tolist()
         one.add(additions)
         other.add(same_additions)
         assert (one.known(relation(rows)) == found).all()

@@ -142,7 +142,7 @@ def test_constants(written: str, text: str, type_: str) -> None:
         f"t1&EQ(t1.a,{written})",
     ):
         (predicate,) = read_rule(rule).predicates
-        assert predicate.constant == Constant(text, type_)  # type: ignore[arg-type]
+        assert predicate.right == Constant(text, type_)  # type: ignore[arg-type]
         assert (predicate.left_role, predicate.left, predicate.operator) == ("t", "a", "==")
 
 

@@ -347,7 +347,7 @@ def test_limits_say_what_they_leave(monkeypatch: pytest.MonkeyPatch) -> None:
 def refused(error: str, seconds: float, size: int) -> str:
     relation = encode([("a", "integer", [1, 2, 3])])
     options = DcDiscoverOptions(algorithm="evidence", error=Decimal(error))
-    work = Workload(10**12, 64, 30, 20, seconds, size)
+    work = Workload(10**12, 64, 20, seconds, size)
     with pytest.raises(InputError) as refusal:
         refuse_hopeless(work, relation, options, 2**30)
     return str(refusal.value)

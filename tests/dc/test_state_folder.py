@@ -122,7 +122,7 @@ def contents(place: Path, write: bool = False) -> dict[str, Any]:
     with StateFolder(place, write=write) as state:
         state.verify()
         return {
-            "fixed": state.fixed,
+            "fixed": state.manifest.fixed,
             "revision": state.revision,
             "rows": rows_of(state).tolist(),
             "kept": state.array("new/number/values").tolist(),
@@ -301,7 +301,7 @@ def test_history_goes_on_over_checkpoints(tmp_path: Path) -> None:
         assert history[5] == record(5).header["history"]
         for since in range(9):
             assert list(state.history(since)) == history[since:]
-        assert (state.checkpoint_number, state.checkpoint_revision, state.revision) == (3, 6, 7)
+        assert (state.manifest.checkpoint, state.manifest.revision, state.revision) == (3, 6, 7)
         assert state.log_bytes == (place / "log-3").stat().st_size > 0
         assert rows_of(state)[4:, 0].tolist() == [1, 2, 3, 4, 5, 6, 7]
     assert [path.name for path in place.glob("base-*")] == ["base-3"]
@@ -330,7 +330,7 @@ def test_a_reader_stays_at_its_revision_until_it_looks_again(tmp_path: Path) -> 
         going = reader.history()
         next(going)
         assert reader.refresh()
-        assert (reader.revision, reader.checkpoint_number, reader.arrays()) == (4, 1, ["codes"])
+        assert (reader.revision, reader.manifest.checkpoint, reader.arrays()) == (4, 1, ["codes"])
         assert rows_of(reader)[4:, 0].tolist() == [1, 2, 3, 4]
         assert [one["revision"] for one in reader.history()] == [0, 1, 2, 3, 4]
         assert codes.tolist() == CODES.tolist()
@@ -359,7 +359,7 @@ def test_a_reader_that_opens_while_a_checkpoint_is_put_in_place(
 
     monkeypatch.setattr(folder, "mapped", late)
     with StateFolder(place, write=False) as reader:
-        assert (reader.revision, reader.checkpoint_number) == (3, 1)
+        assert (reader.revision, reader.manifest.checkpoint) == (3, 1)
 
 
 def test_a_reader_that_meets_a_record_being_written_over_looks_again(
@@ -646,7 +646,7 @@ def test_a_full_disk_in_a_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyP
         for _ in full_at_every_call(monkeypatch, work, "No revision is lost; make room"):
             failures += 1
             assert contents(place) == before
-            if state.checkpoint_number == 0:
+            if state.manifest.checkpoint == 0:
                 assert sorted(["s", *(f"s/{name}" for name in names(place))]) == BUILT
         assert failures > 10
         state.append(record(3))
@@ -696,7 +696,7 @@ def test_ctrl_c_in_a_checkpoint_leaves_the_one_that_is_in_place(
             patch.setattr(os, "replace", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 state.checkpoint({**BASE, "codes": rows_of(state)})
-        assert state.checkpoint_number == 1
+        assert state.manifest.checkpoint == 1
         assert contents(place) == before
         state.append(record(3))
     assert contents(place)["revision"] == 3

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from tuplewise.engine.dc.incremental.arrow_keys import arrow_of_keys
 from tuplewise.engine.dc.incremental.dictionaries import Dictionaries
 from tuplewise.engine.dc.incremental.rows import RowBatch, keys_of, read_batch
 from tuplewise.engine.errors import InputError
@@ -215,7 +216,7 @@ def test_text_of_numbers_is_as_they_are_written(state: State) -> None:
     for value, text in ((0.0, "0.0"), (-0.0, "-0.0"), (Decimal("1.5"), "1.5"), (Decimal("1.50"), "1.50"), (-7, "-7")):
         batch = state.read({**NEW, "zip": value})
         assert batch.codes.tolist() == state.read({**NEW, "zip": text}).codes.tolist()
-        assert batch.additions.values["text"].to_pylist()[0] == text
+        assert arrow_of_keys("text", batch.additions.runs["text"].keys).to_pylist()[0] == text
 
 
 def test_other_columns(state: State, tmp_path: Path) -> None:

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.dc.incremental.column_set_index import choose_index, column_lists, terms_of
+from tuplewise.engine.dc.incremental.column_set_index import choose_index, sort_orders
 from tuplewise.engine.dc.incremental.dictionaries import Dictionaries
 from tuplewise.engine.dc.incremental.fixed import Fixed
 from tuplewise.engine.dc.incremental.held_rows import HeldRows
-from tuplewise.engine.dc.incremental.initial import FoundHittingSets, base_arrays
+from tuplewise.engine.dc.incremental.initial import base_arrays
 from tuplewise.engine.dc.incremental.revision import Known
 from tuplewise.engine.dc.vertices import Vertices
 
@@ -31,8 +31,7 @@ def checkpoint_arrays(
     codes, ids = np.ascontiguousarray(held.codes[kept]), held.ids[kept]
     witnesses = np.where(known.clues.witnesses < 0, -1, number[known.clues.witnesses]).astype(np.int32)
     clues = replace(known.clues, witnesses=witnesses)
-    index, lists, whole = known.index, list[list[int]](), list[bool]()
-    options = fixed.options.discover
+    index, distinct, options = known.index, list[int](), fixed.options.discover
     if not fixed.counting:
         promised = np.concatenate([known.index.probes[known.index.promised], known.sets])
         index = choose_index(
@@ -40,10 +39,8 @@ def checkpoint_arrays(
         )
         sample = codes[:: max(1, len(codes) // SAMPLED_ROWS)]
         distinct = [len(np.unique(column)) for column in sample.T]
-        lists, whole = column_lists(terms_of(index.probes, vertices), index.own.tolist(), distinct)
-    if len(held.key_columns):
-        lists, whole = [*lists, held.key_columns.tolist()], [*whole, True]
+    lists, whole = sort_orders(index, vertices, distinct, held.key_columns.tolist())
     tail = np.arange(held.base, held.used, dtype=np.int32)
     sorted_rows = held.sorted_rows.renewed(held.codes, tail, number, codes, lists, whole)
-    searched = FoundHittingSets(clues, known.sets, known.violations, known.sets[:0])
-    return base_arrays(codes, ids, next_id, searched, index, sorted_rows, dictionaries, dict(streams))
+    known = replace(known, clues=clues, index=index)
+    return base_arrays(codes, ids, next_id, known, sorted_rows, dictionaries, streams)

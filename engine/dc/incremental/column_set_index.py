@@ -225,6 +225,19 @@ def column_lists(
     return (lists, whole) if lists else ([[0]], [True])  # for probes that come later
 
 
+def sort_orders(
+    index: ColumnSetIndex, vertices: Vertices, distinct: Sequence[int], key: list[int]
+) -> tuple[list[list[int]], list[bool]]:
+    """As `column_lists`, of an index; and last by the columns of the key, if there are any.
+
+    `distinct`: number of values of each column; empty where pairs are counted, which takes no orders.
+    """
+    lists, whole = list[list[int]](), list[bool]()
+    if distinct:
+        lists, whole = column_lists(terms_of(index.probes, vertices), index.own.tolist(), distinct)
+    return ([*lists, key], [*whole, True]) if key else (lists, whole)
+
+
 def _serves(have: Sequence[int], columns: Sequence[int], fixed: frozenset[int]) -> bool:
     return bool(fixed) and set(columns) <= set(have) and set(have[: len(fixed)]) == fixed
 

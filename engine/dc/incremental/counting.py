@@ -19,6 +19,7 @@ from tuplewise.engine.dc.vertices import Sets, Vertices
 from tuplewise.gpu_kernels.column_set_index import SPARE, ClueTable, Comparing
 from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.evidence import collect_clues, collect_clues_between
+from tuplewise.gpu_kernels.hitting import without_edges
 
 FEW_ROWS = {"cpu": 64, "cuda": 0}  # most rows for the loop, by kind of device
 
@@ -107,5 +108,5 @@ class Counting:
             sets = sets if extended is None else extended.sets
         if gone.any():
             removed = self._vertices.edges_of(clues.clues[gone])
-            sets = self._deciding.without(sets, self._vertices.edges_of(stay.clues), removed).sets
+            sets = without_edges(sets, self._vertices.edges_of(stay.clues), removed, self._vertices.wanted).sets
         return Known(stay, sets, np.zeros(len(sets), dtype=np.int64), before.index)

@@ -10,7 +10,7 @@ Source: the conditions for deletions in this project's notes; no published tool 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,27 +38,6 @@ SMALL_ROWS = 1 << 16
 MOST_TAIL = 2048  # most rows since the checkpoint to compare with each other in a search for clues
 
 
-@dataclass(frozen=True, eq=False)
-class Loss:
-    """Clues that have lost their pairs of rows.
-
-    Attributes
-    ----------
-    before : the old knowledge
-    edges : edges of the old clues
-    gone : bool (old clues,), the lost clues
-    clues : the other clues, and clues met with inserted rows
-    old_table, table : the old clues and the new `clues`, by number
-    """
-
-    before: Known
-    edges: Sets
-    gone: NDArray[np.bool_]
-    clues: WitnessedClues
-    old_table: ClueTable
-    table: ClueTable
-
-
 class Deciding:
     """Decisions on the held rows that are alive. `relation` returns these rows as a Relation."""
 
@@ -76,13 +55,19 @@ class Deciding:
         found = extend_hitting_sets(sets, edges, new_edges, self._vertices.wanted)
         return None if len(found.sets) == len(sets) and (found.kept >= 0).all() else found
 
-    def without(self, sets: Sets, edges: Sets, removed: Sets) -> Extended:
-        """Hitting sets of `edges`, from those of `edges` and `removed`."""
-        return without_edges(sets, edges, removed, self._vertices.wanted)
+    def after_loss(
+        self, before: Known, edges: Sets, gone: NDArray[np.bool_], clues: WitnessedClues, old_table: ClueTable,
+        table: ClueTable,
+    ) -> tuple[Known, NDArray[np.bool_]]:  # fmt: skip
+        """Knowledge after some clues lost their pairs of rows, and the removed clues, bool (old clues,).
 
-    def after_loss(self, loss: Loss) -> tuple[Known, NDArray[np.bool_]]:
-        """Knowledge after some clues lost their pairs of rows, and the removed clues, bool (old clues,)."""
-        before, gone, clues, old_table, table = loss.before, loss.gone, loss.clues, loss.old_table, loss.table
+        Parameters
+        ----------
+        before, edges : the old knowledge, and the edges of its clues
+        gone : bool (old clues,), the lost clues
+        clues : the other clues, and clues met with inserted rows
+        old_table, table : the old clues and `clues`, by number
+        """
         old = before.clues
         lost = np.flatnonzero(gone)
         lost = old.one_of_each_pair(lost, old_table)
@@ -102,15 +87,14 @@ class Deciding:
         removed = old.clues[gone][table.numbers_of(old.clues[gone]) < 0]
         fresh = clues.clues[len(old) - int(gone.sum()) :]
         fresh = fresh[old_table.numbers_of(fresh) < 0]
-        edges = np.concatenate([loss.edges, self._vertices.edges_of(fresh)])
-        extended = self.extend(before.sets, loss.edges, self._vertices.edges_of(fresh))
+        extended = self.extend(before.sets, edges, self._vertices.edges_of(fresh))
         sets = before.sets if extended is None else extended.sets
         index = before.index
         if not (promised == index.promised).all():
             index = replace(index, promised=promised)
         if len(removed):
             edges = self._vertices.edges_of(clues.clues)
-            found = self.without(sets, edges, self._vertices.edges_of(removed))
+            found = without_edges(sets, edges, self._vertices.edges_of(removed), self._vertices.wanted)
             open_ = found.kept < 0
             open_ &= ~index.promise(found.sets)
             if int(open_.sum()) > MOST_DECIDED:
@@ -118,7 +102,7 @@ class Deciding:
             decided = self._decide(found.sets, open_, clues, table, edges, index)
             if decided is None:
                 return self._anew(before)
-            sets, clues, edges, index = decided
+            sets, clues, index = decided
         return Known(clues, sets, np.zeros(len(sets), dtype=np.int64), index), gone
 
     def _seek(self, clue: NDArray[np.uint64]) -> tuple[int, int, bool]:
@@ -176,7 +160,7 @@ class Deciding:
         table: ClueTable,
         edges: Sets,
         index: ColumnSetIndex,
-    ) -> tuple[Sets, WitnessedClues, Sets, ColumnSetIndex] | None:
+    ) -> tuple[Sets, WitnessedClues, ColumnSetIndex] | None:
         """Check open hitting sets on the table until none is violated, and return hitting sets that all hold.
 
         None if there are too many to check.
@@ -225,15 +209,15 @@ class Deciding:
         if proven:
             masks = np.array(proven)
             index = index.with_own(masks[unprobed(masks, index.probes, self._vertices)])
-        return sets, clues, edges, index
+        return sets, clues, index
 
     def _anew(self, before: Known) -> tuple[Known, NDArray[np.bool_]]:
         """Recompute the knowledge from all rows."""
         relation, numbers = self._relation(), self._held.living_rows
-        searched, _ = search(relation, self._fixed.space, self._vertices)
-        clues = replace(searched.clues, witnesses=numbers[searched.clues.witnesses].astype(np.int32))
-        sets, masks = searched.sets, before.index.probes
-        promised = contains_some(masks, searched.promised) | contains_some(masks, sets)
+        clues, sets, exhausted, _ = search(relation, self._fixed.space, self._vertices)
+        clues = replace(clues, witnesses=numbers[clues.witnesses].astype(np.int32))
+        masks = before.index.probes
+        promised = contains_some(masks, exhausted) | contains_some(masks, sets)
         index = replace(before.index, promised=promised).with_own(sets[unprobed(sets, masks, self._vertices)])
         known = Known(clues, sets, np.zeros(len(sets), dtype=np.int64), index)
         return known, np.ones(len(before.clues), dtype=np.bool_)

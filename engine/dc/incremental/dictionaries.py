@@ -48,40 +48,22 @@ class GapsExhausted(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Additions:
-    """New values with their codes.
+    """New values with their codes, ascending, by domain."""
 
-    Attributes
-    ----------
-    keys : domain to new values, ascending
-    codes : domain to their codes, int32, ascending
-    """
-
-    keys: Mapping[Domain, Keys] = field(default_factory=dict)
-    codes: Mapping[Domain, NDArray[np.int32]] = field(default_factory=dict)
+    runs: Mapping[Domain, CodedKeys] = field(default_factory=dict)
 
     def __len__(self) -> int:
-        return sum(len(codes) for codes in self.codes.values())
-
-    @property
-    def values(self) -> dict[Domain, pa.Array]:
-        """The new values by domain."""
-        return {domain: arrow_of_keys(domain, keys) for domain, keys in self.keys.items()}
+        return sum(map(len, self.runs.values()))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The additions as arrays for `of_arrays`."""
-        found: dict[str, NDArray[Any]] = {}
-        for domain, keys in self.keys.items():
-            found |= _key_arrays(f"new/{domain}", keys)
-            found[f"new/{domain}/codes"] = self.codes[domain]
-        return found
+        return {name: array for domain, run in self.runs.items() for name, array in _arrays_of(f"new/{domain}", run)}
 
     @classmethod
     def of_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Additions:
         """Read additions from `arrays`; other arrays are ignored."""
-        domains = [domain for domain in _DOMAINS if f"new/{domain}/codes" in arrays]
         return cls(
-            {domain: _keys_of(f"new/{domain}", arrays.__getitem__, arrays) for domain in domains},
-            {domain: arrays[f"new/{domain}/codes"] for domain in domains},
+            {d: _run_of(f"new/{d}", arrays.__getitem__, arrays) for d in _DOMAINS if f"new/{d}/codes" in arrays}
         )
 
 
@@ -120,10 +102,8 @@ class Dictionaries:
         """All values and codes as arrays for `of_arrays`."""
         found: dict[str, NDArray[Any]] = {}
         for domain, kept in self._domains.items():
-            run = kept.whole()
             name = f"dictionary/{domain}"
-            found |= _key_arrays(name, run.keys)
-            found[f"{name}/codes"] = run.codes
+            found |= _arrays_of(name, kept.whole())
             found[f"{name}/decimal"] = np.array([kept.decimal_type])
         return found
 
@@ -140,8 +120,8 @@ class Dictionaries:
         for domain in _DOMAINS:
             name = f"dictionary/{domain}"
             if f"{name}/codes" in names:
-                run = CodedKeys(_keys_of(name, arrays, names), np.asarray(arrays(f"{name}/codes")))
-                domains[domain] = DomainCodes(domain, run, decimal_type=bool(arrays(f"{name}/decimal")[0]))
+                decimals = bool(arrays(f"{name}/decimal")[0])
+                domains[domain] = DomainCodes(domain, _run_of(name, arrays, names), decimal_type=decimals)
         return cls(domains)
 
     def encode(self, relation: Relation) -> tuple[NDArray[np.int32], Additions]:
@@ -181,8 +161,8 @@ class Dictionaries:
 
     def add(self, additions: Additions) -> None:
         """Add new values to the dictionaries."""
-        for domain, keys in additions.keys.items():
-            self._of(domain).add(keys, additions.codes[domain])
+        for domain, run in additions.runs.items():
+            self._of(domain).add(run)
 
     def respread(
         self, wanted: Mapping[Domain, Keys] | None = None
@@ -289,8 +269,7 @@ class _New:
     """New values found in a batch, and the domains without room for them."""
 
     def __init__(self) -> None:
-        self._keys: dict[Domain, Keys] = {}
-        self._codes: dict[Domain, NDArray[np.int32]] = {}
+        self._runs: dict[Domain, CodedKeys] = {}
         self._full: dict[Domain, Keys] = {}
 
     def codes_of(self, domain: Domain, kept: DomainCodes, keys: Keys) -> NDArray[np.int32]:
@@ -320,13 +299,13 @@ class _New:
 
     def _take(self, domain: Domain, kept: DomainCodes, keys: Keys, codes: NDArray[np.int32]) -> None:
         refuse_unlike(kept, keys)
-        self._keys[domain], self._codes[domain] = keys, codes
+        self._runs[domain] = CodedKeys(keys, codes)
 
     def additions(self) -> Additions:
         """All new values. Raises GapsExhausted."""
         if self._full:
             raise GapsExhausted(self._full)
-        return Additions(self._keys, self._codes)
+        return Additions(self._runs)
 
 
 def _looked_up(relation: Relation, lookups: Mapping[Domain, NDArray[np.int32]]) -> NDArray[np.int32]:
@@ -346,16 +325,23 @@ def _used(relation: Relation, domain: Domain, values: int) -> NDArray[np.int64]:
     return np.flatnonzero(used[:-1])
 
 
-def _key_arrays(name: str, keys: Keys) -> dict[str, NDArray[Any]]:
+def _arrays_of(name: str, run: CodedKeys) -> list[tuple[str, NDArray[Any]]]:
+    """Named arrays of keys and codes, for `_run_of`."""
+    keys = run.keys
     if isinstance(keys, Texts):
-        small = len(keys.content) < 1 << 31
-        return {f"{name}/bytes": keys.content, f"{name}/ends": keys.ends.astype(np.int32 if small else np.int64)}
-    content = keys.values if isinstance(keys, Numbers) else keys.content
-    return {f"{name}/numbers": content, f"{name}/scale": np.array([keys.scale], dtype=np.int64)}
+        ends = keys.ends.astype(np.int32 if len(keys.content) < 1 << 31 else np.int64)
+        parts = [("bytes", keys.content), ("ends", ends)]
+    else:
+        content = keys.values if isinstance(keys, Numbers) else keys.content
+        parts = [("numbers", content), ("scale", np.array([keys.scale], dtype=np.int64))]
+    return [(f"{name}/{part}", array) for part, array in (*parts, ("codes", run.codes))]
 
 
-def _keys_of(name: str, arrays: Callable[[str], NDArray[Any]], names: Collection[str]) -> Keys:
+def _run_of(name: str, arrays: Callable[[str], NDArray[Any]], names: Collection[str]) -> CodedKeys:
+    keys: Keys
     if f"{name}/ends" in names:
-        return Texts(np.asarray(arrays(f"{name}/bytes")), np.asarray(arrays(f"{name}/ends")))
-    numbers, scale = np.asarray(arrays(f"{name}/numbers")), int(arrays(f"{name}/scale")[0])
-    return WideNumbers(numbers, scale) if numbers.ndim == 2 else Numbers(numbers, scale)
+        keys = Texts(np.asarray(arrays(f"{name}/bytes")), np.asarray(arrays(f"{name}/ends")))
+    else:
+        numbers, scale = np.asarray(arrays(f"{name}/numbers")), int(arrays(f"{name}/scale")[0])
+        keys = WideNumbers(numbers, scale) if numbers.ndim == 2 else Numbers(numbers, scale)
+    return CodedKeys(keys, np.asarray(arrays(f"{name}/codes")))

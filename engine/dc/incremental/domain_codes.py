@@ -172,12 +172,13 @@ class DomainCodes:
         lows, highs = np.array(between, dtype=np.int32).reshape(-1, 2).T.copy()
         return spread_between(lows, highs, self._step)
 
-    def add(self, keys: Keys, codes: NDArray[np.int32]) -> None:
-        """Add ascending unknown keys, with codes from the methods above."""
+    def add(self, run: CodedKeys) -> None:
+        """Add unknown keys, with codes from the methods above."""
+        keys, codes = run.keys, run.codes
         self.scale = max(self.scale, keys.scale)
         self.wide = self.wide or isinstance(keys, WideNumbers)
         if len(keys) > _FEW:
-            self._add_run(CodedKeys(keys, codes))
+            self._add_run(run)
             return
         for key, code in zip(keys.plain(), codes.tolist(), strict=True):
             place = bisect_left(self._single_keys, key)  # type: ignore[type-var]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from decimal import Decimal
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -33,10 +33,6 @@ class Fixed:
     options: DcStateOptions
     space: PredicateSpace
     counting: bool
-
-    def with_counting(self) -> Self:
-        """The same, counting."""
-        return replace(self, counting=True)
 
     def record(self) -> dict[str, Any]:
         """As JSON holds it."""

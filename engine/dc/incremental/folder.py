@@ -68,8 +68,7 @@ class StateFolder(ClosedOnExit):
     ----------
     folder : its real path
     sync : may be set
-    fixed : what never changes, as JSON gives it back
-    written_by : version of tuplewise that built it
+    manifest : what the state is at the checkpoint whose arrays these are; `records` go on from there
 
     Raises
     ------
@@ -88,7 +87,7 @@ class StateFolder(ClosedOnExit):
         self._write = write
         self._lock: WriterLock | None = None
         self._log: RevisionLog | None = None
-        self._manifest = CheckpointManifest.read(self.folder)  # before there is a lock: none is left where no state is
+        self.manifest = CheckpointManifest.read(self.folder)  # before there is a lock: none is left where no state is
         if write:
             self._lock = WriterLock(self.folder, DCS)
         try:
@@ -138,24 +137,6 @@ class StateFolder(ClosedOnExit):
             raise no_file(target, error, hint=NOTHING_BUILT) from error
 
     @property
-    def fixed(self) -> dict[str, Any]:
-        return self._manifest.fixed
-
-    @property
-    def written_by(self) -> str:
-        return self._manifest.written_by
-
-    @property
-    def checkpoint_number(self) -> int:
-        """Number of the checkpoint whose arrays these are, 0 when the state was built."""
-        return self._manifest.checkpoint
-
-    @property
-    def checkpoint_revision(self) -> int:
-        """The revision that the arrays are of; `records` go on from there."""
-        return self._manifest.revision
-
-    @property
     def revision(self) -> int:
         """The last revision that this process knows."""
         return self._opened().revision
@@ -172,19 +153,19 @@ class StateFolder(ClosedOnExit):
 
     def arrays(self) -> list[str]:
         """Names of the arrays."""
-        return list(self._manifest.files)
+        return list(self.manifest.files)
 
     def array(self, name: str) -> NDArray[Any]:
         """An array of the checkpoint: a read-only map of its file, which stays valid whatever the writer does."""
         if name not in self._arrays:
             if name not in self._maps:
                 raise damaged(self.folder, f"it has no array {name!r}", DCS)
-            self._arrays[name] = array_of(self.folder, self._manifest.files[name], self._maps[name])
+            self._arrays[name] = array_of(self.folder, self.manifest.files[name], self._maps[name])
         return self._arrays[name]
 
     def verify(self) -> None:
         """Read all base files. Raises InputError where the bytes of one are not those that were written."""
-        for name, file in self._manifest.files.items():
+        for name, file in self.manifest.files.items():
             if zlib.crc32(self._maps[name]) != file.crc:
                 raise damaged(self.folder, f"{file.path} is not what was written", DCS)
 
@@ -195,14 +176,14 @@ class StateFolder(ClosedOnExit):
     def refresh(self) -> bool:
         """Read what the writer has written since; whether there was anything, revisions or a checkpoint.
 
-        Where `checkpoint_number` is another then, so are the arrays. Maps that were handed out stay valid. Raises
+        Where `manifest.checkpoint` is another then, so are the arrays. Maps that were handed out stay valid. Raises
         InputError as opening does, and where the state was built anew.
         """
         log = self._opened()
         manifest = CheckpointManifest.read(self.folder)
-        if manifest == self._manifest:
+        if manifest == self.manifest:
             return log.extend()
-        if manifest.fixed != self.fixed or manifest.checkpoint <= self.checkpoint_number:
+        if manifest.fixed != self.manifest.fixed or manifest.checkpoint <= self.manifest.checkpoint:
             raise InputError(message("the state was built anew meanwhile", str(self.folder), hint="Open it again"))
         self._take(manifest)
         return True
@@ -231,7 +212,7 @@ class StateFolder(ClosedOnExit):
 
     def history(self, since: int = 0) -> Iterator[dict[str, Any]]:
         """The records of revisions, oldest first, from revision `since` on. Raises InputError where it is damaged."""
-        manifest, headers = self._manifest, self._opened().headers()
+        manifest, headers = self.manifest, self._opened().headers()
         if since <= manifest.revision:
             for number, line in enumerate(_lines(self.folder, manifest.history)):
                 if number >= since:
@@ -268,7 +249,7 @@ class StateFolder(ClosedOnExit):
         else:
             hint = "Look again later"
             raise InputError(message("the state is written too often to be read", str(self.folder), hint=hint))
-        self._manifest, self._maps, self._log = manifest, maps, log
+        self.manifest, self._maps, self._log = manifest, maps, log
         self._arrays: dict[str, NDArray[Any]] = {}
 
     def _open(self, manifest: CheckpointManifest) -> tuple[dict[str, mmap.mmap], RevisionLog]:
@@ -286,7 +267,7 @@ class StateFolder(ClosedOnExit):
 
     def _write_checkpoint(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Write all of the next checkpoint, its manifest last."""
-        before, log = self._manifest, self._opened()
+        before, log = self.manifest, self._opened()
         files = _write_base(self.folder, before.checkpoint + 1, arrays)
         lines = b"".join(_line(header["history"]) for header in log.headers())
         descriptor = os.open(self.folder / HISTORY, os.O_WRONLY)
@@ -305,14 +286,14 @@ class StateFolder(ClosedOnExit):
     def _clear(self) -> None:
         """Remove what the manifest doesn't name: of earlier checkpoints, and of one that was killed or failed."""
         with suppress(OSError):
-            if os.stat(self.folder / HISTORY).st_size > self._manifest.history.bytes:
-                os.truncate(self.folder / HISTORY, self._manifest.history.bytes)
+            if os.stat(self.folder / HISTORY).st_size > self.manifest.history.bytes:
+                os.truncate(self.folder / HISTORY, self.manifest.history.bytes)
         with suppress(OSError):  # what can't be removed now goes later
             for name in sorted(os.listdir(self.folder)):
                 path = self.folder / name
-                if name == NEW_STATE_FILE or (name.startswith("log-") and name != self._manifest.log):
+                if name == NEW_STATE_FILE or (name.startswith("log-") and name != self.manifest.log):
                     path.unlink()
-                elif name.startswith("base-") and name != f"base-{self._manifest.checkpoint}":
+                elif name.startswith("base-") and name != f"base-{self.manifest.checkpoint}":
                     for inner in os.listdir(path):
                         (path / inner).unlink()
                     path.rmdir()

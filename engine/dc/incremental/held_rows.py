@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.column_set_index import SPARE, SortedRows
 
+Name = TypeVar("Name", int, bytes)
 ROOM = 1 << 12  # spare room, in rows
 
 
@@ -23,6 +25,7 @@ class HeldRows:
     used : how many row numbers are assigned
     base : number of rows of the last checkpoint; later rows are the tail
     scanned_from : rows from here on are also held by column, for comparing a row with all of them
+    scanned : int32 (columns, rows from `scanned_from` on + SPARE or more); the last entries are padding
     living : number of rows that are alive
     """
 
@@ -40,15 +43,10 @@ class HeldRows:
         self.alive[: self.used] = True
         self.ids = np.zeros(room, dtype=np.int64)
         self.ids[: self.used] = ids
-        self._columns = np.zeros((codes.shape[1], room - scanned_from + SPARE), dtype=np.int32)
-        self._columns[:, : self.used - scanned_from] = codes[scanned_from:].T
+        self.scanned = np.zeros((codes.shape[1], room - scanned_from + SPARE), dtype=np.int32)
+        self.scanned[:, : self.used - scanned_from] = codes[scanned_from:].T
         self._tail_of_id: dict[int, int] = {}
         self._tail_of_key: dict[bytes, int] = {}
-
-    @property
-    def scanned(self) -> NDArray[np.int32]:
-        """Rows from `scanned_from` on, int32 (columns, rows + SPARE or more); the last entries are padding."""
-        return self._columns
 
     @property
     def living_rows(self) -> NDArray[np.int64]:
@@ -62,7 +60,7 @@ class HeldRows:
         if last > len(self.codes):
             self._grow(max(last, len(self.codes) + len(self.codes) // 4) + ROOM)
         self.codes[first:last], self.ids[first:last], self.alive[first:last] = codes, ids, True
-        self._columns[:, first - self.scanned_from : last - self.scanned_from] = codes.T
+        self.scanned[:, first - self.scanned_from : last - self.scanned_from] = codes.T
         key = self.key_columns
         for row in range(first, last):
             self._tail_of_id[int(self.ids[row])] = row
@@ -79,7 +77,7 @@ class HeldRows:
 
         self.codes = grown(self.codes, (room, self.codes.shape[1]))  # type: ignore[assignment]
         self.alive, self.ids = grown(self.alive, (room,)), grown(self.ids, (room,))  # type: ignore[assignment]
-        self._columns = grown(self._columns, (len(self._columns), room - self.scanned_from + SPARE))  # type: ignore[assignment]
+        self.scanned = grown(self.scanned, (len(self.scanned), room - self.scanned_from + SPARE))  # type: ignore[assignment]
 
     def kill(self, rows: NDArray[np.int64]) -> None:
         """Mark rows as deleted."""
@@ -99,23 +97,21 @@ class HeldRows:
             place = np.minimum(place, self.base - 1)
             there = (self.ids[place] == ids) & self.alive[place]
             found[there] = place[there]
-        if self._tail_of_id:
-            for i, id_ in enumerate(ids.tolist()):
-                row = self._tail_of_id.get(id_, -1)
-                if row >= 0 and self.alive[row]:
-                    found[i] = row
+        return self._with_tail(found, self._tail_of_id, ids.tolist())
+
+    def _with_tail(self, found: NDArray[np.int64], tail: dict[Name, int], names: Iterable[Name]) -> NDArray[np.int64]:
+        """`found`, which it changes, with the living rows of the tail."""
+        for i, name in enumerate(names if tail else ()):
+            row = tail.get(name, -1)
+            if row >= 0 and self.alive[row]:
+                found[i] = row
         return found
 
     def rows_of_keys(self, keys: NDArray[np.int32]) -> NDArray[np.int64]:
         """The living row of each key, codes int32 (keys, key columns); -1 if there is none."""
         keys = np.ascontiguousarray(keys)
         found = self.sorted_rows.find(self._key_index, self.codes, self.alive, keys).astype(np.int64)
-        if self._tail_of_key:
-            for i in range(len(keys)):
-                row = self._tail_of_key.get(keys[i].tobytes(), -1)
-                if row >= 0 and self.alive[row]:
-                    found[i] = row
-        return found
+        return self._with_tail(found, self._tail_of_key, (key.tobytes() for key in keys))
 
     def recode(self, columns: Sequence[int], old: NDArray[np.int32], new: NDArray[np.int32]) -> None:
         """Recode some columns: each code of `old`, ascending, becomes that of `new`. Orders stay valid, zones don't: a

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,14 +19,13 @@ from tuplewise.engine.dc.incremental.column_set_index import (
     SCANNED_PAIR_SECONDS,
     ColumnSetIndex,
     choose_index,
-    column_lists,
-    terms_of,
+    sort_orders,
 )
 from tuplewise.engine.dc.incremental.dictionaries import Dictionaries
 from tuplewise.engine.dc.incremental.fixed import Fixed
 from tuplewise.engine.dc.incremental.folder import StateFolder
 from tuplewise.engine.dc.incremental.listing import listing_of
-from tuplewise.engine.dc.incremental.revision import history_of
+from tuplewise.engine.dc.incremental.revision import Known, history_of
 from tuplewise.engine.dc.predicate import PredicateSpace, allowed_violations, build_space
 from tuplewise.engine.dc.vertices import Sets, Vertices
 from tuplewise.engine.errors import InputError, message
@@ -45,17 +44,6 @@ from tuplewise.gpu_kernels.evidence import collect_clues
 from tuplewise.gpu_kernels.hitting import HittingSets, minimal_hitting_sets
 
 Step = Callable[[str], None]
-
-
-@dataclass(frozen=True, eq=False)
-class FoundHittingSets:
-    """Clues of rows, all minimal hitting sets of their edges (one of each mirror pair), how many pairs violate each
-    (int64), and the sets of predicates whose pairs were all compared."""
-
-    clues: WitnessedClues
-    sets: Sets
-    violations: NDArray[np.int64]
-    promised: Sets
 
 
 class WitnessedTable(LocalDcTable):
@@ -131,34 +119,28 @@ def build(
     dictionaries, codes = Dictionaries.of_relation(relation)
     step("discovery")
     vertices = Vertices(space)
-    searched = None
+    known = None
     if not fixed.counting:
-        searched, all_pairs = search(relation, space, vertices)
+        clues, sets, promised, all_pairs = search(relation, space, vertices)
         step("indexes")
         index = choose_index(
-            searched.sets, vertices, codes, searched.promised, keep_nulls=options.discover.nulls == "value",
-            seed=options.discover.seed,
-        )  # fmt: skip
+            sets, vertices, codes, promised, keep_nulls=options.discover.nulls == "value", seed=options.discover.seed
+        )
         if all_pairs and options.index == "auto" and index.seconds > SCANNED_PAIR_SECONDS * relation.rows / 2:
-            fixed, searched = fixed.with_counting(), None
-    if searched is None:
-        searched = count(relation, space, vertices, pick_device(options.discover.device))
-        none = np.zeros(0, dtype=np.bool_)
-        index = ColumnSetIndex(np.zeros((0, vertices.words), dtype=np.uint64), none, none)
-    lists, whole = list[list[int]](), list[bool]()
-    if not fixed.counting:
-        distinct = [c.distinct for c in relation.columns]
-        lists, whole = column_lists(terms_of(index.probes, vertices), index.own.tolist(), distinct)
-    if key:
-        lists, whole = [*lists, key], [*whole, True]
+            fixed = replace(fixed, counting=True)
+        else:
+            known = Known(clues, sets, np.zeros(len(sets), dtype=np.int64), index)
+    known = known or count(relation, space, vertices, pick_device(options.discover.device))
+    distinct = [] if fixed.counting else [c.distinct for c in relation.columns]
+    lists, whole = sort_orders(known.index, vertices, distinct, key)
     step("writing")
-    listed = listing_of(searched.sets, searched.violations, space, relation.rows, lambda: relation)
+    listed = listing_of(known.sets, known.violations, space, relation.rows, lambda: relation)
     StateFolder.create(
         folder,
         fixed=fixed.record(),
         written_by=written_by,
         arrays=base_arrays(
-            codes, np.arange(relation.rows, dtype=np.int64), relation.rows, searched, index,
+            codes, np.arange(relation.rows, dtype=np.int64), relation.rows, known,
             SortedRows.build(codes, lists, whole), dictionaries, {},
         ),
         history=history_of(0, "init", relation.rows, listed.numbers, [], None),
@@ -166,8 +148,8 @@ def build(
 
 
 def base_arrays(
-    codes: NDArray[np.int32], ids: NDArray[np.int64], next_id: int, searched: FoundHittingSets, index: ColumnSetIndex,
-    sorted_rows: SortedRows, dictionaries: Dictionaries, streams: dict[str, int],
+    codes: NDArray[np.int32], ids: NDArray[np.int64], next_id: int, known: Known, sorted_rows: SortedRows,
+    dictionaries: Dictionaries, streams: Mapping[str, int],
 ) -> dict[str, NDArray[Any]]:  # fmt: skip
     """All arrays of a checkpoint."""
     return {
@@ -175,15 +157,15 @@ def base_arrays(
         "ids": ids[:0] if len(ids) == next_id else ids,  # each id that was given is there: they are the row numbers
         "rows": np.array([len(ids)], dtype=np.int64),
         "next_id": np.array([next_id], dtype=np.int64),
-        "clues": searched.clues.clues,
-        "witnesses": searched.clues.witnesses,
-        "counts": searched.clues.counts,
-        "sets": searched.sets,
-        "violations": searched.violations,
-        "probes": index.probes,
-        "promised": index.promised,
-        "own": index.own,
-        "streams": np.frombuffer(json.dumps(streams).encode(), dtype=np.uint8),
+        "clues": known.clues.clues,
+        "witnesses": known.clues.witnesses,
+        "counts": known.clues.counts,
+        "sets": known.sets,
+        "violations": known.violations,
+        "probes": known.index.probes,
+        "promised": known.index.promised,
+        "own": known.index.own,
+        "streams": np.frombuffer(json.dumps(dict(streams)).encode(), dtype=np.uint8),
         **stored(sorted_rows.arrays(), "sorted"),
         **dictionaries.arrays(),
     }
@@ -225,15 +207,18 @@ def refuse_keys(codes: NDArray[np.int32] | None, key: tuple[str, ...], where: Ca
         raise InputError(message(f"two rows have the same key {named!r}", both, "a key of its own for each row", hint))
 
 
-def search(relation: Relation, space: PredicateSpace, vertices: Vertices) -> tuple[FoundHittingSets, bool]:
-    """The hitting sets of a table, with a pair of rows for each clue; and whether all pairs were compared.
+def search(
+    relation: Relation, space: PredicateSpace, vertices: Vertices
+) -> tuple[WitnessedClues, Sets, Sets, bool]:
+    """The clues of a table with a pair of rows for each, and all minimal hitting sets of their edges (one of each
+    mirror pair); the sets of predicates whose pairs were all compared; and whether all pairs were.
 
     On the CPU: that tells which rows left a clue.
     """
     options, device = space.options, pick_device("cpu")
     nothing = np.zeros((1, vertices.words), dtype=np.uint64)
     if relation.rows < 2:
-        return FoundHittingSets(no_clues(space), nothing, np.zeros(1, dtype=np.int64), nothing), True
+        return no_clues(space), nothing, nothing, True
     table = WitnessedTable(relation, space, device, Run())
     work = workload.estimate(relation, space, device.kind)
     algorithm, _ = workload.choose_algorithm(work, relation.rows, options, available_bytes())
@@ -248,12 +233,8 @@ def search(relation: Relation, space: PredicateSpace, vertices: Vertices) -> tup
         Loop(table, candidates, seed=options.seed, lap=lambda stage: None, progress=None).run()
         promised = candidates.exhausted
     clues = _clues_of(relation, space, np.concatenate([np.zeros((0, 2), np.int32), *table.noted]))
-    if whole:
-        found = hitting_sets(vertices.edges_of(clues.clues), vertices)
-        sets = found.sets
-    else:
-        sets = candidates.sets
-    return FoundHittingSets(clues, sets, np.zeros(len(sets), dtype=np.int64), promised), whole
+    sets = minimal_hitting_sets(vertices.edges_of(clues.clues), vertices.wanted).sets if whole else candidates.sets
+    return clues, sets, promised, whole
 
 
 def _clues_of(relation: Relation, space: PredicateSpace, pairs: NDArray[np.int32]) -> WitnessedClues:
@@ -278,8 +259,8 @@ def no_clues(space: PredicateSpace) -> WitnessedClues:
     return WitnessedClues(space.layout, none, np.zeros((0, 2), dtype=np.int32), np.zeros(0, dtype=np.int64))
 
 
-def count(relation: Relation, space: PredicateSpace, vertices: Vertices, device: Device) -> FoundHittingSets:
-    """The hitting sets of a table, with exact counts of all its pairs."""
+def count(relation: Relation, space: PredicateSpace, vertices: Vertices, device: Device) -> Known:
+    """The knowledge of a table from exact counts of all its pairs; without probes."""
     clues = no_clues(space)
     if relation.rows > 1 and space.groups:
         work = workload.estimate(relation, space, device.kind)
@@ -289,7 +270,9 @@ def count(relation: Relation, space: PredicateSpace, vertices: Vertices, device:
         none = np.full((len(found.clues), 2), -1, dtype=np.int32)
         clues = WitnessedClues(space.layout, found.clues, none, found.counts)
     sets = counted_sets(clues, vertices, relation.rows)
-    return FoundHittingSets(clues, sets.sets, sets.uncovered, np.zeros((0, vertices.words), dtype=np.uint64))
+    no_probe = np.zeros(0, dtype=np.bool_)
+    index = ColumnSetIndex(np.zeros((0, vertices.words), dtype=np.uint64), no_probe, no_probe)
+    return Known(clues, sets.sets, sets.uncovered, index)
 
 
 def counted_sets(clues: WitnessedClues, vertices: Vertices, rows: int) -> HittingSets:
@@ -298,13 +281,6 @@ def counted_sets(clues: WitnessedClues, vertices: Vertices, rows: int) -> Hittin
     if not len(clues):
         return HittingSets(np.zeros((1, vertices.words), np.uint64), np.zeros(1, np.int64), True)
     if not budget:
-        return hitting_sets(vertices.edges_of(clues.clues), vertices)
+        return minimal_hitting_sets(vertices.edges_of(clues.clues), vertices.wanted)
     edges, weights = vertices.weighted_edges_of(clues.clues, clues.counts)
-    return hitting_sets(edges, vertices, weights, budget)
-
-
-def hitting_sets(
-    edges: Sets, vertices: Vertices, weights: NDArray[np.int64] | None = None, budget: int = 0
-) -> HittingSets:
-    """All minimal hitting sets of edges, one of each mirror pair."""
     return minimal_hitting_sets(edges, vertices.wanted, weights=weights, budget=budget)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from tuplewise.engine.dc.discover import discover
@@ -72,16 +72,12 @@ class KeptSpace:
     def _matched(self, relation: Relation) -> Relation:
         """Restrict the relation to the state's columns, in the state's order."""
         chosen = relation.select(self.names)
-        faults = self._other_types(chosen)
+        faults = [
+            message(f"type of column {column.name!r} of table {relation.name!r}", column.type, f"{kept!r}, the state's")
+            for column, kept in zip(chosen.columns, self.types, strict=True)
+            if column.domain != DOMAIN_OF_TYPE[kept]
+        ]
         if faults:
             hint = "Load it with the types that the state has, or hand over the path or frame itself"
             raise InputError(f"{'; '.join(faults)}. {hint}")
         return chosen
-
-    def _other_types(self, relation: Relation) -> Sequence[str]:
-        """A message for each column whose values can't be compared with the state's."""
-        return [
-            message(f"type of column {column.name!r} of table {relation.name!r}", column.type, f"{kept!r}, the state's")
-            for column, kept in zip(relation.columns, self.types, strict=True)
-            if column.domain != DOMAIN_OF_TYPE[kept]
-        ]

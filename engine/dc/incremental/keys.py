@@ -265,11 +265,6 @@ def _plain_numbers(integers: list[int], scale: int) -> list[PlainKey]:
     ]  # fmt: skip
 
 
-def key_of_bits(bits: int) -> int:
-    """The key of a double from its bits as a signed whole number."""
-    return bits if bits >= 0 else bits ^ _MOST
-
-
 def keys_of_rows(types: Sequence[TypeName], rows: Sequence[PlainRow]) -> list[list[PlainKey | None]]:
     """Keys of rows of plain values (`engine.table.rows`) for each column, None for null."""
     if not rows:
@@ -286,7 +281,7 @@ def _key_of_double(value: float) -> int:
     if value != value:
         return _NOT_A_NUMBER
     bits: int = _BITS.unpack(_DOUBLE.pack(value + 0.0))[0]  # 0.0 for -0.0
-    return key_of_bits(bits)
+    return bits if bits >= 0 else bits ^ _MOST
 
 
 _KEY_OF_VALUE: dict[TypeName, Callable[[Any], PlainKey]] = {

@@ -7,14 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.engine.table.relation import NULL_CODE, Column, Domain, Relation
+from tuplewise.engine.table.relation import NULL_CODE, Column, Domain
 from tuplewise.engine.table.rows import KeptColumn
-
-
-def ranked(columns: Sequence[KeptColumn], codes: NDArray[np.int32], name: str) -> Relation:
-    """Rows as a Relation with ranks only, without values. `codes`: int32 (rows, columns)."""
-    ranks, described, _ = rank_codes(columns, codes)
-    return Relation(name, None, described, ranks, {})
 
 
 def rank_codes(

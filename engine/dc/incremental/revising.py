@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from tuplewise.engine.dc.incremental.clue_set import WitnessedClues
 from tuplewise.engine.dc.incremental.column_set_index import contains_some, lay_queries, terms_of, unprobed
 from tuplewise.engine.dc.incremental.counting import Counting
-from tuplewise.engine.dc.incremental.deciding import Deciding, Loss
+from tuplewise.engine.dc.incremental.deciding import Deciding
 from tuplewise.engine.dc.incremental.fixed import Fixed
 from tuplewise.engine.dc.incremental.held_rows import HeldRows
 from tuplewise.engine.dc.incremental.revision import Known, among
@@ -63,9 +63,7 @@ class Revising:
     def _lay(self) -> None:
         """Lay the queries of the probes."""
         asked = terms_of(self.known.index.probes, self._vertices)
-        self._queries = None
-        if asked:
-            self._queries = lay_queries(asked, self._held.sorted_rows)
+        self._queries = lay_queries(asked, self._held.sorted_rows) if asked else None
 
     @property
     def _table(self) -> ClueTable:
@@ -125,8 +123,7 @@ class Revising:
                 met = self._meet(first, table)
             clues = clues.with_met(met, table)
         if gone is not None:
-            lost = Loss(before, self.edges, gone, clues, old_table, table)
-            known, gone = self._deciding.after_loss(lost)
+            known, gone = self._deciding.after_loss(before, self.edges, gone, clues, old_table, table)
         else:
             known = before if clues is before.clues else self._extended(before, clues)
             self._lookup = clues, table

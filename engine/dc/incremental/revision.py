@@ -15,8 +15,6 @@ from tuplewise.engine.dc.incremental.column_set_index import ColumnSetIndex
 from tuplewise.engine.dc.incremental.listing import Numbers
 from tuplewise.engine.dc.vertices import Sets
 
-Name = Any  # of a row: its id, or an object of its key columns
-
 
 def history_of(
     number: int, kind: str, rows: int, gained: Sequence[Numbers], lost: Sequence[tuple[Numbers, Any]], batch: Any

@@ -173,7 +173,7 @@ class RevisionLog:
     def headers(self) -> Iterator[dict[str, Any]]:
         """The headers of `records`."""
         for body in self._known():
-            yield self._parsed(body)["header"]
+            yield json.loads(body.text)["header"]
 
     def _known(self) -> Iterator[_Body]:
         last, at = self.revision, 0
@@ -219,12 +219,8 @@ class RevisionLog:
             at += len(block)
         return True
 
-    def _parsed(self, body: _Body) -> dict[str, Any]:
-        parsed: dict[str, Any] = json.loads(body.text)
-        return parsed
-
     def _record(self, body: _Body) -> LogRecord:
-        parsed, arrays = self._parsed(body), {}
+        parsed, arrays = json.loads(body.text), {}
         at = -(-len(body.text) // _ALIGNED) * _ALIGNED
         for name, code, shape in parsed["arrays"]:
             kind, count = np.dtype(code), math.prod(shape)

@@ -35,11 +35,11 @@ def key_of_row(
 def _value(column: KeptColumn, code: int, dictionaries: Dictionaries, additions: Additions) -> Any:
     """The value of a code."""
     domain = DOMAIN_OF_TYPE[column.type]
-    new = additions.codes.get(domain)
+    new = additions.runs.get(domain)
     if new is not None:
-        at = int(np.searchsorted(new, code))
-        if at < len(new) and new[at] == code:
-            return arrow_of_keys(domain, additions.keys[domain].take(np.array([at])))[0].as_py()
+        at = np.flatnonzero(new.codes == code)
+        if len(at):
+            return arrow_of_keys(domain, new.keys.take(at))[0].as_py()
     return dictionaries.values(domain, np.array([code], dtype=np.int32))[0].as_py()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from tuplewise.engine.dc.incremental.dictionaries import Additions, Dictionaries
 from tuplewise.engine.dc.incremental.keys import PlainKey, keys_of_rows
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import LoadOptions
-from tuplewise.engine.table.encode import TypedColumn, encode
+from tuplewise.engine.table.encode import encode
 from tuplewise.engine.table.read_table import fit_types, left_out_note
 from tuplewise.engine.table.reader import read_columns
 from tuplewise.engine.table.relation import Relation
@@ -75,7 +75,7 @@ def read_batch(
         identified = with_row_id and _names_rows(rows)
         wanted = [*columns, _ROW_ID] if identified else columns
         keys, left_out = read_keys(wanted, rows, null_tokens, leave_out=leave_out)
-        ids = _plain_ids(keys.pop()) if identified else None
+        ids = _ids_of(keys.pop(), "row {}".format) if identified else None
         codes, additions = dictionaries.encode_keys([column.domain for column in columns], keys)
         return RowBatch(codes, additions, ids, left_out_note(left_out, "row {}".format))
     relation, row_ids, notes = _read_relation(
@@ -138,17 +138,13 @@ def _names_rows(rows: Sequence[Any]) -> bool:
     return any(isinstance(row, Mapping) and ROW_ID in row for row in rows)
 
 
-def _plain_ids(ids: Sequence[Any]) -> NDArray[np.int64]:
-    for row, given in enumerate(ids):
-        if given is None or not 0 <= given < 1 << 63:
-            raise _no_id(f"row {row}", given)
-    return np.array(ids, dtype=np.int64)
-
-
-def _no_id(place: str, given: Any) -> InputError:
-    shown = "null" if given is None else given
-    allowed = "ids that the state gave"
-    return InputError(message(f"column {ROW_ID!r}: no id of a row at {place}", shown, allowed, "Nothing was applied"))
+def _ids_of(given: Sequence[Any], place: Callable[[int], str]) -> NDArray[np.int64]:
+    """Ids of rows, int64. Raises InputError for what is none; `place`: names the row."""
+    for row, id_ in enumerate(given):
+        if id_ is None or not 0 <= id_ < 1 << 63:
+            fault, shown = f"column {ROW_ID!r}: no id of a row at {place(row)}", "null" if id_ is None else int(id_)
+            raise InputError(message(fault, shown, "ids that the state gave", "Nothing was applied"))
+    return np.array([int(id_) for id_ in given], dtype=np.int64)
 
 
 def _read_relation(
@@ -170,17 +166,8 @@ def _read_relation(
     typed = list(fitting.columns)
     ids = None
     if len(typed) > len(columns):
-        ids = _column_ids(typed.pop(), fitting.locate)
+        column = typed.pop()
+        values = [*column.values.to_pylist(), None]  # the last: of null, whose index is -1
+        ids = _ids_of([values[i] for i in column.index.tolist()], fitting.locate)
     codes, dictionaries, described = encode(typed, fitting.rows)
     return Relation("rows", read.path, described, codes, dictionaries), ids, fitting.notes
-
-
-def _column_ids(column: TypedColumn, locate: Any) -> NDArray[np.int64]:
-    values = [None if not 0 <= value < 1 << 63 else int(value) for value in column.values.to_pylist()]
-    bad = np.array([*(value is None for value in values), True])[column.index]
-    if bad.any():
-        row = int(np.flatnonzero(bad)[0])
-        place = int(column.index[row])
-        raise _no_id(locate(row), None if place < 0 else int(column.values[place].as_py()))
-    numbers = np.array([-1 if value is None else value for value in values], dtype=np.int64)
-    return np.asarray(numbers[column.index], dtype=np.int64) if len(numbers) else np.empty(0, dtype=np.int64)

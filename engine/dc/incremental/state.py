@@ -31,7 +31,7 @@ from tuplewise.engine.dc.incremental.folder import StateFolder
 from tuplewise.engine.dc.incremental.held_rows import HeldRows
 from tuplewise.engine.dc.incremental.initial import refuse_keys, unpacked_columns
 from tuplewise.engine.dc.incremental.listing import Numbers, RuleListing, listing_of, listing_of_numbers
-from tuplewise.engine.dc.incremental.ranks import ranked
+from tuplewise.engine.dc.incremental.ranks import rank_codes
 from tuplewise.engine.dc.incremental.revising import Revising
 from tuplewise.engine.dc.incremental.revision import (
     Known,
@@ -46,10 +46,10 @@ from tuplewise.engine.dc.incremental.revision_log import LogRecord
 from tuplewise.engine.dc.incremental.row_names import key_of_row
 from tuplewise.engine.dc.incremental.rows import RowBatch, keys_of, read_batch
 from tuplewise.engine.dc.inversion import ConstraintArrays
-from tuplewise.engine.dc.predicate import PredicateSpace, build_space
+from tuplewise.engine.dc.predicate import build_space
 from tuplewise.engine.dc.vertices import Vertices
 from tuplewise.engine.errors import InputError, message
-from tuplewise.engine.options import DcStateOptions, LoadOptions
+from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.state_folders import DCS, ClosedOnExit, damaged
 from tuplewise.engine.table.relation import Relation
 from tuplewise.engine.table.rows import KeptColumn
@@ -75,7 +75,13 @@ class DcState(ClosedOnExit):
     Attributes
     ----------
     revision : 0 when it was built, one more with every change
-    space : the predicate space, fixed when it was built
+    next_row_id : the id that the next row gets
+    folder : its real path
+    space, options : fixed when it was built
+    columns : with their types, fixed when it was built
+    name, path : of the table that it was built from
+    null_tokens : texts that stand for null
+    counting : whether the pairs that leave each clue are counted
 
     Raises
     ------
@@ -91,13 +97,17 @@ class DcState(ClosedOnExit):
 
     def __init__(self, folder: str | os.PathLike[str], *, write: bool = True, device: str = "auto") -> None:
         self._files = StateFolder(folder, write=write)
+        self.folder = self._files.folder
         try:
             try:
-                self._fixed = Fixed.of_record(self._files.fixed)
+                self._fixed = fixed = Fixed.of_record(self._files.manifest.fixed)
             except (KeyError, TypeError, ValueError) as error:
-                raise damaged(self._files.folder, f"what is fixed can't be read: {error}", DCS) from error
-            self._files.sync = self._fixed.options.sync
-            self._vertices = Vertices(self._fixed.space)
+                raise damaged(self.folder, f"what is fixed can't be read: {error}", DCS) from error
+            self.name, self.path, self.null_tokens = fixed.name, fixed.path, fixed.null_tokens
+            self.columns, self.options, self.space = fixed.columns, fixed.options, fixed.space
+            self.counting = fixed.counting
+            self._files.sync = self.options.sync
+            self._vertices = Vertices(self.space)
             self._device = pick_device(device)
             self._version = self._respread_at = secrets.randbits(60)  # of the dictionaries: no other state has it
             self._load()
@@ -115,7 +125,7 @@ class DcState(ClosedOnExit):
             self._version += 1
             self._respread_at = self._version
         sorted_rows = SortedRows.of_arrays(lambda name: array(f"sorted/{name}"))
-        self._next_id = int(array("next_id")[0])
+        self.next_row_id = int(array("next_id")[0])
         self._streams: dict[str, int] = json.loads(array("streams").tobytes())
         clues = WitnessedClues(self.space.layout, array("clues"), array("witnesses"), array("counts"))
         index = ColumnSetIndex(array("probes"), array("promised"), array("own"))
@@ -124,10 +134,10 @@ class DcState(ClosedOnExit):
         codes = unpacked_columns(array, len(self.columns), rows)
         ids = array("ids") if len(array("ids")) else np.arange(rows, dtype=np.int64)
         key_index = len(sorted_rows) - 1 if self.options.key else -1
-        scanned_from = 0 if self._fixed.counting else len(codes)
+        scanned_from = 0 if self.counting else len(codes)
         self._held = HeldRows(codes, ids, sorted_rows, key_index, scanned_from)
         self._work = Revising(self._held, known, self._fixed, self._vertices, self._ranked, self._device)
-        self.revision = self._files.checkpoint_revision
+        self.revision = self._files.manifest.revision
         for record in self._files.records():
             self._replay(record)
         self._listed: RuleListing | None = None
@@ -142,7 +152,7 @@ class DcState(ClosedOnExit):
         if "ids" in arrays:
             self._held.append(arrays["codes"], arrays["ids"])
         self._work.take(applied(self._work.known, arrays))
-        self._next_id = record.header["next_id"]
+        self.next_row_id = record.header["next_id"]
         if record.header["batch"] is not None:
             stream, number = record.header["batch"]
             self._streams[stream] = number
@@ -153,53 +163,9 @@ class DcState(ClosedOnExit):
         self._files.close()
 
     @property
-    def folder(self) -> Any:
-        """The real path of the folder."""
-        return self._files.folder
-
-    @property
-    def options(self) -> DcStateOptions:
-        """The options that the state was built with."""
-        return self._fixed.options
-
-    @property
-    def space(self) -> PredicateSpace:
-        return self._fixed.space
-
-    @property
-    def columns(self) -> tuple[KeptColumn, ...]:
-        """The columns with their types, for good."""
-        return self._fixed.columns
-
-    @property
-    def name(self) -> str:
-        """Name of the table that the state was built from."""
-        return self._fixed.name
-
-    @property
-    def path(self) -> str | None:
-        """Path of the table that the state was built from."""
-        return self._fixed.path
-
-    @property
-    def null_tokens(self) -> tuple[str, ...]:
-        """Texts that stand for null."""
-        return self._fixed.null_tokens
-
-    @property
-    def counting(self) -> bool:
-        """Whether the state counts the pairs that leave each clue."""
-        return self._fixed.counting
-
-    @property
     def rows(self) -> int:
         """Number of rows."""
         return self._held.living
-
-    @property
-    def next_row_id(self) -> int:
-        """The id that the next row gets."""
-        return self._next_id
 
     def refresh(self) -> bool:
         """Read what the writer has written since this reader was opened; whether there was anything."""
@@ -216,17 +182,19 @@ class DcState(ClosedOnExit):
             self._listed = listing_of(known.sets, known.violations, self.space, self.rows, self._ranked)
         return self._listed
 
-    def arrays(self) -> ConstraintArrays:
-        """The constraints that hold, as a discovery in the same rows finds them."""
-        return self.listing.arrays
+    def arrays(self, revision: int | None = None) -> ConstraintArrays:
+        """The constraints in result order, now (as a discovery in the same rows finds them) or after a revision.
+
+        Raises InputError where there was no such revision. Violations of an earlier one are not known: 0.
+        """
+        if revision is None or revision == self.revision:
+            return self.listing.arrays
+        self._check_revision(revision)
+        return listing_of_numbers(listed_at(self._files.history(), revision), self.space).arrays
 
     def constraints(self, revision: int | None = None) -> Sequence[DenialConstraint]:
-        """The constraints in result order, now or after a revision. Raises InputError where there was no such one."""
-        if revision is None or revision == self.revision:
-            return ConstraintList(self.space, self.arrays())
-        self._check_revision(revision)
-        listed = listed_at(self._files.history(), revision)
-        return ConstraintList(self.space, listing_of_numbers(listed, self.space).arrays)
+        """`arrays` as objects."""
+        return ConstraintList(self.space, self.arrays(revision))
 
     def _check_revision(self, revision: int) -> None:
         if not 0 <= revision <= self.revision:
@@ -264,7 +232,8 @@ class DcState(ClosedOnExit):
 
     def _ranked(self) -> Relation:
         """The rows as ranks, without values."""
-        return ranked(self.columns, self._held.codes[self._held.living_rows], self.name)
+        ranks, described, _ = rank_codes(self.columns, self._held.codes[self._held.living_rows])
+        return Relation(self.name, None, described, ranks, {})
 
     def differs_today(self) -> list[str]:
         """Types and predicates that a state built today would gain or lose: a sentence each."""
@@ -390,7 +359,7 @@ class DcState(ClosedOnExit):
         """
         if batch_id is not None and batch_id[1] <= self.applied_batch(batch_id[0]):
             return AppliedRevision(self.revision, self.rows, (), (), np.zeros(0, dtype=np.int64))
-        ids = self._next_id + np.arange(len(batch.codes), dtype=np.int64)
+        ids = self.next_row_id + np.arange(len(batch.codes), dtype=np.int64)
         self._refuse_keys(batch.codes, np.zeros(0, dtype=np.int64))
         return self._revise("insert", batch, ids, np.zeros(0, dtype=np.int64), batch_id)
 
@@ -468,7 +437,7 @@ class DcState(ClosedOnExit):
                 self._fixed, self._vertices, self._held, known, self._dictionaries, additions, fresh=fresh, first=used
             )
             lost = list(zip(lost_numbers, breaking.pairs(lost_numbers), strict=True))
-            next_id = self._next_id + (len(ids) if kind == "insert" else 0)
+            next_id = self.next_row_id + (len(ids) if kind == "insert" else 0)
             history = history_of(self.revision + 1, kind, self.rows, gained, lost, batch_id)
             arrays = difference(before, known, gone) | row_arrays(codes, ids, killed) | additions.arrays()
             header = {"revision": self.revision + 1, "next_id": next_id, "batch": batch_id, "history": history}
@@ -477,7 +446,7 @@ class DcState(ClosedOnExit):
                 self._dictionaries.add(additions)
                 self._version += 1
             self._work.take(known)
-            self._listed, self._next_id = now, next_id
+            self._listed, self.next_row_id = now, next_id
             self.revision += 1
             if batch_id is not None:
                 self._streams[batch_id[0]] = batch_id[1]
@@ -511,7 +480,7 @@ class DcState(ClosedOnExit):
         """
         self._files.checkpoint(
             checkpoint_arrays(
-                self._fixed, self._vertices, self._held, self._work.known, self._dictionaries, self._next_id,
+                self._fixed, self._vertices, self._held, self._work.known, self._dictionaries, self.next_row_id,
                 self._streams,
             )
         )  # fmt: skip

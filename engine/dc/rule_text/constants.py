@@ -186,9 +186,9 @@ def _fault(p: Predicate, left: Column, right: Column | None = None) -> str | Non
     """
     if p.operator in ("is", "is not") or left.distinct == 0 or (right is not None and right.distinct == 0):
         return None
-    if p.constant is not None:
+    if isinstance(p.right, Constant):
         try:
-            value_of(p.constant, left.type, left.name)
+            value_of(p.right, left.type, left.name)
         except RuleError as error:
             return error.wording
         return None

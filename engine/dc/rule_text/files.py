@@ -20,8 +20,7 @@ from tuplewise.engine.dc.constraint import (
     Predicate,
     Role,
 )
-from tuplewise.engine.dc.rule_text.faults import ACCEPTED
-from tuplewise.engine.dc.rule_text.reading import RulesSyntax, check_syntax, rules_or_faults
+from tuplewise.engine.dc.rule_text.reading import ACCEPTED, RulesSyntax, check_syntax, rules_or_faults
 from tuplewise.engine.dc.rule_text.scanner import number_constant
 from tuplewise.engine.errors import Fault, Faults, RuleError, describe, joined, message, near_hint
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from tuplewise.engine.dc.constraint import Constant
-from tuplewise.engine.dc.rule_text.draft import DraftComparison, DraftLiteral, RuleDraft
+from tuplewise.engine.dc.rule_text.draft import DraftLiteral, DraftReference, RuleDraft
 from tuplewise.engine.dc.rule_text.logic import NAMED_OPERATORS, named_comparison, term
 from tuplewise.engine.dc.rule_text.scanner import Cursor
 
@@ -29,7 +29,7 @@ def read_holoclean(cursor: Cursor, *, raw: bool = False) -> RuleDraft:
     """Read a rule of this form, and move past it. `raw`: quotes inside a text are not doubled."""
     draft = RuleDraft(negation="&")
     while True:
-        comparison = _raw_comparison(cursor) if raw else named_comparison(cursor)
+        comparison = named_comparison(cursor, _raw_term if raw else term)
         if comparison is not None:
             draft.comparisons.append(comparison)
         else:
@@ -45,24 +45,11 @@ def read_holoclean(cursor: Cursor, *, raw: bool = False) -> RuleDraft:
     return draft
 
 
-def _raw_comparison(cursor: Cursor) -> DraftComparison | None:
-    """As `named_comparison`, with HoloClean's literals: everything between the quotes, unchanged."""
-    start = cursor.skip_blanks()
-    word = cursor.word()
-    if word is None or word.lower() not in NAMED_OPERATORS:
-        return named_comparison(cursor)
-    cursor.at += len(word)
-    if not cursor.take("("):
-        cursor.at = start
-        return None
-    left = term(cursor)
-    cursor.expect(",", "a comma between the two sides")
+def _raw_term(cursor: Cursor) -> DraftReference | DraftLiteral:
+    """As `term`, with HoloClean's literals: everything between the quotes, unchanged."""
     at = cursor.skip_blanks()
     literal = _RAW_LITERAL.match(cursor.text, at)
     if literal is None:
-        cursor.at = start
-        return named_comparison(cursor)
+        return term(cursor)
     cursor.at = literal.end()
-    cursor.expect(")", ") behind the second side")
-    right = DraftLiteral(Constant(literal.group(2), "text"), at)
-    return DraftComparison(left, NAMED_OPERATORS[word.lower()], right, start)
+    return DraftLiteral(Constant(literal.group(2), "text"), at)

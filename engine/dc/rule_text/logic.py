@@ -12,6 +12,7 @@ Desbordante's verifier as far as its constants are unambiguous (desbordante.py r
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from tuplewise.engine.dc.constraint import NULL, Operator
 from tuplewise.engine.dc.rule_text.draft import DraftComparison, DraftLiteral, DraftReference, RuleDraft
@@ -147,8 +148,19 @@ def predicate(cursor: Cursor) -> DraftComparison:
     return DraftComparison(left, "is not" if negated else "is", DraftLiteral(NULL, cursor.at), at)
 
 
-def named_comparison(cursor: Cursor) -> DraftComparison | None:
-    """Read `EQ(t1.a, t2.a)` or the like, if it is next."""
+def term(cursor: Cursor) -> DraftReference | DraftLiteral:
+    """A column of a tuple or a constant."""
+    found = cursor.reference() or cursor.literal()
+    if found is None:
+        hint = "Put the tuple in front of a column: t.`name`" if cursor.sees("`") else None
+        raise cursor.fault("expected a column such as t.a or a constant", hint)
+    return found
+
+
+def named_comparison(
+    cursor: Cursor, second: Callable[[Cursor], DraftReference | DraftLiteral] = term
+) -> DraftComparison | None:
+    """Read `EQ(t1.a, t2.a)` or the like, if it is next. `second`: reads the second side."""
     at, word = cursor.skip_blanks(), cursor.word()
     if word is None:
         return None
@@ -161,15 +173,6 @@ def named_comparison(cursor: Cursor) -> DraftComparison | None:
         raise Fault(f"no comparison of the name {word!r}", at, "Known: EQ, IQ (or NEQ), LT, LTE, GT, GTE")
     left = term(cursor)
     cursor.expect(",", "a comma between the two sides")
-    right = term(cursor)
+    right = second(cursor)
     cursor.expect(")", ") behind the second side")
     return DraftComparison(left, operator, right, at)
-
-
-def term(cursor: Cursor) -> DraftReference | DraftLiteral:
-    """A column of a tuple or a constant."""
-    found = cursor.reference() or cursor.literal()
-    if found is None:
-        hint = "Put the tuple in front of a column: t.`name`" if cursor.sees("`") else None
-        raise cursor.fault("expected a column such as t.a or a constant", hint)
-    return found

@@ -7,12 +7,16 @@ from typing import Literal, get_args
 
 from tuplewise.engine.dc.constraint import DenialConstraint
 from tuplewise.engine.dc.rule_text import dependency, desbordante, holoclean, logic
-from tuplewise.engine.dc.rule_text.faults import rule_error
 from tuplewise.engine.dc.rule_text.scanner import Cursor
-from tuplewise.engine.errors import Fault, Faults, InputError, RuleError, message
+from tuplewise.engine.errors import Fault, Faults, InputError, RuleError, describe, message
 
 RulesSyntax = Literal["auto", "holoclean", "desbordante"]
 SYNTAXES: tuple[str, ...] = get_args(RulesSyntax)
+ACCEPTED = (
+    "Accepted: not(t.a == u.a and t.b != u.b) | !(s.A == t.A and s.B < 5) | ¬{ t.a = t'.a ∧ t.b ≠ t'.b } | "
+    "∀t,u: ¬(...) | t1&t2&EQ(t1.a,t2.a)&IQ(t1.b,t2.b) | a, b -> c | [a, b]. "
+    "Names that are no plain word stand in `...` or \"...\", text in '...'."
+)
 
 
 def read_rule(
@@ -72,7 +76,7 @@ def read_rules(
     try:
         return rules_or_faults(text, columns, syntax)
     except Faults as faults:
-        raise rule_error(text, faults.found) from None
+        raise RuleError(describe(text, faults.found), ACCEPTED) from None
 
 
 def check_syntax(syntax: str) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Literal, get_args
 
-from tuplewise.engine.dc.constraint import Constant, DenialConstraint, Operator, Predicate
+from tuplewise.engine.dc.constraint import Constant, DenialConstraint, Predicate
 from tuplewise.engine.dc.rule_text.reading import read_rule
 from tuplewise.engine.dc.rule_text.scanner import spells_number
 from tuplewise.engine.errors import InputError, RuleError, message
@@ -18,8 +19,18 @@ WRITTEN: tuple[str, ...] = get_args(WrittenSyntax)
 _LOGIC_SIGNS = {"==": "=", "!=": "≠", "<=": "≤", ">=": "≥"}
 _HOLOCLEAN_NAMES = {"==": "EQ", "!=": "IQ", "<": "LT", ">": "GT", "<=": "LTE", ">=": "GTE"}
 _HOLOCLEAN_ORDER = ("==", "<", ">", "<=", ">=", "!=")
-_HOLOCLEAN_WORDS = re.compile("EQ|IQ|LT|GT")
-_DESBORDANTE_SIGNS = re.compile(r"==|!=|<|>|\band\b|\\")
+_DESBORDANTE_ODD = r"==|!=|<|>|\band\b|\\|^\s|\s\Z"
+_ODD_NAMES = {
+    "holoclean": (
+        re.compile(r"[\s.,&()'\"`]|EQ|IQ|LT|GT"), "names there hold no blanks . , & ( ) quotes, nor EQ, IQ, LT, GT"
+    ),
+    "desbordante": (
+        re.compile(_DESBORDANTE_ODD), "names there hold no comparison signs, `and`, \\ or blanks at an end"
+    ),
+    "nadeef": (
+        re.compile(r"[\s.<>=!&()'\"`]"), "names there hold no blanks . & ( ) quotes or comparison signs"
+    ),
+}  # fmt: skip
 
 
 def write_rule(rule: DenialConstraint, syntax: WrittenSyntax | str = "tuplewise") -> str:
@@ -46,7 +57,10 @@ def write_rule(rule: DenialConstraint, syntax: WrittenSyntax | str = "tuplewise"
         raise InputError(message("syntax to write rules in", syntax, ", ".join(map(repr, WRITTEN))))
     if syntax == "tuplewise":
         return rule.rule
-    written, wanted = _WRITERS[syntax](rule.normalised()), rule.normalised()
+    wanted = rule.normalised()
+    if syntax != "logic" and any(p.operator in ("is", "is not") for p in wanted.predicates):
+        raise _refused(syntax, "is null", "it has no test for null")
+    written = _WRITERS[syntax](wanted)
     try:
         read = read_rule(written, syntax=syntax if syntax in ("holoclean", "desbordante") else "auto")
     except RuleError:
@@ -60,107 +74,89 @@ def _refused(syntax: str, what: object, reason: str) -> RuleError:
     return RuleError(message(f"rule can't be written for {syntax}", str(what), hint=reason[:1].upper() + reason[1:]))
 
 
-def _column(p: Predicate, roles: Mapping[str, str], name: Callable[[str], str]) -> tuple[str, str | None]:
-    """Both operands as text; None for a constant on the right."""
+def _operands(
+    p: Predicate, roles: Mapping[str, str], name: Callable[[str], str], constant: Callable[[Constant], str]
+) -> tuple[str, str]:
+    """Both operands as text."""
     left = f"{roles[p.left_role]}.{name(p.left)}"
-    if p.right_role is None or isinstance(p.right, Constant):
-        return left, None
-    return left, f"{roles[p.right_role]}.{name(p.right)}"
+    if isinstance(p.right, Constant):
+        return left, constant(p.right)
+    return left, f"{roles[p.right_role or 't']}.{name(p.right)}"
+
+
+def _name(syntax: str, column: str) -> str:
+    """A column's name, which stands there as it is."""
+    odd, reason = _ODD_NAMES[syntax]
+    if not column or odd.search(column):
+        raise _refused(syntax, column, reason)
+    return column
 
 
 def _logic(rule: DenialConstraint) -> str:
     parts = []
     for p in rule.predicates:
-        left, right = _column(p, {"t": "t", "u": "u"}, quote_name)
-        parts.append(f"{left} {_LOGIC_SIGNS.get(p.operator, p.operator)} {right if right is not None else p.right}")
+        left, right = _operands(p, {"t": "t", "u": "u"}, quote_name, str)
+        parts.append(f"{left} {_LOGIC_SIGNS.get(p.operator, p.operator)} {right}")
     return f"∀{'t' if rule.names_one_tuple else 't,u'}: ¬({' ∧ '.join(parts)})"
 
 
 def _holoclean(rule: DenialConstraint) -> str:
     """Comparisons with EQ first and IQ last: HoloClean loses a first IQ."""
-
-    def name(column: str) -> str:
-        if not column or re.search(r"[\s.,&()'\"`]", column) or _HOLOCLEAN_WORDS.search(column):
-            raise _refused("holoclean", column, "names there hold no blanks . , & ( ) quotes, nor EQ, IQ, LT, GT")
-        return column
-
-    operators = [p.operator for p in rule.predicates]
-    _refuse_nulls("holoclean", operators)
-    if all(o == "!=" for o in operators):
+    if all(p.operator == "!=" for p in rule.predicates):
         raise _refused("holoclean", rule, "its parser loses a first IQ, so one other comparison is needed")
     parts = []
     for p in sorted(rule.predicates, key=lambda p: _HOLOCLEAN_ORDER.index(p.operator)):
-        left, right = _column(p, {"t": "t1", "u": "t2"}, name)
-        if right is None:
-            right = f'"{_holoclean_constant(p.right)}"'
+        left, right = _operands(p, {"t": "t1", "u": "t2"}, partial(_name, "holoclean"), _holoclean_constant)
         parts.append(f"{_HOLOCLEAN_NAMES[p.operator]}({left},{right})")
     return "&".join([*(["t1"] if rule.names_one_tuple else ["t1", "t2"]), *parts])
 
 
-def _holoclean_constant(constant: str | Constant) -> str:
-    if not isinstance(constant, Constant) or constant.type != "text":
-        raise _refused("holoclean", constant, "its constants are text: put the value in single quotes")
+def _holoclean_constant(constant: Constant) -> str:
     text = constant.text
+    if constant.type != "text":
+        raise _refused("holoclean", constant, "its constants are text: put the value in single quotes")
     if not text or text != text.strip().lower():
         raise _refused("holoclean", constant, "its data are lower-cased and trimmed, so no value would equal this text")
     if re.search(r"[,&'\"]", text):
         raise _refused("holoclean", constant, "constants there hold no , & or quotes")
-    return text
-
-
-def _refuse_nulls(syntax: str, operators: list[Operator]) -> None:
-    if "is" in operators or "is not" in operators:
-        raise _refused(syntax, "is null", "it has no test for null")
+    return f'"{text}"'
 
 
 def _desbordante(rule: DenialConstraint) -> str:
     def name(column: str) -> str:
-        if not column or column != column.strip() or _DESBORDANTE_SIGNS.search(column):
-            raise _refused("desbordante", column, "names there hold no comparison signs, `and`, \\ or blanks at an end")
-        if column.isdigit():
+        if _name("desbordante", column).isdigit():
             raise _refused("desbordante", column, "a number there counts columns")
         return column
 
-    _refuse_nulls("desbordante", [p.operator for p in rule.predicates])
+    reason = "constants there hold no comparison signs, `and`, \\ or blanks at an end, nor begin as columns"
+    bare = partial(_bare, "desbordante", re.compile(rf"[ts]\s*\.|.*({_DESBORDANTE_ODD})", re.DOTALL), reason)
     parts = []
     for p in rule.predicates:
-        left, right = _column(p, {"t": "t", "u": "s"}, name)
-        if right is None:
-            right = _bare("desbordante", p.right)
-            if right != right.strip() or re.match(r"[ts]\s*\.", right) or _DESBORDANTE_SIGNS.search(right):
-                reason = "constants there hold no comparison signs, `and`, \\ or blanks at an end, nor begin as columns"
-                raise _refused("desbordante", p.right, reason)
+        left, right = _operands(p, {"t": "t", "u": "s"}, name, bare)
         parts.append(f"{left} {p.operator} {right}")
     return f"!({' and '.join(parts)})"
 
 
-def _bare(syntax: str, constant: str | Constant) -> str:
-    """A constant without quotes, if that keeps its type."""
-    if isinstance(constant, Constant) and constant.type in ("integer", "decimal", "double"):
-        return constant.text
-    if not isinstance(constant, Constant) or constant.type != "text":
+def _bare(syntax: str, odd: re.Pattern[str], reason: str, constant: Constant) -> str:
+    """A constant without quotes, if that keeps its type and it doesn't match `odd`."""
+    if constant.type == "text":
+        if not constant.text or spells_number(constant.text):
+            raise _refused(syntax, constant, "without quotes, which it lacks, this is a number or nothing")
+    elif constant.type not in ("integer", "decimal", "double"):
         raise _refused(syntax, constant, "its constants are text and numbers")
-    if not constant.text or spells_number(constant.text):
-        raise _refused(syntax, constant, "without quotes, which it lacks, this is a number or nothing")
+    if odd.match(constant.text):
+        raise _refused(syntax, constant, reason)
     return constant.text
 
 
 def _nadeef(rule: DenialConstraint) -> str:
-    def name(column: str) -> str:
-        if not column or re.search(r"[\s.<>=!&()'\"`]", column):
-            raise _refused("nadeef", column, "names there hold no blanks . & ( ) quotes or comparison signs")
-        return column
-
-    _refuse_nulls("nadeef", [p.operator for p in rule.predicates])
+    reason = "constants there hold no blanks & ( ) or comparison signs"
+    bare = partial(_bare, "nadeef", re.compile(r".*[\s<>=!&()]", re.DOTALL), reason)
     parts = []
     for p in rule.predicates:
         if p.left_role != "t":
             raise _refused("nadeef", p, "a comparison there begins with the first tuple")
-        left, right = _column(p, {"t": "t1", "u": "t2"}, name)
-        if right is None:
-            right = _bare("nadeef", p.right)
-            if re.search(r"[\s<>=!&()]", right):
-                raise _refused("nadeef", p.right, "constants there hold no blanks & ( ) or comparison signs")
+        left, right = _operands(p, {"t": "t1", "u": "t2"}, partial(_name, "nadeef"), bare)
         parts.append(f"{left}{'=' if p.operator == '==' else p.operator}{right}")
     return f"not({'&'.join(parts)})"
 

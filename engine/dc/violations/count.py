@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.dc.violations.cardinalities import Cardinalities
 from tuplewise.engine.dc.violations.planner import NODE_SECONDS, CheckPlan, plan
-from tuplewise.engine.dc.violations.program import Program, exchange, satisfied_with_itself
-from tuplewise.engine.dc.violations.refine import without_unfit
+from tuplewise.engine.dc.violations.program import Program, exchange, satisfied_with_itself, without_unfit
 from tuplewise.engine.grouping import Work, agreeing, start
 from tuplewise.gpu_kernels.clusters import ClusterPairs, exchanged, rows_on_both_sides
 from tuplewise.gpu_kernels.device import Device, pick_device

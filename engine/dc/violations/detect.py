@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,12 +19,10 @@ from tuplewise.engine.dc.constraint import DenialConstraint
 from tuplewise.engine.dc.violations import trie
 from tuplewise.engine.dc.violations.cardinalities import Cardinalities, cardinalities
 from tuplewise.engine.dc.violations.count import both_counts, count_pairs
-from tuplewise.engine.dc.violations.found import DcCheck, RuleCheck
+from tuplewise.engine.dc.violations.found import DcCheck, RuleCheck, remarks
 from tuplewise.engine.dc.violations.listing import first_pairs, violating_rows
 from tuplewise.engine.dc.violations.planner import CheckPlan, plan
-from tuplewise.engine.dc.violations.program import Program, bind
-from tuplewise.engine.dc.violations.refine import without_unfit
-from tuplewise.engine.dc.violations.remarks import remarks
+from tuplewise.engine.dc.violations.program import Program, bind, without_unfit
 from tuplewise.engine.grouping import Work, agreeing, start
 from tuplewise.engine.options import DcCheckOptions
 from tuplewise.engine.placement import refuse_spark
@@ -81,7 +79,7 @@ def check_rules(
     notes = [*remarks(rules, relation), *notes]
     planned = time.monotonic()
     work = Work(relation.codes, device, deadline=run.deadline)
-    runner = _Runner(relation, list(rules), programs, plans, options, work, run)
+    runner = _Runner(rules, programs, plans, options, work, run)
     runner.run(roots)
     checks = runner.results()
     if runner.reached is not None:
@@ -100,7 +98,7 @@ def check_rules(
 
 def _roots(
     programs: Sequence[Program], plans: Sequence[CheckPlan], sizes: Cardinalities, options: DcCheckOptions
-) -> tuple[list[trie.TrieRoot], list[str]]:
+) -> tuple[list[trie.TrieNode], list[str]]:
     """Tries of shared equalities, or one for each rule; and a note on the work that sharing saves."""
     pairwise = [n for n, program in enumerate(programs) if not program.one_row and not program.never]
     alone = [root for n in pairwise for root in trie.build(programs, plans, "cost", sizes, [n])]
@@ -115,25 +113,20 @@ def _roots(
     return shared, [f"rules share equalities: {share:.0%} of the rows are sorted that they would sort one by one"]
 
 
+@dataclass(eq=False)
 class _Runner:
-    """Check of rules along tries; results are by rule number."""
+    """Check of rules along tries; results are by rule number. `reached`: the limit that ended it."""
 
-    def __init__(
-        self,
-        relation: Relation,
-        rules: list[DenialConstraint],
-        programs: list[Program],
-        plans: list[CheckPlan],
-        options: DcCheckOptions,
-        work: Work,
-        run: Run,
-    ) -> None:
-        self._relation, self._rules, self._programs, self._plans = relation, rules, programs, plans
-        self._options, self._work, self._run = options, work, run
-        self._found: dict[int, RuleCheck] = {}
-        self.reached: str | None = None
+    _rules: Sequence[DenialConstraint]
+    _programs: list[Program]
+    _plans: list[CheckPlan]
+    _options: DcCheckOptions
+    _work: Work
+    _run: Run
+    _found: dict[int, RuleCheck] = field(default_factory=dict)
+    reached: str | None = None
 
-    def run(self, roots: list[trie.TrieRoot]) -> None:
+    def run(self, roots: list[trie.TrieNode]) -> None:
         """Check all tries; several tries run in parallel on the CPU."""
         for n, program in enumerate(self._programs):
             if program.one_row:
@@ -153,9 +146,9 @@ class _Runner:
     def results(self) -> list[RuleCheck]:
         return [self._found.get(n) or self._unknown(n) for n in range(len(self._rules))]
 
-    def _walk_root(self, root: trie.TrieRoot, work: Work) -> None:
-        first = next(iter(root.node.rules or _rules_below(root.node)))
-        self._walk(root.node, without_unfit(work, self._programs[first], start(work), "tests"), work)
+    def _walk_root(self, root: trie.TrieNode, work: Work) -> None:
+        first = next(iter(root.rules or _rules_below(root)))
+        self._walk(root, without_unfit(work, self._programs[first], start(work), "tests"), work)
 
     def _walk(self, node: trie.TrieNode, pairs: ClusterPairs, work: Work) -> None:
         if self._over():
@@ -221,8 +214,7 @@ class _Runner:
         return self._made(n, 0, 0, None, counts, time.monotonic())
 
     def _unknown(self, n: int) -> RuleCheck:
-        return replace(self._nothing(n), holds=None, violating_pairs=None, violating_rows=None, row_counts=None,
-                       pairs_in_list=None)  # fmt: skip
+        return replace(self._nothing(n), violating_pairs=None, violating_rows=None, row_counts=None)
 
     def _made(
         self,
@@ -237,14 +229,12 @@ class _Runner:
         program = self._programs[n]
         return RuleCheck(
             rule=self._rules[n],
-            holds=total == 0,
             violating_pairs=total,
             violating_rows=violating_rows,
             rows_unknown=program.rows_unknown(self._work.codes),
             symmetric=program.symmetric,
             one_row=program.one_row,
             pairs=np.empty((0, 2), dtype=np.int64) if listed is None else listed,
-            pairs_in_list=total // 2 if program.symmetric else total,
             row_counts=counts,
             plan=_steps_taken(self._plans[n], taken),
             seconds=time.monotonic() - began,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -20,11 +20,10 @@ from tuplewise.engine.dc.constraint import DenialConstraint, Role
 from tuplewise.engine.dc.violations.cardinalities import LARGEST_SAMPLE, Cardinalities
 from tuplewise.engine.dc.violations.count import count_pairs, count_program, prepared, row_counts
 from tuplewise.engine.dc.violations.existence import find_pairs
-from tuplewise.engine.dc.violations.found import Cell, DcCheck, RuleCheck
+from tuplewise.engine.dc.violations.found import Cell, DcCheck, RuleCheck, remarks
 from tuplewise.engine.dc.violations.listing import CHUNK_PAIRS, FIRST_CHUNK_PAIRS, pairs_in_order
 from tuplewise.engine.dc.violations.planner import plan
 from tuplewise.engine.dc.violations.program import OneRowTest, Program, bind
-from tuplewise.engine.dc.violations.remarks import remarks
 from tuplewise.engine.options import DcCheckOptions
 from tuplewise.engine.run import Run
 from tuplewise.engine.spark import jobs
@@ -134,22 +133,26 @@ def check_on_spark(
     )
 
 
+@dataclass(frozen=True, eq=False)
 class SparkPairs:
     """All pairs of a check, computed when they are written."""
 
-    def __init__(
-        self,
-        table: EncodedFrame,
-        rules: Sequence[DenialConstraint],
-        programs: Sequence[Program],
-        options: DcCheckOptions,
-    ) -> None:
-        self._table, self._rules, self._programs, self._options = table, rules, programs, options
+    _table: EncodedFrame
+    _rules: Sequence[DenialConstraint]
+    _programs: Sequence[Program]
+    _options: DcCheckOptions
 
     def write_pairs(
         self, folder: str, columns: Sequence[Cell], own: Sequence[Sequence[Cell]], deadline: float | None
     ) -> None:
-        """See `found.ViolatingPairsOnSpark`. Values are joined to pairs by position; files are unordered."""
+        """Write all pairs of all rules as a folder of Parquet files, unordered, completely or not at all.
+
+        Parameters
+        ----------
+        columns : cells (role, column) of the list, written after the rule and the rows; joined to pairs by position
+        own : the cells of each rule; other cells are null
+        deadline : `time.monotonic()` value at which TimeoutError is raised
+        """
         with contextlib.ExitStack() as stack:
             stack.enter_context(jobs.until(self._table.frame.sparkSession, deadline))
             lists = []
@@ -292,17 +295,14 @@ def _as_check(
         counts[np.searchsorted(positions, figures.worst_rows)] = figures.worst_counts
     elif program.one_row:
         rows = total
-    listed = None if total is None else total // 2 if program.symmetric else total
     return RuleCheck(
         rule=rule,
-        holds=None if total is None else total == 0,
         violating_pairs=total,
         violating_rows=rows,
         rows_unknown=rows_unknown,
         symmetric=program.symmetric,
         one_row=program.one_row,
         pairs=pairs,
-        pairs_in_list=listed,
         row_counts=counts,
         plan=steps,
         seconds=seconds,

@@ -17,8 +17,7 @@ from tuplewise.engine.dc.violations.cardinalities import Cardinalities, cardinal
 from tuplewise.engine.dc.violations.count import count_pairs, prepare
 from tuplewise.engine.dc.violations.listing import first_pairs, violating_rows
 from tuplewise.engine.dc.violations.planner import CheckPlan, plan
-from tuplewise.engine.dc.violations.program import Program, bind
-from tuplewise.engine.dc.violations.refine import without_unfit
+from tuplewise.engine.dc.violations.program import Program, bind, without_unfit
 from tuplewise.engine.grouping import Work, agreeing, start
 from tuplewise.engine.table.relation import Relation
 from tuplewise.gpu_kernels.clusters import ClusterPairs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,10 @@ from numpy.typing import NDArray
 from tuplewise.engine.dc.constraint import DenialConstraint, Role
 from tuplewise.engine.options import DcCheckOptions
 from tuplewise.engine.table.relation import Relation
+from tuplewise.engine.table.schema import note_on_text
+
+if TYPE_CHECKING:
+    from tuplewise.engine.dc.violations.distributed import SparkPairs
 
 Cell = tuple[Role, str]
 
@@ -22,45 +26,45 @@ class RuleCheck:
 
     Attributes
     ----------
-    holds : whether the rule holds; None if a limit was reached first
-    violating_pairs : exact number of ordered pairs (for a rule about one row: of rows); None if unknown
+    violating_pairs : exact number of ordered pairs (for a rule about one row: of rows); None if a limit was reached
+        first
     violating_rows : number of rows in at least one violating pair; None if unknown or not requested (`count_only`)
     rows_unknown : number of rows that nulls leave out
     pairs : int64 (k, 2), row indexes t, u of the first violating pairs by (t, u); u = -1 for rules about one row
-    pairs_in_list : length of the complete list, which has each pair once if the rule is its own mirror
     row_counts : int64 (rows,), number of pairs with each row as t or as u (each pair of rows once if the rule is its
         own mirror); None with `count_only`
     plan : the planned steps
     """
 
     rule: DenialConstraint
-    holds: bool | None
     violating_pairs: int | None
     violating_rows: int | None
     rows_unknown: int
     symmetric: bool
     one_row: bool
     pairs: NDArray[np.int64]
-    pairs_in_list: int | None
     row_counts: NDArray[np.int64] | None
     plan: list[dict[str, Any]]
     seconds: float
 
+    @property
+    def holds(self) -> bool | None:
+        """Whether the rule holds; None if that is unknown."""
+        return None if self.violating_pairs is None else self.violating_pairs == 0
 
-class ViolatingPairsOnSpark(Protocol):
-    """Writer of the pairs of a check whose rows stayed in Spark."""
+    @property
+    def pairs_in_list(self) -> int | None:
+        """Length of the complete list, which has each pair once if the rule is its own mirror."""
+        pairs = self.violating_pairs
+        return pairs // 2 if pairs is not None and self.symmetric else pairs
 
-    def write_pairs(
-        self, folder: str, columns: Sequence[Cell], own: Sequence[Sequence[Cell]], deadline: float | None
-    ) -> None:
-        """Write all pairs of all rules as a folder of Parquet files, completely or not at all.
 
-        Parameters
-        ----------
-        columns : cells (role, column) of the list, written after the rule and the rows
-        own : the cells of each rule; other cells are null
-        deadline : `time.monotonic()` value at which TimeoutError is raised
-        """
+def remarks(rules: Sequence[DenialConstraint], relation: Relation) -> list[str]:
+    """Notes on rules that don't depend on results; `relation` has the columns named by the rules."""
+    if not rules:
+        return ["no rules: nothing to check"]
+    comparisons = [p for rule in rules for p in rule.predicates if p.operator in ("<", "<=", ">", ">=")]
+    return note_on_text(relation, [name for p in comparisons for name in p.columns])
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,4 +82,4 @@ class DcCheck:
     timings_seconds: Mapping[str, float]
     partial: bool
     notes: tuple[str, ...]
-    on_spark: ViolatingPairsOnSpark | None = None
+    on_spark: SparkPairs | None = None

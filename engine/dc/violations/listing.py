@@ -15,8 +15,7 @@ from tuplewise.engine.dc.constraint import DenialConstraint
 from tuplewise.engine.dc.violations.cardinalities import cardinalities
 from tuplewise.engine.dc.violations.count import count_pairs, prepare
 from tuplewise.engine.dc.violations.planner import CheckPlan, plan
-from tuplewise.engine.dc.violations.program import Program, bind, passing_rows, satisfied
-from tuplewise.engine.dc.violations.refine import without_unfit
+from tuplewise.engine.dc.violations.program import Program, bind, passing_rows, satisfied, without_unfit
 from tuplewise.engine.grouping import Work, agreeing, start
 from tuplewise.engine.table.relation import Relation
 from tuplewise.gpu_kernels.clusters import ClusterPairs
@@ -118,7 +117,7 @@ def pairs_in_order(
         lefts = np.repeat(rows[at:stop], np.diff(offsets))
         kept = lefts < partners if symmetric else lefts != partners
         for c in filtered:
-            kept &= _differ(work.codes, c, lefts, partners)
+            kept &= satisfied(work.codes[c.left][lefts], work.codes[c.right][partners], c.outcomes)
         at, room = stop, min(chunk_pairs, 4 * room)
         yield np.stack([lefts[kept], partners[kept]], axis=1).astype(np.int64)
 
@@ -141,9 +140,3 @@ def _fewest_candidates(
             best = total, join, candidates, others
     assert best is not None
     return best[1:]
-
-
-def _differ(
-    codes: NDArray[np.int32], c: Comparison, lefts: NDArray[np.int32], rights: NDArray[np.int32]
-) -> NDArray[np.bool_]:
-    return satisfied(codes[c.left][lefts], codes[c.right][rights], c.outcomes)

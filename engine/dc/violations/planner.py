@@ -62,14 +62,13 @@ def plan(program: Program, sizes: Cardinalities, names: Sequence[str]) -> CheckP
     A rule about one row has one step: its tests.
     """
     if program.never:
-        why = "no values satisfy all of its predicates"
-        step = {"step": "filter", "predicates": [], "algorithm": "none", "estimated_rows": 0, "why": why}
+        step = _step("filter", [], "none", 0, "no values satisfy all of its predicates")
         return CheckPlan((), (), "hsm", (), 0.0, (step,))
     if program.one_row:
         return CheckPlan((), (), "hsm", (), 0.0, tuple(_filter_steps(program)))
     equalities = order_equalities([(c.left, c.right) for c in program.equalities], sizes)
-    groups = _groups(equalities, sizes)
-    cluster_rows = sizes.rows / groups if equalities else float(sizes.rows)
+    groups = min(sizes.of(a for a, _ in equalities), sizes.of(b for _, b in equalities))
+    cluster_rows = sizes.rows / max(1.0, groups)
     inequalities = sorted(program.inequalities, key=lambda c: (-_smaller(c, sizes), c))
     unequals = sorted(program.unequals, key=lambda c: (-_smaller(c, sizes), c))
     tree_row_seconds = range_tree_seconds(inequalities, sizes)
@@ -77,35 +76,18 @@ def plan(program: Program, sizes: Cardinalities, names: Sequence[str]) -> CheckP
     steps = _filter_steps(program)
     for place, (a, b) in enumerate(equalities):
         left_rows = sizes.rows - sizes.alone(c for e in equalities[: place + 1] for c in e)
+        how = "hash" if a == b else "hash, both sides marked"
+        distinct = f"{_smaller(Comparison(a, b, EQUAL), sizes):,.0f} distinct values"
         steps.append(
-            {
-                "step": "equality",
-                "predicates": [f"t.{names[a]} == u.{names[b]}"],
-                "algorithm": "hash" if a == b else "hash, both sides marked",
-                "estimated_rows": round(max(0.0, left_rows)),
-                "why": f"{_smaller(Comparison(a, b, EQUAL), sizes):,.0f} distinct values",
-            }
+            _step("equality", [f"t.{names[a]} == u.{names[b]}"], how, round(max(0.0, left_rows)), distinct)
         )
     if compared or not equalities:
-        steps.append(
-            {
-                "step": "inequality" if inequalities else "non-equality" if compared else "emit",
-                "predicates": [_text(c, names) for c in compared],
-                "algorithm": algorithm,
-                "estimated_rows": sizes.rows,
-                "why": why,
-            }
-        )
+        kind = "inequality" if inequalities else "non-equality" if compared else "emit"
+        steps.append(_step(kind, [_text(c, names) for c in compared], algorithm, sizes.rows, why))
     if excluded:
-        steps.append(
-            {
-                "step": "non-equality",
-                "predicates": [_text(c, names) for c in excluded],
-                "algorithm": "inclusion-exclusion",
-                "estimated_rows": sizes.rows,
-                "why": f"counts over equalities, at most {2 ** len(excluded)} terms; filtered when pairs are listed",
-            }
-        )
+        why = f"counts over equalities, at most {2 ** len(excluded)} terms; filtered when pairs are listed"
+        predicates = [_text(c, names) for c in excluded]
+        steps.append(_step("non-equality", predicates, "inclusion-exclusion", sizes.rows, why))
     return CheckPlan(tuple(equalities), tuple(compared), algorithm, tuple(excluded), tree_row_seconds, tuple(steps))
 
 
@@ -172,10 +154,6 @@ def _smaller(c: Comparison, sizes: Cardinalities) -> float:
     return min(sizes.of([c.left]), sizes.of([c.right]))
 
 
-def _groups(equalities: Sequence[Equality], sizes: Cardinalities) -> float:
-    return max(1.0, min(sizes.of(a for a, _ in equalities), sizes.of(b for _, b in equalities)))
-
-
 def _text(c: Comparison, names: Sequence[str]) -> str:
     return f"t.{names[c.left]} {_SIGNS[c.outcomes]} u.{names[c.right]}"
 
@@ -185,4 +163,8 @@ def _filter_steps(program: Program) -> list[dict[str, Any]]:
     texts = [test.text for test in (*program.left_tests, *program.right_tests)]
     if not texts:
         return []
-    return [{"step": "filter", "predicates": texts, "algorithm": "scan", "estimated_rows": None, "why": "one row each"}]
+    return [_step("filter", texts, "scan", None, "one row each")]
+
+
+def _step(kind: str, predicates: list[str], algorithm: str, rows: int | None, why: str) -> dict[str, Any]:
+    return {"step": kind, "predicates": predicates, "algorithm": algorithm, "estimated_rows": rows, "why": why}

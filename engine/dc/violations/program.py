@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.dc.constraint import Constant, DenialConstraint, Predicate, Role
 from tuplewise.engine.dc.rule_text.constants import check_types, place_constant
+from tuplewise.engine.grouping import Work
 from tuplewise.engine.table.relation import NULL_CODE, Relation
+from tuplewise.gpu_kernels.clusters import ClusterPairs, restrict
 from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS, Comparison
 
 ANY = LESS | EQUAL | GREATER
@@ -189,6 +191,22 @@ def passing_rows(
             good = (codes[test.left] == NULL_CODE) == (test.outcomes == EQUAL)
         passing = good if passing is None else passing & good
     return None if passing is None or passing.all() else passing
+
+
+def without_unfit(work: Work, program: Program, pairs: ClusterPairs, kinds: str = "tests and nulls") -> ClusterPairs:
+    """Remove the rows that can't take part in any violation, before equalities group them.
+
+    `kinds`: "tests" of single rows, "nulls" in compared columns, or both.
+    """
+    left, right = (
+        (tests if "tests" in kinds else (), needed if "nulls" in kinds else ())
+        for tests, needed in (
+            (program.left_tests, program.left_needed),
+            (program.right_tests, program.right_needed),
+        )
+    )
+    passing = passing_rows(work.codes, *left)
+    return restrict(pairs, passing, passing if left == right else passing_rows(work.codes, *right))
 
 
 def satisfied_with_itself(codes: NDArray[np.int32], comparisons: Sequence[Comparison]) -> NDArray[np.bool_] | None:

@@ -21,7 +21,6 @@ from tuplewise.engine.dc.violations.program import OneRowTest, Program
 from tuplewise.engine.grouping import Equality
 
 Order = Literal["cost", "frequency", "saving"]
-RowTests = tuple[tuple[OneRowTest, ...], tuple[OneRowTest, ...]]
 MOST_RULES_PAIRED = 200  # rules whose common equalities are all considered; with more rules, only the first ones
 
 
@@ -34,47 +33,33 @@ class TrieNode:
     children: list[TrieNode] = field(default_factory=list)
 
 
-@dataclass
-class TrieRoot:
-    """A trie of rules whose rows pass the same tests."""
-
-    tests: RowTests
-    node: TrieNode
-
-
 def build(
     programs: Sequence[Program], plans: Sequence[CheckPlan], order: Order, sizes: Cardinalities, numbers: Sequence[int]
-) -> list[TrieRoot]:
-    """Build tries over the rules with these numbers.
+) -> list[TrieNode]:
+    """Build tries over the rules with these numbers, each of rules whose rows pass the same tests.
 
     Order "cost": equalities of each rule as planned. "frequency": equalities of most rules first, ties as planned.
     "saving": at each node, the common equalities that save the most sorted rows.
     """
-    by_tests: dict[RowTests, list[int]] = {}
+    by_tests: dict[tuple[tuple[OneRowTest, ...], tuple[OneRowTest, ...]], list[int]] = {}
     for number in numbers:
         tests = (programs[number].left_tests, programs[number].right_tests)
         by_tests.setdefault(tests, []).append(number)
-    roots = []
-    for tests, rules in by_tests.items():
+    roots: list[TrieNode] = []
+    for rules in by_tests.values():
         root = TrieNode(())
         if order == "saving":
             left = {r: frozenset(plans[r].equalities) for r in rules}
             _grow_by_saving(root, left, plans, (), float(sizes.rows), sizes)
         else:
-            _grow(root, rules, _paths(rules, plans, order), 0)
+            paths = {r: plans[r].equalities for r in rules}
+            if order == "frequency":
+                frequency = Counter(e for path in paths.values() for e in path)
+                paths = {r: tuple(sorted(p, key=lambda e: (-frequency[e], p.index(e)))) for r, p in paths.items()}
+            _grow(root, rules, paths, 0)
         # each first step makes its own trie: the tries are independent and can run in parallel
-        roots += [TrieRoot(tests, child) for child in root.children]
-        roots += [TrieRoot(tests, TrieNode((), [r])) for r in root.rules]
+        roots += [*root.children, *(TrieNode((), [r]) for r in root.rules)]
     return roots
-
-
-def _paths(rules: Sequence[int], plans: Sequence[CheckPlan], order: Order) -> dict[int, tuple[Equality, ...]]:
-    """The equalities of each rule in order of refinement."""
-    paths = {r: plans[r].equalities for r in rules}
-    if order == "frequency":
-        frequency = Counter(e for path in paths.values() for e in path)
-        paths = {r: tuple(sorted(p, key=lambda e: (-frequency[e], p.index(e)))) for r, p in paths.items()}
-    return paths
 
 
 def _grow(node: TrieNode, rules: Sequence[int], paths: dict[int, tuple[Equality, ...]], depth: int) -> None:
@@ -146,7 +131,7 @@ def _as_planned(step: frozenset[Equality], made: CheckPlan) -> tuple[Equality, .
     return tuple(e for e in made.equalities if e in step)
 
 
-def work_of(roots: Sequence[TrieRoot], sizes: Cardinalities) -> float:
+def work_of(roots: Sequence[TrieNode], sizes: Cardinalities) -> float:
     """Estimated number of input rows of all refinements in the tries, for comparing the work that sharing saves."""
 
     def below(node: TrieNode, rows: float, path: tuple[Equality, ...]) -> float:
@@ -154,4 +139,4 @@ def work_of(roots: Sequence[TrieRoot], sizes: Cardinalities) -> float:
         left = min(rows, sizes.rows - sizes.alone(c for e in path for c in e)) if path else rows
         return (rows if node.equalities else 0.0) + sum(below(child, left, path) for child in node.children)
 
-    return sum(below(root.node, float(sizes.rows), ()) for root in roots)
+    return sum(below(root, float(sizes.rows), ()) for root in roots)
