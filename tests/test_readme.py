@@ -19,14 +19,14 @@ TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+def blocks(language: str, page: str = TEXT) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
 
 
-def commands() -> list[tuple[str, str]]:
+def commands(page: str = TEXT) -> list[tuple[str, str]]:
     """Commands after `$ ` with the output shown under each; `...` stands for anything."""
     found = []
-    for block in blocks("console"):
+    for block in blocks("console", page):
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             command, _, output = part.partition("\n")
             found.append((command, output))

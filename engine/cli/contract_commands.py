@@ -35,7 +35,6 @@ class ContractListing(Written):
 @click.argument("tables", nargs=-1, metavar="TABLE...")
 @settings.options(ContractListing, ContractCheckOptions, LoadOptions)
 @settings.output_options("text", "json", "csv", "html", "junit", "github")
-@click.pass_obj
 def check(state: State, /, tables: Sequence[str], **given: Any) -> int:
     """Whether TABLEs keep the accepted rules of a contract; exit code 1 where they don't.
 

@@ -14,6 +14,7 @@ from tuplewise.engine.report.checked_result import CheckedResult
 from tuplewise.engine.report.result import Chosen, Fields
 from tuplewise.engine.report.sections import Entry, Fold, Section
 from tuplewise.engine.table.relation import Relation
+from tuplewise.engine.table.schema import quote_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,6 +90,13 @@ class ContractResult(CheckedResult):
                 lines += [f"    {example.text}" for example in rule.examples]
         return "\n".join(lines)
 
+    def _noted(self) -> list[str]:
+        """Columns that the contract lacks are told of, where they don't make the check fail."""
+        new = [one.name for one in self._found.columns if one.status == "new" and not one.failed]
+        listed = ", ".join(quote_name(name) for name in new[:NAMED]) + (", ..." if len(new) > NAMED else "")
+        said = f"{number_of(len(new), 'column')} not in the contract: {listed}"
+        return [*super()._noted(), *([said] if new else [])]
+
     @property
     def _verdicts(self) -> Sequence[bool | None]:
         return [one.holds for one in self._found.rules]
@@ -145,7 +153,7 @@ class ContractResult(CheckedResult):
 
     def _sections(self, chosen: Chosen, most: int, *, html: bool) -> list[Section]:
         """Columns that are not as they should be, and the rules: in text a line each, then what breaks them."""
-        odd = [one for one in self._found.columns if one.status != "ok"]
+        odd = [one for one in self._found.columns if one.failed]
         rows = [[one.table, one.name, one.status, one.expected or "", one.type or ""] for one in odd]
         headings = ("table", "column", "", "in the contract", "in the table")
         sections = [Section("Columns", "table", [(heading, "left") for heading in headings], rows)] if rows else []
@@ -190,6 +198,8 @@ class ContractResult(CheckedResult):
         return [{**one, "name": name} for name, one in zip(self._found.relations, super()._tables, strict=True)]
 
 
+NAMED = 8
+"""New columns that a note names."""
 _SAID = {
     "VIOLATED": "violated", "warning": "violated, but warnings only", "within": "broken within their tolerance",
     "UNDECIDED": "undecided", "holds": "hold",
