@@ -22,6 +22,7 @@ from tuplewise.gpu_kernels.cuda.grouping import gathered
 from tuplewise.gpu_kernels.cuda.primitives import (
     device_index,
     empty,
+    kernel,
     launch,
     room_bytes,
     sort,
@@ -39,7 +40,7 @@ ROW_BYTES = 96  # of a left row on the device while its partners are counted; an
 EVERY = (1 << 63) - 1  # no limit of the partners of a row
 
 
-@cuda.jit(cache=True)  # type: ignore[untyped-decorator]
+@kernel("uint64[::1], int32[::1]")
 def unpack_keys_kernel(keys, rows):  # type: ignore[no-untyped-def]
     """rows[i] = the lower 32 bits of keys[i], uint64 to int32. One thread a key.
 
@@ -47,9 +48,6 @@ def unpack_keys_kernel(keys, rows):  # type: ignore[no-untyped-def]
     """
     for i in range(cuda.grid(1), rows.shape[0], cuda.gridsize(1)):
         rows[i] = np.int32(keys[i] & np.uint64(0xFFFFFFFF))
-
-
-UNPACK_KEYS_SIGNATURE = "void(uint64[::1], int32[::1])"
 
 
 class DeviceJoin(ABC):

@@ -236,6 +236,17 @@ def release() -> None:
         cupy.get_default_memory_pool().free_all_blocks()
 
 
+def kernel(signature: str) -> Callable[[Callable[..., None]], Any]:
+    """Declare a kernel with the types of its arguments. They are kept beside it: `cuda.jit` would ask for a driver."""
+
+    def declared(function: Callable[..., None]) -> Any:
+        made = cuda.jit(cache=True)(function)
+        made.signature = signature
+        return made
+
+    return declared
+
+
 def launch(kernel: Any, items: int, *arguments: Any) -> None:
     """Run a kernel over so many items, one thread each while the grid may grow, else a thread takes several."""
     if config.ENABLE_CUDASIM:

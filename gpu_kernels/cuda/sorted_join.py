@@ -17,11 +17,11 @@ from tuplewise.gpu_kernels.clusters import ClusterPairs
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cuda.grouping import first_above, gathered
 from tuplewise.gpu_kernels.cuda.joins import DeviceJoin
-from tuplewise.gpu_kernels.cuda.primitives import empty, launch
+from tuplewise.gpu_kernels.cuda.primitives import empty, kernel, launch
 from tuplewise.gpu_kernels.join_types import EQUAL, FIRST, FIRST_END, GREATER, LESS, SECOND, SECOND_END, Comparison
 
 
-@cuda.jit(cache=True)
+@kernel("int32[::1], int32[::1], int32[::1], int64[::1], int64, int64[:,::1]")
 def locate_slices_kernel(clusters, codes, right_codes, offsets, outcomes, slices):
     """slices[k] = where the partners of left row k stand in the sorted right side, int64 (n, 4).
 
@@ -52,10 +52,7 @@ def locate_slices_kernel(clusters, codes, right_codes, offsets, outcomes, slices
                     slices[k, FIRST_END] = upper if outcomes & EQUAL else lower
 
 
-LOCATE_SLICES_SIGNATURE = "void(int32[::1], int32[::1], int32[::1], int64[::1], int64, int64[:,::1])"
-
-
-@cuda.jit(cache=True)
+@kernel("int64[:,::1], int64[::1]")
 def measure_slices_kernel(slices, sizes):
     """sizes[k] = rows in the slices of left row k, int64. One thread a left row.
 
@@ -65,10 +62,7 @@ def measure_slices_kernel(slices, sizes):
         sizes[k] = slices[k, FIRST_END] - slices[k, FIRST] + slices[k, SECOND_END] - slices[k, SECOND]
 
 
-MEASURE_SLICES_SIGNATURE = "void(int64[:,::1], int64[::1])"
-
-
-@cuda.jit(cache=True)
+@kernel("int64[:,::1], int64[::1], int32[::1], uint64[::1]")
 def emit_slices_kernel(slices, offsets, right, keys):
     """keys[i] = k << 32 | right row: the pairs of left row k, from offsets[k] on, in order of the sorted right side.
 
@@ -85,9 +79,6 @@ def emit_slices_kernel(slices, offsets, right, keys):
         if place >= slices[k, FIRST_END]:
             place += slices[k, SECOND] - slices[k, FIRST_END]
         keys[i] = (np.uint64(k) << np.uint64(32)) | np.uint64(right[place])
-
-
-EMIT_SLICES_SIGNATURE = "void(int64[:,::1], int64[::1], int32[::1], uint64[::1])"
 
 
 class SortedJoin(DeviceJoin):

@@ -25,12 +25,12 @@ from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cuda import extremes
 from tuplewise.gpu_kernels.cuda.grouping import bits_for, first_above, gathered
 from tuplewise.gpu_kernels.cuda.joins import DeviceJoin
-from tuplewise.gpu_kernels.cuda.primitives import empty, launch, running_sums, sort, to_device, to_host
+from tuplewise.gpu_kernels.cuda.primitives import empty, kernel, launch, running_sums, sort, to_device, to_host
 from tuplewise.gpu_kernels.cuda.sorted_join import locate_slices_kernel
 from tuplewise.gpu_kernels.join_types import EQUAL, FIRST, FIRST_END, GREATER, LESS, Comparison
 
 
-@cuda.jit(cache=True)
+@kernel("int32[::1], int32[::1]")
 def flag_steps_kernel(codes, flags):
     """flags[i] = 1 where codes[i] isn't the code before it, int32. One thread a code.
 
@@ -40,10 +40,7 @@ def flag_steps_kernel(codes, flags):
         flags[i] = 1 if i == 0 or codes[i] != codes[i - 1] else 0
 
 
-FLAG_STEPS_SIGNATURE = "void(int32[::1], int32[::1])"
-
-
-@cuda.jit(cache=True)
+@kernel("int32[::1], int32[::1], int64[::1], int32[::1]")
 def keep_flagged_kernel(codes, flags, before, kept):
     """kept[j] = the j-th code that is flagged, int32. One thread a code. before: int64 (n + 1,), flags before each.
 
@@ -54,10 +51,7 @@ def keep_flagged_kernel(codes, flags, before, kept):
             kept[before[i]] = codes[i]
 
 
-KEEP_FLAGGED_SIGNATURE = "void(int32[::1], int32[::1], int64[::1], int32[::1])"
-
-
-@cuda.jit(cache=True)
+@kernel("int32[::1], int32[::1], int32[::1]")
 def rank_codes_kernel(codes, values, ranks):
     """ranks[i] = values below codes[i], int32. One thread a code, with a binary search.
 
@@ -67,10 +61,7 @@ def rank_codes_kernel(codes, values, ranks):
         ranks[i] = first_above(values, 0, values.shape[0], codes[i]) - 1
 
 
-RANK_CODES_SIGNATURE = "void(int32[::1], int32[::1], int32[::1])"
-
-
-@cuda.jit(cache=True)
+@kernel("int32[::1], int64, int32[::1]")
 def flag_bits_kernel(ranks, bit, flags):
     """flags[i] = that bit of ranks[i], int32. One thread a rank.
 
@@ -80,10 +71,7 @@ def flag_bits_kernel(ranks, bit, flags):
         flags[i] = (ranks[i] >> bit) & 1
 
 
-FLAG_BITS_SIGNATURE = "void(int32[::1], int64, int32[::1])"
-
-
-@cuda.jit(cache=True)
+@kernel("int32[::1], int32[::1], int64[::1], int32[::1]")
 def scatter_bits_kernel(ranks, flags, before, other):
     """other = the ranks with a 0 in order, then those with a 1, int32. One thread a rank.
 
@@ -99,10 +87,7 @@ def scatter_bits_kernel(ranks, flags, before, other):
             other[i - before[i]] = ranks[i]
 
 
-SCATTER_BITS_SIGNATURE = "void(int32[::1], int32[::1], int64[::1], int32[::1])"
-
-
-@cuda.jit(cache=True)
+@kernel("int32[::1], int64[::1], int64, uint64[:,::1], int32[:,::1], int64[::1]")
 def pack_bits_kernel(flags, before, level, words, ones, zeros):
     """words[level, w] = 64 flags; ones[level, w] = ones before them; zeros[level] = zeros of the level.
 
@@ -122,10 +107,7 @@ def pack_bits_kernel(flags, before, level, words, ones, zeros):
             zeros[level] = n - before[n]
 
 
-PACK_BITS_SIGNATURE = "void(int32[::1], int64[::1], int64, uint64[:,::1], int32[:,::1], int64[::1])"
-
-
-@cuda.jit(cache=True)
+@kernel("int32[::1], int32[::1], int64, int64[::1]")
 def rank_thresholds_kernel(codes, values, outcomes, thresholds):
     """thresholds[k] = dense rank, int64: partners of left row k are below it (GREATER) or not below it (LESS).
 
@@ -139,9 +121,6 @@ def rank_thresholds_kernel(codes, values, outcomes, thresholds):
         thresholds[k] = first_above(values, 0, values.shape[0], np.int64(codes[k]) - step)
 
 
-RANK_THRESHOLDS_SIGNATURE = "void(int32[::1], int32[::1], int64, int64[::1])"
-
-
 @cuda.jit(device=True)
 def ones_before(words, ones, level, place):
     """Ones of a level before a place."""
@@ -150,7 +129,7 @@ def ones_before(words, ones, level, place):
     return np.int64(ones[level, word]) + np.int64(cuda.popc(words[level, word] & mask))
 
 
-@cuda.jit(cache=True)
+@kernel("int64[:,::1], int64[::1], uint64[:,::1], int32[:,::1], int64[::1], int64, int64, int64[::1]")
 def count_join_kernel(slices, thresholds, words, ones, zeros, levels, outcomes, sizes):
     """sizes[k] = pairs of left row k that satisfy both inequalities, int64.
 
@@ -183,11 +162,6 @@ def count_join_kernel(slices, thresholds, words, ones, zeros, levels, outcomes, 
                     high -= before_high
                 level += 1
         sizes[k] = width - found if outcomes & LESS else found
-
-
-COUNT_JOIN_SIGNATURE = (
-    "void(int64[:,::1], int64[::1], uint64[:,::1], int32[:,::1], int64[::1], int64, int64, int64[::1])"
-)
 
 
 @dataclass(frozen=True, eq=False)
