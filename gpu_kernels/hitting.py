@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.control import Control
-from tuplewise.gpu_kernels.hitting_types import Bound, Wanted, words_of
+from tuplewise.gpu_kernels.hitting_types import Bound, Wanted
+from tuplewise.gpu_kernels.words import mask_words
 
 # Removed edges, as a share of those left, from which new sets are sought from nothing: a set that misses many removed
 # edges would be found as often. Equally fast at a sixth to a quarter on clues of Tax and on random ones.
@@ -72,7 +73,7 @@ def minimal_hitting_sets(
     ValueError
         Where shapes don't fit, or a budget comes without weights.
     """
-    words = words_of(wanted.atoms)
+    words = mask_words(wanted.atoms)
     _check_masks("edges", edges, words)
     if budget < 0 or (budget > 0 and weights is None):
         raise ValueError("budget: must be 0 or more, and needs weights when above 0")
@@ -139,7 +140,7 @@ def extend_hitting_sets(
     ValueError
         Where shapes don't fit.
     """
-    words = words_of(wanted.atoms)
+    words = mask_words(wanted.atoms)
     for name, array in (("edges", edges), ("new_edges", new_edges), ("sets", sets)):
         _check_masks(name, array, words)
     if len(edges) == 0 and len(new_edges) > 0:
@@ -194,7 +195,7 @@ def without_edges(
     ValueError
         Where shapes don't fit.
     """
-    words = words_of(wanted.atoms)
+    words = mask_words(wanted.atoms)
     for name, array in (("edges", edges), ("removed", removed), ("sets", sets)):
         _check_masks(name, array, words)
     from tuplewise.gpu_kernels.cpu import hitting_without

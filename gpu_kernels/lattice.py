@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.control import Control
-from tuplewise.gpu_kernels.words import as_masks
+from tuplewise.gpu_kernels.words import as_masks, mask_words
 
 Mask = NDArray[np.uint64]
 
@@ -62,13 +62,13 @@ class Lattice:
     """
 
     def __init__(self, own: Mask, targets: int, *, threads: int | None = None) -> None:
-        target_words = max(1, -(-targets // 64))
+        target_words = mask_words(targets)
         if own.ndim != 2 or own.dtype != np.uint64 or own.shape[1] != target_words:
             allowed = f"allowed: uint64 (attributes, {target_words})"
             raise ValueError(f"own: {own.dtype} array of shape {own.shape}; {allowed}")
         self._own, self._threads = own, threads
         self.size = 0
-        self.contexts: Mask = np.zeros((1, max(1, -(-len(own) // 64))), dtype=np.uint64)
+        self.contexts: Mask = np.zeros((1, mask_words(len(own))), dtype=np.uint64)
         self.open: Mask = as_masks(np.ones((1, targets), dtype=np.bool_))
         self._drop_closed()
 
@@ -128,10 +128,8 @@ class Lattice:
         self._drop_closed()
         if self.size == 0:
             attributes = len(self._own) if len(self) else 0
-            contexts = np.zeros((attributes, self.contexts.shape[1]), dtype=np.uint64)
-            for a in range(attributes):
-                contexts[a, a // 64] = np.uint64(1 << (a % 64))
-            self.contexts, self.open = contexts, self.open[:1] & ~self._own[:attributes]
+            self.contexts = as_masks(np.eye(attributes, len(self._own), dtype=np.bool_))
+            self.open = self.open[:1] & ~self._own[:attributes]
         else:
             grown = lattice.run(self.contexts, self.open, Control(deadline, progress, self._threads))
             if grown is None:

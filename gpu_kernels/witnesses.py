@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.control import Control
+from tuplewise.gpu_kernels.words import mask_words
 
 Mask = NDArray[np.uint64]
 
@@ -53,7 +54,7 @@ class Witnesses:
     ) -> None:
         self._codes, self._targets, self._strict = codes, (kind, left, right), nulls == "unknown"
         self._threads = threads
-        self._target_words = max(1, -(-len(kind) // 64))
+        self._target_words = mask_words(len(kind))
         self._pairs = np.zeros((0, 2), dtype=np.int32)
         self._agreeing: Mask = np.zeros((len(codes), 0), dtype=np.uint64)
         self._violated: Mask = np.zeros((0, self._target_words), dtype=np.uint64)
