@@ -30,7 +30,7 @@ RULES = (
 COMPILED = {
     "dc discover": 13,
     "dc discover --error": 11,
-    "dc check": 19,
+    "dc check": 18,
     "dc init": 12,
     "dc insert": 17,
     "fd discover": 11,
