@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from tuplewise.gpu_kernels import cache
+from tuplewise.gpu_kernels.control import usable_cores
 
 if TYPE_CHECKING:
     from tuplewise.gpu_kernels.compiled import Kernel
@@ -112,7 +113,7 @@ class Building:
         command = [sys.executable, "-P", "-m", module, "--share", str(niceness), str(os.getpid()), "--", *self._names]
         self._told = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `stop`)
         atexit.register(self.stop)
-        for _ in range(min(_cores(), self.missing)):
+        for _ in range(min(usable_cores(), self.missing)):
             self._processes.append(
                 subprocess.Popen(
                     command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self._told
@@ -176,10 +177,6 @@ def share(names: Sequence[str], parent: int) -> None:
                     if os.getppid() != parent:
                         return
                     kernel.compile_ahead(types, wait=wait)
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.cuda.grouping import cluster_numbers, first_above, gathered, order_by
 from tuplewise.gpu_kernels.cuda.joins import DeviceJoin
-from tuplewise.gpu_kernels.cuda.primitives import empty, kernel, launch, to_device
+from tuplewise.gpu_kernels.cuda.primitives import empty, kernel, launch, output, to_device
 from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS
 
 WORDS = 16  # 64-bit words of a block's bitmap
@@ -242,9 +242,7 @@ class BitmapJoin(DeviceJoin):
         return clusters, codes
 
     def sizes(self, query: tuple[Any, Any], limit: int) -> Any:
-        sizes = empty(query[0].shape[0], np.int64)
-        launch(count_bitmaps_kernel, sizes.shape[0], *query, *self._tables, limit, sizes)
-        return sizes
+        return output(count_bitmaps_kernel, query[0].shape[0], np.int64, *query, *self._tables, limit)
 
     def write(self, query: tuple[Any, Any], offsets: Any, keys: Any) -> None:
         launch(emit_bitmaps_kernel, query[0].shape[0], *query, *self._tables, self.there.right.rows, offsets, keys)

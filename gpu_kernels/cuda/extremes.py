@@ -14,7 +14,7 @@ import numpy as np
 from numba import cuda
 
 from tuplewise.gpu_kernels.cuda.grouping import HIGHEST_CODE, LOWEST_CODE
-from tuplewise.gpu_kernels.cuda.primitives import empty, kernel, launch
+from tuplewise.gpu_kernels.cuda.primitives import empty, kernel, launch, output
 from tuplewise.gpu_kernels.join_types import FIRST, FIRST_END
 
 LEAF = 16  # rows under one leaf of the tree
@@ -216,6 +216,4 @@ def reverse_clusters_kernel(rows, offsets, numbers, reversed_rows):
 
 def backwards(rows: Any, offsets: Any, numbers: Any) -> Any:
     """The rows of each cluster from the last to the first."""
-    found = empty(rows.shape[0], np.int32)
-    launch(reverse_clusters_kernel, rows.shape[0], rows, offsets, numbers, found)
-    return found
+    return output(reverse_clusters_kernel, rows.shape[0], np.int32, rows, offsets, numbers)

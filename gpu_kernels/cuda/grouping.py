@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numba import cuda
 
-from tuplewise.gpu_kernels.cuda.primitives import empty, filled, kernel, launch, running_sums, sort, to_device, to_host
+from tuplewise.gpu_kernels.cuda.primitives import empty, filled, kernel, launch, output, running_sums, sort, to_device
 
 KEY_BITS = 64
 HIGHEST_CODE, LOWEST_CODE = 2147483647, -2147483648
@@ -244,23 +244,19 @@ def scatter_offsets_kernel(kept_before, before, offsets):
 
 def cluster_numbers(offsets: Any, members: int) -> Any:
     """Cluster of each of so many members, int32, by offsets int64 on the device."""
-    numbers = empty(members, np.int32)
-    launch(number_clusters_kernel, members, offsets, numbers)
-    return numbers
+    return output(number_clusters_kernel, members, np.int32, offsets)
 
 
 def gathered(column: Any, rows: Any) -> Any:
     """Codes of these rows, int32."""
-    codes = empty(rows.shape[0], np.int32)
-    launch(gather_codes_kernel, rows.shape[0], column, rows, codes)
-    return codes
+    return output(gather_codes_kernel, rows.shape[0], np.int32, column, rows)
 
 
 def extremes_of(codes: Any) -> tuple[int, int]:
     """Lowest and highest of at least one code."""
     extremes = to_device(np.array([HIGHEST_CODE, LOWEST_CODE], dtype=np.int32))
     launch(reduce_extremes_kernel, min(codes.shape[0], REDUCING_THREADS), codes, extremes)
-    lowest, highest = to_host(extremes)
+    lowest, highest = extremes.copy_to_host()
     return int(lowest), int(highest)
 
 
@@ -274,8 +270,7 @@ def order_by(numbers: Any, clusters: int, codes: Any) -> Any:
     code_bits, place_bits = bits_for(highest - lowest + 1), bits_for(n)
     if bits_for(clusters) + code_bits + place_bits > KEY_BITS:
         return two_pass_order(numbers, codes, lowest, code_bits, place_bits)
-    keys = empty(n, np.uint64)
-    launch(begin_keys_kernel, n, numbers, keys)
+    keys = output(begin_keys_kernel, n, np.uint64, numbers)
     launch(append_codes_kernel, n, codes, lowest, code_bits, keys)
     return sorted_keys(keys, place_bits)[0]
 
@@ -298,15 +293,13 @@ def two_pass_order(numbers: Any, codes: Any, lowest: int, code_bits: int, place_
     by_code, _ = sorted_keys(keys, place_bits)
     launch(regroup_keys_kernel, n, numbers, by_code, place_bits, keys)
     sort(keys)
-    order = empty(n, np.int32)
-    launch(regroup_order_kernel, n, keys, place_bits, by_code, order)
-    return order
+    return output(regroup_order_kernel, n, np.int32, keys, place_bits, by_code)
 
 
 def runs_of(flags: Any) -> tuple[Any, Any, int]:
     """Number of the run of each place, plus 1, int64 (n + 1,) from place 1 on; starts int64 (runs + 1,); runs."""
     run_numbers = running_sums(flags)
-    runs = int(to_host(run_numbers[-1:])[0])
+    runs = int(run_numbers[-1:].copy_to_host()[0])
     starts = empty(runs + 1, np.int64)
     launch(start_runs_kernel, flags.shape[0], flags, run_numbers, starts)
     return run_numbers, starts, runs

@@ -23,7 +23,7 @@ from tuplewise.gpu_kernels.cuda.primitives import (
     device_index,
     empty,
     kernel,
-    launch,
+    output,
     room_bytes,
     sort,
     to_device,
@@ -123,9 +123,7 @@ class DeviceJoin(ABC):
                 low, high = int(offsets[first]), int(offsets[last])
                 keys = self._written(self.ask_rows(rows[first:last]), offsets[first : last + 1] - low)
                 sort(keys)
-                sorted_rows = empty(high - low, np.int32)
-                launch(unpack_keys_kernel, high - low, keys, sorted_rows)
-                partners[low:high] = to_host(sorted_rows)
+                partners[low:high] = to_host(output(unpack_keys_kernel, high - low, np.int32, keys))
         return offsets, partners
 
     def find(self, limit: int) -> NDArray[np.int32]:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.cuda.grouping import HIGHEST_CODE, LOWEST_CODE, cluster_numbers, gathered, order_by
 from tuplewise.gpu_kernels.cuda.joins import EVERY, DeviceJoin, unpack_keys_kernel
-from tuplewise.gpu_kernels.cuda.primitives import empty, filled, kernel, launch, sort, to_device, total
+from tuplewise.gpu_kernels.cuda.primitives import empty, filled, kernel, launch, output, sort, to_device, total
 from tuplewise.gpu_kernels.join_types import EQUAL, LESS
 
 LEAF = 16  # rows of a leaf at most, as in the CPU twin
@@ -289,8 +289,7 @@ class KdTreeJoin(DeviceJoin):
         parts = cluster_numbers(to_device(np.append(shape.edges[-1], n)), n)
         launch(pair_keys_kernel, n, parts, places, rows, keys)
         sort(keys)
-        rows = empty(n, np.int32)
-        launch(unpack_keys_kernel, n, keys, rows)
+        rows = output(unpack_keys_kernel, n, np.int32, keys)
         codes = empty((len(columns), n), np.int32)
         for d, c in enumerate(self.comparisons):
             codes[d].copy_to_device(gathered(self.there.column(c.right), rows))

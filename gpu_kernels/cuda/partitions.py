@@ -26,7 +26,7 @@ from tuplewise.gpu_kernels.cuda.grouping import (
     scatter_offsets_kernel,
     scatter_runs_kernel,
 )
-from tuplewise.gpu_kernels.cuda.primitives import empty, kernel, launch, running_sums, to_device, to_host
+from tuplewise.gpu_kernels.cuda.primitives import empty, kernel, launch, output, running_sums, to_device, to_host
 
 BEGIN, NUMBERS, COLUMN = 0, 1, 2  # columns of the jobs of a `Spread`
 MEMBERS, CLASSES = 0, 1  # columns of what `locate_jobs_kernel` writes
@@ -144,9 +144,7 @@ def next_level(level: Level, parents: NDArray[np.int64], columns: NDArray[np.int
     n = jobs.items
     rows, numbers, of_column = spread_members(level, jobs, codes)
     order = order_by(numbers, jobs.classes, of_column)
-    flags = empty(n, np.int32)
-    launch(flag_changes_kernel, n, numbers, of_column, order, flags)
-    run_numbers, starts, runs = runs_of(flags)
+    run_numbers, starts, runs = runs_of(output(flag_changes_kernel, n, np.int32, numbers, of_column, order))
     kept, sizes, unused = (empty(runs, np.int64) for _ in range(3))
     launch(measure_runs_kernel, runs, starts, order, rows, n, kept, sizes, unused)
     if strict:

@@ -254,3 +254,10 @@ def launch(kernel: Any, items: int, *arguments: Any) -> None:
     else:
         grid = min(MOST_BLOCKS, max(QUIET_BLOCKS, -(-items // THREADS))), THREADS
     kernel[grid](*arguments)
+
+
+def output(kernel: Any, items: int, dtype: DTypeLike, *arguments: Any) -> Any:
+    """What a kernel writes to its last argument: a device array (items,)."""
+    found = empty(items, dtype)
+    launch(kernel, items, *arguments, found)
+    return found

@@ -20,14 +20,12 @@ import numpy as np
 from numba import cuda
 from numpy.typing import NDArray
 
-from tuplewise.gpu_kernels.clusters import ClusterPairs
-from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cuda import extremes
 from tuplewise.gpu_kernels.cuda.grouping import bits_for, first_above, gathered
 from tuplewise.gpu_kernels.cuda.joins import DeviceJoin
-from tuplewise.gpu_kernels.cuda.primitives import empty, kernel, launch, running_sums, sort, to_device, to_host
+from tuplewise.gpu_kernels.cuda.primitives import empty, kernel, launch, output, running_sums, sort, to_device, to_host
 from tuplewise.gpu_kernels.cuda.sorted_join import locate_slices_kernel
-from tuplewise.gpu_kernels.join_types import EQUAL, FIRST, FIRST_END, GREATER, LESS, Comparison
+from tuplewise.gpu_kernels.join_types import EQUAL, FIRST, FIRST_END, GREATER, LESS
 
 
 @kernel("int32[::1], int32[::1]")
@@ -219,11 +217,9 @@ class WaveletJoin(DeviceJoin):
     54 ms to list two million pairs, whose keys take 36 bytes each on the device before they are copied to the host.
     """
 
-    def __init__(
-        self, pairs: ClusterPairs, codes: NDArray[np.int32], comparisons: list[Comparison], control: Control
-    ) -> None:
-        super().__init__(pairs, codes, comparisons, control)
-        self._first, self._second = comparisons
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._first, self._second = self.comparisons
         self._largest = int(bool(self._second.outcomes & LESS))
 
     @cached_property
@@ -255,11 +251,9 @@ class WaveletJoin(DeviceJoin):
 
     def sizes(self, query: Query, limit: int) -> Any:
         m, n = self._matrix, query.seconds.shape[0]
-        thresholds, sizes = empty(n, np.int64), empty(n, np.int64)
-        launch(rank_thresholds_kernel, n, query.seconds, m.values, self._second.outcomes, thresholds)
-        launch(count_join_kernel, n, query.slices, thresholds, m.words, m.ones, m.zeros, m.levels,
-               self._second.outcomes, sizes)  # fmt: skip
-        return sizes
+        thresholds = output(rank_thresholds_kernel, n, np.int64, query.seconds, m.values, self._second.outcomes)
+        return output(count_join_kernel, n, np.int64, query.slices, thresholds, m.words, m.ones, m.zeros, m.levels,
+                        self._second.outcomes)  # fmt: skip
 
     def write(self, query: Query, offsets: Any, keys: Any) -> None:
         launch(extremes.emit_join_kernel, query.seconds.shape[0], query.slices, self._limits(query), self._extremes,
@@ -267,10 +261,8 @@ class WaveletJoin(DeviceJoin):
 
     def _limits(self, query: Query) -> Any:
         """The code that a partner has at least (or at most) in the second inequality, int64."""
-        limits = empty(query.seconds.shape[0], np.int64)
         step = 0 if self._second.outcomes & EQUAL else (1 if self._largest else -1)
-        launch(extremes.shift_codes_kernel, limits.shape[0], query.seconds, step, limits)
-        return limits
+        return output(extremes.shift_codes_kernel, query.seconds.shape[0], np.int64, query.seconds, step)
 
     def find(self, limit: int) -> NDArray[np.int32]:
         found = np.empty((0, 2), dtype=np.int32)
@@ -292,10 +284,9 @@ class WaveletJoin(DeviceJoin):
     def _first_extremes(self, rows: Any, clusters: Any, limit: int, upwards: bool) -> NDArray[np.int32]:
         """The first of these left rows that have a partner, each with the extreme one, int32 (found, 2)."""
         query = self.ask(rows, clusters)
-        flags = empty(rows.shape[0], np.int8)
         tree, right, seconds = self._extremes, self._right().rows, self._seconds
-        launch(extremes.flag_partners_kernel, rows.shape[0], rows, query.slices, self._limits(query), tree, right,
-               seconds, self._largest, flags)  # fmt: skip
+        flags = output(extremes.flag_partners_kernel, rows.shape[0], np.int8, rows, query.slices,
+                         self._limits(query), tree, right, seconds, self._largest)  # fmt: skip
         places = np.flatnonzero(to_host(flags))[:limit].astype(np.int32)
         partners = empty(len(places), np.int32)
         if len(places):
