@@ -36,10 +36,10 @@ _DECLARATION = re.compile(r"^ *@kernel\(", re.MULTILINE)
 
 
 def kernel_modules() -> list[str]:
-    """Names of the modules that declare kernels, without the package; those with the most code first."""
+    """Names of the modules that declare kernels for the CPU, without the package; those with the most code first."""
     package = Path(importlib.import_module(cache.PACKAGE).__path__[0])
     found: list[tuple[int, str]] = []
-    for folder in ("engine", "gpu_kernels"):  # links in a checkout, which a glob from above doesn't follow
+    for folder in ("engine", "gpu_kernels/cpu"):  # links in a checkout, which a glob from above doesn't follow
         for path in (package / folder).rglob("*.py"):
             source = path.read_text(encoding="utf-8")
             if _DECLARATION.search(source):
