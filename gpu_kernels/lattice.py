@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.control import Control
+from tuplewise.gpu_kernels.cpu import lattice
 from tuplewise.gpu_kernels.words import as_masks, mask_words
 
 Mask = NDArray[np.uint64]
@@ -94,8 +95,6 @@ class Lattice:
 
         `among`: instead of those that are open, these, uint64 (last - first, target words).
         """
-        from tuplewise.gpu_kernels.cpu import lattice
-
         bits = self.open[first:last] if among is None else among
         rows, targets = lattice.list_bits(bits, int(np.bitwise_count(bits).sum(dtype=np.int64)))
         rows += np.int32(first)
@@ -103,14 +102,10 @@ class Lattice:
 
     def close(self, rows: NDArray[np.int32], targets: NDArray[np.int32]) -> None:
         """Targets that are open no more, each for one context: int32 (n,)."""
-        from tuplewise.gpu_kernels.cpu import lattice
-
         lattice.clear_bits(self.open, rows, targets)
 
     def strike(self, contexts: Mask, closed: Mask) -> None:
         """Close targets, uint64 (n, target words), for some contexts, uint64 (n, words), as far as they are here."""
-        from tuplewise.gpu_kernels.cpu import lattice
-
         if len(contexts) and len(self):
             lattice.clear_masks(self.contexts, lattice.index_rows(self.contexts), self.open, contexts, closed)
             self._drop_closed()
@@ -123,8 +118,6 @@ class Lattice:
         self, *, deadline: float | None = None, progress: Callable[[float], None] | None = None
     ) -> bool:
         """Go to the contexts with one attribute more; False, and nothing changed, where a deadline came first."""
-        from tuplewise.gpu_kernels.cpu import lattice
-
         self._drop_closed()
         if self.size == 0:
             attributes = len(self._own) if len(self) else 0
