@@ -213,9 +213,9 @@ def compare_sizes(session: Session) -> None:
         if geometry.shared_bytes(plan.digits) > SHARED_LIMIT_BYTES:
             continue
         sizes = replace(usual, geometry=geometry)
-        evidence.count_clues(*arguments, sizes)
+        evidence.run(*arguments, sizes=sizes)
         with launches_timed() as seen:
-            _, counts, _ = evidence.count_clues(*arguments, sizes)
+            _, counts, _ = evidence.run(*arguments, sizes=sizes)
         if int(counts.sum()) != pairs:
             session.fault(f"sizes {change}: {int(counts.sum())} pairs of {pairs}")
         rate = pairs / max(1e-9, seen["seconds"])
@@ -239,11 +239,11 @@ def _small_case(between: bool) -> None:
     shape = layout.left, layout.right, layout.scope, layout.ordered, True
     if between:
         rows = np.arange(500, dtype=np.int64)
-        counts = evidence_between.count_between(codes, rows[:400], rows[400:], *shape, Control(), sizes)[1]
+        counts = evidence_between.run(codes, rows[:400], rows[400:], *shape, Control(), sizes=sizes)[1]
         wanted = 400 * 100
     else:
         offsets = np.array([0, 100, 500], dtype=np.int64)
-        counts = evidence.count_clues(codes, *shape, offsets, Control(), sizes)[1]
+        counts = evidence.run(codes, *shape, offsets, Control(), sizes=sizes)[1]
         wanted = 100 * 99 // 2 + 400 * 399 // 2
     if int(counts.sum()) != wanted:
         raise SystemExit(1)

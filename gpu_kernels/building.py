@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from tuplewise.gpu_kernels import cache
+from tuplewise.gpu_kernels.control import usable_cores
 
 if TYPE_CHECKING:
     from tuplewise.gpu_kernels.compiled import Kernel
@@ -35,10 +36,10 @@ _DECLARATION = re.compile(r"^ *@kernel\(", re.MULTILINE)
 
 
 def kernel_modules() -> list[str]:
-    """Names of the modules that declare kernels, without the package; those with the most code first."""
+    """Names of the modules that declare kernels for the CPU, without the package; those with the most code first."""
     package = Path(importlib.import_module(cache.PACKAGE).__path__[0])
     found: list[tuple[int, str]] = []
-    for folder in ("engine", "gpu_kernels"):  # links in a checkout, which a glob from above doesn't follow
+    for folder in ("engine", "gpu_kernels/cpu"):  # links in a checkout, which a glob from above doesn't follow
         for path in (package / folder).rglob("*.py"):
             source = path.read_text(encoding="utf-8")
             if _DECLARATION.search(source):
@@ -112,7 +113,7 @@ class Building:
         command = [sys.executable, "-P", "-m", module, "--share", str(niceness), str(os.getpid()), "--", *self._names]
         self._told = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `stop`)
         atexit.register(self.stop)
-        for _ in range(min(_cores(), self.missing)):
+        for _ in range(min(usable_cores(), self.missing)):
             self._processes.append(
                 subprocess.Popen(
                     command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self._told
@@ -176,10 +177,6 @@ def share(names: Sequence[str], parent: int) -> None:
                     if os.getppid() != parent:
                         return
                     kernel.compile_ahead(types, wait=wait)
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def main(arguments: list[str] | None = None) -> int:

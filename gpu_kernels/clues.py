@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from tuplewise.gpu_kernels.clusters import ClusterPairs
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.device import Device, pick_device
-from tuplewise.gpu_kernels.evidence import ClueSet
-from tuplewise.gpu_kernels.words import ClueLayout, merge_clues, mirror_clues
+from tuplewise.gpu_kernels.evidence import ClueSet, check_codes, of_both_orders
+from tuplewise.gpu_kernels.words import ClueLayout
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,8 +94,7 @@ class ComparableRows:
         """
         control = Control(deadline, progress, threads or self._threads)
         clues, rows, complete = self._twin.within(pairs, control)
-        both = int(np.dot(np.diff(pairs.left_offsets), np.diff(pairs.right_offsets)))
-        compared = both - len(pairs.left) if pairs.reflexive else 2 * both
+        compared = pairs.pairs - len(pairs.left) if pairs.reflexive else 2 * pairs.pairs
         return _sorted(clues, rows, compared, complete)
 
     @overload
@@ -127,8 +126,7 @@ class ComparableRows:
         clues, rows, counts = self._twin.of_pairs(t, u, counting)
         if not counting:
             return _sorted(clues, rows, 2 * len(t), True)
-        both = np.concatenate([clues, mirror_clues(clues, self._layout)])
-        return ClueSet(*merge_clues(both, np.concatenate([counts, counts])), 2 * len(t), True)
+        return of_both_orders(clues, counts, self._layout, True, 2 * len(t), True)
 
 
 def lay_out(
@@ -165,10 +163,7 @@ def lay_out(
     >>> rows.of_pairs(np.array([0]), np.array([1])).clues.ravel().tolist()
     []
     """
-    if codes.ndim != 2 or codes.dtype != np.int32:
-        raise ValueError(f"codes: {codes.dtype} array of {codes.ndim} dimensions; allowed: int32 (columns, rows)")
-    if layout.comparisons and int(max(layout.left.max(), layout.right.max())) >= len(codes):
-        raise ValueError(f"the layout names column {int(max(layout.left.max(), layout.right.max()))} of {len(codes)}")
+    check_codes(codes, layout)
     picked = pick_device(device)
     if picked.kind == "cuda":
         from tuplewise.gpu_kernels.cuda.clues import ComparableRows as CudaRows

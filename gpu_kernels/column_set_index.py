@@ -11,7 +11,7 @@ keeps zones of every column; it is never changed in place, new rows lie in a tai
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -41,10 +41,6 @@ SPARE = kernels.SPARE
 ROWS_A_TASK = 64  # new rows that a thread takes at a time
 EXCHANGED = (EQ, NE, GT, GE, LT, LE)  # each operator with both sides exchanged
 MOST_OF_A_CLASS = 2  # rows of each class of equal rows in an order that need not be whole
-_NAMES = (
-    "orders", "whole", "order_offsets", "zones", "level_starts", "level_blocks", "levels", "columns", "column_offsets",
-    "bounds",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +81,8 @@ class SortedRows:
         return Orders(*(getattr(self, name) for name in Orders._fields))
 
     def __post_init__(self) -> None:
-        for name in _NAMES:  # those that are mapped from a file can't be written to: kernels are compiled for that once
-            array = getattr(self, name).view()
+        for name, array in vars(self).items():  # as those that are mapped from a file: kernels are compiled for that
+            array = array.view()
             array.setflags(write=False)
             object.__setattr__(self, name, array)
 
@@ -195,12 +191,12 @@ class SortedRows:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """To be stored."""
-        return {name: getattr(self, name) for name in _NAMES}
+        return dict(vars(self))
 
     @classmethod
     def of_arrays(cls, array: Callable[[str], NDArray[Any]]) -> SortedRows:
         """As stored."""
-        return cls(**{name: array(name) for name in _NAMES})
+        return cls(**{field.name: array(field.name) for field in fields(cls)})
 
     def find(
         self, i: int, codes: NDArray[np.int32], alive: NDArray[np.bool_], wanted: NDArray[np.int32]
@@ -269,24 +265,13 @@ class Comparing:
 
         Returns what was met, and the pairs that each query compared, int64 (queries,).
         """
-        compared = np.zeros(len(queries.order), dtype=np.int64)
         given = (rows.for_loops, queries, self.given, known.given)
-        if last - first <= ROWS_A_TASK:
+
+        def probe(first: int, last: int, compared: NDArray[np.int64]) -> Met:
             clues, pairs = kernels.probe_rows(codes, alive, *rows.span, first, last, *given, compared)
-            return Met(clues, pairs, np.zeros(0, dtype=np.int64)), compared
-        found: list[Met] = []
-        parts: list[NDArray[np.int64]] = []
-        starts = range(first, last, ROWS_A_TASK)
+            return Met(clues, pairs, np.zeros(0, dtype=np.int64))
 
-        def work(task: int) -> None:
-            own = np.zeros(len(compared), dtype=np.int64)
-            end = min(last, starts[task] + ROWS_A_TASK)
-            clues, pairs = kernels.probe_rows(codes, alive, *rows.span, starts[task], end, *given, own)
-            found.append(Met(clues, pairs, np.zeros(0, dtype=np.int64)))
-            parts.append(own)
-
-        run_tasks([1.0] * len(starts), lambda: work, control or Control())
-        return _together(found, self.layout.words), np.sum(parts, axis=0, dtype=np.int64)
+        return self._in_parts(probe, first, last, len(queries.order), control)
 
     def scan(
         self, codes: NDArray[np.int32], alive: NDArray[np.bool_], new: NDArray[np.int32], start: int, stop: int,
@@ -299,29 +284,32 @@ class Comparing:
         how many clues are known, where pairs that left them are to be counted. Returns what was met, and these counts,
         int64 (counting,).
         """
-        counts = np.zeros(counting, dtype=np.int64)
         by_column = np.ascontiguousarray(by_column)
         given = (self.given, known.given)
-        if len(new) <= ROWS_A_TASK:
-            met = kernels.scan_rows(
-                codes, by_column, alive, new, 0, len(new), start, stop, only_before, *given, counts
-            )
-            return Met(*met), counts
+
+        def scan(first: int, last: int, counts: NDArray[np.int64]) -> Met:
+            return Met(*kernels.scan_rows(
+                codes, by_column, alive, new, first, last, start, stop, only_before, *given, counts
+            ))  # fmt: skip
+
+        return self._in_parts(scan, 0, len(new), counting, control)
+
+    def _in_parts(
+        self, compare: Callable[[int, int, NDArray[np.int64]], Met], first: int, last: int, counting: int,
+        control: Control | None,
+    ) -> tuple[Met, NDArray[np.int64]]:  # fmt: skip
+        """Compare a range of new rows, on threads where they are many. `compare` adds to counts, int64 (counting,)."""
+        starts = range(first, last, ROWS_A_TASK)
+        counts = [np.zeros(counting, dtype=np.int64) for _ in range(max(1, len(starts)))]
+        if len(starts) <= 1:
+            return compare(first, last, counts[0]), counts[0]
         found: list[Met] = []
-        parts: list[NDArray[np.int64]] = []
-        starts = range(0, len(new), ROWS_A_TASK)
 
         def work(task: int) -> None:
-            own = np.zeros(counting, dtype=np.int64)
-            end = min(len(new), starts[task] + ROWS_A_TASK)
-            met = kernels.scan_rows(
-                codes, by_column, alive, new, starts[task], end, start, stop, only_before, *given, own
-            )
-            found.append(Met(*met))
-            parts.append(own)
+            found.append(compare(starts[task], min(last, starts[task] + ROWS_A_TASK), counts[task]))
 
         run_tasks([1.0] * len(starts), lambda: work, control or Control())
-        return _together(found, self.layout.words), np.sum(parts, axis=0, dtype=np.int64)
+        return _together(found, self.layout.words), np.sum(counts, axis=0, dtype=np.int64)
 
     def seek(
         self, codes: NDArray[np.int32], alive: NDArray[np.bool_], tried: NDArray[np.int32], clue: NDArray[np.uint64],

@@ -26,7 +26,6 @@ import numba
 import numpy as np
 from numba import types as nb_types
 from numba.core import config, sigutils
-from numba.core.caching import _Cache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, CompileResult
 from numba.core.registry import CPUDispatcher
@@ -269,8 +268,8 @@ def _takes(declared: Any, given: Any) -> bool:
     return both and all(map(_takes, declared, given))
 
 
-class _Kept(_Cache):  # type: ignore[misc]
-    """Where Numba asks for the machine code of one kernel."""
+class _Kept:
+    """Where Numba asks for the machine code of one kernel, in place of a `numba.core.caching.Cache`."""
 
     cache_path = None
 
@@ -297,12 +296,6 @@ class _Kept(_Cache):  # type: ignore[misc]
             return
         kept = tuple("" if isinstance(part, str) else part for part in data._reduce())
         cache.save(self._of.file_name(sigutils.normalize_signature(sig)[0]), kept)
-
-    def enable(self) -> None:
-        """It always is."""
-
-    def disable(self) -> None:
-        """It never is."""
 
     def flush(self) -> None:
         """Nothing is held back."""

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.control import Control
+from tuplewise.gpu_kernels.cpu import contexts
 
 Mask = NDArray[np.uint64]
 
@@ -70,8 +71,6 @@ class MinimalContexts:
         max_size: int | None = None,
         threads: int | None = None,
     ) -> None:
-        from tuplewise.gpu_kernels.cpu import contexts
-
         if not len(kind) == len(left) == len(right):
             raise ValueError(f"kind, left, right: {len(kind)}, {len(left)}, {len(right)} entries; allowed: one length")
         self._state = contexts.State(attributes, kind, left, right, max_size)

@@ -86,15 +86,8 @@ def collect_clues(
     codes, members, group_offsets = _checked(codes, layout, members, group_offsets)
     picked = pick_device(device)
     control = Control(deadline, progress, threads, picked.more)
-    used = np.unique(np.concatenate([layout.left, layout.right])) if layout.comparisons else np.empty(0, np.int32)
-    place = np.zeros(len(codes), dtype=np.int32)
-    place[used] = np.arange(len(used), dtype=np.int32)
-    order = row_order(codes[used], members, group_offsets)
-    arranged = np.ascontiguousarray(codes[np.ix_(used, order)]) if len(used) else np.zeros((1, len(order)), np.int32)
-    arguments = (
-        arranged, place[layout.left], place[layout.right], layout.scope, layout.ordered, nulls == "unknown",
-        group_offsets, counting, control,
-    )  # fmt: skip
+    compared = arranged_codes(codes, layout, members, group_offsets)
+    arguments = (*compared, layout.scope, layout.ordered, nulls == "unknown", group_offsets, control)
 
     def on_gpu() -> Counted:
         from tuplewise.gpu_kernels.cuda.evidence import run
@@ -218,6 +211,18 @@ def _checked(
     if (np.diff(group_offsets) < 0).any():
         raise ValueError("group_offsets: must not fall")
     return codes, members.astype(np.int32, copy=False), group_offsets.astype(np.int64, copy=False)
+
+
+def arranged_codes(
+    codes: NDArray[np.int32], layout: ClueLayout, members: NDArray[np.int32], group_offsets: NDArray[np.int64]
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+    """The columns that are compared, int32 (columns, members), rows as `row_order` says, and the layout's left and
+    right among them."""
+    used = np.unique(np.concatenate([layout.left, layout.right]))
+    order = row_order(codes[used], members, group_offsets)
+    arranged = np.ascontiguousarray(codes[np.ix_(used, order)]) if len(used) else np.zeros((1, len(order)), np.int32)
+    left, right = (np.searchsorted(used, side).astype(np.int32) for side in (layout.left, layout.right))
+    return arranged, left, right
 
 
 def row_order(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.device import Device, pick_device
-from tuplewise.gpu_kernels.evidence import COMPARING, ClueSet, Counted, check_codes, of_both_orders, row_order
+from tuplewise.gpu_kernels.evidence import COMPARING, ClueSet, Counted, arranged_codes, check_codes, of_both_orders
 from tuplewise.gpu_kernels.words import ClueLayout, merge_clues
 
 
@@ -76,12 +76,8 @@ def pair_triangle(
     """
     check_codes(codes, layout)
     rows = codes.shape[1]
-    used = np.unique(np.concatenate([layout.left, layout.right])) if layout.comparisons else np.empty(0, np.int32)
-    place = np.zeros(len(codes), dtype=np.int32)
-    place[used] = np.arange(len(used), dtype=np.int32)
-    order = row_order(codes[used], np.arange(rows, dtype=np.int32), np.array([0, rows], dtype=np.int64))
-    arranged = np.ascontiguousarray(codes[np.ix_(used, order)]) if len(used) else np.zeros((1, rows), np.int32)
-    return PairTriangle(arranged, place[layout.left], place[layout.right], layout, nulls == "unknown")
+    compared = arranged_codes(codes, layout, np.arange(rows, dtype=np.int32), np.array([0, rows], dtype=np.int64))
+    return PairTriangle(*compared, layout, nulls == "unknown")
 
 
 def count_tile(

@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.control import Control
-from tuplewise.gpu_kernels.hitting_types import Bound, Wanted, words_of
+from tuplewise.gpu_kernels.cpu import hitting, hitting_extend, hitting_missed, hitting_without
+from tuplewise.gpu_kernels.hitting_types import Bound, Wanted
+from tuplewise.gpu_kernels.words import mask_words
 
 # Removed edges, as a share of those left, from which new sets are sought from nothing: a set that misses many removed
 # edges would be found as often. Equally fast at a sixth to a quarter on clues of Tax and on random ones.
@@ -72,7 +74,7 @@ def minimal_hitting_sets(
     ValueError
         Where shapes don't fit, or a budget comes without weights.
     """
-    words = words_of(wanted.atoms)
+    words = mask_words(wanted.atoms)
     _check_masks("edges", edges, words)
     if budget < 0 or (budget > 0 and weights is None):
         raise ValueError("budget: must be 0 or more, and needs weights when above 0")
@@ -83,7 +85,6 @@ def minimal_hitting_sets(
         return HittingSets(nothing, np.array([total], dtype=np.int64), True)
     if budget == 0 and not edges.any(axis=1).all():
         return HittingSets(np.empty((0, words), np.uint64), np.empty(0, np.int64), True)
-    from tuplewise.gpu_kernels.cpu import hitting
 
     bound = _bound(budget, most, chances, wanted) if budget > 0 else None
     control = Control(deadline, progress, threads)
@@ -139,7 +140,7 @@ def extend_hitting_sets(
     ValueError
         Where shapes don't fit.
     """
-    words = words_of(wanted.atoms)
+    words = mask_words(wanted.atoms)
     for name, array in (("edges", edges), ("new_edges", new_edges), ("sets", sets)):
         _check_masks(name, array, words)
     if len(edges) == 0 and len(new_edges) > 0:
@@ -147,7 +148,6 @@ def extend_hitting_sets(
         return Extended(found.sets, np.full(len(found.sets), -1, dtype=np.int64), found.complete)
     if not new_edges.any(axis=1).all():
         return Extended(np.empty((0, words), np.uint64), np.empty(0, np.int64), True)
-    from tuplewise.gpu_kernels.cpu import hitting_extend
 
     missed = misses_some(sets, new_edges, atoms=wanted.atoms, threads=threads)
     starts = sets[missed]
@@ -194,10 +194,9 @@ def without_edges(
     ValueError
         Where shapes don't fit.
     """
-    words = words_of(wanted.atoms)
+    words = mask_words(wanted.atoms)
     for name, array in (("edges", edges), ("removed", removed), ("sets", sets)):
         _check_masks(name, array, words)
-    from tuplewise.gpu_kernels.cpu import hitting_without
 
     control = Control(deadline, progress, threads)
     sought = np.unique(removed, axis=0)
@@ -235,15 +234,11 @@ def misses_some(
     sets: NDArray[np.uint64], edges: NDArray[np.uint64], *, atoms: int, threads: int | None = None
 ) -> NDArray[np.bool_]:
     """Whether each set leaves at least one edge unhit: bool (sets,)."""
-    from tuplewise.gpu_kernels.cpu import hitting_extend
-
     return hitting_extend.misses_some(sets, edges, atoms, Control(threads=threads))
 
 
 def first_missed(sets: NDArray[np.uint64], edges: NDArray[np.uint64]) -> NDArray[np.int64]:
     """The first edge that each set does not hit, -1 where it hits all: int64 (sets,)."""
-    from tuplewise.gpu_kernels.cpu import hitting_missed
-
     return np.asarray(hitting_missed.first_missed(np.ascontiguousarray(sets), np.ascontiguousarray(edges)))
 
 

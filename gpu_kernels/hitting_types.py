@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tuplewise.gpu_kernels.words import as_masks
+
 
 class Wanted(NamedTuple):
     """Which minimal hitting sets are wanted. Make one with `wanted_sets`.
@@ -64,23 +66,15 @@ def wanted_sets(
     if mirror is not None and len(mirror) != atoms:
         raise ValueError(f"mirror: {len(mirror)} entries; allowed: one for each of {atoms} atoms")
     groups = int(group.max(initial=-1)) + 1
-    group_masks = np.zeros((groups, words_of(atoms)), dtype=np.uint64)
-    for atom, g in enumerate(group):
-        group_masks[g, atom // 64] |= np.uint64(1) << np.uint64(atom % 64)
     return Wanted(
         atoms=atoms,
         mirror=(np.arange(atoms) if mirror is None else mirror).astype(np.int64),
         group=group.astype(np.int64),
-        group_masks=group_masks,
+        group_masks=as_masks(group == np.arange(groups)[:, None]),
         exclusive=exclusive,
         max_groups=groups if max_groups is None else max_groups,
         symmetric=mirror is not None,
     )
-
-
-def words_of(atoms: int) -> int:
-    """64-bit words of a set of atoms."""
-    return max(1, -(-atoms // 64))
 
 
 class Bound(NamedTuple):

@@ -15,13 +15,9 @@ from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.device import Device, pick_device
+from tuplewise.gpu_kernels.words import as_flags, mask_words
 
 BITS = 64
-
-
-def mask_words(attributes: int) -> int:
-    """64-bit words of a mask of so many attributes."""
-    return max(1, -(-attributes // BITS))
 
 
 def intersect_clusters(
@@ -61,7 +57,7 @@ def intersect_clusters(
         intersect(masks, common, control)
         return common
 
-    return _as_flags(pick_device(device).run("intersecting clusters", on_gpu, on_cpu), attributes)
+    return as_flags(pick_device(device).run("intersecting clusters", on_gpu, on_cpu), attributes)
 
 
 def count_common(
@@ -131,9 +127,3 @@ def _parts_with_room(masks: NDArray[np.uint64], result_bytes: int) -> Iterator[s
     most = max(1, (room_bytes() - result_bytes) // bytes_each)
     for first in range(0, len(masks), most):
         yield slice(first, first + most)
-
-
-def _as_flags(rows: NDArray[np.uint64], attributes: int) -> NDArray[np.bool_]:
-    """uint64 (attributes, words) as bool (attributes, attributes)."""
-    flags = np.unpackbits(rows.astype("<u8").view(np.uint8), axis=1, count=attributes, bitorder="little")
-    return flags.astype(np.bool_)

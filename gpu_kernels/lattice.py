@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.control import Control
-from tuplewise.gpu_kernels.words import as_masks
+from tuplewise.gpu_kernels.cpu import lattice
+from tuplewise.gpu_kernels.words import as_masks, mask_words
 
 Mask = NDArray[np.uint64]
 
@@ -62,13 +63,13 @@ class Lattice:
     """
 
     def __init__(self, own: Mask, targets: int, *, threads: int | None = None) -> None:
-        target_words = max(1, -(-targets // 64))
+        target_words = mask_words(targets)
         if own.ndim != 2 or own.dtype != np.uint64 or own.shape[1] != target_words:
             allowed = f"allowed: uint64 (attributes, {target_words})"
             raise ValueError(f"own: {own.dtype} array of shape {own.shape}; {allowed}")
         self._own, self._threads = own, threads
         self.size = 0
-        self.contexts: Mask = np.zeros((1, max(1, -(-len(own) // 64))), dtype=np.uint64)
+        self.contexts: Mask = np.zeros((1, mask_words(len(own))), dtype=np.uint64)
         self.open: Mask = as_masks(np.ones((1, targets), dtype=np.bool_))
         self._drop_closed()
 
@@ -94,8 +95,6 @@ class Lattice:
 
         `among`: instead of those that are open, these, uint64 (last - first, target words).
         """
-        from tuplewise.gpu_kernels.cpu import lattice
-
         bits = self.open[first:last] if among is None else among
         rows, targets = lattice.list_bits(bits, int(np.bitwise_count(bits).sum(dtype=np.int64)))
         rows += np.int32(first)
@@ -103,14 +102,10 @@ class Lattice:
 
     def close(self, rows: NDArray[np.int32], targets: NDArray[np.int32]) -> None:
         """Targets that are open no more, each for one context: int32 (n,)."""
-        from tuplewise.gpu_kernels.cpu import lattice
-
         lattice.clear_bits(self.open, rows, targets)
 
     def strike(self, contexts: Mask, closed: Mask) -> None:
         """Close targets, uint64 (n, target words), for some contexts, uint64 (n, words), as far as they are here."""
-        from tuplewise.gpu_kernels.cpu import lattice
-
         if len(contexts) and len(self):
             lattice.clear_masks(self.contexts, lattice.index_rows(self.contexts), self.open, contexts, closed)
             self._drop_closed()
@@ -123,15 +118,11 @@ class Lattice:
         self, *, deadline: float | None = None, progress: Callable[[float], None] | None = None
     ) -> bool:
         """Go to the contexts with one attribute more; False, and nothing changed, where a deadline came first."""
-        from tuplewise.gpu_kernels.cpu import lattice
-
         self._drop_closed()
         if self.size == 0:
             attributes = len(self._own) if len(self) else 0
-            contexts = np.zeros((attributes, self.contexts.shape[1]), dtype=np.uint64)
-            for a in range(attributes):
-                contexts[a, a // 64] = np.uint64(1 << (a % 64))
-            self.contexts, self.open = contexts, self.open[:1] & ~self._own[:attributes]
+            self.contexts = as_masks(np.eye(attributes, len(self._own), dtype=np.bool_))
+            self.open = self.open[:1] & ~self._own[:attributes]
         else:
             grown = lattice.run(self.contexts, self.open, Control(deadline, progress, self._threads))
             if grown is None:

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.control import Control
+from tuplewise.gpu_kernels.cpu import witnesses
+from tuplewise.gpu_kernels.words import mask_words
 
 Mask = NDArray[np.uint64]
 
@@ -53,15 +55,13 @@ class Witnesses:
     ) -> None:
         self._codes, self._targets, self._strict = codes, (kind, left, right), nulls == "unknown"
         self._threads = threads
-        self._target_words = max(1, -(-len(kind) // 64))
+        self._target_words = mask_words(len(kind))
         self._pairs = np.zeros((0, 2), dtype=np.int32)
         self._agreeing: Mask = np.zeros((len(codes), 0), dtype=np.uint64)
         self._violated: Mask = np.zeros((0, self._target_words), dtype=np.uint64)
 
     def add(self, pairs: NDArray[np.int32]) -> None:
         """Pairs of rows, int32 (pairs, 2), that violate some of the targets in some context."""
-        from tuplewise.gpu_kernels.cpu import witnesses
-
         if not len(pairs):
             return
         rows = self._codes.shape[1]
@@ -86,8 +86,6 @@ class Witnesses:
         -----
         Cost: pairs / 64 for each column of a context, and the targets of the pairs that agree on it until none is left.
         """
-        from tuplewise.gpu_kernels.cpu import witnesses
-
         still = open_.copy()
         if len(self._pairs):
             witnesses.run(contexts, still, self._agreeing, self._violated, Control(threads=self._threads))

@@ -99,6 +99,17 @@ def outcomes(clues: NDArray[np.uint64], comparison: int) -> NDArray[np.uint8]:
     return ((word >> shift) & np.uint64(3)).astype(np.uint8)
 
 
+def outcomes_within(
+    codes: NDArray[np.int32], left: int, right: int, ordered: bool, nullable: bool
+) -> NDArray[np.uint8]:
+    """Outcome of comparing two columns within each row. `codes`: int32 (columns, rows); returns uint8 (rows,)."""
+    a, b = codes[left], codes[right]
+    found = np.where(a == b, EQUAL, np.where(ordered & (a > b), GREATER, LESS)).astype(np.uint8)
+    if nullable:
+        found[(a < 0) | (b < 0)] = UNKNOWN
+    return found
+
+
 def mirror_clues(clues: NDArray[np.uint64], layout: ClueLayout) -> NDArray[np.uint64]:
     """The clues of the exchanged pairs. Same shape and dtype; cost comparisons x clues."""
     mirrored = np.zeros_like(clues)
@@ -125,6 +136,11 @@ def merge_clues(
     return np.ascontiguousarray(clues[starts]), np.add.reduceat(counts, starts)
 
 
+def mask_words(bits: int) -> int:
+    """64-bit words of a set of so many bits, at least one."""
+    return max(1, -(-bits // 64))
+
+
 def as_flags(masks: NDArray[np.uint64], count: int) -> NDArray[np.bool_]:
     """Sets in words as flags, bool (sets, count): bit b % 64 of word b // 64 is flag b. `masks`: uint64 (sets, words).
 
@@ -140,6 +156,6 @@ def as_flags(masks: NDArray[np.uint64], count: int) -> NDArray[np.bool_]:
 
 def as_masks(flags: NDArray[np.bool_]) -> NDArray[np.uint64]:
     """Sets in flags, bool (sets, any), as words: uint64 (sets, words), one word at least."""
-    padded = np.zeros((len(flags), 64 * max(1, -(-flags.shape[1] // 64))), dtype=np.bool_)
+    padded = np.zeros((len(flags), 64 * mask_words(flags.shape[1])), dtype=np.bool_)
     padded[:, : flags.shape[1]] = flags
     return np.packbits(padded, axis=1, bitorder="little").view("<u8").astype(np.uint64)

@@ -75,8 +75,7 @@ NEEDED: dict[str, tuple[str, ...]] = {
         f"{_CPU}.wavelet.build_levels",
         f"{_CPU}.wavelet.count_dominated",
         f"{_CPU}.extremes.fill_tree",
-        f"{_CPU}.extremes.report_counts",
-        f"{_CPU}.extremes.report_rows",
+        f"{_CPU}.extremes.report_partners",
     ),
     "dc init": (*_EVIDENCE, *_INVERSION),
     "dc insert": (

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tuplewise.engine.dc.inversion import ConstraintArrays
 from tuplewise.engine.dc.predicate import PredicateSpace, satisfied_pairs
-from tuplewise.gpu_kernels.hitting_types import words_of
+from tuplewise.gpu_kernels.words import mask_words
 
 SHORTEST_LENGTH = 4
 Figure = Literal["succinctness", "coverage", "g1"]
@@ -103,7 +103,7 @@ def operator_groups(arrays: ConstraintArrays, space: PredicateSpace) -> NDArray[
 
 def lengths(arrays: ConstraintArrays, space: PredicateSpace) -> NDArray[np.int64]:
     """Number of distinct tuple variables, columns and operators of each constraint; int64 (constraints,)."""
-    symbols = np.zeros((space.predicates + 1, words_of(len(space.names) + 6)), dtype=np.uint64)  # the last: of none
+    symbols = np.zeros((space.predicates + 1, mask_words(len(space.names) + 6)), dtype=np.uint64)  # the last: of none
     group, operator = space.predicate_group, space.predicate_operator.astype(np.int32) + len(space.names)
     for symbol in (space.left[group], space.right[group], operator):
         symbols[np.arange(space.predicates), symbol // 64] |= np.uint64(1) << (symbol % 64).astype(np.uint64)

@@ -16,8 +16,7 @@ from tuplewise.engine.dc.constraint import DenialConstraint, Predicate
 from tuplewise.engine.dc.evidence import EvidenceSet, cut_clues
 from tuplewise.engine.dc.inversion import read_sets, wanted_of
 from tuplewise.engine.dc.predicate import EXCLUDED_ORDERED, EXCLUDED_UNORDERED, PredicateSpace
-from tuplewise.gpu_kernels.hitting_types import words_of
-from tuplewise.gpu_kernels.words import ACROSS, merge_clues
+from tuplewise.gpu_kernels.words import ACROSS, mask_words, merge_clues
 
 Sets = NDArray[np.uint64]  # (sets, words): vertex v is bit v % 64 of word v // 64
 
@@ -40,7 +39,7 @@ class Vertices:
         self._first = first
         self.wanted = wanted_of(space)
         self.count = self.wanted.atoms
-        self.words = words_of(self.count)
+        self.words = mask_words(self.count)
         across = np.flatnonzero(space.scope == ACROSS)
         self.column_pairs = [(int(space.left[g]), int(space.right[g])) for g in across]
         # Vertices of each equality: all outcomes but EQUAL of its group, or its predicate `==`.

@@ -19,6 +19,7 @@ from tuplewise.engine.ind.dependency import Attribute
 from tuplewise.engine.ind.values import FAMILIES, Family
 from tuplewise.gpu_kernels import inclusion
 from tuplewise.gpu_kernels.device import Device
+from tuplewise.gpu_kernels.words import mask_words
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +49,7 @@ class AttributeClustering:
     ) -> AttributeClustering:
         """Build from clusters in any order. Equal masks are added up; values of no attribute and empty clusters are
         dropped."""
-        words = inclusion.mask_words(len(attributes))
+        words = mask_words(len(attributes))
         masks = np.ascontiguousarray(masks, dtype=np.uint64).reshape(-1, words)
         values = np.asarray(values, dtype=np.int64)
         order = np.lexsort(masks.T[::-1]) if len(masks) else np.empty(0, dtype=np.int64)

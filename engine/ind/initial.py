@@ -29,7 +29,8 @@ from tuplewise.engine.table.read_table import typed
 from tuplewise.engine.table.reader import read_table
 from tuplewise.engine.table.rows import KeptColumn
 from tuplewise.engine.table.text_types import note_on_no_values
-from tuplewise.gpu_kernels.inclusion import BITS, mask_words
+from tuplewise.gpu_kernels.inclusion import BITS
+from tuplewise.gpu_kernels.words import mask_words
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -34,7 +34,7 @@ from tuplewise.engine.spark.value_counts import (
 from tuplewise.engine.state_folders import INDS, beside, real_folder
 from tuplewise.engine.table.rows import KeptColumn
 from tuplewise.engine.table.spark_load import spark_failures
-from tuplewise.gpu_kernels.inclusion import mask_words
+from tuplewise.gpu_kernels.words import mask_words
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.engine.state_folders import INDS, damaged, write_record
-from tuplewise.gpu_kernels.inclusion import mask_words
+from tuplewise.gpu_kernels.words import mask_words
 
 FILE = "partitions.json"
 _WORD_BYTES = 8

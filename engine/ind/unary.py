@@ -34,7 +34,7 @@ from tuplewise.engine.table.to_text import to_spark_text
 from tuplewise.engine.table.typing_columns import ASKED_FOR
 from tuplewise.gpu_kernels.control import usable_cores
 from tuplewise.gpu_kernels.distinct import DistinctCells, ValueSets, padded
-from tuplewise.gpu_kernels.inclusion import mask_words
+from tuplewise.gpu_kernels.words import mask_words
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

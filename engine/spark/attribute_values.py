@@ -17,7 +17,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from tuplewise.gpu_kernels.inclusion import BITS as WORD_BITS
-from tuplewise.gpu_kernels.inclusion import mask_words
+from tuplewise.gpu_kernels.words import mask_words
 
 MOST_WORDS = 4
 """Sets of attributes are held in so many words of bits. Of more attributes the sets are sorted arrays: most values are

@@ -17,14 +17,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.gpu_kernels.clusters import ClusterPairs
 from tuplewise.gpu_kernels.compiled import helper, kernel
-from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cpu.arrays import sort
 from tuplewise.gpu_kernels.cpu.bits import bits_in
 from tuplewise.gpu_kernels.cpu.grouping import cluster_numbers
-from tuplewise.gpu_kernels.cpu.joins import COMPARED, NO_KEYS, Compared, CpuJoin, compared_by
-from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS, Comparison
+from tuplewise.gpu_kernels.cpu.joins import COMPARED, Compared, CpuJoin, compared_by
+from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS
 
 BLOCK = 2048  # rows of a block
 WORDS = BLOCK // 64
@@ -280,12 +278,10 @@ class BitmapJoin(CpuJoin):
 
     task_rows = 4096
 
-    def __init__(
-        self, pairs: ClusterPairs, codes: NDArray[np.int32], comparisons: list[Comparison], control: Control
-    ) -> None:
-        super().__init__(pairs, codes, comparisons, control)
-        self._compared, self._clusters = compared_by(comparisons), cluster_numbers(pairs.left_offsets)
-        n, d = len(pairs.right), len(comparisons)
+    def prepare(self) -> None:
+        pairs, d = self.pairs, len(self.comparisons)
+        self._compared, self._clusters = compared_by(self.comparisons), cluster_numbers(pairs.left_offsets)
+        n = len(pairs.right)
         firsts = np.empty(pairs.clusters + 1, dtype=np.int64)
         starts = np.empty(int(number_blocks(pairs.right_offsets, firsts)), dtype=np.int64)
         words = int(place_blocks(pairs.right_offsets, firsts, starts))
@@ -298,20 +294,15 @@ class BitmapJoin(CpuJoin):
             places=np.empty((d, n), dtype=np.uint16),
             before=np.empty((d, words), dtype=np.uint64),
         )
-        build_blocks(codes, self._compared.right, self._blocks)
+        build_blocks(self.codes, self._compared.right, self._blocks)
 
     def count_part(self, first: int, last: int, counts: NDArray[np.int64], sign: int) -> int:
-        found: int = count_bitmaps(
+        return int(count_bitmaps(
             self.pairs.left, self._clusters, self.codes, self._compared, self._blocks, first, last, counts, sign
-        )
-        return found
+        ))  # fmt: skip
 
-    def sizes(self, query: Any, offsets: NDArray[np.int64]) -> None:
-        list_bitmaps(*query, self.codes, self._compared, self._blocks, offsets, NO_KEYS)
-
-    def write(self, query: Any, offsets: NDArray[np.int64], keys: NDArray[np.uint64]) -> None:
+    def list_partners(self, query: Any, offsets: NDArray[np.int64], keys: NDArray[np.uint64]) -> None:
         list_bitmaps(*query, self.codes, self._compared, self._blocks, offsets, keys)
 
     def fill(self, found: NDArray[np.int32]) -> int:
-        n: int = find_bitmaps(self.pairs.left, self._clusters, self.codes, self._compared, self._blocks, found)
-        return n
+        return int(find_bitmaps(self.pairs.left, self._clusters, self.codes, self._compared, self._blocks, found))

@@ -25,13 +25,12 @@ from tuplewise.gpu_kernels.cpu.threads import run_tasks
 from tuplewise.gpu_kernels.words import (
     ACROSS,
     COMPARISONS_PER_WORD,
-    EQUAL,
-    GREATER,
-    UNKNOWN,
     WITHIN_T,
     ClueLayout,
     clue_words,
+    merge_clues,
     outcomes,
+    outcomes_within,
 )
 
 KEY_BITS = 32  # bits of outcomes in a word of a key
@@ -111,11 +110,11 @@ class ComparableRows:
     def __init__(self, codes: NDArray[np.int32], layout: ClueLayout, nullable: bool) -> None:
         self._layout = layout
         used = np.unique(np.concatenate([layout.left, layout.right])) if layout.comparisons else np.zeros(1, np.int32)
-        place = np.zeros(len(codes), dtype=np.int64)
-        place[used] = np.arange(len(used))
         table = np.ascontiguousarray(codes[used].T) if len(codes) else np.zeros((codes.shape[1], 1), np.int32)
         null = np.any(codes[used] == -1, axis=1) if nullable and len(codes) else np.zeros(len(used), np.bool_)
-        terms = self._terms = make_terms(layout, place[layout.left], place[layout.right], null)
+        terms = self._terms = make_terms(
+            layout, np.searchsorted(used, layout.left), np.searchsorted(used, layout.right), null
+        )
         self._rows = Rows(table, self._row_keys(codes, nullable), terms.order, terms.equal, terms.unknown)
         direct = terms.words == 1 and terms.bits <= DIRECT_BITS
         self._seen = np.zeros(1 << terms.bits if direct else 0, dtype=np.uint8)
@@ -165,18 +164,11 @@ class ComparableRows:
         the new clues, of both orders, and their pairs of rows."""
         keys = np.zeros((self._terms.words, len(t)), dtype=np.uint32)
         cluster_pairs.keys_of_pairs(self._rows, t, u, keys)
-        keys = np.ascontiguousarray(keys.T)
+        wide = _widened(keys.T)
         if not counting:
-            fresh = self._new(_widened(keys), np.stack([t, u], axis=1))
-            return (*fresh, np.zeros(0, dtype=np.int64))
-        wide = _widened(keys)
-        order = np.lexsort(wide.T[::-1])
-        wide = wide[order]
-        first = np.ones(len(wide), dtype=np.bool_)
-        first[1:] = np.any(wide[1:] != wide[:-1], axis=1)
-        starts = np.flatnonzero(first)
-        counts = np.diff(np.append(starts, len(wide))).astype(np.int64)
-        return self._decoded(keys[order[starts]]), np.zeros((0, 2), dtype=np.int32), counts
+            return (*self._new(wide, np.stack([t, u], axis=1)), np.zeros(0, dtype=np.int64))
+        distinct, counts = merge_clues(wide, np.ones(len(wide), dtype=np.int64))
+        return self._decoded(distinct), np.zeros((0, 2), dtype=np.int32), counts
 
     def _collect(self, states: list[_Thread]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
         """Clues, with their mirrors, of those of the logged keys that no earlier call returned."""
@@ -198,15 +190,12 @@ class ComparableRows:
             )  # fmt: skip
         return clues[:new].copy(), clue_rows[:new].copy()
 
-    def _decoded(self, keys: Keys) -> NDArray[np.uint64]:
-        """Clue words of keys; uint64 (keys, words)."""
-        t = self._terms
+    def _decoded(self, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """Clue words, uint64 (keys, words), of keys with two words in one."""
         clues = np.zeros((len(keys), clue_words(self._layout.comparisons)), dtype=np.uint64)
-        for g in range(self._layout.comparisons):
-            mask = np.uint32((1 << int(t.width[g])) - 1)
-            outcome = (keys[:, t.word[g]] >> np.uint32(t.shift[g])) & mask
-            at = np.uint64(2 * (g % COMPARISONS_PER_WORD))
-            clues[:, g // COMPARISONS_PER_WORD] |= outcome.astype(np.uint64) << at
+        for g, (word, shift, bits) in enumerate(self._places.tolist()):
+            outcome = (keys[:, word] >> np.uint64(shift)) & np.uint64(bits)
+            clues[:, g // COMPARISONS_PER_WORD] |= outcome << np.uint64(2 * (g % COMPARISONS_PER_WORD))
         return clues
 
     def _row_keys(self, codes: NDArray[np.int32], nullable: bool) -> NDArray[np.uint32]:
@@ -218,12 +207,9 @@ class ComparableRows:
         own = np.flatnonzero(layout.scope != ACROSS)
         keys = np.zeros((2, codes.shape[1] if len(own) else 0, terms.words), dtype=np.uint32)
         for g in own:
-            a, b = codes[layout.left[g]], codes[layout.right[g]]
-            outcome = np.where(a == b, EQUAL, np.where((a > b) & layout.ordered[g], GREATER, 0)).astype(np.uint32)
-            if nullable:
-                outcome[(a == -1) | (b == -1)] = UNKNOWN
+            outcome = outcomes_within(codes, layout.left[g], layout.right[g], bool(layout.ordered[g]), nullable)
             role = 0 if layout.scope[g] == WITHIN_T else 1
-            keys[role, :, terms.word[g]] |= outcome << np.uint32(terms.shift[g])
+            keys[role, :, terms.word[g]] |= outcome.astype(np.uint32) << np.uint32(terms.shift[g])
         return keys
 
 

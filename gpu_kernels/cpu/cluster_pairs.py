@@ -213,7 +213,7 @@ def _fill_keys(table, own, order, equal, unknown, t, codes, keys, first, last, a
 
 
 @helper
-def _fill_keys_at(own, rows, at, order, equal, distance, codes, keys, last, active_order, active_equal, fixed):
+def _fill_keys_at(own, lane_rows, order, equal, distance, codes, keys, last, active_order, active_equal, fixed):
     """Keys of the lanes j with the lanes j + distance, j < last. No code that a nullable term compares is null."""
     padded = (last + STEP - 1) & -STEP
     for w in range(keys.shape[0]):
@@ -221,7 +221,7 @@ def _fill_keys_at(own, rows, at, order, equal, distance, codes, keys, last, acti
             keys[w, j] = fixed[w]
         if own.shape[1] > 0:
             for j in range(last):
-                keys[w, j] += own[0, rows[at[j]], w] + own[1, rows[at[j + distance]], w]
+                keys[w, j] += own[0, lane_rows[j], w] + own[1, lane_rows[j + distance], w]
     for x in range(0, len(active_order), ORDERS):
         i, k = active_order[x], active_order[x + 1]
         _add_order_at(keys, order[i, WORD], padded, distance, codes, _term_at(order, i), _term_at(order, k))
@@ -234,14 +234,14 @@ def _fill_keys_at(own, rows, at, order, equal, distance, codes, keys, last, acti
 
 
 @helper
-def _start_keys(own, right, first, keys, low, high, fixed):
-    """What is fixed for the cluster pair, and what the lanes' rows put into keys as u."""
+def _start_keys(own, lane_rows, keys, low, high, fixed):
+    """What is fixed for the lanes, and what their rows put into keys as u."""
     for w in range(keys.shape[0]):
         for j in range(np.uint64(low & -STEP), np.uint64((high + STEP - 1) & -STEP)):
             keys[w, j] = fixed[w]
         if own.shape[1] > 0:
             for j in range(low, high):
-                keys[w, j] += own[1, right[first + j], w]
+                keys[w, j] += own[1, lane_rows[j], w]
 
 
 @kernel(
@@ -284,7 +284,7 @@ def compare(
         for i in range(t_first, u_last - 1 if reflexive else t_end):
             t = left[i]
             low = max(0, i + 1 - u_first) if reflexive else 0
-            _start_keys(own, right, u_first, keys, low, count, fixed)
+            _start_keys(own, lane_rows, keys, low, count, fixed)
             _fill_keys(
                 table, own, order, equal, unknown, t, codes, keys, low & -STEP, (count + STEP - 1) & -STEP,
                 active_order[:used_order], active_equal[:used_equal],
@@ -325,17 +325,6 @@ def _mark_varying(codes, ends, count, valid, varies):
         varies[c] = differ != 0
 
 
-@helper
-def _start_keys_at(own, rows, at, keys, low, high, fixed):
-    """`_start_keys` for lanes whose rows are rows[at[j]]."""
-    for w in range(keys.shape[0]):
-        for j in range(np.uint64(low & -STEP), np.uint64((high + STEP - 1) & -STEP)):
-            keys[w, j] = fixed[w]
-        if own.shape[1] > 0:
-            for j in range(low, high):
-                keys[w, j] += own[1, rows[at[j]], w]
-
-
 @kernel(f"{ROWS}, int32[::1], int64[::1], int64[::1], int64, int64, {LANES_TYPE}, uint8[::1], {LOG}")
 def compare_small(data, rows, offsets, sequence, first, last, lanes, seen, log):
     """The same for the reflexive clusters sequence[first:last], each of at most LANES rows.
@@ -349,7 +338,6 @@ def compare_small(data, rows, offsets, sequence, first, last, lanes, seen, log):
     active_order = np.zeros(ORDERS * len(order), dtype=np.int64)
     active_equal = np.zeros(EQUALS * len(equal), dtype=np.int64)
     fixed = np.zeros(keys.shape[0], dtype=np.uint32)
-    at = np.empty(LANES, dtype=np.int64)
     ends = np.empty(LANES, dtype=np.int32)
     x = first
     while x < last:
@@ -361,7 +349,6 @@ def compare_small(data, rows, offsets, sequence, first, last, lanes, seen, log):
                 break
             widest = max(widest, end - begin)
             for i in range(begin, end):
-                at[count] = i
                 lane_rows[count] = rows[i]
                 ends[count] = np.int32(count + end - i)
                 count += 1
@@ -393,13 +380,13 @@ def compare_small(data, rows, offsets, sequence, first, last, lanes, seen, log):
         used_equal = _pick_active(equal, EQUALS, constant, constant, nulls, active_equal)
         fixed[:] = 0
         if not nulls:
-            _fix(table, rows[at[0]], rows[at[0]], order, True, constant, constant, fixed)
-            _fix(table, rows[at[0]], rows[at[0]], equal, False, constant, constant, fixed)
+            _fix(table, lane_rows[0], lane_rows[0], order, True, constant, constant, fixed)
+            _fix(table, lane_rows[0], lane_rows[0], equal, False, constant, constant, fixed)
             for distance in range(1, widest):
                 high = count - distance
                 far = np.int32(distance)
                 _fill_keys_at(
-                    own, rows, at, order, equal, distance, codes, keys, high, active_order[:used_order],
+                    own, lane_rows, order, equal, distance, codes, keys, high, active_order[:used_order],
                     active_equal[:used_equal], fixed,
                 )  # fmt: skip
                 for j in range(np.uint64(0), np.uint64(high)):
@@ -413,14 +400,14 @@ def compare_small(data, rows, offsets, sequence, first, last, lanes, seen, log):
             low, high = i + 1, ends[i]
             if low == high:
                 continue
-            _start_keys_at(own, rows, at, keys, low, high, fixed)
+            _start_keys(own, lane_rows, keys, low, high, fixed)
             _fill_keys(
-                table, own, order, equal, unknown, rows[at[i]], codes, keys, low & -STEP, (high + STEP - 1) & -STEP,
+                table, own, order, equal, unknown, lane_rows[i], codes, keys, low & -STEP, (high + STEP - 1) & -STEP,
                 active_order[:used_order], active_equal[:used_equal],
             )  # fmt: skip
             if len(seen) and all_seen(keys, valid, low, high, seen):
                 continue
-            log = keep_new(lanes, low, high, rows[at[i]], 0, seen, log)
+            log = keep_new(lanes, low, high, lane_rows[i], 0, seen, log)
     return log
 
 

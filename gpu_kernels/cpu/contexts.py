@@ -15,7 +15,7 @@ from tuplewise.gpu_kernels.cpu.hitting_extend import paths_of, search_below
 from tuplewise.gpu_kernels.cpu.hitting_search import edge_bitmaps
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
 from tuplewise.gpu_kernels.order_types import ASCENDING, CONSTANT, KEY
-from tuplewise.gpu_kernels.words import COMPARISONS_PER_WORD
+from tuplewise.gpu_kernels.words import COMPARISONS_PER_WORD, as_masks, mask_words
 
 Mask = NDArray[np.uint64]
 
@@ -43,7 +43,7 @@ class State:
         max_size: int | None,
     ) -> None:
         self._attributes = attributes
-        self._words = max(1, -(-attributes // 64))
+        self._words = mask_words(attributes)
         self._kind, self._left, self._right = kind, left, right
         nothing = np.zeros((0, self._words), dtype=np.uint64)
         self._targets = [_Target(np.zeros((1, self._words), dtype=np.uint64), nothing) for _ in range(len(kind))]
@@ -51,9 +51,7 @@ class State:
         self._has = np.zeros((3, attributes, 0), dtype=np.uint64)  # differs; is less; is greater: a bit a clue
         self._present = np.zeros(0, dtype=np.uint64)  # the bits that are of a clue
         # Masks of one attribute each let the search count attributes; without a bound there is nothing to count
-        self._groups = np.zeros((0 if max_size is None else attributes, self._words), dtype=np.uint64)
-        for a in range(len(self._groups)):
-            self._groups[a, a // 64] = np.uint64(1 << (a % 64))
+        self._groups = as_masks(np.eye(0 if max_size is None else attributes, attributes, dtype=np.bool_))
         self._most = attributes if max_size is None else max_size
 
     def extend(

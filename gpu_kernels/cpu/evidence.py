@@ -14,7 +14,7 @@ from tuplewise.gpu_kernels.cpu.plan import Plan, clues_of_planes, make_plan
 from tuplewise.gpu_kernels.cpu.planes import LANES, TILE_ROWS
 from tuplewise.gpu_kernels.cpu.threads import run_tasks
 from tuplewise.gpu_kernels.cpu.tiles import Scratch, Table, make_scratch
-from tuplewise.gpu_kernels.words import ACROSS, EQUAL, GREATER, UNKNOWN, clue_words, merge_clues
+from tuplewise.gpu_kernels.words import ACROSS, clue_words, merge_clues, outcomes_within
 
 DIRECT_COMBINATIONS = 1 << 23  # largest direct table: 32 MiB a thread
 SMALL_GROUP_ROWS = 1024  # below this, ranking a tile costs more than it saves
@@ -30,7 +30,6 @@ def run(
     ordered: NDArray[np.bool_],
     nullable: bool,
     group_offsets: NDArray[np.int64],
-    counting: bool,
     control: Control,
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], bool]:
     """Distinct clues of the unordered pairs inside each group of rows.
@@ -44,8 +43,6 @@ def run(
     nullable : bool
         True: an outcome with a null operand is UNKNOWN. False: -1 is an ordinary lowest value.
     group_offsets : int64 array (groups + 1,)
-    counting : bool
-        Counts come for nothing here and are always exact.
 
     Returns
     -------
@@ -321,12 +318,8 @@ def row_outcomes(
     row_of = np.full(len(left), -1, dtype=np.int64)
     rows: list[NDArray[np.uint8]] = []
     for g in np.flatnonzero(scope != ACROSS):
-        a, b = codes[left[g]], codes[right[g]]
-        outcome = np.where(a == b, EQUAL, np.where((a > b) & ordered[g], GREATER, 0)).astype(np.uint8)
-        if nullable:
-            outcome[(a == -1) | (b == -1)] = UNKNOWN
         row_of[g] = len(rows)
-        rows.append(outcome)
+        rows.append(outcomes_within(codes, left[g], right[g], bool(ordered[g]), nullable))
     stacked = np.array(rows, dtype=np.uint8) if rows else np.zeros((0, codes.shape[1]), dtype=np.uint8)
     return stacked, row_of
 

@@ -85,23 +85,16 @@ def report(tree, rows, column, low, high, threshold, largest, number, at, keys):
     return found
 
 
-@kernel("int32[::1], int32[::1], const int32[::1], int64[:, ::1], int32[::1], boolean, int64[::1]")
-def report_counts(tree, rows, column, slices, thresholds, largest, sizes):
-    """sizes[k] = partners of left row k."""
-    nothing = np.empty(0, dtype=np.uint64)
-    for k in range(len(slices)):
-        low, high = slices[k, FIRST], slices[k, FIRST_END]
-        sizes[k] = report(tree, rows, column, low, high, thresholds[k], largest, k, 0, nothing)
-
-
 @kernel(
     "int32[::1], int32[::1], const int32[::1], int64[:, ::1], int32[::1], boolean, int64[::1], uint64[::1]"
 )
-def report_rows(tree, rows, column, slices, thresholds, largest, offsets, keys):
-    """The partners of each left row, from offsets[k] on."""
+def report_partners(tree, rows, column, slices, thresholds, largest, offsets, keys):
+    """Partners of each left row: their numbers into `offsets` where `keys` is empty, else themselves."""
     for k in range(len(slices)):
-        if offsets[k] < offsets[k + 1]:
-            low, high = slices[k, FIRST], slices[k, FIRST_END]
+        low, high = slices[k, FIRST], slices[k, FIRST_END]
+        if len(keys) == 0:
+            offsets[k + 1] = report(tree, rows, column, low, high, thresholds[k], largest, k, 0, keys)
+        elif offsets[k] < offsets[k + 1]:
             report(tree, rows, column, low, high, thresholds[k], largest, k, offsets[k], keys)
 
 

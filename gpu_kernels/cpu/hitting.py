@@ -22,6 +22,7 @@ from tuplewise.gpu_kernels.cpu.hitting_weighted import (
     weighted_child,
 )
 from tuplewise.gpu_kernels.hitting_types import Bound, Wanted
+from tuplewise.gpu_kernels.words import as_masks
 
 SPLIT_LEVELS = 2  # levels of the search tree whose nodes become tasks of their own
 WAIT_SECONDS = 0.02  # how often the waiting thread looks at the deadline
@@ -130,13 +131,10 @@ def run(
     """
     steps = _Exact(wanted) if bound is None else _Weighted(wanted, bound)
     pool = _Pool(steps, wanted, control)
-    words = masks.shape[0]
-    candidates = np.zeros(words, dtype=np.uint64)
-    for v in range(wanted.atoms):
-        candidates[v // 64] |= np.uint64(1) << np.uint64(v % 64)
+    candidates = as_masks(np.ones((1, wanted.atoms), dtype=np.bool_))[0]
     root = steps.root(masks, weights, np.array([0, masks.shape[1]], dtype=np.int64), candidates)
     complete = pool.run(_Task(root, wanted.symmetric, 0, 1.0))
-    sets = np.concatenate(pool.sets) if pool.sets else np.empty((0, words), dtype=np.uint64)
+    sets = np.concatenate(pool.sets) if pool.sets else np.empty((0, len(masks)), dtype=np.uint64)
     unhit = np.concatenate(pool.unhit) if pool.unhit else np.empty(0, dtype=np.int64)
     order = np.lexsort(sets.T[::-1]) if len(sets) else np.empty(0, dtype=np.int64)
     return sets[order], unhit[order], complete

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.compiled import helper, kernel
-from tuplewise.gpu_kernels.cpu.arrays import copy, copy_rows
+from tuplewise.gpu_kernels.cpu.arrays import copy, joined
 from tuplewise.gpu_kernels.cpu.bits import bits_in, lowest_bit, set_bit
 from tuplewise.gpu_kernels.cpu.hitting_sets import (
     NOT_MINIMAL,
@@ -48,9 +48,7 @@ NODE = "Node(uint64[:, ::1], int64[::1], boolean[::1], uint64[::1], uint64[::1])
 @helper
 def _append(found, count, chosen):
     if count == found.shape[0]:
-        larger = np.empty((2 * found.shape[0], found.shape[1]), dtype=np.uint64)
-        copy_rows(found, larger, count)
-        found = larger
+        found = joined(found, np.empty_like(found))
     copy(chosen, found[count])
     return found, count + 1
 

@@ -1,7 +1,7 @@
 """What all joins on the CPU have in common: counting in stretches of left rows, listing in two passes, finding some.
 
 An algorithm says how many partners some left rows have together (`count_part`); what it looks up for chosen ones
-(`ask`), how many partners that makes (`sizes`) and which (`write`); and the first pairs (`fill`).
+(`ask`), how many partners that makes and which (`list_partners`); and the first pairs (`fill`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tuplewise.gpu_kernels.cpu.threads import run_tasks
 from tuplewise.gpu_kernels.join_types import Comparison
 
 NO_COUNTS = np.empty(0, dtype=np.int64)
-NO_KEYS = np.empty(0, dtype=np.uint64)  # kernels that both count and list partners count them then
+NO_KEYS = np.empty(0, dtype=np.uint64)
 
 
 class Compared(NamedTuple):
@@ -49,18 +49,23 @@ class CpuJoin(ABC):
         self, pairs: ClusterPairs, codes: NDArray[np.int32], comparisons: list[Comparison], control: Control
     ) -> None:
         self.pairs, self.codes, self.comparisons, self.control = pairs, codes, comparisons, control
+        self.prepare()
+
+    @abstractmethod
+    def prepare(self) -> None:
+        """Build what the algorithm needs."""
 
     @abstractmethod
     def count_part(self, first: int, last: int, counts: NDArray[np.int64], sign: int) -> int:
         """Pairs of the left places [first, last); `counts`, where it isn't empty, as in `PairJoin`."""
 
     @abstractmethod
-    def sizes(self, query: Any, offsets: NDArray[np.int64]) -> None:
-        """offsets[k + 1] = partners of the k-th left row of a query; `offsets` is given as zeros."""
+    def list_partners(self, query: Any, offsets: NDArray[np.int64], keys: NDArray[np.uint64]) -> None:
+        """Partners of the left rows of a query.
 
-    @abstractmethod
-    def write(self, query: Any, offsets: NDArray[np.int64], keys: NDArray[np.uint64]) -> None:
-        """Partners as (number of the left row) << 32 | right row, from offsets[k] to offsets[k + 1] for the k-th."""
+        With no keys how many the k-th has, into offsets[k + 1], given as zeros; else themselves, from offsets[k] on, as
+        (number of the left row) << 32 | right row.
+        """
 
     @abstractmethod
     def fill(self, found: NDArray[np.int32]) -> int:
@@ -86,11 +91,11 @@ class CpuJoin(ABC):
 
     def emit(self, rows: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         query, offsets = self.ask(rows), np.zeros(len(rows) + 1, dtype=np.int64)
-        self.sizes(query, offsets)
+        self.list_partners(query, offsets, NO_KEYS)
         np.cumsum(offsets, out=offsets)
         keys = np.empty(int(offsets[-1]), dtype=np.uint64)
         if len(keys):
-            self.write(query, offsets, keys)
+            self.list_partners(query, offsets, keys)
         keys.sort()
         return offsets, (keys & np.uint64(0xFFFFFFFF)).astype(np.int32)
 

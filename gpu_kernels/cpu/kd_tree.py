@@ -14,13 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.gpu_kernels.clusters import ClusterPairs
 from tuplewise.gpu_kernels.compiled import helper, kernel
-from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cpu.arrays import sort
 from tuplewise.gpu_kernels.cpu.grouping import cluster_numbers
-from tuplewise.gpu_kernels.cpu.joins import COMPARED, NO_COUNTS, NO_KEYS, Compared, CpuJoin, compared_by
-from tuplewise.gpu_kernels.join_types import EQUAL, LESS, Comparison
+from tuplewise.gpu_kernels.cpu.joins import COMPARED, NO_COUNTS, Compared, CpuJoin, compared_by
+from tuplewise.gpu_kernels.join_types import EQUAL, LESS
 
 LEAF = 16  # rows of a leaf at most
 DEEPEST = 128  # a descent holds at most one node a level beside the current one
@@ -257,12 +255,10 @@ class KdTreeJoin(CpuJoin):
 
     task_rows = 4096
 
-    def __init__(
-        self, pairs: ClusterPairs, codes: NDArray[np.int32], comparisons: list[Comparison], control: Control
-    ) -> None:
-        super().__init__(pairs, codes, comparisons, control)
-        self._compared, self._clusters = compared_by(comparisons), cluster_numbers(pairs.left_offsets)
-        nodes, columns = int(nodes_needed(pairs.right_offsets)), len(comparisons)
+    def prepare(self) -> None:
+        pairs = self.pairs
+        self._compared, self._clusters = compared_by(self.comparisons), cluster_numbers(pairs.left_offsets)
+        nodes, columns = int(nodes_needed(pairs.right_offsets)), len(self.comparisons)
         self._trees = Trees(
             rows=pairs.right.copy(),
             roots=np.empty(pairs.clusters, dtype=np.int64),
@@ -272,7 +268,7 @@ class KdTreeJoin(CpuJoin):
             lows=np.empty((nodes, columns), dtype=np.int32),
             highs=np.empty((nodes, columns), dtype=np.int32),
         )
-        build_trees(pairs.right_offsets, codes, self._compared.right, self._trees)
+        build_trees(pairs.right_offsets, self.codes, self._compared.right, self._trees)
 
     def nodes_for(self, sample_rows: int) -> float:
         """Nodes that a left row meets on average, by a sample of the left rows: what counting will cost."""
@@ -290,12 +286,8 @@ class KdTreeJoin(CpuJoin):
     def count_part(self, first: int, last: int, counts: NDArray[np.int64], sign: int) -> int:
         return self._count(first, last, 1, counts, sign)[0]
 
-    def sizes(self, query: Any, offsets: NDArray[np.int64]) -> None:
-        list_boxes(*query, self.codes, self._compared, self._trees, offsets, NO_KEYS)
-
-    def write(self, query: Any, offsets: NDArray[np.int64], keys: NDArray[np.uint64]) -> None:
+    def list_partners(self, query: Any, offsets: NDArray[np.int64], keys: NDArray[np.uint64]) -> None:
         list_boxes(*query, self.codes, self._compared, self._trees, offsets, keys)
 
     def fill(self, found: NDArray[np.int32]) -> int:
-        n: int = find_boxes(self.pairs.left, self._clusters, self.codes, self._compared, self._trees, found)
-        return n
+        return int(find_boxes(self.pairs.left, self._clusters, self.codes, self._compared, self._trees, found))

@@ -42,6 +42,7 @@ from tuplewise.gpu_kernels.cpu.violations import (
     sort_classes,
 )
 from tuplewise.gpu_kernels.order_types import ASCENDING, CHECKS, CONSTANT, DESCENDING, KEY, Checks
+from tuplewise.gpu_kernels.words import mask_words
 
 COMPARED_CODES = 1 << 14  # codes of a violated check's pairs that are compared for their agreement, about
 MOST_COMPARED, LEAST_COMPARED = 256, 64  # pairs
@@ -188,7 +189,7 @@ class PartitionedRows:
 
     def __init__(self, codes: NDArray[np.int32], strict: bool, cache_bytes: int, threads: int) -> None:
         width, rows = codes.shape
-        self._codes, self._strict, self._words = codes, strict, max(1, -(-width // 64))
+        self._codes, self._strict, self._words = codes, strict, mask_words(width)
         values = codes.max(axis=1, initial=-1).astype(np.int64) + 1
         self._values = values
         self.by_rank = np.lexsort((np.arange(width), -values))

@@ -24,36 +24,23 @@ MOST_BELOW = 12  # terms `rank < threshold` in a plane
 MOST_EQUAL = 8  # terms `rank == threshold` in a plane
 
 
-def _make_below(terms: int) -> Any:
+def _make_plane(terms: int, equal: bool) -> Any:
     @helper
-    def plane_below(out, first, last, ranks, thresholds, weights, base):
+    def plane(out, first, last, ranks, thresholds, weights, base):
         for i in range(first, last):
             start = base[i]
             for j in range(LANES):
                 byte = start
                 for k in range(terms):
-                    byte = np.uint8(byte + np.uint8((ranks[k, j] < thresholds[k, i]) * weights[k]))
+                    counts = ranks[k, j] == thresholds[k, i] if equal else ranks[k, j] < thresholds[k, i]
+                    byte = np.uint8(byte + np.uint8(counts * weights[k]))
                 out[i - first, j] = byte
 
-    return plane_below
+    return plane
 
 
-def _make_equal(terms: int) -> Any:
-    @helper
-    def plane_equal(out, first, last, ranks, thresholds, weights, base):
-        for i in range(first, last):
-            start = base[i]
-            for j in range(LANES):
-                byte = start
-                for k in range(terms):
-                    byte = np.uint8(byte + np.uint8((ranks[k, j] == thresholds[k, i]) * weights[k]))
-                out[i - first, j] = byte
-
-    return plane_equal
-
-
-_below_2, _below_4, _below_6, _below_8, _below_10, _below_12 = (_make_below(k) for k in (2, 4, 6, 8, 10, 12))
-_equal_2, _equal_4, _equal_6, _equal_8 = (_make_equal(k) for k in (2, 4, 6, 8))
+_below_2, _below_4, _below_6, _below_8, _below_10, _below_12 = (_make_plane(k, False) for k in (2, 4, 6, 8, 10, 12))
+_equal_2, _equal_4, _equal_6, _equal_8 = (_make_plane(k, True) for k in (2, 4, 6, 8))
 
 
 @helper

@@ -10,9 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.gpu_kernels.clusters import ClusterPairs
 from tuplewise.gpu_kernels.compiled import helper, inlined, kernel
-from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cpu.joins import CpuJoin, ordered_side
 from tuplewise.gpu_kernels.join_types import (
     EQUAL,
@@ -24,9 +22,6 @@ from tuplewise.gpu_kernels.join_types import (
     SECOND_END,
     Comparison,
 )
-
-TASK_ROWS = 1 << 16  # left rows that one thread takes at a time
-NO_COUNTS = np.empty(0, dtype=np.int64)
 
 
 @inlined
@@ -153,14 +148,12 @@ def find_slices(left, loffsets, lcolumn, right, roffsets, rcolumn, outcomes, fou
 class SortedJoin(CpuJoin):
     """At most one comparison."""
 
-    def __init__(
-        self, pairs: ClusterPairs, codes: NDArray[np.int32], comparisons: list[Comparison], control: Control
-    ) -> None:
-        super().__init__(pairs, codes, comparisons, control)
-        c = comparisons[0] if comparisons else Comparison(0, 0, LESS | EQUAL | GREATER)
+    def prepare(self) -> None:
+        pairs, codes = self.pairs, self.codes
+        c = self.comparisons[0] if self.comparisons else Comparison(0, 0, LESS | EQUAL | GREATER)
         self._outcomes, self._lcolumn, self._rcolumn = c.outcomes, codes[c.left], codes[c.right]
-        self._left = ordered_side(pairs, codes, c.left, "left") if comparisons else pairs.left
-        self._right = ordered_side(pairs, codes, c.right, "right") if comparisons else pairs.right
+        self._left = ordered_side(pairs, codes, c.left, "left") if self.comparisons else pairs.left
+        self._right = ordered_side(pairs, codes, c.right, "right") if self.comparisons else pairs.right
 
     def count(self, counts: NDArray[np.int64] | None, sign: int) -> int:
         if self.comparisons:
@@ -185,11 +178,11 @@ class SortedJoin(CpuJoin):
         )
         return slices
 
-    def sizes(self, query: NDArray[np.int64], offsets: NDArray[np.int64]) -> None:
-        offsets[1:] = query[:, FIRST_END] - query[:, FIRST] + query[:, SECOND_END] - query[:, SECOND]
-
-    def write(self, query: NDArray[np.int64], offsets: NDArray[np.int64], keys: NDArray[np.uint64]) -> None:
-        write_slices(query, self._right, offsets, keys)
+    def list_partners(self, query: NDArray[np.int64], offsets: NDArray[np.int64], keys: NDArray[np.uint64]) -> None:
+        if len(keys):
+            write_slices(query, self._right, offsets, keys)
+        else:
+            offsets[1:] = query[:, FIRST_END] - query[:, FIRST] + query[:, SECOND_END] - query[:, SECOND]
 
     def fill(self, found: NDArray[np.int32]) -> int:
         n: int = find_slices(

@@ -17,14 +17,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.gpu_kernels.clusters import ClusterPairs
 from tuplewise.gpu_kernels.compiled import helper, inlined, kernel
-from tuplewise.gpu_kernels.control import Control
-from tuplewise.gpu_kernels.cpu.extremes import build_tree, find_extreme, report_counts, report_rows
+from tuplewise.gpu_kernels.cpu.extremes import build_tree, find_extreme, report_partners
 from tuplewise.gpu_kernels.cpu.grouping import bits_for, extremes_of, mark_values
 from tuplewise.gpu_kernels.cpu.joins import CpuJoin, ordered_side
 from tuplewise.gpu_kernels.cpu.sorted_join import bisect, move_to, partners_of, slices_of
-from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS, Comparison
+from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS
 
 WIDTHS = ("uint8", "uint16", "uint32")  # of ranks
 
@@ -174,11 +172,9 @@ def count_dominated(
 class WaveletJoin(CpuJoin):
     """Two inequalities. What counting and listing need is built when they are asked for."""
 
-    def __init__(
-        self, pairs: ClusterPairs, codes: NDArray[np.int32], comparisons: list[Comparison], control: Control
-    ) -> None:
-        super().__init__(pairs, codes, comparisons, control)
-        first, second = comparisons
+    def prepare(self) -> None:
+        pairs, codes = self.pairs, self.codes
+        first, second = self.comparisons
         self._outcomes, self._second_outcomes = first.outcomes, second.outcomes
         self._lcolumn, self._rcolumn = codes[first.left], codes[first.right]
         self._lsecond, self._rsecond = codes[second.left], codes[second.right]
@@ -233,11 +229,8 @@ class WaveletJoin(CpuJoin):
             thresholds = thresholds + np.int32(1 if self._largest else -1)
         return self._tree, self._right, self._rsecond, slices, thresholds, self._largest
 
-    def sizes(self, query: tuple[Any, ...], offsets: NDArray[np.int64]) -> None:
-        report_counts(*query, offsets[1:])
-
-    def write(self, query: tuple[Any, ...], offsets: NDArray[np.int64], keys: NDArray[np.uint64]) -> None:
-        report_rows(*query, offsets, keys)
+    def list_partners(self, query: tuple[Any, ...], offsets: NDArray[np.int64], keys: NDArray[np.uint64]) -> None:
+        report_partners(*query, offsets, keys)
 
     def fill(self, found: NDArray[np.int32]) -> int:
         n: int = find_extreme(

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.cuda.grouping import cluster_numbers, first_above, gathered, order_by
 from tuplewise.gpu_kernels.cuda.joins import DeviceJoin
-from tuplewise.gpu_kernels.cuda.primitives import empty, launch, to_device
+from tuplewise.gpu_kernels.cuda.primitives import empty, kernel, launch, output, to_device
 from tuplewise.gpu_kernels.join_types import EQUAL, GREATER, LESS
 
 WORDS = 16  # 64-bit words of a block's bitmap
@@ -28,7 +28,7 @@ LOW, SIZE, START = 0, 1, 2  # columns of blocks: first row, rows, where the bitm
 FEW = 64  # rows of a block up to which each is compared: it has no bitmaps
 
 
-@cuda.jit(cache=True)
+@kernel("int32[::1], int64[:,::1], int32[::1], int32[::1]")
 def place_in_blocks_kernel(order, blocks, numbers, places):
     """places[i] = place in its block of the i-th row by (block, code), int32. One thread a row.
 
@@ -41,10 +41,7 @@ def place_in_blocks_kernel(order, blocks, numbers, places):
         places[i] = order[i] - blocks[numbers[i], LOW]
 
 
-PLACE_IN_BLOCKS_SIGNATURE = "void(int32[::1], int64[:,::1], int32[::1], int32[::1])"
-
-
-@cuda.jit(cache=True)
+@kernel("int64[:,::1], int32[::1], uint64[::1]")
 def fill_bitmaps_kernel(blocks, places, before):
     """before = bitmap of the rows before each bin of each block, for one comparison, uint64.
 
@@ -64,9 +61,6 @@ def fill_bitmaps_kernel(blocks, places, before):
                     before[start + (i // BIN) * used + w] = word
                 if i < size and places[low + i] >> 6 == w:
                     word |= np.uint64(1) << np.uint64(places[low + i] & 63)
-
-
-FILL_BITMAPS_SIGNATURE = "void(int64[:,::1], int32[::1], uint64[::1])"
 
 
 @cuda.jit(device=True)
@@ -118,7 +112,10 @@ def match_block(k, block, codes, outcomes, right_codes, blocks, sorted_codes, pl
     return used
 
 
-@cuda.jit(cache=True)
+@kernel(
+    "int32[::1], int32[:,::1], int64[::1], int64[::1], int64[:,::1], int32[:,::1], int32[:,::1], int32[:,::1], "
+    "uint64[:,::1], int64, int64[::1]"
+)
 def count_bitmaps_kernel(
     clusters, codes, outcomes, firsts, blocks, right_codes, sorted_codes, places, before, limit, sizes
 ):
@@ -150,13 +147,10 @@ def count_bitmaps_kernel(
         sizes[k] = found
 
 
-COUNT_BITMAPS_SIGNATURE = (
-    "void(int32[::1], int32[:,::1], int64[::1], int64[::1], int64[:,::1], int32[:,::1], int32[:,::1], int32[:,::1], "
-    "uint64[:,::1], int64, int64[::1])"
+@kernel(
+    "int32[::1], int32[:,::1], int64[::1], int64[::1], int64[:,::1], int32[:,::1], int32[:,::1], int32[:,::1], "
+    "uint64[:,::1], int32[::1], int64[::1], uint64[::1]"
 )
-
-
-@cuda.jit(cache=True)
 def emit_bitmaps_kernel(
     clusters, codes, outcomes, firsts, blocks, right_codes, sorted_codes, places, before, right, offsets, keys
 ):
@@ -181,12 +175,6 @@ def emit_bitmaps_kernel(
                     keys[at] = (np.uint64(k) << np.uint64(32)) | np.uint64(right[blocks[block, LOW] + place])
                     at += 1
             block += 1
-
-
-EMIT_BITMAPS_SIGNATURE = (
-    "void(int32[::1], int32[:,::1], int64[::1], int64[::1], int64[:,::1], int32[:,::1], int32[:,::1], int32[:,::1], "
-    "uint64[:,::1], int32[::1], int64[::1], uint64[::1])"
-)
 
 
 def cut_blocks(offsets: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
@@ -254,9 +242,7 @@ class BitmapJoin(DeviceJoin):
         return clusters, codes
 
     def sizes(self, query: tuple[Any, Any], limit: int) -> Any:
-        sizes = empty(query[0].shape[0], np.int64)
-        launch(count_bitmaps_kernel, sizes.shape[0], *query, *self._tables, limit, sizes)
-        return sizes
+        return output(count_bitmaps_kernel, query[0].shape[0], np.int64, *query, *self._tables, limit)
 
     def write(self, query: tuple[Any, Any], offsets: Any, keys: Any) -> None:
         launch(emit_bitmaps_kernel, query[0].shape[0], *query, *self._tables, self.there.right.rows, offsets, keys)

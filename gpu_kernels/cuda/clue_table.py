@@ -41,8 +41,8 @@ LOCAL_PROBES = 16  # slots tried in shared memory before a clue goes to the glob
 GLOBAL_PROBES = 64  # slots tried in the global table before a clue goes to the log
 
 SIGNATURE = (
-    "void(int32[:,::1], int32[::1], int32[::1], int32[:,::1], int32[::1], int32[:,::1], "
-    "uint32[:,::1], uint64[::1], uint32[:,::1], uint32[::1], int32[::1])"
+    "int32[:,::1], int32[::1], int32[::1], int32[:,::1], int32[::1], int32[:,::1], "
+    "uint32[:,::1], uint64[::1], uint32[:,::1], uint32[::1], int32[::1]"
 )
 
 

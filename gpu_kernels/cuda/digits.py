@@ -25,6 +25,7 @@ from tuplewise.gpu_kernels.words import (
     UNKNOWN,
     WITHIN_T,
     clue_words,
+    outcomes_within,
 )
 
 _WIDTH = {ORDERED: 2, ORDERED_NULLS: 2, EQUALITY: 1, EQUALITY_NULLS: 2}
@@ -94,7 +95,8 @@ def make_plan(
     for g in np.flatnonzero(scope != ACROSS):
         if not derived:
             derived.append(np.full(rows, _HERE, dtype=np.int32))
-        outcome = _outcome_within(codes[left[g]], codes[right[g]], bool(ordered[g]), nullable)
+        outcome = outcomes_within(codes, left[g], right[g], bool(ordered[g]), nullable).astype(np.int32)
+        outcome[outcome == UNKNOWN] = -1
         operand = columns + len(derived)
         if scope[g] == WITHIN_T:
             left_operand[g], right_operand[g] = operand, columns
@@ -125,14 +127,6 @@ def make_plan(
         order=order.astype(np.int64),
         kinds=kinds.astype(np.int64),
     )
-
-
-def _outcome_within(a: NDArray[np.int32], b: NDArray[np.int32], ordered: bool, nullable: bool) -> NDArray[np.int32]:
-    """Outcome code of each row's own comparison; -1 where it is unknown."""
-    outcome = np.where(a == b, EQUAL, np.where(ordered & (a > b), GREATER, LESS)).astype(np.int32)
-    if nullable:
-        outcome[(a < 0) | (b < 0)] = -1
-    return outcome
 
 
 def to_clue_words(keys: NDArray[np.uint32], plan: DigitPlan) -> NDArray[np.uint64]:

@@ -29,35 +29,14 @@ def run(
     ordered: NDArray[np.bool_],
     nullable: bool,
     group_offsets: NDArray[np.int64],
-    counting: bool,
     control: Control,
+    *,
+    sizes: Sizes | None = None,
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], bool]:
     """Distinct clues of all pairs inside each group of rows, t the earlier row, on the current CUDA device.
 
-    Parameters
-    ----------
-    codes : int32 array (columns, rows), C order
-        Order-preserving codes, -1 for null; rows of a group stand together, ordered so that like rows are neighbours.
-    left, right, scope, ordered : arrays (comparisons,)
-        As in `ClueLayout`.
-    nullable : bool
-        True: a comparison with -1 is UNKNOWN. False: -1 is an ordinary lowest value.
-    group_offsets : int64 array (groups + 1,)
-        Group k is rows group_offsets[k] to group_offsets[k + 1].
-    counting : bool
-        Not used: counting costs the kernel nothing that it could leave out.
-    control : Control
-        Deadline, progress and stop are looked at between launches. `gpus`: further GPUs that help where there is work
-        for them.
-
-    Returns
-    -------
-    clues : uint64 array (distinct, words)
-        Sorted, word 0 most significant.
-    counts : int64 array (distinct,)
-        Unordered pairs of each clue.
-    complete : bool
-        False where the deadline or a stop came first: then some pairs were not counted.
+    Parameters and what is returned as for the CPU twin. Deadline, progress and stop are looked at between launches;
+    further GPUs (`control.gpus`) help where there is work for them. `sizes` None: by the memory of each.
 
     Raises
     ------
@@ -90,21 +69,6 @@ def run(
     section 4) is the model. Departures: every pair is compared, without position lists; only one direction of a pair
     is counted.
     """
-    return count_clues(codes, left, right, scope, ordered, nullable, group_offsets, control)
-
-
-def count_clues(
-    codes: NDArray[np.int32],
-    left: NDArray[np.int32],
-    right: NDArray[np.int32],
-    scope: NDArray[np.int8],
-    ordered: NDArray[np.bool_],
-    nullable: bool,
-    group_offsets: NDArray[np.int64],
-    control: Control,
-    sizes: Sizes | None = None,
-) -> tuple[NDArray[np.uint64], NDArray[np.int64], bool]:
-    """`run` with sizes of one's own."""
     plan = make_plan(codes, left, right, scope, ordered, nullable)
     row_end = row_ends(group_offsets, codes.shape[1])
     total_pairs = count_pairs(group_offsets)
@@ -117,7 +81,7 @@ def count_bands(
     total_pairs: int,
     bands: Callable[[int], Iterable[tuple[range, range]]],
     control: Control,
-    sizes: Sizes | None = None,
+    sizes: Sizes | None,
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], bool]:
     """Distinct clues of the rows of pairs of bands, as `run` returns them.
 

@@ -28,6 +28,8 @@ def run(
     ordered: NDArray[np.bool_],
     nullable: bool,
     control: Control,
+    *,
+    sizes: Sizes | None = None,
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], bool]:
     """Distinct clues of all pairs of one row of `many` and one of `few`, on the current CUDA device.
 
@@ -39,28 +41,11 @@ def run(
     themselves, so nothing is ranked. Rows are not put into an order: like neighbours are merged where the table has
     them.
     """
-    return count_between(codes, many, few, left, right, scope, ordered, nullable, control)
-
-
-def count_between(
-    codes: NDArray[np.int32],
-    many: NDArray[np.int64],
-    few: NDArray[np.int64],
-    left: NDArray[np.int32],
-    right: NDArray[np.int32],
-    scope: NDArray[np.int8],
-    ordered: NDArray[np.bool_],
-    nullable: bool,
-    control: Control,
-    sizes: Sizes | None = None,
-) -> tuple[NDArray[np.uint64], NDArray[np.int64], bool]:
-    """`run` with sizes of one's own."""
     used = np.unique(np.concatenate([left, right]))
-    place = np.zeros(len(codes), dtype=np.int32)
-    place[used] = np.arange(len(used), dtype=np.int32)
     rows = np.concatenate([many, few])
     arranged = np.ascontiguousarray(codes[np.ix_(used, rows)]) if len(used) else np.zeros((1, len(rows)), np.int32)
-    plan = make_plan(arranged, place[left], place[right], scope, ordered, nullable)
+    left, right = (np.searchsorted(used, side).astype(np.int32) for side in (left, right))
+    plan = make_plan(arranged, left, right, scope, ordered, nullable)
     # rows of `few` pair with none after them
     row_end = np.concatenate([np.full(len(many), len(rows)), np.arange(len(many), len(rows)) + 1]).astype(np.int32)
     bands = partial(rectangle_bands, len(many), len(rows))

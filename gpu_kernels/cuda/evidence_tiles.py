@@ -26,6 +26,8 @@ def run(
     last: int,
     control: Control,
     prepared: dict[str, Any],
+    *,
+    sizes: Sizes | None = None,
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], bool]:
     """Distinct clues of the unordered pairs of a row from `first` to `last` with one before it, on the current device.
 
@@ -36,23 +38,6 @@ def run(
     The kernel, its cost and its floor are those of `cuda.evidence`; each tile brings the operands of its rows, 4 bytes
     a comparison's column and row, to the device.
     """
-    return count_tile(codes, left, right, scope, ordered, nullable, first, last, control, prepared)
-
-
-def count_tile(
-    codes: NDArray[np.int32],
-    left: NDArray[np.int32],
-    right: NDArray[np.int32],
-    scope: NDArray[np.int8],
-    ordered: NDArray[np.bool_],
-    nullable: bool,
-    first: int,
-    last: int,
-    control: Control,
-    prepared: dict[str, Any],
-    sizes: Sizes | None = None,
-) -> tuple[NDArray[np.uint64], NDArray[np.int64], bool]:
-    """`run` with sizes of one's own."""
     if "plan" not in prepared:
         prepared["plan"] = make_plan(codes, left, right, scope, ordered, nullable)
     rows = codes.shape[1]

@@ -14,14 +14,14 @@ import numpy as np
 from numba import cuda
 
 from tuplewise.gpu_kernels.cuda.grouping import HIGHEST_CODE, LOWEST_CODE
-from tuplewise.gpu_kernels.cuda.primitives import empty, launch
+from tuplewise.gpu_kernels.cuda.primitives import empty, kernel, launch, output
 from tuplewise.gpu_kernels.join_types import FIRST, FIRST_END
 
 LEAF = 16  # rows under one leaf of the tree
 FIND_ROWS = 1 << 16  # left rows that are asked for a partner first
 
 
-@cuda.jit(cache=True)
+@kernel("int32[::1], int64, int32[::1]")
 def fill_leaves_kernel(codes, largest, tree):
     """tree[leaves + k] = extreme of codes[16 k : 16 k + 16], int32. One thread a leaf.
 
@@ -35,10 +35,7 @@ def fill_leaves_kernel(codes, largest, tree):
         tree[leaves + k] = extreme
 
 
-FILL_LEAVES_SIGNATURE = "void(int32[::1], int64, int32[::1])"
-
-
-@cuda.jit(cache=True)
+@kernel("int64, int64, int32[::1]")
 def fill_nodes_kernel(first, largest, tree):
     """tree[first : 2 * first] from the level below it, int32. One thread a node.
 
@@ -48,9 +45,6 @@ def fill_nodes_kernel(first, largest, tree):
     for node in range(first + cuda.grid(1), 2 * first, cuda.gridsize(1)):
         a, b = tree[2 * node], tree[2 * node + 1]
         tree[node] = max(a, b) if largest else min(a, b)
-
-
-FILL_NODES_SIGNATURE = "void(int64, int64, int32[::1])"
 
 
 def build_tree(codes: Any, largest: int) -> Any:
@@ -66,7 +60,7 @@ def build_tree(codes: Any, largest: int) -> Any:
     return tree
 
 
-@cuda.jit(cache=True)
+@kernel("int32[::1], int64, int64[::1]")
 def shift_codes_kernel(codes, step, shifted):
     """shifted[k] = codes[k] + step, int64, so that the largest code has one above it. One thread a code.
 
@@ -76,16 +70,13 @@ def shift_codes_kernel(codes, step, shifted):
         shifted[k] = np.int64(codes[k]) + step
 
 
-SHIFT_CODES_SIGNATURE = "void(int32[::1], int64, int64[::1])"
-
-
 @cuda.jit(device=True)
 def satisfies(code, limit, largest):
     """Whether a code is at least (not `largest`: at most) the limit."""
     return code >= limit if largest else code <= limit
 
 
-@cuda.jit(cache=True)
+@kernel("int64[:,::1], int64[::1], int32[::1], int32[::1], int32[::1], int64, int64[::1], uint64[::1]")
 def emit_join_kernel(slices, limits, tree, right, right_codes, largest, offsets, keys):
     """keys[offsets[k] : offsets[k + 1]] = k << 32 | right row: the pairs of left row k that satisfy both inequalities.
 
@@ -128,12 +119,7 @@ def emit_join_kernel(slices, limits, tree, right, right_codes, largest, offsets,
                 break
 
 
-EMIT_JOIN_SIGNATURE = (
-    "void(int64[:,::1], int64[::1], int32[::1], int32[::1], int32[::1], int64, int64[::1], uint64[::1])"
-)
-
-
-@cuda.jit(cache=True)
+@kernel("int32[::1], int64[:,::1], int64[::1], int32[::1], int32[::1], int32[::1], int64, int8[::1]")
 def flag_partners_kernel(rows, slices, limits, tree, right, right_codes, largest, flags):
     """flags[k] = 1 where another row than rows[k] itself satisfies both inequalities with it, int8.
 
@@ -169,12 +155,7 @@ def flag_partners_kernel(rows, slices, limits, tree, right, right_codes, largest
         flags[k] = found
 
 
-FLAG_PARTNERS_SIGNATURE = (
-    "void(int32[::1], int64[:,::1], int64[::1], int32[::1], int32[::1], int32[::1], int64, int8[::1])"
-)
-
-
-@cuda.jit(cache=True)
+@kernel("int32[::1], int32[::1], int64[:,::1], int32[::1], int32[::1], int32[::1], int64, int64, int32[::1]")
 def pick_extremes_kernel(places, rows, slices, tree, right, right_codes, largest, upwards, partners):
     """partners[i] = the right row of the extreme code in the slice of left row k = places[i], int32.
 
@@ -222,12 +203,7 @@ def pick_extremes_kernel(places, rows, slices, tree, right, right_codes, largest
         partners[i] = partner
 
 
-PICK_EXTREMES_SIGNATURE = (
-    "void(int32[::1], int32[::1], int64[:,::1], int32[::1], int32[::1], int32[::1], int64, int64, int32[::1])"
-)
-
-
-@cuda.jit(cache=True)
+@kernel("int32[::1], int64[::1], int32[::1], int32[::1]")
 def reverse_clusters_kernel(rows, offsets, numbers, reversed_rows):
     """reversed_rows = the rows of each cluster from the last to the first, int32. One thread a row.
 
@@ -238,11 +214,6 @@ def reverse_clusters_kernel(rows, offsets, numbers, reversed_rows):
         reversed_rows[i] = rows[offsets[c] + offsets[c + 1] - 1 - i]
 
 
-REVERSE_CLUSTERS_SIGNATURE = "void(int32[::1], int64[::1], int32[::1], int32[::1])"
-
-
 def backwards(rows: Any, offsets: Any, numbers: Any) -> Any:
     """The rows of each cluster from the last to the first."""
-    found = empty(rows.shape[0], np.int32)
-    launch(reverse_clusters_kernel, rows.shape[0], rows, offsets, numbers, found)
-    return found
+    return output(reverse_clusters_kernel, rows.shape[0], np.int32, rows, offsets, numbers)

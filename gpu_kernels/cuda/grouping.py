@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numba import cuda
 
-from tuplewise.gpu_kernels.cuda.primitives import empty, filled, launch, running_sums, sort, to_device, to_host
+from tuplewise.gpu_kernels.cuda.primitives import empty, filled, kernel, launch, output, running_sums, sort, to_device
 
 KEY_BITS = 64
 HIGHEST_CODE, LOWEST_CODE = 2147483647, -2147483648
@@ -33,7 +33,7 @@ def first_above(values, low, high, wanted):
     return low
 
 
-@cuda.jit(cache=True)
+@kernel("int64[::1], int32[::1]")
 def number_clusters_kernel(offsets, numbers):
     """numbers[i] = the set that member i is in, int32, by offsets int64 (sets + 1,). One thread a member.
 
@@ -43,10 +43,7 @@ def number_clusters_kernel(offsets, numbers):
         numbers[i] = first_above(offsets, 0, offsets.shape[0], i) - 1
 
 
-NUMBER_CLUSTERS_SIGNATURE = "void(int64[::1], int32[::1])"
-
-
-@cuda.jit(cache=True)
+@kernel("int32[::1], int32[::1], int32[::1]")
 def gather_codes_kernel(column, rows, codes):
     """codes[i] = column[rows[i]], int32. One thread a row.
 
@@ -56,10 +53,7 @@ def gather_codes_kernel(column, rows, codes):
         codes[i] = column[rows[i]]
 
 
-GATHER_CODES_SIGNATURE = "void(int32[::1], int32[::1], int32[::1])"
-
-
-@cuda.jit(cache=True)
+@kernel("int32[::1], int32[::1], int32[::1]")
 def scatter_clusters_kernel(rows, numbers, clusters):
     """clusters[rows[i]] = numbers[i], int32. One thread a row.
 
@@ -70,10 +64,7 @@ def scatter_clusters_kernel(rows, numbers, clusters):
         clusters[rows[i]] = numbers[i]
 
 
-SCATTER_CLUSTERS_SIGNATURE = "void(int32[::1], int32[::1], int32[::1])"
-
-
-@cuda.jit(cache=True)
+@kernel("int32[::1], int32[::1]")
 def reduce_extremes_kernel(codes, extremes):
     """extremes[0] = the least code, extremes[1] the largest; int32 (2,), given as the largest and the least int32.
 
@@ -93,10 +84,7 @@ def reduce_extremes_kernel(codes, extremes):
         cuda.atomic.max(extremes, 1, largest)
 
 
-REDUCE_EXTREMES_SIGNATURE = "void(int32[::1], int32[::1])"
-
-
-@cuda.jit(cache=True)
+@kernel("int32[::1], uint64[::1]")
 def begin_keys_kernel(numbers, keys):
     """keys[i] = numbers[i], int32 to uint64. One thread a key.
 
@@ -106,10 +94,7 @@ def begin_keys_kernel(numbers, keys):
         keys[i] = np.uint64(numbers[i])
 
 
-BEGIN_KEYS_SIGNATURE = "void(int32[::1], uint64[::1])"
-
-
-@cuda.jit(cache=True)
+@kernel("int32[::1], int64, int64, uint64[::1]")
 def append_codes_kernel(codes, lowest, bits, keys):
     """keys[i] = keys[i] | code above the lowest, in so many bits, uint64. One thread a key.
 
@@ -119,10 +104,7 @@ def append_codes_kernel(codes, lowest, bits, keys):
         keys[i] = (keys[i] << np.uint64(bits)) | np.uint64(np.int64(codes[i]) - lowest)
 
 
-APPEND_CODES_SIGNATURE = "void(int32[::1], int64, int64, uint64[::1])"
-
-
-@cuda.jit(cache=True)
+@kernel("int64, uint64[::1]")
 def append_places_kernel(bits, keys):
     """keys[i] = keys[i] | i, in so many bits, uint64. One thread a key.
 
@@ -132,10 +114,7 @@ def append_places_kernel(bits, keys):
         keys[i] = (keys[i] << np.uint64(bits)) | np.uint64(i)
 
 
-APPEND_PLACES_SIGNATURE = "void(int64, uint64[::1])"
-
-
-@cuda.jit(cache=True)
+@kernel("uint64[::1], int64, int32[::1], int32[::1]")
 def split_keys_kernel(keys, bits, order, flags):
     """order[k] = the place that sorted key k ends with; flags[k] = 1 where what stands before it is new; int32.
 
@@ -152,10 +131,7 @@ def split_keys_kernel(keys, bits, order, flags):
             flags[k] = 0
 
 
-SPLIT_KEYS_SIGNATURE = "void(uint64[::1], int64, int32[::1], int32[::1])"
-
-
-@cuda.jit(cache=True)
+@kernel("int32[::1], int32[::1], int64, uint64[::1]")
 def regroup_keys_kernel(numbers, order, bits, keys):
     """keys[k] = cluster of the member that stands k-th by code | k, uint64: the second of two passes. One thread a key.
 
@@ -165,10 +141,7 @@ def regroup_keys_kernel(numbers, order, bits, keys):
         keys[k] = (np.uint64(numbers[order[k]]) << np.uint64(bits)) | np.uint64(k)
 
 
-REGROUP_KEYS_SIGNATURE = "void(int32[::1], int32[::1], int64, uint64[::1])"
-
-
-@cuda.jit(cache=True)
+@kernel("uint64[::1], int64, int32[::1], int32[::1]")
 def regroup_order_kernel(keys, bits, by_code, order):
     """order[k] = by_code at the place that key k of the second pass ends with, int32. One thread a key.
 
@@ -179,10 +152,7 @@ def regroup_order_kernel(keys, bits, by_code, order):
         order[k] = by_code[np.int64(keys[k] & mask)]
 
 
-REGROUP_ORDER_SIGNATURE = "void(uint64[::1], int64, int32[::1], int32[::1])"
-
-
-@cuda.jit(cache=True)
+@kernel("int32[::1], int32[::1], int32[::1], int32[::1]")
 def flag_changes_kernel(numbers, codes, order, flags):
     """flags[k] = 1 where the k-th member has another cluster or code than the one before, int32. One thread a member.
 
@@ -196,10 +166,7 @@ def flag_changes_kernel(numbers, codes, order, flags):
                 flags[k] = 0
 
 
-FLAG_CHANGES_SIGNATURE = "void(int32[::1], int32[::1], int32[::1], int32[::1])"
-
-
-@cuda.jit(cache=True)
+@kernel("int32[::1], int64[::1], int64[::1]")
 def start_runs_kernel(flags, run_numbers, starts):
     """starts[r] = first place of run r, starts[runs] = places in all, int64 (runs + 1,). One thread a place.
 
@@ -216,10 +183,7 @@ def start_runs_kernel(flags, run_numbers, starts):
             starts[run_numbers[n]] = n
 
 
-START_RUNS_SIGNATURE = "void(int32[::1], int64[::1], int64[::1])"
-
-
-@cuda.jit(cache=True)
+@kernel("int64[::1], int32[::1], int32[::1], int64, int64[::1], int64[::1], int64[::1]")
 def measure_runs_kernel(starts, order, members, split, kept, left_sizes, right_sizes):
     """Left and right rows of each run, int64 (runs,), and whether it holds a pair of different rows. One thread a run.
 
@@ -245,10 +209,7 @@ def measure_runs_kernel(starts, order, members, split, kept, left_sizes, right_s
         right_sizes[r] = rights if good else 0
 
 
-MEASURE_RUNS_SIGNATURE = "void(int64[::1], int32[::1], int32[::1], int64, int64[::1], int64[::1], int64[::1])"
-
-
-@cuda.jit(cache=True)
+@kernel("int64[::1], int32[::1], int32[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64, int32[::1]")
 def scatter_runs_kernel(starts, order, members, run_numbers, kept, left_before, right_before, left_rows, new_members):
     """The rows of the runs that are kept, all left rows first, then all right rows (from `left_rows` on).
 
@@ -267,12 +228,7 @@ def scatter_runs_kernel(starts, order, members, run_numbers, kept, left_before, 
                 new_members[left_rows + right_before[r] + place - lefts] = members[order[k]]
 
 
-SCATTER_RUNS_SIGNATURE = (
-    "void(int64[::1], int32[::1], int32[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64, int32[::1])"
-)
-
-
-@cuda.jit(cache=True)
+@kernel("int64[::1], int64[::1], int64[::1]")
 def scatter_offsets_kernel(kept_before, before, offsets):
     """offsets[c] = rows before the c-th run that is kept, and rows in all at the end; int64 (kept + 1,).
 
@@ -286,28 +242,21 @@ def scatter_offsets_kernel(kept_before, before, offsets):
             offsets[kept_before[r]] = before[r]
 
 
-SCATTER_OFFSETS_SIGNATURE = "void(int64[::1], int64[::1], int64[::1])"
-
-
 def cluster_numbers(offsets: Any, members: int) -> Any:
     """Cluster of each of so many members, int32, by offsets int64 on the device."""
-    numbers = empty(members, np.int32)
-    launch(number_clusters_kernel, members, offsets, numbers)
-    return numbers
+    return output(number_clusters_kernel, members, np.int32, offsets)
 
 
 def gathered(column: Any, rows: Any) -> Any:
     """Codes of these rows, int32."""
-    codes = empty(rows.shape[0], np.int32)
-    launch(gather_codes_kernel, rows.shape[0], column, rows, codes)
-    return codes
+    return output(gather_codes_kernel, rows.shape[0], np.int32, column, rows)
 
 
 def extremes_of(codes: Any) -> tuple[int, int]:
     """Lowest and highest of at least one code."""
     extremes = to_device(np.array([HIGHEST_CODE, LOWEST_CODE], dtype=np.int32))
     launch(reduce_extremes_kernel, min(codes.shape[0], REDUCING_THREADS), codes, extremes)
-    lowest, highest = to_host(extremes)
+    lowest, highest = extremes.copy_to_host()
     return int(lowest), int(highest)
 
 
@@ -321,8 +270,7 @@ def order_by(numbers: Any, clusters: int, codes: Any) -> Any:
     code_bits, place_bits = bits_for(highest - lowest + 1), bits_for(n)
     if bits_for(clusters) + code_bits + place_bits > KEY_BITS:
         return two_pass_order(numbers, codes, lowest, code_bits, place_bits)
-    keys = empty(n, np.uint64)
-    launch(begin_keys_kernel, n, numbers, keys)
+    keys = output(begin_keys_kernel, n, np.uint64, numbers)
     launch(append_codes_kernel, n, codes, lowest, code_bits, keys)
     return sorted_keys(keys, place_bits)[0]
 
@@ -345,15 +293,13 @@ def two_pass_order(numbers: Any, codes: Any, lowest: int, code_bits: int, place_
     by_code, _ = sorted_keys(keys, place_bits)
     launch(regroup_keys_kernel, n, numbers, by_code, place_bits, keys)
     sort(keys)
-    order = empty(n, np.int32)
-    launch(regroup_order_kernel, n, keys, place_bits, by_code, order)
-    return order
+    return output(regroup_order_kernel, n, np.int32, keys, place_bits, by_code)
 
 
 def runs_of(flags: Any) -> tuple[Any, Any, int]:
     """Number of the run of each place, plus 1, int64 (n + 1,) from place 1 on; starts int64 (runs + 1,); runs."""
     run_numbers = running_sums(flags)
-    runs = int(to_host(run_numbers[-1:])[0])
+    runs = int(run_numbers[-1:].copy_to_host()[0])
     starts = empty(runs + 1, np.int64)
     launch(start_runs_kernel, flags.shape[0], flags, run_numbers, starts)
     return run_numbers, starts, runs

@@ -13,13 +13,13 @@ from numba import cuda
 from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.control import Control
-from tuplewise.gpu_kernels.cuda.primitives import launch, to_device, to_host
+from tuplewise.gpu_kernels.cuda.primitives import kernel, launch, to_device, to_host
 
 ITEMS = 1 << 20  # threads that are wanted at least; slices are made of clusters until there are so many
 LEAST_SLICE = 64  # clusters of a slice
 
 
-@cuda.jit(cache=True)
+@kernel("uint64[:,::1], int64, uint64[:,::1]")
 def intersect_clusters_kernel(masks, slices, common):
     """common[a, w] &= word w of each mask that has attribute a.
 
@@ -44,10 +44,7 @@ def intersect_clusters_kernel(masks, slices, common):
         cuda.atomic.and_(common, (a, w), word)
 
 
-INTERSECT_CLUSTERS_SIGNATURE = "void(uint64[:,::1], int64, uint64[:,::1])"
-
-
-@cuda.jit(cache=True)
+@kernel("uint64[:,::1], int64[::1], int64, int64[:,::1]")
 def count_common_kernel(masks, values, slices, counts):
     """counts[a, b] += values of each cluster that has a and b.
 
@@ -71,9 +68,6 @@ def count_common_kernel(masks, values, slices, counts):
                 total += values[c]
         if total:
             cuda.atomic.add(counts, (a, b), total)
-
-
-COUNT_COMMON_SIGNATURE = "void(uint64[:,::1], int64[::1], int64, int64[:,::1])"
 
 
 def _slices(clusters: int, items: int) -> int:

@@ -22,7 +22,8 @@ from tuplewise.gpu_kernels.cuda.grouping import gathered
 from tuplewise.gpu_kernels.cuda.primitives import (
     device_index,
     empty,
-    launch,
+    kernel,
+    output,
     room_bytes,
     sort,
     to_device,
@@ -39,7 +40,7 @@ ROW_BYTES = 96  # of a left row on the device while its partners are counted; an
 EVERY = (1 << 63) - 1  # no limit of the partners of a row
 
 
-@cuda.jit(cache=True)  # type: ignore[untyped-decorator]
+@kernel("uint64[::1], int32[::1]")
 def unpack_keys_kernel(keys, rows):  # type: ignore[no-untyped-def]
     """rows[i] = the lower 32 bits of keys[i], uint64 to int32. One thread a key.
 
@@ -47,9 +48,6 @@ def unpack_keys_kernel(keys, rows):  # type: ignore[no-untyped-def]
     """
     for i in range(cuda.grid(1), rows.shape[0], cuda.gridsize(1)):
         rows[i] = np.int32(keys[i] & np.uint64(0xFFFFFFFF))
-
-
-UNPACK_KEYS_SIGNATURE = "void(uint64[::1], int32[::1])"
 
 
 class DeviceJoin(ABC):
@@ -125,9 +123,7 @@ class DeviceJoin(ABC):
                 low, high = int(offsets[first]), int(offsets[last])
                 keys = self._written(self.ask_rows(rows[first:last]), offsets[first : last + 1] - low)
                 sort(keys)
-                sorted_rows = empty(high - low, np.int32)
-                launch(unpack_keys_kernel, high - low, keys, sorted_rows)
-                partners[low:high] = to_host(sorted_rows)
+                partners[low:high] = to_host(output(unpack_keys_kernel, high - low, np.int32, keys))
         return offsets, partners
 
     def find(self, limit: int) -> NDArray[np.int32]:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.cuda.grouping import HIGHEST_CODE, LOWEST_CODE, cluster_numbers, gathered, order_by
 from tuplewise.gpu_kernels.cuda.joins import EVERY, DeviceJoin, unpack_keys_kernel
-from tuplewise.gpu_kernels.cuda.primitives import empty, filled, launch, sort, to_device, total
+from tuplewise.gpu_kernels.cuda.primitives import empty, filled, kernel, launch, output, sort, to_device, total
 from tuplewise.gpu_kernels.join_types import EQUAL, LESS
 
 LEAF = 16  # rows of a leaf at most, as in the CPU twin
@@ -28,7 +28,7 @@ BEGIN, END, SKIP = 0, 1, 2  # columns of nodes: first row, row behind the last, 
 LOWEST, HIGHEST = 0, 1  # of bounds and boxes
 
 
-@cuda.jit(cache=True)
+@kernel("int32[::1], int32[::1]")
 def invert_order_kernel(order, ranks):
     """ranks[order[k]] = k, int32. One thread a place.
 
@@ -38,10 +38,7 @@ def invert_order_kernel(order, ranks):
         ranks[order[k]] = k
 
 
-INVERT_ORDER_SIGNATURE = "void(int32[::1], int32[::1])"
-
-
-@cuda.jit(cache=True)
+@kernel("int32[::1], int32[::1], int32[::1], uint64[::1]")
 def pair_keys_kernel(high, places, low, keys):
     """keys[i] = high[i] << 32 | low[places[i]], uint64, of int32. One thread a key.
 
@@ -51,10 +48,7 @@ def pair_keys_kernel(high, places, low, keys):
         keys[i] = (np.uint64(high[i]) << np.uint64(32)) | np.uint64(low[places[i]])
 
 
-PAIR_KEYS_SIGNATURE = "void(int32[::1], int32[::1], int32[::1], uint64[::1])"
-
-
-@cuda.jit(cache=True)
+@kernel("int32[::1], int64[:,::1], int32[:,::1], int32[:,:,::1]")
 def bound_leaves_kernel(leaves, nodes, codes, bounds):
     """bounds[node, d] = (lowest, highest) code of each column among the rows of a leaf, int32.
 
@@ -76,10 +70,7 @@ def bound_leaves_kernel(leaves, nodes, codes, bounds):
             bounds[node, d, LOWEST], bounds[node, d, HIGHEST] = lowest, highest
 
 
-BOUND_LEAVES_SIGNATURE = "void(int32[::1], int64[:,::1], int32[:,::1], int32[:,:,::1])"
-
-
-@cuda.jit(cache=True)
+@kernel("int32[::1], int64[:,::1], int32[:,:,::1]")
 def bound_parents_kernel(parents, nodes, bounds):
     """bounds[node, d] of some nodes of one level, int32, from the level below. One thread a node.
 
@@ -94,10 +85,7 @@ def bound_parents_kernel(parents, nodes, bounds):
             bounds[node, d, HIGHEST] = max(bounds[node + 1, d, HIGHEST], bounds[other, d, HIGHEST])
 
 
-BOUND_PARENTS_SIGNATURE = "void(int32[::1], int64[:,::1], int32[:,:,::1])"
-
-
-@cuda.jit(cache=True)
+@kernel("int32[::1], int64, int64, int64[:,:,::1]")
 def set_boxes_kernel(codes, outcomes, d, boxes):
     """boxes[d, :, k] = closed interval of right codes that comparison d leaves left row k, int64 (columns, 2, n).
 
@@ -112,9 +100,6 @@ def set_boxes_kernel(codes, outcomes, d, boxes):
             boxes[d, LOWEST, k] = code if outcomes & EQUAL else code + 1
         else:
             boxes[d, HIGHEST, k] = code if outcomes & EQUAL else code - 1
-
-
-SET_BOXES_SIGNATURE = "void(int32[::1], int64, int64, int64[:,:,::1])"
 
 
 @cuda.jit(device=True)
@@ -140,7 +125,10 @@ def in_box(codes, i, boxes, k):
     return True
 
 
-@cuda.jit(cache=True)
+@kernel(
+    "int64[:,:,::1], int32[::1], int64[::1], int64[:,::1], int32[:,:,::1], int32[:,::1], int64, int64[::1], "
+    "int64[::1]"
+)
 def count_boxes_kernel(boxes, clusters, roots, nodes, bounds, codes, limit, sizes, seen):
     """sizes[k] = right rows in the box of left row k (it stops soon beyond `limit`), seen[k] = nodes met; int64.
 
@@ -178,13 +166,10 @@ def count_boxes_kernel(boxes, clusters, roots, nodes, bounds, codes, limit, size
         seen[k] = met
 
 
-COUNT_BOXES_SIGNATURE = (
-    "void(int64[:,:,::1], int32[::1], int64[::1], int64[:,::1], int32[:,:,::1], int32[:,::1], int64, "
-    "int64[::1], int64[::1])"
+@kernel(
+    "int64[:,:,::1], int32[::1], int64[::1], int64[:,::1], int32[:,:,::1], int32[:,::1], int32[::1], int64[::1], "
+    "uint64[::1]"
 )
-
-
-@cuda.jit(cache=True)
 def emit_boxes_kernel(boxes, clusters, roots, nodes, bounds, codes, rows, offsets, keys):
     """keys[offsets[k] : offsets[k + 1]] = k << 32 | right row: the first rows in the box of left row k, as walked.
 
@@ -211,12 +196,6 @@ def emit_boxes_kernel(boxes, clusters, roots, nodes, bounds, codes, rows, offset
                         keys[at] = (np.uint64(k) << np.uint64(32)) | np.uint64(rows[i])
                         at += 1
             node = skip
-
-
-EMIT_BOXES_SIGNATURE = (
-    "void(int64[:,:,::1], int32[::1], int64[::1], int64[:,::1], int32[:,:,::1], int32[:,::1], int32[::1], "
-    "int64[::1], uint64[::1])"
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,8 +289,7 @@ class KdTreeJoin(DeviceJoin):
         parts = cluster_numbers(to_device(np.append(shape.edges[-1], n)), n)
         launch(pair_keys_kernel, n, parts, places, rows, keys)
         sort(keys)
-        rows = empty(n, np.int32)
-        launch(unpack_keys_kernel, n, keys, rows)
+        rows = output(unpack_keys_kernel, n, np.int32, keys)
         codes = empty((len(columns), n), np.int32)
         for d, c in enumerate(self.comparisons):
             codes[d].copy_to_device(gathered(self.there.column(c.right), rows))

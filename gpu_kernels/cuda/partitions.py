@@ -26,7 +26,7 @@ from tuplewise.gpu_kernels.cuda.grouping import (
     scatter_offsets_kernel,
     scatter_runs_kernel,
 )
-from tuplewise.gpu_kernels.cuda.primitives import empty, launch, running_sums, to_device, to_host
+from tuplewise.gpu_kernels.cuda.primitives import empty, kernel, launch, output, running_sums, to_device, to_host
 
 BEGIN, NUMBERS, COLUMN = 0, 1, 2  # columns of the jobs of a `Spread`
 MEMBERS, CLASSES = 0, 1  # columns of what `locate_jobs_kernel` writes
@@ -79,7 +79,7 @@ def spread(level: Level, partitions: NDArray[np.int64], columns: NDArray[np.int6
     return Spread(offsets, to_device(jobs.astype(np.int64)), int(classes.sum()))
 
 
-@cuda.jit(cache=True)
+@kernel("int64[::1], int64[:,::1], int32[:,::1], int32[::1], int32[::1], int32[::1], int32[::1], int32[::1]")
 def spread_members_kernel(offsets, jobs, codes, rows, numbers, new_rows, new_numbers, new_codes):
     """Row, class and code of each member of each job, int32. One thread a member. Arrays as in `Spread` and `Level`.
 
@@ -94,12 +94,7 @@ def spread_members_kernel(offsets, jobs, codes, rows, numbers, new_rows, new_num
         new_codes[i] = codes[jobs[job, COLUMN], row]
 
 
-SPREAD_MEMBERS_SIGNATURE = (
-    "void(int64[::1], int64[:,::1], int32[:,::1], int32[::1], int32[::1], int32[::1], int32[::1], int32[::1])"
-)
-
-
-@cuda.jit(cache=True)
+@kernel("int64[::1], int32[::1], int32[::1], int64[::1], int64[::1]")
 def drop_nulls_kernel(starts, order, codes, kept, sizes):
     """kept[r] = sizes[r] = 0, int64, where run r is of nulls. One thread a run.
 
@@ -111,10 +106,7 @@ def drop_nulls_kernel(starts, order, codes, kept, sizes):
             sizes[r] = 0
 
 
-DROP_NULLS_SIGNATURE = "void(int64[::1], int32[::1], int32[::1], int64[::1], int64[::1])"
-
-
-@cuda.jit(cache=True)
+@kernel("int64[::1], int64[::1], int64[::1], int64[::1], int64[:,::1]")
 def locate_jobs_kernel(offsets, run_numbers, classes_before, rows_before, begins):
     """begins[j] = members, classes that are left of the jobs before job j, int64 (jobs + 1, 2). One thread a job.
 
@@ -126,9 +118,6 @@ def locate_jobs_kernel(offsets, run_numbers, classes_before, rows_before, begins
         r = run_numbers[offsets[j]]
         begins[j, MEMBERS] = rows_before[r]
         begins[j, CLASSES] = classes_before[r]
-
-
-LOCATE_JOBS_SIGNATURE = "void(int64[::1], int64[::1], int64[::1], int64[::1], int64[:,::1])"
 
 
 def spread_members(level: Level, jobs: Spread, codes: Any) -> tuple[Any, Any, Any]:
@@ -155,9 +144,7 @@ def next_level(level: Level, parents: NDArray[np.int64], columns: NDArray[np.int
     n = jobs.items
     rows, numbers, of_column = spread_members(level, jobs, codes)
     order = order_by(numbers, jobs.classes, of_column)
-    flags = empty(n, np.int32)
-    launch(flag_changes_kernel, n, numbers, of_column, order, flags)
-    run_numbers, starts, runs = runs_of(flags)
+    run_numbers, starts, runs = runs_of(output(flag_changes_kernel, n, np.int32, numbers, of_column, order))
     kept, sizes, unused = (empty(runs, np.int64) for _ in range(3))
     launch(measure_runs_kernel, runs, starts, order, rows, n, kept, sizes, unused)
     if strict:

@@ -236,6 +236,17 @@ def release() -> None:
         cupy.get_default_memory_pool().free_all_blocks()
 
 
+def kernel(signature: str) -> Callable[[Callable[..., None]], Any]:
+    """Declare a kernel with the types of its arguments. They are kept beside it: `cuda.jit` would ask for a driver."""
+
+    def declared(function: Callable[..., None]) -> Any:
+        made = cuda.jit(cache=True)(function)
+        made.signature = signature
+        return made
+
+    return declared
+
+
 def launch(kernel: Any, items: int, *arguments: Any) -> None:
     """Run a kernel over so many items, one thread each while the grid may grow, else a thread takes several."""
     if config.ENABLE_CUDASIM:
@@ -243,3 +254,10 @@ def launch(kernel: Any, items: int, *arguments: Any) -> None:
     else:
         grid = min(MOST_BLOCKS, max(QUIET_BLOCKS, -(-items // THREADS))), THREADS
     kernel[grid](*arguments)
+
+
+def output(kernel: Any, items: int, dtype: DTypeLike, *arguments: Any) -> Any:
+    """What a kernel writes to its last argument: a device array (items,)."""
+    found = empty(items, dtype)
+    launch(kernel, items, *arguments, found)
+    return found

@@ -14,7 +14,7 @@ from tuplewise.gpu_kernels.cuda import grouping
 from tuplewise.gpu_kernels.cuda.bitmaps import BitmapJoin
 from tuplewise.gpu_kernels.cuda.grouping import bits_for, extremes_of
 from tuplewise.gpu_kernels.cuda.kd_tree import KdTreeJoin
-from tuplewise.gpu_kernels.cuda.primitives import empty, launch, running_sums, to_host
+from tuplewise.gpu_kernels.cuda.primitives import empty, launch, output, running_sums, to_host
 from tuplewise.gpu_kernels.cuda.resident import Resident, Side, place_of_device, resident
 from tuplewise.gpu_kernels.cuda.sorted_join import SortedJoin
 from tuplewise.gpu_kernels.cuda.wavelet import WaveletJoin
@@ -117,8 +117,7 @@ class _Step:
             numbers = _one_after_the_other(numbers, self.right.numbers)
         place_bits = bits_for(n)
         room = grouping.KEY_BITS - bits_for(self.clusters) - place_bits
-        keys = empty(n, np.uint64)
-        launch(grouping.begin_keys_kernel, n, numbers, keys)
+        keys = output(grouping.begin_keys_kernel, n, np.uint64, numbers)
         taken = 0
         for left, right in columns:
             codes = self._codes(left, right)
@@ -126,9 +125,8 @@ class _Step:
             bits = bits_for(highest - lowest + 1)
             room -= bits
             if room < 0 and not taken:  # this column alone is too wide
-                order, flags = grouping.two_pass_order(numbers, codes, lowest, bits, place_bits), empty(n, np.int32)
-                launch(grouping.flag_changes_kernel, n, numbers, codes, order, flags)
-                self._keep_runs(order, flags)
+                order = grouping.two_pass_order(numbers, codes, lowest, bits, place_bits)
+                self._keep_runs(order, output(grouping.flag_changes_kernel, n, np.int32, numbers, codes, order))
                 return 1
             if room < 0:
                 break

@@ -13,15 +13,13 @@ import numpy as np
 from numba import cuda
 from numpy.typing import NDArray
 
-from tuplewise.gpu_kernels.clusters import ClusterPairs
-from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cuda.grouping import first_above, gathered
 from tuplewise.gpu_kernels.cuda.joins import DeviceJoin
-from tuplewise.gpu_kernels.cuda.primitives import empty, launch
+from tuplewise.gpu_kernels.cuda.primitives import empty, kernel, launch, output
 from tuplewise.gpu_kernels.join_types import EQUAL, FIRST, FIRST_END, GREATER, LESS, SECOND, SECOND_END, Comparison
 
 
-@cuda.jit(cache=True)
+@kernel("int32[::1], int32[::1], int32[::1], int64[::1], int64, int64[:,::1]")
 def locate_slices_kernel(clusters, codes, right_codes, offsets, outcomes, slices):
     """slices[k] = where the partners of left row k stand in the sorted right side, int64 (n, 4).
 
@@ -52,10 +50,7 @@ def locate_slices_kernel(clusters, codes, right_codes, offsets, outcomes, slices
                     slices[k, FIRST_END] = upper if outcomes & EQUAL else lower
 
 
-LOCATE_SLICES_SIGNATURE = "void(int32[::1], int32[::1], int32[::1], int64[::1], int64, int64[:,::1])"
-
-
-@cuda.jit(cache=True)
+@kernel("int64[:,::1], int64[::1]")
 def measure_slices_kernel(slices, sizes):
     """sizes[k] = rows in the slices of left row k, int64. One thread a left row.
 
@@ -65,10 +60,7 @@ def measure_slices_kernel(slices, sizes):
         sizes[k] = slices[k, FIRST_END] - slices[k, FIRST] + slices[k, SECOND_END] - slices[k, SECOND]
 
 
-MEASURE_SLICES_SIGNATURE = "void(int64[:,::1], int64[::1])"
-
-
-@cuda.jit(cache=True)
+@kernel("int64[:,::1], int64[::1], int32[::1], uint64[::1]")
 def emit_slices_kernel(slices, offsets, right, keys):
     """keys[i] = k << 32 | right row: the pairs of left row k, from offsets[k] on, in order of the sorted right side.
 
@@ -87,9 +79,6 @@ def emit_slices_kernel(slices, offsets, right, keys):
         keys[i] = (np.uint64(k) << np.uint64(32)) | np.uint64(right[place])
 
 
-EMIT_SLICES_SIGNATURE = "void(int64[:,::1], int64[::1], int32[::1], uint64[::1])"
-
-
 class SortedJoin(DeviceJoin):
     """At most one comparison.
 
@@ -100,11 +89,9 @@ class SortedJoin(DeviceJoin):
     device: 7.3 ms with one equality before, most of it launches and waiting for sums.
     """
 
-    def __init__(
-        self, pairs: ClusterPairs, codes: NDArray[np.int32], comparisons: list[Comparison], control: Control
-    ) -> None:
-        super().__init__(pairs, codes, comparisons, control)
-        self._comparison = comparisons[0] if comparisons else None
+    @property
+    def _comparison(self) -> Comparison | None:
+        return self.comparisons[0] if self.comparisons else None
 
     def count(self, counts: NDArray[np.int64] | None, sign: int) -> int:
         if self._comparison is not None:
@@ -120,20 +107,15 @@ class SortedJoin(DeviceJoin):
     def ask(self, rows: Any, clusters: Any) -> Any:
         slices = empty((rows.shape[0], 4), np.int64)
         right, c = self.there.right, self._comparison
-        if c is None:
-            launch(locate_slices_kernel, rows.shape[0], clusters, rows, right.rows, right.offsets,
-                   LESS | EQUAL | GREATER, slices)  # fmt: skip
-        else:
-            codes = gathered(self.there.column(c.left), rows)
-            ordered = right.ordered(c.right, self.there.column(c.right))
-            launch(locate_slices_kernel, rows.shape[0], clusters, codes, ordered.codes, right.offsets, c.outcomes,
-                   slices)  # fmt: skip
+        codes, right_codes, outcomes = rows, right.rows, LESS | EQUAL | GREATER
+        if c is not None:
+            codes, outcomes = gathered(self.there.column(c.left), rows), c.outcomes
+            right_codes = right.ordered(c.right, self.there.column(c.right)).codes
+        launch(locate_slices_kernel, rows.shape[0], clusters, codes, right_codes, right.offsets, outcomes, slices)
         return slices
 
     def sizes(self, query: Any, limit: int) -> Any:
-        sizes = empty(query.shape[0], np.int64)
-        launch(measure_slices_kernel, query.shape[0], query, sizes)
-        return sizes
+        return output(measure_slices_kernel, query.shape[0], np.int64, query)
 
     def write(self, query: Any, offsets: Any, keys: Any) -> None:
         right, c = self.there.right, self._comparison

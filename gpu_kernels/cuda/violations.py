@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from tuplewise.gpu_kernels.cuda.grouping import HIGHEST_CODE, first_above
 from tuplewise.gpu_kernels.cuda.partitions import BEGIN, COLUMN, NUMBERS, Level, Spread
-from tuplewise.gpu_kernels.cuda.primitives import empty, filled, launch, to_device, to_host
+from tuplewise.gpu_kernels.cuda.primitives import empty, filled, kernel, launch, to_device, to_host
 
 MEMBERS = 16  # members of jobs that one thread goes through
 STRIP = 64  # places of a sorted job that one thread goes through at least
@@ -42,7 +42,7 @@ def mixed(row):
     return np.int64(x ^ (x >> np.uint64(16)))
 
 
-@cuda.jit(cache=True)
+@kernel("int64[::1], int64[:,::1], int32[:,::1], int32[::1], int32[::1], int64, int32[::1]")
 def find_firsts_kernel(offsets, jobs, codes, rows, numbers, least, firsts):
     """firsts[class of a job] = its lowest row whose code is at least `least`, int32, given as the highest int32.
 
@@ -75,10 +75,10 @@ def find_firsts_kernel(offsets, jobs, codes, rows, numbers, least, firsts):
             cuda.atomic.min(firsts, current, lowest)
 
 
-FIND_FIRSTS_SIGNATURE = "void(int64[::1], int64[:,::1], int32[:,::1], int32[::1], int32[::1], int64, int32[::1])"
-
-
-@cuda.jit(cache=True)
+@kernel(
+    "int64[::1], int64[:,::1], int32[:,::1], int32[::1], int32[::1], int64, int32[::1], int64[::1], int64, "
+    "int32[:,:,::1], int64[::1]"
+)
 def find_different_kernel(offsets, jobs, codes, rows, numbers, least, firsts, bounds, room, found, counts):
     """counts[job] += rows with another code than the first of their class; of a job without a column, all but it.
 
@@ -122,13 +122,7 @@ def find_different_kernel(offsets, jobs, codes, rows, numbers, least, firsts, bo
             cuda.atomic.add(counts, job, met)
 
 
-FIND_DIFFERENT_SIGNATURE = (
-    "void(int64[::1], int64[:,::1], int32[:,::1], int32[::1], int32[::1], int64, int32[::1], int64[::1], int64, "
-    "int32[:,:,::1], int64[::1])"
-)
-
-
-@cuda.jit(cache=True)
+@kernel("int32[::1], int32[::1], int32[::1], int32[::1], int32[::1], int8[::1]")
 def arrange_members_kernel(order, rows, numbers, codes, sorted_rows, marks):
     """The k-th member in order of (class, code, row), int32, and its mark, int8: 2 a new class, 1 a new code, else 0.
 
@@ -146,9 +140,6 @@ def arrange_members_kernel(order, rows, numbers, codes, sorted_rows, marks):
                 marks[k] = 1 if codes[i] != codes[j] else 0
 
 
-ARRANGE_MEMBERS_SIGNATURE = "void(int32[::1], int32[::1], int32[::1], int32[::1], int32[::1], int8[::1])"
-
-
 @cuda.jit(device=True)
 def packed(code, place):
     """A code, and how far its place is from the last one: of equal codes the first is largest. int64."""
@@ -161,7 +152,7 @@ def place_of(extreme):
     return np.int64(LOW_HALF) - (extreme & np.int64(LOW_HALF))
 
 
-@cuda.jit(cache=True)
+@kernel("int64[::1], int64, int64[:,::1], int32[:,::1], int32[::1], int8[::1], int64[:,::1]")
 def summarize_strips_kernel(strips, places, jobs, codes, rows, marks, state):
     """state[s] = what strip s alone leaves, int64 (strips, 5): the last kind of beginning, extremes, those before it.
 
@@ -194,12 +185,7 @@ def summarize_strips_kernel(strips, places, jobs, codes, rows, marks, state):
         state[s, BEFORE_LOW] = before_low
 
 
-SUMMARIZE_STRIPS_SIGNATURE = (
-    "void(int64[::1], int64, int64[:,::1], int32[:,::1], int32[::1], int8[::1], int64[:,::1])"
-)
-
-
-@cuda.jit(cache=True)
+@kernel("int64[::1], int64[:,::1]")
 def carry_strips_kernel(strips, state):
     """state[s, HIGH:] = the extremes at the beginning of strip s, int64. One thread a job goes through its strips.
 
@@ -225,9 +211,6 @@ def carry_strips_kernel(strips, state):
                 low = max(low, own_low)
 
 
-CARRY_STRIPS_SIGNATURE = "void(int64[::1], int64[:,::1])"
-
-
 @cuda.jit(device=True)
 def note_swap(job, way, row, first, bounds, room, found, counts):
     """1 where a swap is still to be counted. Where there is room for pairs it is counted and written here."""
@@ -242,7 +225,10 @@ def note_swap(job, way, row, first, bounds, room, found, counts):
     return 0
 
 
-@cuda.jit(cache=True)
+@kernel(
+    "int64[::1], int64, int64[:,::1], int32[:,::1], int32[::1], int8[::1], int64[:,::1], int64[:,::1], int64, "
+    "int32[:,:,:,::1], int64[:,::1]"
+)
 def find_swaps_kernel(strips, places, jobs, codes, rows, marks, state, bounds, room, found, counts):
     """counts[job, way] += swaps, ascending and descending, int64 (jobs, 2), of rows mixed to at most bounds[job, way].
 
@@ -279,12 +265,6 @@ def find_swaps_kernel(strips, places, jobs, codes, rows, marks, state, bounds, r
             cuda.atomic.add(counts, (job, 0), up)
         if down:
             cuda.atomic.add(counts, (job, 1), down)
-
-
-FIND_SWAPS_SIGNATURE = (
-    "void(int64[::1], int64, int64[:,::1], int32[:,::1], int32[::1], int8[::1], int64[:,::1], int64[:,::1], int64, "
-    "int32[:,:,:,::1], int64[:,::1])"
-)
 
 
 def find_different(

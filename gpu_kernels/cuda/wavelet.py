@@ -20,17 +20,15 @@ import numpy as np
 from numba import cuda
 from numpy.typing import NDArray
 
-from tuplewise.gpu_kernels.clusters import ClusterPairs
-from tuplewise.gpu_kernels.control import Control
 from tuplewise.gpu_kernels.cuda import extremes
 from tuplewise.gpu_kernels.cuda.grouping import bits_for, first_above, gathered
 from tuplewise.gpu_kernels.cuda.joins import DeviceJoin
-from tuplewise.gpu_kernels.cuda.primitives import empty, launch, running_sums, sort, to_device, to_host
+from tuplewise.gpu_kernels.cuda.primitives import empty, kernel, launch, output, running_sums, sort, to_device, to_host
 from tuplewise.gpu_kernels.cuda.sorted_join import locate_slices_kernel
-from tuplewise.gpu_kernels.join_types import EQUAL, FIRST, FIRST_END, GREATER, LESS, Comparison
+from tuplewise.gpu_kernels.join_types import EQUAL, FIRST, FIRST_END, GREATER, LESS
 
 
-@cuda.jit(cache=True)
+@kernel("int32[::1], int32[::1]")
 def flag_steps_kernel(codes, flags):
     """flags[i] = 1 where codes[i] isn't the code before it, int32. One thread a code.
 
@@ -40,10 +38,7 @@ def flag_steps_kernel(codes, flags):
         flags[i] = 1 if i == 0 or codes[i] != codes[i - 1] else 0
 
 
-FLAG_STEPS_SIGNATURE = "void(int32[::1], int32[::1])"
-
-
-@cuda.jit(cache=True)
+@kernel("int32[::1], int32[::1], int64[::1], int32[::1]")
 def keep_flagged_kernel(codes, flags, before, kept):
     """kept[j] = the j-th code that is flagged, int32. One thread a code. before: int64 (n + 1,), flags before each.
 
@@ -54,10 +49,7 @@ def keep_flagged_kernel(codes, flags, before, kept):
             kept[before[i]] = codes[i]
 
 
-KEEP_FLAGGED_SIGNATURE = "void(int32[::1], int32[::1], int64[::1], int32[::1])"
-
-
-@cuda.jit(cache=True)
+@kernel("int32[::1], int32[::1], int32[::1]")
 def rank_codes_kernel(codes, values, ranks):
     """ranks[i] = values below codes[i], int32. One thread a code, with a binary search.
 
@@ -67,10 +59,7 @@ def rank_codes_kernel(codes, values, ranks):
         ranks[i] = first_above(values, 0, values.shape[0], codes[i]) - 1
 
 
-RANK_CODES_SIGNATURE = "void(int32[::1], int32[::1], int32[::1])"
-
-
-@cuda.jit(cache=True)
+@kernel("int32[::1], int64, int32[::1]")
 def flag_bits_kernel(ranks, bit, flags):
     """flags[i] = that bit of ranks[i], int32. One thread a rank.
 
@@ -80,10 +69,7 @@ def flag_bits_kernel(ranks, bit, flags):
         flags[i] = (ranks[i] >> bit) & 1
 
 
-FLAG_BITS_SIGNATURE = "void(int32[::1], int64, int32[::1])"
-
-
-@cuda.jit(cache=True)
+@kernel("int32[::1], int32[::1], int64[::1], int32[::1]")
 def scatter_bits_kernel(ranks, flags, before, other):
     """other = the ranks with a 0 in order, then those with a 1, int32. One thread a rank.
 
@@ -99,10 +85,7 @@ def scatter_bits_kernel(ranks, flags, before, other):
             other[i - before[i]] = ranks[i]
 
 
-SCATTER_BITS_SIGNATURE = "void(int32[::1], int32[::1], int64[::1], int32[::1])"
-
-
-@cuda.jit(cache=True)
+@kernel("int32[::1], int64[::1], int64, uint64[:,::1], int32[:,::1], int64[::1]")
 def pack_bits_kernel(flags, before, level, words, ones, zeros):
     """words[level, w] = 64 flags; ones[level, w] = ones before them; zeros[level] = zeros of the level.
 
@@ -122,10 +105,7 @@ def pack_bits_kernel(flags, before, level, words, ones, zeros):
             zeros[level] = n - before[n]
 
 
-PACK_BITS_SIGNATURE = "void(int32[::1], int64[::1], int64, uint64[:,::1], int32[:,::1], int64[::1])"
-
-
-@cuda.jit(cache=True)
+@kernel("int32[::1], int32[::1], int64, int64[::1]")
 def rank_thresholds_kernel(codes, values, outcomes, thresholds):
     """thresholds[k] = dense rank, int64: partners of left row k are below it (GREATER) or not below it (LESS).
 
@@ -139,9 +119,6 @@ def rank_thresholds_kernel(codes, values, outcomes, thresholds):
         thresholds[k] = first_above(values, 0, values.shape[0], np.int64(codes[k]) - step)
 
 
-RANK_THRESHOLDS_SIGNATURE = "void(int32[::1], int32[::1], int64, int64[::1])"
-
-
 @cuda.jit(device=True)
 def ones_before(words, ones, level, place):
     """Ones of a level before a place."""
@@ -150,7 +127,7 @@ def ones_before(words, ones, level, place):
     return np.int64(ones[level, word]) + np.int64(cuda.popc(words[level, word] & mask))
 
 
-@cuda.jit(cache=True)
+@kernel("int64[:,::1], int64[::1], uint64[:,::1], int32[:,::1], int64[::1], int64, int64, int64[::1]")
 def count_join_kernel(slices, thresholds, words, ones, zeros, levels, outcomes, sizes):
     """sizes[k] = pairs of left row k that satisfy both inequalities, int64.
 
@@ -183,11 +160,6 @@ def count_join_kernel(slices, thresholds, words, ones, zeros, levels, outcomes, 
                     high -= before_high
                 level += 1
         sizes[k] = width - found if outcomes & LESS else found
-
-
-COUNT_JOIN_SIGNATURE = (
-    "void(int64[:,::1], int64[::1], uint64[:,::1], int32[:,::1], int64[::1], int64, int64, int64[::1])"
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,11 +217,9 @@ class WaveletJoin(DeviceJoin):
     54 ms to list two million pairs, whose keys take 36 bytes each on the device before they are copied to the host.
     """
 
-    def __init__(
-        self, pairs: ClusterPairs, codes: NDArray[np.int32], comparisons: list[Comparison], control: Control
-    ) -> None:
-        super().__init__(pairs, codes, comparisons, control)
-        self._first, self._second = comparisons
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._first, self._second = self.comparisons
         self._largest = int(bool(self._second.outcomes & LESS))
 
     @cached_property
@@ -281,11 +251,9 @@ class WaveletJoin(DeviceJoin):
 
     def sizes(self, query: Query, limit: int) -> Any:
         m, n = self._matrix, query.seconds.shape[0]
-        thresholds, sizes = empty(n, np.int64), empty(n, np.int64)
-        launch(rank_thresholds_kernel, n, query.seconds, m.values, self._second.outcomes, thresholds)
-        launch(count_join_kernel, n, query.slices, thresholds, m.words, m.ones, m.zeros, m.levels,
-               self._second.outcomes, sizes)  # fmt: skip
-        return sizes
+        thresholds = output(rank_thresholds_kernel, n, np.int64, query.seconds, m.values, self._second.outcomes)
+        return output(count_join_kernel, n, np.int64, query.slices, thresholds, m.words, m.ones, m.zeros, m.levels,
+                        self._second.outcomes)  # fmt: skip
 
     def write(self, query: Query, offsets: Any, keys: Any) -> None:
         launch(extremes.emit_join_kernel, query.seconds.shape[0], query.slices, self._limits(query), self._extremes,
@@ -293,10 +261,8 @@ class WaveletJoin(DeviceJoin):
 
     def _limits(self, query: Query) -> Any:
         """The code that a partner has at least (or at most) in the second inequality, int64."""
-        limits = empty(query.seconds.shape[0], np.int64)
         step = 0 if self._second.outcomes & EQUAL else (1 if self._largest else -1)
-        launch(extremes.shift_codes_kernel, limits.shape[0], query.seconds, step, limits)
-        return limits
+        return output(extremes.shift_codes_kernel, query.seconds.shape[0], np.int64, query.seconds, step)
 
     def find(self, limit: int) -> NDArray[np.int32]:
         found = np.empty((0, 2), dtype=np.int32)
@@ -318,10 +284,9 @@ class WaveletJoin(DeviceJoin):
     def _first_extremes(self, rows: Any, clusters: Any, limit: int, upwards: bool) -> NDArray[np.int32]:
         """The first of these left rows that have a partner, each with the extreme one, int32 (found, 2)."""
         query = self.ask(rows, clusters)
-        flags = empty(rows.shape[0], np.int8)
         tree, right, seconds = self._extremes, self._right().rows, self._seconds
-        launch(extremes.flag_partners_kernel, rows.shape[0], rows, query.slices, self._limits(query), tree, right,
-               seconds, self._largest, flags)  # fmt: skip
+        flags = output(extremes.flag_partners_kernel, rows.shape[0], np.int8, rows, query.slices,
+                         self._limits(query), tree, right, seconds, self._largest)  # fmt: skip
         places = np.flatnonzero(to_host(flags))[:limit].astype(np.int32)
         partners = empty(len(places), np.int32)
         if len(places):

@@ -30,7 +30,7 @@ RULES = (
 COMPILED = {
     "dc discover": 10,
     "dc discover --error": 9,
-    "dc check": 19,
+    "dc check": 18,
     "dc init": 10,
     "dc insert": 15,
     "fd discover": 11,

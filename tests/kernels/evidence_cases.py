@@ -61,8 +61,8 @@ def sizes(
 
 def count(case: Case, of: Sizes | None = None, control: Control | None = None) -> dict[tuple[int, ...], int]:
     """What the twin counts, checked for its promises: sorted, distinct, of the stated types."""
-    clues, counts, complete = evidence.count_clues(
-        case.codes, *case.layout(), case.nullable, case.offsets(), control or Control(), of
+    clues, counts, complete = evidence.run(
+        case.codes, *case.layout(), case.nullable, case.offsets(), control or Control(), sizes=of
     )
     assert complete
     assert clues.dtype == np.uint64

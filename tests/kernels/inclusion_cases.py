@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tuplewise.gpu_kernels.inclusion import count_common, count_distinct, intersect_clusters, mask_words
+from tuplewise.gpu_kernels.inclusion import count_common, count_distinct, intersect_clusters
+from tuplewise.gpu_kernels.words import mask_words
 
 SIZES = [(0, 0), (0, 3), (1, 1), (5, 4), (40, 64), (40, 65), (300, 130)]  # clusters, attributes
 

@@ -49,7 +49,7 @@ def test_rows_around_every_tile_edge_and_bands(many: int, few: int, band: int) -
     here = both_orders(cpu.run(codes, *sides, *shape, True, Control()), layout)
     for geometry in (TINY, SMALL):
         control = Control(progress=told.append)
-        there = cuda.count_between(codes, *sides, *shape, True, control, sizes(geometry, band=band))
+        there = cuda.run(codes, *sides, *shape, True, control, sizes=sizes(geometry, band=band))
         for mine, its in zip(both_orders(there, layout), here, strict=True):
             np.testing.assert_array_equal(mine, its)
     assert max(told) == 1
@@ -70,7 +70,7 @@ def test_sizes_are_halved_when_memory_runs_out(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(clue_counter, "zeros", short)
     shape = layout.left, layout.right, layout.scope, layout.ordered
     of = sizes(SMALL, slots=1 << 14, most=1 << 14)
-    clues, counts, complete = cuda.count_between(codes, np.arange(19), np.arange(19, 30), *shape, True, Control(), of)
+    clues, counts, complete = cuda.run(codes, np.arange(19), np.arange(19, 30), *shape, True, Control(), sizes=of)
     assert complete
     assert failures
     assert counts.sum() == 19 * 11

@@ -85,7 +85,7 @@ def test_pairs_stay_inside_their_group(group_sizes: list[int]) -> None:
 def test_rows_outside_all_groups_are_left_out() -> None:
     case = Case(table(6, 3, 12), same_columns(3, 2))
     offsets = np.array([2, 5, 9], dtype=np.int64)
-    clues, counts, _ = evidence.count_clues(case.codes, *case.layout(), True, offsets, Control(), sizes(TINY))
+    clues, counts, _ = evidence.run(case.codes, *case.layout(), True, offsets, Control(), sizes=sizes(TINY))
     inner = Case(np.ascontiguousarray(case.codes[:, 2:9]), case.comparisons, [3, 4])
     assert {tuple(map(int, c)): int(n) for c, n in zip(clues, counts, strict=True)} == inner.expected()
 
@@ -200,11 +200,11 @@ def test_a_deadline_gives_back_what_was_counted(monkeypatch: pytest.MonkeyPatch)
             control.stopped.set()
 
     control.progress = stop_at_second
-    _, counts, complete = evidence.count_clues(case.codes, *case.layout(), True, case.offsets(), control, sizes(SMALL))
+    _, counts, complete = evidence.run(case.codes, *case.layout(), True, case.offsets(), control, sizes=sizes(SMALL))
     assert not complete
     assert 0 < counts.sum() < 24 * 23 // 2
     late = Control(deadline=time.monotonic() - 1)
-    clues, counts, complete = evidence.count_clues(case.codes, *case.layout(), True, case.offsets(), late, sizes(SMALL))
+    clues, counts, complete = evidence.run(case.codes, *case.layout(), True, case.offsets(), late, sizes=sizes(SMALL))
     assert (len(clues), len(counts), complete) == (0, 0, False)
 
 
@@ -225,7 +225,7 @@ def test_equality_clues_do_not_depend_on_row_order() -> None:
 
 def test_run_is_the_twin_interface() -> None:
     case = Case(table(13, 3, 12), same_columns(3, 2))
-    clues, counts, complete = evidence.run(case.codes, *case.layout(), True, case.offsets(), True, Control())
+    clues, counts, complete = evidence.run(case.codes, *case.layout(), True, case.offsets(), Control())
     assert complete
     assert {tuple(map(int, c)): int(n) for c, n in zip(clues, counts, strict=True)} == case.expected()
 

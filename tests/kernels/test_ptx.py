@@ -51,9 +51,9 @@ CASES = [
 
 
 def signature_types(signature: str) -> tuple[Any, ...]:
-    """Numba argument types of a SIGNATURE."""
+    """Numba argument types of a signature."""
     names = {name: getattr(types, name) for name in ("int8", "int32", "uint32", "int64", "uint64", "void")}
-    return tuple(eval(signature, {"__builtins__": {}}, names).args)
+    return tuple(eval(f"void({signature})", {"__builtins__": {}}, names).args)
 
 
 def ptx_of(digits: int, capability: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> str:
@@ -91,7 +91,7 @@ def refinement_kernels(module: str) -> dict[str, tuple[Any, str]]:
     for name, kernel in there.items():
         function = getattr(kernel, "py_func", None)
         if name.endswith("_kernel") and function is not None and function.__module__ == there["__name__"]:
-            found[name] = function, there[name.removesuffix("_kernel").upper() + "_SIGNATURE"]
+            found[name] = function, kernel.signature
     return found
 
 
