@@ -39,6 +39,7 @@ COMPILED = {
     "od check": 2,
     "ind discover": 10,
     "profile": 15,
+    "check": 10,
     "ind check": 2,
 }
 
@@ -90,6 +91,7 @@ def work_of(command: str, tax: pd.DataFrame, folder: Path) -> Callable[[], Any]:
         "od check": lambda: tw.check_ods(table, ["zip -> city", "salary, rate -> rate, salary"]),
         "ind discover": lambda: tw.discover_inds([example, cities]),
         "profile": lambda: tw.profile(example),
+        "check": lambda: tw.check(tax, contract=EXAMPLE.with_name("rules.yaml")),
         "ind check": lambda: tw.check_inds([example, cities], ["tax[city, state] <= cities[city, state]"]),
     }[command]
 
