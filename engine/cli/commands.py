@@ -10,6 +10,7 @@ from tuplewise.engine.cli.dependency_commands import fd, key, od
 from tuplewise.engine.cli.doctor_command import doctor
 from tuplewise.engine.cli.ind_state_commands import ind
 from tuplewise.engine.cli.profile_command import profile
+from tuplewise.engine.cli.review_command import review
 from tuplewise.engine.cli.submit_command import submit
 
 
@@ -33,5 +34,5 @@ def cli() -> None:
     """
 
 
-for _command in (profile, check, dc, fd, key, od, ind, doctor, submit):
+for _command in (profile, check, review, dc, fd, key, od, ind, doctor, submit):
     cli.add_command(_command)
