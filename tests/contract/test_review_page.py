@@ -48,8 +48,8 @@ rules:
 
 STEPS = """
 const seen = {}, $ = (s) => document.querySelector(s), $$ = (s) => [...document.querySelectorAll(s)];
-const event = (key) => new KeyboardEvent("keydown", { key, bubbles: true });
-const press = (key, target = document.body) => target.dispatchEvent(event(key));
+const keyed = (key) => new KeyboardEvent("keydown", { key, bubbles: true });
+const press = (key, target = document.body) => target.dispatchEvent(keyed(key));
 const rows = () => $$(".review tbody tr").filter((row) => row.offsetParent !== null);
 const shown = () => rows().map((row) => row.querySelector("code").textContent);
 const current = () => $(".current code").textContent;
