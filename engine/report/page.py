@@ -53,6 +53,7 @@ def render_result(
     sections: Sequence[Section],
     missing: str,
     method: Sequence[tuple[str, str]] = (),
+    title_: str = "",
 ) -> str:
     """The page of a result.
 
@@ -62,9 +63,10 @@ def render_result(
     summary : how much was found
     missing : what is missing where it is partial
     method : facts on how it was found, such as the algorithm
+    title_ : what it is called; "": by its tables
     """
     return render_page(
-        title(document),
+        title_ or title(document),
         summary,
         [*map(_with_rest, sections), *_how(document, method)],
         notes=document["notes"],
