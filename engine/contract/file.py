@@ -168,6 +168,10 @@ class ContractFile:
         _yaml().dump(self._document, written)
         return written.getvalue()
 
+    def is_current(self) -> bool:
+        """Whether the file on the disk has this content. Raises InputError where it can't be read."""
+        return _content(self.path) == self.text()
+
     def save(self) -> None:
         """Write the file, whole or not at all."""
         files.check_target(THING, str(self.path))

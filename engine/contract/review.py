@@ -102,7 +102,8 @@ class Review:
         self._place += 1
 
     def _write(self, rule_id: str, status: Status) -> None:
-        self._file = ContractFile(self._path)  # it may have been edited meanwhile
+        if not self._file.is_current():  # it was edited meanwhile
+            self._file = ContractFile(self._path)
         self._file.set_status(rule_id, status)
         self._file.save()
 
