@@ -27,6 +27,8 @@ from tuplewise.engine.run import Limits, Progress, Run
 
 if TYPE_CHECKING:
     from tuplewise.engine.contract.contract import Contract
+    from tuplewise.engine.contract.diff import Diff
+    from tuplewise.engine.contract.diff_result import DiffResult
     from tuplewise.engine.contract.result import ContractResult
     from tuplewise.engine.dc.constraint import DenialConstraint
     from tuplewise.engine.dc.incremental.kept_space import KeptSpace
@@ -282,6 +284,54 @@ def check_contract(
     opened = _open_all(named, options, run, reading)
     found = check(contract, opened, options, run, sources=named, reading=reading)
     return ContractResult(found, **run.handed_on(_record(options, reading, shown)))
+
+
+def diff(
+    a: Any, b: Any, options: ProfileOptions, run: TaskRun, *, reading: LoadOptions | None = None, shown: Shown = None
+) -> DiffResult:
+    """What differs between two tables, contracts or results, or between a contract and a table.
+
+    Raises InputError for two of other kinds.
+    """
+    from tuplewise.engine.contract import diff_sides
+    from tuplewise.engine.contract.diff import compare
+    from tuplewise.engine.contract.diff_result import DiffResult
+
+    kinds = (diff_sides.kind_of(a), diff_sides.kind_of(b))
+    if kinds == ("result", "result"):
+        found = compare(diff_sides.result_side(a), diff_sides.result_side(b), options, timings_seconds={})
+    elif kinds == ("contract", "contract"):
+        found = compare(diff_sides.contract_side(a), diff_sides.contract_side(b), options, timings_seconds={})
+    elif kinds in (("table", "table"), ("contract", "table")):
+        found = _diff_with_table(a, b, kinds[0] == "contract", options, run, reading)
+    else:
+        allowed = "two tables, two contracts, two results, or a contract and a table"
+        raise InputError(message("these two can't be compared", f"a {kinds[0]} and a {kinds[1]}", allowed))
+    return DiffResult(found, **run.handed_on(_record(options, reading, shown)))
+
+
+def _diff_with_table(
+    a: Any, b: Any, with_contract: bool, options: ProfileOptions, run: TaskRun, reading: LoadOptions | None
+) -> Diff:
+    """What differs between a contract or a table, and a table."""
+    from tuplewise.engine.contract import diff_sides
+    from tuplewise.engine.contract.diff import compare_tables, compare_with_table
+    from tuplewise.engine.contract.file import read_contract
+    from tuplewise.engine.ind.tables import name_tables
+    from tuplewise.engine.profile.discover import profile as search
+
+    (name,) = name_tables(b)
+    called = [str(one) if isinstance(one, (str, os.PathLike)) else side for one, side in ((a, "A"), (b, "B"))]
+    if with_contract:
+        contract = read_contract(a)
+        (table,) = _open_all({name: b}, options, run, reading).values()
+        return compare_with_table(contract, diff_sides.contract_side(contract), table, called[1], options, run)
+    tables = [_open_all({name: one}, options, run, reading)[name] for one in (a, b)]
+    found = [
+        search({name: table}, options, run, sources={name: source}, reading=reading)
+        for table, source in zip(tables, (a, b), strict=True)
+    ]
+    return compare_tables(found, tables, called, options, run)
 
 
 def _open_all(

@@ -6,6 +6,7 @@ import io
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 VERSION = 1
 THING = "contract"
 _HEADING = """\
-# Rules of tables. `tuplewise check --contract` checks the accepted ones; `tuplewise review` goes through the proposed.
+# Rules of tables. `tuplewise check` checks the accepted ones; `tuplewise review` goes through the proposed ones.
 """
 _WIDEST = 120
 
@@ -52,7 +53,8 @@ class ContractFile:
 
     def __init__(self, path: str | os.PathLike[str], text: str | None = None) -> None:
         self.path = Path(path)
-        self._document = self._parsed(_content(self.path) if text is None else text)
+        self._text: str | None = _content(self.path) if text is None else text
+        self._document = self._parsed(self._text.replace("\r\n", "\n"))
         self._check()
 
     @classmethod
@@ -140,25 +142,41 @@ class ContractFile:
 
     def set_status(self, rule_id: str, status: Status) -> None:
         """Accept or reject a rule. Raises InputError for an unknown id."""
-        for entry in self._entries:
-            if entry["id"] == rule_id:
-                entry["status"] = status
-                self._changed()
-                return
-        hint = near_names(rule_id, [entry["id"] for entry in self._entries])
-        raise InputError(message(f"no rule of the id in {THING} {str(self.path)!r}", rule_id, hint=hint))
+        self.set_statuses({rule_id: status})
+
+    def set_statuses(self, statuses: Mapping[str, Status]) -> None:
+        """Accept or reject rules. Raises InputError for an unknown id, and changes nothing then."""
+        entries = {entry["id"]: entry for entry in self._entries}
+        for rule_id in statuses:
+            if rule_id not in entries:
+                hint = near_names(rule_id, entries)
+                raise InputError(message(f"no rule of the id in {THING} {str(self.path)!r}", rule_id, hint=hint))
+        for rule_id, status in statuses.items():
+            entries[rule_id]["status"] = status
+        text = self._text
+        self._changed()
+        if text is not None:
+            places = {place.rule_id: place for place in status_places(text)}
+            if statuses.keys() <= places.keys():
+                self._text = _with_statuses(text, [(places[one], status) for one, status in statuses.items()])
 
     def text(self) -> str:
-        """The content with all changes."""
+        """The content with all changes. Where only statuses were changed, all else is as it was."""
+        if self._text is not None:
+            return self._text
         written = io.StringIO()
         _yaml().dump(self._document, written)
         return written.getvalue()
+
+    def is_current(self) -> bool:
+        """Whether the file on the disk has this content. Raises InputError where it can't be read."""
+        return _content(self.path) == self.text()
 
     def save(self) -> None:
         """Write the file, whole or not at all."""
         files.check_target(THING, str(self.path))
         with files.replacing([Path(os.path.realpath(self.path))]) as (temporary,):
-            temporary.write_text(self.text(), encoding="utf-8")
+            temporary.write_text(self.text(), encoding="utf-8", newline="")
 
     @property
     def _entries(self) -> list[Any]:
@@ -166,6 +184,7 @@ class ContractFile:
 
     def _changed(self) -> None:
         self.__dict__.pop("contract", None)
+        self._text = None
 
     def _parsed(self, text: str) -> Any:
         from ruamel.yaml.error import MarkedYAMLError, YAMLError
@@ -226,6 +245,51 @@ def schema() -> dict[str, Any]:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class StatusPlace:
+    """Where the status of a rule stands in the text of a contract: `text[start:end]` is `written` with it."""
+
+    rule_id: str
+    start: int
+    end: int
+    before: str
+    after: str
+
+    def written(self, status: str) -> str:
+        """What stands there with another status."""
+        return f"{self.before}{status}{self.after}"
+
+
+def status_places(text: str) -> list[StatusPlace]:
+    """Where the statuses of the rules stand, in the order of the text. For a rule without one, where it may be put.
+
+    A status that is an anchor, an alias or has a tag is left out.
+    """
+    found = []
+    root = _yaml().compose(text)
+    (entries,) = [value for key, value in root.value if key.value == "rules"] or [None]
+    break_ = "\r\n" if "\r\n" in text else "\n"
+    for entry in entries.value if entries is not None else ():
+        values = {key.value: value for key, value in entry.value}
+        rule_id, status = values["id"].value, values.get("status")
+        if status is None:
+            first = entry.value[0][0].start_mark
+            after = ", " if entry.flow_style else break_ + " " * first.column
+            found.append(StatusPlace(rule_id, first.index, first.index, "status: ", after))
+            continue
+        start, end = status.start_mark.index, status.end_mark.index
+        quote = text[start] if text[start] in "'\"" else ""
+        if text[start:end] == f"{quote}{status.value}{quote}":
+            found.append(StatusPlace(rule_id, start, end, quote, quote))
+    return sorted(found, key=lambda place: place.start)
+
+
+def _with_statuses(text: str, changes: Sequence[tuple[StatusPlace, str]]) -> str:
+    for place, status in sorted(changes, key=lambda change: -change[0].start):
+        text = text[: place.start] + place.written(status) + text[place.end :]
+    return text
+
+
 def read_contract(given: Any) -> Contract:
     """A contract from the path of its file; a Contract as it is."""
     return given if isinstance(given, Contract) else ContractFile(given).contract
@@ -233,7 +297,7 @@ def read_contract(given: Any) -> Contract:
 
 def _content(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
         hint = "tuplewise profile TABLE --contract FILE writes one"
         raise InputError(message(f"there is no {THING}", str(path), hint=hint)) from None
@@ -254,7 +318,13 @@ def _yaml() -> YAML:
 def _map(record: Mapping[str, Any]) -> Any:
     from ruamel.yaml.comments import CommentedMap
 
-    return CommentedMap({key: _flow(value) if isinstance(value, Mapping) else value for key, value in record.items()})
+    return CommentedMap({key: _one_line(value) for key, value in record.items()})
+
+
+def _one_line(value: Any) -> Any:
+    """A mapping without lists as one line; else as it is."""
+    plain = isinstance(value, Mapping) and not any(isinstance(one, list) for one in value.values())
+    return _flow(value) if plain else value
 
 
 def _flow(record: Mapping[str, Any]) -> Any:

@@ -41,6 +41,8 @@ FEWEST_ROWS = 20
 """Rows of a table from which on value sets, ranges and columns without nulls are proposed."""
 LONGEST = 40
 """Characters of a text that may be one of a set of values."""
+EXAMPLES = 3
+"""Rows that break a rule, at most, that are kept of it."""
 
 
 def proposed_tables(profile: Profile, home: Path) -> Iterator[ContractTable]:
@@ -58,24 +60,29 @@ def proposed_rules(profile: Profile) -> list[ContractRule]:
     After them come, of tables of `FEWEST_ROWS` rows and more, what columns were seen to hold: no nulls, a small set of
     values (at most `FEW_VALUES`, each in `ROWS_A_VALUE` rows on average), or a range of numbers, dates or times.
     """
+    rules = listed_rules(profile, EXAMPLES)
+    for name, table in profile.tables.items():
+        rules += [_rule(name, kind, form, english) for kind, form, english in _of_columns(table)]
+    return rules
+
+
+def listed_rules(profile: Profile, examples: int = 0) -> list[ContractRule]:
+    """The rules that a profile lists, best first. `examples`: rows, at most, that break each and are told of."""
     scored: list[tuple[float, ContractRule]] = []
     for name, table in profile.tables.items():
         for listed in table.found.listed:
             both = [listed.rule, *(one for one in listed.implies if _is_converse(listed.rule, one))]
-            scored += [(listed.rule.score, _of_rule(name, table, rule)) for rule in both]
+            scored += [(listed.rule.score, _of_rule(name, table, rule, examples)) for rule in both]
     scored += [(one.score, _of_inclusion(one)) for one in profile.inclusions]
     scored.sort(key=lambda entry: -entry[0])
-    rules = [rule for _, rule in scored]
-    for name, table in profile.tables.items():
-        rules += [_rule(name, kind, form, english) for kind, form, english in _of_columns(table)]
-    return rules
+    return [rule for _, rule in scored]
 
 
 def _is_converse(rule: Rule, other: Rule) -> bool:
     return other.kind == "fd" and (other.left, other.right) == (rule.right, rule.left)
 
 
-def _of_rule(name: str, table: TableProfile, rule: Rule) -> ContractRule:
+def _of_rule(name: str, table: TableProfile, rule: Rule, examples: int) -> ContractRule:
     left, right = (tuple(table.relation.columns[c].name for c in side) for side in (rule.left, rule.right))
     form: Form
     kind: Kind
@@ -89,7 +96,11 @@ def _of_rule(name: str, table: TableProfile, rule: Rule) -> ContractRule:
         kind, form = "values", ValueSet(right[0], (constant_of(table.table.commonest(rule.right[0])),))
     else:
         kind, form = "fd", FunctionalDependency(left, right[0])
-    return _rule(name, kind, form, profile_words.meaning(table.table, rule), _seen(rule, rule.rows))
+    seen = _seen(rule, rule.rows)
+    if rule.exceptions and examples:
+        relation, broken = table.table.broken(rule, examples)
+        seen["examples"] = [one["text"] for one in profile_words.examples(relation, rule, broken)]
+    return _rule(name, kind, form, profile_words.meaning(table.table, rule), seen)
 
 
 _DIRECTIONS: dict[str, Direction] = {"ascending": "ascending", "descending": "descending"}

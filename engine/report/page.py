@@ -53,6 +53,7 @@ def render_result(
     sections: Sequence[Section],
     missing: str,
     method: Sequence[tuple[str, str]] = (),
+    title_: str = "",
 ) -> str:
     """The page of a result.
 
@@ -62,9 +63,10 @@ def render_result(
     summary : how much was found
     missing : what is missing where it is partial
     method : facts on how it was found, such as the algorithm
+    title_ : what it is called; "": by its tables
     """
     return render_page(
-        title(document),
+        title_ or title(document),
         summary,
         [*map(_with_rest, sections), *_how(document, method)],
         notes=document["notes"],
@@ -114,7 +116,7 @@ def render_page(
     True
     """
     shown = [section for section in sections if section.rows or section.note]
-    script, style = _source("page.js"), _source("page.css")
+    script, style = source("page.js"), source("page.css")
     entries = [row for section in shown if section.kind == "rules" for row in section.rows]
     listed = len(entries) + sum(len(s.rows) for s in shown if s.kind in ("table", "columns"))
     rendered: str = template("page.html").render(
@@ -131,17 +133,18 @@ def render_page(
         distribution=_distribution,
         script=script,
         style=style,
-        policy=_policy(script),
+        policy=policy_of(script),
     )
     return rendered
 
 
 @lru_cache(maxsize=4)
-def _source(name: str) -> str:
+def source(name: str) -> str:
+    """The text of a script or a style sheet of this package."""
     return resources.files("tuplewise.engine.report").joinpath("templates", name).read_text(encoding="utf-8")
 
 
-def _policy(script: str) -> str:
+def policy_of(script: str) -> str:
     """What a browser may load and run: nothing but this script."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'"

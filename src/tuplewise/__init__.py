@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tuplewise.constraints import check, discover_dcs
-    from tuplewise.contracts import check_contract
+    from tuplewise.contracts import check_contract, diff
     from tuplewise.dependencies import check_ods, discover_fds, discover_keys, discover_ods
+    from tuplewise.engine.contract.diff_result import DiffResult
     from tuplewise.engine.contract.result import ContractResult
     from tuplewise.engine.dc.constraint import DenialConstraint, Predicate
     from tuplewise.engine.errors import DeviceError, InputError, LimitReached, RuleError, TuplewiseError
@@ -43,6 +44,7 @@ _HOMES = {
     "ContractResult": "engine.contract.result",
     "DcResult": "engine.report.dc_result",
     "DenialConstraint": "engine.dc.constraint",
+    "DiffResult": "engine.contract.diff_result",
     "FdResult": "engine.report.fd_result",
     "InclusionDependency": "engine.ind.dependency",
     "IndCheckResult": "engine.report.ind_check_result",
@@ -64,6 +66,7 @@ _HOMES = {
     "check_contract": "contracts",
     "check_inds": "inclusions",
     "check_ods": "dependencies",
+    "diff": "contracts",
     "discover_dcs": "constraints",
     "discover_fds": "dependencies",
     "discover_inds": "inclusions",
@@ -82,6 +85,7 @@ __all__ = [
     "DcResult",
     "DenialConstraint",
     "DeviceError",
+    "DiffResult",
     "FdResult",
     "InclusionDependency",
     "IndCheckResult",
@@ -103,6 +107,7 @@ __all__ = [
     "check_contract",
     "check_inds",
     "check_ods",
+    "diff",
     "discover_dcs",
     "discover_fds",
     "discover_inds",

@@ -1,17 +1,18 @@
-"""The public function that checks contracts; `tuplewise` hands it on."""
+"""The public functions that check contracts and compare; `tuplewise` hands them on."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tuplewise.engine.options import ContractCheckOptions, takes
+from tuplewise.engine.options import ContractCheckOptions, ProfileOptions, takes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Unpack
 
+    from tuplewise.engine.contract.diff_result import DiffResult
     from tuplewise.engine.contract.result import ContractResult
-    from tuplewise.engine.options import ContractKeywords
+    from tuplewise.engine.options import ContractKeywords, ProfileKeywords
 
 
 @takes(ContractCheckOptions)
@@ -62,3 +63,49 @@ def check_contract(
 
     checked = ContractCheckOptions.of("check_contract", options)
     return tasks.check_contract(tables, read_contract(contract), checked, TaskRun(checked, progress))
+
+
+@takes(ProfileOptions)
+def diff(
+    a: Any,
+    b: Any,
+    *,
+    progress: Callable[[str, float], None] | None = None,
+    **options: Unpack[ProfileKeywords],
+) -> DiffResult:
+    """Compare two tables, two contracts or two results, or a contract with a table.
+
+    Two tables are profiled, and what one lists is counted in the other, too.
+
+    Parameters
+    ----------
+    a, b : a table is a path, a frame, or what `load` returns; a contract the path of its file; a result what a function
+        here returned, or the path of its JSON
+    progress : called with the stage and the share of it that is done
+
+    Returns
+    -------
+    DiffResult
+        With `.lost`, `.gained`, `.weaker`, `.stronger`, `.changed`, `.columns`, `.differs`, `.regressed`, `.to_json()`,
+        `.to_html()`, `.to_text()`, `.to_dict()`.
+
+    Raises
+    ------
+    InputError
+        Where one can't be used, or the two can't be compared.
+    DeviceError
+        Where a device that was asked for can't be had.
+
+    Examples
+    --------
+    >>> import pandas as pd, tuplewise as tw
+    >>> old = tw.discover_fds(pd.DataFrame({"zip": [1, 1, 2], "city": ["A", "A", "B"]}))
+    >>> new = tw.discover_fds(pd.DataFrame({"zip": [1, 1, 2], "city": ["A", "C", "B"]}))
+    >>> [one["rule"] for one in tw.diff(old, new).lost]
+    ['zip -> city']
+    """
+    from tuplewise.engine import tasks
+    from tuplewise.engine.tasks import TaskRun
+
+    profiled = ProfileOptions.of("diff", options)
+    return tasks.diff(a, b, profiled, TaskRun(profiled, progress))

@@ -95,7 +95,7 @@ def test_nothing_is_loaded_and_nothing_but_the_script_runs(document: dict[str, A
     assert parsed.attribute("src") == []
     assert all(target.startswith("#") for target in parsed.attribute("href"))
     assert not [key for _, given in parsed.elements for key in given if key.startswith("on")]
-    assert not re.search(r"https?:|url\((?!#)|@import|//\w+\.", page._source("page.css") + page._source("page.js"))
+    assert not re.search(r"https?:|url\((?!#)|@import|//\w+\.", page.source("page.css") + page.source("page.js"))
     (policy,) = [given["content"] for tag, given in parsed.elements if given.get("http-equiv")]
     assert policy is not None
     assert policy.startswith("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-")
