@@ -143,13 +143,14 @@ def _set(state_field: str) -> Callable[[click.Context, click.Parameter, Any], An
 
 
 def output_options(*formats: str) -> Callable[[F], F]:
-    """The options of output: format, file, and messages during the work."""
+    """The options of output: format where there are several, file, and messages during the work."""
     option = click.option
     page = "html for FILE.html, " if "html" in formats else ""
     default = f"[default: text on a terminal, {page}else json]"
+    form = [option("--format", "form", type=click.Choice(formats), help=default)] if formats else []
     return _together(
         [
-            option("--format", "form", type=click.Choice(formats), help=default),
+            *form,
             option("-o", "--output", metavar="FILE", help="Write to this file, whole or not at all."),
             option("--quiet", is_flag=True, callback=_set("quiet"), help="No progress and no notes on stderr."),
             option("-v", "--verbose", count=True, callback=_set("verbose"), help="Say more; tracebacks with errors."),

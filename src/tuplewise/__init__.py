@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tuplewise.constraints import check, discover_dcs
-    from tuplewise.contracts import check_contract
+    from tuplewise.contracts import check_contract, export_contract, import_contract
     from tuplewise.dependencies import check_ods, discover_fds, discover_keys, discover_ods
     from tuplewise.engine.contract.result import ContractResult
     from tuplewise.engine.dc.constraint import DenialConstraint, Predicate
@@ -70,6 +70,8 @@ _HOMES = {
     "discover_keys": "dependencies",
     "discover_ods": "dependencies",
     "discover_together": "dependencies",
+    "export_contract": "contracts",
+    "import_contract": "contracts",
     "load": "tables",
     "maintain_dcs": "maintained_dcs",
     "maintain_inds": "maintained",
@@ -109,6 +111,8 @@ __all__ = [
     "discover_keys",
     "discover_ods",
     "discover_together",
+    "export_contract",
+    "import_contract",
     "load",
     "maintain_dcs",
     "maintain_inds",
