@@ -59,10 +59,11 @@ OUTSIDE = {
     "lmdb": ("engine/ind/store.py",),
     "ruamel": ("engine/contract/file.py",),
     "jsonschema": ("engine/contract/file.py",),
+    "pandera": ("engine/contract/imports/pandera.py",),
 }
 LATE = (
     "numpy", "numba", "pyspark", "pandas", "pyarrow", "cupy", "cudf", "pylibcudf", "polars", "click", "rich", "jinja2",
-    "lmdb", "ruamel", "jsonschema",
+    "lmdb", "ruamel", "jsonschema", "pandera",
 )  # fmt: skip
 
 

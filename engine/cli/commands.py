@@ -9,6 +9,8 @@ from tuplewise.engine.cli.dc_state_commands import dc
 from tuplewise.engine.cli.dependency_commands import fd, key, od
 from tuplewise.engine.cli.diff_command import diff
 from tuplewise.engine.cli.doctor_command import doctor
+from tuplewise.engine.cli.export_command import export
+from tuplewise.engine.cli.import_command import import_
 from tuplewise.engine.cli.ind_state_commands import ind
 from tuplewise.engine.cli.profile_command import profile
 from tuplewise.engine.cli.review_command import review
@@ -35,5 +37,5 @@ def cli() -> None:
     """
 
 
-for _command in (profile, check, review, diff, dc, fd, key, od, ind, doctor, submit):
+for _command in (profile, check, review, diff, export, import_, dc, fd, key, od, ind, doctor, submit):
     cli.add_command(_command)

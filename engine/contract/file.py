@@ -206,7 +206,7 @@ class ContractFile:
         if not isinstance(self._document, dict):
             raise InputError(message(f"{THING} {str(self.path)!r} holds no mapping", hint=_START))
         found = sorted(Draft202012Validator(schema()).iter_errors(self._document), key=lambda e: list(map(str, e.path)))
-        faults = [f"{self._place(tuple(error.path))}: {_said(error)}" for error in found]
+        faults: list[str] = [Wording("{}: {}", self._place(tuple(error.path)), _said(error)) for error in found]
         if not found:
             faults += self._repeated_ids()
         if faults:
@@ -235,7 +235,8 @@ class ContractFile:
         return int(line) + 1
 
 
-_START = f"It begins with tuplewise_contract: {VERSION}; tuplewise profile TABLE --contract FILE writes one"
+_WRITES_ONE = Wording("profile with {contract:FILE} writes one")
+_START = Wording("It begins with tuplewise_contract: {}; {}", VERSION, _WRITES_ONE)
 
 
 @cache
@@ -299,8 +300,7 @@ def _content(path: Path) -> str:
     try:
         return path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
-        hint = "tuplewise profile TABLE --contract FILE writes one"
-        raise InputError(message(f"there is no {THING}", str(path), hint=hint)) from None
+        raise InputError(message(f"there is no {THING}", str(path), hint=_WRITES_ONE)) from None
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(message(f"{THING} can't be read", str(path), hint=str(error))) from None
 

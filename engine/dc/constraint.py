@@ -103,6 +103,11 @@ class Predicate:
         return self.right_role is not None and self.left == self.right and self.left_role != self.right_role
 
     @property
+    def constant(self) -> Constant | None:
+        """The right constant; None for a column."""
+        return self.right if isinstance(self.right, Constant) else None
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """Columns of the predicate, left first: two, or one if the other operand is a constant."""
         return (self.left, self.right) if isinstance(self.right, str) else (self.left,)

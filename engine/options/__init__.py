@@ -5,7 +5,13 @@
 
 from tuplewise.engine.options.checking import CheckKeywords, DcCheckOptions, FailOn, RulesSyntax
 from tuplewise.engine.options.common import ErrorMeasure, LimitOptions, Nulls, RunOn, RunOptions, SparkOptions
-from tuplewise.engine.options.contract import ContractCheckOptions, ContractKeywords
+from tuplewise.engine.options.contract import (
+    ContractCheckOptions,
+    ContractExportKeywords,
+    ContractExportOptions,
+    ContractKeywords,
+    SqlDialect,
+)
 from tuplewise.engine.options.dc_state import OF_A_STATE, DcStateKeywords, DcStateOptions
 from tuplewise.engine.options.dependencies import (
     DependencyKeywords,
@@ -48,6 +54,8 @@ __all__ = [
     "OF_A_STATE",
     "CheckKeywords",
     "ContractCheckOptions",
+    "ContractExportKeywords",
+    "ContractExportOptions",
     "ContractKeywords",
     "DcCheckOptions",
     "DcDiscoverOptions",
@@ -86,6 +94,7 @@ __all__ = [
     "RunOn",
     "RunOptions",
     "SparkOptions",
+    "SqlDialect",
     "TogetherKeywords",
     "TogetherOptions",
     "declarations",

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, TypedDict
 
 from tuplewise.engine.options.common import RunKeywords, RunOptions
-from tuplewise.engine.options.option import option
+from tuplewise.engine.options.option import Options, option
+
+SqlDialect = Literal["spark", "duckdb", "postgres", "ansi"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,3 +29,18 @@ class ContractKeywords(RunKeywords, total=False):
     sample: int | None
     fail_on_new_columns: bool
     examples: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContractExportOptions(Options):
+    """What of a contract is exported, and how."""
+
+    table: str | None = option(None, "The rules of this table alone.", metavar="NAME", default_is="all tables")
+    dialect: SqlDialect = option("spark", "sql, dbt: the dialect of SQL.")
+
+
+class ContractExportKeywords(TypedDict, total=False):
+    """ContractExportOptions, for editors."""
+
+    table: str | None
+    dialect: SqlDialect

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tuplewise.constraints import check, discover_dcs
-    from tuplewise.contracts import check_contract, diff
+    from tuplewise.contracts import check_contract, diff, export_contract, import_contract
     from tuplewise.dependencies import check_ods, discover_fds, discover_keys, discover_ods
     from tuplewise.engine.contract.diff_result import DiffResult
     from tuplewise.engine.contract.result import ContractResult
@@ -73,6 +73,8 @@ _HOMES = {
     "discover_keys": "dependencies",
     "discover_ods": "dependencies",
     "discover_together": "dependencies",
+    "export_contract": "contracts",
+    "import_contract": "contracts",
     "load": "tables",
     "maintain_dcs": "maintained_dcs",
     "maintain_inds": "maintained",
@@ -114,6 +116,8 @@ __all__ = [
     "discover_keys",
     "discover_ods",
     "discover_together",
+    "export_contract",
+    "import_contract",
     "load",
     "maintain_dcs",
     "maintain_inds",

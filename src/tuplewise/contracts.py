@@ -1,10 +1,10 @@
-"""The public functions that check contracts and compare; `tuplewise` hands them on."""
+"""The public functions of contracts; `tuplewise` hands them on."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tuplewise.engine.options import ContractCheckOptions, ProfileOptions, takes
+from tuplewise.engine.options import ContractCheckOptions, ContractExportOptions, ProfileOptions, takes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from tuplewise.engine.contract.diff_result import DiffResult
     from tuplewise.engine.contract.result import ContractResult
-    from tuplewise.engine.options import ContractKeywords, ProfileKeywords
+    from tuplewise.engine.options import ContractExportKeywords, ContractKeywords, ProfileKeywords
 
 
 @takes(ContractCheckOptions)
@@ -109,3 +109,73 @@ def diff(
 
     profiled = ProfileOptions.of("diff", options)
     return tasks.diff(a, b, profiled, TaskRun(profiled, progress))
+
+
+@takes(ContractExportOptions)
+def export_contract(contract: Any, to: str, **options: Unpack[ContractExportKeywords]) -> str:
+    """The accepted rules of a contract, written for another tool.
+
+    Parameters
+    ----------
+    contract : path of its file
+    to : what it is written for
+        "gx": an expectation suite of Great Expectations. "pandera", "pandera-polars": a Python module that defines a
+        schema. "frictionless": a data package. "schema": the JSON Schema of contracts.
+
+    Returns
+    -------
+    str
+        The content of the file. A rule that can't be said exactly is left out; the text says which and why.
+
+    Raises
+    ------
+    InputError
+        Where the contract, the target, the table or the dialect can't be used.
+    RuleError
+        Where a rule can't be read, or compares a column with a constant of another type.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile, tuplewise as tw
+    >>> text = "tuplewise_contract: 1\\ntables: {t: }\\nrules:\\n- {id: named, kind: not_null, rule: name is not null}"
+    >>> file = pathlib.Path(tempfile.mkdtemp(), "rules.yaml")
+    >>> count = file.write_text(text)
+    >>> print(tw.export_contract(file, "pandera").splitlines()[-3].strip())
+    'name': pa.Column(nullable=False),
+    """
+    from tuplewise.engine.contract.exports import export
+    from tuplewise.engine.contract.file import read_contract
+
+    chosen = ContractExportOptions.of("export_contract", options)
+    return export(read_contract(contract), to, chosen.table, chosen.dialect).text
+
+
+def import_contract(source: Any, source_format: str) -> str:
+    """A new contract with the rules of another tool, all proposed.
+
+    Parameters
+    ----------
+    source : path of a file, or an object of the other library
+    source_format : what it is
+        "pandera": a DataFrameSchema, or the YAML of one. "frictionless": a Table Schema or a data package.
+
+    Returns
+    -------
+    str
+        The content of the file. Comments at its end say what was not read.
+
+    Raises
+    ------
+    InputError
+        Where the source can't be read as this format.
+
+    Examples
+    --------
+    >>> import tuplewise as tw
+    >>> schema = {"fields": [{"name": "age", "type": "integer", "constraints": {"minimum": 0}}]}
+    >>> [line.strip() for line in tw.import_contract(schema, "frictionless").splitlines() if "rule:" in line]
+    ['rule: age >= 0']
+    """
+    from tuplewise.engine.contract.imports import read, text_of
+
+    return text_of(read(source, source_format))

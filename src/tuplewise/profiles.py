@@ -8,6 +8,7 @@ from tuplewise.engine.options import ProfileOptions, takes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from os import PathLike
     from typing import Unpack
 
     from tuplewise.engine.options import ProfileKeywords
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 def profile(
     tables: Any,
     *,
+    contract: str | PathLike[str] | None = None,
     progress: Callable[[str, float], None] | None = None,
     **options: Unpack[ProfileKeywords],
 ) -> ProfileResult:
@@ -31,6 +33,7 @@ def profile(
     ----------
     tables : a table, a list of tables, or tables by name
         Each a path, a frame, or what `load` returns.
+    contract : path of a contract's file, a new one or one that is there: rules that it does not have are proposed in it
     progress : called with the stage and the share of it that is done
 
     Returns
@@ -59,4 +62,4 @@ def profile(
     from tuplewise.engine.tasks import TaskRun
 
     checked = ProfileOptions.of("profile", options)
-    return tasks.profile(name_tables(tables), checked, TaskRun(checked, progress))
+    return tasks.profile(name_tables(tables), checked, TaskRun(checked, progress), contract=contract)

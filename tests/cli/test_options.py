@@ -21,6 +21,7 @@ OF_COMMANDS_ALONE = {
     "--format", "--output", "--quiet", "--verbose",  # what is written, and what is said meanwhile
     "--ids", "--keys", "--update", "--against",  # rows and results that a command is about
     "--cluster", "--wait", "--explain-gpu", "--warm", "--deploy-mode", "--py-files", "--dry-run",  # doctor and submit
+    "--from",  # import: a keyword of Python
 }  # fmt: skip
 OPTIONS = [(name, param) for name, command in options_page.commands() for param in command.params]
 FUNCTIONS = list(options_page.functions())

@@ -60,7 +60,7 @@ def test_a_decision_changes_one_word(path: Path) -> None:
     kept.save()
     assert path.read_text() == KEPT.replace("proposed", "rejected")
     kept.set_status("name", "rejected")
-    assert kept.text() == KEPT.replace("proposed", "rejected").replace("not null}", "not null, status: rejected}")
+    assert kept.text() == KEPT.replace("proposed", "rejected").replace("{id: name", "{status: rejected, id: name")
     with pytest.raises(InputError, match="Did you mean 'city'"):
         kept.set_status("citi", "accepted")
 
@@ -110,7 +110,7 @@ def test_what_is_no_contract_is_one_error(tmp_path: Path, text: str) -> None:
     (tmp_path / "x.yaml").write_text(text)
     with pytest.raises(InputError, match="contract"):
         ContractFile(tmp_path / "x.yaml")
-    with pytest.raises(InputError, match=r"there is no contract: .*profile TABLE"):
+    with pytest.raises(InputError, match=r"there is no contract: .*profile with contract=FILE writes one"):
         ContractFile(tmp_path / "none.yaml")
 
 

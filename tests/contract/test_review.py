@@ -316,6 +316,7 @@ def test_a_kill_leaves_the_file_before_or_after(path: Path) -> None:
     )
     after = TEXT.replace("proposed   # yet", "accepted   # yet")
     for wait in (0.05, 0.11, 0.23):
+        path.write_text(TEXT)
         with subprocess.Popen([sys.executable, "-c", program, str(path)], stdout=subprocess.PIPE) as process:
             assert process.stdout is not None
             process.stdout.readline()

@@ -1,0 +1,55 @@
+"""`tuplewise export`: the accepted rules of a contract as another tool takes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from tuplewise.engine.cli import output, settings
+from tuplewise.engine.cli.settings import State
+from tuplewise.engine.contract.exports import TARGETS, WITH_DIALECT
+from tuplewise.engine.options import ContractExportOptions, Options, option
+from tuplewise.engine.report import files
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportTarget(Options):
+    """What a contract is exported to."""
+
+    to: str | None = option(None, f"What it is written for: {', '.join(sorted(TARGETS))}.", metavar="TARGET")
+
+
+@click.command("export")
+@click.argument("contract", metavar="CONTRACT")
+@settings.options(ExportTarget, ContractExportOptions)
+@settings.output_options()
+def export(state: State, /, contract: str, **given: Any) -> int:
+    """The accepted rules of a CONTRACT, written for another tool.
+
+    gx: an expectation suite of Great Expectations. pandera, pandera-polars: a Python module that defines a schema.
+    frictionless: a data package with a Table Schema for each table. schema: the JSON Schema of contracts.
+
+    A rule that the target can't say exactly is left out; the text says which and why, and a note counts them.
+    """
+    from tuplewise.engine.contract.exports import export as write
+    from tuplewise.engine.contract.exports.scope import rules_of
+    from tuplewise.engine.contract.file import read_contract
+
+    chosen, options = settings.made(given, ExportTarget, ContractExportOptions)
+    if chosen.to is None:
+        raise click.UsageError("Missing option '--to'.")
+    if settings.given_of(given, ContractExportOptions, ["dialect"]) and chosen.to not in WITH_DIALECT:
+        raise click.UsageError(f"--dialect is for --to {' and '.join(WITH_DIALECT)}, not {chosen.to}.")
+    if given["output"] is not None:
+        files.check_target("output file", given["output"])
+    read = read_contract(contract)
+    exported = write(read, chosen.to, options.table, options.dialect)
+    output.write([exported.text], given["output"])
+    if exported.left_out and not state.quiet:
+        rules, left_out = len(rules_of(read, options.table)), exported.left_out
+        verb = "was" if len(left_out) == 1 else "were"
+        said = f"{len(left_out):,} of {rules:,} accepted rules can't be said in {chosen.to} and {verb} left out"
+        click.echo(f"tuplewise: note: {said}: {', '.join(left_out)}", err=True)
+    return 0
