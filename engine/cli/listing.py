@@ -17,7 +17,7 @@ from tuplewise.engine.options import Options, RankBy, declarations, option
 
 EXIT_VIOLATED = 1
 EXIT_LIMIT = 3
-Dialect = Literal["spark", "duckdb", "ansi"]
+Dialect = Literal["spark", "duckdb", "postgres", "ansi"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -502,7 +502,7 @@ def _check_inclusions(
     if in_spark and sources is not None:
         tables = sources
     inds = [read_inclusion(rule.text, names) for rule in todo]
-    checking = options.part(IndCheckOptions, examples=options.examples)
+    checking = options.part(IndCheckOptions)
     checked = check_dependencies(tables, lambda _: inds, checking, reading, Run(deadline=run.deadline))
     notes += [note for note in checked.notes if not note.endswith("it was not read")]
     rows = {name: one.relation.all_rows for name, one in opened.items()}

@@ -1,0 +1,1 @@
+"""Contracts in the forms of other tools."""

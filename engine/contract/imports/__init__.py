@@ -1,0 +1,1 @@
+"""Contracts from the forms of other tools."""
