@@ -244,7 +244,7 @@ class RuleQueries:
         return f"SELECT {listed}\nFROM (\n  {ranked}\n) AS ranked\nWHERE {place} > 1"
 
     def _out_of_order(self, rule: ContractRule, form: OrderCompatibility) -> str:
-        """The rows that another one contradicts: it is before by the first column and behind by the second, or both ways.
+        """The rows that another one contradicts: before it by one column, behind it by the other.
 
         Values are ranked first, so that windows compare numbers, whatever the types and the nulls.
         """
