@@ -151,7 +151,7 @@ class ContractFile:
     def text(self) -> str:
         """The content with all changes."""
         written = io.StringIO()
-        _yaml().dump(self._document, written)
+        new_yaml().dump(self._document, written)
         return written.getvalue()
 
     def save(self) -> None:
@@ -171,7 +171,7 @@ class ContractFile:
         from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
         try:
-            return _yaml().load(text)
+            return new_yaml().load(text)
         except MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             place = f"{self.path} line {mark.line + 1}, column {mark.column + 1}" if mark else str(self.path)
@@ -241,7 +241,8 @@ def _content(path: Path) -> str:
         raise InputError(message(f"{THING} can't be read", str(path), hint=str(error))) from None
 
 
-def _yaml() -> YAML:
+def new_yaml() -> YAML:
+    """A reader and writer that keeps comments."""
     from ruamel.yaml import YAML
 
     found = YAML()

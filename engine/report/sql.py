@@ -202,10 +202,12 @@ class Writer:
         Rows are `t` and `u` (row numbers), or `t_` and `u_` before the name of each key column.
         """
         tuples = [rule.predicates[0].left_role] if rule.names_one_tuple else ["t", "u"]
-        conditions = [self._condition(p) for p in rule.predicates]
-        if not rule.names_one_tuple:
-            conditions.insert(0, self._apart(self._is_symmetric(rule)))
-        return self._query(rule.columns, tuples, conditions, title)
+        return self._query(rule.columns, tuples, self.conditions(rule), title)
+
+    def conditions(self, rule: DenialConstraint) -> list[str]:
+        """What rows that violate a rule are like: rows t, or pairs of rows t and u with their numbers."""
+        apart = [] if rule.names_one_tuple else [self._apart(self._is_symmetric(rule))]
+        return apart + [self._condition(p) for p in rule.predicates]
 
     def order_query(self, left: Sequence[Ordered], right: Sequence[Ordered], title: str | None = None) -> str:
         """The query that lists violations of `left -> right`: t is before u or equal to it on the left list, and
@@ -221,7 +223,7 @@ class Writer:
     ) -> str:
         """The query that lists rows or pairs of rows, with their cells in these columns."""
         used = list(dict.fromkeys([*self.key, *columns]))
-        shown = [] if self.key_tells_apart else [f"{x}.{self._row} AS {self._q(x)}" for x in tuples]
+        shown = [] if self.key_tells_apart else [f"{x}.{self.row} AS {self._q(x)}" for x in tuples]
         shown += [f"{x}.{self._q(c)} AS {self._q(f'{x}_{c}')}" for c in used for x in tuples]
         rows = self._table if self.key_tells_apart else self._rows
         source = f"FROM {rows} AS t\nJOIN {rows} AS u\n  ON "
@@ -230,14 +232,14 @@ class Writer:
         query = f"SELECT {', '.join(shown)}\n{source}" + "\n AND ".join(conditions) + ";\n"
         if not self.key_tells_apart:
             cells = [", ".join(map(self._q, used))] if used else []
-            numbered = "SELECT " + ",\n    ".join([*cells, self._number]) + f"\n  FROM {self._table}"
+            numbered = "SELECT " + ",\n    ".join([*cells, self.number]) + f"\n  FROM {self._table}"
             query = f"WITH {rows} AS (\n  {numbered}\n)\n{query}"
         return query if title is None else comment(title) + query
 
     def _apart(self, once: bool) -> str:
         """The condition that t and u are different rows; with `once`, only one of the two orders of a pair."""
         if not self.key_tells_apart:
-            return f"t.{self._row} {'<' if once else '<>'} u.{self._row}"
+            return f"t.{self.row} {'<' if once else '<>'} u.{self.row}"
 
         def compare(column: str, operator: Operator) -> str:
             pair = Predicate("t", column, operator, "u", column)
@@ -299,10 +301,12 @@ class Writer:
         return unused("numbered_rows", self.table)
 
     @cached_property
-    def _row(self) -> str:
+    def row(self) -> str:
+        """The quoted name of the column that numbers the rows."""
         return self._q(unused("row_id", self.columns))
 
     @cached_property
-    def _number(self) -> str:
+    def number(self) -> str:
+        """The number of a row, 0-based in the order of all columns, as a column of the name `row`."""
         order = ", ".join(f"{self._q(c)} NULLS FIRST" for c in self.columns)
-        return f"row_number() OVER (ORDER BY {order}) - 1 AS {self._row}"
+        return f"row_number() OVER (ORDER BY {order}) - 1 AS {self.row}"

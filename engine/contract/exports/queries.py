@@ -72,6 +72,22 @@ def compared_columns(form: Form) -> list[str]:
 
 
 @dataclass(frozen=True)
+class Steps:
+    """The way to rows that break a rule.
+
+    Attributes
+    ----------
+    filled : the condition that the rule speaks of a row; "": of all
+    added : columns to add, step by step, each with the expression that it is: a window
+    broken : the condition that a row with these columns breaks the rule
+    """
+
+    filled: str
+    added: tuple[tuple[tuple[str, str], ...], ...]
+    broken: str
+
+
+@dataclass(frozen=True)
 class RuleQueries:
     """Writes queries on the tables of a contract. They end without a semicolon, in a line without a comment.
 
@@ -101,18 +117,24 @@ class RuleQueries:
         self._refuse(form)
         if isinstance(form, InclusionDependency):
             return self._missing(rule, form)
-        if isinstance(form, Key):
-            return self._repeated(rule, form)
-        if isinstance(form, FunctionalDependency):
-            return self._minorities(rule, form)
-        if isinstance(form, OrderCompatibility):
-            return self._out_of_order(rule, form)
+        if isinstance(form, (Key, FunctionalDependency, OrderCompatibility)):
+            return self._stepwise(rule, self.steps(rule))
         if is_one_row(form):
             role = constraints_of(form)[0].predicates[0].left_role
             listed = ", ".join(f"{role}.{self.name(c)}" for c in self.listed(rule))
             return f"SELECT {listed}\nFROM {self.name(rule.table)} AS {role}\nWHERE {self.broken(rule)}"
         assert isinstance(form, DenialConstraint)
-        return self._writer(rule).query(form).removesuffix(";\n")
+        return self.writer(rule).query(form).removesuffix(";\n")
+
+    def steps(self, rule: ContractRule, prefix: str = "") -> Steps:
+        """The way to the rows that break a key, an FD or an order rule: see `rows`. `prefix`: of added columns."""
+        form = rule.form
+        if isinstance(form, Key):
+            return self._steps_of_key(rule, form, prefix)
+        if isinstance(form, FunctionalDependency):
+            return self._steps_of_fd(rule, form, prefix)
+        assert isinstance(form, OrderCompatibility)
+        return self._steps_of_order(rule, form, prefix)
 
     def broken(self, rule: ContractRule, *, roles: bool = True) -> str:
         """The condition that a row breaks a rule of one row. `roles`: whether t or u stands before the columns."""
@@ -154,7 +176,8 @@ class RuleQueries:
         table = self.name(table_of(rule))
         if isinstance(form, DenialConstraint) and not is_one_row(form):
             return f"SELECT count(*) * (count(*) - 1) FROM {table}"
-        return f"SELECT count(*) FROM {table}{self._where_filled(self.left_out_by_nulls(rule), '')}"
+        filled = self._filled(rule)
+        return f"SELECT count(*) FROM {table}" + (f"\nWHERE {filled}" if filled else "")
 
     def beyond(self, rule: ContractRule) -> str:
         """The query that returns a row where more break a rule than its tolerance allows, else none."""
@@ -208,13 +231,9 @@ class RuleQueries:
         if self.dialect == "postgres" and any("\0" in text for text in texts):
             raise CannotSay("PostgreSQL has no character 0")
 
-    def _where_filled(self, columns: Sequence[str], indent: str) -> str:
-        if not columns:
-            return ""
-        return f"\n{indent}WHERE " + " AND ".join(f"{self.name(column)} IS NOT NULL" for column in columns)
-
-    def _filled(self, rule: ContractRule, indent: str) -> str:
-        return f"FROM {self.name(rule.table)}{self._where_filled(self.left_out_by_nulls(rule), indent)}"
+    def _filled(self, rule: ContractRule) -> str:
+        """The condition that nulls don't leave a row out; "" where they leave out none."""
+        return " AND ".join(f"{self.name(column)} IS NOT NULL" for column in self.left_out_by_nulls(rule))
 
     def _order(self, rule: ContractRule, columns: Iterable[str]) -> str:
         types = self.types(rule.table)
@@ -228,45 +247,48 @@ class RuleQueries:
         """A name for a column beside those of the table."""
         return self.name(sql.unused(wanted, self.listed(rule)))
 
-    def _repeated(self, rule: ContractRule, form: Key) -> str:
-        listed, place = self.names(self.listed(rule)), self._added(rule, "place")
+    def _steps_of_key(self, rule: ContractRule, form: Key, prefix: str) -> Steps:
+        place = self._added(rule, prefix + "place")
         number = f"row_number() OVER ({self._within(form.columns)}{self._order(rule, self.listed(rule))})"
-        numbered = f"SELECT {listed}, {number} AS {place}\n  {self._filled(rule, '  ')}"
-        return f"SELECT {listed}\nFROM (\n  {numbered}\n) AS numbered\nWHERE {place} > 1"
+        return Steps(self._filled(rule), (((place, number),),), f"{place} > 1")
 
-    def _minorities(self, rule: ContractRule, form: FunctionalDependency) -> str:
-        listed, alike, place = self.names(self.listed(rule)), self._added(rule, "alike"), self._added(rule, "place")
-        both = self._within(columns_of(form))
+    def _steps_of_fd(self, rule: ContractRule, form: FunctionalDependency, prefix: str) -> Steps:
+        alike, place = self._added(rule, prefix + "alike"), self._added(rule, prefix + "place")
+        count = f"count(*) OVER ({self._within(columns_of(form)).rstrip()})"
         order = self._order(rule, [form.dependent]).replace("ORDER BY ", f"ORDER BY {alike} DESC, ", 1)
         rank = f"dense_rank() OVER ({self._within(form.determinant)}{order})"
-        counted = f"SELECT {listed}, count(*) OVER ({both.rstrip()}) AS {alike}\n    {self._filled(rule, '    ')}"
-        ranked = f"SELECT {listed}, {rank} AS {place}\n  FROM (\n    {counted}\n  ) AS counted"
-        return f"SELECT {listed}\nFROM (\n  {ranked}\n) AS ranked\nWHERE {place} > 1"
+        return Steps(self._filled(rule), (((alike, count),), ((place, rank),)), f"{place} > 1")
 
-    def _out_of_order(self, rule: ContractRule, form: OrderCompatibility) -> str:
-        """The rows that another one contradicts: before it by one column, behind it by the other.
-
-        Values are ranked first, so that windows compare numbers, whatever the types and the nulls.
-        """
-        listed, within = self.names(self.listed(rule)), self._within(form.context)
-        left, right = self._added(rule, "left_rank"), self._added(rule, "right_rank")
-        before, behind = self._added(rule, "before"), self._added(rule, "behind")
-        ranks = (
-            f"dense_rank() OVER ({within}{self._order(rule, [column])}) AS {rank}"
+    def _steps_of_order(self, rule: ContractRule, form: OrderCompatibility, prefix: str) -> Steps:
+        """Values are ranked first, so that windows compare numbers, whatever the types and the nulls."""
+        within = self._within(form.context)
+        left, right = self._added(rule, prefix + "left_rank"), self._added(rule, prefix + "right_rank")
+        before, behind = self._added(rule, prefix + "before"), self._added(rule, prefix + "behind")
+        ranks = tuple(
+            (rank, f"dense_rank() OVER ({within}{self._order(rule, [column])})")
             for column, rank in ((form.left, left), (form.right, right))
         )
-        ranked = f"SELECT {listed},\n      {', '.join(ranks)}\n    {self._filled(rule, '    ')}"
-        first, last = ("max", "min") if form.direction == "ascending" else ("min", "max")
-        over = f"OVER ({within}ORDER BY {left} RANGE BETWEEN"
-        compared = (
-            f"SELECT {listed}, {right},\n"
-            f"    {first}({right}) {over} UNBOUNDED PRECEDING AND 1 PRECEDING) AS {before},\n"
-            f"    {last}({right}) {over} 1 FOLLOWING AND UNBOUNDED FOLLOWING) AS {behind}\n"
-            f"  FROM (\n    {ranked}\n  ) AS ranked"
+        rises = form.direction == "ascending"
+        first, last = ("max", "min") if rises else ("min", "max")
+        over = f"({right}) OVER ({within}ORDER BY {left} RANGE BETWEEN"
+        ends = (
+            (before, f"{first}{over} UNBOUNDED PRECEDING AND 1 PRECEDING)"),
+            (behind, f"{last}{over} 1 FOLLOWING AND UNBOUNDED FOLLOWING)"),
         )
-        higher, lower = (">", "<") if form.direction == "ascending" else ("<", ">")
-        contradicted = f"{before} {higher} {right} OR {behind} {lower} {right}"
-        return f"SELECT {listed}\nFROM (\n  {compared}\n) AS compared\nWHERE {contradicted}"
+        higher, lower = (">", "<") if rises else ("<", ">")
+        return Steps(self._filled(rule), (ranks, ends), f"{before} {higher} {right} OR {behind} {lower} {right}")
+
+    def _stepwise(self, rule: ContractRule, steps: Steps) -> str:
+        listed, source = self.names(self.listed(rule)), f"FROM {self.name(rule.table)}"
+        query = ""
+        for number, step in enumerate(steps.added):
+            columns = ", ".join(f"{expression} AS {name}" for name, expression in step)
+            if number:
+                query = f"SELECT step_{number}.*,\n  {columns}\nFROM (\n{query}\n) AS step_{number}"
+            else:
+                where = f"\nWHERE {steps.filled}" if steps.filled else ""
+                query = f"SELECT {listed},\n  {columns}\n{source}{where}"
+        return f"SELECT {listed}\nFROM (\n{query}\n) AS steps\nWHERE {steps.broken}"
 
     def _missing(self, rule: ContractRule, form: InclusionDependency) -> str:
         own = [f"d.{self.name(a.column)}" for a in form.dependent]
@@ -276,7 +298,8 @@ class RuleQueries:
         condition = missing(own, self.name(form.referenced[0].table), same)
         return f"SELECT {listed}\nFROM {self.name(form.dependent[0].table)} AS d\nWHERE {condition}"
 
-    def _writer(self, rule: ContractRule) -> sql.Writer:
+    def writer(self, rule: ContractRule) -> sql.Writer:
+        """The writer of queries on pairs of rows of the rule's table."""
         columns, types = self.listed(rule), self.types(rule.table)
         known = [types.get(column) for column in columns]
         return sql.Writer(columns, known, [rule.table], self.dialect, self.contract.nulls)

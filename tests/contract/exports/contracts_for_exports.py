@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import random
 from typing import Any
 
@@ -65,7 +66,7 @@ def contract_text(rules: dict[str, Any], nulls: str = "unknown", **more: str) ->
 
 
 def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+    return json.dumps(text)
 
 
 def contract_of(rules: dict[str, Any], nulls: str = "unknown", **more: str) -> Contract:
