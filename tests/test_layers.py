@@ -57,13 +57,14 @@ OUTSIDE = {
     "rich": ("engine/cli/", "engine/report/"),
     "jinja2": ("engine/report/",),
     "lmdb": ("engine/ind/store.py",),
-    "ruamel": ("engine/contract/file.py",),
+    "ruamel": ("engine/contract/file.py", "engine/contract/exports/soda.py", "engine/contract/imports/dbt.py"),
+    "sqlglot": ("engine/contract/imports/sql_ddl.py",),
     "jsonschema": ("engine/contract/file.py",),
     "pandera": ("engine/contract/imports/pandera.py",),
 }
 LATE = (
     "numpy", "numba", "pyspark", "pandas", "pyarrow", "cupy", "cudf", "pylibcudf", "polars", "click", "rich", "jinja2",
-    "lmdb", "ruamel", "jsonschema", "pandera",
+    "lmdb", "ruamel", "jsonschema", "pandera", "sqlglot",
 )  # fmt: skip
 
 

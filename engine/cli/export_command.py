@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import click
@@ -28,8 +29,10 @@ class ExportTarget(Options):
 def export(state: State, /, contract: str, **given: Any) -> int:
     """The accepted rules of a CONTRACT, written for another tool.
 
-    gx: an expectation suite of Great Expectations. pandera, pandera-polars: a Python module that defines a schema.
-    frictionless: a data package with a Table Schema for each table. schema: the JSON Schema of contracts.
+    dbt: tests of models, written into the folder of a project where -o names one. gx: an expectation suite of Great
+    Expectations. pandera, pandera-polars: a Python module that defines a schema. deequ, pydeequ: checks in Scala and
+    in Python. soda: SodaCL. sql: constraints, and queries for the rest. spark: Python functions that give the rows that
+    break a rule. frictionless: a data package with a Table Schema for each table. schema: the JSON Schema of contracts.
 
     A rule that the target can't say exactly is left out; the text says which and why, and a note counts them.
     """
@@ -41,12 +44,17 @@ def export(state: State, /, contract: str, **given: Any) -> int:
     if chosen.to is None:
         raise click.UsageError("Missing option '--to'.")
     if settings.given_of(given, ContractExportOptions, ["dialect"]) and chosen.to not in WITH_DIALECT:
-        raise click.UsageError(f"--dialect is for --to {' and '.join(WITH_DIALECT)}, not {chosen.to}.")
-    if given["output"] is not None:
+        raise click.UsageError(f"--dialect is for --to {', '.join(WITH_DIALECT)}, not {chosen.to}.")
+    if given["output"] is not None and not (chosen.to == "dbt" and Path(given["output"]).is_dir()):
         files.check_target("output file", given["output"])
     read = read_contract(contract)
     exported = write(read, chosen.to, options.table, options.dialect)
-    output.write([exported.text], given["output"])
+    if chosen.to == "dbt" and given["output"] and Path(given["output"]).is_dir():
+        from tuplewise.engine.contract.exports.dbt import write_files
+
+        write_files(exported.text, Path(given["output"]))
+    else:
+        output.write([exported.text], given["output"])
     if exported.left_out and not state.quiet:
         rules, left_out = len(rules_of(read, options.table)), exported.left_out
         verb = "was" if len(left_out) == 1 else "were"

@@ -19,7 +19,8 @@ from tuplewise.engine.report import files
 def import_(state: State, /, file: str, **given: Any) -> int:
     """The rules of a FILE that another tool wrote, as proposals of the contract -o.
 
-    pandera: the YAML of a schema. frictionless: the JSON of a Table Schema or of a data package.
+    dbt: the YAML of models and their tests. sql: CREATE TABLE and its like. pandera: the YAML of a schema.
+    frictionless: the JSON of a Table Schema or of a data package.
 
     Where the contract is there already, new rules are added to it. What can't be read is noted.
     """

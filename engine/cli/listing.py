@@ -18,7 +18,7 @@ from tuplewise.engine.report import files
 
 EXIT_VIOLATED = 1
 EXIT_LIMIT = 3
-Dialect = Literal["spark", "duckdb", "ansi"]
+Dialect = Literal["spark", "duckdb", "postgres", "ansi"]
 
 
 @dataclass(frozen=True, kw_only=True)

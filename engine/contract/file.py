@@ -165,7 +165,7 @@ class ContractFile:
         if self._text is not None:
             return self._text
         written = io.StringIO()
-        _yaml().dump(self._document, written)
+        new_yaml().dump(self._document, written)
         return written.getvalue()
 
     def is_current(self) -> bool:
@@ -190,7 +190,7 @@ class ContractFile:
         from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
         try:
-            return _yaml().load(text)
+            return new_yaml().load(text)
         except MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             place = f"{self.path} line {mark.line + 1}, column {mark.column + 1}" if mark else str(self.path)
@@ -267,7 +267,7 @@ def status_places(text: str) -> list[StatusPlace]:
     A status that is an anchor, an alias or has a tag is left out.
     """
     found = []
-    root = _yaml().compose(text)
+    root = new_yaml().compose(text)
     (entries,) = [value for key, value in root.value if key.value == "rules"] or [None]
     break_ = "\r\n" if "\r\n" in text else "\n"
     for entry in entries.value if entries is not None else ():
@@ -305,7 +305,8 @@ def _content(path: Path) -> str:
         raise InputError(message(f"{THING} can't be read", str(path), hint=str(error))) from None
 
 
-def _yaml() -> YAML:
+def new_yaml() -> YAML:
+    """A reader and writer that keeps comments."""
     from ruamel.yaml import YAML
 
     found = YAML()

@@ -44,7 +44,6 @@ class ContractResult(CheckedResult):
     ALL = ".rules, .to_pandas()"
     ASK = ".failed"
     FIGURES = (("exceptions", "right"), ("allowed", "right"))
-    MORE = ("More rows of each: examples=N.", "More rows of each: --examples N.")
     _found: CheckedContract
 
     def __len__(self) -> int:

@@ -36,7 +36,7 @@ class ContractExportOptions(Options):
     """What of a contract is exported, and how."""
 
     table: str | None = option(None, "The rules of this table alone.", metavar="NAME", default_is="all tables")
-    dialect: SqlDialect = option("spark", "sql, dbt: the dialect of SQL.")
+    dialect: SqlDialect = option("spark", "sql, dbt, soda: the dialect of SQL.")
 
 
 class ContractExportKeywords(TypedDict, total=False):

@@ -1,4 +1,4 @@
-"""Inclusion dependencies as SQL: a query for each that lists missing values, for Spark, DuckDB or standard SQL."""
+"""Inclusion dependencies as SQL: a query for each that lists missing values, in every dialect of rules as SQL."""
 
 from __future__ import annotations
 
@@ -12,7 +12,13 @@ from tuplewise.engine.ind.values import family_of
 from tuplewise.engine.report import sql
 from tuplewise.engine.table.relation import TypeName
 
-_TEXT = {"spark": "STRING", "duckdb": "VARCHAR", "ansi": "VARCHAR(65535)"}
+_TEXT = {"spark": "STRING", "duckdb": "VARCHAR", "postgres": "TEXT", "ansi": "VARCHAR(65535)"}
+
+
+def missing(own: Iterable[str], referenced: str, same: str) -> str:
+    """The condition that a row has a value in each of its `own` columns and no `same` row r in the referenced table."""
+    filled = " AND ".join(f"{column} IS NOT NULL" for column in own)
+    return f"{filled}\n  AND NOT EXISTS (SELECT 1 FROM {referenced} AS r WHERE {same})"
 
 
 @dataclass(frozen=True)
@@ -87,8 +93,7 @@ class IndWriter:
             f"{sql.comment(str(ind))}{''.join(apart)}"
             f"SELECT {', '.join(own)}, count(*) AS {count}\n"
             f"FROM {self._table(ind.dependent[0].table)} AS d\n"
-            f"WHERE {' AND '.join(f'{a} IS NOT NULL' for a in own)}\n"
-            f"  AND NOT EXISTS (SELECT 1 FROM {self._table(ind.referenced[0].table)} AS r WHERE {same})\n"
+            f"WHERE {missing(own, self._table(ind.referenced[0].table), same)}\n"
             f"GROUP BY {', '.join(own)}\n"
             f"ORDER BY {order};\n"
         )

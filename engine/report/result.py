@@ -242,7 +242,7 @@ class Result(ABC):
 
         Parameters
         ----------
-        dialect : "spark", "duckdb" or "ansi"
+        dialect : "spark", "duckdb", "postgres" or "ansi"
         table : name of the table in the database, as one writes it there (`db.orders`, `"my db".orders`);
             default: the name that the table was loaded under. Of several tables `tables` names some, by their names
             (`{"orders": "db.orders"}`).

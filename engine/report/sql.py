@@ -1,4 +1,4 @@
-"""Rules as SQL: one query a rule that lists its violations, for Spark SQL, DuckDB or standard SQL."""
+"""Rules as SQL: one query a rule that lists its violations, for Spark SQL, DuckDB, PostgreSQL or standard SQL."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tuplewise.engine.report.sql_literal import literal
 from tuplewise.engine.report.text import visible
 from tuplewise.engine.table.relation import Relation, TypeName
 
-Dialect = Literal["spark", "duckdb", "ansi"]
+Dialect = Literal["spark", "duckdb", "postgres", "ansi"]
 DIALECTS: tuple[str, ...] = get_args(Dialect)
 Ordered = tuple[str, bool]
 """An item of ORDER BY: a column, and whether it is ascending."""
@@ -69,21 +69,30 @@ def comment(text: str) -> str:
     return f"-- {visible(text)}\n"
 
 
-def _condition(p: Predicate, dialect: str, nulls: str, types: Mapping[str, TypeName] | None = None) -> str:
+def by_bytes(column: str, type_: TypeName | None, dialect: str) -> str:
+    """A column of this type as it is ordered: in PostgreSQL text has an order of its own."""
+    return f'{column} COLLATE "C"' if dialect == "postgres" and type_ == "text" else column
+
+
+def condition(
+    p: Predicate, dialect: str, nulls: str, types: Mapping[str, TypeName | None] | None = None, *, roles: bool = True
+) -> str:
     """One predicate. As a value, null equals itself and is lower than every other value.
 
-    `types`: the columns' types, for the literals of constants.
+    `types`: the columns' types, for the literals of constants; None: unknown. `roles`: whether t or u is written.
     """
-    x = f"{p.left_role}.{quote(p.left, dialect)}"
+    types = types or {}
+    x = f"{p.left_role}.{quote(p.left, dialect)}" if roles else quote(p.left, dialect)
     if p.operator in ("is", "is not"):
         return f"{x} {p.operator.upper()} NULL"
+    ordered = x if p.operator in ("==", "!=") else by_bytes(x, types.get(p.left), dialect)
     if isinstance(p.right, Constant):
-        value = _literal(p.right, (types or {})[p.left], p.left, dialect)
-        plain = f"{x} {_SQL_OPERATOR[p.operator]} {value}"
+        value = literal_for(p.right, types.get(p.left), p.left, dialect)
+        plain = f"{ordered} {_SQL_OPERATOR[p.operator]} {value}"
         below = nulls == "value" and p.operator in ("!=", "<", "<=")
         return f"({plain} OR {x} IS NULL)" if below else plain
-    y = f"{p.right_role}.{quote(p.right, dialect)}"
-    plain = f"{x} {_SQL_OPERATOR[p.operator]} {y}"
+    y = f"{p.right_role}.{quote(p.right, dialect)}" if roles else quote(p.right, dialect)
+    plain = f"{ordered} {_SQL_OPERATOR[p.operator]} {y}"
     if nulls == "unknown":
         return plain
     same = f"{x} <=> {y}" if dialect == "spark" else f"{x} IS NOT DISTINCT FROM {y}"
@@ -97,12 +106,12 @@ def _condition(p: Predicate, dialect: str, nulls: str, types: Mapping[str, TypeN
     }[p.operator]
 
 
-def _literal(constant: Constant, type_: TypeName, column: str, dialect: str) -> str:
+def literal_for(constant: Constant, type_: TypeName | None, column: str, dialect: str) -> str:
     """A literal of the column's type, or of its own type beside a column without values (check_types allows it)."""
+    own: TypeName = "text" if constant.type == "null" else constant.type
     try:
-        return literal(constant, type_, column, dialect)
+        return literal(constant, type_ or own, column, dialect)
     except RuleError:
-        own: TypeName = "text" if constant.type == "null" else constant.type
         return literal(constant, own, column, dialect)
 
 
@@ -131,7 +140,8 @@ class Writer:
 
     Attributes
     ----------
-    columns : all column names of the table, in order; `types` their types, for the heading and for constants.
+    columns : all column names of the table, in order; `types` their types, for the heading and for constants; None of a
+        type: unknown
     table : parts of the table's name (catalog, schema, name, or fewer).
     nulls : "unknown" or "value": the rule that the constraints were found under.
     key : columns that are listed first for each row
@@ -139,7 +149,7 @@ class Writer:
     """
 
     columns: Sequence[str]
-    types: Sequence[TypeName]
+    types: Sequence[TypeName | None]
     table: Sequence[str]
     dialect: str
     nulls: str
@@ -192,10 +202,12 @@ class Writer:
         Rows are `t` and `u` (row numbers), or `t_` and `u_` before the name of each key column.
         """
         tuples = [rule.predicates[0].left_role] if rule.names_one_tuple else ["t", "u"]
-        conditions = [self._condition(p) for p in rule.predicates]
-        if not rule.names_one_tuple:
-            conditions.insert(0, self._apart(self._is_symmetric(rule)))
-        return self._query(rule.columns, tuples, conditions, title)
+        return self._query(rule.columns, tuples, self.conditions(rule), title)
+
+    def conditions(self, rule: DenialConstraint) -> list[str]:
+        """What rows that violate a rule are like: rows t, or pairs of rows t and u with their numbers."""
+        apart = [] if rule.names_one_tuple else [self._apart(self._is_symmetric(rule))]
+        return apart + [self._condition(p) for p in rule.predicates]
 
     def order_query(self, left: Sequence[Ordered], right: Sequence[Ordered], title: str | None = None) -> str:
         """The query that lists violations of `left -> right`: t is before u or equal to it on the left list, and
@@ -211,7 +223,7 @@ class Writer:
     ) -> str:
         """The query that lists rows or pairs of rows, with their cells in these columns."""
         used = list(dict.fromkeys([*self.key, *columns]))
-        shown = [] if self.key_tells_apart else [f"{x}.{self._row} AS {self._q(x)}" for x in tuples]
+        shown = [] if self.key_tells_apart else [f"{x}.{self.row} AS {self._q(x)}" for x in tuples]
         shown += [f"{x}.{self._q(c)} AS {self._q(f'{x}_{c}')}" for c in used for x in tuples]
         rows = self._table if self.key_tells_apart else self._rows
         source = f"FROM {rows} AS t\nJOIN {rows} AS u\n  ON "
@@ -220,17 +232,18 @@ class Writer:
         query = f"SELECT {', '.join(shown)}\n{source}" + "\n AND ".join(conditions) + ";\n"
         if not self.key_tells_apart:
             cells = [", ".join(map(self._q, used))] if used else []
-            numbered = "SELECT " + ",\n    ".join([*cells, self._number]) + f"\n  FROM {self._table}"
+            numbered = "SELECT " + ",\n    ".join([*cells, self.number]) + f"\n  FROM {self._table}"
             query = f"WITH {rows} AS (\n  {numbered}\n)\n{query}"
         return query if title is None else comment(title) + query
 
     def _apart(self, once: bool) -> str:
         """The condition that t and u are different rows; with `once`, only one of the two orders of a pair."""
         if not self.key_tells_apart:
-            return f"t.{self._row} {'<' if once else '<>'} u.{self._row}"
+            return f"t.{self.row} {'<' if once else '<>'} u.{self.row}"
 
         def compare(column: str, operator: Operator) -> str:
-            return _condition(Predicate("t", column, operator, "u", column), self.dialect, "value")
+            pair = Predicate("t", column, operator, "u", column)
+            return condition(pair, self.dialect, "value", self._types)
 
         if not once:
             return "NOT (" + " AND ".join(compare(c, "==") for c in self.key) + ")"
@@ -269,8 +282,11 @@ class Writer:
 
     @cached_property
     def _condition(self) -> Callable[[Predicate], str]:
-        types = dict(zip(self.columns, self.types, strict=True))
-        return cache(lambda predicate: _condition(predicate, self.dialect, self.nulls, types))
+        return cache(lambda predicate: condition(predicate, self.dialect, self.nulls, self._types))
+
+    @cached_property
+    def _types(self) -> Mapping[str, TypeName | None]:
+        return dict(zip(self.columns, self.types, strict=True))
 
     @cached_property
     def _mirror(self) -> Callable[[Predicate], Predicate]:
@@ -285,10 +301,12 @@ class Writer:
         return unused("numbered_rows", self.table)
 
     @cached_property
-    def _row(self) -> str:
+    def row(self) -> str:
+        """The quoted name of the column that numbers the rows."""
         return self._q(unused("row_id", self.columns))
 
     @cached_property
-    def _number(self) -> str:
+    def number(self) -> str:
+        """The number of a row, 0-based in the order of all columns, as a column of the name `row`."""
         order = ", ".join(f"{self._q(c)} NULLS FIRST" for c in self.columns)
-        return f"row_number() OVER (ORDER BY {order}) - 1 AS {self._row}"
+        return f"row_number() OVER (ORDER BY {order}) - 1 AS {self.row}"

@@ -32,6 +32,7 @@ def literal(constant: Constant, type_: TypeName, column: str, dialect: str) -> s
 _TIMESTAMPS: dict[str, Callable[[str], str]] = {
     "spark": lambda text: f"TIMESTAMP '{text}Z'",
     "duckdb": lambda text: f"TIMESTAMPTZ '{text}+00'",
+    "postgres": lambda text: f"TIMESTAMPTZ '{text}+00'",
     "ansi": lambda text: f"TIMESTAMP '{text}+00:00'",
 }
 
@@ -73,7 +74,7 @@ def _number(value: Decimal, dialect: str, *, of_integers: bool) -> str:
 
 
 def _double(value: float, dialect: str) -> str:
-    name = "DOUBLE PRECISION" if dialect == "ansi" else "DOUBLE"
+    name = "DOUBLE PRECISION" if dialect in ("ansi", "postgres") else "DOUBLE"
     if math.isnan(value):
         return f"CAST('NaN' AS {name})"
     if math.isinf(value):

@@ -120,7 +120,9 @@ def export_contract(contract: Any, to: str, **options: Unpack[ContractExportKeyw
     contract : path of its file
     to : what it is written for
         "gx": an expectation suite of Great Expectations. "pandera", "pandera-polars": a Python module that defines a
-        schema. "frictionless": a data package. "schema": the JSON Schema of contracts.
+        schema. "dbt": tests of models, with a line before each file that names it. "deequ", "pydeequ": checks.
+        "soda": SodaCL. "sql": constraints, and queries for the rest. "spark": Python functions that give the rows that
+        break a rule. "frictionless": a data package. "schema": the JSON Schema of contracts.
 
     Returns
     -------
@@ -157,7 +159,8 @@ def import_contract(source: Any, source_format: str) -> str:
     ----------
     source : path of a file, or an object of the other library
     source_format : what it is
-        "pandera": a DataFrameSchema, or the YAML of one. "frictionless": a Table Schema or a data package.
+        "pandera": a DataFrameSchema, or the YAML of one. "frictionless": a Table Schema or a data package. "dbt": the
+        YAML of models and their tests. "sql": CREATE TABLE and its like.
 
     Returns
     -------

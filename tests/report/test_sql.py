@@ -242,5 +242,5 @@ def test_table_names_that_are_none(text: str) -> None:
 
 
 def test_unknown_dialect() -> None:
-    with pytest.raises(InputError, match=r"dialect: 'oracle'; allowed: 'spark', 'duckdb', 'ansi'"):
+    with pytest.raises(InputError, match=r"dialect: 'oracle'; allowed: 'spark', 'duckdb', 'postgres', 'ansi'"):
         check_dialect("oracle")

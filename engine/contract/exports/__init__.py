@@ -14,15 +14,21 @@ __all__ = ["TARGETS", "WITH_DIALECT", "Exported", "export"]
 
 _HERE = "tuplewise.engine.contract.exports"
 TARGETS: dict[str, str] = {
+    "dbt": f"{_HERE}.dbt:export",
+    "deequ": f"{_HERE}.deequ:export",
     "frictionless": f"{_HERE}.frictionless:export",
     "gx": f"{_HERE}.great_expectations:export",
     "pandera": f"{_HERE}.pandera:export_pandas",
     "pandera-polars": f"{_HERE}.pandera:export_polars",
+    "pydeequ": f"{_HERE}.deequ:export_python",
     "schema": f"{_HERE}.file_schema:export",
+    "soda": f"{_HERE}.soda:export",
+    "spark": f"{_HERE}.spark_filters:export",
+    "sql": f"{_HERE}.sql:export",
 }
 """The targets, and the function of each: module:name, called with a contract and the name of one table or None."""
 DIALECT: SqlDialect = "spark"
-WITH_DIALECT = ("sql", "dbt")
+WITH_DIALECT = ("sql", "dbt", "soda")
 """Targets whose functions take `dialect`, too."""
 
 
@@ -48,7 +54,7 @@ def export(contract: Contract, to: str, table: str | None = None, dialect: SqlDi
     if to in WITH_DIALECT:
         more["dialect"] = dialect
     elif dialect != DIALECT:
-        raise InputError(Wording("{dialect} is for {}, not {}", " and ".join(WITH_DIALECT), to, dialect=dialect))
+        raise InputError(Wording("{dialect} is for {}, not {}", ", ".join(WITH_DIALECT), to, dialect=dialect))
     module, _, name = TARGETS[to].partition(":")
     exported: Exported = getattr(importlib.import_module(module), name)(contract, table, **more)
     return exported
