@@ -77,11 +77,6 @@ class Explained:
     on_gpu: int
     on_cpu: tuple[OnCpu, ...]
 
-    @property
-    def as_expected(self) -> bool:
-        """Whether all operators that stay on the CPU are listed."""
-        return all(one.listed for one in self.on_cpu)
-
     def to_dict(self) -> dict[str, object]:
         """As the JSON of `tuplewise doctor` lists it."""
         return {"plan": self.plan, "on_gpu": self.on_gpu, "on_cpu": [one.to_dict() for one in self.on_cpu]}
