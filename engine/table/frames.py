@@ -309,12 +309,6 @@ def _canonical(name: str, values: pa.Array) -> tuple[TypeName, pa.Array, str]:
     if t.is_timestamp(given):
         remark = "" if given.tz else "without a zone: taken as UTC"
         return "timestamp", values.cast(pa.timestamp(given.unit, tz="UTC")), remark
-    return _canonical_rest(name, values)
-
-
-def _canonical_rest(name: str, values: pa.Array) -> tuple[TypeName, pa.Array, str]:
-    t = pa.types
-    given = values.type
     if is_text(given):
         text = values.cast(pa.large_string())
         try:

@@ -17,7 +17,7 @@ from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.table.csv import bad_rows_note
 from tuplewise.engine.table.in_spark import ColumnSelection
-from tuplewise.engine.table.relation import Domain, TypeName
+from tuplewise.engine.table.relation import DOMAIN_OF_TYPE, Domain, TypeName
 from tuplewise.engine.table.spark_csv import BAD
 from tuplewise.engine.table.spark_rows import ROW, RowRuns
 from tuplewise.engine.table.spark_source import RawFrame, readable
@@ -50,6 +50,11 @@ class TypedExpression:
     expression: SparkColumn
     whole: int = 19
     scale: int | None = None
+
+    @property
+    def domain(self) -> Domain:
+        """Columns of one domain share a dictionary."""
+        return DOMAIN_OF_TYPE[self.type]
 
 
 class NotInSpark(Exception):

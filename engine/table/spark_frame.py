@@ -19,8 +19,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from tuplewise.engine.spark.local_frames import frame_of
+from tuplewise.engine.spark.missing_values import column_counts
 from tuplewise.engine.table.encode import TypedColumn, encode, indexed
-from tuplewise.engine.table.relation import DOMAIN_OF_TYPE, NULL_CODE, Column, Domain, Relation
+from tuplewise.engine.table.relation import NULL_CODE, Column, Domain, Relation
 from tuplewise.engine.table.spark_encode import (
     TypedExpression,
     cells_frame,
@@ -161,7 +162,7 @@ def _domains(typed: Mapping[int, TypedExpression]) -> dict[Domain, dict[int, Typ
     """The columns of each domain."""
     found: dict[Domain, dict[int, TypedExpression]] = {}
     for k, column in typed.items():
-        found.setdefault(DOMAIN_OF_TYPE[column.type], {})[k] = column
+        found.setdefault(column.domain, {})[k] = column
     return found
 
 
@@ -194,9 +195,11 @@ def encode_as_frame(
         frame, dictionaries = _encode(base, coded, places, held)
         frame = frame.persist()
         held.append(frame)
-        counts = _count_codes(frame, list(coded)) | _count_values(
-            base, {k: c for k, c in enumerate(typed) if k not in coded}
-        )
+        counts = _count_codes(frame, list(coded))
+        others = {k: plain_value(c.expression, c.domain) for k, c in enumerate(typed) if k not in coded}
+        if others:
+            found = column_counts(base, list(others.values()))
+            counts |= {k: (distinct, table.rows - there) for k, (distinct, there) in zip(others, found, strict=True)}
         columns = tuple(
             Column(name, c.type, c.why, *counts[k]) for k, (name, c) in enumerate(zip(called, typed, strict=True))
         )
@@ -346,13 +349,3 @@ def _count_codes(frame: DataFrame, columns: list[int]) -> dict[int, tuple[int, i
     nulls = f.sum(f.when(f.col("code") == NULL_CODE, f.col("count")).otherwise(0))
     found = {row[0]: (row[1], row[2]) for row in each.agg(values, nulls).collect()}
     return {k: found.get(k, (0, 0)) for k in columns}
-
-
-def _count_values(base: DataFrame, typed: Mapping[int, TypedExpression]) -> dict[int, tuple[int, int]]:
-    """Distinct values and nulls of columns that are not encoded. One job."""
-    if not typed:
-        return {}
-    values = {k: plain_value(c.expression, DOMAIN_OF_TYPE[c.type]) for k, c in typed.items()}
-    figures = [x for v in values.values() for x in (f.count_distinct(v), f.count(f.when(v.isNull(), 1)))]
-    found = base.agg(*figures).collect()[0]
-    return {k: (found[2 * i], found[2 * i + 1]) for i, k in enumerate(values)}
