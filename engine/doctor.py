@@ -1,6 +1,6 @@
-"""Checks of this machine or a cluster: Java, Spark, the GPU plugin, GPUs and kernels, with advice.
+"""Checks of this machine: Java, Spark, the GPU plugin, GPUs and kernels, with advice.
 
-No check leaves a JVM running. Checks of this machine never raise: a failed check is itself a finding.
+No check leaves a JVM running or raises: a failed check is itself a finding.
 """
 
 from __future__ import annotations
@@ -11,35 +11,18 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 
-from tuplewise.engine.errors import TuplewiseError, command_line_option, spelled
+from tuplewise.engine.errors import TuplewiseError, command_line_option
+from tuplewise.engine.spark.checks import Check
+from tuplewise.engine.spark.session import OLDEST_JAVA, find_java, java_major
 from tuplewise.spark_conf.plugin import PLUGIN_COORDINATES, PLUGIN_SPARK, PLUGIN_VERSION
 
-JAVA_OLDEST, JAVA_TRIED = 17, (17, 21)
+JAVA_TRIED = (17, 21)
 INSTALL_JAVA = "install OpenJDK 17 (Debian, Ubuntu: apt-get install openjdk-17-jre-headless) or set JAVA_HOME to one"
 GIB = 1 << 30
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One finding.
-
-    `ok` is None if something is missing or untried and nothing depends on it. `needed`: `device="auto"` needs it.
-    """
-
-    name: str
-    ok: bool | None
-    found: str
-    advice: str = ""
-    needed: bool = False
-
-    def to_dict(self) -> dict[str, object]:
-        """As the JSON of `tuplewise doctor` lists it."""
-        return {"name": self.name, "ok": self.ok, "found": self.found, "advice": self.advice}
 
 
 def examine() -> list[Check]:
@@ -59,30 +42,6 @@ def examine() -> list[Check]:
         ("memory", check_memory, False),
     ]
     return [_checked(name, check, needed) for name, check, needed in checks]
-
-
-def examine_cluster(
-    *,
-    master: str | None = None,
-    profile: str | None = None,
-    conf: Mapping[str, str] | None = None,
-    wait_seconds: float = 120.0,
-) -> list[Check]:
-    """Check a running cluster: that of the active session, or of one that is started for this and then stopped.
-
-    Parameters
-    ----------
-    wait_seconds : limit for each of: the start of the session, of its executors, and their tasks
-
-    Raises
-    ------
-    InputError
-        If the cluster can't be reached, or the configuration is impossible.
-    """
-    from tuplewise.engine.spark.cluster_check import look_at_cluster
-
-    found = look_at_cluster(master=master, profile=profile, conf=conf, wait_seconds=wait_seconds)
-    return [Check(f.name, f.ok, spelled(f.found, command_line_option), f.advice, needed=True) for f in found]
 
 
 def works(checks: list[Check]) -> bool:
@@ -119,27 +78,6 @@ def check_python() -> tuple[bool | None, str, str]:
     return good, found, "" if good else "use Python 3.11 or newer"
 
 
-def find_java() -> str | None:
-    """The path of the Java that Spark would start: that of JAVA_HOME, else the first on PATH."""
-    home = os.environ.get("JAVA_HOME")
-    if home:
-        program = os.path.join(home, "bin", "java")
-        return shutil.which(program)
-    return shutil.which("java")
-
-
-def java_major(version: str) -> int | None:
-    """The major version: 17 for "17.0.15", 8 for "1.8.0_402"; None if the text is no version.
-
-    Examples
-    --------
-    >>> java_major("17.0.15"), java_major("1.8.0_402"), java_major("none")
-    (17, 8, None)
-    """
-    match = re.match(r"(?:1\.)?(\d+)", version)
-    return int(match.group(1)) if match else None
-
-
 def check_java() -> tuple[bool | None, str, str]:
     """Java, which Spark runs on. Local files that fit in memory, and frames, are read without it."""
     home = os.environ.get("JAVA_HOME")
@@ -153,7 +91,7 @@ def check_java() -> tuple[bool | None, str, str]:
     if done.returncode != 0 or match is None or major is None:
         return False, f"{program} does not run: {_first_line(done.stderr) or 'no version'}", INSTALL_JAVA
     found = f"{match.group(1)} ({program})"
-    if major < JAVA_OLDEST:
+    if major < OLDEST_JAVA:
         return False, found, f"too old for Spark 4: {INSTALL_JAVA}"
     if major not in JAVA_TRIED:
         return None, found, "Spark 4.1 is made for Java 17 and 21; others are untried"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
@@ -42,7 +42,7 @@ from tuplewise.gpu_kernels.refine import refine_equal
 from tuplewise.gpu_kernels.words import ClueLayout
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 NO_ROWS = np.zeros((0, 2), dtype=np.int32)
 
@@ -59,19 +59,19 @@ class PairsToCompare:
 
 
 def compare_tile(
-    codes: NDArray[np.int32], asked: PairsToCompare, left: RowChoice, right: RowChoice, device: Device | str
+    codes: NDArray[np.int32], wanted: PairsToCompare, left: RowChoice, right: RowChoice, device: Device | str
 ) -> TileClues:
-    """Clues of the agreeing pairs of a tile; see `engine.spark.agreeing.CompareTile`. One thread: tasks are many."""
+    """Clues of the agreeing pairs of a tile; see `engine.spark.agreeing.ClueKernels`. One thread: tasks are many."""
     picked = pick_device(device)
     everything = np.arange(codes.shape[1], dtype=np.int32)
     pairs = all_rows(everything) if left is None or right is None else all_rows(left, right)
-    pairs = refine_equal(pairs, codes, asked.agreement, device=picked, threads=1)
+    pairs = refine_equal(pairs, codes, wanted.agreement, device=picked, threads=1)
     if not pairs.clusters:
-        return TileClues(np.zeros((0, asked.layout.words), dtype=np.uint64), NO_ROWS, 0)
-    if asked.group_rows is not None:
-        pairs = pieces(pairs, asked.group_rows)
+        return TileClues(np.zeros((0, wanted.layout.words), dtype=np.uint64), NO_ROWS, 0)
+    if wanted.group_rows is not None:
+        pairs = pieces(pairs, wanted.group_rows)
     used, pairs = _narrowed(pairs, codes.shape[1])
-    rows = lay_out(np.ascontiguousarray(codes[:, used]), asked.layout, nulls=asked.nulls, device=picked, threads=1)
+    rows = lay_out(np.ascontiguousarray(codes[:, used]), wanted.layout, nulls=wanted.nulls, device=picked, threads=1)
     found = rows.within(pairs)
     return TileClues(found.clues, used[found.rows], pairs_of_rows(pairs, len(used)))
 
@@ -79,15 +79,15 @@ def compare_tile(
 def sample_rows(
     codes: NDArray[np.int32],
     repeated: NDArray[np.bool_],
-    asked: PairsToCompare,
+    wanted: PairsToCompare,
     seed: Sequence[int],
     device: Device | str,
 ) -> TileClues:
-    """Clues of all pairs inside random groups of rows; see `engine.spark.agreeing.SamplePairs`."""
-    assert asked.group_rows is not None
-    rows = lay_out(codes, asked.layout, nulls=asked.nulls, device=device, threads=1)
+    """Clues of all pairs inside random groups of rows; see `engine.spark.agreeing.ClueKernels`."""
+    assert wanted.group_rows is not None
+    rows = lay_out(codes, wanted.layout, nulls=wanted.nulls, device=device, threads=1)
     order = np.random.default_rng(seed).permutation(codes.shape[1]).astype(np.int32)
-    groups = max(1, -(-len(order) // asked.group_rows))
+    groups = max(1, -(-len(order) // wanted.group_rows))
     offsets = np.linspace(0, len(order), groups + 1).astype(np.int64)
     twice = np.flatnonzero(repeated).astype(np.int32)
     own = rows.of_pairs(twice, twice)
@@ -113,6 +113,16 @@ def _narrowed(pairs: ClusterPairs, rows: int) -> tuple[NDArray[np.int32], Cluste
     left = place[pairs.left]
     right = left if pairs.reflexive else place[pairs.right]
     return np.flatnonzero(present).astype(np.int32), ClusterPairs(left, pairs.left_offsets, right, pairs.right_offsets)
+
+
+@contextmanager
+def within_limit(spark: SparkSession, deadline: float | None) -> Iterator[None]:
+    """Cancel the jobs of the block at the deadline, and raise LimitReached."""
+    try:
+        with jobs.until(spark, deadline):
+            yield
+    except TimeoutError as error:
+        raise LimitReached(TIME_LIMIT) from error
 
 
 class SparkTable:
@@ -317,13 +327,8 @@ class SparkTable:
     def _positions_of(self, rows: NDArray[np.int32]) -> NDArray[np.int64]:
         return np.array(list(self._row_numbers), dtype=np.int64)[rows]
 
-    @contextmanager
-    def _within_time(self) -> Iterator[None]:
-        try:
-            with jobs.until(self._spark, self._deadline):
-                yield
-        except TimeoutError as error:
-            raise LimitReached(TIME_LIMIT) from error
+    def _within_time(self) -> AbstractContextManager[None]:
+        return within_limit(self._spark, self._deadline)
 
     @property
     def _sampled_share(self) -> float:
@@ -331,8 +336,8 @@ class SparkTable:
         return 1.0 if self._most_sampled is None else min(1.0, self._most_sampled / max(1, self.rows))
 
     def _job(self, agreement: Agreement = (), *, sampled: bool = False) -> AgreeingPairs:
-        asked = PairsToCompare(self._layout, self._nulls, agreement, 2 * self.pairs_a_row + 1 if sampled else None)
+        wanted = PairsToCompare(self._layout, self._nulls, agreement, 2 * self.pairs_a_row + 1 if sampled else None)
         return AgreeingPairs(
-            self._distinct.frame, self._columns, self._layout.words, KERNELS, asked, self._nulls == "value",
+            self._distinct.frame, self._columns, self._layout.words, KERNELS, wanted, self._nulls == "value",
             self._device,
         )  # fmt: skip

@@ -80,15 +80,15 @@ def faults_of(
 
 def waits_for_ever(settings: Mapping[str, str]) -> str | None:
     """Why no task of a local session would ever start; None where they do."""
-    asked = [f"{key}={value}" for key, value in sorted(settings.items()) if re.match(r"spark\.task\.resource\.", key)]
-    if master_kind(settings.get("spark.master", "")) != "local" or not asked:
+    resources = [f"{k}={v}" for k, v in sorted(settings.items()) if re.match(r"spark\.task\.resource\.", k)]
+    if master_kind(settings.get("spark.master", "")) != "local" or not resources:
         return None
-    return _resources_in_local_mode(", ".join(asked))
+    return _resources_in_local_mode(", ".join(resources))
 
 
-def _resources_in_local_mode(asked: str) -> str:
+def _resources_in_local_mode(settings: str) -> str:
     hint = "Leave these settings out (profile local-gpu has none), or name the master of a cluster"
-    return message("GPUs can't be scheduled in local mode, Spark would wait for them for ever", asked, hint=hint)
+    return message("GPUs can't be scheduled in local mode, Spark would wait for them for ever", settings, hint=hint)
 
 
 def _of_master(settings: Mapping[str, str], kind: Kind, profile: str | None, deploy_mode: str) -> list[str]:

@@ -47,7 +47,7 @@ def doctor(state: State, /, **given: Any) -> int:
 
     def find(progress: Progress) -> Document:
         from tuplewise.engine.cli import explain_gpu
-        from tuplewise.engine.doctor import examine, examine_cluster, works
+        from tuplewise.engine.doctor import examine, works
         from tuplewise.engine.report import text
         from tuplewise.engine.report.document import Document
 
@@ -58,13 +58,16 @@ def doctor(state: State, /, **given: Any) -> int:
         if given["explain_gpu"] is not None:
             plans = explain_gpu.explain(given["explain_gpu"], reading, progress.step)
         if given["cluster"]:
+            from tuplewise.engine.spark.cluster_check import look_at_cluster
+
             progress.step("asking the cluster")
             spark = {name: getattr(reading, name) for name in declarations(SparkOptions)}
-            checks = examine_cluster(**spark, wait_seconds=given["wait"] or WAIT_SECONDS)
+            checks = look_at_cluster(**spark, wait_seconds=given["wait"] or WAIT_SECONDS)
+            ready = all(check.ok is not False for check in checks)
         else:
             progress.step("looking")
             checks = examine()
-        ready = works(checks)
+            ready = works(checks)
         document = {"checks": [check.to_dict() for check in checks], **plans}
         return Document(document, lambda _: text.doctor_parts(document["checks"]) + explain_gpu.text_parts(document))
 

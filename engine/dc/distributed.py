@@ -44,15 +44,15 @@ class ViolatingPairs:
 
 
 def compare_violating(
-    codes: NDArray[np.int32], asked: ViolatingPairs, left: RowChoice, right: RowChoice, device: Device | str
+    codes: NDArray[np.int32], wanted: ViolatingPairs, left: RowChoice, right: RowChoice, device: Device | str
 ) -> TileClues:
-    """Clues of the violating pairs of a tile; see `engine.spark.agreeing.CompareTile`. Uses one thread a task."""
+    """Clues of the violating pairs of a tile; see `engine.spark.agreeing.ClueKernels`. Uses one thread a task."""
     picked = pick_device(device)
-    work, made, pairs = prepared(codes, asked.program, left, right, picked, threads=1)
-    clues, listed = [np.zeros((0, asked.layout.words), dtype=np.uint64)], 0
+    work, made, pairs = prepared(codes, wanted.program, left, right, picked, threads=1)
+    clues, listed = [np.zeros((0, wanted.layout.words), dtype=np.uint64)], 0
     as_left = np.zeros(work.rows, dtype=np.int64)
-    if pairs is not None and count_pairs(work, made, pairs, asked.program.keep_nulls, as_left):
-        rows = lay_out(codes, asked.layout, nulls=asked.nulls, device=picked, threads=1)
+    if pairs is not None and count_pairs(work, made, pairs, wanted.program.keep_nulls, as_left):
+        rows = lay_out(codes, wanted.layout, nulls=wanted.nulls, device=picked, threads=1)
         for found in pairs_in_order(work, made, pairs, as_left, False, LISTED_AT_ONCE, LISTED_AT_ONCE):
             clues.append(rows.of_pairs(*np.ascontiguousarray(found.T, dtype=np.int32)).clues)
             listed += len(found)
@@ -119,7 +119,7 @@ class SparkDcTable(SparkTable):
             if run.count_pairs(rule_on(self._distinct, program, self._device)) > most:
                 return None
             job = replace(
-                self._job(), kernels=KERNELS, asked=ViolatingPairs(self._layout, self._nulls, program)
+                self._job(), kernels=KERNELS, wanted=ViolatingPairs(self._layout, self._nulls, program)
             )
             found = pairs_on_spark.compare_violating(job, program, self._cut)
         return found.clues[self._new(found.clues)]

@@ -6,8 +6,8 @@ Beside the sample only sums, shown values, and some values of possible keys and 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -39,6 +39,7 @@ from tuplewise.engine.spark.class_counts import (
     count_removals,
     distinct_pairs,
 )
+from tuplewise.engine.spark_table import within_limit
 from tuplewise.engine.table import spark_figures
 from tuplewise.engine.table.relation import NULL_CODE, Relation
 from tuplewise.engine.table.spark_frame import EncodedFrame
@@ -71,13 +72,8 @@ class TableInTasks:
         self._columns = range(len(self.relation.columns))
         table.close_with(self)
 
-    @contextmanager
-    def _within_time(self) -> Iterator[None]:
-        try:
-            with jobs.until(self._spark, self._run.deadline):
-                yield
-        except TimeoutError as error:
-            raise LimitReached(TIME_LIMIT) from error
+    def _within_time(self) -> AbstractContextManager[None]:
+        return within_limit(self._spark, self._run.deadline)
 
     @cached_property
     def _frame(self) -> DataFrame:
@@ -162,8 +158,7 @@ class TableInTasks:
             found = count_classes(self._frame, asks, self._options.device)
             figures = {(a.left, t): own[t] for a, own in zip(asks, found, strict=True) for t in a.targets}
             partly = [(left, t) for (left, t), own in figures.items() if own.rows < self.filled[t]]
-            sums = spark_figures.squares_among(self._frame, partly)
-        differing = {names: measures.differing_by_squares(*own) for names, own in zip(partly, sums, strict=True)}
+            differing = self._differing_among(partly)
         return {names: _as_fd(own, differing.get(names, float(self.differing[names[1]])))
                 for names, own in figures.items()}  # fmt: skip
 
@@ -172,12 +167,16 @@ class TableInTasks:
         with self._within_time():
             found = count_classes(self._frame, [Ask(columns) for columns in keys], self._options.device)
             partly = [(key, c) for key in keys if any(self.filled[c] < self.count for c in key) for c in key]
-            sums = spark_figures.squares_among(self._frame, partly)
-        differing = {names: measures.differing_by_squares(*own) for names, own in zip(partly, sums, strict=True)}
+            differing = self._differing_among(partly)
         return [
             counted_key(_sizes(own[WHOLE]), [differing.get((key, c), float(self.differing[c])) for c in key])
             for key, own in zip(keys, found, strict=True)
         ]
+
+    def _differing_among(self, partly: Sequence[tuple[Columns, int]]) -> dict[tuple[Columns, int], float]:
+        """Shares of pairs that differ on a column, among the rows with a value in it and in other columns."""
+        sums = spark_figures.squares_among(self._frame, partly)
+        return {names: measures.differing_by_squares(*own) for names, own in zip(partly, sums, strict=True)}
 
     def contradictions(self, orders: Sequence[Order]) -> list[int]:
         """See ProfiledTable."""

@@ -8,10 +8,10 @@ kernels of a job say what a task does with the rows of a tile.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import isqrt
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,11 +20,11 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from tuplewise.engine.spark.layout import NULL, Layout, PairRule, RowCondition, lay_out
+from tuplewise.engine.spark.layout import Layout, PairRule, RowCondition, lay_out
 from tuplewise.engine.spark.local_frames import frame_of
 from tuplewise.engine.spark.resources import task_device
 from tuplewise.engine.spark.routes import send_rows
-from tuplewise.engine.spark.tasks import Batches, RowChoice, Tile, make_tile, spare_zip_reading, tiles_of
+from tuplewise.engine.spark.tasks import Batches, Codes, RowChoice, Tile, make_tile, spare_zip_reading, tiles_of
 from tuplewise.engine.spark.tiles import LEFT, RIGHT, WAVES, TileSizes
 from tuplewise.gpu_kernels.device import Device
 from tuplewise.gpu_kernels.join_types import EQUAL, Comparison
@@ -105,26 +105,20 @@ class TileClues:
     pairs: int
 
 
-class CompareTile(Protocol):
-    def __call__(
-        self, codes: NDArray[np.int32], asked: Any, left: RowChoice, right: RowChoice, device: Device
-    ) -> TileClues:
-        """The clues of the pairs (t in left, u in right) that agree."""
-
-
-class SamplePairs(Protocol):
-    def __call__(
-        self, codes: NDArray[np.int32], repeated: NDArray[np.bool_], asked: Any, seed: Sequence[int], device: Device
-    ) -> TileClues:
-        """The clues of random pairs, at least one for each row (if there are two), and of pairs of copies."""
-
-
 @dataclass(frozen=True)
 class ClueKernels:
-    """The kernels of a job. They are functions of modules, so that they are sent to tasks by name."""
+    """The kernels of a job, over codes, int32 (columns, rows). They are functions of modules, so that they are sent to
+    tasks by name.
 
-    compare: CompareTile
-    sample: SamplePairs
+    Attributes
+    ----------
+    compare : the clues of the pairs (t in left, u in right) that agree, by what is wanted
+    sample : the clues of random pairs, at least one for each row (if there are two), and of pairs of copies; takes bool
+        (rows,), whether a row has copies, and a seed
+    """
+
+    compare: Callable[[Codes, Any, RowChoice, RowChoice, Device], TileClues]
+    sample: Callable[[Codes, NDArray[np.bool_], Any, Sequence[int], Device], TileClues]
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +142,7 @@ class AgreeingPairs:
     ----------
     frame : position (bigint) and codes c0, c1, ... (int), `columns` of them; null is -1
     words : 64-bit words of a clue
-    asked : an argument of the kernels that says what is compared
+    wanted : an argument of the kernels that says what is compared
     null_agrees : whether null agrees with null; else rows with a null in the columns are left out
     """
 
@@ -156,7 +150,7 @@ class AgreeingPairs:
     columns: int
     words: int
     kernels: ClueKernels
-    asked: Any
+    wanted: Any
     null_agrees: bool
     device: str = "cpu"
 
@@ -198,7 +192,7 @@ class ClueWork:
     """
 
     kernels: ClueKernels
-    asked: Any
+    wanted: Any
     columns: int
     device: str
     seed: int = 0
@@ -236,21 +230,21 @@ class ClueWork:
                 repeated = np.concatenate([repeated, np.zeros(another.shape[1], dtype=np.bool_)])
                 positions = np.repeat(positions, codes.shape[1])
             seed = (self.seed, partition, number)
-            found = self.kernels.sample(codes, repeated, self.asked, seed, task_device(self.device))
+            found = self.kernels.sample(codes, repeated, self.wanted, seed, task_device(self.device))
             yield _batch(found, positions, time.perf_counter_ns() - start)
 
     def _compared(self, tile: Tile) -> pa.RecordBatch:
         start = time.perf_counter_ns()
-        found = self.kernels.compare(tile.codes, self.asked, tile.left, tile.right, task_device(self.device))
+        found = self.kernels.compare(tile.codes, self.wanted, tile.left, tile.right, task_device(self.device))
         return _batch(found, tile.positions, time.perf_counter_ns() - start)
 
 
-def _rows_of(batch: pa.RecordBatch, columns: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def _rows_of(rows: pa.RecordBatch | pa.Table, columns: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Positions and codes, int32 (columns, rows)."""
-    codes = np.empty((columns, len(batch)), dtype=np.int32)
+    codes = np.empty((columns, len(rows)), dtype=np.int32)
     for i in range(columns):
-        codes[i] = batch.column(f"c{i}").to_numpy(zero_copy_only=False)
-    return batch.column(POSITION).to_numpy(zero_copy_only=False), codes
+        codes[i] = rows.column(f"c{i}").to_numpy(zero_copy_only=False)
+    return rows.column(POSITION).to_numpy(zero_copy_only=False), codes
 
 
 def _batch(found: TileClues, positions: NDArray[np.int64], nanoseconds: int) -> pa.RecordBatch:
@@ -278,15 +272,15 @@ def some_rows(frame: DataFrame, share: float, seed: int) -> DataFrame:
     return single.unionAll(frame.where(f.col(COPIES) > 1))
 
 
-def sample_pairs(asked: AgreeingPairs, others: NDArray[np.int32] | None, seed: int) -> Collected:
+def sample_pairs(job: AgreeingPairs, others: NDArray[np.int32] | None, seed: int) -> Collected:
     """Compare random pairs of the rows of `distinct_rows`, at least one for each row, and pairs of copies. One job."""
-    work = ClueWork(asked.kernels, asked.asked, asked.columns, asked.device, seed, others)
-    chosen = asked.frame.select(POSITION, *(f"c{i}" for i in range(asked.columns)), COPIES)
-    return _collected(asked, chosen.mapInArrow(work.sample, asked.schema))
+    work = ClueWork(job.kernels, job.wanted, job.columns, job.device, seed, others)
+    chosen = job.frame.select(POSITION, *(f"c{i}" for i in range(job.columns)), COPIES)
+    return _collected(job, chosen.mapInArrow(work.sample, job.schema))
 
 
 def compare_agreeing(
-    asked: AgreeingPairs, agreement: Sequence[tuple[int, int]], sizes: PairSizes | SampleSizes
+    job: AgreeingPairs, agreement: Sequence[tuple[int, int]], sizes: PairSizes | SampleSizes
 ) -> Collected:
     """Compare all pairs with t.left == u.right for all of `agreement`, and the exchanged pairs.
 
@@ -299,40 +293,40 @@ def compare_agreeing(
     the comparison, whose clues are made distinct in tasks, in Spark, and here. A repeated task returns the same clues;
     nothing is counted outside its output.
     """
-    rule = AgreementRule.of(agreement, asked.null_agrees)
-    layout = lay_out(asked.frame, asked.columns, rule, sizes, full=False)
+    rule = AgreementRule.of(agreement, job.null_agrees)
+    layout = lay_out(job.frame, job.columns, rule, sizes, full=False)
     if isinstance(sizes, SampleSizes):
         itself = layout.tiles.left == layout.tiles.right
         layout.tiles = replace(layout.tiles, left=layout.tiles.left[itself], right=layout.tiles.right[itself])
-    return _compare_tiles(asked, layout, sizes)
+    return _compare_tiles(job, layout, sizes)
 
 
-def _compare_tiles(asked: AgreeingPairs, layout: Layout, sizes: TileSizes) -> Collected:
+def _compare_tiles(job: AgreeingPairs, layout: Layout, sizes: TileSizes) -> Collected:
     try:
         sent = send_rows(layout, sizes) if layout.light_tiles > 0 or len(layout.tiles) else None
         if sent is None:
             nothing = np.zeros((0, 2), dtype=np.int64)
-            return Collected(np.zeros((0, asked.words), dtype=np.uint64), nothing, nothing[:, 0], 0, 0.0)
-        work = ClueWork(asked.kernels, asked.asked, asked.columns, asked.device)
-        return _collected(asked, sent.mapInArrow(work.compare, asked.schema))
+            return Collected(np.zeros((0, job.words), dtype=np.uint64), nothing, nothing[:, 0], 0, 0.0)
+        work = ClueWork(job.kernels, job.wanted, job.columns, job.device)
+        return _collected(job, sent.mapInArrow(work.compare, job.schema))
     finally:
         layout.close()
 
 
-def compare_violating(asked: AgreeingPairs, rule: PairRule, sizes: TileSizes) -> Collected:
+def compare_violating(job: AgreeingPairs, rule: PairRule, sizes: TileSizes) -> Collected:
     """Compare the pairs that violate a rule over these columns, as the kernel finds them in a tile, and the exchanged
     pairs. Rows are sent to tiles as for checking."""
-    layout = lay_out(asked.frame, asked.columns, rule, sizes, full=False)
-    return _compare_tiles(asked, layout, sizes)
+    layout = lay_out(job.frame, job.columns, rule, sizes, full=False)
+    return _compare_tiles(job, layout, sizes)
 
 
-def compare_known(asked: AgreeingPairs, positions: NDArray[np.int64]) -> Collected:
+def compare_known(job: AgreeingPairs, positions: NDArray[np.int64]) -> Collected:
     """Compare the rows at some positions with all rows, without moving these. Two jobs."""
-    positions, codes = codes_at(asked.frame, asked.columns, positions)
-    work = ClueWork(asked.kernels, asked.asked, asked.columns, asked.device)
-    chosen = asked.frame.select(POSITION, *(f"c{i}" for i in range(asked.columns)))
-    compared = chosen.mapInArrow(lambda batches: work.compare_known(batches, positions, codes), asked.schema)
-    return _collected(asked, compared)
+    positions, codes = codes_at(job.frame, job.columns, positions)
+    work = ClueWork(job.kernels, job.wanted, job.columns, job.device)
+    chosen = job.frame.select(POSITION, *(f"c{i}" for i in range(job.columns)))
+    compared = chosen.mapInArrow(lambda batches: work.compare_known(batches, positions, codes), job.schema)
+    return _collected(job, compared)
 
 
 def without_rows(frame: DataFrame, positions: NDArray[np.int64]) -> DataFrame:
@@ -344,13 +338,13 @@ def _known_positions(frame: DataFrame, positions: NDArray[np.int64]) -> DataFram
     return f.broadcast(frame_of(frame.sparkSession, pa.table({POSITION: np.unique(positions)})))
 
 
-def _collected(asked: AgreeingPairs, found: DataFrame) -> Collected:
+def _collected(job: AgreeingPairs, found: DataFrame) -> Collected:
     """Collect each clue once, with any of the pairs that have it."""
     kept = [f.first(name).alias(name) for name in FIGURES[:2]] + [f.sum(name).alias(name) for name in FIGURES[2:]]
-    table = found.groupBy(*asked.word_names).agg(*kept, f.count("*").alias("tiles")).toArrow()
+    table = found.groupBy(*job.word_names).agg(*kept, f.count("*").alias("tiles")).toArrow()
     words, rows = (
         np.stack([np.asarray(table[name].to_numpy(), dtype=np.int64) for name in names], axis=1)
-        for names in (asked.word_names, FIGURES[:2])
+        for names in (job.word_names, FIGURES[:2])
     )
     pairs, nanoseconds = (sum(table[name].to_pylist()) for name in FIGURES[2:])
     tiles = np.asarray(table["tiles"].to_numpy(), dtype=np.int64)
@@ -373,8 +367,4 @@ def codes_at(
 
 
 def _codes_of(frame: DataFrame, columns: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    table = frame.toArrow().sort_by(POSITION)
-    codes = np.full((columns, len(table)), NULL, dtype=np.int32)
-    for i in range(columns):
-        codes[i] = table[f"c{i}"].to_numpy()
-    return np.asarray(table[POSITION].to_numpy(), dtype=np.int64), codes
+    return _rows_of(frame.toArrow().sort_by(POSITION), columns)

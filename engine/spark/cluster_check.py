@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tuplewise.engine.errors import TuplewiseError
+from tuplewise.engine.errors import TuplewiseError, command_line_option
+from tuplewise.engine.spark.checks import Check
 from tuplewise.engine.spark.jobs import until
 from tuplewise.engine.spark.resources import GPU, task_device
 from tuplewise.engine.spark.session import open_session, stop
@@ -37,16 +38,6 @@ PACKAGES = ("tuplewise", "numba", "numpy", "pyarrow", "pyspark")
 STILL_SECONDS = 3.0  # executors that have come and are followed by no other for so long are all
 HOLD_SECONDS = 0.5  # a task stays so long, so that the next one starts on another executor
 ROUNDS = 5
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One finding. `ok` is None if something is missing that nothing depends on."""
-
-    name: str
-    ok: bool | None
-    found: str
-    advice: str = ""
 
 
 @dataclass(frozen=True)
@@ -77,12 +68,8 @@ class Executor:
 
 
 def look_at_cluster(
-    *,
-    master: str | None = None,
-    profile: str | None = None,
-    conf: Mapping[str, str] | None = None,
-    wait_seconds: float = 120.0,
-) -> list[Finding]:
+    *, master: str | None, profile: str | None, conf: Mapping[str, str], wait_seconds: float
+) -> list[Check]:
     """Examine the cluster of the active session, or of one that is started for this and then stopped.
 
     Parameters
@@ -96,7 +83,7 @@ def look_at_cluster(
     """
     opened = open_session(master=master, profile=profile, conf=conf, start_seconds=wait_seconds)
     try:
-        found = [Finding("session", True, f"Spark {opened.version}, {opened.master}")]
+        found = [Check("session", True, f"Spark {opened.version}, {opened.master}")]
         count = wait_for_executors(opened.spark, wait_seconds)
         if not count:
             return [*found, _no_executor(opened.spark, wait_seconds)]
@@ -107,13 +94,13 @@ def look_at_cluster(
             return [*found, _no_tasks(opened.spark, wait_seconds)]
         except TuplewiseError as problem:
             advice = "see that every node has the same Python packages"
-            return [*found, Finding("tasks", False, problem.wording, advice)]
+            return [*found, Check("tasks", False, problem.spelled(command_line_option), advice)]
         except Exception as problem:  # what Spark says of a task that failed
-            return [*found, Finding("tasks", False, _said(problem), "see the executors' logs")]
+            return [*found, Check("tasks", False, _said(problem), "see the executors' logs")]
         missing = max(0, executor_count(opened.spark) - len(executors))
         hosts = ", ".join(sorted({executor.host for executor in executors}))
         told = f"{len(executors)} on {hosts}" + (f"; {missing} more did not get a task" if missing else "")
-        found.append(Finding("executors", not missing, told, "ask again, with more time to wait" if missing else ""))
+        found.append(Check("executors", not missing, told, "ask again, with more time to wait" if missing else ""))
         return found + [one for n, executor in enumerate(executors, 1) for one in _of_executor(n, executor)]
     finally:
         if opened.started:
@@ -151,8 +138,8 @@ def ask_executors(spark: SparkSession, count: int, deadline: float) -> list[Exec
     tasks = 2 * max(count, int(context.defaultParallelism))
     for _ in range(ROUNDS):
         with until(spark, deadline):
-            asked = context.parallelize(range(tasks), tasks)
-            for executor in asked.mapPartitions(partial(tell, known=frozenset(told))).collect():
+            slots = context.parallelize(range(tasks), tasks)
+            for executor in slots.mapPartitions(partial(tell, known=frozenset(told))).collect():
                 told.setdefault((executor.host, executor.process), executor)
         if len(told) >= count:
             break
@@ -173,7 +160,7 @@ def _executor(host: str, process: int) -> Executor:
 
     context = TaskContext.get()
     given = context.resources().get(GPU) if context is not None else None
-    asked = task_device("auto")
+    device = task_device("auto")
     cpu_fault = try_kernels("cpu")[2]
     return Executor(
         host,
@@ -183,7 +170,7 @@ def _executor(host: str, process: int) -> Executor:
         None if given is None else tuple(given.addresses),
         _gpus_seen(),
         cpu_fault,
-        *(("cpu", "Spark gives its tasks no GPU", cpu_fault) if given is None else try_kernels(asked)),
+        *(("cpu", "Spark gives its tasks no GPU", cpu_fault) if given is None else try_kernels(device)),
     )
 
 
@@ -224,7 +211,7 @@ def _gpus_seen() -> str:
     return reason or f"sees GPU {', '.join(addresses)}"
 
 
-def _of_executor(number: int, executor: Executor) -> list[Finding]:
+def _of_executor(number: int, executor: Executor) -> list[Check]:
     """Findings about an executor: its Python compared with the driver's, its GPUs, its kernels."""
     name = f"executor {number}"
     here = {"python": platform.python_version(), **installed_versions()}
@@ -235,7 +222,7 @@ def _of_executor(number: int, executor: Executor) -> list[Finding]:
         unlike.insert(0, f"python {there['python']} (driver {here['python']})")
     versions = ", ".join(f"{k} {v}" for k, v in there.items())
     found = [
-        Finding(
+        Check(
             f"{name}: versions",
             not unlike,
             f"{executor.host}, {executor.python[1]}: {', '.join(unlike) if unlike else versions}",
@@ -247,47 +234,47 @@ def _of_executor(number: int, executor: Executor) -> list[Finding]:
     else:
         given, ok = f"Spark gives a task GPU {', '.join(executor.gpus_given)}", executor.device.startswith("cuda")
     advice = "" if ok is not False else "see that nvidia-smi works there, and that tuplewise[cuda12] is installed"
-    found.append(Finding(f"{name}: gpus", ok, f"{given}; {executor.gpus_seen}", advice))
+    found.append(Check(f"{name}: gpus", ok, f"{given}; {executor.gpus_seen}", advice))
     fault = executor.cpu_fault or executor.device_fault
     if fault:
-        found.append(Finding(f"{name}: kernels", False, fault, "mend or reinstall numba (and numba-cuda) there"))
+        found.append(Check(f"{name}: kernels", False, fault, "mend or reinstall numba (and numba-cuda) there"))
     else:
         told = f"right on the CPU and on {executor.device}" if executor.device != "cpu" else "right on the CPU"
-        found.append(Finding(f"{name}: kernels", True, f"{told}; {executor.device}: {executor.reason}"))
+        found.append(Check(f"{name}: kernels", True, f"{told}; {executor.device}: {executor.reason}"))
     return found
 
 
-def _plugin(spark: SparkSession, wait_seconds: float) -> Finding:
+def _plugin(spark: SparkSession, wait_seconds: float) -> Check:
     """Whether the RAPIDS Accelerator plans for GPUs in this session."""
     conf = dict(spark.sparkContext.getConf().getAll())
     if not has_plugin(conf):
-        return Finding("rapids plugin", None, "not loaded: plans run on CPUs")
+        return Check("rapids plugin", None, "not loaded: plans run on CPUs")
     if only_explains(conf):
-        return Finding("rapids plugin", None, f"{PLUGIN_VERSION} explains plans only, which run on CPUs")
+        return Check("rapids plugin", None, f"{PLUGIN_VERSION} explains plans only, which run on CPUs")
     try:
         frame = spark.range(0, 8, 1, 2).selectExpr("id + 1 as next")
         planned = "Gpu" in frame._jdf.queryExecution().executedPlan().toString()
         with until(spark, time.monotonic() + wait_seconds):
             right = sorted(row[0] for row in frame.collect()) == list(range(1, 9))
     except Exception as problem:
-        return Finding("rapids plugin", False, _said(problem), "see the executors' logs")
+        return Check("rapids plugin", False, _said(problem), "see the executors' logs")
     if planned and right:
-        return Finding("rapids plugin", True, "plans run on GPUs")
+        return Check("rapids plugin", True, "plans run on GPUs")
     said = "plans stay on CPUs" if right else "a plan on the GPU gave a wrong answer"
-    return Finding("rapids plugin", False, said, "see that spark.rapids.sql.enabled is true")
+    return Check("rapids plugin", False, said, "see that spark.rapids.sql.enabled is true")
 
 
-def _no_executor(spark: SparkSession, wait_seconds: float) -> Finding:
+def _no_executor(spark: SparkSession, wait_seconds: float) -> Check:
     conf = spark.sparkContext.getConf()
     keys = ("spark.executor.cores", "spark.executor.memory", "spark.executor.resource.gpu.amount", "spark.cores.max")
     asked = ", ".join(f"{key}={value}" for key in keys if (value := conf.get(key)))
     advice = f"see that its workers are there, and offer what an executor asks for ({asked or 'defaults'})"
-    return Finding("executors", False, f"none came within {wait_seconds:g} seconds", advice)
+    return Check("executors", False, f"none came within {wait_seconds:g} seconds", advice)
 
 
-def _no_tasks(spark: SparkSession, wait_seconds: float) -> Finding:
+def _no_tasks(spark: SparkSession, wait_seconds: float) -> Check:
     advice = "see that the cluster isn't busy, and that executors stay alive (their logs)"
-    return Finding("tasks", False, f"not done within {wait_seconds:g} seconds", advice)
+    return Check("tasks", False, f"not done within {wait_seconds:g} seconds", advice)
 
 
 def _said(problem: BaseException) -> str:

@@ -10,7 +10,7 @@ import contextlib
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from tuplewise.engine.errors import InputError, message
@@ -55,10 +55,6 @@ class OnCpu:
     why: str
     listed: bool
 
-    def to_dict(self) -> dict[str, object]:
-        """As the JSON of `tuplewise doctor` lists it."""
-        return {"operator": self.operator, "why": self.why, "listed": self.listed}
-
 
 @dataclass(frozen=True)
 class Explained:
@@ -77,14 +73,9 @@ class Explained:
     on_gpu: int
     on_cpu: tuple[OnCpu, ...]
 
-    @property
-    def as_expected(self) -> bool:
-        """Whether all operators that stay on the CPU are listed."""
-        return all(one.listed for one in self.on_cpu)
-
     def to_dict(self) -> dict[str, object]:
         """As the JSON of `tuplewise doctor` lists it."""
-        return {"plan": self.plan, "on_gpu": self.on_gpu, "on_cpu": [one.to_dict() for one in self.on_cpu]}
+        return {"plan": self.plan, "on_gpu": self.on_gpu, "on_cpu": [asdict(one) for one in self.on_cpu]}
 
 
 @dataclass(frozen=True, slots=True)

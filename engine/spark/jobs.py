@@ -31,21 +31,17 @@ def until(spark: SparkSession, deadline: float | None) -> Iterator[None]:
         return
     if time.monotonic() >= deadline:
         raise TimeoutError("the time limit was reached")
-    tag = f"tuplewise-{uuid.uuid4().hex}"
-    ended, cancelled = threading.Event(), threading.Event()
+    cancelled = threading.Event()
 
-    def cancel() -> None:
+    def cancel(tag: str, ended: threading.Event) -> None:
         wait = deadline - time.monotonic()
         while not ended.wait(max(0.0, wait)):
             cancelled.set()
             spark.sparkContext.cancelJobsWithTag(tag)
             wait = CANCEL_SECONDS  # the next job of the block may be about to start
 
-    watch = threading.Thread(target=cancel, name="time limit", daemon=True)
-    spark.sparkContext.addJobTag(tag)
-    watch.start()
     try:
-        with _named_faults():
+        with _watched(spark, "time limit", cancel), _named_faults():
             yield
     except TuplewiseError:
         raise
@@ -53,9 +49,21 @@ def until(spark: SparkSession, deadline: float | None) -> Iterator[None]:
         if cancelled.is_set():
             raise TimeoutError("the time limit was reached") from problem
         raise
+
+
+@contextlib.contextmanager
+def _watched(spark: SparkSession, name: str, watch: Callable[[str, threading.Event], None]) -> Iterator[None]:
+    """Run `watch` beside the block, with the tag of the block's jobs, and an event that the end of the block sets."""
+    tag = f"tuplewise-{uuid.uuid4().hex}"
+    ended = threading.Event()
+    thread = threading.Thread(target=watch, args=(tag, ended), name=name, daemon=True)
+    spark.sparkContext.addJobTag(tag)
+    thread.start()
+    try:
+        yield
     finally:
         ended.set()
-        watch.join()
+        thread.join()
         spark.sparkContext.removeJobTag(tag)
 
 
@@ -68,11 +76,9 @@ def telling(spark: SparkSession, progress: Callable[[float], None] | None) -> It
     if progress is None:
         yield
         return
-    tag = f"tuplewise-{uuid.uuid4().hex}"
-    ended = threading.Event()
     raised: list[Exception] = []
 
-    def tell() -> None:
+    def tell(tag: str, ended: threading.Event) -> None:
         while not raised and not ended.wait(TELL_SECONDS):
             try:
                 progress(_share_of_tasks(spark, tag))
@@ -82,18 +88,12 @@ def telling(spark: SparkSession, progress: Callable[[float], None] | None) -> It
             spark.sparkContext.cancelJobsWithTag(tag)
             ended.wait(CANCEL_SECONDS)  # the job may not have been there yet
 
-    watch = threading.Thread(target=tell, name="progress", daemon=True)
-    spark.sparkContext.addJobTag(tag)
-    watch.start()
     try:
-        yield
+        with _watched(spark, "progress", tell):
+            yield
     except Exception:
         if not raised:
             raise
-    finally:
-        ended.set()
-        watch.join()
-        spark.sparkContext.removeJobTag(tag)
     if raised:
         raise raised[0]
 

@@ -263,8 +263,8 @@ def check_shared(
 ) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
     """The violated checks, and distinct clues of their pairs, uint64 (clues, words). One task for each part."""
     work = SharedWork(rows, parts, limit, device)
-    asked = spark.range(0, len(parts), 1, len(parts)).mapInArrow(work.run, FOUND)
-    of, _, numbers = _collected(asked)
+    told = spark.range(0, len(parts), 1, len(parts)).mapInArrow(work.run, FOUND)
+    of, _, numbers = _collected(told)
     found = np.ascontiguousarray(numbers.reshape(-1, words)).view(np.uint64)
     return of[of != NO_CHECK], np.unique(found, axis=0)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 GPU = "gpu"
 
 
-def task_device(asked: str) -> Device:
+def task_device(device: str) -> Device:
     """The device for a task's kernels: the GPU that Spark assigned, else the CPU unless a GPU was requested.
 
     With "auto" the task may fall back to the CPU if that GPU is unusable or full. All tiles of a task use the same
@@ -29,12 +29,12 @@ def task_device(asked: str) -> Device:
     context = TaskContext.get()
     given = context.resources().get(GPU) if context is not None else None
     attempt = -1 if context is None else int(context.taskAttemptId())
-    if asked.startswith("cpu") or (asked == "auto" and given is None):
+    if device.startswith("cpu") or (device == "auto" and given is None):
         return pick_device("cpu")
     if given is None:
-        return _of_attempt(asked, attempt)
+        return _of_attempt(device, attempt)
     number = gpu_number(given.addresses[0], os.environ.get("CUDA_VISIBLE_DEVICES"))
-    return _of_attempt(f"auto:{number}" if asked.startswith("auto") else f"cuda:{number}", attempt)
+    return _of_attempt(f"auto:{number}" if device.startswith("auto") else f"cuda:{number}", attempt)
 
 
 @lru_cache(maxsize=4)
@@ -83,8 +83,8 @@ def kernel_resources(spark: SparkSession) -> ResourceProfile | None:
         return None
     from pyspark.resource import ResourceProfileBuilder, TaskResourceRequests
 
-    asked = TaskResourceRequests().cpus(cores).resource(GPU, 1.0)
-    return ResourceProfileBuilder().require(asked).build
+    requests = TaskResourceRequests().cpus(cores).resource(GPU, 1.0)
+    return ResourceProfileBuilder().require(requests).build
 
 
 def _cores_of_gpu(spark: SparkSession) -> int:
@@ -100,7 +100,7 @@ def kernel_tasks(spark: SparkSession, resources: ResourceProfile | None) -> int:
 
 
 def devices_of_tasks(
-    spark: SparkSession, asked: str, resources: ResourceProfile | None = None
+    spark: SparkSession, device: str, resources: ResourceProfile | None = None
 ) -> tuple[str, str]:
     """The initial device of tasks with these resources, see `task_device`, and the reason for it. Raises DeviceError if
     a task can't use the requested GPU.
@@ -111,7 +111,7 @@ def devices_of_tasks(
     """
     where = f"kernels run in the tasks of Spark ({spark.sparkContext.master})"
     gpus = resources is not None or _amount(spark, "spark.task.resource.gpu.amount") > 0
-    if asked == "cpu" or (asked == "auto" and not gpus):
+    if device == "cpu" or (device == "auto" and not gpus):
         return "cpu", where
     tasks = kernel_tasks(spark, resources)
     asking = spark.sparkContext.parallelize(range(tasks), tasks)
@@ -119,8 +119,8 @@ def devices_of_tasks(
         asking = asking.withResources(resources)
 
     def describe(_: Iterator[int]) -> Iterator[tuple[str, str]]:
-        device = task_device(asked)
-        yield device.described, device.reason
+        own = task_device(device)
+        yield own.described, own.reason
 
     with until(spark, None):
         return together(where, set(asking.mapPartitions(describe).collect()))

@@ -98,21 +98,21 @@ def cluster_sizes(spark: SparkSession, rows: int, columns: int) -> TileSizes:
     return TileSizes(rows, context.defaultParallelism, max(FEWEST_TILE_ROWS, min(MOST_TILE_ROWS, fitting)))
 
 
-def count_pairs(asked: RuleOnSpark) -> int:
+def count_pairs(check: RuleOnSpark) -> int:
     """The number of violating ordered pairs. Kernels count each tile, except full tiles, whose count is known."""
-    with _laid_out(asked, full=True) as layout:
+    with _laid_out(check, full=True) as layout:
         total = layout.tiles.full_pairs(layout.left, layout.right)
         selves = full_tile_selves(layout)
         if selves is not None:
             total -= selves.count()
-        sent = send_rows(layout, asked.sizes)
+        sent = send_rows(layout, check.sizes)
         if sent is not None:
-            found = sent.mapInArrow(_work(asked, layout).count, "pairs bigint").toArrow()
+            found = sent.mapInArrow(_work(check, layout).count, "pairs bigint").toArrow()
             total += sum(found["pairs"].to_pylist())
     return total
 
 
-def check_pairs(asked: RuleOnSpark, *, pairs: int, worst: int) -> Violations:
+def check_pairs(check: RuleOnSpark, *, pairs: int, worst: int) -> Violations:
     """The number of pairs and rows, the first `pairs` pairs, and the `worst` rows in the most pairs.
 
     Notes
@@ -120,17 +120,17 @@ def check_pairs(asked: RuleOnSpark, *, pairs: int, worst: int) -> Violations:
     Tasks return the number of pairs of each row that has any, which Spark adds up over tiles. The first pairs start
     with the lowest such rows; these few are then broadcast to all rows.
     """
-    with _laid_out(asked, full=True) as layout:
+    with _laid_out(check, full=True) as layout:
         parts = full_row_counts(layout)
-        sent = send_rows(layout, asked.sizes)
+        sent = send_rows(layout, check.sizes)
         if sent is not None:
             schema = "position bigint, as_t bigint, as_u bigint"
-            parts.append(sent.mapInArrow(_work(asked, layout).count_rows, schema))
+            parts.append(sent.mapInArrow(_work(check, layout).count_rows, schema))
         if not parts:
             return NOTHING
         counts = reduce(lambda a, b: a.unionAll(b), parts).groupBy("position")
         summed = counts.agg(f.sum("as_t").alias("as_t"), f.sum("as_u").alias("as_u"))
-        listed = f.col("as_t") if asked.one_way else f.col("as_t") + f.col("as_u")
+        listed = f.col("as_t") if check.one_way else f.col("as_t") + f.col("as_u")
         summed = summed.withColumn("pairs", listed).where((f.col("as_t") > 0) | (f.col("as_u") > 0)).persist()
         try:
             total, rows = summed.agg(f.sum("as_t"), f.count("*")).collect()[0]
@@ -138,23 +138,23 @@ def check_pairs(asked: RuleOnSpark, *, pairs: int, worst: int) -> Violations:
                 return NOTHING
             ranked = summed.orderBy(f.desc("pairs"), "position").limit(worst).select("position", "pairs").collect()
             # each pair of a rule that is its own mirror is among the partners of both its rows
-            starts = summed.where("as_t > 0").orderBy("position").limit(pairs * (2 if asked.one_way else 1))
+            starts = summed.where("as_t > 0").orderBy("position").limit(pairs * (2 if check.one_way else 1))
             left_rows = [row["position"] for row in starts.select("position").collect()]
         finally:
             summed.unpersist()
     return Violations(
         int(total),
         int(rows),
-        _first_pairs(asked, left_rows, pairs),
+        _first_pairs(check, left_rows, pairs),
         np.array([row["position"] for row in ranked], dtype=np.int64),
         np.array([row["pairs"] for row in ranked], dtype=np.int64),
     )
 
 
-def check_rows(asked: RuleOnSpark, *, rows: int) -> Violations:
+def check_rows(check: RuleOnSpark, *, rows: int) -> Violations:
     """The rows that violate a rule about one row; the first `rows` of them are listed."""
 
-    violating = asked.frame.where(passing(asked.rule.left_tests, asked.rule.left_needed))
+    violating = check.frame.where(passing(check.rule.left_tests, check.rule.left_needed))
     total = violating.count()
     listed = violating.orderBy("position").limit(rows).select("position").collect() if total and rows else []
     first = np.array([row["position"] for row in listed], dtype=np.int64)
@@ -162,46 +162,46 @@ def check_rows(asked: RuleOnSpark, *, rows: int) -> Violations:
     return Violations(total, total, pairs, first, np.ones(len(first), dtype=np.int64))
 
 
-def find_pairs(asked: RuleOnSpark, limit: int) -> NDArray[np.int64]:
+def find_pairs(check: RuleOnSpark, limit: int) -> NDArray[np.int64]:
     """At most `limit` violating pairs, int64 (found, 2) of positions, in order. Which ones depends on Spark.
 
     Tasks stop at so many pairs, and no further round of tasks starts after they are found. Spark's first round has as
     many tasks as run at once, each later one four times as many.
     """
-    spark = asked.frame.sparkSession
-    with _laid_out(asked, full=False) as layout:
-        sent = send_rows(layout, asked.sizes)
+    spark = check.frame.sparkSession
+    with _laid_out(check, full=False) as layout:
+        sent = send_rows(layout, check.sizes)
         if sent is None:
             return np.empty((0, 2), dtype=np.int64)
-        work = _work(asked, layout)
+        work = _work(check, layout)
         found = sent.mapInArrow(lambda batches: work.find(batches, limit), PAIRS)
         # the session is a clone of our own, and others may be taking at the same time: it stays set
-        spark.conf.set("spark.sql.limit.initialNumPartitions", str(asked.sizes.slots))
+        spark.conf.set("spark.sql.limit.initialNumPartitions", str(check.sizes.slots))
         rows = found.take(limit)
     pairs = np.array([(row["t"], row["u"]) for row in rows], dtype=np.int64).reshape(-1, 2)
-    if asked.one_way:
+    if check.one_way:
         pairs = np.unique(np.sort(pairs, axis=1), axis=0)
     return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
 
 
 @contextlib.contextmanager
-def all_pairs(asked: RuleOnSpark) -> Iterator[DataFrame]:
+def all_pairs(check: RuleOnSpark) -> Iterator[DataFrame]:
     """All violating pairs as an unordered frame (t, u) of positions, valid inside the block."""
-    if asked.rule.one_row:
-        rows = asked.frame.where(passing(asked.rule.left_tests, asked.rule.left_needed))
+    if check.rule.one_row:
+        rows = check.frame.where(passing(check.rule.left_tests, check.rule.left_needed))
         yield rows.selectExpr("position as t", "cast(null as bigint) as u")
         return
-    with _laid_out(asked, full=False) as layout:
-        sent = send_rows(layout, asked.sizes)
+    with _laid_out(check, full=False) as layout:
+        sent = send_rows(layout, check.sizes)
         if sent is None:
-            yield no_pairs(asked)
+            yield no_pairs(check)
         else:
-            yield sent.mapInArrow(_work(asked, layout).list_pairs, PAIRS)
+            yield sent.mapInArrow(_work(check, layout).list_pairs, PAIRS)
 
 
-def no_pairs(asked: RuleOnSpark) -> DataFrame:
+def no_pairs(check: RuleOnSpark) -> DataFrame:
     """An empty list of pairs."""
-    return frame_of(asked.frame.sparkSession, [], PAIRS)
+    return frame_of(check.frame.sparkSession, [], PAIRS)
 
 
 def with_values(pairs: DataFrame, values: Mapping[str, DataFrame], named: tuple[str, str] | None) -> DataFrame:
@@ -246,27 +246,27 @@ def write_whole(frame: DataFrame, folder: str) -> None:
 
 
 @contextlib.contextmanager
-def _laid_out(asked: RuleOnSpark, *, full: bool) -> Iterator[Layout]:
-    layout = lay_out(asked.frame, asked.columns, asked.rule, asked.sizes, full=full, seed=asked.seed)
+def _laid_out(check: RuleOnSpark, *, full: bool) -> Iterator[Layout]:
+    layout = lay_out(check.frame, check.columns, check.rule, check.sizes, full=full, seed=check.seed)
     try:
         yield layout
     finally:
         layout.close()
 
 
-def _work(asked: RuleOnSpark, layout: Layout) -> TileWork:
+def _work(check: RuleOnSpark, layout: Layout) -> TileWork:
     two = tiles_both_ways(layout)
-    return TileWork(asked.kernels, asked.rule, asked.columns, two, asked.one_way, asked.device)
+    return TileWork(check.kernels, check.rule, check.columns, two, check.one_way, check.device)
 
 
-def _first_pairs(asked: RuleOnSpark, left_rows: list[int], limit: int) -> NDArray[np.int64]:
+def _first_pairs(check: RuleOnSpark, left_rows: list[int], limit: int) -> NDArray[np.int64]:
     """The first of all pairs, given the rows with which they start (or more)."""
     if not left_rows or not limit:
         return np.empty((0, 2), dtype=np.int64)
-    chosen = asked.frame.where(f.col("position").isin(left_rows)).toArrow().sort_by("position")
-    codes = np.stack([chosen[f"c{i}"].to_numpy() for i in range(asked.columns)])
+    chosen = check.frame.where(f.col("position").isin(left_rows)).toArrow().sort_by("position")
+    codes = np.stack([chosen[f"c{i}"].to_numpy() for i in range(check.columns)])
     positions = np.asarray(chosen["position"].to_numpy(), dtype=np.int64)
-    work = FirstPairs(asked.kernels, asked.rule, positions, codes, asked.one_way, limit, asked.device)
-    fitting = asked.frame.where(passing(asked.rule.right_tests, asked.rule.right_needed))
+    work = FirstPairs(check.kernels, check.rule, positions, codes, check.one_way, limit, check.device)
+    fitting = check.frame.where(passing(check.rule.right_tests, check.rule.right_needed))
     found = fitting.mapInArrow(work.list_pairs, PAIRS).orderBy("t", "u").limit(limit).collect()
     return np.array([(row["t"], row["u"]) for row in found], dtype=np.int64).reshape(-1, 2)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.spark.surroundings import check_surroundings
-from tuplewise.engine.spark.traces import Traces
+from tuplewise.engine.spark.traces import Traces, restore_variables
 from tuplewise.gpu_kernels.exits import at_exit
 from tuplewise.spark_conf.configuration import configure
 from tuplewise.spark_conf.faults import master_kind, waits_for_ever
@@ -320,11 +320,7 @@ def _environment(local: bool, workers_python: str | None) -> Iterator[None]:
     try:
         yield
     finally:
-        for key, value in before.items():
-            if value is None:
-                os.environ.pop(key, None)
-            else:
-                os.environ[key] = value
+        restore_variables(before)
 
 
 def check_java() -> int:
@@ -333,14 +329,11 @@ def check_java() -> int:
     Raises InputError if there is none, or if it is too old for Spark 4.
     """
     hint = f"Install Java {OLDEST_JAVA}, e.g. apt-get install openjdk-17-jre-headless, or set JAVA_HOME to one"
-    home = os.environ.get("JAVA_HOME")
-    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
-    if java is None or not Path(java).is_file():
-        where = {"JAVA_HOME": home} if home else None
+    java = find_java()
+    if java is None:
+        where = {"JAVA_HOME": os.environ["JAVA_HOME"]} if os.environ.get("JAVA_HOME") else None
         allowed = f"Java {OLDEST_JAVA} or 21"
-        raise InputError(
-            message("Spark needs Java, which is not found", where, allowed, f"{hint}. {WITHOUT_JAVA}")
-        )
+        raise InputError(message("Spark needs Java, which is not found", where, allowed, f"{hint}. {WITHOUT_JAVA}"))
     version = _java_version(Path(java))
     if version is None or version < OLDEST_JAVA:
         raise InputError(message(f"this Java can't run Spark 4 ({java})", version, f"Java {OLDEST_JAVA} or 21", hint))
@@ -351,14 +344,29 @@ def _java_version(java: Path) -> int | None:
     """The version of a Java from its file `release`, which is fast, else from its own output."""
     release = java.resolve().parent.parent / "release"
     text = release.read_text(errors="replace") if release.is_file() else ""
-    found = re.search(r'JAVA_VERSION="(\d+)(?:\.(\d+))?', text)
+    found = re.search(r'JAVA_VERSION="([^"]+)"', text)
     if found is None:
         try:
             said = subprocess.run([str(java), "-version"], capture_output=True, text=True, timeout=60, check=False)
         except OSError:
             return None
-        found = re.search(r'version "(\d+)(?:\.(\d+))?', said.stderr)
-    if found is None:
-        return None
-    major = int(found.group(1))
-    return int(found.group(2) or 0) if major == 1 else major  # Java 8 calls itself 1.8
+        found = re.search(r'version "([^"]+)"', said.stderr)
+    return None if found is None else java_major(found[1])
+
+
+def find_java() -> str | None:
+    """The path of the Java that Spark would start: that of JAVA_HOME, else the first on PATH."""
+    home = os.environ.get("JAVA_HOME")
+    return shutil.which(os.path.join(home, "bin", "java") if home else "java")
+
+
+def java_major(version: str) -> int | None:
+    """The major version: 17 for "17.0.15", 8 for "1.8.0_402"; None if the text is no version.
+
+    Examples
+    --------
+    >>> java_major("17.0.15"), java_major("1.8.0_402"), java_major("none")
+    (17, 8, None)
+    """
+    match = re.match(r"(?:1\.)?(\d+)", version)
+    return int(match[1]) if match else None

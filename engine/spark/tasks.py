@@ -9,9 +9,9 @@ from __future__ import annotations
 import itertools
 import sys
 import zipimport
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,44 +23,28 @@ from tuplewise.gpu_kernels.device import Device
 if TYPE_CHECKING:
     import pyarrow as pa
 
+Codes = NDArray[np.int32]
 RowChoice = NDArray[np.int32] | None
 Batches = Iterable["pa.RecordBatch"]
 
 
-class CountPairs(Protocol):
-    def __call__(self, codes: NDArray[np.int32], rule: Any, left: RowChoice, right: RowChoice, device: Device) -> int:
-        """Ordered pairs (t in left, u in right), t and u different rows, that violate."""
-
-
-class CountRows(Protocol):
-    def __call__(
-        self, codes: NDArray[np.int32], rule: Any, left: RowChoice, right: RowChoice, device: Device
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Pairs of each row as t and as u."""
-
-
-class ListPairs(Protocol):
-    def __call__(
-        self, codes: NDArray[np.int32], rule: Any, left: RowChoice, right: RowChoice, one_way: bool, device: Device
-    ) -> Iterator[NDArray[np.int64]]:
-        """Chunks (m, 2) of the pairs in order of (t, u); `one_way`: only those with t < u."""
-
-
-class FindPairs(Protocol):
-    def __call__(
-        self, codes: NDArray[np.int32], rule: Any, left: RowChoice, right: RowChoice, limit: int, device: Device
-    ) -> NDArray[np.int64]:
-        """At most `limit` pairs, (found, 2), stopping early."""
-
-
 @dataclass(frozen=True)
 class TileKernels:
-    """The kernels of a job. `left`, `right`: int32 rows, ascending; None for all rows."""
+    """The kernels of a job. They take codes, int32 (columns, rows), a rule, and the rows of each side, int32, ascending
+    (None: all rows).
 
-    count: CountPairs
-    rows: CountRows
-    pairs: ListPairs
-    find: FindPairs
+    Attributes
+    ----------
+    count : the number of ordered pairs (t in left, u in right), t and u different rows, that violate
+    rows : the pairs of each row as t and as u, int64 (rows,) each
+    pairs : the pairs in order of (t, u), in chunks, int64 (m, 2); with a flag: only those with t < u
+    find : at most so many pairs, int64 (found, 2), stopping early
+    """
+
+    count: Callable[[Codes, Any, RowChoice, RowChoice, Device], int]
+    rows: Callable[[Codes, Any, RowChoice, RowChoice, Device], tuple[NDArray[np.int64], NDArray[np.int64]]]
+    pairs: Callable[[Codes, Any, RowChoice, RowChoice, bool, Device], Iterator[NDArray[np.int64]]]
+    find: Callable[[Codes, Any, RowChoice, RowChoice, int, Device], NDArray[np.int64]]
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,11 +31,7 @@ class Traces:
     def remove(self) -> None:
         """Undo Spark's changes and nothing else. Its folder of files is gone by now, and its handler of Ctrl-C would
         call a session that has ended."""
-        for name, value in self.variables.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        restore_variables(self.variables)
         for place in set(sys.path) - set(self.import_path):
             if os.path.basename(place).startswith("userFiles-") and not os.path.exists(place):
                 sys.path.remove(place)
@@ -43,3 +40,12 @@ class Traces:
         if asks_spark and threading.current_thread() is threading.main_thread():
             with contextlib.suppress(TypeError):  # a handler that Python didn't set can't be put back
                 signal.signal(signal.SIGINT, self.interrupted)
+
+
+def restore_variables(variables: Mapping[str, str | None]) -> None:
+    """Set environment variables; None: the variable goes."""
+    for name, value in variables.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,22 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tuplewise.engine.table.relation import TypeName
-from tuplewise.engine.table.text_types import (
-    BOOLEAN,
-    COMMA,
-    COMMA_GROUPS,
-    DATE,
-    DECIMAL,
-    EXPONENT,
-    FITS,
-    GROUPS,
-    INTEGER,
-    TIMESTAMP,
-    WHOLE_EXPONENT,
-    ZEROS,
-    Spelling,
-    SpellingCount,
-)
+from tuplewise.engine.table.text_types import FITS, PATTERNS, WHOLE_EXPONENT, Spelling, SpellingCount
 
 _MOST_DIGITS = 38
 _BEGINNINGS = np.frombuffer(b"+-0123456789tTfF", dtype=np.uint8)  # first bytes of every text that a pattern matches
@@ -83,24 +69,13 @@ def count_spellings(values: pa.Array, rows: NDArray[np.int64]) -> dict[Spelling,
 
     Notes
     -----
-    Linear in the distinct values. Common spellings are tried first: a column of whole numbers takes one or two passes.
+    Linear in the distinct values. Common spellings come first: a column of whole numbers takes one or two passes.
     Words are recognised by their first character.
     """
     found: dict[Spelling, SpellingCount] = {}
     begins = np.isin(_first_bytes(values), _BEGINNINGS)
     rest = np.flatnonzero(begins)
-    for pattern, split in (
-        (INTEGER, _split_integers),
-        (DECIMAL, _split_decimals),
-        (EXPONENT, _split_exponents),
-        (DATE, _in_calendar("date")),
-        (TIMESTAMP, _in_calendar("timestamp")),
-        (BOOLEAN, _all("boolean")),
-        (ZEROS, _all("zeros")),
-        (GROUPS, _all("groups")),
-        (COMMA, _all("comma")),
-        (COMMA_GROUPS, _all("comma_groups")),
-    ):
+    for kind, pattern in PATTERNS.items():
         if len(rest) == 0:
             break
         left = values if len(rest) == len(values) else values.take(rest)
@@ -108,7 +83,7 @@ def count_spellings(values: pa.Array, rows: NDArray[np.int64]) -> dict[Spelling,
         if not hit.any():
             continue
         chosen = rest[hit]
-        for spelling, mask in split(values.take(chosen)).items():
+        for spelling, mask in _split(kind, values.take(chosen)).items():
             _add(found, spelling, values, rows, chosen[mask])
         rest = rest[~hit]
     _add(found, "other", values, rows, np.concatenate([rest, np.flatnonzero(~begins)]))
@@ -170,8 +145,16 @@ def _add(
     found[spelling] = SpellingCount(count, example)
 
 
-def _all(spelling: Spelling) -> Callable[[pa.Array], dict[Spelling, NDArray[np.bool_]]]:
-    return lambda values: {spelling: np.ones(len(values), dtype=np.bool_)}
+def _split(kind: Any, values: pa.Array) -> dict[Spelling, NDArray[np.bool_]]:
+    """The spellings of values that match a pattern, as masks."""
+    if kind == "integer":
+        return _split_integers(values)
+    if kind == "decimal":
+        return _split_decimals(values)
+    if kind == "exponent":
+        return _split_exponents(values)
+    real = _calendar(values) if kind in ("date", "timestamp") else np.ones(len(values), dtype=np.bool_)
+    return {kind: real, "other": ~real}
 
 
 def _digits(values: pa.Array, front: str = r"-?(0(\.)|)") -> NDArray[np.int64]:
@@ -223,14 +206,6 @@ def _calendar(values: pa.Array) -> NDArray[np.bool_]:
     )
     leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
     return np.asarray(day <= _DAYS_OF_MONTH[month] + (leap & (month == 2)), dtype=np.bool_)
-
-
-def _in_calendar(spelling: Spelling) -> Callable[[pa.Array], dict[Spelling, NDArray[np.bool_]]]:
-    def split(values: pa.Array) -> dict[Spelling, NDArray[np.bool_]]:
-        real = _calendar(values)
-        return {spelling: real, "other": ~real}
-
-    return split
 
 
 def parse(values: pa.Array, type_: TypeName) -> tuple[pa.Array, NDArray[np.int64]]:

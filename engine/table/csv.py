@@ -369,18 +369,9 @@ def split_fields(text: str, dialect: Dialect, columns: int, returns: bool) -> It
     [['1', 'a"b'], [None, '']]
     """
     newline = "\r" if "\n" not in text and "\r" in text else "\n"
-    sep, quote, escape = re.escape(dialect.sep), re.escape(dialect.quote), dialect.escape
-    rest = rf"(?:(?!{sep})[^{newline}])*+"
-    escaped = escape is not None and escape != dialect.quote
-    if not quote:
-        field = re.compile(rf"()()({rest})(?:({sep})|{newline}|\Z)")
-    elif escaped:
-        mark = re.escape(str(escape))
-        inside = rf"(?:[^{quote}{mark}]|{mark}(?s:.))*+"
-        field = re.compile(rf"(?:({quote})({inside}){quote})?({rest})(?:({sep})|{newline}|\Z)")
-    else:
-        inside = rf"[^{quote}]*+(?:{quote}{quote}[^{quote}]*+)*+"
-        field = re.compile(rf"(?:({quote})({inside}){quote})?({rest})(?:({sep})|{newline}|\Z)")
+    sep, quote, escape = re.escape(dialect.sep), re.escape(dialect.quote), re.escape(dialect.own_escape or "")
+    quoted_part = rf"(?:({quote})({dialect.quoted}){quote})?" if quote else "()()"
+    field = re.compile(rf"{quoted_part}((?:(?!{sep})[^{newline}])*+)(?:({sep})|{newline}|\Z)")
     at, record = 0, list[str | None]()
     while at < len(text) or record:
         found = field.match(text, at)
@@ -390,8 +381,8 @@ def split_fields(text: str, dialect: Dialect, columns: int, returns: bool) -> It
         if last and returns and found.end() > found.end(3):
             plain = plain.removesuffix("\r")
         if opening:
-            if escaped:
-                quoted = re.sub(rf"{re.escape(str(escape))}([{quote}{re.escape(str(escape))}])", r"\1", quoted)
+            if escape:
+                quoted = re.sub(rf"{escape}([{quote}{escape}])", r"\1", quoted)
             else:
                 quoted = quoted.replace(dialect.quote * 2, dialect.quote)
             record.append(quoted + plain)

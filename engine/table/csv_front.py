@@ -119,15 +119,11 @@ def records(text: str, whole: bool, dialect: Dialect) -> Iterator[tuple[int, lis
 
     `whole`: the text is the whole file; otherwise its last record, which may be cut off, is omitted.
     """
-    escape = dialect.escape if dialect.escape != dialect.quote else None
     newline = _newline(text)
     lines = text.split(newline)
     if lines and not lines[-1]:
         lines.pop()
-    reader = csv.reader(
-        (line.removesuffix("\r") + "\n" for line in lines), delimiter=dialect.sep, quotechar=dialect.quote or None,
-        quoting=csv.QUOTE_MINIMAL if dialect.quote else csv.QUOTE_NONE, escapechar=escape, doublequote=escape is None,
-    )  # fmt: skip
+    reader = dialect.reader(line.removesuffix("\r") + "\n" for line in lines)
     line = 1
     try:
         for fields in reader:

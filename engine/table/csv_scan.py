@@ -11,9 +11,9 @@ import codecs
 import csv
 import io
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import IO
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,10 +34,35 @@ class Dialect:
     escape: str | None
     encoding: str
 
+    @property
+    def own_escape(self) -> str | None:
+        """The escape character; None if quotes are escaped by doubling them."""
+        return None if self.escape == self.quote else self.escape
 
-@dataclass(frozen=True)
+    @property
+    def quoted(self) -> str:
+        """A regular expression for the text between an opening and a closing quote."""
+        quote = re.escape(self.quote)
+        if self.own_escape is None:
+            return rf"[^{quote}]*+(?:{quote}{quote}[^{quote}]*+)*+"
+        escape = re.escape(self.own_escape)
+        return rf"(?:[^{quote}{escape}]|{escape}(?s:.))*+"
+
+    def reader(self, lines: Iterable[str]) -> Any:
+        """Python's own reader, a `csv.reader`."""
+        return csv.reader(
+            lines, delimiter=self.sep, quotechar=self.quote or None, escapechar=self.own_escape,
+            quoting=csv.QUOTE_MINIMAL if self.quote else csv.QUOTE_NONE, doublequote=self.own_escape is None,
+        )  # fmt: skip
+
+
+def _nothing() -> NDArray[np.int64]:
+    return np.empty(0, dtype=np.int64)
+
+
+@dataclass(eq=False)
 class CsvScan:
-    """The result of a scan.
+    """The result of a scan, which the scan fills in.
 
     Attributes
     ----------
@@ -58,20 +83,20 @@ class CsvScan:
         else None
     """
 
-    lines: NDArray[np.int64]
-    blank_before: NDArray[np.int64]
-    first_record: list[str]
-    quotes: bool
-    quoted_newlines: bool
-    needs_escape: bool
-    inner_newlines: int
-    inner_returns: int
-    returns: bool
-    stray_returns: bool
-    behind_quotes: bool
-    header_end: int
-    marked: bool
-    controls: bool
+    lines: NDArray[np.int64] = field(default_factory=_nothing)
+    blank_before: NDArray[np.int64] = field(default_factory=_nothing)
+    first_record: list[str] = field(default_factory=list)
+    quotes: bool = False
+    quoted_newlines: bool = False
+    needs_escape: bool = False
+    inner_newlines: int = 0
+    inner_returns: int = 0
+    returns: bool = False
+    stray_returns: bool = False
+    behind_quotes: bool = False
+    header_end: int = 0
+    marked: bool = False
+    controls: bool = False
     begin: int = 0
     skipped_lines: int = 0
     end: int | None = None
@@ -169,18 +194,15 @@ class _Scanner:
         self._dialect = dialect
         self._part = part
         self._to_skip = part.skip
-        self._begin = 0
+        self._found = CsvScan()
         self._last_ends = np.empty((2, 0), dtype=np.int64)  # of the last records: bytes, and the line behind each
         self._quote = dialect.quote.encode()
         self._line = 1
         self._records = 0
         self._lines: list[NDArray[np.int64]] = []
         self._blank_before: list[NDArray[np.int64]] = []
-        self._first: list[str] | None = None
-        self._quotes = self._quoted_newlines = self._needs_escape = self._walking = self._returns = False
-        self._inner_newlines = self._inner_returns = 0
-        self._stray_returns = self._behind_quotes = False
-        self._done = self._header_end = 0
+        self._walking = False
+        self._done = 0
 
     def pass_over(self, data: bytes) -> bytes:
         """The data after the lines to skip."""
@@ -195,7 +217,7 @@ class _Scanner:
                 self._line += 1
             at = end or len(data)
         self._done += at
-        self._begin = self._header_end = self._done
+        self._found.begin = self._found.header_end = self._done
         return data[at:]
 
     def take(self, data: bytes, *, last: bool) -> bytes:
@@ -203,8 +225,8 @@ class _Scanner:
         if not data:
             return b""
         quotes = bool(self._quote) and self._quote in data
-        self._quotes |= quotes
-        self._needs_escape |= quotes and b"\\" in data
+        self._found.quotes |= quotes
+        self._found.needs_escape |= quotes and b"\\" in data
         newline = _NEWLINE if b"\n" in data or b"\r" not in data else _RETURN
         if quotes and (self._walking or self._escaped(data)):
             ends = self._walk(data, last)
@@ -215,16 +237,11 @@ class _Scanner:
             ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == newline) + 1
         done = int(ends[-1]) if len(ends) else 0
         if last and done < len(data):
-            if (quotes and len(ends) == 0) or self._open(data[done:]):
+            if self._open(data[done:]):
                 line = self._line + data.count(b"\n", 0, done)
-                if self._open(data[done:]):
-                    raise InputError(
-                        message(
-                            f"{self._path}, line {line}: a quote is opened and never closed",
-                            self._dialect.quote,
-                            hint=Wording("Mend the file, or name its quote character: {quote}"),
-                        )
-                    )
+                what = f"{self._path}, line {line}: a quote is opened and never closed"
+                hint = Wording("Mend the file, or name its quote character: {quote}")
+                raise InputError(message(what, self._dialect.quote, hint=hint))
             ends = np.append(ends, len(data))
             done = len(data)
         self._note(data, ends, newline)
@@ -232,8 +249,8 @@ class _Scanner:
         return data[done:]
 
     def _escaped(self, data: bytes) -> bool:
-        escape = self._dialect.escape
-        return escape is not None and escape != self._dialect.quote and escape.encode() in data
+        escape = self._dialect.own_escape
+        return escape is not None and escape.encode() in data
 
     def _ends_by_parity(self, data: bytes, newline: int) -> NDArray[np.int64] | None:
         """The ends of records, if all quotes come in pairs; None if a quote is inside an unquoted field."""
@@ -248,40 +265,32 @@ class _Scanner:
         if not np.isin(before, ends_fields).all():
             return None
         closing = quotes[1::2]
-        self._behind_quotes |= not np.isin(bytes_[closing[closing < len(data) - 1] + 1], ends_fields).all()
-        self._needs_escape |= bool((quotes[2::2] - quotes[1:-1:2] == 1).any()) if len(quotes) > 2 else False
+        self._found.behind_quotes |= not np.isin(bytes_[closing[closing < len(data) - 1] + 1], ends_fields).all()
+        self._found.needs_escape |= bool((quotes[2::2] - quotes[1:-1:2] == 1).any()) if len(quotes) > 2 else False
         newlines = np.flatnonzero(bytes_ == newline)
         inside = np.searchsorted(quotes, newlines) & 1
-        self._quoted_newlines |= bool(inside.any())
+        self._found.quoted_newlines |= bool(inside.any())
         ends: NDArray[np.int64] = newlines[inside == 0] + 1
         return ends
 
     def _pattern(self) -> re.Pattern[bytes]:
-        quote = re.escape(self._quote)
-        sep = re.escape(self._dialect.sep.encode())
-        escape = self._dialect.escape
-        if escape is not None and escape != self._dialect.quote:
-            inside = (
-                rb"(?:[^" + quote + re.escape(escape.encode()) + rb"]|" + re.escape(escape.encode()) + rb"(?s:.))*+"
-            )
-        else:
-            inside = rb"[^" + quote + rb"]*+(?:" + quote + quote + rb"[^" + quote + rb"]*+)*+"
-        rest = rb"(?:(?!" + sep + rb")[^\n])*+"
-        field = rb"(?:" + quote + inside + quote + rest + rb"|(?!" + quote + rb")" + rest + rb")"
-        return re.compile(field + rb"(?:" + sep + field + rb")*+(?:\n|\Z)")
+        quote, sep = re.escape(self._dialect.quote), re.escape(self._dialect.sep)
+        rest = rf"(?:(?!{sep})[^\n])*+"
+        field = rf"(?:{quote}{self._dialect.quoted}{quote}{rest}|(?!{quote}){rest})"
+        return re.compile(rf"{field}(?:{sep}{field})*+(?:\n|\Z)".encode())
 
     def _behind_pattern(self) -> re.Pattern[bytes]:
         """A pattern for text after a closing quote; it may match by mistake where quotes are doubled."""
-        quote, sep = re.escape(self._quote), re.escape(self._dialect.sep.encode())
-        inside = rb"[^" + quote + rb"]*+(?:" + quote + quote + rb"[^" + quote + rb"]*+)*+"
-        return re.compile(rb"(?:\A|" + sep + rb"|\n)" + quote + inside + quote + rb"(?!" + sep + rb"|\r?\n|\Z)")
+        quote, sep = re.escape(self._dialect.quote), re.escape(self._dialect.sep)
+        quoted = f"{quote}{self._dialect.quoted}{quote}"
+        return re.compile(rf"(?:\A|{sep}|\n){quoted}(?!{sep}|\r?\n|\Z)".encode())
 
     def _walk(self, data: bytes, last: bool) -> NDArray[np.int64]:
         """The ends of records, found one record at a time."""
-        self._walking = self._quoted_newlines = self._needs_escape = True
+        self._walking = self._found.quoted_newlines = self._found.needs_escape = True
         pattern = self._pattern()
-        if self._dialect.escape in (None, self._dialect.quote):
-            self._behind_quotes = self._behind_quotes or self._behind_pattern().search(data) is not None
+        if self._dialect.own_escape is None:
+            self._found.behind_quotes = self._found.behind_quotes or self._behind_pattern().search(data) is not None
         ends = []
         position = 0
         while position < len(data):
@@ -308,24 +317,24 @@ class _Scanner:
         size = size - ended
         returns = ended & (size > 0) & (bytes_[np.maximum(ends - 2, 0)] == _RETURN) if newline == _NEWLINE else None
         if returns is not None:
-            self._check_line_ends(ended, returns, starts)
+            self._check_line_ends(returns[ended])
             size = size - returns
         blank = size == 0
         newlines = np.flatnonzero(bytes_[: int(ends[-1])] == newline)
         inner = newlines[~np.isin(newlines, ends - 1)] if len(newlines) > len(ends) else newlines[:0]
-        self._inner_newlines += len(inner)
-        self._inner_returns += int(np.count_nonzero(bytes_[inner - 1] == _RETURN))
-        self._returns |= returns is not None and bool(returns.any())
+        self._found.inner_newlines += len(inner)
+        self._found.inner_returns += int(np.count_nonzero(bytes_[inner - 1] == _RETURN))
+        self._found.returns |= returns is not None and bool(returns.any())
         if newline == _NEWLINE and b"\r" in data:
             own = np.flatnonzero(bytes_[: int(ends[-1])] == _RETURN)
-            self._stray_returns |= bool((bytes_[np.minimum(own + 1, len(bytes_) - 1)] != _NEWLINE).any())
+            self._found.stray_returns |= bool((bytes_[np.minimum(own + 1, len(bytes_) - 1)] != _NEWLINE).any())
         line = self._line + np.searchsorted(newlines, starts)
         self._lines.append(line[~blank].astype(np.int64))
         self._blank_before.append(self._records + np.cumsum(~blank)[blank])
-        if self._first is None and not blank.all():
+        if not self._records and not blank.all():
             index = int(np.flatnonzero(~blank)[0])
-            self._first = self._fields(data[int(starts[index]) : int(ends[index])])
-            self._header_end = self._done + int(ends[index])
+            self._found.first_record = self._fields(data[int(starts[index]) : int(ends[index])])
+            self._found.header_end = self._done + int(ends[index])
         if self._part.footer:
             behind = self._line + np.searchsorted(newlines, ends[~blank])
             own = np.stack([self._done + ends[~blank], behind])
@@ -333,29 +342,14 @@ class _Scanner:
         self._records += int((~blank).sum())
         self._line += len(newlines)
 
-    def _check_line_ends(self, ended: NDArray[np.bool_], returns: NDArray[np.bool_], starts: NDArray[np.int64]) -> None:
-        if not returns.any() or returns[ended].all():
-            return
-        first = bool(returns[ended][0])
-        if not first:
-            raise InputError(
-                message(
-                    f"{self._path} mixes line ends: some lines end with CR LF, others with LF alone",
-                    hint="Write it with one kind of line end",
-                )
-            )
+    def _check_line_ends(self, returns: NDArray[np.bool_]) -> None:
+        """Raise InputError if the first line ends with LF alone, and another one with CR LF."""
+        if returns.any() and not returns[0]:
+            what = f"{self._path} mixes line ends: some lines end with CR LF, others with LF alone"
+            raise InputError(message(what, hint="Write it with one kind of line end"))
 
     def _fields(self, record: bytes) -> list[str]:
-        dialect = self._dialect
-        escape = dialect.escape if dialect.escape != dialect.quote else None
-        reader = csv.reader(
-            io.StringIO(record.decode(), newline=""),
-            delimiter=dialect.sep,
-            quotechar=dialect.quote or None,
-            quoting=csv.QUOTE_MINIMAL if dialect.quote else csv.QUOTE_NONE,
-            escapechar=escape,
-            doublequote=escape is None,
-        )
+        reader = self._dialect.reader(io.StringIO(record.decode(), newline=""))
         longest = csv.field_size_limit(len(record) + 1)  # it is the whole process's
         try:
             return next(reader, [])
@@ -363,35 +357,18 @@ class _Scanner:
             csv.field_size_limit(longest)
 
     def result(self, marked: bool, controls: bool) -> CsvScan:
-        empty = np.empty(0, dtype=np.int64)
-        lines, blank_before = np.concatenate([empty, *self._lines]), np.concatenate([empty, *self._blank_before])
-        skipped = self._part.skip - self._to_skip
-        end = end_line = None
-        footer = min(self._part.footer, max(0, len(lines) - int(self._part.header)))
+        found = self._found
+        found.marked, found.controls = marked, controls
+        found.skipped_lines = self._part.skip - self._to_skip
+        found.lines = np.concatenate([found.lines, *self._lines])
+        found.blank_before = np.concatenate([found.blank_before, *self._blank_before])
+        footer = min(self._part.footer, max(0, len(found.lines) - int(self._part.header)))
         if footer:  # blank lines in front of a footer belong to it
-            rows = len(lines) - footer
-            end, end_line = map(int, self._last_ends[:, -footer - 1]) if rows else (self._begin, skipped + 1)
-            lines, blank_before = lines[:rows], blank_before[blank_before < rows]
-        return CsvScan(
-            lines=lines,
-            blank_before=blank_before,
-            first_record=self._first or [],
-            quotes=self._quotes,
-            quoted_newlines=self._quoted_newlines,
-            needs_escape=self._needs_escape,
-            inner_newlines=self._inner_newlines,
-            inner_returns=self._inner_returns,
-            returns=self._returns,
-            stray_returns=self._stray_returns,
-            behind_quotes=self._behind_quotes,
-            header_end=self._header_end,
-            marked=marked,
-            controls=controls,
-            begin=self._begin,
-            skipped_lines=skipped,
-            end=end,
-            end_line=end_line,
-        )
+            rows = len(found.lines) - footer
+            last = self._last_ends[:, -footer - 1] if rows else (found.begin, found.skipped_lines + 1)
+            found.end, found.end_line = map(int, last)
+            found.lines, found.blank_before = found.lines[:rows], found.blank_before[found.blank_before < rows]
+        return found
 
 
 def scan_lines(stream: IO[bytes], path: str, encoding: str) -> Iterator[tuple[int, bytes]]:

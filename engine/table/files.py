@@ -17,7 +17,7 @@ from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.table.csv import empty_note
 from tuplewise.engine.table.csv_scan import scan_lines
-from tuplewise.engine.table.frames import BYTES_AS_HEX, is_bytes
+from tuplewise.engine.table.frames import BYTES_AS_HEX, is_bytes, is_text
 from tuplewise.engine.table.raw import CSV_LABEL, BadRows, RawRows, RawTable, Reading, RowPlaces, joined
 from tuplewise.engine.table.source import Source, opened
 
@@ -121,54 +121,40 @@ def _fields(schema: pa.Schema) -> list[_Field]:
     return found
 
 
-def _opened_file(path: str, format_: str) -> Any:
-    """An open file with its schema and number of rows. Raises InputError if it is damaged."""
+class _TypedFile(NamedTuple):
+    """An open Parquet or ORC file."""
+
+    file: Any
+    schema: pa.Schema
+    rows: int
+
+    def read(self, kept: Sequence[int]) -> list[pa.ChunkedArray]:
+        """Columns by position; the whole file is read if it repeats a column name."""
+        names = self.schema.names
+        if len(set(names)) < len(names):
+            table = self.file.read()
+            return [table.column(i) for i in kept]
+        table = self.file.read(columns=[names[i] for i in kept])
+        return [table.column(names[i]) for i in kept]
+
+
+def _opened_file(path: str, format_: str) -> _TypedFile:
+    """An open file. Raises InputError if it is damaged."""
     try:
-        if format_ == "parquet":
-            return _Parquet(path)
-        return _Orc(path)
+        if format_ == "orc":
+            file = orc.ORCFile(path)
+            return _TypedFile(file, file.schema, file.nrows)
+        plain = parquet.ParquetFile(path, coerce_int96_timestamp_unit="us")
+        # Distinct texts once a row group: their rows hold numbers.
+        how: dict[str, Any] = {"read_dictionary": [f.name for f in plain.schema_arrow if is_text(f.type)]}
+        file = parquet.ParquetFile(path, metadata=plain.metadata, coerce_int96_timestamp_unit="us", **how)
+        return _TypedFile(file, plain.schema_arrow, plain.metadata.num_rows)
     except (pa.ArrowException, OSError, ValueError) as problem:
         raise _damaged(path, format_) from problem
 
 
 def _damaged(path: str, format_: str) -> InputError:
     return InputError(message(f"this file is not {'Parquet' if format_ == 'parquet' else 'ORC'}, or is damaged", path))
-
-
-class _Parquet:
-    def __init__(self, path: str) -> None:
-        plain = parquet.ParquetFile(path, coerce_int96_timestamp_unit="us")
-        self.schema, self.rows = plain.schema_arrow, plain.metadata.num_rows
-        # Distinct texts once a row group: their rows hold numbers.
-        texts = [f.name for f in self.schema if _is_text(f.type)]
-        how: dict[str, Any] = {"coerce_int96_timestamp_unit": "us", "read_dictionary": texts}
-        self._file = parquet.ParquetFile(path, metadata=plain.metadata, **how)
-
-    def read(self, kept: Sequence[int]) -> list[pa.ChunkedArray]:
-        return _columns_of(self._file, self.schema.names, kept)
-
-
-class _Orc:
-    def __init__(self, path: str) -> None:
-        self._file = orc.ORCFile(path)
-        self.schema, self.rows = self._file.schema, self._file.nrows
-
-    def read(self, kept: Sequence[int]) -> list[pa.ChunkedArray]:
-        return _columns_of(self._file, self.schema.names, kept)
-
-
-def _columns_of(file: Any, names: Sequence[str], kept: Sequence[int]) -> list[pa.ChunkedArray]:
-    """Columns of a file by position; the whole file is read if it repeats a column name."""
-    if len(set(names)) < len(names):
-        table = file.read()
-        return [table.column(i) for i in kept]
-    table = file.read(columns=[names[i] for i in kept])
-    return [table.column(names[i]) for i in kept]
-
-
-def _is_text(type_: pa.DataType) -> bool:
-    t = pa.types
-    return bool(t.is_string(type_) or t.is_large_string(type_) or t.is_string_view(type_))
 
 
 def wider(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
@@ -178,7 +164,7 @@ def wider(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
         return one
     if t.is_null(one):
         return other
-    if _is_text(one) and _is_text(other):
+    if is_text(one) and is_text(other):
         return pa.large_string()
     for a, b in ((one, other), (other, one)):
         if t.is_dictionary(a):
@@ -220,7 +206,7 @@ def stored_as(label: str, type_: pa.DataType) -> str:
         return stored_as(label, type_.value_type)
     if type_ in names:
         return f"{label} {names[type_]}"
-    if _is_text(type_):
+    if is_text(type_):
         return f"{label} string"
     if is_bytes(type_):
         return f"{label} binary; {BYTES_AS_HEX}"
@@ -270,7 +256,7 @@ def typed_files(source: Source) -> RawTable:
 
 def _as(array: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
     """The array cast to a wider type; dictionary-encoded text stays encoded."""
-    if pa.types.is_dictionary(array.type) and _is_text(type_):
+    if pa.types.is_dictionary(array.type) and is_text(type_):
         return array.cast(pa.dictionary(pa.int32(), pa.large_string()))
     return array if array.type == type_ else array.cast(type_)
 

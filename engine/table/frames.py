@@ -270,6 +270,12 @@ def typed_column(name: str, array: pa.Array | pa.ChunkedArray, label: str) -> Ty
     return TypedColumn(name, type_, why + (f"; {remark}" if remark else ""), typed, index)
 
 
+def is_text(type_: pa.DataType) -> bool:
+    """Whether a type is one of text."""
+    t = pa.types
+    return bool(t.is_string(type_) or t.is_large_string(type_) or t.is_string_view(type_))
+
+
 def is_bytes(type_: pa.DataType) -> bool:
     """Whether a type is one of raw bytes."""
     t = pa.types
@@ -297,21 +303,13 @@ def _canonical(name: str, values: pa.Array) -> tuple[TypeName, pa.Array, str]:
     if t.is_decimal(given):
         if given.scale < 0:
             values = values.cast(pa.decimal256(76, 0))
-        elif not t.is_decimal128(given) and not t.is_decimal256(given):
-            values = values.cast(pa.decimal128(given.precision, given.scale))
         return "decimal", values, ""
     if t.is_date(given):
         return "date", values.cast(pa.date32()), ""
     if t.is_timestamp(given):
         remark = "" if given.tz else "without a zone: taken as UTC"
         return "timestamp", values.cast(pa.timestamp(given.unit, tz="UTC")), remark
-    return _canonical_rest(name, values)
-
-
-def _canonical_rest(name: str, values: pa.Array) -> tuple[TypeName, pa.Array, str]:
-    t = pa.types
-    given = values.type
-    if t.is_string(given) or t.is_large_string(given) or t.is_string_view(given):
+    if is_text(given):
         text = values.cast(pa.large_string())
         try:
             text.validate(full=True)

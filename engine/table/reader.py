@@ -39,18 +39,18 @@ def choose_reader(source: Source, options: LoadOptions, *, session: bool = False
 
     Raises InputError if the requested reader can't read it.
     """
-    asked = f"asked for with reader={options.reader}"
+    requested = f"asked for with reader={options.reader}"
     if not source.local:
         if options.reader == "arrow":
             raise InputError(message("reader 'arrow' for a table that only Spark reads", source.given, "local files"))
         _refuse_odd(source, options, "Read a local copy")
         what = "a catalog table" if source.format == "table" else "a URL"
-        return Reader("spark", asked if options.reader == "spark" else f"{what}: only Spark reads it")
+        return Reader("spark", requested if options.reader == "spark" else f"{what}: only Spark reads it")
     if options.reader == "spark":
         _refuse_odd(source, options, "Leave the reader out")
-        return Reader("spark", asked)
+        return Reader("spark", requested)
     if options.reader == "arrow":
-        return Reader("arrow", asked)
+        return Reader("arrow", requested)
     reason = _why_spark(source, options, session)
     if reason is None:
         return Reader("arrow", f"local {_NAMES[source.format]} that fits in memory")

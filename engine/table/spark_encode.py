@@ -1,9 +1,7 @@
-"""Encoding in Spark, for tables that are too large to collect: only dictionaries and codes come to the driver."""
+"""Types and values of columns in Spark, and their cells in the form that encoding takes."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,9 +17,9 @@ from tuplewise.engine.errors import InputError, message
 from tuplewise.engine.options import LoadOptions
 from tuplewise.engine.table.csv import bad_rows_note
 from tuplewise.engine.table.in_spark import ColumnSelection
-from tuplewise.engine.table.relation import DOMAIN_OF_TYPE, NULL_CODE, Column, Domain, Relation, TypeName
+from tuplewise.engine.table.relation import DOMAIN_OF_TYPE, Domain, TypeName
 from tuplewise.engine.table.spark_csv import BAD
-from tuplewise.engine.table.spark_rows import ROW, RowRuns, find_rows
+from tuplewise.engine.table.spark_rows import ROW, RowRuns
 from tuplewise.engine.table.spark_source import RawFrame, readable
 from tuplewise.engine.table.spark_text import (
     MISFIT,
@@ -53,73 +51,14 @@ class TypedExpression:
     whole: int = 19
     scale: int | None = None
 
+    @property
+    def domain(self) -> Domain:
+        """Columns of one domain share a dictionary."""
+        return DOMAIN_OF_TYPE[self.type]
+
 
 class NotInSpark(Exception):
     """A table has a column that can only be encoded in this process. The message is the reason."""
-
-
-def encode_in_spark(
-    raw: RawFrame,
-    selection: ColumnSelection,
-    options: LoadOptions,
-    table: str,
-    path: str | None,
-    timings: dict[str, float],
-    report: Callable[[str], None],
-) -> Relation:
-    """Encode a table in Spark. Raises NotInSpark if a column can't be encoded there.
-
-    Notes
-    -----
-    Each domain takes two jobs. The first sorts its distinct values in range partitions and collects them. The second
-    joins the cells with their ranks in the long form (row, column, code), so that one shuffle serves all columns.
-    Ranks are counted within buckets of values whose bounds come from the dictionary, so they don't depend on how Spark
-    partitions. Cost: one shuffle of the cells of a domain (none if the dictionary is small enough to be broadcast), and
-    14 bytes a cell to the driver.
-    """
-    begin = time.perf_counter()
-    report("counting rows")
-    base = raw.frame.withColumn(ROW, f.monotonically_increasing_id())
-    held = None
-    if not raw.files:  # nothing says that the plan of a caller's frame gives the same rows twice in the same order
-        base = held = base.persist()
-    try:
-        rows = find_rows(base, bool(raw.files))
-        kept_rows, positions, bad_note, base = _keep_rows(raw, base, rows, options)
-        report("finding types")
-        columns, type_notes = type_columns(raw, selection, base, options, rows)
-        loaded = time.perf_counter()
-        timings["load"] += loaded - begin
-        report("encoding")
-        codes, dictionaries = encode_frame(base, columns, rows, positions)
-    finally:
-        if held is not None:
-            held.unpersist()
-    described = tuple(
-        Column(selection.names[i], c.type, c.why, _distinct(row), int(np.count_nonzero(row == NULL_CODE)))
-        for i, c, row in zip(selection.kept, columns, codes, strict=True)
-    )
-    codes.setflags(write=False)
-    timings["encode"] = time.perf_counter() - loaded
-    notes = (*selection.notes, *([bad_note] if bad_note else []), *type_notes)
-    plain = kept_rows == 0 or int(positions[-1]) == kept_rows - 1
-    return Relation(table, path, described, codes, dictionaries, None if plain else positions, notes, timings)
-
-
-def _distinct(codes: NDArray[np.int32]) -> int:
-    return int(np.count_nonzero(np.bincount(codes[codes != NULL_CODE], minlength=1))) if len(codes) else 0
-
-
-def _keep_rows(
-    raw: RawFrame, base: DataFrame, rows: RowRuns, options: LoadOptions
-) -> tuple[int, NDArray[np.int64], str | None, DataFrame]:
-    """The rows to keep: their number, their positions (ascending), a note on malformed ones, and their frame."""
-    base, bad, note = kept_frame(raw, base, rows, options)
-    keep = np.ones(rows.total, dtype=np.bool_)
-    keep[rows.total if options.rows is None else options.rows :] = False
-    keep[bad] = False
-    positions = np.flatnonzero(keep)
-    return len(positions), positions, note, base
 
 
 def kept_frame(
@@ -261,29 +200,6 @@ def _typed_expression(type_: Any, column: SparkColumn, why: str, options: LoadOp
             column = f.when(~column.isin(list(options.null_tokens)), column)
         return TypedExpression("text", why, column.cast("string"))
     raise NotInSpark(f"columns of type {type_.simpleString()} are converted in-process")
-
-
-def encode_frame(
-    base: DataFrame, columns: list[TypedExpression], rows: RowRuns, positions: NDArray[np.int64]
-) -> tuple[NDArray[np.int32], dict[Domain, pa.Array]]:
-    """The codes, int32 (columns, rows), and dictionaries. `positions`: the rows to keep, by place in file order."""
-    codes = np.full((len(columns), len(positions)), NULL_CODE, dtype=np.int32)
-    dictionaries: dict[Domain, pa.Array] = {}
-    domains: dict[Domain, list[int]] = {}
-    for k, column in enumerate(columns):
-        domains.setdefault(DOMAIN_OF_TYPE[column.type], []).append(k)
-    for domain, members in domains.items():
-        cells = cells_frame(base, {k: columns[k] for k in members}, domain)
-        dictionary = dictionary_frame(cells).toArrow()["value"].combine_chunks()
-        dictionaries[domain] = plain_dictionary(domain, dictionary)
-        if len(dictionary) == 0:
-            continue
-        found = codes_frame(cells, dictionary).toArrow()
-        place = rows.places(np.asarray(found[ROW].to_numpy(), dtype=np.int64))
-        if len(positions) != rows.total:
-            place = np.searchsorted(positions, place)
-        codes[found["column"].to_numpy(), place] = found["code"].to_numpy()
-    return codes, dictionaries
 
 
 def cells_frame(base: DataFrame, columns: dict[int, TypedExpression], domain: Domain) -> DataFrame:

@@ -31,7 +31,8 @@ from tuplewise.engine.table.relation import CODE_BYTES, Relation
 from tuplewise.engine.table.schema import repair_names, selected_columns, type_overrides
 from tuplewise.engine.table.source import Source, find_source, why_not_spark
 from tuplewise.engine.table.spark_csv import BAD, SPLIT_BYTES, scan_remote, with_blank_rows
-from tuplewise.engine.table.spark_encode import NotInSpark, encode_in_spark
+from tuplewise.engine.table.spark_encode import NotInSpark
+from tuplewise.engine.table.spark_frame import encode_in_spark
 from tuplewise.engine.table.spark_rows import split_runs
 from tuplewise.engine.table.spark_source import (
     RawFrame,
@@ -167,9 +168,7 @@ def spark_failures(table: str) -> Iterator[None]:
 def _encode(in_spark: bool, opened: TableInSpark, report: Callable[[str], None], device: str) -> Relation:
     if in_spark:
         try:
-            return encode_in_spark(
-                opened.raw, opened.selection, opened.options, opened.name, opened.path, opened.timings, report
-            )
+            return encode_in_spark(opened, report)
         except NotInSpark as reason:
             opened.selection.notes.append(f"encoded in one process: {reason}")
     return _encode_here(opened, report, device)

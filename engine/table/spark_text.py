@@ -6,20 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from tuplewise.engine.table.relation import TypeName
-from tuplewise.engine.table.text_types import (
-    BOOLEAN,
-    COMMA,
-    COMMA_GROUPS,
-    DATE,
-    DECIMAL,
-    EXPONENT,
-    FITS,
-    GROUPS,
-    INTEGER,
-    TIMESTAMP,
-    WHOLE_EXPONENT,
-    ZEROS,
-)
+from tuplewise.engine.table.text_types import FITS, PATTERNS, WHOLE_EXPONENT
 
 MOST_DIGITS = 38
 MISFIT = "misfit"
@@ -44,33 +31,25 @@ def spelling(column: Column) -> Column:
     number = column.try_cast("double")
     finite = (f.abs(number) < float("inf")) & ((number != 0.0) | spells(mantissa, r"-?0(\.0+)?"))
     day = f.substring(column, 1, 10).try_cast("date").isNotNull()
-    return (
-        f.when(
-            spells(column, INTEGER),
-            f.when(count <= 15, "integer15")
-            .when(column.try_cast("bigint").isNotNull(), "integer64")
-            .when(count <= MOST_DIGITS, "integer38")
-            .otherwise("integer_more"),
-        )
-        .when(
-            spells(column, DECIMAL),
-            f.when(count <= 15, "decimal15")
-            .when(count <= 17, "decimal17")
-            .when(count <= MOST_DIGITS, "decimal38")
-            .otherwise("decimal_more"),
-        )
-        .when(
-            spells(column, EXPONENT), f.when((digits(mantissa) <= 17) & finite, "exponent").otherwise("exponent_more")
-        )
-        .when(spells(column, DATE) & day, "date")
-        .when(spells(column, TIMESTAMP) & day, "timestamp")
-        .when(spells(column, BOOLEAN), "boolean")
-        .when(spells(column, ZEROS), "zeros")
-        .when(spells(column, GROUPS), "groups")
-        .when(spells(column, COMMA), "comma")
-        .when(spells(column, COMMA_GROUPS), "comma_groups")
-        .otherwise("other")
+    integer = (
+        f.when(count <= 15, "integer15")
+        .when(column.try_cast("bigint").isNotNull(), "integer64")
+        .when(count <= MOST_DIGITS, "integer38")
+        .otherwise("integer_more")
     )
+    decimal = (
+        f.when(count <= 15, "decimal15")
+        .when(count <= 17, "decimal17")
+        .when(count <= MOST_DIGITS, "decimal38")
+        .otherwise("decimal_more")
+    )
+    exponent = f.when((digits(mantissa) <= 17) & finite, "exponent").otherwise("exponent_more")
+    numbers = {"integer": integer, "decimal": decimal, "exponent": exponent}
+    found = []
+    for kind, pattern in PATTERNS.items():
+        matches = spells(column, pattern) & day if kind in ("date", "timestamp") else spells(column, pattern)
+        found.append(f.when(matches, numbers.get(kind, f.lit(kind))))
+    return f.coalesce(*found, f.lit("other"))
 
 
 def one_number_twice(frame: DataFrame, column: Column) -> tuple[str, str] | None:

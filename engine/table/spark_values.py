@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+from numpy.typing import NDArray
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
@@ -34,7 +36,8 @@ class TypedFrame:
     ----------
     base : the selected rows, with their ids in ROW
     typed : type and expression of each selected column
-    places : the places of the rows
+    places : the places of the rows, those that were left out included
+    bad : int64, ascending: the places of malformed rows
     rows : number of rows
     notes : on columns and rows, those of the selection first
     """
@@ -42,6 +45,7 @@ class TypedFrame:
     base: DataFrame
     typed: list[TypedExpression]
     places: RowRuns
+    bad: NDArray[np.int64]
     rows: int
     notes: list[str]
     held: list[DataFrame] = field(default_factory=list)
@@ -93,7 +97,8 @@ def type_frame(
         for one in held:
             one.unpersist()
         raise
-    return TypedFrame(base, typed, places, rows, [*selection.notes, *([bad_note] if bad_note else []), *notes], held)
+    notes = [*selection.notes, *([bad_note] if bad_note else []), *notes]
+    return TypedFrame(base, typed, places, bad, rows, notes, held)
 
 
 def text_of(raw: RawFrame, i: int, name: str, options: LoadOptions) -> TypedExpression:

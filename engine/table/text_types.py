@@ -34,20 +34,27 @@ Spelling = Literal[
     "other",
 ]
 
-INTEGER = r"-?(0|[1-9][0-9]*)"
-DECIMAL = r"-?(0|[1-9][0-9]*)\.[0-9]+"
-EXPONENT = r"-?(0|[1-9][0-9]*)(\.[0-9]+)?[eE][+-]?[0-9]+"
 WHOLE_EXPONENT = r"-?(0|[1-9][0-9]*)[eE][+-]?[0-9]+"  # numbers, and codes such as 12E4
-ZEROS = r"[+-]?0[0-9]+(\.[0-9]+)?"
-COMMA = r"-?[0-9]+,[0-9]+"
-COMMA_GROUPS = r"-?[0-9]{1,3}(\.[0-9]{3})+,[0-9]+"
-GROUPS = r"-?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]+)?"
 BOOLEAN = r"([tT][rR][uU][eE]|[fF][aA][lL][sS][eE])"
 _YEAR = r"(000[1-9]|00[1-9][0-9]|0[1-9][0-9][0-9]|[1-9][0-9][0-9][0-9])"
 DATE = _YEAR + r"-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
 _CLOCK = r"([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,6}0{0,12})?)?"
 _ZONE = r"(Z|[+-](0[0-9]|1[0-7])(:?[0-5][0-9])?|[+-]18(:?00)?)?"
 TIMESTAMP = DATE + r"[T ]" + _CLOCK + _ZONE
+PATTERNS: dict[str, str] = {
+    "integer": r"-?(0|[1-9][0-9]*)",
+    "decimal": r"-?(0|[1-9][0-9]*)\.[0-9]+",
+    "exponent": r"-?(0|[1-9][0-9]*)(\.[0-9]+)?[eE][+-]?[0-9]+",
+    "date": DATE,
+    "timestamp": TIMESTAMP,
+    "boolean": BOOLEAN,
+    "zeros": r"[+-]?0[0-9]+(\.[0-9]+)?",
+    "groups": r"-?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]+)?",
+    "comma": r"-?[0-9]+,[0-9]+",
+    "comma_groups": r"-?[0-9]{1,3}(\.[0-9]{3})+,[0-9]+",
+}
+"""The first pattern that a value matches tells its spelling; those of numbers are told apart by their digits, and dates
+and timestamps whose day no month has are "other"."""
 
 # Text that fits a requested type. It may be spelled more loosely than text whose type is inferred.
 FITS: dict[TypeName, str] = {

@@ -18,7 +18,7 @@ import pyspark
 import pytest
 from loopback import SMALL_JVM, loopback_cluster
 
-from tuplewise.engine.doctor import find_java
+from tuplewise.engine.spark.session import find_java
 
 pytestmark = [pytest.mark.spark, pytest.mark.cluster]
 
