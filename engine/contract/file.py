@@ -110,14 +110,17 @@ class ContractFile:
         return Contract(str(self.path), self._document.get("nulls", "unknown"), tables, tuple(rules))
 
     def add_table(self, table: ContractTable) -> None:
-        """Add a table, or give one its columns and path where it has none yet."""
+        """Add a table, or give one the columns and the path that it lacks."""
         tables = self._document["tables"]
         tables.pop("_", None)
         entry = tables.get(table.name) or {}
         if table.path is not None:
             entry.setdefault("path", table.path)
-        if "columns" not in entry:
-            entry["columns"] = {c.name: _flow(_column_record(c)) for c in table.columns or ()}
+        if entry.get("columns") is None:
+            entry["columns"] = {}
+        for column in table.columns or ():
+            if column.name not in entry["columns"]:
+                entry["columns"][column.name] = _flow(_column_record(column))
         tables[table.name] = entry
         self._changed()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -157,15 +158,16 @@ class ContractResult(CheckedResult):
         headings = ("table", "column", "", "in the contract", "in the table")
         sections = [Section("Columns", "table", [(heading, "left") for heading in headings], rows)] if rows else []
         if html:
-            return [*sections, *super()._sections(chosen, most, html=html)]
-        checked = sorted(self._found.rules, key=lambda one: one.within is True)
+            (rules,) = super()._sections(chosen, most, html=html)
+            return [*sections, replace(rules, rows=sorted(rules.rows, key=lambda entry: not entry.wrong))]
+        checked = sorted(self._found.rules, key=lambda one: (not one.failed, one.within is True))
         lines = [[verdict(one), one.rule.id, one.rule.text, one.said, str(one.rule.tolerance)] for one in checked]
         named = ("", "id", "rule", "", "allowed")
         broken = [one for one in checked if one.examples and one.within is not True]
         details = [line for one in broken for line in ("", self._headline(one), *(f"  {e.text}" for e in one.examples))]
         details = ["", "Rows are counted from 0, without the header.", *details] if broken else []
-        rules = Section("", "table", [(heading, "left") for heading in named], lines)
-        return [*sections, rules, Section("", "lines", rows=details)]
+        listed = Section("", "table", [(heading, "left") for heading in named], lines)
+        return [*sections, listed, Section("", "lines", rows=details)]
 
     def _headline(self, one: CheckedRule) -> str:
         more = " (the first)" if len(one.examples) == self._found.options.examples else ""

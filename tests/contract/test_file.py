@@ -145,6 +145,14 @@ def test_a_profile_proposes_rules_once(tmp_path: Path) -> None:
     assert (tmp_path / "rules.yaml").read_text() == written
 
 
+def test_a_column_that_came_is_added(tmp_path: Path) -> None:
+    propose(TOWNS, tmp_path)
+    propose(TOWNS.assign(more=[f"x{i % 3}" for i in range(400)]), tmp_path)
+    kept = ContractFile(tmp_path / "rules.yaml").contract
+    assert kept.tables["towns"].column_names == ["no", "zip", "city", "fee", "more"]
+    assert "more in ('x0', 'x1', 'x2')" in [rule.text for rule in kept.rules]
+
+
 def test_rejected_rules_are_not_proposed_again(tmp_path: Path) -> None:
     propose(TOWNS, tmp_path)
     kept = ContractFile(tmp_path / "rules.yaml")
