@@ -117,8 +117,7 @@ NEEDED: dict[str, tuple[str, ...]] = {
         f"{_CPU}.wavelet.count_dominated",
     ),
     "check": (
-        f"{_CPU}.order.removals_range",
-        f"{_CPU}.partitions.order_column",
+        "engine.contract.chains._keep_longest_runs",
         *_GROUPS,
         f"{_CPU}.grouping.runs_to_clusters",
         *_SCATTER,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from tuplewise.engine.contract.chains import OutsideChains, outside_chains
 from tuplewise.engine.contract.contract import Contract, ContractRule, ContractTable
 from tuplewise.engine.contract.forms import (
     Form,
@@ -28,6 +29,7 @@ from tuplewise.engine.dc.constraint import DenialConstraint
 from tuplewise.engine.dc.rule_text.constants import check_types
 from tuplewise.engine.errors import LimitReached, RuleError, placed
 from tuplewise.engine.options import ContractCheckOptions, DcCheckOptions, IndCheckOptions, LoadOptions, ProfileOptions
+from tuplewise.engine.profile.rows import CountedRelation
 from tuplewise.engine.profile.rule import Rule, order_of
 from tuplewise.engine.profile.table import ProfiledTable, TableHere, chosen_rows
 from tuplewise.engine.report import profile_words
@@ -266,7 +268,8 @@ class OpenedTable:
         self, table: Table, contract: Contract, options: ContractCheckOptions, device: Device, run: Run
     ) -> None:
         self.notes: list[str] = []
-        self._options, self._run, self.nulls, self.device = options, run, contract.nulls, device
+        self._outside: dict[Rule, OutsideChains] = {}
+        self._options, self._run, self.nulls = options, run, contract.nulls
         profiling = options.part(ProfileOptions, nulls=contract.nulls)
         self._encoded: Any = None
         if not isinstance(table, Relation):
@@ -395,8 +398,10 @@ class OpenedTable:
                     (found,) = self.rows.count_keys([one.left])
                     counts[rule_id] = (found.exceptions, found.rows)
                 else:
-                    order = order_of(one)
-                    (removed,) = self.rows.rows_to_remove([order])
+                    if self.in_spark:
+                        (removed,) = self.rows.rows_to_remove([order_of(one)])
+                    else:
+                        removed = len(self.out_of_order(one).rows)
                     counts[rule_id] = (removed, self._rows_with_values(one.columns))
         except LimitReached as error:
             self.notes.append(str(error))
@@ -406,6 +411,18 @@ class OpenedTable:
             else _undecided(rule)
             for rule in rules
         ]
+
+    def out_of_order(self, rule: Rule) -> OutsideChains:
+        """The fewest rows that an order rule has to lose; of a table in this process."""
+        if rule not in self._outside:
+            self._outside[rule] = outside_chains(self._counted, *order_of(rule))
+        return self._outside[rule]
+
+    @property
+    def _counted(self) -> CountedRelation:
+        """The rows in this process, for counting."""
+        assert isinstance(self.rows, TableHere), "the rows are in this process"
+        return self.rows
 
     def _rows_with_values(self, columns: Sequence[int]) -> int:
         """The rows with a value in each of some columns."""
@@ -430,7 +447,11 @@ class OpenedTable:
     def _examples(self, rule: Rule, exceptions: int) -> tuple[Example, ...]:
         if not exceptions or not self._options.examples:
             return ()
-        relation, broken = self.rows.broken(rule, self._options.examples)
+        most = self._options.examples
+        if rule.kind == "od" and not self.in_spark:
+            relation, broken = self.relation, self.out_of_order(rule).exceptions(most)
+        else:
+            relation, broken = self.rows.broken(rule, most)
         found = profile_words.examples(relation, rule, broken)
         return tuple(Example(one["text"], tuple(one["rows"])) for one in found)
 

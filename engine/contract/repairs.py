@@ -6,9 +6,7 @@ between which B would have to lie. One row: the row; where a set of values has o
 The rows are as few as `exceptions` of the check says; which of several sets of that size is chosen is not defined, but
 it is the same each time.
 
-Source: g3 per class, Huhtala et al. (TANE), 1999, section 2.3; longest chains: Schensted, "Longest increasing and
-decreasing subsequences", Canadian Journal of Mathematics 13, 1961, by patience as in `gpu_kernels.cpu.removals`, here
-with the members of the chain.
+Source: g3 per class, Huhtala et al. (TANE), 1999, section 2.3; longest chains: see `chains`.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ import difflib
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -28,14 +26,9 @@ from tuplewise.engine.contract.forms import NotNull, OrderCompatibility, Range, 
 from tuplewise.engine.dc.violations.listing import iterate_pairs
 from tuplewise.engine.errors import InputError, message, number_of
 from tuplewise.engine.profile.columns import spelled
-from tuplewise.engine.profile.rows import CountedRelation
 from tuplewise.engine.profile.rule import Rule
 from tuplewise.engine.report import files
 from tuplewise.engine.table.relation import Relation
-from tuplewise.gpu_kernels.compiled import kernel
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 SCHEMA = pa.schema(
     [
@@ -142,66 +135,13 @@ def _of_classes(rule: Rule, table: OpenedTable) -> Iterator[Suggestion]:
 
 def _of_order(rule: Rule, table: OpenedTable) -> Iterator[Suggestion]:
     """Rows outside a longest chain of their class, and the values between which B would have to lie."""
-    relation, (a, b) = table.relation, rule.right
-    counted = CountedRelation(relation, table.nulls, table.device)
-    order, offsets = _in_order(counted, rule.left, a, b, rule.sense == "ascending")
-    values = counted.codes[b][order]
-    values = np.ascontiguousarray(values if rule.sense == "ascending" else -values)
-    kept = np.zeros(len(values), dtype=np.bool_)
-    _keep_longest_runs(values, offsets, kept)
-    outside = np.flatnonzero(~kept)
-    number = np.searchsorted(offsets, outside, side="right") - 1
-    places = np.arange(len(kept))
-    before = np.maximum.accumulate(np.where(kept, places, -1))[outside]
-    after = np.minimum.accumulate(np.where(kept, places, len(kept))[::-1])[::-1][outside]
-    low = np.where(before >= offsets[number], before, -1)
-    high = np.where(after < offsets[number + 1], after, -1)
-    shown = np.argsort(order[outside], kind="stable")
-    ends = [_texts_or_none(relation, b, order, side[shown]) for side in (low, high)]
-    rows = order[outside][shown]
+    relation, b = table.relation, rule.right[1]
+    outside = table.out_of_order(rule)
+    values, *ends = (_texts(relation, b, rows) for rows in (outside.rows, outside.before, outside.after))
     name = relation.columns[b].name
-    for row, value, first, last in zip(_places(relation, rows), _texts(relation, b, rows), *ends, strict=True):
+    for row, value, first, last in zip(_places(relation, outside.rows), values, *ends, strict=True):
         between = [f"from {first}" if first is not None else "", f"to {last}" if last is not None else ""]
         yield row, "change", name, value, " ".join(filter(None, between)) or None, "it is out of order"
-
-
-def _in_order(
-    counted: CountedRelation, context: Sequence[int], a: int, b: int, ascending: bool
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows with values, by class, then A, then B in its direction; and where classes begin, with the end, int64."""
-    present = counted.without_nulls([*context, a, b])
-    rows = np.arange(counted.count) if present is None else np.flatnonzero(present)
-    codes = counted.codes[:, rows]
-    by_b = codes[b] if ascending else -codes[b]
-    order = np.lexsort((by_b, codes[a], *(codes[c] for c in reversed(context))))
-    changes = np.zeros(max(len(order) - 1, 0), dtype=np.bool_)
-    for c in context:
-        changes |= np.diff(codes[c][order]) != 0
-    return rows[order], np.concatenate([[0], np.flatnonzero(changes) + 1, [len(order)]]).astype(np.int64)
-
-
-@kernel("int32[::1], int64[::1], bool_[::1]")
-def _keep_longest_runs(values: NDArray[np.int32], offsets: NDArray[np.int64], kept: NDArray[np.bool_]) -> None:
-    """Mark, in each class, a longest subsequence that doesn't fall. By patience, with the value before each."""
-    tails = np.empty(len(values), dtype=np.int64)
-    previous = np.empty(len(values), dtype=np.int64)
-    for c in range(len(offsets) - 1):
-        length = 0
-        for i in range(offsets[c], offsets[c + 1]):
-            low, high = 0, length
-            while low < high:
-                middle = (low + high) >> 1
-                if values[tails[middle]] <= values[i]:
-                    low = middle + 1
-                else:
-                    high = middle
-            previous[i] = tails[low - 1] if low > 0 else -1
-            tails[low] = i
-            length = max(length, low + 1)
-        i = tails[length - 1] if length > 0 else -1
-        while i >= 0:
-            kept[i] = True
-            i = previous[i]
 
 
 def _of_row(form: RowForm, relation: Relation, nulls: str) -> Iterator[Suggestion]:
@@ -235,18 +175,7 @@ def _places(relation: Relation, rows: NDArray[np.int64]) -> list[int]:
 
 
 def _texts(relation: Relation, column: int, rows: NDArray[np.int64]) -> list[str | None]:
-    """Values as text; null as None."""
-    found = relation.values(column, rows)
-    return [None if value is None else spelled(value) for value in found.to_pylist()]
-
-
-def _texts_or_none(
-    relation: Relation, column: int, order: NDArray[np.int64], places: NDArray[np.int64]
-) -> list[str | None]:
-    """Values at places of an order as text; None where there is no place."""
-    there = places >= 0
-    values = _texts(relation, column, order[places[there]])
-    found: list[str | None] = [None] * len(places)
-    for place, value in zip(np.flatnonzero(there).tolist(), values, strict=True):
-        found[place] = value
-    return found
+    """Values as text; None for null, and for row -1."""
+    found = relation.values(column, np.maximum(rows, 0)).to_pylist()
+    both = zip(rows.tolist(), found, strict=True)
+    return [None if value is None or row < 0 else spelled(value) for row, value in both]

@@ -39,7 +39,7 @@ COMPILED = {
     "od check": 2,
     "ind discover": 10,
     "profile": 15,
-    "check": 10,
+    "check": 9,
     "ind check": 2,
 }
 
