@@ -37,7 +37,6 @@ def export(state: State, /, contract: str, **given: Any) -> int:
     A rule that the target can't say exactly is left out; the text says which and why, and a note counts them.
     """
     from tuplewise.engine.contract.exports import export as write
-    from tuplewise.engine.contract.exports.scope import rules_of
     from tuplewise.engine.contract.file import read_contract
 
     chosen, options = settings.made(given, ExportTarget, ContractExportOptions)
@@ -56,7 +55,7 @@ def export(state: State, /, contract: str, **given: Any) -> int:
     else:
         output.write([exported.text], given["output"])
     if exported.left_out and not state.quiet:
-        rules, left_out = len(rules_of(read, options.table)), exported.left_out
+        rules, left_out = len(read.accepted(options.table)), exported.left_out
         verb = "was" if len(left_out) == 1 else "were"
         said = f"{len(left_out):,} of {rules:,} accepted rules can't be said in {chosen.to} and {verb} left out"
         click.echo(f"tuplewise: note: {said}: {', '.join(left_out)}", err=True)

@@ -20,8 +20,8 @@ from tuplewise.engine.contract.forms import (
     InclusionDependency,
     Key,
     OrderCompatibility,
-    RowForm,
     columns_of,
+    constraints_of,
     read_form,
     read_inclusion,
 )
@@ -100,8 +100,7 @@ class CheckedRule:
     @property
     def table(self) -> str:
         """The table that it is about; of an inclusion dependency the one that refers."""
-        form = self.rule.form
-        return form.dependent[0].table if isinstance(form, InclusionDependency) else self.rule.table
+        return self.rule.subject
 
     @property
     def said(self) -> str:
@@ -457,7 +456,7 @@ class OpenedTable:
 
     def _check_constraints(self, rules: list[ContractRule]) -> list[CheckedRule]:
         """Check rules that are denial constraints: those on one row together, and those on two."""
-        constraints = [dc for rule in rules for dc in _constraints(rule.form)]
+        constraints = [dc for rule in rules for dc in constraints_of(rule.form)]
         checks: dict[DenialConstraint, tuple[Relation, RuleCheck]] = {}
         for one_row in (True, False):
             own = list(dict.fromkeys(dc for dc in constraints if dc.names_one_tuple is one_row))
@@ -465,7 +464,7 @@ class OpenedTable:
         rows = self.rows.count
         found = []
         for rule in rules:
-            own_checks = [checks[dc] for dc in _constraints(rule.form)]
+            own_checks = [checks[dc] for dc in constraints_of(rule.form)]
             if any(check.violating_pairs is None for _, check in own_checks):
                 found.append(_undecided(rule))
                 continue
@@ -498,7 +497,7 @@ class OpenedTable:
     def _not_compared(self, form: Form) -> str:
         """Why the values that a rule compares can't be compared, or "": a column may have become one of text."""
         try:
-            for constraint in _constraints(form):
+            for constraint in constraints_of(form):
                 check_types(self.relation, constraint)
         except RuleError as error:
             return str(error.said).split("; allowed", 1)[0]
@@ -519,13 +518,6 @@ class OpenedTable:
 def _undecided(rule: ContractRule) -> CheckedRule:
     reason = "a limit came before it was checked"
     return CheckedRule(rule, None, 0, "rows", reason=reason, limited=True)
-
-
-def _constraints(form: Form) -> tuple[DenialConstraint, ...]:
-    if isinstance(form, DenialConstraint):
-        return (form,)
-    assert isinstance(form, RowForm)
-    return form.constraints
 
 
 def _in_words(relation: Relation, check: RuleCheck) -> Iterator[Example]:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
-from tuplewise.engine.contract.forms import Form, Kind
+from tuplewise.engine.contract.forms import Form, InclusionDependency, Kind
+from tuplewise.engine.errors import InputError, message, near_names
 from tuplewise.engine.options import Nulls
 from tuplewise.engine.table.relation import TypeName
 
@@ -77,6 +78,16 @@ class ContractRule:
     seen: Mapping[str, Any] | None = None
 
     @property
+    def subject(self) -> str:
+        """The table that it is about; of an inclusion dependency the one that refers."""
+        return self.form.dependent[0].table if isinstance(self.form, InclusionDependency) else self.table
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether nothing may break it."""
+        return not self.tolerance.max_violations and not self.tolerance.share
+
+    @property
     def identity(self) -> tuple[str, str, str]:
         """What makes two rules the same: table, kind and canonical text."""
         return (self.table, self.kind, str(self.form))
@@ -130,6 +141,12 @@ class Contract:
     tables: Mapping[str, ContractTable]
     rules: Sequence[ContractRule]
 
-    def accepted(self) -> list[ContractRule]:
-        """The rules that are checked and exported."""
-        return [rule for rule in self.rules if rule.status == "accepted"]
+    def accepted(self, table: str | None = None) -> list[ContractRule]:
+        """The rules that are checked and exported: of a table, or all.
+
+        Raises InputError for a table that the contract doesn't have.
+        """
+        if table is not None and table not in self.tables:
+            hint = near_names(table, self.tables)
+            raise InputError(message(f"no table of this name in contract {self.name!r}", table, hint=hint))
+        return [rule for rule in self.rules if rule.status == "accepted" and table in (None, rule.subject)]

@@ -38,6 +38,7 @@ __all__ = [
     "check_kind",
     "columns_of",
     "constant_of",
+    "constraints_of",
     "read_form",
     "read_inclusion",
 ]
@@ -155,6 +156,14 @@ def columns_of(form: Form) -> tuple[str, ...]:
     if isinstance(form, RowOrder):
         return (form.left, form.right)
     return form.columns if isinstance(form, DenialConstraint) else (form.column,)
+
+
+def constraints_of(form: Form) -> tuple[DenialConstraint, ...]:
+    """A denial constraint, or a rule of one row as such: a row breaks the rule that breaks one of them."""
+    if isinstance(form, DenialConstraint):
+        return (form,)
+    assert isinstance(form, RowForm), "keys, dependencies and order rules are counted otherwise"
+    return form.constraints
 
 
 def read_form(kind: Kind, text: str, columns: Sequence[str] = ()) -> Form:

@@ -47,9 +47,7 @@ def export(contract: Contract, to: str, table: str | None = None, dialect: SqlDi
     """
     if to not in TARGETS:
         raise InputError(message("target of an export", to, ", ".join(sorted(TARGETS)), near_names(to, TARGETS)))
-    if table is not None and table not in contract.tables:
-        hint = near_names(table, contract.tables)
-        raise InputError(message(f"no table of the name in contract {contract.name!r}", table, hint=hint))
+    contract.accepted(table)
     more: dict[str, Any] = {}
     if to in WITH_DIALECT:
         more["dialect"] = dialect

@@ -12,15 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from tuplewise.engine.contract.contract import Contract, ContractRule
-from tuplewise.engine.contract.exports.exported import Exported
+from tuplewise.engine.contract.exports.exported import CannotSay, Exported
 from tuplewise.engine.contract.exports.names import names_for
 from tuplewise.engine.contract.exports.queries import (
-    CannotSay,
     RuleQueries,
-    is_strict,
-    rules_to_export,
     said,
-    table_of,
 )
 from tuplewise.engine.contract.forms import DenialConstraint, InclusionDependency, Key, NotNull, ValueSet
 from tuplewise.engine.report import files, sql
@@ -49,7 +45,7 @@ def export(contract: Contract, table: str | None, dialect: str) -> Exported:
     ------
     InputError : for another dialect, or a table that the contract doesn't have
     """
-    rules = rules_to_export(contract, table)
+    rules = contract.accepted(table)
     queries = RuleQueries(contract, dialect)
     names = names_for(rule.id for rule in rules)
     models: dict[str, dict[str | None, list[Any]]] = {}
@@ -60,7 +56,7 @@ def export(contract: Contract, table: str | None, dialect: str) -> Exported:
             if generic is None:
                 singular.append((f"{_TESTS}/{names[rule.id]}.sql", _singular(queries, rule)))
             else:
-                models.setdefault(table_of(rule), {}).setdefault(generic[0], []).append(generic[1])
+                models.setdefault(rule.subject, {}).setdefault(generic[0], []).append(generic[1])
         except CannotSay as why:
             left_out.append(rule.id)
             refused.append(f"# {rule.id} is left out: {why}\n")
@@ -137,7 +133,7 @@ def _generic(queries: RuleQueries, rule: ContractRule, name: str) -> tuple[str, 
             return None
         column, test = own.column, "relationships"
         more = {"to": f"ref('{theirs.table}')", "field": queries.name(theirs.column)}
-    if not test or not all(map(_HARMLESS.fullmatch, (column, table_of(rule)))):
+    if not test or not all(map(_HARMLESS.fullmatch, (column, rule.subject))):
         return None
     config = _config(rule)
     if counted and len(config) > 1:
@@ -149,11 +145,11 @@ def _generic(queries: RuleQueries, rule: ContractRule, name: str) -> tuple[str, 
 def _singular(queries: RuleQueries, rule: ContractRule) -> str:
     """A singular test: the tables are common table expressions of their names, on what `ref` finds."""
     form = rule.form
-    tables = [table_of(rule)]
+    tables = [rule.subject]
     if isinstance(form, InclusionDependency) and form.referenced[0].table not in tables:
         tables.append(form.referenced[0].table)
     twice = isinstance(form, DenialConstraint) and not form.names_one_tuple and form.is_symmetric
-    by_query = not is_strict(rule) and (rule.tolerance.share is not None or rule.kind == "od")
+    by_query = not rule.is_strict and (rule.tolerance.share is not None or rule.kind == "od")
     query = queries.beyond(rule) if by_query else queries.rows(rule)
     config = ", ".join(f"{key}='{value}'" for key, value in _config(rule, 2 if twice else 1).items())
     common = ", ".join(

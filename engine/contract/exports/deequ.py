@@ -13,16 +13,12 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from tuplewise.engine.contract.contract import Contract, ContractRule
-from tuplewise.engine.contract.exports.exported import Exported
+from tuplewise.engine.contract.exports.exported import CannotSay, Exported
 from tuplewise.engine.contract.exports.names import names_for
 from tuplewise.engine.contract.exports.queries import (
-    CannotSay,
     RuleQueries,
     is_one_row,
-    is_strict,
-    rules_to_export,
     said,
-    table_of,
 )
 from tuplewise.engine.contract.forms import InclusionDependency, Key, NotNull
 from tuplewise.engine.report.text import visible
@@ -60,8 +56,8 @@ def _export(contract: Contract, table: str | None, language: _Scala | _Python) -
     queries = RuleQueries(contract, "spark")
     checks: dict[str, list[str]] = {}
     left_out = []
-    for rule in rules_to_export(contract, table):
-        own = checks.setdefault(table_of(rule), [])
+    for rule in contract.accepted(table):
+        own = checks.setdefault(rule.subject, [])
         try:
             own.append(language.check(rule, _constraint(queries, rule)))
         except CannotSay as why:
@@ -75,11 +71,11 @@ def _export(contract: Contract, table: str | None, language: _Scala | _Python) -
 def _constraint(queries: RuleQueries, rule: ContractRule) -> _Constraint:
     """What says a rule. Raises CannotSay where nothing does."""
     form = rule.form
-    if rule.tolerance.share is None and not is_strict(rule):
+    if rule.tolerance.share is None and not rule.is_strict:
         raise CannotSay("Deequ measures shares, and its tolerance is a number")
     if isinstance(form, InclusionDependency) or not (is_one_row(form) or isinstance(form, Key)):
         raise CannotSay("Deequ compares no two rows but for keys")
-    least = None if is_strict(rule) else f"{1 - Decimal(str(rule.tolerance.share)):f}"
+    least = None if rule.is_strict else f"{1 - Decimal(str(rule.tolerance.share)):f}"
     filled = " AND ".join(f"{queries.name(column)} IS NOT NULL" for column in queries.left_out_by_nulls(rule))
     if isinstance(form, Key):
         if not all(map(_ADDRESSABLE.fullmatch, form.columns)):

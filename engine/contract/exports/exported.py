@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 
+class CannotSay(Exception):
+    """Why a target can't say a rule."""
+
+
 @dataclass(frozen=True)
 class Exported:
     """The rules of a contract as another tool takes them.

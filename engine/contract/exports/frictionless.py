@@ -14,7 +14,7 @@ from typing import Any
 
 from tuplewise.engine.contract.contract import Contract, ContractRule, ContractTable
 from tuplewise.engine.contract.exports import scope
-from tuplewise.engine.contract.exports.exported import Exported
+from tuplewise.engine.contract.exports.exported import CannotSay, Exported
 from tuplewise.engine.contract.forms import InclusionDependency, Key, NotNull, Range, ValueSet, columns_of
 from tuplewise.engine.errors import RuleError
 
@@ -29,10 +29,6 @@ _WARNING = "Table Schema has no warnings"
 _NULLS = "nulls are values, and here they are left out"
 _NO_KEY = "Table Schema has one key of several columns, the primary key, whose columns have no nulls"
 _NO_WORD = "Table Schema can't say it"
-
-
-class _Unsaid(Exception):
-    """Why a rule can't be said."""
 
 
 def export(contract: Contract, table: str | None) -> Exported:
@@ -74,13 +70,13 @@ class _Resource:
         columns = scope.columns_named(table, contract.accepted())
         self._fields: dict[str, dict[str, Any]] = {name: self._field(name) for name in columns}
         self._foreign_keys: list[dict[str, Any]] = []
-        rules = scope.rules_of(contract, table.name)
+        rules = contract.accepted(table.name)
         self._primary = self._primary_key(rules)
         self.left_out: list[tuple[ContractRule, str]] = []
         for rule in rules:
             try:
                 self._add(scope.simplest(rule))
-            except _Unsaid as unsaid:
+            except CannotSay as unsaid:
                 self.left_out.append((rule, str(unsaid)))
             except RuleError as error:
                 raise RuleError(f"rule {rule.id!r}: {error.said}") from None
@@ -106,24 +102,24 @@ class _Resource:
         """The columns of the first key that can be the primary key."""
         for rule in rules:
             form = scope.simplest(rule).form
-            said = scope.is_exact(rule) and rule.severity == "error"
+            said = rule.is_strict and rule.severity == "error"
             if said and isinstance(form, Key) and self._never_null.issuperset(form.columns):
                 return form.columns
         return ()
 
     def _add(self, rule: ContractRule) -> None:
-        """Note a rule where it belongs. Raises _Unsaid."""
+        """Note a rule where it belongs. Raises CannotSay."""
         form = rule.form
         if not isinstance(form, (Key, NotNull, Range, ValueSet, InclusionDependency)):
-            raise _Unsaid(_NO_WORD)
-        if rule.severity != "error" or not scope.is_exact(rule):
-            raise _Unsaid(_WARNING if rule.severity != "error" else _TOLERANCE)
+            raise CannotSay(_NO_WORD)
+        if rule.severity != "error" or not rule.is_strict:
+            raise CannotSay(_WARNING if rule.severity != "error" else _TOLERANCE)
         if isinstance(form, InclusionDependency):
             self._refer(form)
             return
         sure = self._never_null.issuperset(columns_of(form))
         if self._nulls_are_values and not sure and not isinstance(form, NotNull):
-            raise _Unsaid(_NULLS)
+            raise CannotSay(_NULLS)
         if isinstance(form, Key):
             if form.columns != self._primary:
                 self._constrain(form.columns[0], unique=True) if len(form.columns) == 1 else _refuse(_NO_KEY)
@@ -131,11 +127,11 @@ class _Resource:
             self._constrain(form.column, required=True)
         elif isinstance(form, ValueSet):
             if self._types.get(form.column) == "timestamp":
-                raise _Unsaid("times with and without a zone aren't compared")
+                raise CannotSay("times with and without a zone aren't compared")
             self._constrain(form.column, enum=[self._value(value, form.column) for value in form.values])
         else:
             if self._types.get(form.column) not in _WITH_ENDS:
-                raise _Unsaid("Table Schema has ends of numbers and dates, here of other types or unknown ones")
+                raise CannotSay("Table Schema has ends of numbers and dates, here of other types or unknown ones")
             ends = {name: end for name, end in (("minimum", form.low), ("maximum", form.high)) if end is not None}
             self._constrain(form.column, **{name: self._value(end, form.column) for name, end in ends.items()})
 
@@ -143,16 +139,16 @@ class _Resource:
         """Add constraints to a field that has none of them yet."""
         there = self._fields[column].setdefault("constraints", {})
         if there.keys() & constraints.keys() and {**there, **constraints} != there:
-            raise _Unsaid("the field has another such constraint")
+            raise CannotSay("the field has another such constraint")
         there.update(constraints)
 
     def _refer(self, form: InclusionDependency) -> None:
         referenced = form.referenced[0].table
         columns = [attribute.column for attribute in form.dependent]
         if referenced not in self._names:
-            raise _Unsaid(f"table {referenced!r} is not in the package")
+            raise CannotSay(f"table {referenced!r} is not in the package")
         if len(columns) > 1 and not self._never_null.issuperset(columns):
-            raise _Unsaid("a foreign key of several columns counts rows with a null in some of them")
+            raise CannotSay("a foreign key of several columns counts rows with a null in some of them")
         resource = "" if referenced == self._table.name else self._names[referenced]
         others = [attribute.column for attribute in form.referenced]
         self._foreign_keys.append({"fields": columns, "reference": {"resource": resource, "fields": others}})
@@ -162,11 +158,11 @@ class _Resource:
         type_ = self._types.get(column)
         value = scope.plain_value(constant, type_, column)
         if type_ is None and not isinstance(value, str):
-            raise _Unsaid("the column has no type in the contract, so that its cells are texts")
+            raise CannotSay("the column has no type in the contract, so that its cells are texts")
         if isinstance(value, float) and value - value != 0:
-            raise _Unsaid("JSON has no such number")
+            raise CannotSay("JSON has no such number")
         return str(value) if isinstance(value, Decimal) else value
 
 
 def _refuse(why: str) -> None:
-    raise _Unsaid(why)
+    raise CannotSay(why)

@@ -14,7 +14,7 @@ from typing import Any
 
 from tuplewise.engine.contract.contract import Contract, ContractRule
 from tuplewise.engine.contract.exports import scope
-from tuplewise.engine.contract.exports.exported import Exported
+from tuplewise.engine.contract.exports.exported import CannotSay, Exported
 from tuplewise.engine.contract.forms import (
     Constant,
     DenialConstraint,
@@ -37,10 +37,6 @@ _TEXT_ORDER = "the order of texts is another in each database"
 _NO_EXPECTATION = "no expectation says it"
 
 
-class _Unsaid(Exception):
-    """Why a rule can't be said."""
-
-
 def export(contract: Contract, table: str | None) -> Exported:
     """The suite of one table.
 
@@ -55,10 +51,10 @@ def export(contract: Contract, table: str | None) -> Exported:
     suite = _Suite(contract, described.name)
     expectations = [_expectation("expect_column_to_exist", column=name) for name in described.column_names]
     notes, left_out = [], []
-    for rule in scope.rules_of(contract, described.name):
+    for rule in contract.accepted(described.name):
         try:
             expectations.append(suite.said(rule))
-        except _Unsaid as unsaid:
+        except CannotSay as unsaid:
             left_out.append(rule.id)
             notes.append(f"Left out: {rule.id}: {rule.text}: {unsaid}")
     document = {
@@ -83,13 +79,13 @@ class _Suite:
         self._never_null = scope.never_null(contract, table)
 
     def said(self, rule: ContractRule) -> dict[str, Any]:
-        """The expectation of a rule. Raises _Unsaid."""
+        """The expectation of a rule. Raises CannotSay."""
         try:
             type_, kwargs = self._form(scope.simplest(rule))
         except RuleError as error:
             raise RuleError(f"rule {rule.id!r}: {error.said}") from None
         if rule.tolerance.max_violations:
-            raise _Unsaid(_NO_COUNT)
+            raise CannotSay(_NO_COUNT)
         if rule.tolerance.share:
             kwargs["mostly"] = float(1 - Decimal(str(rule.tolerance.share)))
         meta = {"tuplewise_id": rule.id, "tuplewise_rule": rule.text}
@@ -102,13 +98,13 @@ class _Suite:
         if isinstance(form, NotNull):
             return "expect_column_values_to_not_be_null", {"column": form.column}
         if isinstance(form, InclusionDependency):
-            raise _Unsaid("an expectation is about one table" if form.referenced[0].table != scope.about(rule)
+            raise CannotSay("an expectation is about one table" if form.referenced[0].table != rule.subject
                           else _NO_EXPECTATION)  # fmt: skip
         if isinstance(form, Key):
             return self._key(rule, form)
         if self._nulls_are_values and not self._never_null.issuperset(columns_of(form)):
-            raise _Unsaid(_NULLS)
-        if isinstance(form, FunctionalDependency) and not form.determinant and scope.is_exact(rule):
+            raise CannotSay(_NULLS)
+        if isinstance(form, FunctionalDependency) and not form.determinant and rule.is_strict:
             return "expect_column_unique_value_count_to_be_between", {"column": form.dependent, "max_value": 1}
         if isinstance(form, ValueSet):
             return self._values(form)
@@ -118,14 +114,14 @@ class _Suite:
             return self._pair(form)
         if isinstance(form, DenialConstraint):
             return self._predicate(form)
-        raise _Unsaid(_NO_EXPECTATION)
+        raise CannotSay(_NO_EXPECTATION)
 
     def _key(self, rule: ContractRule, form: Key) -> tuple[str, dict[str, Any]]:
-        if not scope.is_exact(rule):
-            raise _Unsaid(_FEWEST)
+        if not rule.is_strict:
+            raise CannotSay(_FEWEST)
         if len(form.columns) == 1:
             if self._nulls_are_values and not self._never_null.issuperset(form.columns):
-                raise _Unsaid(_NULLS)
+                raise CannotSay(_NULLS)
             return "expect_column_values_to_be_unique", {"column": form.columns[0]}
         ignored = "never" if self._nulls_are_values else "any_value_is_missing"
         columns = {"column_list": list(form.columns), "ignore_row_if": ignored}
@@ -135,14 +131,14 @@ class _Suite:
         if self._types.get(form.column) in ("date", "timestamp"):
             if len(form.values) == 1 and wanted == "expect_column_values_to_be_in_set":
                 return self._between(form.column, form.values[0], form.values[0])
-            raise _Unsaid("sets of dates or times are compared as text")
+            raise CannotSay("sets of dates or times are compared as text")
         return wanted, {"column": form.column, "value_set": [self._value(v, form.column) for v in form.values]}
 
     def _between(
         self, column: str, low: Constant | None, high: Constant | None, **strict: bool
     ) -> tuple[str, dict[str, Any]]:
         if self._is_text(column) or any(end is not None and self._is_text(column, end) for end in (low, high)):
-            raise _Unsaid(_TEXT_ORDER)
+            raise CannotSay(_TEXT_ORDER)
         ends = {name: self._value(end, column) for name, end in (("min_value", low), ("max_value", high)) if end}
         return "expect_column_values_to_be_between", {"column": column, **ends, **strict}
 
@@ -157,7 +153,7 @@ class _Suite:
         if sign == "==":
             return "expect_column_pair_values_to_be_equal", both
         if self._is_text(left) or self._is_text(right):
-            raise _Unsaid(_TEXT_ORDER)
+            raise CannotSay(_TEXT_ORDER)
         return "expect_column_pair_values_a_to_be_greater_than_b", {**both, "or_equal": sign in ("<=", ">=")}
 
     def _predicate(self, form: DenialConstraint) -> tuple[str, dict[str, Any]]:
@@ -171,7 +167,7 @@ class _Suite:
                 return self._between(column, constant, None, strict_min=True)
             if predicate.operator == ">=":
                 return self._between(column, None, constant, strict_max=True)
-        raise _Unsaid(_NO_EXPECTATION)
+        raise CannotSay(_NO_EXPECTATION)
 
     def _is_text(self, column: str, constant: Constant | None = None) -> bool:
         """Whether a column is of text, by its type, or where it has none by a constant."""
@@ -184,7 +180,7 @@ class _Suite:
         type_ = self._types.get(column)
         value = scope.plain_value(constant, type_, column)
         if isinstance(value, float) and value - value != 0:
-            raise _Unsaid("JSON has no such number")
+            raise CannotSay("JSON has no such number")
         if type_ == "timestamp":
             moment = datetime.datetime.fromisoformat(str(value))
             if moment.tzinfo is not None:

@@ -24,8 +24,8 @@ from tuplewise.engine.contract.forms import (
     NotNull,
     OrderCompatibility,
     Range,
-    RowForm,
     ValueSet,
+    constraints_of,
 )
 from tuplewise.engine.errors import RuleError
 from tuplewise.engine.table.relation import TypeName
@@ -98,10 +98,10 @@ class _Schema:
         self._types = scope.types_of(self.table)
         self._nulls_are_values = self.contract.nulls == "value"
         self._never_null = scope.never_null(self.contract, self.table.name)
-        rules = scope.rules_of(self.contract, self.table.name)
+        rules = self.contract.accepted(self.table.name)
         self._columns: dict[str, list[str]] = {}
         self._attributes: dict[str, list[str]] = {}
-        for name in scope.columns_named(self.table, scope.rules_of(self.contract, None)):
+        for name in scope.columns_named(self.table, self.contract.accepted()):
             self._columns[name] = [self._type_check(name, self._types[name])] if name in self._types else []
             self._attributes[name] = [f"nullable={name not in self._never_null}"]
         self._checks: list[str] = []
@@ -140,7 +140,7 @@ class _Schema:
     def _is_attribute(self, rule: ContractRule) -> bool:
         """Whether an attribute of a column says a rule; it is noted there."""
         form = rule.form
-        if not scope.is_exact(rule) or rule.severity != "error":
+        if not rule.is_strict or rule.severity != "error":
             return False
         if isinstance(form, NotNull):
             return True  # see `nullable`
@@ -154,7 +154,7 @@ class _Schema:
     def _is_built_in(self, rule: ContractRule) -> bool:
         """Whether a check of Pandera's own says a rule of one column; it is noted there."""
         form = rule.form
-        if not isinstance(form, (Range, ValueSet)) or not scope.is_exact(rule):
+        if not isinstance(form, (Range, ValueSet)) or not rule.is_strict:
             return False
         type_ = self._types.get(form.column)
         if type_ not in ("integer", "double", "text") or (
@@ -202,7 +202,7 @@ class _Schema:
         if isinstance(form, InclusionDependency):
             sides = ([a.column for a in side] for side in (form.dependent, form.referenced))
             return "included", [*map(repr, sides), allowed]
-        rules = (form,) if isinstance(form, DenialConstraint) else _constraints(form)
+        rules = constraints_of(form)
         written = [_list(self._predicates(one)) for one in rules]
         if all(one.names_one_tuple for one in rules):
             return "denied", [_list(written), *last]
@@ -224,10 +224,6 @@ class _Schema:
         library = self.library
         told = f"name='type', error={f'{name}: not of type {type_}'!r}{library.more}"
         return f"pa.Check(lambda {library.takes}: is_of_type({library.column}, {type_!r}), {told})"
-
-
-def _constraints(form: RowForm) -> tuple[DenialConstraint, ...]:
-    return form.constraints
 
 
 def _list(items: Iterator[str] | list[str]) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from tuplewise.engine.contract.contract import Contract, ContractRule
+from tuplewise.engine.contract.exports.exported import CannotSay
 from tuplewise.engine.contract.forms import (
     DenialConstraint,
     Form,
@@ -16,38 +17,13 @@ from tuplewise.engine.contract.forms import (
     OrderCompatibility,
     ValueSet,
     columns_of,
+    constraints_of,
 )
 from tuplewise.engine.dc.constraint import Constant
-from tuplewise.engine.errors import InputError, message, near_names
 from tuplewise.engine.ind.values import family_of
 from tuplewise.engine.report import sql
 from tuplewise.engine.report.ind_sql import missing
 from tuplewise.engine.table.relation import TypeName
-
-
-class CannotSay(Exception):
-    """Why a tool can't say a rule."""
-
-
-def rules_to_export(contract: Contract, table: str | None) -> list[ContractRule]:
-    """The accepted rules of a table, or of all. An inclusion dependency belongs to the table that refers.
-
-    Raises InputError for a table that the contract doesn't have.
-    """
-    if table is not None and table not in contract.tables:
-        hint = near_names(table, contract.tables)
-        raise InputError(message(f"no table of this name in contract {contract.name!r}", table, hint=hint))
-    return [rule for rule in contract.accepted() if table in (None, table_of(rule))]
-
-
-def table_of(rule: ContractRule) -> str:
-    """The table that a rule is about; of an inclusion dependency the one that refers."""
-    return rule.form.dependent[0].table if isinstance(rule.form, InclusionDependency) else rule.table
-
-
-def is_strict(rule: ContractRule) -> bool:
-    """Whether nothing may break a rule."""
-    return not rule.tolerance.max_violations and not rule.tolerance.share
 
 
 def is_one_row(form: Form) -> bool:
@@ -55,14 +31,6 @@ def is_one_row(form: Form) -> bool:
     if isinstance(form, (Key, FunctionalDependency, OrderCompatibility, InclusionDependency)):
         return False
     return not isinstance(form, DenialConstraint) or form.names_one_tuple
-
-
-def constraints_of(form: Form) -> tuple[DenialConstraint, ...]:
-    """A rule of one row as denial constraints: a row breaks it that breaks one of them."""
-    if isinstance(form, DenialConstraint):
-        return (form,)
-    assert not isinstance(form, (Key, FunctionalDependency, OrderCompatibility, InclusionDependency))
-    return form.constraints
 
 
 def compared_columns(form: Form) -> list[str]:
@@ -173,7 +141,7 @@ class RuleQueries:
     def spoken_of(self, rule: ContractRule) -> str:
         """The query that counts what a rule speaks of: rows, or ordered pairs of rows."""
         form = rule.form
-        table = self.name(table_of(rule))
+        table = self.name(rule.subject)
         if isinstance(form, DenialConstraint) and not is_one_row(form):
             return f"SELECT count(*) * (count(*) - 1) FROM {table}"
         filled = self._filled(rule)
@@ -212,7 +180,7 @@ class RuleQueries:
 
     def listed(self, rule: ContractRule) -> Sequence[str]:
         """The columns that queries list: all where the contract has them, else those of the rule."""
-        return self.contract.tables[table_of(rule)].column_names or columns_of(rule.form)
+        return self.contract.tables[rule.subject].column_names or columns_of(rule.form)
 
     def same_family(self, form: InclusionDependency) -> bool:
         """Whether the values of the two sides can be equal, as far as the contract has their types."""
@@ -307,6 +275,6 @@ class RuleQueries:
 
 def said(rule: ContractRule) -> str:
     """A rule in one line, for a comment: its id, what it says, and what its tolerance allows."""
-    allowed = "" if is_strict(rule) else f" (tolerance: {rule.tolerance})"
+    allowed = "" if rule.is_strict else f" (tolerance: {rule.tolerance})"
     return f"{rule.id}: {rule.english or rule.text}{allowed}{' (warning)' if rule.severity == 'warning' else ''}"
 

@@ -33,22 +33,11 @@ def tables_of(contract: Contract, table: str | None) -> list[ContractTable]:
     return list(contract.tables.values()) if table is None else [contract.tables[table]]
 
 
-def about(rule: ContractRule) -> str:
-    """The table that a rule is about; of an inclusion dependency the one that refers."""
-    form = rule.form
-    return form.dependent[0].table if isinstance(form, InclusionDependency) else rule.table
-
-
-def rules_of(contract: Contract, table: str | None) -> list[ContractRule]:
-    """The accepted rules of a table, or of all."""
-    return [rule for rule in contract.accepted() if table is None or about(rule) == table]
-
-
 def columns_named(table: ContractTable, rules: Sequence[ContractRule]) -> list[str]:
     """The columns of a table: those of the contract; where it has none, those that any of these rules names."""
     if table.columns is not None:
         return table.column_names
-    named = [name for rule in rules if about(rule) == table.name for name in columns_of(rule.form)]
+    named = [name for rule in rules if rule.subject == table.name for name in columns_of(rule.form)]
     for rule in rules:
         if isinstance(rule.form, InclusionDependency) and rule.form.referenced[0].table == table.name:
             named += [attribute.column for attribute in rule.form.referenced]
@@ -60,14 +49,9 @@ def types_of(table: ContractTable) -> dict[str, TypeName]:
     return {column.name: column.type for column in table.columns or () if column.type is not None}
 
 
-def is_exact(rule: ContractRule) -> bool:
-    """Whether nothing may break a rule."""
-    return not rule.tolerance.share and not rule.tolerance.max_violations
-
-
 def never_null(contract: Contract, table: str) -> frozenset[str]:
     """Columns that another accepted rule of severity error holds free of nulls: where they matter, that one fails."""
-    rules = (rule for rule in rules_of(contract, table) if is_exact(rule) and rule.severity == "error")
+    rules = (rule for rule in contract.accepted(table) if rule.is_strict and rule.severity == "error")
     return frozenset(rule.form.column for rule in rules if isinstance(rule.form, NotNull))
 
 
@@ -82,7 +66,7 @@ def simplest(rule: ContractRule) -> ContractRule:
     found: Form | None = None
     if len(form) == 1 and form.names_one_tuple:
         found = _negated(form.predicates[0])
-    elif form.kind == "key" and is_exact(rule):
+    elif form.kind == "key" and rule.is_strict:
         found = Key(form.columns)
     return rule if found is None else replace(rule, form=found)
 

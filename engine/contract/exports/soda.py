@@ -11,9 +11,9 @@ import re
 from typing import Any
 
 from tuplewise.engine.contract.contract import Contract, ContractRule
-from tuplewise.engine.contract.exports.exported import Exported
+from tuplewise.engine.contract.exports.exported import CannotSay, Exported
 from tuplewise.engine.contract.exports.names import names_for
-from tuplewise.engine.contract.exports.queries import CannotSay, RuleQueries, is_strict, rules_to_export, table_of
+from tuplewise.engine.contract.exports.queries import RuleQueries
 from tuplewise.engine.contract.forms import Key, NotNull
 from tuplewise.engine.report.text import visible
 
@@ -39,16 +39,16 @@ def export(contract: Contract, table: str | None, dialect: str) -> Exported:
     from tuplewise.engine.contract.file import new_yaml
 
     queries = RuleQueries(contract, dialect)
-    rules = rules_to_export(contract, table)
+    rules = contract.accepted(table)
     names = names_for((rule.id for rule in rules), ["rule"])
     checks: dict[str, list[Any]] = {}
     refused, left_out = [], []
     for rule in rules:
         try:
             check = _check(queries, rule, names[rule.id])
-            if _TEMPLATE.search(f"{table_of(rule)} {check}"):
+            if _TEMPLATE.search(f"{rule.subject} {check}"):
                 raise CannotSay("it has a text that Soda would take for a variable")
-            checks.setdefault(f"checks for {table_of(rule)}", []).append(check)
+            checks.setdefault(f"checks for {rule.subject}", []).append(check)
         except CannotSay as why:
             left_out.append(rule.id)
             refused.append(f"# {rule.id} is left out: {why}\n")
@@ -72,9 +72,9 @@ def _check(queries: RuleQueries, rule: ContractRule, name: str) -> dict[str, Any
     if isinstance(form, NotNull) and counted and _PLAIN.fullmatch(form.column):
         return {f"missing_count({form.column})": {"name": told, level: f"when > {most}"}}
     unary = isinstance(form, Key) and len(form.columns) == 1 and queries.contract.nulls == "unknown"
-    if isinstance(form, Key) and unary and is_strict(rule) and _PLAIN.fullmatch(form.columns[0]):
+    if isinstance(form, Key) and unary and rule.is_strict and _PLAIN.fullmatch(form.columns[0]):
         return {f"duplicate_count({form.columns[0]})": {"name": told, level: "when > 0"}}
-    if is_strict(rule) and level == "fail":
+    if rule.is_strict and level == "fail":
         return {"failed rows": {"name": told, "fail query": LiteralScalarString(queries.rows(rule) + "\n")}}
     query = queries.exceptions(rule)
     if not counted:  # how many rows with more than is allowed: one or none

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tuplewise.engine.contract.contract import Contract, ContractRule
 from tuplewise.engine.contract.exports.exported import Exported
 from tuplewise.engine.contract.exports.names import names_for
-from tuplewise.engine.contract.exports.queries import RuleQueries, is_one_row, rules_to_export, said, table_of
+from tuplewise.engine.contract.exports.queries import RuleQueries, is_one_row, said
 from tuplewise.engine.contract.forms import (
     DenialConstraint,
     FunctionalDependency,
@@ -40,7 +40,7 @@ def export(contract: Contract, table: str | None, dialect: str = "spark") -> Exp
 
     Raises InputError for a table that the contract doesn't have.
     """
-    rules = rules_to_export(contract, table)
+    rules = contract.accepted(table)
     queries = RuleQueries(contract, "spark")
     names = names_for((rule.id for rule in rules), _TAKEN)
     parts = [_HEADING]
@@ -48,7 +48,7 @@ def export(contract: Contract, table: str | None, dialect: str = "spark") -> Exp
         given = "df: DataFrame" + ", referenced: DataFrame" * isinstance(rule.form, InclusionDependency)
         body = "".join(f"    {line}\n" for line in _body(queries, rule))
         parts.append(f"\n\n# {visible(said(rule))}\ndef {names[rule.id]}({given}) -> DataFrame:\n{body}")
-    entries = "".join(f"    {rule.id!r}: ({table_of(rule)!r}, {names[rule.id]}),\n" for rule in rules)
+    entries = "".join(f"    {rule.id!r}: ({rule.subject!r}, {names[rule.id]}),\n" for rule in rules)
     parts.append(f"\n\nRULES = {{\n{entries}}}\n")
     return Exported("".join(parts), ".py", ())
 

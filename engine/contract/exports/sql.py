@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tuplewise.engine.contract.contract import Contract, ContractRule
-from tuplewise.engine.contract.exports.exported import Exported
+from tuplewise.engine.contract.exports.exported import CannotSay, Exported
 from tuplewise.engine.contract.exports.queries import (
-    CannotSay,
     RuleQueries,
     is_one_row,
-    is_strict,
-    rules_to_export,
     said,
-    table_of,
 )
 from tuplewise.engine.contract.forms import InclusionDependency, Key, NotNull, Range, RowOrder, ValueSet, columns_of
 from tuplewise.engine.ind.dependency import Attribute
@@ -51,8 +47,8 @@ class _Script:
     def __init__(self, contract: Contract, table: str | None, dialect: str) -> None:
         self.queries = RuleQueries(contract, dialect)
         self.contract, self.dialect = contract, dialect
-        self.rules = rules_to_export(contract, table)
-        strict = [rule for rule in contract.accepted() if is_strict(rule) and rule.severity == "error"]
+        self.rules = contract.accepted(table)
+        strict = [rule for rule in contract.accepted() if rule.is_strict and rule.severity == "error"]
         self.strict = {rule.id for rule in strict}
         self.filled = {(rule.table, rule.form.column) for rule in strict if isinstance(rule.form, NotNull)}
         self.keys = [rule for rule in strict if isinstance(rule.form, Key) and self._is_constraint_key(rule)]
@@ -103,7 +99,7 @@ class _Script:
         return ""
 
     def _table(self, rule: ContractRule) -> str:
-        return self.queries.name(table_of(rule))
+        return self.queries.name(rule.subject)
 
     def _constraint(self, rule: ContractRule) -> tuple[int, str] | None:
         """Where among the constraints it stands, and what is added to the table; None: it can be none."""

@@ -12,6 +12,8 @@ import pyarrow as pa
 import tuplewise as tw
 from tuplewise.engine.contract.contract import Contract
 from tuplewise.engine.contract.file import ContractFile
+from tuplewise.engine.contract.forms import OrderCompatibility
+from tuplewise.engine.dc.constraint import DenialConstraint, Operator, Predicate
 
 TYPES = {
     "pos": ("integer", pa.int64()), "k": ("integer", pa.int64()), "a b": ("text", pa.string()),
@@ -95,5 +97,19 @@ def reference_table() -> pa.Table:
 def checked(contract: Contract, table: pa.Table) -> dict[str, dict[str, Any]]:
     """What our check finds, by rule, with every row."""
     tables = {"the t": table, "ref": reference_table()}
-    found = tw.check_contract(tables, contract, examples=10_000)
-    return {rule["id"]: rule for rule in found.rules}
+    found = {rule["id"]: rule for rule in tw.check_contract(tables, contract, examples=10_000).rules}
+    for rule in contract.rules:
+        if isinstance(rule.form, OrderCompatibility) and rule.id in found:
+            rows = in_contradicting_pairs(table, rule.form, contract.nulls)
+            found[rule.id]["examples"] = [{"rows": [row]} for row in rows]
+    return found
+
+
+def in_contradicting_pairs(table: Any, form: OrderCompatibility, nulls: Any) -> list[int]:
+    """The rows in pairs that contradict an order rule: exports list them, our check the fewest to remove."""
+    predicates = [Predicate("t", column, "==", "u", column) for column in form.context]
+    predicates.append(Predicate("t", form.left, "<", "u", form.left))
+    against: Operator = ">" if form.direction == "ascending" else "<"
+    predicates.append(Predicate("t", form.right, against, "u", form.right))
+    found = tw.check(table, DenialConstraint(tuple(predicates)), nulls=nulls, device="cpu")
+    return [int(row) for row in found.rows()["row"]]

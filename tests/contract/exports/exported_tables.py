@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import polars as pl
+from contracts_for_exports import in_contradicting_pairs
 
 import tuplewise as tw
+from tuplewise.engine.contract.forms import OrderCompatibility
 
 ROWS = 200
 KIND = "class"
@@ -139,9 +141,12 @@ def listed(frame: pd.DataFrame, path: Path) -> dict[str, set[int]]:
     """The rows that our check lists of each broken rule: of keys and FDs without their partners."""
     found = tw.check_contract(in_polars(frame), path, examples=1000)
     rows: dict[str, set[int]] = {}
-    for rule in found.rules:
+    kept = found.checked.contract
+    for rule, form in zip(found.rules, (one.form for one in kept.accepted()), strict=True):
         examples = [example["rows"] for example in rule["examples"]]
         first = rule["kind"] in ("key", "fd")
         if rule["exceptions"]:
             rows[rule["id"]] = {row for one in examples for row in (one[:1] if first else one)}
+        if rule["exceptions"] and isinstance(form, OrderCompatibility):
+            rows[rule["id"]] = set(in_contradicting_pairs(in_polars(frame), form, kept.nulls))
     return rows
