@@ -9,6 +9,7 @@ LESS (or DIFFERENT, where the columns have no order), EQUAL, GREATER, UNKNOWN (a
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,19 @@ COMPARISONS_PER_WORD = 32
 def clue_words(comparisons: int) -> int:
     """Number of 64-bit words of a clue."""
     return max(1, -(-comparisons // COMPARISONS_PER_WORD))
+
+
+class Comparisons(NamedTuple):
+    """The comparisons of clues, as kernels take them: arrays (comparisons,) as in `ClueLayout`, and the rule for nulls.
+
+    `unknown`: whether an outcome with a null operand is UNKNOWN; else -1 is an ordinary lowest value.
+    """
+
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    scope: NDArray[np.int8]
+    ordered: NDArray[np.bool_]
+    unknown: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +74,10 @@ class ClueLayout:
     @property
     def words(self) -> int:
         return clue_words(self.comparisons)
+
+    def under(self, nulls: Literal["unknown", "value"]) -> Comparisons:
+        """The comparisons under a rule for nulls."""
+        return Comparisons(self.left, self.right, self.scope, self.ordered, nulls == "unknown")
 
 
 def make_layout(comparisons: list[tuple[int, int, int, bool]]) -> ClueLayout:
@@ -108,6 +126,16 @@ def outcomes_within(
     if nullable:
         found[(a < 0) | (b < 0)] = UNKNOWN
     return found
+
+
+def among_compared(
+    codes: NDArray[np.int32], comparisons: Comparisons, rows: NDArray[np.integer]
+) -> tuple[NDArray[np.int32], Comparisons]:
+    """These rows of the columns that are compared, C order, and the comparisons by their places among these columns."""
+    used = np.unique(np.concatenate([comparisons.left, comparisons.right]))
+    arranged = np.ascontiguousarray(codes[np.ix_(used, rows)]) if len(used) else np.zeros((1, len(rows)), np.int32)
+    left, right = (np.searchsorted(used, side).astype(np.int32) for side in comparisons[:2])
+    return arranged, comparisons._replace(left=left, right=right)
 
 
 def mirror_clues(clues: NDArray[np.uint64], layout: ClueLayout) -> NDArray[np.uint64]:
