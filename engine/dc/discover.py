@@ -83,7 +83,7 @@ def discover(
     with closing(encode_for("searched", table, table.column_names, run.step)) as encoded:
         if encoded.rows < 2:
             return discover_here(encoded.excerpt(np.arange(encoded.rows)), options, space=space, run=run)
-        from tuplewise.engine.dc.distributed_discover import discover_on_spark
+        from tuplewise.engine.dc.distributed import discover_on_spark
 
         return discover_on_spark(encoded, options, space=space, run=run)
 
@@ -95,7 +95,7 @@ def _discover_by_all_pairs(
 
     Raises DeviceError, before anything is read, if tasks can't use a requested GPU.
     """
-    from tuplewise.engine.dc.distributed_evidence import PairsInSpark
+    from tuplewise.engine.spark.pair_tiles import PairsInSpark
     from tuplewise.engine.table.spark_load import bring_here
 
     comparing = PairsInSpark(opened.session.spark, options.device)
